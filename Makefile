@@ -1,0 +1,46 @@
+# Two commands are enough: `make demo` and `make test`. Both make the environment first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV_VERSION := 0.13.8
+# uv does not read pip's settings: pass on where this machine finds wheels (PyTorch's CPU build, a mirror).
+export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
+export UV_EXTRA_INDEX_URL ?= $(PIP_EXTRA_INDEX_URL)
+export UV_INDEX_STRATEGY ?= unsafe-best-match
+
+.PHONY: help demo test test-fast test-slow check bench lock clean
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/ready: pyproject.toml requirements/cpu.txt
+	@command -v g++ >/dev/null || { echo "g++ is missing: DeepSpeed compiles a C++ extension on first use; install it (Debian: apt-get install g++)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet uv==$(UV_VERSION)
+	$(BIN)/uv pip install --python $(BIN)/python --quiet -c requirements/cpu.txt -e '.[train-cpu,dev]'
+	@touch $@
+
+demo: $(VENV)/ready ## train the tiny policy with MARCH on this machine's CPUs and show what it learned
+	$(BIN)/march demo
+
+test: test-fast test-slow ## every test; the slow ones run real engines and trainings
+
+test-fast: $(VENV)/ready ## tests of seconds
+	$(BIN)/pytest -m "not slow and not gpu"
+
+test-slow: $(VENV)/ready ## tests that start vLLM, Ray or a training
+	$(BIN)/pytest -m "slow and not gpu"
+
+check: $(VENV)/ready ## lint, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/ready ## benchmarks; one JSON each under bench/results/
+	$(BIN)/python -m bench
+
+lock: $(VENV)/ready ## resolve the pinned versions again
+	$(BIN)/uv pip compile -q --python-version 3.11 --no-header --no-annotate --no-emit-package torch --no-emit-package setuptools --extra train-cpu --extra dev pyproject.toml -o requirements/cpu.txt
+	UV_FIND_LINKS= $(BIN)/uv pip compile -q --python-version 3.11 --no-header --no-annotate --no-emit-package setuptools --extra train-gpu --extra dev pyproject.toml -o requirements/gpu.txt
+
+clean: ## remove the environment and caches, not the runs
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache build *.egg-info

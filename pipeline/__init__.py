@@ -1,0 +1,1 @@
+"""Data, training and evaluation: what turns the audit into a fine-tuned policy."""

@@ -1,0 +1,276 @@
+"""The configuration of a training run: one typed tree, read from a recipe in YAML, checked before anything
+heavy starts.
+
+A recipe names what a run is made of; `pipeline.openrlhf_args` turns it into OpenRLHF's command line. Unknown
+keys are refused, and every cross-field rule that OpenRLHF would break in silence is checked here
+(`docs/decisions.md` says why).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from reward.config import AuditConfig, Settings
+from reward.types import Role
+
+RECIPES = Path(__file__).parent / "recipes"
+TINY_POLICY = Path(__file__).parent / "tiny" / "checkpoint"
+
+# One Checker row for each Solver row, a filler where there is none, so that the count a step never changes.
+ROWS_PER_ANSWER = 2
+
+
+class AdvantageEstimator(StrEnum):
+    """Estimators that hold for single samples; group baselines need grouping by prompt and role."""
+
+    GAE = "gae"  # the paper's, with a critic
+    REINFORCE = "reinforce"
+
+
+class DataSettings(Settings):
+    """Where the prompts come from: prepared rows, or worlds of the tiny task made on the spot."""
+
+    source: Literal["prepared", "tiny"] = "prepared"
+    path: Path | None = Field(
+        default=None, description="Folder that `march prepare` wrote; for source: prepared."
+    )
+    max_steps: int | None = Field(default=None, ge=1, description="PPO steps; all rows once when left out.")
+
+    @model_validator(mode="after")
+    def _source_has_what_it_needs(self) -> Self:
+        if self.source == "prepared" and self.path is None:
+            raise ValueError("path: missing; give the folder that `march prepare` wrote")
+        if self.source == "tiny" and self.max_steps is None:
+            raise ValueError("max_steps: missing; worlds are made on the spot, so say how many steps")
+        return self
+
+
+class RolloutSettings(Settings):
+    """Generation by the live policy, shared by all three roles."""
+
+    batch_size: int = Field(default=32, ge=1, description="Queries a PPO step; 32 in the paper.")
+    samples_per_query: int = Field(default=1, ge=1)
+    micro_batch_size: int = Field(default=4, ge=1, description="Rows of one forward pass; sets memory.")
+    temperature: float = Field(
+        default=0.6, gt=0, le=2, description="0.6 in the paper; the Checker samples at it too."
+    )
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    max_prompt_tokens: int = Field(
+        default=24_567, ge=1, description="The paper's; longer prompts are filtered."
+    )
+    max_response_tokens: int = Field(default=8_192, ge=1, description="The paper's.")
+
+
+class OptimizerSettings(Settings):
+    """One model's optimiser."""
+
+    lr: float = Field(gt=0)
+    warmup_steps: int = Field(default=0, ge=0)
+    max_norm: float = Field(default=1.0, gt=0)
+
+
+class PpoSettings(Settings):
+    """The update (paper, Table 6)."""
+
+    estimator: AdvantageEstimator = AdvantageEstimator.GAE
+    actor: OptimizerSettings = OptimizerSettings(lr=1e-6, warmup_steps=5)
+    critic: OptimizerSettings = OptimizerSettings(lr=1e-5, warmup_steps=10)
+    lr_scheduler: Literal["constant_with_warmup", "constant", "linear", "cosine_with_min_lr"] = (
+        "constant_with_warmup"
+    )
+    kl_coef: float = Field(default=1e-3, ge=0, description="Weight of the KL penalty in the reward.")
+    gamma: float = Field(default=0.998, gt=0, le=1)
+    lambd: float = Field(default=1.0, ge=0, le=1)
+    eps_clip: float = Field(default=0.2, gt=0, lt=1)
+    value_clip: float = Field(default=0.5, gt=0)
+    epochs: int = Field(default=1, ge=1, description="Passes over a step's rows.")
+    micro_batch_size: int = Field(
+        default=4, ge=1, description="Rows of one backward pass on a rank; sets memory."
+    )
+    critic_warmup_steps: int = Field(default=0, ge=0, description="Steps that train the critic alone.")
+    truncated_reward: float | None = Field(
+        default=None,
+        lt=0,
+        description="Reward of a turn that was cut at its token limit, in place of the audit's.",
+    )
+
+
+class ClusterSettings(Settings):
+    """What runs where."""
+
+    ray_address: str = Field(
+        default="local", description='"local" starts Ray on this machine and stops it at the end.'
+    )
+    num_engines: int = Field(default=1, ge=1)
+    engine_tensor_parallel: int = Field(default=1, ge=1)
+    engine_memory_fraction: float = Field(default=0.5, gt=0, le=1)
+    actor_ranks: int = Field(default=1, ge=1, description="Data-parallel ranks of actor and reference.")
+    critic_ranks: int = Field(default=1, ge=1)
+    zero_stage: int = Field(default=2, ge=0, le=3)
+    attention: str = Field(default="sdpa", description="flash_attention_2 needs flash-attn and a GPU.")
+    prefix_caching: bool = True
+
+
+class CheckpointSettings(Settings):
+    """What is kept to resume from."""
+
+    every: int = Field(default=20, ge=1, description="Steps between checkpoints; 20 in the paper.")
+    keep: int = Field(
+        default=3, ge=2, description="Two at least: a kill while one is written must leave another."
+    )
+
+
+class GuardSettings(Settings):
+    """What stops a run that can no longer be trusted."""
+
+    max_unscored_rate: float = Field(
+        default=0.5, ge=0, lt=1, description="Of a step's answers; above it the run stops."
+    )
+    probe_tolerance: float = Field(
+        default=0.05,
+        gt=0,
+        description="Largest |log-probability| gap of engine and actor after a weight sync, in nats.",
+    )
+
+
+class TrackingSettings(Settings):
+    """MLflow."""
+
+    uri: str | None = Field(
+        default=None, description="Tracking server; a local SQLite store beside the runs by default."
+    )
+    experiment: str = "march"
+
+
+class Recipe(Settings):
+    """A whole training run."""
+
+    name: str
+    note: str = Field(default="", description="One sentence that every report of a run shows.")
+    seed: int = Field(default=0, ge=0)
+    model: str = Field(
+        description='Folder or name of a Hugging Face model; "tiny" is the policy in this repository.'
+    )
+    train_roles: tuple[Role, ...] = (Role.SOLVER, Role.CHECKER)
+    data: DataSettings
+    rollout: RolloutSettings = RolloutSettings()
+    ppo: PpoSettings = PpoSettings()
+    audit: AuditConfig = AuditConfig()
+    cluster: ClusterSettings = ClusterSettings()
+    checkpoint: CheckpointSettings = CheckpointSettings()
+    guards: GuardSettings = GuardSettings()
+    tracking: TrackingSettings = TrackingSettings()
+    oracle: Literal["none", "tiny"] = Field(
+        default="none",
+        description="Ground truth for monitoring, where a world has one; it never touches a reward.",
+    )
+
+    @model_validator(mode="after")
+    def _roles_are_trainable(self) -> Self:
+        if Role.SOLVER not in self.train_roles or Role.PROPOSER in self.train_roles:
+            raise ValueError("train_roles: must be [solver] or [solver, checker]")
+        return self
+
+    @model_validator(mode="after")
+    def _checker_is_on_policy(self) -> Self:
+        sampled, rollout = self.audit.checker, self.rollout
+        if Role.CHECKER in self.train_roles and (sampled.temperature, sampled.top_p) != (
+            rollout.temperature,
+            rollout.top_p,
+        ):
+            raise ValueError(
+                "audit.checker: temperature and top_p must equal rollout's, since the actor recomputes the "
+                f"Checker's log-probabilities at rollout.temperature ({rollout.temperature}); set them alike"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _batches_divide(self) -> Self:
+        answers = self.rollout.batch_size * self.rollout.samples_per_query
+        for name, size, ranks in (
+            ("rollout.micro_batch_size", self.rollout.micro_batch_size, self.cluster.actor_ranks),
+            ("rollout.micro_batch_size", self.rollout.micro_batch_size, self.cluster.critic_ranks),
+            ("ppo.micro_batch_size", self.ppo.micro_batch_size, self.cluster.actor_ranks),
+            ("ppo.micro_batch_size", self.ppo.micro_batch_size, self.cluster.critic_ranks),
+        ):
+            if answers % size or (self.rows_per_step // size) % ranks:
+                raise ValueError(
+                    f"{name}: {size} does not divide {answers} answers a step evenly over {ranks} rank(s); "
+                    "ragged micro-batches can hang a collective or lose rows, so use a divisor"
+                )
+        return self
+
+    @property
+    def rows_per_step(self) -> int:
+        """Trajectories of one PPO step: Solver rows and as many Checker rows (or fillers)."""
+        return self.rollout.batch_size * self.rollout.samples_per_query * ROWS_PER_ANSWER
+
+    @property
+    def max_model_len(self) -> int:
+        """Tokens of a prompt and its response together."""
+        return self.rollout.max_prompt_tokens + self.rollout.max_response_tokens
+
+    @property
+    def model_path(self) -> str:
+        """What `from_pretrained` gets."""
+        return str(TINY_POLICY) if self.model == "tiny" else self.model
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the canonical JSON of the recipe."""
+        return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
+
+
+def load_recipe(name_or_path: str, overrides: list[str] | None = None) -> Recipe:
+    """Reads a recipe by name (of `pipeline/recipes/`) or path; `overrides` are `dotted.key=yaml value`.
+
+    Raises:
+        FileNotFoundError: no such recipe.
+        ValueError: an override without "=", not YAML, or a key or value that the tree refuses.
+    """
+    path = Path(name_or_path)
+    if not path.is_file():
+        path = RECIPES / f"{name_or_path}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in RECIPES.glob("*.yaml")))
+        raise FileNotFoundError(
+            f"recipe {name_or_path!r}: no such file and no such recipe; there are: {known}"
+        )
+    tree = yaml.safe_load(path.read_text())
+    if not isinstance(tree, dict):
+        raise ValueError(f"{path}: a recipe is a mapping of keys, found {type(tree).__name__}")
+    for override in overrides or []:
+        _apply_override(tree, override)
+    try:
+        return Recipe.model_validate(tree)
+    except ValidationError as error:
+        raise ValueError("; ".join(_explain(path, e) for e in error.errors())) from None
+
+
+def _apply_override(tree: dict[str, Any], override: str) -> None:
+    key, separator, value = override.partition("=")
+    if not separator:
+        raise ValueError(f"--set {override!r}: write it as dotted.key=value")
+    *parents, leaf = key.split(".")
+    node = tree
+    for parent in parents:
+        node = node.setdefault(parent, {})
+        if not isinstance(node, dict):
+            raise ValueError(f"--set {override!r}: {parent!r} is a value, not a group of keys")
+    node[leaf] = yaml.safe_load(value)
+
+
+def _explain(path: Path, error: Any) -> str:
+    where = ".".join(str(part) for part in error["loc"]) or "recipe"
+    if error["type"] == "extra_forbidden":
+        return f"{path.name}: {where}: unknown key; remove it or mend its name"
+    if error["type"] == "missing":
+        return f"{path.name}: {where}: missing; add it"
+    return f"{path.name}: {where}: {error['msg'].removeprefix('Value error, ')} (got {error['input']!r:.80})"

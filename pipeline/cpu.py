@@ -1,0 +1,211 @@
+"""The platform layer that lets unmodified OpenRLHF, DeepSpeed and vLLM train without a GPU.
+
+`install()` does nothing where CUDA is there. Elsewhere it replaces the few calls that name a CUDA device,
+when and only when the modules that hold them are imported. It must run in three places: the driver
+(`pipeline.train` calls it), every Ray worker (`worker_process_setup_hook`), and vLLM's engine process, which
+is no Ray worker and finds it as a `vllm.general_plugins` entry point. `ENVIRONMENT` holds the variables that
+go with it.
+
+Each patch is a row of `PATCHES_BEFORE` or `PATCHES_AFTER`; `tests/test_cpu_layer.py` shows for each that it
+is still needed and that the module it names still exists, so an upgrade of OpenRLHF or vLLM cannot break one
+in silence.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+ENVIRONMENT = {
+    "DS_ACCELERATOR": "cpu",
+    "OMP_NUM_THREADS": "1",  # several processes share few cores
+    "RAY_ENABLE_ZERO_COPY_TORCH_TENSORS": "0",  # OpenRLHF asks for it; read-only tensors break CPU kernels
+    "TOKENIZERS_PARALLELISM": "false",
+    "TORCHDYNAMO_DISABLE": "1",  # a cold compile costs ten times what it saves on a tiny model
+    "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine lives in its Ray actor
+    "VLLM_LOGGING_LEVEL": "WARNING",
+}
+
+_FLASH_ATTN_MODULES = (
+    "flash_attn",
+    "flash_attn.bert_padding",
+    "flash_attn.utils",
+    "flash_attn.utils.distributed",
+)
+
+
+class CpuDevice(str):
+    """What `torch.cuda.current_device()` returns here: a device argument ("cpu") that formats as a digit.
+
+    OpenRLHF's replay buffer parses `torch.device(f"cuda:{current_device()}")`, which must not raise.
+    """
+
+    def __format__(self, spec: str) -> str:
+        return "0"
+
+
+def _patch_torch_cuda() -> None:
+    import torch
+
+    device = CpuDevice("cpu")
+    cuda: Any = torch.cuda
+    cuda.current_device = lambda: device
+    cuda.set_device = lambda device: None
+    cuda.synchronize = lambda device=None: None
+    cuda.current_stream = lambda device=None: None
+
+
+def _stub_flash_attn() -> Callable[[], None]:
+    """Makes flash_attn importable while one module loads; the returned function takes it away again."""
+
+    def missing(*args: object, **kwargs: object) -> None:
+        raise RuntimeError("flash_attn is not installed: sample packing and ring attention need a GPU")
+
+    stubs = {name: types.ModuleType(name) for name in _FLASH_ATTN_MODULES}
+    for name in ("index_first_axis", "pad_input", "rearrange", "unpad_input"):
+        setattr(stubs["flash_attn.bert_padding"], name, missing)
+    stubs["flash_attn.utils.distributed"].all_gather = missing  # type: ignore[attr-defined]
+    sys.modules.update(stubs)
+
+    def remove() -> None:
+        for name in stubs:  # `find_spec` probes elsewhere must still see nothing
+            sys.modules.pop(name, None)
+
+    return remove
+
+
+def _mesh_on_cpu(module: Any) -> None:
+    original = module.init_device_mesh
+
+    def init_device_mesh(device_type: str, *args: Any, **kwargs: Any) -> Any:
+        return original("cpu" if device_type == "cuda" else device_type, *args, **kwargs)
+
+    module.init_device_mesh = init_device_mesh
+
+
+class GlooBroadcaster:
+    """The part of vLLM's PyNcclCommunicator that OpenRLHF's weight sync calls, over gloo."""
+
+    def __init__(self, host: str, port: int, rank: int, world_size: int) -> None:
+        from vllm.distributed.utils import stateless_init_torch_distributed_process_group
+
+        self.group = stateless_init_torch_distributed_process_group(
+            host, port, rank, world_size, backend="gloo"
+        )
+
+    def broadcast(self, tensor: Any, src: int, stream: object = None) -> None:
+        """Broadcasts `tensor` from rank `src` and returns when it has arrived."""
+        from torch._C._distributed_c10d import BroadcastOptions
+
+        options = BroadcastOptions()
+        options.rootRank, options.rootTensor = src, 0
+        self.group.broadcast([tensor], options).wait()
+
+
+def _weight_sync_over_gloo(module: Any) -> None:
+    def stateless_init_process_group(
+        master_address: str, master_port: int, rank: int, world_size: int, device: object
+    ) -> GlooBroadcaster:
+        return GlooBroadcaster(master_address, master_port, rank, world_size)
+
+    module.stateless_init_process_group = stateless_init_process_group
+
+
+def _receive_weights_on_worker_device(module: Any) -> None:
+    def update_weight(self: Any, name: str, dtype: Any, shape: Any, empty_cache: bool = False) -> None:
+        import torch
+
+        assert dtype == self.model_config.dtype, (
+            f"{name}: trainer sends {dtype}, engine holds {self.model_config.dtype}"
+        )
+        weight = torch.empty(shape, dtype=dtype, device=self.device)  # upstream writes device="cuda"
+        self._model_update_group.broadcast(weight, src=0)
+        if not self.model_runner.model.load_weights(weights=[(name, weight)]):
+            raise RuntimeError(f"the engine did not take weight {name!r}")
+
+    module.WorkerWrap.update_weight = update_weight
+
+
+def _keep_weights_unpacked(module: Any) -> None:
+    import torch
+
+    def dispatch_cpu_unquantized_gemm(layer: Any, remove_weight: bool) -> None:
+        # Upstream packs the weight into an opaque handle and empties `layer.weight`: the next sync would
+        # fail, or, for lm_head, would change nothing in silence.
+        layer.cpu_linear = torch.nn.functional.linear
+
+    module.dispatch_cpu_unquantized_gemm = dispatch_cpu_unquantized_gemm
+
+
+def _allow_sleep_mode(module: Any) -> None:
+    # CPUWorker's sleep and wake_up are no-ops already; only the configuration check refuses them.
+    module.CpuPlatform.is_sleep_mode_available = lambda self: True
+
+
+PATCHES_BEFORE: dict[str, Callable[[], Callable[[], None]]] = {
+    "openrlhf.models.ring_attn_utils": _stub_flash_attn,
+}
+PATCHES_AFTER: dict[str, Callable[[Any], None]] = {
+    "torch.distributed.device_mesh": _mesh_on_cpu,
+    "openrlhf.utils.distributed_util": _weight_sync_over_gloo,
+    "openrlhf.trainer.ray.vllm_worker_wrap": _receive_weights_on_worker_device,
+    "vllm.model_executor.layers.utils": _keep_weights_unpacked,
+    "vllm.platforms.cpu": _allow_sleep_mode,
+}
+
+
+class _PatchingLoader(importlib.abc.Loader):
+    """Runs a module's patches around its own loader."""
+
+    def __init__(self, name: str, inner: importlib.abc.Loader) -> None:
+        self._name, self._inner = name, inner
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
+        return self._inner.create_module(spec)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        before = PATCHES_BEFORE.get(self._name)
+        undo = before() if before and importlib.util.find_spec("flash_attn") is None else None
+        try:
+            self._inner.exec_module(module)
+        finally:
+            if undo:
+                undo()
+        if after := PATCHES_AFTER.get(self._name):
+            after(module)
+
+
+class _PatchingFinder(importlib.abc.MetaPathFinder):
+    """Puts `_PatchingLoader` in front of the modules that have patches."""
+
+    def find_spec(
+        self, name: str, path: Any = None, target: Any = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name not in PATCHES_BEFORE and name not in PATCHES_AFTER:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _PatchingLoader(name, spec.loader)
+        return spec
+
+
+def install() -> None:
+    """Installs the layer once a process; a no-op where CUDA is there."""
+    import torch
+
+    if torch.cuda.is_available() or any(isinstance(finder, _PatchingFinder) for finder in sys.meta_path):
+        return
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    sys.meta_path.insert(0, _PatchingFinder())
+    _patch_torch_cuda()
+    for name, after in PATCHES_AFTER.items():
+        if name in sys.modules:
+            after(sys.modules[name])

@@ -1,0 +1,138 @@
+"""A recipe as OpenRLHF's command line: pure, so that `--dry-run` prints exactly what a run passes.
+
+Every argument here is one of OpenRLHF 0.11.2's own (`tests/test_openrlhf_args.py` parses them with its
+parser).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipeline.config import AdvantageEstimator, OptimizerSettings, Recipe
+
+AGENT_FILE = Path(__file__).with_name("rollout.py")
+
+
+def openrlhf_arguments(
+    recipe: Recipe, *, rows: Path, num_rows: int, checkpoints: Path, output: Path, cuda: bool
+) -> list[str]:
+    """Returns the arguments of `openrlhf.cli.train_ppo_ray` for a run.
+
+    Args:
+        recipe: the run.
+        rows: the JSONL that `pipeline.data.prepare` wrote.
+        num_rows: its rows.
+        checkpoints: folder to save to and resume from.
+        output: folder of the final Hugging Face model.
+        cuda: whether this machine has an NVIDIA GPU; without one the weights travel over gloo.
+    """
+    max_steps = num_steps(recipe, num_rows)
+    pairs = (
+        _placement(recipe)
+        | _rollout(recipe, cuda=cuda)
+        | _update(recipe, max_optimizer_steps=max_steps * recipe.ppo.epochs)
+        | {
+            "train.agent_func_path": AGENT_FILE,
+            "train.seed": recipe.seed,
+            "data.prompt_dataset": rows,
+            "data.input_key": "input",
+            "data.label_key": "label",
+            "data.max_samples": max_steps * recipe.rollout.batch_size,
+            "ckpt.path": checkpoints,
+            "ckpt.output_dir": output,
+            "ckpt.save_steps": recipe.checkpoint.every,
+            "ckpt.max_num": recipe.checkpoint.keep,
+            "ckpt.best_metric_key": "none",
+        }
+    )
+    flags = ["data.apply_chat_template", "ckpt.load_enable"]
+    flags += ["vllm.enable_prefix_caching"] if recipe.cluster.prefix_caching else []
+    flags += [] if cuda else ["vllm.enforce_eager"]
+    arguments = [part for key, value in pairs.items() for part in (f"--{key}", str(value))]
+    return arguments + [f"--{flag}" for flag in flags]
+
+
+def num_steps(recipe: Recipe, num_rows: int) -> int:
+    """Returns the PPO steps of a run: whole batches only, since a ragged last batch could hang or lose rows.
+
+    Raises:
+        ValueError: fewer rows than one batch, or than `data.max_steps` batches.
+    """
+    batches = num_rows // recipe.rollout.batch_size
+    wanted = recipe.data.max_steps
+    if batches < (wanted or 1):
+        raise ValueError(
+            f"data: {num_rows} rows make {batches} batches of {recipe.rollout.batch_size}, fewer than the "
+            f"{wanted or 1} steps asked for; prepare more rows or lower data.max_steps or rollout.batch_size"
+        )
+    return wanted or batches
+
+
+def _placement(recipe: Recipe) -> dict[str, object]:
+    cluster = recipe.cluster
+    return {
+        "actor.num_nodes": 1,
+        "actor.num_gpus_per_node": cluster.actor_ranks,
+        "ref.num_nodes": 1,
+        "ref.num_gpus_per_node": cluster.actor_ranks,
+        "critic.num_nodes": 1,
+        "critic.num_gpus_per_node": cluster.critic_ranks,
+        "vllm.num_engines": cluster.num_engines,
+        "vllm.tensor_parallel_size": cluster.engine_tensor_parallel,
+        "vllm.gpu_memory_utilization": cluster.engine_memory_fraction,
+        "ds.zero_stage": cluster.zero_stage,
+        "ds.param_dtype": "bf16",
+        "ds.attn_implementation": cluster.attention,
+        "actor.model_name_or_path": recipe.model_path,
+        **({"critic.model_name_or_path": recipe.model_path} if _has_critic(recipe) else {}),
+    }
+
+
+def _rollout(recipe: Recipe, *, cuda: bool) -> dict[str, object]:
+    rollout = recipe.rollout
+    return {
+        "vllm.sync_backend": "nccl" if cuda else "gloo",
+        "data.max_len": recipe.max_model_len,
+        "rollout.max_new_tokens": rollout.max_response_tokens,
+        "rollout.batch_size": rollout.batch_size,
+        "rollout.n_samples_per_prompt": rollout.samples_per_query,
+        "rollout.micro_batch_size": rollout.micro_batch_size,
+        "rollout.temperature": rollout.temperature,
+        "rollout.top_p": rollout.top_p,
+    }
+
+
+def _update(recipe: Recipe, *, max_optimizer_steps: int) -> dict[str, object]:
+    ppo = recipe.ppo
+    arguments: dict[str, object] = {
+        "train.batch_size": recipe.rows_per_step,
+        "train.micro_batch_size": ppo.micro_batch_size,
+        "train.num_episodes": 1,
+        "train.max_epochs": ppo.epochs,
+        "algo.advantage.estimator": ppo.estimator.value,
+        "algo.advantage.gamma": ppo.gamma,
+        "algo.advantage.lambd": ppo.lambd,
+        "algo.kl.init_coef": ppo.kl_coef,
+        "actor.eps_clip": ppo.eps_clip,
+        "critic.value_clip": ppo.value_clip,
+        "critic.freezing_steps": ppo.critic_warmup_steps - 1,
+    }
+    if ppo.truncated_reward is not None:
+        arguments["reward.stop_properly_penalty_coef"] = ppo.truncated_reward
+    for name, optimizer in (("actor", ppo.actor), ("critic", ppo.critic)):
+        arguments |= {
+            f"{name}.adam.lr": optimizer.lr,
+            f"{name}.max_norm": optimizer.max_norm,
+            f"{name}.lr_scheduler": ppo.lr_scheduler,
+            f"{name}.lr_warmup_ratio": _warmup_ratio(optimizer, max_optimizer_steps),
+        }
+    return arguments
+
+
+def _warmup_ratio(optimizer: OptimizerSettings, max_steps: int) -> float:
+    """OpenRLHF takes ceil(steps * ratio); half a step less gives `warmup_steps` whatever the rounding."""
+    return 0.0 if optimizer.warmup_steps == 0 else (optimizer.warmup_steps - 0.5) / max_steps
+
+
+def _has_critic(recipe: Recipe) -> bool:
+    return recipe.ppo.estimator is AdvantageEstimator.GAE

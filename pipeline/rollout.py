@@ -1,0 +1,157 @@
+"""OpenRLHF's agent: the Solver's turn on the live engine, then the audit by the reward server.
+
+OpenRLHF loads this file by path (`--train.agent_func_path`) inside its rollout actor and calls
+`AgentExecutor.execute` once a sample. The returned dict is OpenRLHF's own plus one key, `rollout`: a
+`RolloutRecord`, which `pipeline.experience.MarchSamplesGenerator` reads. An audit that failed leaves `reward`
+at None; it is masked there and never becomes a number here.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import time
+from copy import deepcopy
+from typing import Any
+
+from openrlhf.utils.agent import AgentExecutorBase
+from pydantic import Field
+from reward.client import RewardClient, RewardServerError
+
+from pipeline.oracle import OracleJudgement, oracle_for
+from reward.config import Settings
+from reward.types import AuditResult, Outcome, RagQuery, Record, Role, Trajectory, Verdict
+
+SETTINGS_VARIABLE = "MARCH_ROLLOUT_SETTINGS"
+
+logger = logging.getLogger(__name__)
+
+
+class RolloutSettings(Settings):
+    """What the agent needs to know; travels to the rollout actor as JSON in an environment variable."""
+
+    reward_url: str
+    token_env: str = "MARCH_REWARD_TOKEN"
+    timeout_s: float = 170.0
+    train_checker: bool = True
+    seed: int = 0
+    oracle: str = "none"
+
+
+class RolloutRecord(Record):
+    """What one answer brought beside its tokens."""
+
+    query_id: str
+    response: str
+    verdict: Verdict
+    checker: Trajectory | None = Field(
+        default=None, description="The Checker's turn to train on, if there is one."
+    )
+    num_checker_turns: int = Field(default=0, description="Voters whose tokens came back.")
+    oracle: OracleJudgement | None = Field(default=None, description="Ground truth, for monitoring only.")
+    audit_s: float = 0.0
+
+
+class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is untyped
+    """One sample: tokenise, generate, audit."""
+
+    def __init__(self) -> None:
+        self.settings = RolloutSettings.model_validate_json(os.environ[SETTINGS_VARIABLE])
+        self.judge = oracle_for(self.settings.oracle)
+        self._client: RewardClient | None = None
+
+    @property
+    def client(self) -> RewardClient:
+        """Made on first use, inside the actor's event loop."""
+        if self._client is None:
+            settings = self.settings
+            token = os.environ[settings.token_env]
+            self._client = RewardClient(settings.reward_url, token, timeout_s=settings.timeout_s)
+        return self._client
+
+    async def execute(
+        self,
+        prompt: str,
+        label: str,
+        sampling_params: Any,
+        max_length: int,
+        hf_tokenizer: Any,
+        llm_engine: Any,
+        images: Any = None,
+    ) -> dict[str, Any]:
+        """Returns OpenRLHF's sample with a `rollout` record; `reward` is None when the audit failed.
+
+        Raises:
+            ValueError: a prompt that leaves no room for the response. OpenRLHF would keep its last tokens
+                only, and the audit would then hold the Solver to documents that it never saw.
+        """
+        query = RagQuery.model_validate_json(label)
+        prompt_ids = hf_tokenizer(text=prompt, add_special_tokens=False)["input_ids"]
+        if len(prompt_ids) + sampling_params.max_tokens > max_length:
+            raise ValueError(
+                f"query {query.id!r}: prompt of {len(prompt_ids)} tokens and response of "
+                f"{sampling_params.max_tokens} exceed {max_length}; filter it with `march prepare "
+                "--max-prompt-tokens`"
+            )
+        output = (await llm_engine.generate(prompt_ids, deepcopy(sampling_params))).outputs[0]
+        response = hf_tokenizer.decode(output.token_ids, skip_special_tokens=True)
+        record = await self._audit(query, response)
+        return {
+            "prompt": prompt,
+            "label": label,
+            "images": None,
+            "mm_train_inputs": None,
+            "reward": record.verdict.reward,
+            "scores": record.verdict.reward,
+            "observation_tokens": [*prompt_ids, *output.token_ids],
+            "action_ranges": [(len(prompt_ids), len(prompt_ids) + len(output.token_ids))],
+            "rollout_log_probs": _log_probs(len(prompt_ids), output),
+            "truncated": output.finish_reason == "length",
+            "extra_logs": {},
+            "rollout": record,
+        }
+
+    async def _audit(self, query: RagQuery, response: str) -> RolloutRecord:
+        start = time.perf_counter()
+        try:
+            result = await self.client.audit(query, response, include_trajectories=True)
+        except RewardServerError as error:
+            logger.warning("%s: no verdict: %s", query.id, error)
+            result = AuditResult(
+                verdict=Verdict(
+                    id=query.id,
+                    outcome=Outcome.UNSCORED,
+                    reward=None,
+                    reason="reward_server",
+                    detail=str(error),
+                )
+            )
+        turns = [t for t in result.trajectories if t.role is Role.CHECKER]
+        return RolloutRecord(
+            query_id=query.id,
+            response=response,
+            verdict=result.verdict,
+            checker=choose_turn(turns, seed=f"{self.settings.seed}/{query.id}/{response}")
+            if self.settings.train_checker and result.verdict.outcome is not Outcome.UNSCORED
+            else None,
+            num_checker_turns=len(turns),
+            oracle=self.judge(query, response, result.verdict),
+            audit_s=time.perf_counter() - start,
+        )
+
+
+def choose_turn(turns: list[Trajectory], *, seed: str) -> Trajectory | None:
+    """Picks the Checker turn to train on: a seeded choice, so that no place among the voters is favoured."""
+    finished = [t for t in turns if t.finish_reason != "length"] or turns
+    return random.Random(seed).choice(finished) if finished else None
+
+
+def _log_probs(num_prompt_tokens: int, output: Any) -> list[float] | None:
+    """(P + A,) log-probabilities under the engine, zero over the prompt; None if it was not asked."""
+    if output.logprobs is None:
+        return None
+    sampled = [
+        by_token[token].logprob for by_token, token in zip(output.logprobs, output.token_ids, strict=True)
+    ]
+    return [0.0] * num_prompt_tokens + sampled

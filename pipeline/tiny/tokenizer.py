@@ -1,0 +1,72 @@
+"""The tiny policy's tokenizer: a token for each word of the world and for each digit, bytes for everything else.
+
+About 420 tokens and lossless: whatever text goes in comes back. One token a digit makes copying a number a matter of
+copying symbols. Words carry their leading space, as in GPT-2's byte-level scheme, so nothing depends on position.
+"""
+
+from __future__ import annotations
+
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+from pipeline.tiny.world import CITIES, EVENTS, MONTHS, UNITS
+
+PAD, END = "<pad>", "<|end|>"
+SPECIAL_TOKENS = (PAD, "<|system|>", "<|user|>", "<|assistant|>", END)
+PHRASES = ("[Answer: ", "- Question:", ". Evidence:", "Doc:", "Query:")  # of the roles' forms, one token each
+CHAT_TEMPLATE = (
+    "{% for m in messages %}{{ '<|' + m['role'] + '|>' + m['content'] + '<|end|>' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
+)
+
+_WORDS_AFTER_SPACE = (*MONTHS, *EVENTS, *CITIES, *UNITS, *UNITS.values(), "the", "The", "in", "how", "many")
+_OTHER_WORDS = (
+    *(
+        "solver",
+        "proposer",
+        "checker",
+        "Doc",
+        "Query",
+        " Query",
+        "Question",
+        " Question",
+        "Evidence",
+        " Evidence",
+    ),
+    *("Answer", "The", " [", "- ", " a", " b", " c", "a)", " a)", " b)", " c)"),
+)
+_PIECES = Regex(r"- | ?[abc]\)| ?\[|\d| ?\p{L}+|[^\s\p{L}\d]|\s")  # no piece holds two digits
+_BYTE_SCORE, _WORD_SCORE = -10.0, -1.0  # a known word always beats its bytes
+
+
+def build_tokenizer() -> PreTrainedTokenizerFast:
+    """Returns the tokenizer with its chat template; pads on the left, as generation needs."""
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer = Tokenizer(models.Unigram(_vocabulary(byte_level), unk_id=0, byte_fallback=False))
+    split = pre_tokenizers.Split(_PIECES, behavior="isolated", invert=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, byte_level])
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(
+        [AddedToken(text, special=True, normalized=False) for text in SPECIAL_TOKENS]
+    )
+    tokenizer.add_tokens([AddedToken(text, special=False, normalized=False) for text in PHRASES])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token=PAD,
+        eos_token=END,
+        chat_template=CHAT_TEMPLATE,
+        model_max_length=1024,
+        padding_side="left",
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def _vocabulary(byte_level: pre_tokenizers.ByteLevel) -> list[tuple[str, float]]:
+    """Special tokens, the 256 bytes, then the words in the byte alphabet's spelling, each with its unigram score."""
+    words = sorted({*(f" {word}" for word in _WORDS_AFTER_SPACE), *_OTHER_WORDS})
+    spelled = ["".join(piece for piece, _ in byte_level.pre_tokenize_str(word)) for word in words]
+    return [
+        *((text, 0.0) for text in SPECIAL_TOKENS),
+        *((letter, _BYTE_SCORE) for letter in sorted(pre_tokenizers.ByteLevel.alphabet())),
+        *((word, _WORD_SCORE) for word in spelled),
+    ]

@@ -1,0 +1,229 @@
+"""`march train`: a recipe becomes an OpenRLHF run, or goes on with one that was interrupted.
+
+Two processes. The one that the user starts (`train`) checks everything that can be checked cheaply, prepares
+the rows and shows progress. The worker (`python -m pipeline.train RUN_DIR`) starts Ray and the reward server
+and runs OpenRLHF's own command line with our trainer in place; its output goes to `train.log`. A run lives in
+one folder, and the same command on the same folder resumes it: `run.json` says what the run is, `steps.jsonl`
+how far it came, `result.json` (last) that it is done.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from pipeline.checkpoints import prepare_resume, write_atomically
+from pipeline.config import Recipe, load_recipe
+from pipeline.openrlhf_args import num_steps, openrlhf_arguments
+from pipeline.tracking import drop_steps_after, read_steps
+from pipeline.worker import die_with_parent, run_openrlhf
+from reward.config import Settings
+
+RUN_FILE, RESULT_FILE, ERROR_FILE, LOG_FILE = "run.json", "result.json", "error.json", "train.log"
+
+
+class RunState(Settings):
+    """What a run is; written once, compared on every resume."""
+
+    recipe: Recipe
+    recipe_digest: str
+    rows: Path = Field(description="The prepared JSONL.")
+    num_rows: int
+    tracking_uri: str
+    mlflow_run_id: str
+
+
+class TrainingFailedError(RuntimeError):
+    """The worker ended with an error; the message says which and where its log is."""
+
+
+def train(
+    recipe: str, *, run_dir: Path | None = None, overrides: list[str] | None = None, dry_run: bool = False
+) -> int:
+    """Runs or resumes a training run and shows its progress; returns the exit code.
+
+    Raises:
+        ValueError, FileNotFoundError: a recipe, row file or run folder that cannot be used.
+        TrainingFailedError: the run stopped; the same command resumes it.
+    """
+    from pipeline.progress import show_progress
+
+    settings = load_recipe(recipe, overrides)
+    folder = (run_dir or Path("runs") / settings.name).resolve()
+    if dry_run:
+        print(dry_run_command(settings, folder))
+        return 0
+    _check_model(settings)
+    folder.mkdir(parents=True, exist_ok=True)
+    with _only_run_in(folder):
+        state = _open_run(settings, folder)
+        if (folder / RESULT_FILE).exists():
+            print(f"{folder}: this run is finished; use another --run-dir for a new one")
+            return 0
+        (folder / ERROR_FILE).unlink(missing_ok=True)
+        drop_steps_after(folder, prepare_resume(folder / "checkpoints"))
+        with (folder / LOG_FILE).open("ab") as log:
+            worker = subprocess.Popen(
+                [sys.executable, "-m", "pipeline.train", str(folder)],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                preexec_fn=die_with_parent,
+            )
+        show_progress(worker, folder, total_steps=num_steps(settings, state.num_rows), note=settings.note)
+        if worker.returncode != 0:
+            raise TrainingFailedError(_why(folder, worker.returncode))
+    return 0
+
+
+def dry_run_command(recipe: Recipe, folder: Path) -> str:
+    """Returns the exact OpenRLHF command of a run, for a machine like this one."""
+    import shlex
+
+    import torch
+
+    rows, num_rows = _planned_rows(recipe, folder)
+    arguments = openrlhf_arguments(
+        recipe,
+        rows=rows,
+        num_rows=num_rows,
+        checkpoints=folder / "checkpoints",
+        output=folder / "model",
+        cuda=torch.cuda.is_available(),
+    )
+    return "python -m openrlhf.cli.train_ppo_ray " + shlex.join(arguments)
+
+
+def _check_model(recipe: Recipe) -> None:
+    path = Path(recipe.model_path)
+    looks_local = path.is_absolute() or recipe.model.startswith((".", "~"))
+    if looks_local and not (path / "config.json").is_file():
+        raise FileNotFoundError(
+            f"model: {recipe.model!r} has no config.json; give a Hugging Face model folder or name"
+        )
+
+
+def _planned_rows(recipe: Recipe, folder: Path) -> tuple[Path, int]:
+    if recipe.data.source == "tiny":
+        assert recipe.data.max_steps is not None
+        return folder / "data" / "train.jsonl", recipe.data.max_steps * recipe.rollout.batch_size
+    assert recipe.data.path is not None
+    manifest = recipe.data.path / "manifest.json"
+    if not manifest.is_file():
+        raise FileNotFoundError(
+            f"data.path: {recipe.data.path} has no manifest.json; write it with `march prepare` "
+            "(it comes last, so a folder without one is not whole)"
+        )
+    return recipe.data.path.resolve() / "train.jsonl", int(json.loads(manifest.read_text())["num_rows"])
+
+
+def _open_run(recipe: Recipe, folder: Path) -> RunState:
+    """Reads the run's state, or makes rows and an MLflow run and writes it."""
+    path = folder / RUN_FILE
+    if path.is_file():
+        state = RunState.model_validate_json(path.read_text())
+        if state.recipe_digest != recipe.digest:
+            raise ValueError(
+                f"{folder}: holds a run of another recipe ({state.recipe.name}, digest "
+                f"{state.recipe_digest[:12]}; now {recipe.digest[:12]}); use another --run-dir, or the same "
+                "settings to resume"
+            )
+        return state
+    from pipeline.tracking import flatten, start_mlflow_run
+
+    rows, num_rows = _planned_rows(recipe, folder)
+    num_steps(recipe, num_rows)
+    if recipe.data.source == "tiny":
+        _write_tiny_rows(recipe, rows.parent, num_rows)
+    uri = recipe.tracking.uri or f"sqlite:///{folder.parent / 'mlflow.db'}"
+    run_id = start_mlflow_run(
+        tracking_uri=uri,
+        artifact_root=folder.parent / "mlartifacts",
+        experiment=recipe.tracking.experiment,
+        name=folder.name,
+        params=flatten(recipe.model_dump(mode="json")) | {"recipe_digest": recipe.digest},
+    )
+    state = RunState(
+        recipe=recipe,
+        recipe_digest=recipe.digest,
+        rows=rows,
+        num_rows=num_rows,
+        tracking_uri=uri,
+        mlflow_run_id=run_id,
+    )
+    write_atomically(path, state.model_dump_json(indent=2) + "\n")
+    return state
+
+
+def _write_tiny_rows(recipe: Recipe, folder: Path, num_rows: int) -> None:
+    from pipeline.data.prepare import write_rows
+    from pipeline.tiny.world import worlds
+    from reward.prompts import load_prompts
+
+    write_rows(
+        worlds(num_rows, seed=recipe.seed, split="train"),
+        folder,
+        prompts=load_prompts(recipe.audit.prompts),
+        tokenizer_path=recipe.model_path,
+        max_prompt_tokens=recipe.rollout.max_prompt_tokens,
+        source=f"tiny worlds, seed {recipe.seed}",
+    )
+
+
+@contextmanager
+def _only_run_in(folder: Path) -> Iterator[None]:
+    with (folder / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(
+                f"{folder}: another `march train` runs here; wait for it or use another --run-dir"
+            ) from None
+        yield
+
+
+def _why(folder: Path, code: int) -> str:
+    error = folder / ERROR_FILE
+    what = (
+        json.loads(error.read_text())["message"] if error.is_file() else f"the worker ended with code {code}"
+    )
+    done = len(read_steps(folder))
+    return f"{what} (after {done} steps; log: {folder / LOG_FILE}; the same command resumes the run)"
+
+
+def run_worker(folder: Path) -> None:
+    """The worker: Ray, the reward server, OpenRLHF; writes `result.json` when the model is saved."""
+    state = RunState.model_validate_json((folder / RUN_FILE).read_text())
+    start = time.monotonic()
+    try:
+        run_openrlhf(state, folder)
+    except BaseException as error:
+        write_atomically(folder / ERROR_FILE, json.dumps({"message": _root_cause(error)}) + "\n")
+        raise
+    result: dict[str, Any] = {
+        "steps": len(read_steps(folder)),
+        "model": "model",
+        "last_session_s": time.monotonic() - start,
+    }
+    write_atomically(folder / RESULT_FILE, json.dumps(result) + "\n")
+
+
+def _root_cause(error: BaseException) -> str:
+    cause = getattr(error, "cause", None)  # a RayTaskError carries the error of the remote call
+    while isinstance(cause, BaseException):
+        error, cause = cause, getattr(cause, "cause", None)
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    run_worker(Path(sys.argv[1]))

@@ -1,0 +1,222 @@
+"""OpenRLHF's PPO trainer with our samples generator and experience maker, and what makes its steps
+trustworthy.
+
+`pipeline.train` puts `MarchTrainer`, as a Ray actor, in the place of
+`openrlhf.trainer.ppo_trainer.PPOTrainer` before OpenRLHF's command line runs. Around each step it keeps the
+engines' registry and weights version for the reward server, compares the engines' log-probabilities with the
+actor's after each weight sync, stops a run whose audits fail, logs the step, and marks checkpoints complete.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import ray
+import torch
+from openrlhf.trainer.ppo_trainer import PPOTrainer as _RayPPOTrainer
+from pydantic import Field
+
+from pipeline.checkpoints import mark_complete
+from pipeline.experience import MarchExperienceMaker, MarchSamplesGenerator
+from pipeline.tracking import StepLog
+from reward.config import Settings
+from reward.types import Role
+
+SETTINGS_VARIABLE = "MARCH_TRAINER_SETTINGS"
+_PROBE_TOKENS = 64
+
+# OpenRLHF's own step figures that say what ours do not; its rewards and lengths average over fillers.
+_STATUS_KEYS = (
+    "policy_loss",
+    "critic_loss",
+    "actor_lr",
+    "critic_lr",
+    "actor_grad_norm",
+    "critic_grad_norm",
+    "ppo_clip_ratio",
+    "ppo_kl",
+)
+
+PlainPPOTrainer: Any = _RayPPOTrainer.__ray_metadata__.modified_class  # the class before @ray.remote
+
+
+class TrainerSettings(Settings):
+    """What the trainer needs beside OpenRLHF's own arguments; travels as JSON in an environment variable."""
+
+    run_dir: Path
+    tracking_uri: str
+    mlflow_run_id: str
+    namespace: str
+    registry: str
+    train_roles: tuple[Role, ...]
+    rows_per_answer: int
+    max_unscored_rate: float
+    probe_tolerance: float | None = Field(
+        description="None switches the probe off (temperatures other than 1, sleep)."
+    )
+
+
+class EngineRegistry:
+    """Hands the rollout engines and the count of weight syncs to the reward server."""
+
+    def __init__(self, engines: list[Any]) -> None:
+        self.engines = engines
+        self.weights_version = 0
+
+    def snapshot(self) -> tuple[list[Any], int]:
+        """Returns the engines' handles and the weights version."""
+        return self.engines, self.weights_version
+
+    def advance(self) -> int:
+        """Counts a weight sync and returns the new version."""
+        self.weights_version += 1
+        return self.weights_version
+
+
+class WeightSyncError(RuntimeError):
+    """Engine and actor disagree after a sync: what is sampled is not what is trained."""
+
+
+class TooManyUnscoredError(RuntimeError):
+    """So many audits of a step failed that its gradient would not be worth having."""
+
+
+class MarchTrainer(PlainPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
+    """`PPOTrainer` for Solver and Checker trajectories."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.settings = TrainerSettings.model_validate_json(os.environ[SETTINGS_VARIABLE])
+        self.samples_generator = MarchSamplesGenerator(
+            strategy=self.strategy,
+            prompts_dataloader=self.prompts_dataloader,
+            eval_dataloader=self.eval_dataloader,
+            tokenizer=self.tokenizer,
+            vllm_engines=self.vllm_engines,
+        )
+        self.experience_maker = MarchExperienceMaker(
+            self.actor_model_group,
+            self.critic_model_group,
+            self.reward_model_group,
+            self.reference_model_group,
+            self.kl_ctl,
+            self.strategy,
+            self.tokenizer,
+            train_roles=self.settings.train_roles,
+        )
+        self.max_steps = optimizer_steps(
+            num_rows=len(self.prompts_dataloader)
+            * self.args.rollout.n_samples_per_prompt
+            * self.settings.rows_per_answer,
+            batch_size=self.args.train.batch_size,
+            passes=self.args.train.num_episodes * self.args.train.max_epochs,
+        )
+        self.registry = (
+            ray.remote(EngineRegistry)
+            .options(
+                num_cpus=0, name=self.settings.registry, namespace=self.settings.namespace, get_if_exists=True
+            )
+            .remote(self.vllm_engines)
+        )
+        ray.get(self.registry.snapshot.remote())
+        self.log = StepLog(
+            self.settings.run_dir,
+            tracking_uri=self.settings.tracking_uri,
+            mlflow_run_id=self.settings.mlflow_run_id,
+        )
+        self.probe: dict[str, float] = {}
+
+    def broadcast_to_vllm(self) -> None:
+        """Syncs the weights, counts the version and checks that engine and actor agree on the same tokens.
+
+        Raises:
+            WeightSyncError: their log-probabilities differ by more than the tolerance.
+        """
+        super().broadcast_to_vllm()
+        version = ray.get(self.registry.advance.remote())
+        self.probe = {"sync/weights_version": float(version)}
+        if self.settings.probe_tolerance is None:
+            return
+        gap = self._log_probability_gap()
+        self.probe["sync/max_logprob_gap"] = gap
+        if not gap <= self.settings.probe_tolerance:
+            raise WeightSyncError(
+                f"after weight sync {version} engine and actor differ by {gap:.4f} nats on the same tokens, "
+                f"over guards.probe_tolerance {self.settings.probe_tolerance}; the sync did not arrive"
+            )
+
+    def _log_probability_gap(self) -> float:
+        """Returns max |log p_engine - log p_actor| over the tokens of one prompt, in nats."""
+        from vllm import SamplingParams
+
+        prompt = self.prompts_dataloader.dataset.prompts[0]
+        ids = self.tokenizer(text=prompt, add_special_tokens=False)["input_ids"][:_PROBE_TOKENS]
+        params = SamplingParams(max_tokens=1, temperature=0.0, prompt_logprobs=0)
+        output = ray.get(self.vllm_engines[0].generate.remote(ids, params))
+        engine = torch.tensor(
+            [
+                by_token[token].logprob
+                for by_token, token in zip(output.prompt_logprobs[1:], ids[1:], strict=True)
+            ]
+        )
+        sequences = torch.tensor([ids])  # (1, T)
+        mask = torch.ones_like(sequences)
+        forward = self.actor_model_group.async_run_method("forward", sequences, mask[:, 1:], mask)
+        actor = ray.get(forward)[0][0].float()  # (T - 1,)
+        return float((engine - actor).abs().max())
+
+    def train_step(self, rollout_samples: list[Any], global_step: int) -> tuple[dict[str, Any], int]:
+        """One PPO step, refused when too many of its audits failed.
+
+        Raises:
+            TooManyUnscoredError: above `guards.max_unscored_rate`.
+        """
+        refuse_unscored(
+            [
+                sample.rollout.verdict.reason
+                for sample in rollout_samples
+                if sample.rollout.verdict.reward is None
+            ],
+            total=len(rollout_samples),
+            limit=self.settings.max_unscored_rate,
+        )
+        status, step = super().train_step(rollout_samples, global_step)
+        return status, step
+
+    def save_logs_and_checkpoints(
+        self,
+        global_step: int,
+        logs_dict: dict[str, Any] | None = None,
+        client_states: dict[str, Any] | None = None,
+    ) -> None:
+        """Logs the step, saves as OpenRLHF does, and marks the checkpoint once both models are on disk."""
+        metrics = self.experience_maker.metrics | self.probe | _finite(logs_dict or {})
+        self.log.write(global_step, metrics, self.experience_maker.records)
+        super().save_logs_and_checkpoints(global_step, logs_dict, client_states)
+        if global_step % self.args.ckpt.save_steps == 0:
+            mark_complete(Path(self.args.ckpt.path), global_step)
+
+
+def optimizer_steps(*, num_rows: int, batch_size: int, passes: int) -> int:
+    """The horizon of the learning-rate schedule: optimizer steps really taken, injected rows counted."""
+    return num_rows // batch_size * passes
+
+
+def refuse_unscored(reasons: list[str], *, total: int, limit: float) -> None:
+    """Raises `TooManyUnscoredError` when more than `limit` of a step's answers have no reward."""
+    if len(reasons) > limit * total:
+        counts = ", ".join(f"{reasons.count(reason)} {reason}" for reason in sorted(set(reasons)))
+        raise TooManyUnscoredError(
+            f"{len(reasons)} of {total} answers of the step have no reward ({counts}), over "
+            f"guards.max_unscored_rate {limit}; mend the reward server, then run the same command to resume"
+        )
+
+
+def _finite(status: Mapping[str, Any]) -> dict[str, float]:
+    picked = {f"ppo/{key}": status[key] for key in _STATUS_KEYS if key in status}
+    picked |= {f"{key}_s": value for key, value in status.items() if key.startswith("timing/")}
+    return {key: float(value) for key, value in picked.items() if math.isfinite(float(value))}

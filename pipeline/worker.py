@@ -1,0 +1,164 @@
+"""What runs inside a training worker: Ray, the reward server beside it, and OpenRLHF's command line with our
+trainer.
+
+OpenRLHF's `train()` imports `PPOTrainer` from its module when it is called, so putting ours there first is
+enough; nothing of OpenRLHF is copied or changed on disk.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import runpy
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline import cpu
+from pipeline.config import ROWS_PER_ANSWER, Recipe
+from pipeline.openrlhf_args import openrlhf_arguments
+from reward.config import RaySamplerConfig, ServerConfig
+from reward.types import Role
+
+if TYPE_CHECKING:
+    from pipeline.train import RunState
+
+NAMESPACE, REGISTRY = "march", "march-engines"
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_OBJECT_STORE_BYTES = 512 * 1024**2  # of a local Ray; rollouts of a step are a few megabytes
+
+
+def run_openrlhf(state: RunState, folder: Path) -> None:
+    """Trains to the end and saves the model under `folder / "model"`."""
+    cpu.install()
+    import torch
+
+    cuda = torch.cuda.is_available()
+    token = os.environ.setdefault("MARCH_REWARD_TOKEN", secrets.token_urlsafe(32))
+    port = _free_port()
+    environment = _environment(state, folder, port=port, token=token, cuda=cuda)
+    os.environ.update(environment)
+    address = _start_ray(state.recipe, environment, cuda=cuda)
+    with _reward_server(server_config(state.recipe, folder, address=address, port=port), folder):
+        _run_command_line(state, folder, cuda=cuda)
+
+
+def server_config(recipe: Recipe, folder: Path, *, address: str, port: int) -> ServerConfig:
+    """Returns the configuration of the reward server of a run: it samples the run's own engines."""
+    return ServerConfig(
+        port=port,
+        audit=recipe.audit,
+        sampler=RaySamplerConfig(
+            address=address,
+            namespace=NAMESPACE,
+            registry=REGISTRY,
+            tokenizer=recipe.model_path,
+            max_model_len=recipe.max_model_len,
+        ),
+    )
+
+
+def _environment(state: RunState, folder: Path, *, port: int, token: str, cuda: bool) -> dict[str, str]:
+    from pipeline import rollout, trainer
+
+    recipe = state.recipe
+    probed = recipe.rollout.temperature == 1.0  # the engine's prompt log-probabilities are at temperature 1
+    for_rollout = rollout.RolloutSettings(
+        reward_url=f"http://127.0.0.1:{port}",
+        train_checker=Role.CHECKER in recipe.train_roles,
+        seed=recipe.seed,
+        oracle=recipe.oracle,
+    )
+    for_trainer = trainer.TrainerSettings(
+        run_dir=folder,
+        tracking_uri=state.tracking_uri,
+        mlflow_run_id=state.mlflow_run_id,
+        namespace=NAMESPACE,
+        registry=REGISTRY,
+        train_roles=recipe.train_roles,
+        rows_per_answer=ROWS_PER_ANSWER,
+        max_unscored_rate=recipe.guards.max_unscored_rate,
+        probe_tolerance=recipe.guards.probe_tolerance if probed else None,
+    )
+    variables = {} if cuda else cpu.ENVIRONMENT
+    return variables | {
+        rollout.SETTINGS_VARIABLE: for_rollout.model_dump_json(),
+        trainer.SETTINGS_VARIABLE: for_trainer.model_dump_json(),
+        "MARCH_REWARD_TOKEN": token,
+    }
+
+
+def _start_ray(recipe: Recipe, environment: dict[str, str], *, cuda: bool) -> str:
+    """Starts or joins Ray and returns its address; without CUDA the GPUs are logical."""
+    import ray
+
+    cluster = recipe.cluster
+    options: dict[str, Any] = {"address": cluster.ray_address, "namespace": NAMESPACE}
+    if cluster.ray_address == "local":
+        devices = (
+            cluster.num_engines * cluster.engine_tensor_parallel
+            + 2 * cluster.actor_ranks
+            + cluster.critic_ranks
+        )
+        options |= {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
+        options |= {"_node_ip_address": "127.0.0.1", "num_cpus": max(16, 2 * devices)}
+        options |= {} if cuda else {"num_gpus": devices}
+    runtime = {"env_vars": environment, "worker_process_setup_hook": "pipeline.cpu.install"}
+    ray.init(runtime_env=runtime, **options)
+    return str(ray.get_runtime_context().gcs_address)
+
+
+@contextmanager
+def _reward_server(config: ServerConfig, folder: Path) -> Iterator[None]:
+    """Runs `python -m reward` until the block ends; it dies with this process."""
+    path = folder / "reward_server.json"
+    path.write_text(config.model_dump_json(indent=2))
+    with (folder / "reward_server.log").open("ab") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "reward", str(path)],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            preexec_fn=die_with_parent,
+        )
+    try:
+        yield
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+
+
+def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
+    import openrlhf.trainer.ppo_trainer
+    import ray
+
+    from pipeline.trainer import MarchTrainer
+
+    arguments = openrlhf_arguments(
+        state.recipe,
+        rows=state.rows,
+        num_rows=state.num_rows,
+        checkpoints=folder / "checkpoints",
+        output=folder / "model",
+        cuda=cuda,
+    )
+    openrlhf.trainer.ppo_trainer.PPOTrainer = ray.remote(MarchTrainer)
+    sys.argv = ["openrlhf.cli.train_ppo_ray", *arguments]
+    runpy.run_module("openrlhf.cli.train_ppo_ray", run_name="__main__")
+    ray.shutdown()
+
+
+def die_with_parent() -> None:
+    """In a new child: ends it when its parent dies, however the parent dies (Linux)."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

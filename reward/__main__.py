@@ -1,0 +1,12 @@
+"""`python -m reward CONFIG.json`: the reward server from a file, as a trainer starts it beside itself."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from reward.config import ServerConfig
+from reward.server import serve
+
+if __name__ == "__main__":
+    serve(ServerConfig.model_validate_json(Path(sys.argv[1]).read_text()))

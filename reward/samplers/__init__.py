@@ -1,0 +1,60 @@
+"""Where completions come from: the live rollout engines, a server, or vLLM in this process.
+
+A `Sampler` turns chat messages into completions and raises `SamplerError` for anything that is not one. It
+never returns a made-up or empty stand-in: whatever fails must reach the audit as a failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypedDict
+
+from reward.config import SamplerConfig, SamplingSettings
+from reward.types import SampleGroup
+
+
+class Message(TypedDict):
+    """One chat message."""
+
+    role: str
+    content: str
+
+
+class SamplerError(RuntimeError):
+    """A completion could not be had. `reason` is one word for metrics and verdicts."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+
+class Sampler(Protocol):
+    """Turns messages into completions of one model."""
+
+    async def sample(self, messages: Sequence[Message], *, n: int, settings: SamplingSettings) -> SampleGroup:
+        """Returns `n` independent completions of one prompt, in one request.
+
+        Raises:
+            SamplerError: with reason `timeout`, `connection`, `prompt_too_long`, `bad_response` or `engine`.
+        """
+        ...
+
+    async def ready(self) -> None:
+        """Returns when the model answers; raises `SamplerError` when it does not."""
+        ...
+
+    async def close(self) -> None:
+        """Frees connections or the engine."""
+        ...
+
+
+def make_sampler(config: SamplerConfig) -> Sampler:
+    """Builds the configured sampler; its heavy imports happen only here."""
+    if config.kind == "openai":
+        from reward.samplers.openai import OpenAISampler
+
+        return OpenAISampler(config)
+    from reward.samplers.engine import LocalEngineSampler, RayEngineSampler
+
+    return RayEngineSampler(config) if config.kind == "ray" else LocalEngineSampler(config)

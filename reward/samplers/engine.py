@@ -1,0 +1,234 @@
+"""Completions from vLLM engines by token ids: a training run's live engines, or one in this process.
+
+Both samplers rest on one idea: an engine is something that answers `generate(prompt_token_ids,
+sampling_params)` with vLLM's `RequestOutput`. The prompt is rendered and tokenised here, so the ids of a
+trajectory are the ids that the model saw, and one request with n samples fills the prompt's cache once.
+
+`RayEngineSampler` reaches the engines that OpenRLHF rolls out on (`RolloutRayActor.generate`): no second
+copy of the weights, and every role is the current policy. The trainer registers the engines under a named
+actor, whose `snapshot()` returns `(engine_handles, weights_version)`. An engine that sleeps never answers,
+so every request has a timeout. `LocalEngineSampler` starts vLLM in this process, for audits and for the
+evaluation.
+
+torch, transformers, vLLM and Ray are imported inside functions: the light core does without them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import uuid
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from reward.config import LocalSamplerConfig, RaySamplerConfig, SamplingSettings
+from reward.samplers import Message, SamplerError
+from reward.samplers.tokens import load_tokenizer, prompt_token_ids, sample_group, sampling_params
+from reward.types import SampleGroup
+
+# Without a GPU: a small cache, and no compilation, which costs more than it saves there.
+_CPU_ENVIRONMENT = {
+    "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
+    "TORCHDYNAMO_DISABLE": "1",
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+}
+
+_T = TypeVar("_T")
+
+
+class RayEngineSampler:
+    """Samples the live rollout engines over Ray. It connects at the first request, not before."""
+
+    def __init__(self, config: RaySamplerConfig) -> None:
+        self._config = config
+        self._tokenizer = load_tokenizer(config.tokenizer, field="sampler.tokenizer")
+        self._registry = _Shared(self._connect)
+        self._in_flight: Counter[str] = Counter()  # requests an engine, by actor id
+
+    async def sample(self, messages: Sequence[Message], *, n: int, settings: SamplingSettings) -> SampleGroup:
+        """Returns `n` completions of one prompt by the engine with the fewest of our requests.
+
+        The weights version is read before the request: the older one, when the weights change meanwhile.
+
+        Raises:
+            SamplerError: with reason `timeout`, `prompt_too_long`, `bad_response` or `engine`.
+        """
+        prompt = prompt_token_ids(self._tokenizer, messages)
+        params = sampling_params(
+            settings, n=n, num_prompt=len(prompt), max_model_len=self._config.max_model_len
+        )
+        async with _ray_failures_named(self._config.timeout_s, self._registry):
+            engines, weights_version = await self._snapshot()
+            output = await self._generate(engines, prompt, params)
+        return sample_group(output, self._tokenizer, n=n, params=params, weights_version=weights_version)
+
+    async def ready(self) -> None:
+        """Returns when the registry hands out an engine; none is sampled, as they sleep between rollouts."""
+        async with _ray_failures_named(self._config.timeout_s, self._registry):
+            await self._snapshot()
+
+    async def close(self) -> None:
+        """Forgets the registry. The connection to Ray belongs to the process and ends with it."""
+        self._registry.forget()
+
+    def _connect(self) -> Any:
+        import ray
+
+        ray.init(
+            address=self._config.address,
+            namespace=self._config.namespace,
+            ignore_reinit_error=True,
+            log_to_driver=False,
+        )
+        return ray.get_actor(self._config.registry, namespace=self._config.namespace)
+
+    async def _snapshot(self) -> tuple[list[Any], int]:
+        registry = await self._registry.get()
+        engines, weights_version = await registry.snapshot.remote()
+        if not engines:
+            raise SamplerError("engine", f"the registry {self._config.registry!r} holds no engine yet")
+        return list(engines), int(weights_version)
+
+    async def _generate(self, engines: Sequence[Any], prompt: list[int], params: Any) -> Any:
+        import ray
+
+        engine = min(engines, key=lambda handle: self._in_flight[_actor_id(handle)])
+        name = _actor_id(engine)
+        self._in_flight[name] += 1
+        request = engine.generate.remote(prompt, params)
+        try:
+            return await request
+        except asyncio.CancelledError:
+            ray.cancel(request)  # or the engine would go on for nobody
+            raise
+        finally:
+            self._in_flight[name] -= 1
+            if not self._in_flight[name]:
+                del self._in_flight[name]
+
+
+class LocalEngineSampler:
+    """Samples vLLM in this process. The engine starts at the first request and takes seconds to minutes."""
+
+    def __init__(self, config: LocalSamplerConfig) -> None:
+        self._config = config
+        _set_vllm_environment()
+        self._tokenizer = load_tokenizer(config.model, field="sampler.model")
+        self._engine = _Shared(self._start)
+
+    async def sample(self, messages: Sequence[Message], *, n: int, settings: SamplingSettings) -> SampleGroup:
+        """Returns `n` completions of one prompt.
+
+        Raises:
+            SamplerError: with reason `prompt_too_long`, `bad_response` or `engine`.
+        """
+        prompt = prompt_token_ids(self._tokenizer, messages)
+        engine = await self._started()
+        max_model_len = int(engine.model_config.max_model_len)
+        params = sampling_params(settings, n=n, num_prompt=len(prompt), max_model_len=max_model_len)
+        try:
+            output = await _last_output(engine, prompt, params)
+        except Exception as error:  # vLLM promises no common type
+            raise SamplerError("engine", f"{type(error).__name__}: {error}") from error
+        return sample_group(output, self._tokenizer, n=n, params=params, weights_version=None)
+
+    async def ready(self) -> None:
+        """Returns when the engine has started and lives."""
+        engine = await self._started()
+        if engine.errored:
+            raise SamplerError("engine", f"vLLM died: {engine.dead_error}")
+
+    async def close(self) -> None:
+        """Stops the engine, if it was started."""
+        engine = await self._engine.forget_when_started()
+        if engine is not None:
+            await asyncio.to_thread(engine.shutdown)
+
+    async def _started(self) -> Any:
+        try:
+            return await self._engine.get()
+        except Exception as error:  # vLLM promises no common type
+            raise SamplerError("engine", f"vLLM did not start: {type(error).__name__}: {error}") from error
+
+    def _start(self) -> Any:
+        import vllm
+
+        arguments = vllm.AsyncEngineArgs(
+            model=self._config.model,
+            max_model_len=self._config.max_model_len,
+            seed=self._config.seed,
+            dtype="bfloat16",
+            enforce_eager=True,
+            enable_prefix_caching=True,
+            logprobs_mode="processed_logprobs",  # of the distribution that was sampled, temperature included
+            disable_log_stats=True,
+        )
+        return vllm.AsyncLLMEngine.from_engine_args(arguments)
+
+
+class _Shared(Generic[_T]):
+    """One slow start in a thread, shared by all who wait; after a failed one the next starts afresh."""
+
+    def __init__(self, start: Callable[[], _T]) -> None:
+        self._start = start
+        self._task: asyncio.Task[_T] | None = None
+
+    async def get(self) -> _T:
+        if self._task is None or (self._task.done() and (self._task.cancelled() or self._task.exception())):
+            self._task = asyncio.create_task(asyncio.to_thread(self._start))
+        return await asyncio.shield(self._task)
+
+    def forget(self) -> None:
+        self._task = None
+
+    async def forget_when_started(self) -> _T | None:
+        task, self._task = self._task, None
+        if task is None:
+            return None
+        await asyncio.wait([task])
+        return None if task.cancelled() or task.exception() else task.result()
+
+
+@contextlib.asynccontextmanager
+async def _ray_failures_named(timeout_s: float, registry: _Shared[Any]) -> AsyncIterator[None]:
+    """Bounds what runs inside and names its failures; after one, the registry is looked up afresh."""
+    from ray.exceptions import RayError
+
+    try:
+        async with asyncio.timeout(timeout_s):
+            yield
+    except SamplerError:
+        raise
+    except TimeoutError as error:
+        raise SamplerError(
+            "timeout", f"no rollout engine answered in {timeout_s:g} s; is it asleep?"
+        ) from error
+    except (RayError, ValueError, OSError, RuntimeError) as error:  # not there yet, died, or no cluster
+        registry.forget()
+        raise SamplerError("engine", f"{type(error).__name__}: {str(error).strip()[:500]}") from error
+
+
+async def _last_output(engine: Any, prompt: list[int], params: Any) -> Any:
+    from vllm.inputs import TokensPrompt
+
+    last = None
+    async for output in engine.generate(TokensPrompt(prompt_token_ids=prompt), params, uuid.uuid4().hex):
+        last = output
+    return last
+
+
+def _set_vllm_environment() -> None:
+    """Sets defaults that vLLM reads when it is imported."""
+    import torch
+
+    # A forked engine process would inherit the threads and the listening socket of a running server.
+    os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
+    if not torch.cuda.is_available():
+        for name, value in _CPU_ENVIRONMENT.items():
+            os.environ.setdefault(name, value)
+
+
+def _actor_id(handle: Any) -> str:
+    return str(handle._actor_id.hex())

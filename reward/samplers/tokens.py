@@ -1,0 +1,107 @@
+"""Between records and token ids: chat messages to a prompt's ids, vLLM's `RequestOutput` to a `SampleGroup`.
+
+Ids are exact on both sides, because trajectories are trained on: `prompt_token_ids` is what the model saw
+and `token_ids` is what it sampled, the end token included. Only the text leaves special tokens out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from reward.config import SamplingSettings
+from reward.samplers import Message, SamplerError
+from reward.types import Sample, SampleGroup
+
+MIN_COMPLETION_TOKENS = 16  # a prompt that leaves fewer is refused, not answered with a stump
+
+
+def prompt_token_ids(tokenizer: Any, messages: Sequence[Message]) -> list[int]:
+    """The ids (P,) of the rendered chat; the template writes its own special tokens, so none are added."""
+    text = tokenizer.apply_chat_template(list(messages), add_generation_prompt=True, tokenize=False)
+    return [int(token) for token in tokenizer(text, add_special_tokens=False)["input_ids"]]
+
+
+def completion_budget(num_prompt: int, *, max_tokens: int, max_model_len: int) -> int:
+    """Most tokens of a completion: as asked, or what the prompt leaves (`finish_reason` then tells "length").
+
+    Raises:
+        SamplerError: `prompt_too_long` when fewer than `MIN_COMPLETION_TOKENS` are left of those asked for.
+    """
+    num_left = max_model_len - num_prompt
+    if num_left < min(max_tokens, MIN_COMPLETION_TOKENS):
+        raise SamplerError(
+            "prompt_too_long",
+            f"{num_prompt} prompt tokens leave {max(num_left, 0)} of max_model_len {max_model_len}; "
+            "shorten the documents or raise max_model_len",
+        )
+    return min(max_tokens, num_left)
+
+
+def sampling_params(settings: SamplingSettings, *, n: int, num_prompt: int, max_model_len: int) -> Any:
+    """One request for n samples; one at temperature 0, where all are the same and vLLM refuses more."""
+    budget = completion_budget(num_prompt, max_tokens=settings.max_tokens, max_model_len=max_model_len)
+    from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind
+
+    return SamplingParams(
+        n=1 if settings.temperature == 0 else n,
+        temperature=settings.temperature,
+        top_p=settings.top_p,
+        max_tokens=budget,
+        logprobs=0,  # of the sampled token alone
+        detokenize=False,
+        output_kind=RequestOutputKind.FINAL_ONLY,  # the streamed kind need not hold all n in its last output
+    )
+
+
+def sample_group(
+    output: Any, tokenizer: Any, *, n: int, params: Any, weights_version: int | None
+) -> SampleGroup:
+    """A `RequestOutput` as a record of n samples; the one of a greedy request stands for all."""
+    completions = list(output.outputs) if output is not None else []
+    if len(completions) != params.n:
+        raise SamplerError("bad_response", f"the engine gave {len(completions)} of {params.n} completions")
+    samples = tuple(_sample(completion, tokenizer) for completion in completions)
+    return SampleGroup(
+        samples=samples * (n // params.n),
+        prompt_token_ids=tuple(output.prompt_token_ids),
+        weights_version=weights_version,
+    )
+
+
+def _sample(completion: Any, tokenizer: Any) -> Sample:
+    token_ids = tuple(int(token) for token in completion.token_ids)
+    if completion.finish_reason not in ("stop", "length") or not token_ids:
+        raise SamplerError(
+            "engine", f"a completion of {len(token_ids)} tokens ended by {completion.finish_reason!r}"
+        )
+    # No stop strings are used, so "stop" means that the last token is the end token.
+    shown = token_ids[:-1] if completion.finish_reason == "stop" else token_ids
+    return Sample(
+        text=tokenizer.decode(shown, skip_special_tokens=True),
+        finish_reason=completion.finish_reason,
+        token_ids=token_ids,
+        logprobs=tuple(
+            float(at[token].logprob) for token, at in zip(token_ids, completion.logprobs, strict=True)
+        ),
+    )
+
+
+def load_tokenizer(name: str, *, field: str) -> Any:
+    from transformers import AutoTokenizer
+
+    if name.startswith((".", "/", "~")) and not Path(name).is_dir():
+        raise ValueError(
+            f"{field}: {name!r} is not a folder; give the folder or the name of a Hugging Face model"
+        )
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{field}: no tokenizer in {name!r} ({str(error).splitlines()[0]})") from error
+    if not tokenizer.chat_template:
+        raise ValueError(
+            f"{field}: the tokenizer of {name!r} has no chat template; add chat_template.jinja to it"
+        )
+    return tokenizer

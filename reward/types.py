@@ -1,0 +1,191 @@
+"""What crosses the audit's borders: frozen records for queries, claims, votes, trajectories and verdicts.
+
+Every state is an enum and every failure has a name. The one invariant is enforced here, not by convention: a
+`Verdict` with outcome UNSCORED has no reward, and any other verdict has one (see `Verdict`).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class Record(BaseModel):
+    """A frozen record that refuses unknown keys, so that a misspelt field is an error and not a silence."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Role(StrEnum):
+    """The three roles that one policy plays (paper section 2.2)."""
+
+    SOLVER = "solver"
+    PROPOSER = "proposer"
+    CHECKER = "checker"
+
+
+class Outcome(StrEnum):
+    """What an audit found about a whole response."""
+
+    SUPPORTED = "SUPPORTED"  # the consensus of the voters equals every claim
+    REFUTED = "REFUTED"  # some claim's consensus is another number, "cannot answer", or there is none
+    NO_CLAIMS = "NO_CLAIMS"  # the response holds no number to check
+    UNSCORED = "UNSCORED"  # the audit itself failed; never a reward
+
+
+class ClaimState(StrEnum):
+    """What the voters found about one claim; the states are kept apart on purpose."""
+
+    SUPPORTED = "supported"
+    CONTRADICTED = "contradicted"  # the consensus is another number
+    NOT_IN_DOCUMENTS = "not_in_documents"  # the consensus is "cannot answer"
+    NO_CONSENSUS = "no_consensus"  # the first place of the vote is shared
+    FAILED = "failed"  # too few valid votes
+
+
+class Document(Record):
+    """One retrieved passage."""
+
+    id: str = Field(description="Unique among the documents of its query.")
+    title: str = Field(default="", description="Shown to the roles before the text; may be empty.")
+    text: str = Field(description="The passage itself, never cut by the audit.")
+
+
+class RagQuery(Record):
+    """A question and what was retrieved for it; no reference answer, so none can leak into training."""
+
+    id: str
+    query: str
+    documents: tuple[Document, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _document_ids_are_unique(self) -> Self:
+        ids = [d.id for d in self.documents]
+        if len(set(ids)) != len(ids):
+            twice = next(i for i in ids if ids.count(i) > 1)
+            raise ValueError(f"documents: id {twice!r} is used twice; give every document its own id")
+        return self
+
+
+class Span(Record):
+    """A half-open range of characters, `text[start:end]`."""
+
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+
+class Claim(Record):
+    """A question whose answer is exactly one number of the response (paper section 2.2, the Proposer).
+
+    Example: `Claim(index=1, question="How many euros did the July picnic in Kabul raise?", answer="466")`.
+    """
+
+    index: int = Field(
+        ge=1, description="Place among the claims, from 1; the number the Checker answers under."
+    )
+    question: str
+    answer: str = Field(description="The number as the Proposer wrote it.")
+    span: Span | None = Field(default=None, description="Where the number stands in the response.")
+
+
+class Answer(Record):
+    """One voter's answer to one question: a number, or None for "cannot answer"."""
+
+    value: str | None = Field(description="The number as written; None when the voter says it cannot answer.")
+    evidence: str = Field(default="", description="What the voter quoted or said before its answer.")
+    evidence_document: str | None = Field(
+        default=None, description="Id of a document that holds the evidence verbatim."
+    )
+
+
+class Sample(Record):
+    """One completion of a sampler, with the exact tokens when the sampler knows them."""
+
+    text: str
+    finish_reason: str = Field(description='"stop" when the model ended by itself, "length" when it was cut.')
+    token_ids: tuple[int, ...] | None = Field(
+        default=None, description="(A,) sampled ids, the end token included."
+    )
+    logprobs: tuple[float, ...] | None = Field(
+        default=None, description="(A,) log-probabilities under the sampler."
+    )
+
+
+class SampleGroup(Record):
+    """All completions of one request; they share the prompt and the weights."""
+
+    samples: tuple[Sample, ...]
+    prompt_token_ids: tuple[int, ...] | None = Field(
+        default=None, description="(P,) ids the model really saw."
+    )
+    weights_version: int | None = Field(
+        default=None, description="Count of weight syncs before this request."
+    )
+
+
+class Trajectory(Record):
+    """The token record of one turn of one role, ready to be trained on: `prompt (P,) + response (A,)`."""
+
+    role: Role
+    prompt_token_ids: tuple[int, ...] = Field(min_length=1)
+    response_token_ids: tuple[int, ...] = Field(min_length=1)
+    logprobs: tuple[float, ...] | None = None
+    finish_reason: str
+    weights_version: int | None = None
+
+
+class ClaimVerdict(Record):
+    """One claim, the votes on it and what follows."""
+
+    claim: Claim
+    state: ClaimState
+    consensus: str | None = Field(
+        default=None, description='The winning answer; None for "cannot answer" or none.'
+    )
+    votes: tuple[Answer | None, ...] = Field(
+        default=(), description="One a voter, in order; None is a vote that could not be read."
+    )
+    tally: dict[str, int] = Field(default_factory=dict, description="Votes an answer, by its canonical text.")
+    entropy: float = Field(default=0.0, ge=0, description="Shannon entropy of the tally, in nats.")
+
+
+class Verdict(Record):
+    """What an audit says of a response. `reward` is None exactly when the outcome is UNSCORED."""
+
+    id: str
+    outcome: Outcome
+    reward: float | None = Field(
+        description="Zero-tolerance reward, or None: a failure never becomes a reward."
+    )
+    reason: str = Field(
+        default="", description="Why, in one machine-readable word: see `audit.py` for the closed set."
+    )
+    detail: str = Field(default="", description="For a person: what failed, with the error's own words.")
+    claims: tuple[ClaimVerdict, ...] = ()
+    num_numbers: int = Field(default=0, ge=0, description="Numbers in the response.")
+    uncovered: tuple[Span, ...] = Field(
+        default=(), description="Numbers of the response that no claim covers."
+    )
+    num_dropped_claims: int = Field(
+        default=0, ge=0, description="Claims about a number that the response does not hold."
+    )
+    num_voters: int = Field(default=0, ge=0)
+    weights_version: int | None = None
+    prompt_digest: str = Field(default="", description="SHA-256 of the prompt set that was used.")
+
+    @model_validator(mode="after")
+    def _a_failure_never_becomes_a_reward(self) -> Self:
+        if (self.outcome is Outcome.UNSCORED) != (self.reward is None):
+            raise ValueError(
+                f"reward: {self.reward!r} with outcome {self.outcome}; UNSCORED has none, all others have one"
+            )
+        return self
+
+
+class AuditResult(Record):
+    """A verdict and, for training, the turns that led to it."""
+
+    verdict: Verdict
+    trajectories: tuple[Trajectory, ...] = ()

@@ -1,0 +1,60 @@
+"""The CPU platform layer: each patch still has its target, does its work, and stays away where CUDA is."""
+
+import importlib
+import importlib.util
+import inspect
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from pipeline import cpu
+
+pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="the layer is a no-op with CUDA")
+
+
+@pytest.mark.parametrize("module", [*cpu.PATCHES_BEFORE, *cpu.PATCHES_AFTER])
+def test_the_patched_modules_still_exist(module: str) -> None:
+    assert importlib.util.find_spec(module) is not None
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "says"),
+    [
+        ("openrlhf.trainer.ppo_utils.replay_buffer", "NaiveReplayBuffer", 'f"cuda:{torch.cuda.current_device()}"'),
+        ("openrlhf.trainer.ray.ppo_actor", "ActorPPOTrainer", "stateless_init_process_group"),
+        ("openrlhf.utils.deepspeed.deepspeed", "DeepspeedStrategy", "init_device_mesh"),
+    ],
+)
+def test_the_calls_that_need_a_patch_are_still_there(module: str, name: str, says: str) -> None:
+    cpu.install()
+    assert says in inspect.getsource(getattr(importlib.import_module(module), name))
+
+
+def test_upstream_still_hard_codes_cuda_in_the_weight_sync() -> None:
+    spec = importlib.util.find_spec("openrlhf.trainer.ray.vllm_worker_wrap")
+    assert spec and spec.origin
+    assert 'device="cuda"' in open(spec.origin).read()
+
+
+def test_current_device_is_a_device_and_formats_as_a_digit() -> None:
+    cpu.install()
+    device = torch.cuda.current_device()
+    assert torch.zeros(1, device=device).device.type == "cpu"
+    assert torch.device(f"cuda:{device}") == torch.device("cuda:0")
+
+
+def test_flash_attn_is_visible_only_while_the_module_that_needs_it_loads() -> None:
+    code = (
+        "from pipeline import cpu; cpu.install(); import openrlhf.models.ring_attn_utils, importlib.util, sys;"
+        "assert importlib.util.find_spec('flash_attn') is None; assert 'flash_attn' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_installing_twice_changes_nothing() -> None:
+    cpu.install()
+    finders = list(sys.meta_path)
+    cpu.install()
+    assert sys.meta_path == finders

@@ -1,0 +1,93 @@
+"""The seams of OpenRLHF that we hold on to: an upgrade that moves one fails here and not in a night run."""
+
+import inspect
+from dataclasses import fields
+
+import pytest
+
+from pipeline import cpu
+
+cpu.install()
+
+import openrlhf.cli.train_ppo_ray as command_line  # noqa: E402
+from openrlhf.trainer.ppo_trainer import PPOTrainer  # noqa: E402
+from openrlhf.trainer.ppo_utils import experience, experience_maker, samples_generator  # noqa: E402
+from openrlhf.trainer.ray import vllm_engine  # noqa: E402
+from openrlhf.utils import agent  # noqa: E402
+
+
+def test_the_versions_are_the_pinned_ones() -> None:
+    from importlib.metadata import version
+
+    assert version("openrlhf") == "0.11.2"
+    assert version("ray") == "2.55.0"
+    assert version("transformers") == "5.15.0"
+
+
+def test_the_command_line_imports_the_trainer_inside_train() -> None:
+    source = inspect.getsource(command_line.train)
+    assert "from openrlhf.trainer.ppo_trainer import PPOTrainer" in source
+    assert "ppo_trainer.get_max_steps" in source
+
+
+def test_the_trainer_is_a_ray_actor_over_a_plain_class_that_builds_what_we_replace() -> None:
+    plain = PPOTrainer.__ray_metadata__.modified_class
+    source = inspect.getsource(inspect.getmodule(plain))
+    for attribute in ("self.samples_generator = ", "self.experience_maker = ", "self.max_steps = "):
+        assert attribute in source or attribute.replace("self.max_steps = ", "self.max_steps =") in source
+
+
+@pytest.mark.parametrize(
+    ("owner", "method", "parameters"),
+    [
+        (agent.AgentExecutorBase, "execute", ["prompt", "label", "sampling_params", "max_length", "hf_tokenizer"]),
+        (samples_generator.SamplesGenerator, "_process_response_into_experience", ["response", "generate_kwargs"]),
+        (experience_maker.RemoteExperienceMaker, "make_experience_batch", ["rollout_samples"]),
+        (experience_maker.RemoteExperienceMaker, "make_experience", ["samples_list"]),
+        (experience_maker.RemoteExperienceMaker, "compute_advantages_and_returns", ["experiences"]),
+        (experience_maker.RemoteExperienceMaker, "split_rollout_samples", ["rollout_samples"]),
+    ],
+)
+def test_overridden_methods_keep_their_parameters(owner: type, method: str, parameters: list[str]) -> None:
+    names = list(inspect.signature(getattr(owner, method)).parameters)
+    assert names[1 : 1 + len(parameters)] == parameters
+
+
+def test_the_fields_of_an_experience_that_we_fill() -> None:
+    names = {field.name for field in fields(experience.Experience)}
+    assert {"sequences", "action_mask", "rewards", "values", "kl", "advantages", "returns", "truncated", "info"} <= names
+
+
+def test_engines_are_called_with_token_ids() -> None:
+    plain = vllm_engine.RolloutRayActor.__ray_metadata__.modified_class
+    assert list(inspect.signature(plain.generate).parameters)[1:3] == ["prompt_token_ids", "sampling_params"]
+
+
+def test_trap_dynamic_batches_still_drop_injected_rows_so_recipes_must_not_offer_them() -> None:
+    from openrlhf.trainer.ppo_utils.replay_buffer import NaiveReplayBuffer
+
+    from pipeline.config import Recipe
+
+    source = inspect.getsource(NaiveReplayBuffer.setup_dynamic_batch)
+    assert "args.rollout.batch_size * args.rollout.n_samples_per_prompt // args.train.batch_size" in source
+    assert "dynamic" not in str(Recipe.model_json_schema())
+
+
+def test_trap_the_horizon_knows_only_prompts_so_ours_counts_rows() -> None:
+    from openrlhf.trainer.ppo_trainer import prepare_datasets
+
+    from pipeline.trainer import optimizer_steps
+
+    assert "len(prompts_dataset)" in inspect.getsource(prepare_datasets)
+    # 40 steps of 64 queries: 128 rows a step and one optimizer step of 128 rows
+    assert optimizer_steps(num_rows=40 * 64 * 2, batch_size=128, passes=1) == 40
+
+
+def test_trap_ragged_counts_are_refused_by_the_recipe() -> None:
+    from openrlhf.trainer.ray.launcher import RayActorGroup
+
+    from pipeline.config import load_recipe
+
+    assert "chunk_size += 1" in inspect.getsource(RayActorGroup.async_run_method_batch)
+    with pytest.raises(ValueError, match="evenly over 3 rank"):
+        load_recipe("tiny", ["cluster.actor_ranks=3"])
