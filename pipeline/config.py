@@ -134,9 +134,9 @@ class GuardSettings(Settings):
         default=0.5, ge=0, lt=1, description="Of a step's answers; above it the run stops."
     )
     probe_tolerance: float = Field(
-        default=0.05,
+        default=0.02,
         gt=0,
-        description="Largest |log-probability| gap of engine and actor after a weight sync, in nats.",
+        description="Largest mean gap of engine and actor after a weight sync, nats a token.",
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pipeline.config import AdvantageEstimator, OptimizerSettings, Recipe
 
-AGENT_FILE = Path(__file__).with_name("rollout.py")
+AGENT_FILE = Path(__file__).with_name("agent.py")
 
 
 def openrlhf_arguments(

@@ -1,9 +1,9 @@
 """OpenRLHF's agent: the Solver's turn on the live engine, then the audit by the reward server.
 
-OpenRLHF loads this file by path (`--train.agent_func_path`) inside its rollout actor and calls
-`AgentExecutor.execute` once a sample. The returned dict is OpenRLHF's own plus one key, `rollout`: a
-`RolloutRecord`, which `pipeline.experience.MarchSamplesGenerator` reads. An audit that failed leaves `reward`
-at None; it is masked there and never becomes a number here.
+OpenRLHF's rollout actor loads `pipeline/agent.py`, which points here, and calls `AgentExecutor.execute` once
+a sample. The returned dict is OpenRLHF's own plus one key, `rollout`: a `RolloutRecord`, which
+`pipeline.experience.MarchSamplesGenerator` reads. An audit that failed leaves `reward` at None; it is masked
+there and never becomes a number here.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 
 from openrlhf.utils.agent import AgentExecutorBase
 from pydantic import Field
-from reward.client import RewardClient, RewardServerError
 
 from pipeline.oracle import OracleJudgement, oracle_for
+from reward.client import RewardClient, RewardServerError
 from reward.config import Settings
 from reward.types import AuditResult, Outcome, RagQuery, Record, Role, Trajectory, Verdict
 

@@ -14,13 +14,14 @@ from typing import Self
 
 import httpx
 from pydantic import ValidationError
-from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_exponential, wait_random
 
 from reward.types import AuditResult, RagQuery
 from reward.wire import AuditRequest
 
 _CONNECT_TIMEOUT_S = 10.0
 _READY_TIMEOUT_S = 10.0
+_FIRST_WAIT_S = 0.5
 _READY_PAUSE_S = 0.5
 _PASSING_STATUSES = (502, 503, 504)
 _MEND_UNREACHED = "start the server or mend the address"
@@ -121,7 +122,7 @@ class RewardClient:
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(_PassingError),
             stop=stop_after_attempt(self._attempts),
-            wait=wait_exponential_jitter(initial=0.5, max=10, jitter=0.5),
+            wait=wait_exponential(multiplier=_FIRST_WAIT_S, max=10) + wait_random(0, _FIRST_WAIT_S),
             reraise=True,
         )
         answer: httpx.Response = await retrying(self._post_once, path, body)

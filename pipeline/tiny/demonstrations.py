@@ -1,7 +1,8 @@
-"""What each role of the tiny policy should write, as prompt and completion; with errors where a stage asks for them.
+"""What each role of the tiny policy should write: prompts and completions, with errors where wanted.
 
-The prompts come from the same templates that rollouts and audits use (`reward/prompts/compact.yaml`), and the
-completions have the form that `reward.parse` reads. Pure: chance comes from the generator that is passed in.
+The prompts come from the same templates that rollouts and audits use (`reward/prompts/compact.yaml`), and
+the completions have the form that `reward.parse` reads. Pure: chance comes from the generator that is
+passed in.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def demonstrate(rng: random.Random, stage: Stage, progress: float, prompts: Prom
 
 
 def _practice_world(rng: random.Random, progress: float) -> World:
-    """Easy worlds in the first 15% of the steps, middling ones until 40%, then those that runs are judged on."""
+    """Easy worlds in the first 15% of the steps, middling ones until 40%, then those that runs meet."""
     if progress < 0.15:
         return sample_world(rng, "train", num_unrelated=0, p_duplicate=0.3)
     if progress < 0.4:
@@ -104,7 +105,7 @@ def _miscopy(rng: random.Random, number: int) -> int:
 
 
 def _questioned(rng: random.Random, world: World) -> Sequence[Fact]:
-    """Half of the time the asked facts, otherwise any facts of the documents: a Solver may state those too."""
+    """Half of the time the asked facts, else any facts of the documents: a Solver may state those too."""
     if rng.random() < 0.5:
         return world.asked
     return rng.sample(world.facts, min(len(world.facts), rng.randint(1, 3)))

@@ -1,11 +1,12 @@
 """The tiny policy's architecture, and a start from which copying out of documents emerges within minutes.
 
-From a random start this size of model does not find the two-step circuit that copying needs (which words came just
-before; where else did these words come) in the few hundred steps that a processor core affords. So the start is drawn
-in its shape, in the spirit of mimetic initialisation (Trockman and Kolter, 2023, https://arxiv.org/abs/2305.09828):
+From a random start a model of this size does not find the two-step circuit that copying needs (which
+words came just before; where else did these words come) in the few hundred steps that a processor core
+affords. So the start is drawn in that shape, in the spirit of mimetic initialisation (Trockman and
+Kolter, 2023, https://arxiv.org/abs/2305.09828):
 
-- the embedding uses the lower half of the channels for the token and one constant; the upper half starts empty;
-- layer 0 looks a few tokens back, by rotary phase alone, and writes a bag of those tokens into the upper half;
+- the embedding uses the lower half of the channels for the token and one constant; the upper half is empty;
+- layer 0 looks a few tokens back, by rotary phase alone, and writes a bag of them into the upper half;
 - layer 1 matches bags by content, and copies the token that stands where the best match is.
 
 Nothing is frozen; training is free to undo all of it.
@@ -16,6 +17,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM
+from transformers.models.llama.modeling_llama import LlamaAttention
 
 LOOK_BACK = (1.5, 2.5, 4.5, 5.5)  # tokens, one a head: where layer 0's attention peaks
 PHASE_SHARPNESS = 2.0  # attention score at the peak over sqrt(head_dim), before softmax's own scale
@@ -25,7 +27,7 @@ FAST_FREQUENCY = 0.02  # rotary frequencies above it tell neighbours apart; belo
 
 
 def new_model(vocab_size: int, *, pad_token_id: int, eos_token_id: int, seed: int) -> LlamaForCausalLM:
-    """Returns the structured start: 4 layers, width 128, 4 heads, tied embeddings, about 0.9 million parameters."""
+    """Returns the structured start: 4 layers, width 128, 4 heads, tied embeddings, 0.9 million parameters."""
     config = LlamaConfig(
         vocab_size=vocab_size,
         hidden_size=128,
@@ -61,7 +63,7 @@ def structure_(model: LlamaForCausalLM, generator: torch.Generator) -> None:
 
 
 def _draw_matrices_(model: LlamaForCausalLM, generator: torch.Generator) -> None:
-    """Half of the usual 1/sqrt(width), and less for what writes to the residual stream, by the number of writers."""
+    """Deviation 0.5/sqrt(width), and less for those that write to the residual stream, by their number."""
     num_writers = 2 * model.config.num_hidden_layers
     for name, weight in model.model.layers.named_parameters():
         if weight.dim() == 2:
@@ -81,7 +83,7 @@ def _draw_embedding_(weight: Tensor, generator: torch.Generator, eps: float) -> 
 
 
 def _look_back_(
-    attention: torch.nn.Module, frequencies: Tensor, constant: float, generator: torch.Generator
+    attention: LlamaAttention, frequencies: Tensor, constant: float, generator: torch.Generator
 ) -> None:
     """Heads whose query and key come from the constant alone, so that only the rotary distance decides."""
     head_dim, half = 2 * len(frequencies), attention.q_proj.in_features // 2
@@ -99,8 +101,8 @@ def _look_back_(
     _copy_tokens_(attention, head_dim, slice(half, 2 * half), generator)
 
 
-def _match_bags_(attention: torch.nn.Module, frequencies: Tensor, generator: torch.Generator) -> None:
-    """Heads whose query and key are one projection of the bag, on rotary pairs so slow that distance hardly counts."""
+def _match_bags_(attention: LlamaAttention, frequencies: Tensor, generator: torch.Generator) -> None:
+    """Heads whose query and key are one projection of the bag, on rotary pairs too slow to feel distance."""
     head_dim, half = 2 * len(frequencies), attention.q_proj.in_features // 2
     slow = torch.arange(int((frequencies > FAST_FREQUENCY).sum()) + 1, len(frequencies))
     slow = torch.cat((slow, slow + len(frequencies)))
@@ -112,8 +114,8 @@ def _match_bags_(attention: torch.nn.Module, frequencies: Tensor, generator: tor
     _copy_tokens_(attention, head_dim, slice(0, half), generator)
 
 
-def _copy_tokens_(attention: torch.nn.Module, head_dim: int, into: slice, generator: torch.Generator) -> None:
-    """Values carry the token's channels, and the output writes them to the channels `into`; two heads see all."""
+def _copy_tokens_(attention: LlamaAttention, head_dim: int, into: slice, generator: torch.Generator) -> None:
+    """Values carry the token's channels and the output writes them to `into`; two heads see all of them."""
     half = attention.q_proj.in_features // 2
     basis = _orthogonal(half, generator)
     for head, rows in enumerate(_heads(attention, head_dim)):
@@ -126,7 +128,7 @@ def _copy_tokens_(attention: torch.nn.Module, head_dim: int, into: slice, genera
         attention.o_proj.weight[into, rows] += view.T
 
 
-def _heads(attention: torch.nn.Module, head_dim: int) -> list[slice]:
+def _heads(attention: LlamaAttention, head_dim: int) -> list[slice]:
     return [slice(i, i + head_dim) for i in range(0, attention.q_proj.out_features, head_dim)]
 
 

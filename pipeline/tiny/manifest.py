@@ -1,7 +1,7 @@
 """What the tiny checkpoint is and came from: its files with their hashes, its recipe, its figures.
 
-Data first, manifest last, both by rename: a folder without a manifest, or with files that are not the manifest's, is
-no checkpoint.
+Data first, manifest last, both by rename: a folder without a manifest, or with files that are not the
+manifest's, is no checkpoint.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class Figures(Record):
     solver_faithful: float = Field(description="At temperature 1: every number of the answer is true.")
     solver_faithful_greedy: float = Field(description="The same, with the likeliest token each time.")
     solver_coverage: float = Field(description="At temperature 1: asked items that the answer states.")
-    proposer_exact: float = Field(description="At temperature 1: the claims are the answer's statements, in order.")
+    proposer_exact: float = Field(
+        description="At temperature 1: claims equal the answer's statements, in order."
+    )
     checker_accuracy: float = Field(description="At temperature 1: questions answered with the true number.")
     checker_accuracy_greedy: float = Field(description="The same, with the likeliest token each time.")
 
@@ -40,7 +42,9 @@ class Manifest(Record):
     """The record beside the weights."""
 
     about: str = Field(description="What a reader must know before comparing with it.")
-    command: str = Field(description="Makes it again; equal bits are promised only on the same machine and versions.")
+    command: str = Field(
+        description="Makes it again; to the bit only on the same kind of machine and versions."
+    )
     stages: tuple[Stage, ...] = Field(description="In the order they were run.")
     prompt_digest: str = Field(description="SHA-256 of the prompt set it was trained on.")
     num_parameters: int
@@ -55,7 +59,9 @@ def library_versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}}
 
 
-def publish(folder: Path, write: Callable[[Path], None], describe: Callable[[dict[str, str]], Manifest]) -> None:
+def publish(
+    folder: Path, write: Callable[[Path], None], describe: Callable[[dict[str, str]], Manifest]
+) -> None:
     """Writes a checkpoint so that a reader never sees a half of it.
 
     Args:
@@ -71,6 +77,9 @@ def publish(folder: Path, write: Callable[[Path], None], describe: Callable[[dic
         Path(partial, MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
         (folder / MANIFEST).unlink(missing_ok=True)
         for name in (*names, MANIFEST):
+            Path(partial, name).chmod(
+                0o644
+            )  # safetensors makes its file private; an image's user must read it
             os.replace(Path(partial, name), folder / name)
 
 

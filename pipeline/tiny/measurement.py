@@ -1,7 +1,7 @@
 """How well a tiny policy plays its three roles, on held-out worlds that no training saw.
 
-The Proposer is asked about what the Solver really wrote at temperature 1, right or wrong; the Checker is asked about
-every item of the query. Sampling is unfiltered (no top-k, no top-p), as in the rollouts.
+The Proposer is asked about what the Solver really wrote at temperature 1, right or wrong; the Checker
+about every item of the query. Sampling is unfiltered (no top-k, no top-p), as in the rollouts.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def measure(
             [oracle(world.query, answer).faithful for world, answer in zip(worlds, greedy, strict=True)]
         ),
         solver_coverage=_mean([figures.coverage for figures in judged]),
-        proposer_exact=_mean([_is_exact(answer, list_) for answer, list_ in zip(answers, lists, strict=True)]),
+        proposer_exact=_mean(
+            [_is_exact(answer, list_) for answer, list_ in zip(answers, lists, strict=True)]
+        ),
         checker_accuracy=_checker_accuracy(model, tokenizer, prompts, worlds, temperature=1.0, seed=seed),
         checker_accuracy_greedy=_checker_accuracy(
             model, tokenizer, prompts, worlds, temperature=0.0, seed=seed
@@ -65,9 +67,10 @@ def generate(
     max_tokens: int,
     seed: int,
 ) -> list[str]:
-    """Returns one completion a conversation, without its end token; temperature 0 takes the likeliest token."""
+    """Returns a completion for each conversation, without its end token; temperature 0 is greedy."""
     torch.manual_seed(seed)
-    how = {"do_sample": True, "temperature": temperature} if temperature > 0 else {"do_sample": False}
+    chance = {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0}
+    how = chance if temperature > 0 else {"do_sample": False}
     texts: list[str] = []
     for start in range(0, len(conversations), _BATCH_SIZE):
         inputs = tokenizer.apply_chat_template(
@@ -78,9 +81,7 @@ def generate(
             return_dict=True,
         )
         ids, mask = inputs["input_ids"], inputs["attention_mask"]  # (B, P), padded on the left
-        out = model.generate(
-            ids, attention_mask=mask, max_new_tokens=max_tokens, top_k=0, top_p=1.0, **how
-        )  # (B, P + A)
+        out = model.generate(ids, attention_mask=mask, max_new_tokens=max_tokens, **how)  # (B, P + A)
         texts += (_text(tokenizer, row) for row in out[:, ids.shape[1] :].tolist())
     return texts
 

@@ -2,9 +2,9 @@
 
     python -m pipeline.tiny.supervised --out DIR
 
-The defaults are the recipe of the shipped `pipeline/tiny/checkpoint/`. Both stages are seeded and take about
-ten minutes on one core. The first solves the task; the second, two minutes, injects chosen errors, because a start
-without errors cannot show a gain. `--keep-base` and `--base` let one base serve several trials of the second stage.
+The defaults are the recipe of the shipped `pipeline/tiny/checkpoint/`: some ten minutes on one core, both
+stages seeded. The first solves the task; the second injects chosen errors, because a start without errors
+cannot show a gain. `--keep-base` and `--base` let one base serve several trials of the second stage.
 """
 
 from __future__ import annotations
@@ -16,12 +16,18 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pipeline.tiny.recipe import BASE, ERRORS, Errors, Stage
 
+if TYPE_CHECKING:
+    from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+
+    from reward.prompts import PromptSet
+
 ABOUT = (
-    "Errors were injected: after learning the task this model was trained on demonstrations that are wrong on purpose, "
-    "so its figures say nothing of what its size can do, only where reinforcement starts."
+    "Errors were injected: after learning the task this model was trained on demonstrations that are wrong "
+    "on purpose, so its figures say only where reinforcement starts, nothing of what its size can do."
 )
 _log = logging.getLogger(__name__)
 
@@ -38,14 +44,37 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--steps", type=int, default=BASE.num_steps, help="of the base (%(default)s)")
     add("--error-seed", type=int, default=ERRORS.seed, help="of the error stage (%(default)s)")
     add("--error-steps", type=int, default=ERRORS.num_steps, help="of the error stage (%(default)s)")
-    add("--error-lr", type=float, default=ERRORS.lr, help="AdamW's peak rate in the error stage (%(default)s)")
-    add("--p-late", type=float, default=ERRORS.errors.p_late, help="near-duplicate's number, later items (%(default)s)")
+    add(
+        "--error-lr", type=float, default=ERRORS.lr, help="AdamW's peak rate in the error stage (%(default)s)"
+    )
+    add(
+        "--p-late",
+        type=float,
+        default=ERRORS.errors.p_late,
+        help="near-duplicate's number, later items (%(default)s)",
+    )
     add("--p-early", type=float, default=ERRORS.errors.p_early, help="the same, first item (%(default)s)")
     add("--p-miscopy", type=float, default=ERRORS.errors.p_miscopy, help="a wrong digit (%(default)s)")
-    add("--p-checker", type=float, default=ERRORS.errors.p_checker, help="any fact's number, Checker (%(default)s)")
-    add("--mix", type=float, nargs=3, default=ERRORS.mix, help="Solver, Proposer, Checker in the error stage (%(default)s)")
+    add(
+        "--p-checker",
+        type=float,
+        default=ERRORS.errors.p_checker,
+        help="any fact's number, Checker (%(default)s)",
+    )
+    add(
+        "--mix",
+        type=float,
+        nargs=3,
+        default=ERRORS.mix,
+        help="Solver, Proposer, Checker in the error stage (%(default)s)",
+    )
     add("--worlds", type=int, default=500, help="held-out worlds to measure on (%(default)s)")
-    add("--threads", type=int, default=1, help="processor threads (%(default)s); the figures depend on it a little")
+    add(
+        "--threads",
+        type=int,
+        default=1,
+        help="processor threads (%(default)s); the figures depend on it a little",
+    )
     return parser.parse_args(arguments)
 
 
@@ -58,13 +87,70 @@ def stages_of(options: argparse.Namespace) -> tuple[Stage, Stage]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Trains both stages, measures, and writes the checkpoint with its manifest."""
+    """Trains, measures, and writes the checkpoint with its manifest."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     options = parse_arguments(words)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    from pipeline.tiny.manifest import publish
-    from pipeline.tiny.training import make_policy
+    _make_checkpoint(options, shlex.join(["python", "-m", "pipeline.tiny.supervised", *words]))
 
+
+def _make_checkpoint(options: argparse.Namespace, command: str) -> None:
+    import torch
+
+    from pipeline.tiny.manifest import Manifest, library_versions, publish
+    from pipeline.tiny.measurement import measure
+    from pipeline.tiny.tokenizer import build_tokenizer
+    from pipeline.tiny.training import train
+    from reward.prompts import load_prompts
+
+    torch.set_num_threads(options.threads)
+    tokenizer, prompts = build_tokenizer(), load_prompts("compact")
     base, late = stages_of(options)
-    policy = make_policy(base, late, base_folder=options.base, keep_base=options.keep_base, threads=options.threads)
-    command = shlex.join(["python", "-m", "pipeline.tiny.supervised", *words])
+    model = _solved_base(options, base, tokenizer, prompts)
+    train(model, tokenizer, prompts, late)
+    model.to(torch.bfloat16)  # before the figures: they describe the weights that are written
+    figures = measure(model, tokenizer, prompts, num_worlds=options.worlds)
+    _log.info("%s", figures.model_dump_json(indent=2))
+
+    def write(folder: Path) -> None:
+        model.save_pretrained(folder)
+        build_tokenizer().save_pretrained(folder)  # a used one would write its last padding along
+
+    def describe(files: dict[str, str]) -> Manifest:
+        return Manifest(
+            about=ABOUT,
+            command=command,
+            stages=(late,) if options.base else (base, late),
+            prompt_digest=prompts.digest,
+            num_parameters=model.num_parameters(),
+            dtype="bfloat16",
+            versions=library_versions(),
+            figures=figures,
+            files=files,
+        )
+
+    publish(options.out, write, describe)
+
+
+def _solved_base(
+    options: argparse.Namespace, stage: Stage, tokenizer: PreTrainedTokenizerFast, prompts: PromptSet
+) -> LlamaForCausalLM:
+    """Loads the base that the options name, or trains one."""
+    import torch
+    from transformers import LlamaForCausalLM
+
+    from pipeline.tiny.initialisation import new_model
+    from pipeline.tiny.training import train
+
+    if options.base:
+        return LlamaForCausalLM.from_pretrained(options.base, dtype=torch.float32)
+    ids = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id}
+    model = new_model(len(tokenizer), **ids, seed=stage.seed)
+    train(model, tokenizer, prompts, stage)
+    if options.keep_base:
+        model.save_pretrained(options.keep_base)
+    return model
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,8 @@
-"""The tiny policy's tokenizer: a token for each word of the world and for each digit, bytes for everything else.
+"""The tiny policy's tokenizer: a token for each word of the world and each digit, bytes for the rest.
 
-About 420 tokens and lossless: whatever text goes in comes back. One token a digit makes copying a number a matter of
-copying symbols. Words carry their leading space, as in GPT-2's byte-level scheme, so nothing depends on position.
+About 420 tokens and lossless: whatever text goes in comes back. One token a digit makes copying a number
+a matter of copying symbols. Words carry their leading space, as in GPT-2's byte-level scheme, so nothing
+depends on position.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def _vocabulary(byte_level: pre_tokenizers.ByteLevel) -> list[tuple[str, float]]:
-    """Special tokens, the 256 bytes, then the words in the byte alphabet's spelling, each with its unigram score."""
+    """Special tokens, the 256 bytes, then the words in the byte alphabet's spelling, each with its score."""
     words = sorted({*(f" {word}" for word in _WORDS_AFTER_SPACE), *_OTHER_WORDS})
     spelled = ["".join(piece for piece, _ in byte_level.pre_tokenize_str(word)) for word in words]
     return [

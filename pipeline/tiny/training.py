@@ -1,7 +1,8 @@
-"""Supervised training of the tiny policy on one core: losses on completions only, in batches of near-equal length.
+"""Supervised training of the tiny policy on one core: losses on completions only, little padding.
 
-Repeatable: the demonstrations come from the stage's seed, the order of work is fixed, and nothing depends on the
-clock. The language-model head runs only where a completion token is predicted, a quarter of the positions.
+Repeatable: the demonstrations come from the stage's seed, the order of work is fixed, and nothing depends
+on the clock. The language-model head runs only where a completion token is predicted, a quarter of the
+positions.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from tqdm import tqdm
+from torch.optim.lr_scheduler import LambdaLR
+from tqdm import tqdm  # type: ignore[import-untyped]
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from pipeline.tiny.demonstrations import Demonstration, demonstrate
@@ -35,28 +37,26 @@ class Batch:
 def train(
     model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, prompts: PromptSet, stage: Stage
 ) -> None:
-    """Trains `model` in place through one stage; shows the rate in tokens, the remaining time and the loss."""
+    """Trains `model` in place through one stage; shows rates, the remaining time and the loss."""
     torch.manual_seed(stage.seed)
     optimisers = make_optimisers(model, stage)
-    peaks = [[group["lr"] for group in optimiser.param_groups] for optimiser in optimisers]
+    schedules = [LambdaLR(one, lambda done: rate_factor(done + 1, stage)) for one in optimisers]
     model.train()
     num_tokens, average = 0, 0.0
-    with tqdm(total=stage.num_steps, desc=stage.name, unit="step") as bar:
-        for step, batch in enumerate(batches(tokenizer, prompts, stage), 1):
-            for optimiser, lrs in zip(optimisers, peaks, strict=True):
-                for group, lr in zip(optimiser.param_groups, lrs, strict=True):
-                    group["lr"] = lr * rate_factor(step, stage)
+    with tqdm(total=stage.num_steps, desc=stage.name, unit="step", mininterval=1.0) as bar:
+        for step, batch in enumerate(batches(tokenizer, prompts, stage)):
             loss = completion_loss(model, batch)
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(model.parameters(), MAX_GRADIENT_NORM)
-            for optimiser in optimisers:
+            for optimiser, schedule in zip(optimisers, schedules, strict=True):
                 optimiser.step()
+                schedule.step()
             model.zero_grad(set_to_none=True)
             num_tokens += batch.ids.numel()
-            average = loss.item() if step == 1 else 0.95 * average + 0.05 * loss.item()
+            average = loss.item() if step == 0 else 0.95 * average + 0.05 * loss.item()
+            rate = num_tokens / max(bar.format_dict["elapsed"], 1e-9)
+            bar.set_postfix(loss=f"{average:.3f}", tokens_per_s=f"{rate:.0f}", refresh=False)
             bar.update()
-            seconds = max(bar.format_dict["elapsed"], 1e-9)
-            bar.set_postfix(loss=f"{average:.3f}", tokens_per_s=f"{num_tokens / seconds:.0f}", refresh=False)
     model.eval()
 
 
@@ -69,14 +69,14 @@ def completion_loss(model: LlamaForCausalLM, batch: Batch) -> Tensor:
 
 
 def rate_factor(step: int, stage: Stage) -> float:
-    """Learning rate over its peak: a linear warm-up, a plateau until `decay_from`, a linear fall to a twentieth."""
+    """Rate over its peak: a linear warm-up, a plateau until `decay_from`, a linear fall to a twentieth."""
     progress = step / stage.num_steps
     fall = 1.0 if progress < stage.decay_from else max(0.05, (1 - progress) / (1 - stage.decay_from))
     return min(1.0, step / stage.warmup_steps) * fall
 
 
 def make_optimisers(model: LlamaForCausalLM, stage: Stage) -> list[torch.optim.Optimizer]:
-    """Muon (https://kellerjordan.github.io/posts/muon/) on the layers' matrices with AdamW beside it, or AdamW alone."""
+    """Muon (https://kellerjordan.github.io/posts/muon/) on the layers' matrices beside AdamW, or AdamW."""
     matrices = [weight for weight in model.model.layers.parameters() if weight.dim() == 2]
     in_matrices = {id(weight) for weight in matrices}
     rest = [weight for weight in model.parameters() if id(weight) not in in_matrices]
@@ -90,7 +90,7 @@ def make_optimisers(model: LlamaForCausalLM, stage: Stage) -> list[torch.optim.O
 
 
 def batches(tokenizer: PreTrainedTokenizerFast, prompts: PromptSet, stage: Stage) -> Iterator[Batch]:
-    """Yields exactly `stage.num_steps` batches of `stage.batch_size` demonstrations, the same for the same seed."""
+    """Yields `stage.num_steps` batches of `stage.batch_size` demonstrations, the same for the same seed."""
     rng = random.Random(stage.seed)
     for first in range(0, stage.num_steps, _POOLED_BATCHES):
         progress = first / stage.num_steps

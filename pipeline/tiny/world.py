@@ -1,15 +1,17 @@
 """The numeric world: made-up events whose every number can be judged, for runs that fit two CPU cores.
 
-A fact is one sentence, "The July picnic in Kabul raised 466 euros."; a query asks for one to three facts, and the
-documents hold the asked facts, near-duplicates that differ from them in one word, and unrelated facts. A fifth of the
-(event, city) pairs is held out for evaluation. No sentence holds a year, so every number of an answer is a claim.
+A fact is one sentence, "The July picnic in Kabul raised 466 euros."; a query asks for one to three facts,
+and the documents hold the asked facts, near-duplicates that differ from them in one word, and unrelated
+facts. A fifth of the (event, city) pairs is held out for evaluation. No sentence holds a year, so every
+number of an answer is a claim.
 
-The oracle reads the truth back out of the documents, so it can judge any row that was stored or rewritten on the way.
-It is for monitoring only and never a reward: the point of the method is to learn without it.
+The oracle reads the truth back out of the documents, so it can judge any row, wherever it was stored. It
+is for monitoring only and never a reward: the point of the method is to learn without it.
 """
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 import zlib
@@ -22,21 +24,27 @@ from reward.types import Document, RagQuery
 Split = Literal["train", "held_out"]
 FactKey = tuple[str, str, str, str]  # month, event, city, verb
 
-MONTHS = tuple(
-    ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
-)
-EVENTS = tuple(
-    ["marathon", "exam", "festival", "market", "museum", "library", "concert", "regatta", "auction", "circus", "parade", "workshop", "conference", "tournament", "exhibition", "gala", "picnic", "hackathon", "lecture", "seminar", "opera", "ballet", "rodeo", "derby", "carnival", "bazaar", "symposium", "clinic", "camp", "course", "tour", "match", "race", "fair", "show", "premiere", "cruise", "hike", "raffle", "quiz", "debate", "retreat", "banquet", "recital", "audition", "summit", "forum", "zoo"]
-)
-CITIES = tuple(
-    ["Beijing", "Paris", "London", "Tokyo", "Cairo", "Lima", "Oslo", "Rome", "Madrid", "Berlin", "Vienna", "Prague", "Dublin", "Lisbon", "Athens", "Warsaw", "Sofia", "Minsk", "Riga", "Tallinn", "Helsinki", "Stockholm", "Geneva", "Milan", "Naples", "Seville", "Porto", "Lyon", "Bonn", "Munich", "Delhi", "Mumbai", "Karachi", "Dhaka", "Hanoi", "Manila", "Jakarta", "Seoul", "Osaka", "Kyoto", "Sydney", "Perth", "Dallas", "Boston", "Denver", "Austin", "Miami", "Chicago", "Toronto", "Quito", "Bogota", "Santiago", "Havana", "Nairobi", "Lagos", "Accra", "Dakar", "Tunis", "Rabat", "Baku", "Doha", "Muscat", "Kabul", "Tbilisi"]
-)
+_MONTHS = "January February March April May June July August September October November December"
+_EVENTS = """
+marathon exam festival market museum library concert regatta auction circus parade workshop conference
+tournament exhibition gala picnic hackathon lecture seminar opera ballet rodeo derby carnival bazaar
+symposium clinic camp course tour match race fair show premiere cruise hike raffle quiz debate retreat
+banquet recital audition summit forum zoo
+"""
+_CITIES = """
+Beijing Paris London Tokyo Cairo Lima Oslo Rome Madrid Berlin Vienna Prague Dublin Lisbon Athens Warsaw
+Sofia Minsk Riga Tallinn Helsinki Stockholm Geneva Milan Naples Seville Porto Lyon Bonn Munich Delhi
+Mumbai Karachi Dhaka Hanoi Manila Jakarta Seoul Osaka Kyoto Sydney Perth Dallas Boston Denver Austin Miami
+Chicago Toronto Quito Bogota Santiago Havana Nairobi Lagos Accra Dakar Tunis Rabat Baku Doha Muscat Kabul
+Tbilisi
+"""
+MONTHS, EVENTS, CITIES = tuple(_MONTHS.split()), tuple(_EVENTS.split()), tuple(_CITIES.split())
 UNITS: Mapping[str, str] = {"drew": "people", "sold": "tickets", "raised": "euros", "hired": "guards"}
 VERBS = tuple(UNITS)
 MARKERS = "abc"  # of the items of a query, in order
 
 _SUBJECT = rf"The (\w+) (\w+) in (\w+) ({'|'.join(VERBS)})"
-_STATEMENT = re.compile(rf"{_SUBJECT} (0|[1-9][0-9]{{0,17}}) (\w+)\.")  # bounded: a response may run on in digits
+_STATEMENT = re.compile(rf"{_SUBJECT} (0|[1-9][0-9]{{0,17}}) (\w+)\.")  # bounded: a policy may run on
 _QUESTION = re.compile(rf"{_SUBJECT} how many (\w+)\?")
 
 
@@ -232,7 +240,7 @@ def _into_documents(rng: random.Random, facts: list[Fact]) -> tuple[Document, ..
     """Cuts the facts into up to five documents, each a run of at least one sentence."""
     num_documents = min(len(facts), rng.randint(2, 5))
     cuts = [0, *sorted(rng.sample(range(1, len(facts)), num_documents - 1)), len(facts)]
-    runs = (facts[start:end] for start, end in zip(cuts, cuts[1:], strict=False))
+    runs = (facts[start:end] for start, end in itertools.pairwise(cuts))
     return tuple(
         Document(id=f"d{i}", text=" ".join(fact.statement() for fact in run)) for i, run in enumerate(runs, 1)
     )

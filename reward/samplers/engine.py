@@ -25,7 +25,13 @@ from typing import Any, Generic, TypeVar
 
 from reward.config import LocalSamplerConfig, RaySamplerConfig, SamplingSettings
 from reward.samplers import Message, SamplerError
-from reward.samplers.tokens import load_tokenizer, prompt_token_ids, sample_group, sampling_params
+from reward.samplers.tokens import (
+    completion_budget,
+    load_tokenizer,
+    prompt_token_ids,
+    sample_group,
+    sampling_params,
+)
 from reward.types import SampleGroup
 
 # Without a GPU: a small cache, and no compilation, which costs more than it saves there.
@@ -56,11 +62,12 @@ class RayEngineSampler:
             SamplerError: with reason `timeout`, `prompt_too_long`, `bad_response` or `engine`.
         """
         prompt = prompt_token_ids(self._tokenizer, messages)
-        params = sampling_params(
-            settings, n=n, num_prompt=len(prompt), max_model_len=self._config.max_model_len
+        budget = completion_budget(
+            len(prompt), max_tokens=settings.max_tokens, max_model_len=self._config.max_model_len
         )
         async with _ray_failures_named(self._config.timeout_s, self._registry):
             engines, weights_version = await self._snapshot()
+            params = sampling_params(settings, n=n, max_tokens=budget)
             output = await self._generate(engines, prompt, params)
         return sample_group(output, self._tokenizer, n=n, params=params, weights_version=weights_version)
 
@@ -75,6 +82,7 @@ class RayEngineSampler:
 
     def _connect(self) -> Any:
         import ray
+        import vllm  # noqa: F401  # seconds of import, here in a thread and not in the event loop later
 
         ray.init(
             address=self._config.address,
@@ -127,7 +135,8 @@ class LocalEngineSampler:
         prompt = prompt_token_ids(self._tokenizer, messages)
         engine = await self._started()
         max_model_len = int(engine.model_config.max_model_len)
-        params = sampling_params(settings, n=n, num_prompt=len(prompt), max_model_len=max_model_len)
+        budget = completion_budget(len(prompt), max_tokens=settings.max_tokens, max_model_len=max_model_len)
+        params = sampling_params(settings, n=n, max_tokens=budget)
         try:
             output = await _last_output(engine, prompt, params)
         except Exception as error:  # vLLM promises no common type
@@ -207,7 +216,8 @@ async def _ray_failures_named(timeout_s: float, registry: _Shared[Any]) -> Async
         ) from error
     except (RayError, ValueError, OSError, RuntimeError) as error:  # not there yet, died, or no cluster
         registry.forget()
-        raise SamplerError("engine", f"{type(error).__name__}: {str(error).strip()[:500]}") from error
+        cause = str(error).strip().rpartition("\n")[2]  # after the traceback of the other process
+        raise SamplerError("engine", f"{type(error).__name__}: {cause.strip()}") from error
 
 
 async def _last_output(engine: Any, prompt: list[int], params: Any) -> Any:

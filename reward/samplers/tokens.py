@@ -39,9 +39,8 @@ def completion_budget(num_prompt: int, *, max_tokens: int, max_model_len: int) -
     return min(max_tokens, num_left)
 
 
-def sampling_params(settings: SamplingSettings, *, n: int, num_prompt: int, max_model_len: int) -> Any:
-    """One request for n samples; one at temperature 0, where all are the same and vLLM refuses more."""
-    budget = completion_budget(num_prompt, max_tokens=settings.max_tokens, max_model_len=max_model_len)
+def sampling_params(settings: SamplingSettings, *, n: int, max_tokens: int) -> Any:
+    """One request for n samples; for one at temperature 0, where all are the same and vLLM refuses more."""
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
@@ -49,7 +48,7 @@ def sampling_params(settings: SamplingSettings, *, n: int, num_prompt: int, max_
         n=1 if settings.temperature == 0 else n,
         temperature=settings.temperature,
         top_p=settings.top_p,
-        max_tokens=budget,
+        max_tokens=max_tokens,
         logprobs=0,  # of the sampled token alone
         detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,  # the streamed kind need not hold all n in its last output

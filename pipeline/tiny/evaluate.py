@@ -1,0 +1,263 @@
+"""How a policy does on held-out worlds, held against the truth: `python -m pipeline.tiny.evaluate MODEL OUT`.
+
+The Solver answers, and the audit judges the answer, on the path and with the settings of training: the same
+prompts, temperature, voters and guards. Beside the reward stands what the documents really say. The Checker
+is measured by itself too, on the asked questions, so its figure does not depend on what the Solver wrote.
+
+vLLM wants a process of its own, so whoever needs a figure starts this file and reads what it wrote. Left out
+on purpose: greedy decoding, since training samples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import Field
+
+from pipeline.checkpoints import write_atomically
+from pipeline.config import Recipe, load_recipe
+from pipeline.oracle import judge_tiny
+from pipeline.tiny.intervals import Estimate, rate, ratio
+from pipeline.tiny.world import World, oracle, sample_worlds
+from reward.audit import audit
+from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings
+from reward.parse import parse_answers
+from reward.prompts import PromptSet, load_prompts
+from reward.samplers import Sampler, SamplerError, make_sampler
+from reward.types import Claim, ClaimState, ClaimVerdict, Outcome, RagQuery, Record, Verdict
+from reward.vote import vote
+
+EVALUATION_SEED = 20_260_101  # no training draws held-out worlds at all, and no other measurement these
+NUM_WORLDS = 400
+NUM_EXAMPLES = 6
+
+
+class EvaluationSetup(Record):
+    """What was measured and how; two results are comparable when these agree but for the model."""
+
+    model: str = Field(description="Folder of a Hugging Face model.")
+    num_worlds: int = Field(default=NUM_WORLDS, ge=1)
+    seed: int = Field(default=EVALUATION_SEED, ge=0, description="Of the worlds and of the sampling.")
+    solver: SamplingSettings = SamplingSettings(temperature=1.0, max_tokens=128)
+    audit: AuditConfig
+
+
+class JudgedAnswer(Record):
+    """The figures of one world: the answer, its audit, the truth, and the Checker by itself."""
+
+    query_id: str
+    outcome: Outcome
+    reward: float | None
+    faithful: bool
+    false_accept: bool
+    false_reject: bool
+    coverage: float = Field(description="Share of the asked facts that the answer states, true or not.")
+    truncated: bool = Field(description="The Solver was cut at its token limit.")
+    num_numbers: int
+    num_claims: int
+    num_questions: int = Field(description="Asked facts, put to the Checker as they are.")
+    num_votes: int = Field(description="`num_questions` times the voters.")
+    num_votes_right: int
+    num_consensus_right: int = Field(description="Questions whose consensus is the true number.")
+
+
+class Example(Record):
+    """An answer in full, for a person to read."""
+
+    query: RagQuery
+    response: str
+    verdict: Verdict
+    faithful: bool
+
+
+class Evaluation(Record):
+    """What a model did on all worlds. Rates are over all answers; each figure has a 95% interval."""
+
+    setup: EvaluationSetup
+    prompt_digest: str
+    oracle_faithfulness: Estimate = Field(description="Every number of the answer is true, and there is one.")
+    false_accept: Estimate = Field(description="Accepted by the audit, but not faithful.")
+    false_reject: Estimate = Field(description="Refused by the audit, but faithful.")
+    checker_accuracy: Estimate = Field(description="Single votes on the asked questions that are right.")
+    consensus_accuracy: Estimate = Field(description="Asked questions whose consensus is right.")
+    answer_coverage: Estimate = Field(description="Asked facts that the answers state, true or not.")
+    proposer_coverage: Estimate | None = Field(description="Numbers of the answers that a claim covers.")
+    numbers_per_answer: Estimate
+    claims_per_answer: Estimate
+    reward: Estimate | None = Field(description="Mean over scored answers; None when there is none.")
+    num_unscored: int
+    num_truncated: int
+    outcomes: dict[Outcome, int]
+    answers: tuple[JudgedAnswer, ...] = Field(description="One a world, in order; all figures follow.")
+    examples: tuple[Example, ...] = Field(description="The first worlds' answers, not chosen.")
+
+
+def evaluate(setup: EvaluationSetup) -> Evaluation:
+    """Starts vLLM in this process and measures a model.
+
+    Raises:
+        ValueError: the model's folder or the prompts cannot be used.
+        SamplerError: vLLM failed; a figure over part of the worlds would not be comparable.
+    """
+    sampler = make_sampler(LocalSamplerConfig(model=setup.model, seed=setup.seed))
+    return asyncio.run(evaluate_with(sampler, setup))
+
+
+async def evaluate_with(sampler: Sampler, setup: EvaluationSetup) -> Evaluation:
+    """Measures whatever the sampler samples, all worlds at once, and closes the sampler."""
+    prompts = load_prompts(setup.audit.prompts)
+    worlds = sample_worlds(setup.num_worlds, setup.seed, "held_out")
+    try:
+        await sampler.ready()
+        judged = await asyncio.gather(*(_judge(world, sampler, prompts, setup) for world in worlds))
+    finally:
+        await sampler.close()
+    answers, examples = zip(*judged, strict=True)
+    return summarise(answers, examples[:NUM_EXAMPLES], setup=setup, prompt_digest=prompts.digest)
+
+
+def summarise(
+    answers: Sequence[JudgedAnswer],
+    examples: Sequence[Example],
+    *,
+    setup: EvaluationSetup,
+    prompt_digest: str,
+) -> Evaluation:
+    """Returns the figures of all answers; pure."""
+    ones = [1.0] * len(answers)
+    rewards = [answer.reward for answer in answers if answer.reward is not None]
+    numbers = [answer.num_numbers for answer in answers]
+    claims = [answer.num_claims for answer in answers]
+    questions = [answer.num_questions for answer in answers]
+    return Evaluation(
+        setup=setup,
+        prompt_digest=prompt_digest,
+        oracle_faithfulness=rate([answer.faithful for answer in answers]),
+        false_accept=rate([answer.false_accept for answer in answers]),
+        false_reject=rate([answer.false_reject for answer in answers]),
+        checker_accuracy=_some(ratio([a.num_votes_right for a in answers], [a.num_votes for a in answers])),
+        consensus_accuracy=_some(ratio([answer.num_consensus_right for answer in answers], questions)),
+        answer_coverage=_some(ratio([answer.coverage for answer in answers], ones)),
+        proposer_coverage=ratio(claims, numbers),
+        numbers_per_answer=_some(ratio(numbers, ones)),
+        claims_per_answer=_some(ratio(claims, ones)),
+        reward=ratio(rewards, [1.0] * len(rewards)),
+        num_unscored=len(answers) - len(rewards),
+        num_truncated=sum(answer.truncated for answer in answers),
+        outcomes=dict(Counter(answer.outcome for answer in answers)),
+        answers=tuple(answers),
+        examples=tuple(examples),
+    )
+
+
+def setup_for(recipe: Recipe, model: str, **changes: int) -> EvaluationSetup:
+    """Returns the setup that measures a model as `recipe` trains it; `changes` are fields of the setup."""
+    rollout = recipe.rollout
+    solver = SamplingSettings(
+        temperature=rollout.temperature, top_p=rollout.top_p, max_tokens=rollout.max_response_tokens
+    )
+    return EvaluationSetup(model=model, solver=solver, audit=recipe.audit, **changes)
+
+
+async def _judge(
+    world: World, sampler: Sampler, prompts: PromptSet, setup: EvaluationSetup
+) -> tuple[JudgedAnswer, Example]:
+    solved = await sampler.sample(prompts.solver(world.query), n=1, settings=setup.solver)
+    response = solved.samples[0].text
+    result, (votes_right, consensus_right) = await asyncio.gather(
+        audit(world.query, response, sampler=sampler, prompts=prompts, config=setup.audit),
+        _ask_checker(world, sampler, prompts, setup.audit),
+    )
+    verdict = result.verdict
+    judgement = judge_tiny(world.query, response, verdict)
+    answer = JudgedAnswer(
+        query_id=world.query.id,
+        outcome=verdict.outcome,
+        reward=verdict.reward,
+        faithful=judgement.faithful,
+        false_accept=judgement.false_accept,
+        false_reject=judgement.false_reject,
+        coverage=oracle(world.query, response).coverage,
+        truncated=solved.samples[0].finish_reason == "length",
+        num_numbers=verdict.num_numbers,
+        num_claims=len(verdict.claims),
+        num_questions=len(world.asked),
+        num_votes=len(world.asked) * setup.audit.voters,
+        num_votes_right=votes_right,
+        num_consensus_right=consensus_right,
+    )
+    example = Example(query=world.query, response=response, verdict=verdict, faithful=judgement.faithful)
+    return answer, example
+
+
+async def _ask_checker(
+    world: World, sampler: Sampler, prompts: PromptSet, config: AuditConfig
+) -> tuple[int, int]:
+    """Returns how many votes and how many consensuses on the asked questions are right.
+
+    A true claim that the voters support is a question that they answered right, so the audit's own vote
+    decides what equals what.
+    """
+    truths = [
+        Claim(index=i, question=fact.question(), answer=str(fact.number))
+        for i, fact in enumerate(world.asked, start=1)
+    ]
+    messages = prompts.checker(world.query.documents, [claim.question for claim in truths])
+    group = await sampler.sample(messages, n=config.voters, settings=config.checker)
+    read = [
+        parse_answers(sample.text, len(truths), complete=sample.finish_reason == "stop")
+        for sample in group.samples
+    ]
+    ballots = [[answers[place] for answers in read] for place in range(len(truths))]
+    single = [
+        vote(claim, [answer], num_valid_needed=1)
+        for claim, ballot in zip(truths, ballots, strict=True)
+        for answer in ballot
+    ]
+    needed = config.num_valid_voters_needed
+    together = [
+        vote(claim, ballot, num_valid_needed=needed) for claim, ballot in zip(truths, ballots, strict=True)
+    ]
+    return _num_supported(single), _num_supported(together)
+
+
+def _num_supported(verdicts: Sequence[ClaimVerdict]) -> int:
+    return sum(verdict.state is ClaimState.SUPPORTED for verdict in verdicts)
+
+
+def _some(estimate: Estimate | None) -> Estimate:
+    assert estimate is not None, "every world asks at least one question"
+    return estimate
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m pipeline.tiny.evaluate", description=__doc__)
+    parser.add_argument("model", help="folder of a Hugging Face model")
+    parser.add_argument("out", type=Path, help="JSON file to write")
+    parser.add_argument("--recipe", default="tiny", help="whose sampling and audit settings to use")
+    parser.add_argument("--worlds", type=int, default=NUM_WORLDS)
+    parser.add_argument("--seed", type=int, default=EVALUATION_SEED)
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code, with one line on stderr for what a user can mend."""
+    arguments = _arguments(argv)
+    try:
+        recipe = load_recipe(arguments.recipe)
+        setup = setup_for(recipe, arguments.model, num_worlds=arguments.worlds, seed=arguments.seed)
+        evaluation = evaluate(setup)
+    except (ValueError, FileNotFoundError, SamplerError) as error:
+        print(f"evaluation failed: {error}", file=sys.stderr)
+        return 1
+    write_atomically(arguments.out, evaluation.model_dump_json(indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""What an offline audit is of: the job as asked for, its rows checked and its settings named.
+
+The digests of rows and settings decide which verdicts of an earlier run still stand (`reward/resume.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field, JsonValue
+
+from reward.config import AuditConfig, SamplerConfig, Settings
+from reward.prompts import load_prompts
+from reward.resume import PlannedRow
+from reward.rows import AuditRow, RowFormat, read_rows
+
+_TRANSPORT = {"kind", "base_url", "api_key_env", "timeout_s", "max_retries", "max_in_flight"}
+
+
+class AuditJob(Settings):
+    """One offline audit."""
+
+    input: Path
+    output: Path
+    row_format: RowFormat = RowFormat.JSONL
+    audit: AuditConfig = AuditConfig()
+    sampler: SamplerConfig | None = Field(
+        default=None, discriminator="kind", description="The model that audits; none looks numbers up."
+    )
+    limit: int | None = Field(default=None, ge=1, description="First rows only.")
+    concurrency: int = Field(default=16, ge=1, le=1024, description="Audits under way at once, with a model.")
+    overwrite: bool = Field(default=False, description="Start again instead of resuming.")
+
+    @property
+    def summary_path(self) -> Path:
+        """OUT.summary.json for OUT.jsonl."""
+        return self.output.with_name(f"{self.output.name.removesuffix('.jsonl')}.summary.json")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A job whose every row was read once."""
+
+    rows: Sequence[PlannedRow]
+    excluded: Counter[str]
+    settings: dict[str, JsonValue]
+
+    @property
+    def input_sha256(self) -> str:
+        return hashlib.sha256("".join(row.digest for row in self.rows).encode()).hexdigest()
+
+    @property
+    def settings_sha256(self) -> str:
+        return hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode()).hexdigest()
+
+
+def make_plan(job: AuditJob) -> Plan:
+    """Reads and checks every row once.
+
+    Raises:
+        FileNotFoundError: the input is not there.
+        ValueError: a row, its documents' size, its id or a setting cannot be used.
+    """
+    excluded: Counter[str] = Counter()
+    rows: list[PlannedRow] = []
+    places: dict[str, str] = {}
+    for row in take_rows(job, excluded):
+        row_id = row.query.id
+        if row_id in places:
+            raise ValueError(
+                f"{row.place}: id: {row_id!r} is used at {places[row_id]} already; give each row its own"
+            )
+        places[row_id] = row.place
+        _check_size(row, job.audit.max_documents_chars)
+        rows.append(PlannedRow(row_id, row.digest))
+    if not rows:
+        raise ValueError(f"{job.input}: holds no row to audit; give at least one")
+    return Plan(rows, excluded, _settings(job))
+
+
+def take_rows(job: AuditJob, excluded: Counter[str] | None = None) -> Iterator[AuditRow]:
+    """Yields the rows that take part, in order; the others are counted in `excluded` by their reason."""
+    num_rows = 0
+    for row in read_rows(job.input, job.row_format):
+        if row.excluded:
+            if excluded is not None:
+                excluded[row.excluded] += 1
+            continue
+        yield row
+        num_rows += 1
+        if num_rows == job.limit:
+            return
+
+
+def _check_size(row: AuditRow, max_chars: int) -> None:
+    num_chars = sum(len(document.title) + len(document.text) for document in row.query.documents)
+    if num_chars > max_chars:
+        raise ValueError(
+            f"{row.place}: row {row.query.id!r}: documents: {num_chars} characters, more than "
+            f"max_documents_chars {max_chars}; retrieve less, or raise --max-documents-chars"
+        )
+
+
+def _settings(job: AuditJob) -> dict[str, JsonValue]:
+    """Everything that can change a verdict: not where the model runs, nor how many audits run at once."""
+    settings: dict[str, JsonValue] = {
+        "auditor": "model" if job.sampler else "lexical",
+        "audit": job.audit.model_dump(mode="json", exclude={"prompts"}),
+        "version": importlib.metadata.version("march-pipeline"),
+    }
+    if job.sampler:
+        settings["prompt_digest"] = load_prompts(job.audit.prompts).digest
+        settings["sampler"] = job.sampler.model_dump(mode="json", exclude=_TRANSPORT)
+    return settings

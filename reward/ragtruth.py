@@ -1,0 +1,136 @@
+"""RAGTruth: answers of six models to RAG prompts, in which people marked every hallucinated passage.
+
+https://github.com/ParticleMedia/RAGTruth, MIT licence; Niu et al., ACL 2024 (arXiv 2401.00396). Two files:
+
+    response.jsonl
+    {"id": "fj:14364:llama-2-7b-chat", "source_id": "14364", "model": "llama-2-7b-chat", "temperature": null,
+     "labels": [{"start": 234, "end": 353, "text": "* For returns filed in 2017 and later, keep ...",
+       "meta": "...", "label_type": "Evident Baseless Info", "implicit_true": false, "due_to_null": false}],
+     "split": "train", "quality": null, "response": "Based on the provided passages, the general ..."}
+    source_info.jsonl
+    {"source_id": "14364", "task_type": "QA", "source": "MARCO", "prompt": null,
+     "source_info": {"question": "how long do you have to keep income tax record", "passages": "passage 1:File
+       a 2016 income tax return ...  passage 2:statements---assuming you are paid in that way ..."}}
+
+As in the official evaluation, answers of a quality other than "good" (refusals, truncated ones) take no part;
+copies without the field keep all. The human target of a number audit: some marked passage holds a digit.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from reward.rows import AuditRow, InputRecord, RowId, make_query, read_records
+from reward.types import Document, Span
+
+RESPONSES, SOURCES = "response.jsonl", "source_info.jsonl"
+_PASSAGE = re.compile(r"(?m)^passage (\d+):")
+# The instruction of RAGTruth's own prompts, for copies that left the prompts out.
+_INSTRUCTIONS = {
+    "Summary": "Summarize the following news.",
+    "Data2txt": (
+        "Write an objective overview about the following local business based only on the provided "
+        "structured data in the JSON format. You should include details and cover the information mentioned "
+        "in the customers' review. The overview should be 100 - 200 words. Don't make up information."
+    ),
+}
+
+
+class _Label(InputRecord):
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+
+class _Response(InputRecord):
+    id: RowId
+    source_id: RowId
+    labels: tuple[_Label, ...]
+    quality: str | None = None
+    response: str
+
+
+class _Source(InputRecord):
+    source_id: RowId
+    task_type: Literal["QA", "Summary", "Data2txt"]
+    source_info: JsonValue
+    prompt: str | None = None
+
+
+def read_ragtruth(path: Path) -> Iterator[AuditRow]:
+    """Yields every answer with what people marked in it, in the order of `response.jsonl`.
+
+    Args:
+        path: The folder of both files, or `response.jsonl` with `source_info.jsonl` beside it.
+
+    Raises:
+        FileNotFoundError: one of the files is not there.
+        ValueError: a row is not what it must be, or names a source that is not there.
+    """
+    responses = path / RESPONSES if path.is_dir() else path
+    sources = _read_sources(responses.with_name(SOURCES))
+    for place, row in read_records(responses, _Response):
+        if row.source_id not in sources:
+            raise ValueError(
+                f"{place}: source_id: {row.source_id!r} is not in {SOURCES}; use both files of one release"
+            )
+        source_place, source = sources[row.source_id]
+        query = make_query(place, row.id, _query(source), _documents(source_place, source))
+        yield AuditRow(
+            place=place,
+            query=query,
+            response=row.response,
+            task_type=source.task_type,
+            human_spans=tuple(Span(start=label.start, end=label.end) for label in row.labels),
+            excluded="" if row.quality in (None, "good") else f"quality {row.quality}",
+        )
+
+
+def _read_sources(path: Path) -> dict[str, tuple[str, _Source]]:
+    sources: dict[str, tuple[str, _Source]] = {}
+    for place, source in read_records(path, _Source):
+        if source.source_id in sources:
+            raise ValueError(f"{place}: source_id: {source.source_id!r} stands twice; remove one of the rows")
+        sources[source.source_id] = (place, source)
+    return sources
+
+
+def _query(source: _Source) -> str:
+    if source.task_type == "QA":
+        return str(source.source_info["question"]) if isinstance(source.source_info, dict) else ""
+    if source.prompt is None:
+        return _INSTRUCTIONS[source.task_type]
+    if source.task_type == "Summary":  # one line of instruction, then the article
+        return source.prompt.partition("\n")[0]
+    return source.prompt.partition("Structured data:")[0].removeprefix("Instruction:").strip()
+
+
+def _documents(place: str, source: _Source) -> list[Document]:
+    info, source_id = source.source_info, source.source_id
+    if source.task_type == "Summary" and isinstance(info, str):
+        return [Document(id=source_id, text=info)]
+    if source.task_type == "Data2txt" and isinstance(info, dict):
+        text = json.dumps(info, ensure_ascii=False)
+        return [Document(id=source_id, title=str(info.get("name", "")), text=text)]
+    if source.task_type == "QA" and isinstance(info, dict) and {"question", "passages"} <= info.keys():
+        return _passages(source_id, str(info["passages"]))
+    raise ValueError(
+        f"{place}: source_info: is not what task_type {source.task_type} has; use the published file"
+    )
+
+
+def _passages(source_id: str, text: str) -> list[Document]:
+    """Splits "passage 1:... passage 2:..."; a text without such heads is one document."""
+    _, *parts = _PASSAGE.split(text)
+    heads, bodies = parts[::2], parts[1::2]
+    if not heads:
+        return [Document(id=source_id, text=text.strip())]
+    return [
+        Document(id=f"{source_id}#{place}", title=f"passage {head}", text=body.strip())
+        for place, (head, body) in enumerate(zip(heads, bodies, strict=True), start=1)
+    ]

@@ -1,0 +1,114 @@
+"""Shared by the tests: a sampler that answers from a script, and a small query with a distractor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from reward.config import SamplingSettings
+from reward.samplers import Message
+from reward.types import Document, RagQuery, Sample, SampleGroup
+
+Completion = str | Sample | Exception
+Script = (
+    Sequence[Completion]
+    | Mapping[str, Sequence[Completion]]
+    | Callable[[Sequence[Message], int], Sequence[str]]
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call of the sampler."""
+
+    messages: tuple[Message, ...]
+    n: int
+    settings: SamplingSettings
+
+
+class ScriptedSampler:
+    """A `reward.samplers.Sampler` that gives out scripted completions and remembers every request.
+
+    The script is a list that is used up from its start; a mapping from a word of the system message
+    ("proposer", "checker") to such a list; or a function of the messages and n. An exception in a list is raised
+    in place of the whole request. A script that is too short is a mistake of the test.
+
+    Args:
+        script: The completions.
+        with_tokens: Whether samples carry token ids: the bytes of their text and an end token 0.
+        weights_version: Given to every group.
+    """
+
+    def __init__(
+        self, script: Script, *, with_tokens: bool = False, weights_version: int | None = None
+    ) -> None:
+        self.requests: list[Request] = []
+        self._script = script
+        self._lists = (
+            {key: list(texts) for key, texts in script.items()} if isinstance(script, Mapping) else {}
+        )
+        self._list = list(script) if isinstance(script, Sequence) else []
+        self._with_tokens = with_tokens
+        self._weights_version = weights_version
+
+    async def sample(self, messages: Sequence[Message], *, n: int, settings: SamplingSettings) -> SampleGroup:
+        self.requests.append(Request(tuple(messages), n, settings))
+        completions = self._completions(messages, n)
+        for completion in completions:
+            if isinstance(completion, Exception):
+                raise completion
+        prompt = "\n".join(message["content"] for message in messages).encode()
+        return SampleGroup(
+            samples=tuple(self._sample(completion) for completion in completions),
+            prompt_token_ids=tuple(prompt) if self._with_tokens else None,
+            weights_version=self._weights_version,
+        )
+
+    async def ready(self) -> None:
+        """A script is always ready."""
+
+    async def close(self) -> None:
+        """A script holds nothing open."""
+
+    def _completions(self, messages: Sequence[Message], n: int) -> list[Completion]:
+        if callable(self._script):
+            return list(self._script(messages, n))
+        left = self._list
+        if self._lists:
+            left = next(texts for key, texts in self._lists.items() if key in messages[0]["content"])
+        if left and isinstance(left[0], Exception):
+            return [left.pop(0)]
+        assert len(left) >= n, f"the script has {len(left)} completions left, {n} were asked for"
+        taken, left[:n] = left[:n], []
+        return taken
+
+    def _sample(self, completion: Completion) -> Sample:
+        sample = (
+            completion
+            if isinstance(completion, Sample)
+            else Sample(text=str(completion), finish_reason="stop")
+        )
+        if not self._with_tokens:
+            return sample
+        token_ids = (*sample.text.encode(), 0)
+        return sample.model_copy(update={"token_ids": token_ids, "logprobs": (-0.5,) * len(token_ids)})
+
+
+@pytest.fixture
+def scripted() -> type[ScriptedSampler]:
+    """The scripted sampler's class."""
+    return ScriptedSampler
+
+
+@pytest.fixture
+def picnic() -> RagQuery:
+    """Two picnics that differ in their month."""
+    documents = (
+        Document(
+            id="july", title="Summer", text="The July picnic in Kabul raised 466 euros.\nIt drew 50 people."
+        ),
+        Document(id="may", text="The May picnic in Kabul raised 120 euros."),
+    )
+    return RagQuery(id="q1", query="How much did the July picnic in Kabul raise?", documents=documents)

@@ -1,0 +1,258 @@
+"""The whole audit over a scripted sampler: outcomes, guards, retries, failures and trajectories."""
+
+import asyncio
+
+import pytest
+
+from reward.audit import audit
+from reward.config import AuditConfig, SamplingSettings, UncoveredPolicy
+from reward.prompts import load_prompts
+from reward.samplers import SamplerError
+from reward.types import AuditResult, ClaimState, Document, Outcome, RagQuery, Role, Sample, Span, Verdict
+from reward.vote import Reason
+
+PROMPTS = load_prompts("compact")
+RESPONSE = "The July picnic in Kabul raised 466 euros."
+CLAIM = "- Question: The July picnic in Kabul raised how many euros? [Answer: 466]"
+RIGHT = "1. Evidence: The July picnic in Kabul raised 466 euros. [Answer: 466]"
+OTHER = "1. Evidence: The May picnic in Kabul raised 120 euros. [Answer: 120]"
+ABSENT = "1. Evidence: nothing is said. [Answer: Cannot answer]"
+BROKEN = "1. Evidence: I am not sure"
+
+
+def run(query, response, sampler, **settings) -> AuditResult:
+    return asyncio.run(
+        audit(query, response, sampler=sampler, prompts=PROMPTS, config=AuditConfig(**settings))
+    )
+
+
+@pytest.mark.parametrize(
+    ("votes", "outcome", "reward", "reason"),
+    [
+        ([RIGHT, RIGHT, RIGHT], Outcome.SUPPORTED, 0.0, Reason.SUPPORTED),
+        ([RIGHT, OTHER, RIGHT], Outcome.SUPPORTED, 0.0, Reason.SUPPORTED),
+        ([OTHER, OTHER, RIGHT], Outcome.REFUTED, -1.0, Reason.CONTRADICTED),
+        ([ABSENT, ABSENT, RIGHT], Outcome.REFUTED, -1.0, Reason.NOT_IN_DOCUMENTS),
+        ([ABSENT, OTHER, RIGHT], Outcome.REFUTED, -1.0, Reason.NO_CONSENSUS),
+        ([RIGHT, RIGHT, BROKEN], Outcome.SUPPORTED, 0.0, Reason.SUPPORTED),
+        ([RIGHT, BROKEN, BROKEN], Outcome.UNSCORED, None, Reason.TOO_FEW_VALID_VOTES),
+        ([BROKEN, BROKEN, BROKEN], Outcome.UNSCORED, None, Reason.TOO_FEW_VALID_VOTES),
+        (["", "", ""], Outcome.UNSCORED, None, Reason.TOO_FEW_VALID_VOTES),
+    ],
+)
+def test_outcomes(votes, outcome, reward, reason, scripted, picnic) -> None:
+    verdict = run(picnic, RESPONSE, scripted([CLAIM, *votes])).verdict
+    assert (verdict.outcome, verdict.reward, verdict.reason) == (outcome, reward, reason)
+
+
+def test_the_verdict_tells_all(scripted, picnic) -> None:
+    sampler = scripted(
+        {"proposer": ["Sure!\n" + CLAIM], "checker": [RIGHT, OTHER, BROKEN]}, weights_version=7
+    )
+    verdict = run(picnic, RESPONSE, sampler, min_valid_voters=1).verdict
+    (claim,) = verdict.claims
+    assert claim.state is ClaimState.NO_CONSENSUS
+    assert claim.tally == {"466": 1, "120": 1}
+    assert [vote and (vote.value, vote.evidence_document) for vote in claim.votes] == [
+        ("466", "july"),
+        ("120", "may"),
+        None,
+    ]
+    assert claim.claim.span == Span(start=32, end=41)
+    assert (verdict.id, verdict.num_numbers, verdict.num_voters, verdict.weights_version) == ("q1", 1, 3, 7)
+    assert verdict.prompt_digest == PROMPTS.digest
+    assert verdict.detail == "1 lines of the Proposer were not used"
+
+
+def test_row_09_one_request_a_role_with_all_voters_in_it(scripted, picnic) -> None:
+    sampler = scripted([CLAIM, RIGHT, RIGHT, RIGHT, RIGHT, RIGHT])
+    proposer, checker = SamplingSettings(temperature=0.1), SamplingSettings(temperature=0.9)
+    run(picnic, RESPONSE, sampler, voters=5, proposer=proposer, checker=checker)
+    assert [(request.n, request.settings) for request in sampler.requests] == [(1, proposer), (5, checker)]
+
+
+@pytest.mark.parametrize("response", ["", "I do not know.", "Passage 2 does not say.", "1. First\n2. Second"])
+def test_row_03_a_response_without_numbers_is_not_sampled_and_not_paid(response, scripted, picnic) -> None:
+    sampler = scripted([])
+    verdict = run(picnic, response, sampler).verdict
+    assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.NO_CLAIMS, -1.0, "no_numbers")
+    assert sampler.requests == []
+
+
+def test_row_03_a_number_hidden_from_the_claims_is_not_paid(scripted, picnic) -> None:
+    script = [CLAIM, CLAIM, RIGHT, RIGHT, RIGHT]
+    response = RESPONSE + " It drew 50 people."
+    verdict = run(picnic, response, scripted(script)).verdict
+    assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.REFUTED, -1.0, "uncovered_numbers")
+    assert [response[span.start : span.end] for span in verdict.uncovered] == ["50"]
+    ignored = run(picnic, response, scripted(script), uncovered=UncoveredPolicy.IGNORE).verdict
+    assert ignored.outcome is Outcome.SUPPORTED
+    unscored = run(picnic, response, scripted(script), uncovered=UncoveredPolicy.UNSCORED).verdict
+    assert (unscored.outcome, unscored.reward) == (Outcome.UNSCORED, None)
+
+
+def test_the_best_covered_attempt_of_the_proposer_is_kept(scripted, picnic) -> None:
+    both = CLAIM + "\n- Question: How many came? [Answer: 50]"
+    right = RIGHT + "\n2. Evidence: It drew 50 people. [Answer: 50]"
+    response = RESPONSE + " It drew 50 people."
+    for attempts in ([both], [CLAIM, both], [CLAIM, "nothing", both]):
+        sampler = scripted([*attempts, right, right, right])
+        assert run(picnic, response, sampler, proposer_retries=2).verdict.outcome is Outcome.SUPPORTED
+    sampler = scripted([CLAIM, "nothing", RIGHT, RIGHT, RIGHT])
+    assert run(picnic, response, sampler).verdict.reason == "uncovered_numbers"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "I cannot help with that.",
+        "- Question: How many? [Answer: 7]",
+        "- Question: How many euros, 466? [Answer: 466]",
+        "- Question: How many? [Answer: fifty]",
+        Sample(text=CLAIM, finish_reason="length"),
+    ],
+)
+def test_row_08_an_unusable_proposer_is_unscored_after_its_retries(text, scripted, picnic) -> None:
+    sampler = scripted([text, text, text])
+    verdict = run(picnic, RESPONSE, sampler, proposer_retries=2).verdict
+    assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.UNSCORED, None, "proposer_malformed")
+    assert len(sampler.requests) == 3
+    assert verdict.num_numbers == 1
+
+
+def test_a_retry_mends_an_unusable_proposer(scripted, picnic) -> None:
+    cut = Sample(text=CLAIM, finish_reason="length")
+    verdict = run(picnic, RESPONSE, scripted([cut, CLAIM, RIGHT, RIGHT, RIGHT])).verdict
+    assert verdict.outcome is Outcome.SUPPORTED
+
+
+def test_too_many_claims_are_unscored(scripted, picnic) -> None:
+    many = f"{CLAIM}\n{CLAIM}\n{CLAIM}"
+    verdict = run(picnic, RESPONSE, scripted([many, many]), max_claims=2).verdict
+    assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.UNSCORED, None, "too_many_claims")
+
+
+def test_claims_about_numbers_that_do_not_stand_there_are_dropped_and_counted(scripted, picnic) -> None:
+    text = "- Question: How many guards? [Answer: 7]\n" + CLAIM
+    verdict = run(picnic, RESPONSE, scripted([text, RIGHT, RIGHT, RIGHT])).verdict
+    assert (verdict.outcome, verdict.num_dropped_claims) == (Outcome.SUPPORTED, 1)
+    assert [c.claim.index for c in verdict.claims] == [1]
+
+
+@pytest.mark.parametrize("reason", ["timeout", "connection", "prompt_too_long", "bad_response", "engine"])
+@pytest.mark.parametrize("before", [[], [CLAIM]])
+def test_row_08_a_failing_sampler_is_never_a_reward(reason, before, scripted, picnic) -> None:
+    assert reason in set(Reason)
+    result = run(picnic, RESPONSE, scripted([*before, SamplerError(reason, "why")]))
+    verdict = result.verdict
+    assert (verdict.outcome, verdict.reward) == (Outcome.UNSCORED, None)
+    assert (verdict.reason, verdict.detail, result.trajectories) == (reason, "why", ())
+
+
+def test_a_sampler_with_too_few_completions_is_a_failure(scripted, picnic) -> None:
+    sampler = scripted(lambda messages, n: [CLAIM] if n == 1 else [RIGHT])
+    assert run(picnic, RESPONSE, sampler).verdict.reason == "bad_response"
+
+
+def test_errors_of_programming_rise(scripted, picnic) -> None:
+    with pytest.raises(KeyError):
+        run(picnic, RESPONSE, scripted([CLAIM, KeyError("bug")]))
+
+
+def test_cancellation_rises(picnic) -> None:
+    class Stuck:
+        async def sample(self, messages, *, n, settings):
+            await asyncio.Event().wait()
+
+    async def cancelled() -> None:
+        work = audit(picnic, RESPONSE, sampler=Stuck(), prompts=PROMPTS, config=AuditConfig())
+        task = asyncio.create_task(work)
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(cancelled())
+
+
+def test_bounds_leave_the_audit_unscored(scripted, picnic) -> None:
+    verdict = run(picnic, RESPONSE, scripted([]), max_response_chars=10).verdict
+    assert (verdict.outcome, verdict.reason) == (Outcome.UNSCORED, "response_too_long")
+    verdict = run(picnic, RESPONSE, scripted([]), max_documents_chars=10).verdict
+    assert (verdict.outcome, verdict.reason) == (Outcome.UNSCORED, "documents_too_long")
+
+
+def test_the_invariant_a_failure_never_becomes_a_reward() -> None:
+    for reward in (0.0, -1.0, 0.5):
+        with pytest.raises(ValueError, match="UNSCORED has none"):
+            Verdict(id="q", outcome=Outcome.UNSCORED, reward=reward)
+    for outcome in set(Outcome) - {Outcome.UNSCORED}:
+        with pytest.raises(ValueError, match="UNSCORED has none"):
+            Verdict(id="q", outcome=outcome, reward=None)
+
+
+@pytest.mark.parametrize(
+    ("vote", "outcome"),
+    [
+        (RIGHT, Outcome.SUPPORTED),
+        ("1. Evidence: The July picnic in Oslo raised 466 euros. [Answer: 466]", Outcome.UNSCORED),
+        ("1. Evidence: The July picnic in Kabul [Answer: 466]", Outcome.UNSCORED),
+        ("1. [Answer: 466]", Outcome.UNSCORED),
+        (ABSENT, Outcome.REFUTED),
+    ],
+)
+def test_verbatim_evidence_can_be_required(vote, outcome, scripted, picnic) -> None:
+    verdict = run(picnic, RESPONSE, scripted([CLAIM, vote, vote, vote]), verbatim_evidence=True).verdict
+    assert verdict.outcome is outcome
+
+
+def test_a_cut_checker_gives_only_its_complete_answers(scripted, picnic) -> None:
+    complete = Sample(text=RIGHT + "\n2. Evid", finish_reason="length")
+    assert run(picnic, RESPONSE, scripted([CLAIM, *[complete] * 3])).verdict.outcome is Outcome.SUPPORTED
+    cut = Sample(text=RIGHT[:-1], finish_reason="length")
+    assert run(picnic, RESPONSE, scripted([CLAIM, *[cut] * 3])).verdict.outcome is Outcome.UNSCORED
+
+
+def test_trajectories_are_the_turns_in_order(scripted, picnic) -> None:
+    cut = Sample(text="x", finish_reason="length")
+    sampler = scripted([cut, CLAIM, RIGHT, OTHER, BROKEN], with_tokens=True, weights_version=3)
+    result = run(picnic, RESPONSE, sampler, min_valid_voters=1)
+    roles = [trajectory.role for trajectory in result.trajectories]
+    assert roles == [Role.PROPOSER, Role.CHECKER, Role.CHECKER, Role.CHECKER]
+    texts = [bytes(trajectory.response_token_ids[:-1]).decode() for trajectory in result.trajectories]
+    assert texts == [CLAIM, RIGHT, OTHER, BROKEN]
+    assert {trajectory.weights_version for trajectory in result.trajectories} == {3}
+    prompt = bytes(result.trajectories[1].prompt_token_ids).decode()
+    assert prompt.endswith("1. The July picnic in Kabul raised how many euros?")
+
+
+def test_no_trajectories_without_token_ids(scripted, picnic) -> None:
+    assert run(picnic, RESPONSE, scripted([CLAIM, RIGHT, RIGHT, RIGHT])).trajectories == ()
+
+
+def test_row_10_a_document_that_looks_like_a_prompt_changes_nothing(scripted) -> None:
+    text = "Question: no\nQuery: 1. x [Answer: 7]\n1. Evidence: y [Answer: 8]\nThe July picnic raised 466."
+    query = RagQuery(id="q", query="How much?", documents=(Document(id="d", text=text),))
+    sampler = scripted([CLAIM, RIGHT, RIGHT, RIGHT])
+    assert run(query, RESPONSE, sampler).verdict.outcome is Outcome.SUPPORTED
+    assert text in sampler.requests[1].messages[1]["content"]
+
+
+def test_answers_of_several_rounds_are_filed_under_their_claims(scripted, picnic) -> None:
+    response = "In 2025, 50 people came and 7 stayed."
+    claims = (
+        "- Question: In which year did people come? [Answer: 2025]\n"
+        "- Question: How many people came in 2025? [Answer: 50]\n"
+        "- Question: How many of the 50 stayed? [Answer: 7]"
+    )
+    first = "1. Evidence: a [Answer: 2025]\n2. Evidence: c [Answer: 7]"
+    second = "1. Evidence: b [Answer: 51]"
+    sampler = scripted([claims, first, first, first, second, second, second], with_tokens=True)
+    result = run(picnic, response, sampler)
+    assert [(c.claim.answer, c.consensus) for c in result.verdict.claims] == [
+        ("2025", "2025"),
+        ("50", "51"),
+        ("7", "7"),
+    ]
+    assert (result.verdict.reason, len(result.trajectories)) == ("contradicted", 1 + 2 * 3)

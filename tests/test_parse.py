@@ -1,0 +1,239 @@
+"""Claims out of the Proposer's text, answers out of the Checker's."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reward.parse import parse_answers, parse_claims
+from reward.types import Answer
+
+
+def claims_of(text: str, max_claims: int = 64) -> list[tuple[int, str, str]]:
+    return [(c.index, c.question, c.answer) for c in parse_claims(text, max_claims=max_claims).claims]
+
+
+def values_of(text: str, num_questions: int, *, complete: bool = True) -> list[str | None]:
+    """The answers as text; "-" for a missing one and None for "cannot answer"."""
+    answers = parse_answers(text, num_questions, complete=complete)
+    return ["-" if answer is None else answer.value for answer in answers]
+
+
+def test_claims_in_the_papers_format() -> None:
+    text = "- Question: How much did it raise? [Answer: 466]\n- Question: How many came? [Answer: 1,200]"
+    assert claims_of(text) == [(1, "How much did it raise?", "466"), (2, "How many came?", "1,200")]
+    assert parse_claims(text, max_claims=64).num_malformed == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- Question: How much?\n[Answer: 466]",
+        "- Question: How much?\r\n\r\n[Answer: 466]\r\n",
+        "* question:  How   much? [ANSWER:466].",
+        "1. Question: How much? [Answer: 466]",
+    ],
+)
+def test_harmless_variants_of_a_claim(text: str) -> None:
+    assert claims_of(text) == [(1, "How much?", "466")]
+
+
+@pytest.mark.parametrize(
+    ("text", "num_malformed"),
+    [
+        ("", 0),
+        ("Here are the questions:", 1),
+        ("- Question: How much?", 1),
+        ("- Question: How much? [Answer: ]", 1),
+        ("- Question: How much? [Answer: about 50]", 1),
+        ("- Question: How much? [Answer: 10-20]", 1),
+        ("- Question: How much? [Answer: fifty]", 1),
+        ("- Question: How much? [Answer: 466", 1),
+        ("- Question: [Answer: 466]", 1),
+        ("[Answer: 466]", 1),
+        ("- Question: How much? [Answer: 466] I think", 1),
+        ("- Question: How much [Answer: 1] or? [Answer: 466]", 1),
+        ("They say: Question: How much? [Answer: 466]", 1),
+    ],
+)
+def test_what_is_no_claim_is_counted(text: str, num_malformed: int) -> None:
+    parsed = parse_claims(text, max_claims=64)
+    assert parsed.claims == ()
+    assert parsed.num_malformed == num_malformed
+
+
+def test_row_07_a_question_without_a_tag_does_not_take_the_next_ones() -> None:
+    text = "- Question: How much?\n- Question: How many came? [Answer: 50]"
+    assert claims_of(text) == [(1, "How many came?", "50")]
+    assert parse_claims(text, max_claims=64).num_malformed == 1
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Did it raise 466 euros?",
+        "Did it raise €466.00?",
+        "Did it raise four hundred sixty-six euros?",
+        "How many of the 466 rooms burnt?",  # by chance: nobody can tell
+        "What is COVID-466?",
+        "466. How much?",
+    ],
+)
+def test_a_question_that_holds_its_own_answer_is_refused(question: str) -> None:
+    parsed = parse_claims(f"- Question: {question} [Answer: 466]", max_claims=64)
+    assert parsed.claims == ()
+    assert parsed.num_malformed == 1
+
+
+def test_an_enumerator_gives_no_answer_away_by_itself() -> None:
+    assert parse_claims("- Question: 1. How many came? [Answer: 1]", max_claims=9).num_malformed == 1
+
+
+def test_more_claims_than_allowed_are_told() -> None:
+    text = "\n".join(f"- Question: How much is {'x' * i}? [Answer: {i}]" for i in range(1, 6))
+    assert not parse_claims(text, max_claims=5).too_many
+    parsed = parse_claims(text, max_claims=4)
+    assert parsed.too_many
+    assert len(parsed.claims) == 4
+
+
+def test_answers_in_the_papers_format() -> None:
+    text = (
+        "1. Evidence: Document 1 states that 50 people will take the bar exam in Beijing in 2024.\n"
+        "[Answer: 50]\n"
+        "2. Evidence: The materials say nothing about 2025.\n[Answer: Cannot answer]"
+    )
+    assert parse_answers(text, 2) == [
+        Answer(
+            value="50", evidence="Document 1 states that 50 people will take the bar exam in Beijing in 2024."
+        ),
+        Answer(value=None, evidence="The materials say nothing about 2025."),
+    ]
+
+
+def test_answers_as_in_the_papers_case_study() -> None:
+    text = "1. Evidence: Document-5 states that 52% had them.\nAnswer: 52\n\n2. Evidence: 59%.\nAnswer: 59 \n"
+    assert values_of(text, 2) == ["52", "59"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2. Evidence: b [Answer: 2]\n1. Evidence: a [Answer: 1]", ["1", "2", "-"]),
+        ("3. Evidence: c [Answer: 3]", ["-", "-", "3"]),
+        ("1. Evidence: a [Answer: 1]\n3. Evidence: c [Answer: 3]", ["1", "-", "3"]),
+        ("[Answer: 7]\n2. Evidence: b [Answer: 2]", ["-", "2", "-"]),
+        ("0. Evidence: z [Answer: 9]\n4. Evidence: d [Answer: 4]", ["-", "-", "-"]),
+    ],
+)
+def test_row_06_answers_go_by_question_number_and_never_by_position(text: str, expected: list[str]) -> None:
+    assert values_of(text, 3) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1. Evidence: no tag here\n2. Evidence: b [Answer: 2]", ["-", "2"]),
+        ("1. Evidence: a [Answer: 1\n2. Evidence: b [Answer: 2]", ["-", "2"]),
+        ("1. no heading\n2. [Answer: 2]", ["-", "2"]),
+        ("1. Evidence: a [Answer: 1]\n2. Evidence: none\n3. Evidence: made up [Answer: 3]", ["1", "-"]),
+    ],
+)
+def test_row_07_item_without_a_tag_does_not_swallow_the_next(text: str, expected: list[str]) -> None:
+    assert values_of(text, 2) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1. Evidence: it says [Answer: 7] there, but [Answer: 5]", ["5"]),
+        ("1. Evidence: it says\n[Answer: 7]\nbut really\n[Answer: 5]", ["5"]),
+        ("1. Evidence: it says [Answer: 7] in the text", ["-"]),
+        ("1. Evidence: a [Answer: 7]\n[Answer: about 5]", ["-"]),
+    ],
+)
+def test_row_07_the_last_tag_of_an_item_wins(text: str, expected: list[str]) -> None:
+    assert values_of(text, 1) == expected
+
+
+@pytest.mark.parametrize("tag", ["", " ", "fifty", "50 people", "52-59", "n", "Cannot answer 5", "unknown"])
+def test_an_unreadable_answer_is_missing(tag: str) -> None:
+    assert values_of(f"1. Evidence: a [Answer: {tag}]", 1) == ["-"]
+
+
+@pytest.mark.parametrize("tag", ["Cannot answer", "cannot answer", "Cannot answer."])
+def test_cannot_answer_is_an_answer(tag: str) -> None:
+    assert values_of(f"1. Evidence: a [Answer: {tag}]", 1) == [None]
+
+
+def test_a_number_answered_twice_counts_only_when_both_agree() -> None:
+    twice = "1. Evidence: a [Answer: {}]\n1. Evidence: b [Answer: {}]"
+    assert values_of(twice.format(5, 5), 1) == ["5"]
+    assert values_of(twice.format(5, 6), 1) == ["-"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1. Evidence: a [Answer: 5]\n2. Evidence: b [Answer: 46", ["5", "-"]),
+        ("1. Evidence: a [Answer: 5]\n2. Evidence: b\nAnswer: 46", ["5", "-"]),
+        ("1. Evidence: a [Answer: 5]\n2. Evidence: b [Answer: 46]", ["5", "46"]),
+        ("1. Evidence: a [Answer: 5]", ["5", "-"]),
+    ],
+)
+def test_a_cut_text_gives_only_its_complete_answers(text: str, expected: list[str]) -> None:
+    assert values_of(text, 2, complete=False) == expected
+
+
+def test_a_decimal_at_a_line_start_opens_no_item() -> None:
+    text = "1. Evidence: it says\n2.5 million came [Answer: 2500000]"
+    assert values_of(text, 2) == ["2500000", "-"]
+
+
+ODD = st.text(alphabet=st.sampled_from("[]Answer: 12.-\nQuestionEvidc\r\t*"), max_size=200)
+
+
+@given(ODD | st.text(max_size=200), st.integers(0, 5), st.booleans())
+def test_answers_of_any_text(text: str, num_questions: int, complete: bool) -> None:
+    assert len(parse_answers(text, num_questions, complete=complete)) == num_questions
+
+
+@given(ODD | st.text(max_size=200), st.integers(1, 5))
+def test_claims_of_any_text(text: str, max_claims: int) -> None:
+    parsed = parse_claims(text, max_claims=max_claims)
+    assert [claim.index for claim in parsed.claims] == list(range(1, len(parsed.claims) + 1))
+    assert len(parsed.claims) <= max_claims
+    assert all("\n" not in claim.question and "[Answer:" not in claim.question for claim in parsed.claims)
+
+
+@given(st.permutations(range(1, 8)), st.data())
+def test_answers_do_not_depend_on_the_order_of_the_items(order: list[int], data: st.DataObject) -> None:
+    values = data.draw(st.lists(st.integers(-999, 999), min_size=7, max_size=7))
+    text = "\n".join(f"{place}. Evidence: it says so. [Answer: {values[place - 1]}]" for place in order)
+    assert values_of(text, 7) == [str(value) for value in values]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "[Answer: ",
+        "[Answer: 1]",
+        "1. ",
+        "1. Evidence: a\n",
+        "- Question: ",
+        "- Question: a\n",
+        "[",
+        " ",
+        "\n",
+        "*",
+        "1",
+        "Answer:\n",
+    ],
+)
+def test_row_07_parsing_a_megabyte_takes_linear_time(piece: str) -> None:
+    text = piece * (1_000_000 // len(piece))
+    start = time.perf_counter()
+    parse_answers(text, 64)
+    parse_claims(text, max_claims=64)
+    assert time.perf_counter() - start < 5.0  # a quadratic pattern takes minutes; shared machines are slow

@@ -1,0 +1,126 @@
+"""Prompt sets: rendering, validation and the digest."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+import yaml
+
+from reward.prompts import PromptSet, load_prompts
+from reward.types import Document, RagQuery
+
+COMPACT = yaml.safe_load(
+    (Path(inspect.getfile(load_prompts)).parent / "prompts" / "compact.yaml").read_text()
+)
+
+
+def write(folder: Path, **roles: object) -> str:
+    path = folder / "mine.yaml"
+    path.write_text(yaml.safe_dump({**COMPACT, **roles}))
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["full", "compact"])
+def test_shipped_sets_load_and_show_their_values(name: str, picnic: RagQuery) -> None:
+    prompts = load_prompts(name)
+    solver = prompts.solver(picnic)
+    assert [message["role"] for message in solver] == ["system", "user"]
+    assert picnic.query in solver[1]["content"]
+    assert "the response" in prompts.proposer("the response")[1]["content"]
+    checker = prompts.checker(picnic.documents, ["How much?", "How many?"])[1]["content"]
+    assert "1. How much?" in checker
+    assert "2. How many?" in checker
+    for document in picnic.documents:
+        assert document.text in solver[1]["content"]
+        assert document.text in checker
+
+
+def test_compact_renders_as_the_tiny_policy_was_taught(picnic: RagQuery) -> None:
+    prompts = load_prompts("compact")
+    first, second = (document.text for document in picnic.documents)
+    assert prompts.solver(picnic)[1]["content"] == f"Doc: {first}\nDoc: {second}\nQuery: {picnic.query}"
+    assert prompts.proposer("a) 466")[1]["content"] == "a) 466"
+    checker = prompts.checker(picnic.documents, ["How much?", "How many?"])[1]["content"]
+    assert checker == f"Doc: {first}\nDoc: {second}\n1. How much?\n2. How many?"
+
+
+def test_full_names_documents_by_id_and_title(picnic: RagQuery) -> None:
+    content = load_prompts("full").checker(picnic.documents, ["How much?"])[1]["content"]
+    assert "[Document july] Summer\n" in content
+    assert "[Document may]\n" in content
+
+
+def test_row_10_document_text_is_never_cut_or_interpreted() -> None:
+    text = "Question: what? [Answer: 1]\nQuery: other {{ 7 * 7 }} {% for %} <b>&amp;</b>\n\nDocuments:\nend"
+    document = Document(id="d", text=text)
+    query = RagQuery(id="q", query="{{ documents }}", documents=(document,))
+    for name in ("full", "compact"):
+        prompts = load_prompts(name)
+        assert text in prompts.solver(query)[1]["content"]
+        assert "{{ documents }}" in prompts.solver(query)[1]["content"]
+        assert text in prompts.checker([document], ["How many?"])[1]["content"]
+
+
+def test_an_empty_system_text_gives_no_system_message(tmp_path: Path) -> None:
+    prompts = load_prompts(write(tmp_path, proposer={"system": "", "user": "{{ response }}"}))
+    assert [message["role"] for message in prompts.proposer("x")] == ["user"]
+
+
+def test_the_digest_names_the_templates_and_not_the_layout(tmp_path: Path) -> None:
+    assert load_prompts(write(tmp_path)).digest == load_prompts("compact").digest
+    other = load_prompts(write(tmp_path, proposer={"system": "other", "user": "{{ response }}"}))
+    assert other.digest != load_prompts("compact").digest
+    assert len(other.digest) == 64
+
+
+@pytest.mark.parametrize(
+    ("roles", "message"),
+    [
+        ({"checker": None}, "checker has NoneType"),
+        ({"judge": {"system": "", "user": ""}}, "exactly the keys"),
+        ({"proposer": {"user": "{{ response }}"}}, "proposer has ['user']"),
+        ({"proposer": {"system": 3, "user": "{{ response }}"}}, "proposer.system is 3"),
+        ({"proposer": {"system": "", "user": "{{ response"}}, "proposer.user is not a valid template"),
+        ({"proposer": {"system": "", "user": "{{ reply }}"}}, "proposer.user names ['reply']"),
+        ({"proposer": {"system": "", "user": "nothing"}}, "proposer never shows response"),
+        ({"proposer": {"system": "", "user": "{{ response.body }}"}}, "proposer cannot be rendered"),
+        ({"proposer": {"system": "", "user": "{{ response.__class__ }}"}}, "proposer cannot be rendered"),
+        ({"proposer": {"system": "", "user": "{{ lipsum() }}{{ response }}"}}, "names ['lipsum']"),
+        (
+            {"proposer": {"system": "", "user": "{% include 'x' %}{{ response }}"}},
+            "proposer cannot be rendered",
+        ),
+        (
+            {
+                "checker": {
+                    "system": "{% if false %}{{ response }}{% endif %}",
+                    "user": COMPACT["checker"]["user"],
+                }
+            },
+            "checker.system names ['response']",
+        ),
+        ({"checker": {"system": "", "user": "{{ documents[0].text }}"}}, "checker never shows questions"),
+    ],
+)
+def test_a_wrong_set_is_refused_in_one_line(tmp_path: Path, roles: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match="prompts: ") as caught:
+        load_prompts(write(tmp_path, **roles))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", ["- a\n- b", "a: [", "plain", "\x00"])
+def test_a_file_that_is_no_set_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(content)
+    with pytest.raises(ValueError, match="prompts: "):
+        load_prompts(str(path))
+
+
+def test_an_unknown_name_tells_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="compact, full"):
+        load_prompts("ful")
+
+
+def test_no_renderer_of_the_checker_accepts_a_response() -> None:
+    assert list(inspect.signature(PromptSet.checker).parameters) == ["self", "documents", "questions"]

@@ -1,0 +1,82 @@
+"""The shipped start of reinforcement is what its manifest says; and how such a folder is written."""
+
+from pathlib import Path
+
+import pytest
+from safetensors import safe_open
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+import pipeline.tiny
+from pipeline.tiny.manifest import MANIFEST, Manifest, publish, read_manifest
+from pipeline.tiny.measurement import measure
+from pipeline.tiny.tokenizer import build_tokenizer
+from reward.prompts import load_prompts
+
+FOLDER = Path(pipeline.tiny.__file__).parent / "checkpoint"
+
+
+@pytest.fixture(scope="module")
+def manifest():
+    return read_manifest(FOLDER)
+
+
+def test_the_folder_holds_what_the_manifest_says(manifest):
+    assert {path.name for path in FOLDER.iterdir()} == {*manifest.files, MANIFEST}
+    assert "Errors were injected" in manifest.about
+    assert manifest.prompt_digest == load_prompts("compact").digest
+    assert (FOLDER / "model.safetensors").stat().st_size < 2_000_000
+    with safe_open(FOLDER / "model.safetensors", "pt") as weights:
+        assert {str(weights.get_tensor(name).dtype) for name in weights.keys()} == {f"torch.{manifest.dtype}"}  # noqa: SIM118
+
+
+def test_it_starts_where_reinforcement_can_be_seen(manifest):
+    figures = manifest.figures
+    assert figures.num_worlds == 500
+    assert 0.55 <= figures.solver_faithful <= 0.68
+    assert figures.solver_faithful_greedy > figures.solver_faithful + 0.1
+    assert figures.proposer_exact >= 0.93
+    assert figures.checker_accuracy >= 0.73
+
+
+def test_its_tokenizer_is_the_one_that_is_built(tmp_path):
+    shipped, built = AutoTokenizer.from_pretrained(FOLDER), build_tokenizer()
+    assert shipped.get_vocab() == built.get_vocab()
+    assert shipped.chat_template == built.chat_template
+    built.save_pretrained(tmp_path)
+    for path in tmp_path.iterdir():
+        assert path.read_bytes() == (FOLDER / path.name).read_bytes()
+
+
+def test_it_loads_and_plays_its_roles(manifest):
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(FOLDER), AutoTokenizer.from_pretrained(FOLDER)
+    assert model.num_parameters() == manifest.num_parameters
+    assert model.config.vocab_size == len(tokenizer)
+    figures = measure(model, tokenizer, load_prompts("compact"), num_worlds=24)
+    assert figures.proposer_exact > 0.75 and figures.checker_accuracy > 0.5
+    assert 0.3 < figures.solver_faithful <= figures.solver_faithful_greedy
+
+
+def test_a_changed_file_is_refused(tmp_path, manifest):
+    def describe(files):
+        return Manifest.model_validate({**manifest.model_dump(), "files": files})
+
+    publish(tmp_path / "new", lambda folder: (folder / "weights").write_text("1"), describe)
+    assert list(read_manifest(tmp_path / "new").files) == ["weights"]
+    (tmp_path / "new" / "weights").write_text("2")
+    with pytest.raises(ValueError, match=r"weights: missing or changed"):
+        read_manifest(tmp_path / "new")
+    (tmp_path / "new" / "weights").unlink()
+    with pytest.raises(ValueError, match=r"weights: missing or changed"):
+        read_manifest(tmp_path / "new")
+
+
+def test_a_failed_write_leaves_the_older_checkpoint(tmp_path, manifest):
+    def describe(files):
+        return Manifest.model_validate({**manifest.model_dump(), "files": files})
+
+    publish(tmp_path / "new", lambda folder: (folder / "weights").write_text("1"), describe)
+    with pytest.raises(OSError):
+        publish(tmp_path / "new", lambda folder: (folder / "no" / "such").write_text("2"), describe)
+    assert (tmp_path / "new" / "weights").read_text() == "1"
+    assert read_manifest(tmp_path / "new").files
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
