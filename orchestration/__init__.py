@@ -1,0 +1,1 @@
+"""What runs around audits and trainings: the command line."""

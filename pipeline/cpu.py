@@ -16,7 +16,6 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import importlib.util
-import os
 import sys
 import types
 from collections.abc import Callable
@@ -51,11 +50,8 @@ class CpuDevice(str):
         return "0"
 
 
-def _patch_torch_cuda() -> None:
-    import torch
-
+def _name_the_cpu(cuda: Any) -> None:
     device = CpuDevice("cpu")
-    cuda: Any = torch.cuda
     cuda.current_device = lambda: device
     cuda.set_device = lambda device: None
     cuda.synchronize = lambda device=None: None
@@ -153,6 +149,7 @@ PATCHES_BEFORE: dict[str, Callable[[], Callable[[], None]]] = {
     "openrlhf.models.ring_attn_utils": _stub_flash_attn,
 }
 PATCHES_AFTER: dict[str, Callable[[Any], None]] = {
+    "torch.cuda": _name_the_cpu,
     "torch.distributed.device_mesh": _mesh_on_cpu,
     "openrlhf.utils.distributed_util": _weight_sync_over_gloo,
     "openrlhf.trainer.ray.vllm_worker_wrap": _receive_weights_on_worker_device,
@@ -178,7 +175,7 @@ class _PatchingLoader(importlib.abc.Loader):
         finally:
             if undo:
                 undo()
-        if after := PATCHES_AFTER.get(self._name):
+        if (after := PATCHES_AFTER.get(self._name)) and not _has_cuda():
             after(module)
 
 
@@ -196,16 +193,15 @@ class _PatchingFinder(importlib.abc.MetaPathFinder):
         return spec
 
 
-def install() -> None:
-    """Installs the layer once a process; a no-op where CUDA is there."""
-    import torch
+def _has_cuda() -> bool:
+    return bool(sys.modules["torch.cuda"].is_available())
 
-    if torch.cuda.is_available() or any(isinstance(finder, _PatchingFinder) for finder in sys.meta_path):
+
+def install() -> None:
+    """Installs the layer once a process; light enough for every Ray worker, also those that stay idle."""
+    if any(isinstance(finder, _PatchingFinder) for finder in sys.meta_path):
         return
-    for name, value in ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
     sys.meta_path.insert(0, _PatchingFinder())
-    _patch_torch_cuda()
     for name, after in PATCHES_AFTER.items():
-        if name in sys.modules:
+        if name in sys.modules and not _has_cuda():
             after(sys.modules[name])

@@ -22,6 +22,7 @@ from pydantic import Field
 from torch.nn.utils.rnn import pad_sequence
 
 from pipeline.checkpoints import mark_complete
+from pipeline.engines import EngineRegistry
 from pipeline.experience import MarchExperienceMaker, MarchSamplesGenerator
 from pipeline.tracking import StepLog
 from reward.config import Settings
@@ -59,23 +60,6 @@ class TrainerSettings(Settings):
     probe_tolerance: float | None = Field(
         description="None switches the probe off (temperatures other than 1, sleep)."
     )
-
-
-class EngineRegistry:
-    """Hands the rollout engines and the count of weight syncs to the reward server."""
-
-    def __init__(self, engines: list[Any]) -> None:
-        self.engines = engines
-        self.weights_version = 0
-
-    def snapshot(self) -> tuple[list[Any], int]:
-        """Returns the engines' handles and the weights version."""
-        return self.engines, self.weights_version
-
-    def advance(self) -> int:
-        """Counts a weight sync and returns the new version."""
-        self.weights_version += 1
-        return self.weights_version
 
 
 class WeightSyncError(RuntimeError):

@@ -107,7 +107,7 @@ def _start_ray(recipe: Recipe, environment: dict[str, str], *, cuda: bool) -> st
             + cluster.critic_ranks
         )
         options |= {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
-        options |= {"_node_ip_address": "127.0.0.1", "num_cpus": max(16, 2 * devices)}
+        options |= {"_node_ip_address": "127.0.0.1", "num_cpus": devices + 2}
         options |= {} if cuda else {"num_gpus": devices}
     runtime = {"env_vars": environment, "worker_process_setup_hook": "pipeline.cpu.install"}
     ray.init(runtime_env=runtime, **options)

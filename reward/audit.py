@@ -89,7 +89,8 @@ async def audit(
             return AuditResult(verdict=no_claims(query, config, prompt_digest=prompts.digest))
         proposal = await _propose(response, numbers, sampler=sampler, prompts=prompts, config=config)
         rounds = blind_rounds(proposal.coverage.claims)
-        groups = await _check(query.documents, rounds, sampler=sampler, prompts=prompts, config=config)
+        questions = [[covered.claim.question for covered in claims] for claims in rounds]
+        groups = await _check(query.documents, questions, sampler=sampler, prompts=prompts, config=config)
     except (AuditFailure, SamplerError) as error:
         return AuditResult(verdict=_unscored(query, error, num_numbers, prompts.digest))
     claims = _votes(query.documents, rounds, groups, config)
@@ -153,17 +154,18 @@ async def _propose(
 
 async def _check(
     documents: Sequence[Document],
-    rounds: Sequence[Sequence[CoveredClaim]],
+    questions: Sequence[Sequence[str]],
     *,
     sampler: Sampler,
     prompts: PromptSet,
     config: AuditConfig,
 ) -> list[SampleGroup]:
-    """Asks all voters at once, one request a round; waits for all rounds before the first failure rises."""
-    requests = []
-    for claims in rounds:
-        messages = prompts.checker(documents, [covered.claim.question for covered in claims])
-        requests.append(_sample(sampler, messages, config.voters, config.checker))
+    """Asks all voters at once, one request a round; waits for all rounds before the first failure rises.
+
+    Blind: it is given the questions of each round and neither the response nor a claim.
+    """
+    prompted = [prompts.checker(documents, asked) for asked in questions]
+    requests = [_sample(sampler, messages, config.voters, config.checker) for messages in prompted]
     groups: list[SampleGroup] = []
     for result in await asyncio.gather(*requests, return_exceptions=True):
         if isinstance(result, BaseException):

@@ -57,6 +57,7 @@ class Figures(Record):
     outcomes: dict[str, int] = Field(description="Rows an outcome; all outcomes are listed.")
     rates: dict[str, float] = Field(description="The same as shares of all rows.")
     reasons: dict[str, int] = Field(description="Rows a reason.")
+    unscored_reasons: dict[str, int] = Field(description="The same of the rows that could not be scored.")
     num_claims: int
     claim_states: dict[str, int] = Field(description="Claims a state; all states are listed.")
     num_numbers: int
@@ -70,12 +71,13 @@ class Figures(Record):
 
 def count_figures(audited: Iterable[tuple[AuditRow, Verdict]]) -> Figures:
     """Counts rows and their verdicts in one pass."""
-    outcomes, reasons, states, totals = (Counter[str]() for _ in range(4))
+    outcomes, reasons, unscored_reasons, states, totals = (Counter[str]() for _ in range(5))
     cells: dict[str, Counter[tuple[bool, bool]]] = {}
     unscored = Counter[str]()
     for row, verdict in audited:
         outcomes[verdict.outcome] += 1
         reasons[verdict.reason] += 1
+        unscored_reasons[verdict.reason] += verdict.outcome is Outcome.UNSCORED
         states.update(claim.state for claim in verdict.claims)
         totals["numbers"] += verdict.num_numbers
         totals["uncovered"] += len(verdict.uncovered)
@@ -94,7 +96,8 @@ def count_figures(audited: Iterable[tuple[AuditRow, Verdict]]) -> Figures:
         num_rows=num_rows,
         outcomes={outcome: outcomes[outcome] for outcome in Outcome},
         rates={outcome: outcomes[outcome] / num_rows if num_rows else 0.0 for outcome in Outcome},
-        reasons={reason: n for reason, n in sorted(reasons.items()) if reason},
+        reasons=dict(sorted(reasons.items())),
+        unscored_reasons=dict(sorted((+unscored_reasons).items())),
         num_claims=states.total(),
         claim_states={state: states[state] for state in ClaimState},
         num_numbers=totals["numbers"],

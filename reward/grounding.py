@@ -7,11 +7,21 @@ published code lets it pass). Verbatim evidence closes another: a Checker that i
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from reward.numbers import Kind, Number, equal, find_number_words, find_numbers, parse_number, read_as
+from reward.numbers import (
+    Kind,
+    Number,
+    canonical,
+    equal,
+    find_number_words,
+    find_numbers,
+    parse_number,
+    read_as,
+)
 from reward.parse import values_in
 from reward.types import Claim, Document, RagQuery, Span
 
@@ -22,8 +32,9 @@ _CITATION = re.compile(
 )
 _LENGTH = re.compile(r"\b(\d{1,6})[ -]words?\b", re.IGNORECASE)
 _OPENING = re.compile(r"\s{0,9}[^\n]{1,200}:[ \t]{0,9}(?=\n)")
-_QUOTED = re.compile(r'"([^"]+)"|\u201c([^\u201d]+)\u201d')
+_QUOTED = re.compile(r'"([^"]+)"|\u201c([^\u201c\u201d]+)\u201d')
 _LONGEST_NAME = 64  # characters
+_MOST_QUOTES = 4  # in the evidence of one answer
 _MOST_NAMES = 256  # in one response; each is searched for in all documents
 
 
@@ -66,9 +77,9 @@ def cover(numbers: Sequence[Number], claims: Sequence[Claim]) -> Coverage:
         numbers: The numbers of the response that must be checked, from left to right.
         claims: The Proposer's claims.
     """
-    free: dict[Decimal, list[Number]] = {}
+    free: dict[Decimal, dict[str, deque[Number]]] = {}  # by value, then by kind and unit
     for number in numbers:
-        free.setdefault(number.value, []).append(number)
+        free.setdefault(number.value, {}).setdefault(canonical(number), deque()).append(number)
     covered: list[CoveredClaim] = []
     for claim in claims:
         taken = _take(claim, free)
@@ -76,8 +87,8 @@ def cover(numbers: Sequence[Number], claims: Sequence[Claim]) -> Coverage:
             span = Span(start=taken.start, end=taken.end)
             numbered = claim.model_copy(update={"index": len(covered) + 1, "span": span})
             covered.append(CoveredClaim(numbered, taken))
-    left = sorted((number.start, number.end) for same in free.values() for number in same)
-    uncovered = tuple(Span(start=start, end=end) for start, end in left)
+    left = [n for kinds in free.values() for same in kinds.values() for n in same]
+    uncovered = tuple(Span(start=n.start, end=n.end) for n in sorted(left, key=lambda n: n.start))
     return Coverage(tuple(covered), uncovered, len(claims) - len(covered))
 
 
@@ -103,15 +114,15 @@ def blind_rounds(claims: Sequence[CoveredClaim]) -> list[list[CoveredClaim]]:
 def find_evidence(evidence: str, documents: Sequence[Document], number: Number | None = None) -> str | None:
     """The id of the first document that holds the evidence verbatim, up to white space.
 
-    The evidence is each part of it in double quotes; without quotes, the whole of it. It must end and begin
-    where words and numbers of the document do, so that "raised 46" is no part of "raised 466".
+    The evidence is each part of it in double quotes (the first four); without quotes, the whole of it. It
+    must begin and end where words and numbers of the document do: "raised 46" is no part of "raised 466".
 
     Args:
         evidence: What the Checker gave as evidence.
         documents: Documents as `flatten` returns them.
         number: When given, the same quotation must hold this number, in digits or in words.
     """
-    quotes = [first or second for first, second in _QUOTED.findall(evidence)] or [evidence]
+    quotes = [first or second for first, second in _QUOTED.findall(evidence)][:_MOST_QUOTES] or [evidence]
     for quote in (" ".join(quote.split()) for quote in quotes):
         if not quote or (number is not None and not _holds(quote, number)):
             continue
@@ -126,17 +137,14 @@ def flatten(documents: Sequence[Document]) -> list[Document]:
     return [d.model_copy(update={"text": " ".join(d.text.split())}) for d in documents]
 
 
-def _take(claim: Claim, free: dict[Decimal, list[Number]]) -> Number | None:
+def _take(claim: Claim, free: dict[Decimal, dict[str, deque[Number]]]) -> Number | None:
     """Takes out the number that a claim is about."""
     claimed = parse_number(claim.answer)
-    same = free.get(claimed.value, []) if claimed else []
-    for place, number in enumerate(same):
-        if claimed and equal(claimed, number):
-            return same.pop(place)
-    for place, number in enumerate(same):
-        if claimed and equal(read_as(claimed, number), number):
-            return same.pop(place)
-    return None
+    kinds = free.get(claimed.value, {}) if claimed else {}
+    same = kinds.get(canonical(claimed)) if claimed else None
+    if not same and claimed and claimed.kind is Kind.PLAIN:
+        same = min((others for others in kinds.values() if others), key=lambda o: o[0].start, default=None)
+    return same.popleft() if same else None
 
 
 def _lengths(response: str, query: RagQuery) -> set[int]:

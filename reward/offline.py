@@ -135,7 +135,11 @@ def _only_writer(path: Path) -> Iterator[BinaryIO]:
             fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ValueError(f"{path}: another audit writes it; wait for it or use another --out") from None
-        yield out
+        try:
+            yield out
+        finally:
+            if path.stat().st_size == 0:
+                path.unlink()
 
 
 def _finished(job: AuditJob, plan: Plan, standing: Standing) -> Summary | None:

@@ -88,6 +88,7 @@ def render_report(summary: Summary, rows: Iterable[tuple[AuditRow, Verdict]]) ->
         summary=summary,
         figures=summary.figures,
         rows=shown,
+        tiles=list(Outcome),
         outcomes=list(WORST_FIRST),
         states=list(ClaimState),
         coverage=coverage(summary.figures),

@@ -170,7 +170,8 @@ def serve(config: ServerConfig) -> None:
         SystemExit: with one line, when the token, the prompts, the model or the port is not as it must be.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("httpx").setLevel(logging.WARNING)  # it reports every request
+    for name in ("httpx", "httpx2"):  # ours and the openai package's, which report every request
+        logging.getLogger(name).setLevel(logging.WARNING)
     try:
         token = read_token(config.token_env)
         listener = _listen(config.host, config.port)
@@ -182,6 +183,7 @@ def serve(config: ServerConfig) -> None:
     logger.info("reward server on http://%s:%d", config.host, config.port)
     settings = uvicorn.Config(
         app,
+        timeout_keep_alive=75,  # longer than clients keep a connection, so that none is closed under a request
         log_config=None,
         access_log=False,
         server_header=False,

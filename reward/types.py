@@ -160,7 +160,7 @@ class Verdict(Record):
         description="Zero-tolerance reward, or None: a failure never becomes a reward."
     )
     reason: str = Field(
-        default="", description="Why, in one machine-readable word: see `audit.py` for the closed set."
+        default="", description="Why, in one machine-readable word: the closed set is `reward.vote.Reason`."
     )
     detail: str = Field(default="", description="For a person: what failed, with the error's own words.")
     claims: tuple[ClaimVerdict, ...] = ()

@@ -32,8 +32,8 @@ class ScriptedSampler:
     """A `reward.samplers.Sampler` that gives out scripted completions and remembers every request.
 
     The script is a list that is used up from its start; a mapping from a word of the system message
-    ("proposer", "checker") to such a list; or a function of the messages and n. An exception in a list is raised
-    in place of the whole request. A script that is too short is a mistake of the test.
+    ("proposer", "checker") to such a list; or a function of the messages and n. An exception in a list is
+    raised in place of the whole request. A script that is too short is a mistake of the test.
 
     Args:
         script: The completions.

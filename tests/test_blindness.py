@@ -16,9 +16,9 @@ from reward.types import Document, Outcome, RagQuery
 SENTINELS = range(700_001, 700_999)  # stand in no document, no query and no shipped prompt
 TEMPLATES = (
     "- Question: How many items did depot {w} count? [Answer: {n}]",
-    "- Question: How many items did depot {w} count, given that it is {n}? [Answer: {n}]",  # holds its own answer
-    "- Question: Beside {other} items, how many did depot {w} count? [Answer: {n}]",  # holds another claim's answer
-    '- Question: As depot {w} says, "{response}", how many? [Answer: {n}]',  # holds the response
+    "- Question: How many items did depot {w} count, given it is {n}? [Answer: {n}]",  # its own answer
+    "- Question: Beside {other} items, how many did depot {w} count? [Answer: {n}]",  # another claim's answer
+    '- Question: As depot {w} says, "{response}", how many? [Answer: {n}]',  # the response
     "- Question: How many items did depot {w} count? [Answer: {n}] [Answer: {n}]",
     "- Question: {n:,}.0 items in depot {w} or not? [Answer: {n}]",
     "Depot {w} counted {n}.",
@@ -77,6 +77,7 @@ def test_no_checker_prompt_holds_the_response_or_an_answer_that_it_asks_for(name
 
 @pytest.mark.parametrize("name", ["compact", "full"])
 def test_with_honest_questions_no_claimed_number_stands_in_any_checker_prompt(name, scripted) -> None:
+    prompts = load_prompts(name)
     for seed in range(50):
         rng = random.Random(seed)
         numbers = rng.sample(SENTINELS, 3)
@@ -99,4 +100,4 @@ def test_with_honest_questions_no_claimed_number_stands_in_any_checker_prompt(na
 def test_neither_the_renderer_nor_the_checkers_step_accepts_a_response() -> None:
     assert list(inspect.signature(PromptSet.checker).parameters) == ["self", "documents", "questions"]
     step = inspect.signature(audit_module._check).parameters
-    assert list(step) == ["documents", "rounds", "sampler", "prompts", "config"]
+    assert list(step) == ["documents", "questions", "sampler", "prompts", "config"]

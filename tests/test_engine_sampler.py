@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -146,11 +147,18 @@ sys.stdin.read()
 @pytest.fixture(scope="module")
 def ray_address() -> Iterator[str]:
     """A cluster of another process, so that the sampler is the second driver that it is in a training run."""
+    environment = os.environ | {"RAY_raylet_start_wait_time_s": "240"}  # a busy machine is slow to start it
     with subprocess.Popen(
-        [sys.executable, "-c", CLUSTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", CLUSTER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
     ) as cluster:
         assert cluster.stdout is not None and cluster.stdin is not None
-        yield cluster.stdout.readline().strip()
+        address = cluster.stdout.readline().strip()
+        assert address, "Ray did not start"
+        yield address
         import ray
 
         ray.shutdown()

@@ -6,10 +6,7 @@ import asyncio
 import base64
 import http.client
 import json
-import os
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,15 +17,12 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from hypothesis import given
-from hypothesis import strategies as st
+from fastapi import FastAPI
 
 from reward.config import AuditConfig, OpenAISamplerConfig, SamplingSettings, ServerConfig
-from reward.gate import presented_token, read_token
 from reward.samplers import Message, SamplerError
 from reward.server import create_app
-from reward.types import AuditResult, Document, Outcome, RagQuery, Sample, SampleGroup, Verdict
-from reward.wire import RewardRequest, read_samples, reward_reply
+from reward.types import AuditResult, Document, Outcome, RagQuery, Sample, SampleGroup
 
 TOKEN = "a-token/of:32 characters, awkward"
 DOCUMENT = Document(id="d", text="The July picnic in Kabul raised 466 euros.")
@@ -70,12 +64,21 @@ class RoleSampler:
 class Running:
     """A server on a free port and the sampler behind it."""
 
-    def __init__(self, sampler: RoleSampler, port: int) -> None:
+    def __init__(self, app: FastAPI, sampler: RoleSampler) -> None:
         self.sampler = sampler
-        self.url = f"http://127.0.0.1:{port}"
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        self._server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=2))
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listener]}, daemon=True)
+        self._thread.start()
         self.http = httpx.Client(
             base_url=self.url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=20, trust_env=False
         )
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(10)
+        assert not self._thread.is_alive()
 
     def audit(self, response: str = RESPONSE, **more: Any) -> httpx.Response:
         return self.http.post("/v1/audit", json={"query": json.loads(LABEL), "response": response, **more})
@@ -92,31 +95,22 @@ Start = Callable[..., Running]
 @pytest.fixture
 def start() -> Iterator[Start]:
     """Starts servers for one test; keyword arguments are `ServerConfig`'s."""
-    running: list[tuple[uvicorn.Server, threading.Thread, Running]] = []
+    running: list[Running] = []
 
     def start_one(**settings: Any) -> Running:
-        sampler = RoleSampler()
         config = ServerConfig(
             audit=AuditConfig(prompts="compact"),
             sampler=OpenAISamplerConfig(base_url="http://127.0.0.1:9/v1", model="none"),
             **settings,
         )
-        app = create_app(config, sampler=sampler, token=TOKEN)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
-        listener = socket.create_server(("127.0.0.1", 0))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        one = Running(sampler, listener.getsockname()[1])
-        running.append((server, thread, one))
-        while not server.started:
-            time.sleep(0.01)
-        return one
+        sampler = RoleSampler()
+        running.append(Running(create_app(config, sampler=sampler, token=TOKEN), sampler))
+        return running[-1]
 
     yield start_one
-    for server, thread, one in running:
+    for one in running:
         one.http.close()
-        server.should_exit = True
-        thread.join(10)
+        one.stop()
 
 
 def openrlhf_reward(running: Running, query: str, **changes: Any) -> dict[str, Any]:
@@ -413,85 +407,22 @@ def test_an_audit_log_that_cannot_be_written_is_told_at_the_start(tmp_path: Path
         create_app(config, sampler=RoleSampler(), token=TOKEN)
 
 
-@given(st.text())
-def test_any_authorization_header_can_be_read(header: str) -> None:
-    presented_token(header)
-    assert presented_token("Bearer " + header) == header.strip()
+def test_stopping_ends_an_audit_that_nobody_waits_for(start: Start) -> None:
+    running = start()
+    running.sampler.pause_s = 60
+    with pytest.raises(httpx.ReadTimeout):
+        running.http.post("/v1/audit", json={"query": json.loads(LABEL), "response": RESPONSE}, timeout=0.2)
+    assert "march_audits_in_flight 1.0" in running.http.get("/metrics").text
+    begin = time.monotonic()
+    running.stop()
+    assert time.monotonic() - begin < 5
 
 
-@given(response=st.text(), suffixes=st.lists(st.text(max_size=3), max_size=3))
-def test_a_response_is_what_follows_its_prompt(response: str, suffixes: list[str]) -> None:
-    request = RewardRequest(query=(PROMPT + response,), prompts=(PROMPT,), labels=(LABEL,))
-    ((query, read),) = read_samples(request, strip_suffixes=suffixes)
-    assert query == QUERY and response.startswith(read)
-    assert not any(suffix and read.endswith(suffix) for suffix in suffixes)
-
-
-def test_a_reply_cannot_be_made_of_a_failure() -> None:
-    failed = Verdict(id="q", outcome=Outcome.UNSCORED, reward=None, reason="engine")
-    with pytest.raises(ValueError, match="has no reward"):
-        reward_reply([failed])
-
-
-@pytest.mark.parametrize(("value", "words"), [(None, "is not set"), ("short", "has 5 characters")])
-def test_a_missing_or_short_token_is_one_clear_line(
-    value: str | None, words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("MARCH_REWARD_TOKEN", raising=False)
-    if value is not None:
-        monkeypatch.setenv("MARCH_REWARD_TOKEN", value)
-    with pytest.raises(ValueError, match=f"MARCH_REWARD_TOKEN {words}"):
-        read_token("MARCH_REWARD_TOKEN")
-
-
-SERVE = """
-import sys
-from reward.config import ServerConfig
-from reward.server import serve
-serve(ServerConfig.model_validate_json(sys.argv[1]))
-"""
-
-
-def serving(port: int, token: str | None) -> subprocess.Popen[str]:
-    config = {
-        "port": port,
-        "sampler": {"kind": "openai", "base_url": "http://127.0.0.1:9/v1", "model": "none"},
-    }
-    environment = {name: value for name, value in os.environ.items() if name != "MARCH_REWARD_TOKEN"}
-    environment |= {"MARCH_REWARD_TOKEN": token} if token else {}
-    return subprocess.Popen(
-        [sys.executable, "-c", SERVE, json.dumps(config)],
-        cwd=Path(__file__).parents[1],
-        env=environment,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def test_a_port_in_use_or_no_token_is_one_line_and_a_failure() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        for token, words in ((TOKEN, f"127.0.0.1:{port}"), (None, "MARCH_REWARD_TOKEN is not set")):
-            process = serving(port, token)
-            _, told = process.communicate(timeout=60)
-            assert process.returncode == 1
-            assert words in told and told.count("\n") == 1
-
-
-def test_serve_answers_logs_no_token_and_ends_in_order() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    process = serving(port, TOKEN)
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", auth=("march", TOKEN), trust_env=False) as client:
-        for _ in range(300):
-            try:
-                assert client.get("/version").status_code == 200
-                break
-            except httpx.ConnectError:
-                time.sleep(0.1)
-        assert client.get("/readyz").status_code == 503  # there is no model server
-        assert client.get("/version", auth=("march", "wrong")).status_code == 401
-    process.terminate()
-    _, told = process.communicate(timeout=30)
-    assert TOKEN not in told and "/version" not in told
-    assert "Traceback" not in told
+def test_stopping_lets_an_audit_end_that_is_waited_for(start: Start) -> None:
+    running = start()
+    running.sampler.pause_s = 0.3
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(running.audit)
+        time.sleep(0.2)
+        running.stop()
+        assert waiting.result().json()["verdict"]["outcome"] == "SUPPORTED"

@@ -81,6 +81,7 @@ class Evaluation(Record):
     setup: EvaluationSetup
     prompt_digest: str
     oracle_faithfulness: Estimate = Field(description="Every number of the answer is true, and there is one.")
+    supported: Estimate = Field(description="Accepted by the audit.")
     false_accept: Estimate = Field(description="Accepted by the audit, but not faithful.")
     false_reject: Estimate = Field(description="Refused by the audit, but faithful.")
     checker_accuracy: Estimate = Field(description="Single votes on the asked questions that are right.")
@@ -138,6 +139,7 @@ def summarise(
         setup=setup,
         prompt_digest=prompt_digest,
         oracle_faithfulness=rate([answer.faithful for answer in answers]),
+        supported=rate([answer.outcome is Outcome.SUPPORTED for answer in answers]),
         false_accept=rate([answer.false_accept for answer in answers]),
         false_reject=rate([answer.false_reject for answer in answers]),
         checker_accuracy=_some(ratio([a.num_votes_right for a in answers], [a.num_votes for a in answers])),

@@ -19,7 +19,7 @@ from reward.prompts import PromptSet
 from reward.samplers import Message
 
 _BATCH_SIZE = 125
-_MAX_ANSWER_TOKENS, _MAX_LIST_TOKENS = 64, 112  # a third above the longest demonstrations
+_MAX_ANSWER_TOKENS, _MAX_LIST_TOKENS = 64, 112  # the longest demonstrations have 40 and 63
 _CHECK_LINE = re.compile(r"^(\d)\. Evidence: .* \[Answer: (\d+)\]$", re.MULTILINE)
 
 

@@ -56,7 +56,7 @@ class OpenAISampler:
             try:
                 completion = await self._complete(messages, n=num_asked, settings=settings)
             except openai.OpenAIError as error:
-                raise _named(error, self._config) from error
+                raise self._named(error, timeout_s=self._config.timeout_s) from error
         return _sample_group(completion, num_asked=num_asked, n=n)
 
     async def ready(self) -> None:
@@ -64,7 +64,7 @@ class OpenAISampler:
         try:
             listed = await self._client.with_options(max_retries=0, timeout=_READY_TIMEOUT_S).models.list()
         except openai.OpenAIError as error:
-            raise _named(error, self._config) from error
+            raise self._named(error, timeout_s=_READY_TIMEOUT_S) from error
         served = [model.id for model in listed.data or ()]
         if served and self._config.model not in served:
             raise SamplerError(
@@ -97,26 +97,26 @@ class OpenAISampler:
             self._ask_token_ids = False
             return await self._complete(messages, n=n, settings=settings)
 
-
-def _named(error: openai.OpenAIError, config: OpenAISamplerConfig) -> SamplerError:
-    """Gives a failure of the `openai` package its reason."""
-    if isinstance(error, openai.APITimeoutError):
-        return SamplerError("timeout", f"{config.base_url} did not answer in {config.timeout_s:g} s")
-    if isinstance(error, openai.APIConnectionError):
-        cause = error.__cause__ or error
-        return SamplerError(
-            "connection", f"{config.base_url} cannot be reached: {cause}; start it or mend base_url"
-        )
-    if not isinstance(error, openai.APIStatusError):
-        return SamplerError("bad_response", f"{config.base_url}: {error}")
-    detail = f"{config.base_url} answered {error.status_code}: {error.message}"
-    if error.status_code in (400, 413, 422) and any(
-        mark in error.message.lower() for mark in _TOO_LONG_MARKS
-    ):
-        return SamplerError("prompt_too_long", detail)
-    if error.status_code in (408, 409, 429) or error.status_code >= 500:
-        return SamplerError("engine", detail)
-    return SamplerError("bad_response", detail)
+    def _named(self, error: openai.OpenAIError, *, timeout_s: float) -> SamplerError:
+        """Gives a failure of the `openai` package its reason."""
+        base_url = self._config.base_url
+        if isinstance(error, openai.APITimeoutError):
+            return SamplerError("timeout", f"{base_url} did not answer in {timeout_s:g} s")
+        if isinstance(error, openai.APIConnectionError):
+            cause = error.__cause__ or error
+            return SamplerError(
+                "connection", f"{base_url} cannot be reached: {cause}; start it or mend base_url"
+            )
+        if not isinstance(error, openai.APIStatusError):
+            return SamplerError("bad_response", f"{base_url}: {error}")
+        detail = f"{base_url} answered {error.status_code}: {error.message}"
+        if error.status_code in (400, 413, 422) and any(
+            mark in error.message.lower() for mark in _TOO_LONG_MARKS
+        ):
+            return SamplerError("prompt_too_long", detail)
+        if error.status_code in (408, 409, 429) or error.status_code >= 500:
+            return SamplerError("engine", detail)
+        return SamplerError("bad_response", detail)
 
 
 def _sample_group(completion: ChatCompletion, *, num_asked: int, n: int) -> SampleGroup:

@@ -1,0 +1,34 @@
+"""What a user can mend, as one line: what, where, how to mend it."""
+
+from __future__ import annotations
+
+_TRAINING_STACK = {"deepspeed", "mlflow", "openrlhf", "ray", "tokenizers", "torch", "transformers", "vllm"}
+_EXTRAS = "install march-pipeline[train-cpu], or march-pipeline[train-gpu] with an NVIDIA GPU"
+
+
+def user_error(error: Exception) -> str | None:
+    """The line for an error that a user can mend; None for one that only we can."""
+    import yaml
+    from pydantic import ValidationError
+
+    if isinstance(error, ValidationError):
+        return "; ".join(_problem(problem) for problem in error.errors(include_url=False))
+    if isinstance(error, ModuleNotFoundError):
+        package = (error.name or "").partition(".")[0]
+        return f"{package} is not installed; {_EXTRAS}" if package in _TRAINING_STACK else None
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}; mend the path or its permissions"
+    if isinstance(error, yaml.YAMLError):
+        return f"not YAML: {error}"
+    return str(error) if isinstance(error, ValueError | OSError) else None
+
+
+def _problem(problem: object) -> str:
+    assert isinstance(problem, dict)
+    field = ".".join(str(part) for part in problem["loc"])
+    text = str(problem["msg"]).removeprefix("Value error, ")
+    if problem["type"] == "extra_forbidden":
+        return f"{field}: unknown key; remove it or mend its name"
+    if problem["type"] == "missing":
+        return f"{field}: missing; add it"
+    return f"{field}: {text} (found {problem['input']!r:.60})" if field else text

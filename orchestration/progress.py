@@ -1,0 +1,109 @@
+"""Progress of work on rows: how many are done, how fast, how long it will take.
+
+A terminal gets a bar; anything else (a log, a CI job) gets one line every ten seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Self, TypeVar
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from reward.types import Outcome, Verdict
+
+_LINE_EVERY_S = 10.0
+_T = TypeVar("_T")
+
+
+class RowProgress:
+    """Shows progress while it is entered; from rows that an earlier run did, no rate is made up."""
+
+    def __init__(self, console: Console, label: str) -> None:
+        self._console = console
+        self._label = label
+        self._started = self._last_line = time.monotonic()
+        self._num_new = 0
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+        )
+        self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._id = self._bar.add_task("starting", total=None, rate="", note="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    @property
+    def num_done(self) -> int:
+        """Rows done, earlier ones included."""
+        return int(self._task.completed)
+
+    def start(self, total: int, done: int = 0) -> None:
+        """Begins to count: rows in all, and how many of them are done already."""
+        self._started = self._last_line = time.monotonic()
+        self._bar.reset(self._id, total=total, completed=done, description=self._label)
+        if done and not self._console.is_terminal:
+            self._console.print(f"{self._label}: {done:,} of {total:,} rows stand from an earlier run")
+
+    def over(self, rows: Sequence[_T]) -> Iterator[_T]:
+        """Yields the rows and counts each one when the next is asked for."""
+        self.start(len(rows))
+        for row in rows:
+            yield row
+            self.step()
+
+    def step(self, note: str = "") -> None:
+        """Counts one row."""
+        self._num_new += 1
+        now = time.monotonic()
+        rate = self._num_new / max(now - self._started, 1e-9)
+        self._bar.update(self._id, advance=1, rate=f"{rate:,.1f} rows/s", note=note)
+        if not self._console.is_terminal and now - self._last_line >= _LINE_EVERY_S:
+            self._last_line = now
+            left_s = ((self._task.total or 0) - self._task.completed) / rate
+            self._console.print(
+                f"{self._label}: {self.num_done:,} of {self._task.total:,.0f} rows, {rate:,.1f} rows/s, "
+                f"{left_s:,.0f} s left  {note}"
+            )
+
+    @property
+    def _task(self) -> Task:
+        return self._bar.tasks[self._id]
+
+
+class AuditProgress(RowProgress):
+    """Progress of an audit, with the outcomes so far."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console, "auditing")
+        self._outcomes: Counter[Outcome] = Counter()
+
+    def advance(self, verdict: Verdict) -> None:
+        """Counts one new verdict."""
+        self._outcomes[verdict.outcome] += 1
+        found = (f"{self._outcomes[outcome]:,} {outcome}" for outcome in Outcome if self._outcomes[outcome])
+        self.step(", ".join(found))

@@ -1,0 +1,1 @@
+"""Benchmarks as queries with documents, and the rows that OpenRLHF trains on."""

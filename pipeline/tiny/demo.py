@@ -1,0 +1,287 @@
+"""`march demo`: measure the tiny policy, train it with MARCH, measure it again, and show what came of it.
+
+Everything lands in one run folder: the training run (`pipeline.train`), `evaluation_before.json` and
+`evaluation_after.json`, `curves.png`, `demo.html`, and `summary.json`, which comes last and says that the
+demo is done. The same command resumes a demo that was interrupted; what is measured is not measured again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import ValidationError
+from rich.console import Console
+from rich.table import Table
+
+from pipeline.checkpoints import write_atomically
+from pipeline.config import Recipe, load_recipe
+from pipeline.tiny.evaluate import Evaluation, EvaluationSetup, setup_for
+from pipeline.tiny.figures import draw_curves
+from pipeline.tiny.report import Summary, find, render_page, table
+from pipeline.tracking import finish_mlflow_run, read_steps
+from pipeline.train import RESULT_FILE, RUN_FILE, RunState, train
+from pipeline.worker import die_with_parent
+
+RECIPE = "tiny"
+SUMMARY_FILE, PAGE_FILE, CURVES_FILE = "summary.json", "demo.html", "curves.png"
+BEFORE_FILE, AFTER_FILE = "evaluation_before.json", "evaluation_after.json"
+_PHASES_FILE, _LOG_FILE = "phases.json", "evaluate.log"
+_FIGURES = ("oracle_faithfulness", "false_accept", "checker_accuracy", "reward")  # of the summary's contract
+
+
+class EvaluationFailedError(RuntimeError):
+    """The process that measures a model ended with an error; the message says where its log is."""
+
+
+def run_demo(*, run_dir: Path = Path("runs/demo"), seed: int = 0, steps: int = 40) -> int:
+    """Runs, resumes or shows the demo; returns the exit code. A run that misses its goal still returns 0.
+
+    Raises:
+        ValueError, FileNotFoundError: this machine or the run folder cannot be used.
+        TrainingFailedError, EvaluationFailedError: a phase failed; the same command resumes the demo.
+    """
+    console = Console()
+    overrides = [f"seed={seed}", f"data.max_steps={steps}"]
+    recipe = load_recipe(RECIPE, overrides)
+    if (run_dir / SUMMARY_FILE).is_file():
+        _show_finished(console, run_dir, seed=seed, steps=steps)
+        return 0
+    check_machine(recipe, run_dir)
+    try:
+        _run(console, recipe, run_dir, overrides)
+    except BaseException as error:
+        if not isinstance(error, ValueError):  # which is for the user to mend; nothing was run
+            _end_run(run_dir, status="KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
+        raise
+    return 0
+
+
+def check_machine(recipe: Recipe, run_dir: Path) -> None:
+    """Finds out in a second what would otherwise fail after minutes.
+
+    Raises:
+        ValueError: no C++ compiler, or a run folder that cannot be written.
+        FileNotFoundError: no start model.
+    """
+    compiler = os.environ.get("CXX", "g++")
+    if shutil.which(compiler) is None:
+        raise ValueError(
+            f"{compiler}: not found, and DeepSpeed compiles C++ on first use; install it (Debian: apt-get "
+            "install g++) or set CXX"
+        )
+    if not (Path(recipe.model_path) / "config.json").is_file():
+        raise FileNotFoundError(
+            f"model: {recipe.model_path} has no config.json; the start model comes with the repository, so "
+            "check it out again"
+        )
+    try:
+        run_dir.mkdir(parents=True, exist_ok=True)
+        write_atomically(run_dir / _PHASES_FILE, json.dumps(_phases(run_dir)) + "\n")
+    except OSError as error:
+        raise ValueError(f"run_dir: {run_dir} cannot be written ({error.strerror}); use another") from error
+
+
+def print_report(console: Console, run_dir: Path, summary: Summary) -> None:
+    """Prints the table, the finding and where everything lies."""
+    before, after = (_read_evaluation(run_dir / name) for name in (BEFORE_FILE, AFTER_FILE))
+    assert before is not None and after is not None, f"{run_dir}: a finished demo has both evaluations"
+    figures = Table(title=f"MARCH on the tiny world: seed {summary.seed}, {summary.steps} PPO steps")
+    figures.add_column(f"{summary.num_worlds} held-out worlds, 95% intervals")
+    for heading in ("before", "after", "change"):
+        figures.add_column(heading, justify="right")
+    for row in table(before, after):
+        figures.add_row(row.label, row.before, row.after, row.change)
+    figures.add_section()
+    seconds = {name: _duration(value) for name, value in summary.phases_s.items()}
+    figures.add_row("Time: measuring", seconds.get("before", ""), seconds.get("after", ""), "")
+    figures.add_row(
+        "Time: training, all together", seconds.get("training", ""), _duration(summary.wall_s), ""
+    )
+    console.print(figures)
+    console.print(summary.finding, style="bold green" if summary.goal_met else "bold yellow")
+    console.print(summary.note, style="dim")
+    console.print(f"page     {_as_typed(run_dir / PAGE_FILE)}\nfigures  {_as_typed(run_dir / SUMMARY_FILE)}")
+    console.print(f"MLflow   {_mlflow_command(_state(run_dir).tracking_uri)}", soft_wrap=True)
+
+
+def _run(console: Console, recipe: Recipe, run_dir: Path, overrides: list[str]) -> None:
+    with _timed(run_dir, "before"):
+        before = _evaluate(console, setup_for(recipe, recipe.model_path), run_dir, BEFORE_FILE)
+    with _timed(run_dir, "training"):
+        if not _is_trained(recipe, run_dir):
+            train(RECIPE, run_dir=run_dir, overrides=overrides)
+    with _timed(run_dir, "after"):
+        model = str((run_dir / "model").resolve())
+        after = _evaluate(console, setup_for(recipe, model), run_dir, AFTER_FILE)
+    summary = _summarise(recipe, run_dir, before, after)
+    _write_pictures(run_dir, before, after, summary)
+    _log_to_mlflow(run_dir, before, after, summary)
+    _end_run(run_dir, status="FINISHED", artifacts=[run_dir / CURVES_FILE, run_dir / PAGE_FILE])
+    write_atomically(run_dir / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")
+    print_report(console, run_dir, summary)
+
+
+def _is_trained(recipe: Recipe, run_dir: Path) -> bool:
+    """Whether an earlier session finished exactly this training."""
+    return (run_dir / RESULT_FILE).is_file() and _state(run_dir).recipe_digest == recipe.digest
+
+
+def _evaluate(console: Console, setup: EvaluationSetup, run_dir: Path, name: str) -> Evaluation:
+    """Returns the measurement of an earlier session, or measures in a process of its own."""
+    out = run_dir / name
+    if (measured := _read_evaluation(out)) is not None and measured.setup == setup:
+        return measured
+    command = [sys.executable, "-m", "pipeline.tiny.evaluate", setup.model, str(out), "--recipe", RECIPE]
+    command += ["--worlds", str(setup.num_worlds), "--seed", str(setup.seed)]
+    told = f"measuring {_as_typed(Path(setup.model))} on {setup.num_worlds} held-out worlds"
+    with (run_dir / _LOG_FILE).open("ab") as log, console.status(told):
+        ended = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, preexec_fn=die_with_parent)
+    measured = _read_evaluation(out)
+    if ended.returncode != 0 or measured is None:
+        raise EvaluationFailedError(
+            f"{told} ended with code {ended.returncode} (log: {_as_typed(run_dir / _LOG_FILE)}; the same "
+            "command resumes the demo)"
+        )
+    assert measured.setup == setup, f"{name}: measured {measured.setup}, asked for {setup}"
+    console.print(f"{told}: {measured.oracle_faithfulness.value:.1%} of the answers are faithful")
+    return measured
+
+
+def _read_evaluation(path: Path) -> Evaluation | None:
+    """None when there is none that this version can read."""
+    try:
+        return Evaluation.model_validate_json(path.read_text())
+    except (FileNotFoundError, ValidationError):
+        return None
+
+
+def _summarise(recipe: Recipe, run_dir: Path, before: Evaluation, after: Evaluation) -> Summary:
+    rows = read_steps(run_dir)
+    finding = find(before, after)
+    estimates = {
+        f"{name}_{when}": getattr(evaluation, name)
+        for name in _FIGURES
+        for when, evaluation in (("before", before), ("after", after))
+    }
+    phases = _phases(run_dir)
+    return Summary.model_validate(
+        {name: None if estimate is None else estimate.value for name, estimate in estimates.items()}
+        | {
+            "seed": recipe.seed,
+            "steps": len(rows),
+            "num_checker_trajectories": round(sum(row["checker/num_trained"] for row in rows)),
+            "wall_s": sum(phases.values()),
+            "mlflow_run_id": _state(run_dir).mlflow_run_id,
+            "num_worlds": after.setup.num_worlds,
+            "goal_met": finding.goal_met,
+            "finding": finding.sentence,
+            "note": recipe.note,
+            "phases_s": phases,
+            "intervals": {name: (e.low, e.high) for name, e in estimates.items() if e is not None},
+        }
+    )
+
+
+def _write_pictures(run_dir: Path, before: Evaluation, after: Evaluation, summary: Summary) -> None:
+    ends = {
+        "oracle/faithful_rate": (before.oracle_faithfulness, after.oracle_faithfulness),
+        "audit/supported_rate": (before.supported, after.supported),
+        "oracle/false_accept_rate": (before.false_accept, after.false_accept),
+        "oracle/false_reject_rate": (before.false_reject, after.false_reject),
+    }
+    draw_curves(read_steps(run_dir), run_dir / CURVES_FILE, ends=ends)
+    again = f"--seed {summary.seed} --steps {summary.steps} --run-dir {_as_typed(run_dir)}-again"
+    commands = [f"{_program('march')} demo {again}", _mlflow_command(_state(run_dir).tracking_uri)]
+    page = render_page(before, after, summary=summary, curves=run_dir / CURVES_FILE, commands=commands)
+    write_atomically(run_dir / PAGE_FILE, page)
+
+
+def _log_to_mlflow(run_dir: Path, before: Evaluation, after: Evaluation, summary: Summary) -> None:
+    """Logs each figure as a curve of two points, at step 0 and at the last step."""
+    from mlflow import MlflowClient
+    from mlflow.entities import Metric
+
+    state = _state(run_dir)
+    client = MlflowClient(state.tracking_uri)
+    now = int(time.time() * 1000)
+    figures = [*_FIGURES, "supported", "false_reject", "consensus_accuracy", "answer_coverage"]
+    points = [
+        Metric(f"held_out/{name}", estimate.value, now, step)
+        for name in figures
+        for step, evaluation in ((0, before), (summary.steps, after))
+        if (estimate := getattr(evaluation, name)) is not None
+    ]
+    client.log_batch(state.mlflow_run_id, metrics=points)
+    client.log_dict(state.mlflow_run_id, summary.model_dump(mode="json"), SUMMARY_FILE)
+    client.set_tag(state.mlflow_run_id, "mlflow.note.content", f"{summary.finding}\n\n{summary.note}")
+
+
+def _end_run(run_dir: Path, *, status: str, artifacts: list[Path] | None = None) -> None:
+    """Ends the MLflow run, if the training came so far as to start one."""
+    if (run_dir / RUN_FILE).is_file():
+        state = _state(run_dir)
+        finish_mlflow_run(state.tracking_uri, state.mlflow_run_id, status=status, artifacts=artifacts or ())
+
+
+def _show_finished(console: Console, run_dir: Path, *, seed: int, steps: int) -> None:
+    summary = Summary.model_validate_json((run_dir / SUMMARY_FILE).read_text())
+    if (summary.seed, summary.steps) != (seed, steps):
+        raise ValueError(
+            f"run_dir: {run_dir} holds a finished demo of seed {summary.seed} and {summary.steps} steps; use "
+            "another --run-dir for this one"
+        )
+    print_report(console, run_dir, summary)
+    console.print(
+        f"This demo was finished before. To run it again: remove {run_dir}, or use another --run-dir."
+    )
+
+
+@contextmanager
+def _timed(run_dir: Path, phase: str) -> Iterator[None]:
+    """Adds the time of a phase to that of earlier sessions, also when the phase fails."""
+    start = time.monotonic()
+    try:
+        yield
+    finally:
+        phases = _phases(run_dir)
+        phases[phase] = phases.get(phase, 0.0) + time.monotonic() - start
+        write_atomically(run_dir / _PHASES_FILE, json.dumps(phases) + "\n")
+
+
+def _phases(run_dir: Path) -> dict[str, float]:
+    path = run_dir / _PHASES_FILE
+    return dict(json.loads(path.read_text())) if path.is_file() else {}
+
+
+def _state(run_dir: Path) -> RunState:
+    return RunState.model_validate_json((run_dir / RUN_FILE).read_text())
+
+
+def _as_typed(path: Path) -> str:
+    """The path as a user here would type it: relative when it lies below this folder."""
+    relative = os.path.relpath(path)
+    return str(path.absolute()) if relative.startswith("..") else relative
+
+
+def _program(name: str) -> str:
+    return shlex.quote(_as_typed(Path(sys.executable).with_name(name)))
+
+
+def _mlflow_command(tracking_uri: str) -> str:
+    scheme, separator, path = tracking_uri.partition("sqlite:///")
+    uri = f"sqlite:///{_as_typed(Path(path))}" if separator and not scheme else tracking_uri
+    return f"{_program('mlflow')} ui --backend-store-uri {shlex.quote(uri)}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

