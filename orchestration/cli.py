@@ -166,7 +166,9 @@ def prepare(
     source: Annotated[Path, typer.Option("--input", help="Rows in the official format: JSON list or JSONL.")],
     out: Annotated[Path, typer.Option(help="Folder for train.jsonl and manifest.json.")],
     prompts: Annotated[str, typer.Option(help="full, compact, or a YAML file like them.")] = "full",
-    tokenizer: Annotated[str | None, typer.Option(help="Folder or name of the policy's tokenizer.")] = None,
+    tokenizer: Annotated[
+        str | None, typer.Option(help="Folder or name of the policy's tokenizer, or tiny.")
+    ] = None,
     max_prompt_tokens: Annotated[
         int | None, typer.Option(min=1, help="Leave out longer prompts; needs --tokenizer.")
     ] = None,
@@ -176,6 +178,7 @@ def prepare(
     from itertools import islice
 
     from orchestration.progress import RowProgress
+    from pipeline.config import TINY_POLICY
     from pipeline.data.prepare import file_sha256, write_rows
     from pipeline.data.twowiki import read_twowiki
     from reward.prompts import load_prompts
@@ -187,7 +190,7 @@ def prepare(
             progress.over(queries),
             out,
             prompts=prompt_set,
-            tokenizer_path=tokenizer,
+            tokenizer_path=str(TINY_POLICY) if tokenizer == "tiny" else tokenizer,
             max_prompt_tokens=max_prompt_tokens,
             source=dataset,
             source_sha256=file_sha256(source),

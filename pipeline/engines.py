@@ -1,4 +1,4 @@
-"""The named actor through which the reward server finds the rollout engines of a run, and their weights version.
+"""The named actor through which the reward server finds a run's rollout engines, and their weights version.
 
 It imports nothing heavy, so that its process stays small.
 """

@@ -183,7 +183,7 @@ def serve(config: ServerConfig) -> None:
     logger.info("reward server on http://%s:%d", config.host, config.port)
     settings = uvicorn.Config(
         app,
-        timeout_keep_alive=75,  # longer than clients keep a connection, so that none is closed under a request
+        timeout_keep_alive=75,  # longer than clients keep one, so that none is closed under a request
         log_config=None,
         access_log=False,
         server_header=False,

@@ -21,8 +21,8 @@ import pytest
 from mlflow import MlflowClient
 
 from pipeline.config import TINY_POLICY
-from pipeline.train import RunState
 from pipeline.tracking import read_steps
+from pipeline.train import RunState
 from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings, ServerConfig
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]

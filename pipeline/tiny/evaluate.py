@@ -34,7 +34,7 @@ from reward.vote import vote
 
 EVALUATION_SEED = 20_260_101  # no training draws held-out worlds at all, and no other measurement these
 NUM_WORLDS = 400
-NUM_EXAMPLES = 6
+NUM_EXAMPLES = 8
 
 
 class EvaluationSetup(Record):

@@ -208,15 +208,14 @@ def _on_false_accepts(before: Evaluation, after: Evaluation, more: Estimate) -> 
         return f"False accepts did not rise ({levels})."
     doubt = "; so few that chance alone could do it" if more.low <= 0 else ""
     return (
-        f"False accepts rose from {levels}: {_points(more)}{doubt}. These wrong answers pass the check, so the "
-        "reward does not show them."
+        f"False accepts rose from {levels}: {_points(more)}{doubt}. These wrong answers pass the check, so "
+        "the reward does not show them."
     )
 
 
 def _points(change: Estimate) -> str:
-    return (
-        f"{change.value * 100:+.1f} points (95% interval {change.low * 100:+.1f} to {change.high * 100:+.1f})"
-    )
+    value, low, high = (100 * share for share in (change.value, change.low, change.high))
+    return f"{value:+z.1f} points (95% interval {low:+z.1f} to {high:+z.1f})"
 
 
 def _check_of(state: ClaimState | None) -> Literal["supported", "refused", "unchecked"]:
@@ -226,12 +225,12 @@ def _check_of(state: ClaimState | None) -> Literal["supported", "refused", "unch
 
 
 def _rate_row(label: str, before: Estimate | None, after: Estimate | None) -> Row:
-    change = "" if before is None or after is None else f"{(after.value - before.value) * 100:+.1f} points"
+    change = "" if before is None or after is None else f"{(after.value - before.value) * 100:+z.1f} points"
     return Row(label, _rate(before), _rate(after), change)
 
 
 def _row(label: str, before: Estimate | None, after: Estimate | None) -> Row:
-    change = "" if before is None or after is None else f"{after.value - before.value:+.2f}"
+    change = "" if before is None or after is None else f"{after.value - before.value:+z.2f}"
     return Row(label, _number(before), _number(after), change)
 
 
@@ -244,4 +243,4 @@ def _rate(estimate: Estimate | None) -> str:
 def _number(estimate: Estimate | None) -> str:
     if estimate is None:
         return "none"
-    return f"{estimate.value:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
+    return f"{estimate.value:z.2f} ({estimate.low:z.2f} to {estimate.high:z.2f})"

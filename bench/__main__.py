@@ -1,0 +1,18 @@
+"""Runs the benchmarks that are named, or all of them."""
+
+from __future__ import annotations
+
+import sys
+
+from bench import audit, lexical
+
+BENCHMARKS = {"audit": audit.run, "lexical": lexical.run}
+
+if __name__ == "__main__":
+    unknown = set(sys.argv[1:]) - set(BENCHMARKS)
+    if unknown:
+        raise SystemExit(
+            f"{', '.join(sorted(unknown))}: no such benchmark; there are: {', '.join(BENCHMARKS)}"
+        )
+    for name in sys.argv[1:] or BENCHMARKS:
+        BENCHMARKS[name]()

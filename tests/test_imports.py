@@ -1,0 +1,115 @@
+"""Imports run one way, and no command pays for an import that it does not use.
+
+    reward <- pipeline <- orchestration
+
+Only the files below import the training stack, and the light ones among them only inside functions.
+"""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("reward", "pipeline", "orchestration")
+HEAVY = {"deepspeed", "mlflow", "openrlhf", "ray", "tokenizers", "torch", "transformers", "vllm"}
+# These are loaded by OpenRLHF or by a command that trains; the stack is there anyway.
+AT_ANY_LEVEL = (
+    "pipeline/rollout.py",
+    "pipeline/experience.py",
+    "pipeline/trainer.py",
+    "pipeline/metrics.py",
+    "pipeline/agent.py",
+    "pipeline/tiny/*.py",
+)
+# These are loaded to read settings or to show help.
+INSIDE_FUNCTIONS = (
+    "pipeline/train.py",
+    "pipeline/worker.py",
+    "pipeline/cpu.py",
+    "pipeline/tracking.py",
+    "reward/samplers/engine.py",
+    "reward/samplers/tokens.py",
+)
+FILES = sorted(file.relative_to(ROOT) for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
+
+
+def imports(tree: ast.AST, *, deep: bool) -> Iterator[str]:
+    """Top-level names that are imported; not deep: only what runs when the module is imported."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "").partition(".")[0]
+        elif not _is_passed_over(node, deep=deep):
+            yield from imports(node, deep=deep)
+
+
+def _is_passed_over(node: ast.AST, *, deep: bool) -> bool:
+    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        return True
+    return not deep and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+
+
+def is_one_of(file: Path, patterns: tuple[str, ...]) -> bool:
+    return any(file.match(pattern) for pattern in patterns)
+
+
+@pytest.mark.parametrize("file", FILES, ids=str)
+def test_imports_run_one_way(file: Path) -> None:
+    allowed = PACKAGES[: PACKAGES.index(file.parts[0]) + 1]
+    found = set(imports(ast.parse((ROOT / file).read_text()), deep=True))
+    assert found & set(PACKAGES) <= set(allowed)
+
+
+@pytest.mark.parametrize("file", FILES, ids=str)
+def test_only_named_files_import_the_training_stack(file: Path) -> None:
+    tree = ast.parse((ROOT / file).read_text())
+    if is_one_of(file, AT_ANY_LEVEL):
+        return
+    assert not set(imports(tree, deep=False)) & HEAVY
+    if not is_one_of(file, INSIDE_FUNCTIONS):
+        assert not set(imports(tree, deep=True)) & HEAVY
+
+
+def test_the_lists_above_name_files_that_exist() -> None:
+    for pattern in (*AT_ANY_LEVEL, *INSIDE_FUNCTIONS):
+        assert any(file.match(pattern) for file in FILES), pattern
+
+
+def modules_after(code: str) -> set[str]:
+    """Top-level modules that a new interpreter has after running the code."""
+    show = "import sys; print('\\n' + ' '.join({name.partition('.')[0] for name in sys.modules}))"
+    wrapped = f"try:\n    {code}\nexcept SystemExit:\n    pass\n{show}"
+    done = subprocess.run(
+        [sys.executable, "-c", wrapped], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    return set(done.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["--version"],
+        *([name, "--help"] for name in ("audit", "serve", "prepare", "train", "demo")),
+        ["audit", "--no-such-option"],
+        ["no-such-command"],
+    ],
+    ids=" ".join,
+)
+def test_help_and_wrong_options_load_nothing_heavy(arguments: list[str]) -> None:
+    loaded = modules_after(f"from orchestration.cli import main; main({arguments!r})")
+    assert "typer" in loaded
+    assert not loaded & (HEAVY | {"fastapi", "httpx", "jinja2", "openai", "uvicorn", "yaml"})
+
+
+def test_a_lexical_audit_loads_no_model_and_no_server(tmp_path: Path) -> None:
+    data, out = Path(__file__).parent / "data" / "ragtruth", tmp_path / "out.jsonl"
+    arguments = ["audit", str(data), "--out", str(out), "--format", "ragtruth", "--limit", "2"]
+    loaded = modules_after(f"from orchestration.cli import main; main({arguments!r})")
+    assert len(out.read_text().splitlines()) == 2
+    assert not loaded & (HEAVY | {"fastapi", "openai", "uvicorn"})

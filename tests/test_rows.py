@@ -1,0 +1,209 @@
+"""Rows to audit are read strictly: what is wrong is one line with file, line, field and mend."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reward.rows import AuditRow, RowFormat, read_rows
+
+RAGTRUTH = Path(__file__).parent / "data" / "ragtruth"
+ROW: dict[str, Any] = {
+    "id": "a",
+    "query": "How much?",
+    "documents": [{"id": "d1", "title": "Prices", "text": "It costs 5 euros."}],
+    "response": "5 euros.",
+}
+
+
+def write(path: Path, *rows: object) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def read(path: Path, row_format: RowFormat = RowFormat.JSONL) -> list[AuditRow]:
+    return list(read_rows(path, row_format))
+
+
+def test_a_row_is_read_as_it_stands(tmp_path: Path) -> None:
+    [row] = read(write(tmp_path / "in.jsonl", ROW))
+    assert row.query.model_dump(mode="json") == {key: ROW[key] for key in ("id", "query", "documents")}
+    assert (row.response, row.place) == ("5 euros.", f"{tmp_path / 'in.jsonl'}:1")
+    assert row.human_refuted is None
+
+
+def test_exports_need_no_rewriting(tmp_path: Path) -> None:
+    documents = [{"id": 7, "text": "Five.", "score": 0.9}]
+    [row] = read(write(tmp_path / "in.jsonl", ROW | {"id": 12, "documents": documents, "model": "m"}))
+    assert (row.query.id, row.query.documents[0].id, row.query.documents[0].title) == ("12", "7", "")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "\ufeff" + json.dumps(ROW) + "\n",
+        "\n  \n" + json.dumps(ROW) + "\r\n\n",
+        json.dumps(ROW),
+        json.dumps(ROW | {"x": "\u2028 \x85 \x0b"}, ensure_ascii=False) + "\n",
+    ],
+    ids=["byte order mark", "blank lines", "no last line end", "other line ends inside a text"],
+)
+def test_layouts_of_a_file(raw: str, tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(raw.encode())
+    assert [row.query.id for row in read(path)] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('{"id": "a", ', "not JSON"),
+        ("[]", "mend the row"),
+        ("null", "mend the row"),
+        (json.dumps({key: ROW[key] for key in ("id", "query", "documents")}), "response: missing; add it"),
+        (json.dumps(ROW | {"response": 5}), "response: Input should be a valid string (found 5)"),
+        (json.dumps(ROW | {"id": ""}), "id: "),
+        (json.dumps(ROW | {"id": None}), "id: "),
+        (json.dumps(ROW | {"documents": []}), "documents: "),
+        (json.dumps(ROW | {"documents": ["It costs 5 euros."]}), "documents.0: "),
+        (json.dumps(ROW | {"documents": [{"id": "d1"}]}), "documents.0.text: missing; add it"),
+        (json.dumps(ROW | {"documents": ROW["documents"] * 2}), "documents: id 'd1' is used twice"),
+        (json.dumps(ROW | {"response": "\ud800"}), "not JSON"),
+        ('{"id": ' + "[" * 100_000, "not JSON"),
+    ],
+)
+def test_a_bad_row_is_one_clear_line(line: str, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text(json.dumps(ROW) + "\n" + line + "\n")
+    rows = read_rows(path, RowFormat.JSONL)
+    next(rows)
+    with pytest.raises(ValueError, match=r".") as caught:
+        next(rows)
+    assert str(caught.value).startswith(f"{path}:2: ")
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+def test_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(b'{"id": "\xff"}\n')
+    with pytest.raises(ValueError, match=r"in\.jsonl:1: not JSON"):
+        read(path)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary() | st.dictionaries(st.sampled_from(sorted(ROW)), st.none() | st.text()).map(json.dumps))
+def test_whatever_a_file_holds_the_error_is_one_line(content: bytes | str, tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    try:
+        read(path)
+    except ValueError as error:
+        assert str(error).startswith(f"{path}:")
+        assert "\n" not in str(error)
+
+
+def test_missing_files_and_folders_say_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        read(tmp_path / "in.jsonl")
+    with pytest.raises(ValueError, match="--format ragtruth"):
+        read(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"response\.jsonl|source_info\.jsonl"):
+        read(tmp_path, RowFormat.RAGTRUTH)
+
+
+def test_the_digest_is_of_what_is_audited(tmp_path: Path) -> None:
+    changed = [ROW | {"response": "6"}, ROW | {"query": "?"}, ROW | {"id": "b"}, ROW | {"model": "m"}]
+    first, *others = read(write(tmp_path / "in.jsonl", ROW, *changed))
+    assert [row.digest == first.digest for row in others] == [False, False, False, True]
+
+
+def test_ragtruth_is_read_from_its_folder_or_its_file() -> None:
+    rows = read(RAGTRUTH, RowFormat.RAGTRUTH)
+    assert read(RAGTRUTH / "response.jsonl", RowFormat.RAGTRUTH) == rows
+    assert len(rows) == 54
+    assert {row.task_type for row in rows} == {"QA", "Summary", "Data2txt"}
+    assert not any(row.excluded for row in rows)
+
+
+def test_ragtruths_human_labels_are_its_spans() -> None:
+    raw = [json.loads(line) for line in (RAGTRUTH / "response.jsonl").read_text().splitlines()]
+    for row, source in zip(read(RAGTRUTH, RowFormat.RAGTRUTH), raw, strict=True):
+        assert row.human_spans is not None
+        texts = [row.response[span.start : span.end] for span in row.human_spans]
+        assert texts == [label["text"] for label in source["labels"]]
+        assert row.human_refuted == any(c.isdigit() for text in texts for c in text)
+
+
+def test_ragtruths_tasks_become_queries_with_documents() -> None:
+    rows = {row.task_type: row.query for row in read(RAGTRUTH, RowFormat.RAGTRUTH)}
+    sources = [json.loads(line) for line in (RAGTRUTH / "source_info.jsonl").read_text().splitlines()]
+    info = {row["task_type"]: row["source_info"] for row in sources}
+    assert rows["QA"].query == info["QA"]["question"]
+    assert [document.title for document in rows["QA"].documents] == ["passage 1", "passage 2", "passage 3"]
+    assert all(document.text in info["QA"]["passages"] for document in rows["QA"].documents)
+    assert not any("passage 1:" in document.text for document in rows["QA"].documents)
+    assert [document.text for document in rows["Summary"].documents] == [info["Summary"]]
+    assert json.loads(rows["Data2txt"].documents[0].text) == info["Data2txt"]
+
+
+def ragtruth_folder(folder: Path, response: dict[str, Any], source: dict[str, Any]) -> Path:
+    labels = [{"start": 0, "end": 4, "text": "1999"}]
+    row = {"id": 1, "source_id": 9, "labels": labels, "quality": "good", "response": "1999 it was."}
+    info = {"source_id": "9", "task_type": "Summary", "source_info": "It was 1998.", "prompt": None}
+    write(folder / "response.jsonl", row | response)
+    write(folder / "source_info.jsonl", info | source)
+    return folder
+
+
+@pytest.mark.parametrize(("quality", "takes_part"), [("good", True), (None, True), ("truncated", False)])
+def test_ragtruths_bad_answers_take_no_part(quality: str | None, takes_part: bool, tmp_path: Path) -> None:
+    [row] = read(ragtruth_folder(tmp_path, {"quality": quality}, {}), RowFormat.RAGTRUTH)
+    assert (row.excluded == "") == takes_part
+
+
+@pytest.mark.parametrize(
+    ("source", "query"),
+    [
+        (
+            {"prompt": "Summarize within 86 words:\nIt was 1998.\n\noutput:"},
+            "within 86 words:",
+        ),
+        (
+            {
+                "task_type": "Data2txt",
+                "source_info": {"name": "Inn"},
+                "prompt": "Instruction:\nWrite an overview. Structured data:\n{'name': 'Inn'}\nOverview:",
+            },
+            "Write an overview.",
+        ),
+        ({}, "Summarize the following news."),
+    ],
+)
+def test_ragtruths_query_is_the_instruction_of_its_prompt(
+    source: dict[str, Any], query: str, tmp_path: Path
+) -> None:
+    [row] = read(ragtruth_folder(tmp_path, {}, source), RowFormat.RAGTRUTH)
+    assert row.query.query.endswith(query)
+    assert "1998" not in row.query.query
+
+
+@pytest.mark.parametrize(
+    ("response", "source", "says"),
+    [
+        ({"source_id": "8"}, {}, "response.jsonl:1: source_id: '8' is not in source_info.jsonl"),
+        ({"labels": None}, {}, "response.jsonl:1: labels: "),
+        ({}, {"task_type": "Chat"}, "source_info.jsonl:1: task_type: "),
+        ({}, {"task_type": "QA"}, "source_info.jsonl:1: source_info: is not what task_type QA has"),
+    ],
+)
+def test_damaged_ragtruth_files_are_named(
+    response: dict[str, Any], source: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=r".") as caught:
+        read(ragtruth_folder(tmp_path, response, source), RowFormat.RAGTRUTH)
+    assert says in str(caught.value)
