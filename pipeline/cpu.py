@@ -16,12 +16,15 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
+_SWITCH = "MARCH_CPU_LAYER"
 ENVIRONMENT = {
+    _SWITCH: "1",
     "DS_ACCELERATOR": "cpu",
     "OMP_NUM_THREADS": "1",  # several processes share few cores
     "RAY_ENABLE_ZERO_COPY_TORCH_TENSORS": "0",  # OpenRLHF asks for it; read-only tensors break CPU kernels
@@ -191,6 +194,12 @@ class _PatchingFinder(importlib.abc.MetaPathFinder):
         if spec is not None and spec.loader is not None:
             spec.loader = _PatchingLoader(name, spec.loader)
         return spec
+
+
+def install_in_engine() -> None:
+    """The vLLM plugin: installs the layer in a training's engines, and in no other vLLM."""
+    if os.environ.get(_SWITCH) == "1":
+        install()
 
 
 def _has_cuda() -> bool:

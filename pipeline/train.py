@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,6 +60,7 @@ def train(
     """
     from pipeline.progress import show_progress
 
+    _quiet_libraries()
     settings = load_recipe(recipe, overrides)
     folder = (run_dir or Path("runs") / settings.name).resolve()
     if dry_run:
@@ -83,6 +86,13 @@ def train(
         if worker.returncode != 0:
             raise TrainingFailedError(_why(folder, worker.returncode))
     return 0
+
+
+def _quiet_libraries() -> None:
+    """Keeps the terminal for the progress: what these say at start is for their developers."""
+    warnings.filterwarnings("ignore", message="The pynvml package is deprecated", category=FutureWarning)
+    logging.getLogger("mlflow").setLevel(logging.WARNING)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
 
 
 def dry_run_command(recipe: Recipe, folder: Path) -> str:
@@ -141,9 +151,9 @@ def _open_run(recipe: Recipe, folder: Path) -> RunState:
     from pipeline.tracking import flatten, start_mlflow_run
 
     rows, num_rows = _planned_rows(recipe, folder)
-    num_steps(recipe, num_rows)
     if recipe.data.source == "tiny":
-        _write_tiny_rows(recipe, rows.parent, num_rows)
+        num_rows = _write_tiny_rows(recipe, rows.parent, num_rows)
+    num_steps(recipe, num_rows)
     uri = recipe.tracking.uri or f"sqlite:///{folder.parent / 'mlflow.db'}"
     run_id = start_mlflow_run(
         tracking_uri=uri,
@@ -164,19 +174,21 @@ def _open_run(recipe: Recipe, folder: Path) -> RunState:
     return state
 
 
-def _write_tiny_rows(recipe: Recipe, folder: Path, num_rows: int) -> None:
+def _write_tiny_rows(recipe: Recipe, folder: Path, num_rows: int) -> int:
+    """Writes worlds, one batch more than asked for, since twins are left out; returns how many."""
     from pipeline.data.prepare import write_rows
     from pipeline.tiny.world import worlds
     from reward.prompts import load_prompts
 
-    write_rows(
-        worlds(num_rows, seed=recipe.seed, split="train"),
+    manifest = write_rows(
+        worlds(num_rows + recipe.rollout.batch_size, seed=recipe.seed, split="train"),
         folder,
         prompts=load_prompts(recipe.audit.prompts),
         tokenizer_path=recipe.model_path,
         max_prompt_tokens=recipe.rollout.max_prompt_tokens,
         source=f"tiny worlds, seed {recipe.seed}",
     )
+    return manifest.num_rows
 
 
 @contextmanager

@@ -144,9 +144,7 @@ class MarchTrainer(PlainPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untype
 
         prompt = self.tokenizer(text=self.prompts_dataloader.dataset.prompts[0], add_special_tokens=False)
         ids = prompt["input_ids"]
-        params = SamplingParams(
-            n=_PROBE_SAMPLES, max_tokens=_PROBE_TOKENS, temperature=1.0, logprobs=0, seed=0
-        )
+        params = SamplingParams(n=_PROBE_SAMPLES, max_tokens=_PROBE_TOKENS, temperature=1.0, logprobs=0)
         outputs = ray.get(self.vllm_engines[0].generate.remote(ids, params)).outputs
         responses = [torch.tensor(output.token_ids) for output in outputs]
         engine = [

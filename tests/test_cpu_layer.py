@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -22,7 +23,11 @@ def test_the_patched_modules_still_exist(module: str) -> None:
 @pytest.mark.parametrize(
     ("module", "name", "says"),
     [
-        ("openrlhf.trainer.ppo_utils.replay_buffer", "NaiveReplayBuffer", 'f"cuda:{torch.cuda.current_device()}"'),
+        (
+            "openrlhf.trainer.ppo_utils.replay_buffer",
+            "NaiveReplayBuffer",
+            "cuda:{torch.cuda.current_device()}",
+        ),
         ("openrlhf.trainer.ray.ppo_actor", "ActorPPOTrainer", "stateless_init_process_group"),
         ("openrlhf.utils.deepspeed.deepspeed", "DeepspeedStrategy", "init_device_mesh"),
     ],
@@ -35,7 +40,7 @@ def test_the_calls_that_need_a_patch_are_still_there(module: str, name: str, say
 def test_upstream_still_hard_codes_cuda_in_the_weight_sync() -> None:
     spec = importlib.util.find_spec("openrlhf.trainer.ray.vllm_worker_wrap")
     assert spec and spec.origin
-    assert 'device="cuda"' in open(spec.origin).read()
+    assert 'device="cuda"' in Path(spec.origin).read_text()
 
 
 def test_current_device_is_a_device_and_formats_as_a_digit() -> None:
@@ -47,7 +52,8 @@ def test_current_device_is_a_device_and_formats_as_a_digit() -> None:
 
 def test_flash_attn_is_visible_only_while_the_module_that_needs_it_loads() -> None:
     code = (
-        "from pipeline import cpu; cpu.install(); import openrlhf.models.ring_attn_utils, importlib.util, sys;"
+        "from pipeline import cpu; cpu.install();"
+        "import openrlhf.models.ring_attn_utils, importlib.util, sys;"
         "assert importlib.util.find_spec('flash_attn') is None; assert 'flash_attn' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

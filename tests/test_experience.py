@@ -23,13 +23,14 @@ from pipeline.experience import MarchExperienceMaker, MarchSamplesGenerator  # n
 from pipeline.rollout import RolloutRecord, choose_turn  # noqa: E402
 
 ARGS = SimpleNamespace(
-    algo=SimpleNamespace(
-        advantage=SimpleNamespace(estimator="gae", gamma=1.0, lambd=1.0, no_std_norm=False), kl=SimpleNamespace()
-    ),
+    algo=SimpleNamespace(advantage=SimpleNamespace(estimator="gae", gamma=1.0, lambd=1.0, no_std_norm=False)),
     rollout=SimpleNamespace(n_samples_per_prompt=1, micro_batch_size=2),
     train=SimpleNamespace(dynamic_batch_enable=False),
     reward=SimpleNamespace(
-        clip_range=(-10, 10), overlong_buffer_len=None, stop_properly_penalty_coef=None, overlong_penalty_factor=1
+        clip_range=(-10, 10),
+        overlong_buffer_len=None,
+        stop_properly_penalty_coef=None,
+        overlong_penalty_factor=1,
     ),
 )
 
@@ -59,7 +60,12 @@ class Maker(MarchExperienceMaker):
 
 
 def answer(
-    reward: float | None, *, solver: int = 4, checker: int | None = 6, prompt: int = 5, truncated: bool = False
+    reward: float | None,
+    *,
+    solver: int = 4,
+    checker: int | None = 6,
+    prompt: int = 5,
+    truncated: bool = False,
 ) -> Experience:
     outcome = {0.0: Outcome.SUPPORTED, -1.0: Outcome.REFUTED, None: Outcome.UNSCORED}[reward]
     turn = checker and Trajectory(
@@ -71,7 +77,7 @@ def answer(
     record = RolloutRecord(
         query_id="q",
         response="r",
-        verdict=Verdict(id="q", outcome=outcome, reward=reward, reason="" if reward is not None else "timeout"),
+        verdict=Verdict(id="q", outcome=outcome, reward=reward, reason="timeout" if reward is None else ""),
         checker=turn or None,
     )
     response = {
@@ -95,13 +101,12 @@ def rows_of(batches: list[Experience]) -> list[Experience]:
 
 
 def test_row_01_the_terminal_reward_stands_on_the_last_valid_token_of_each_row() -> None:
-    maker = Maker()
     # Without whitening by deviation and with gamma 0 a return is the reward of its own token.
-    args = SimpleNamespace(
-        **{**vars(ARGS), "algo": SimpleNamespace(advantage=SimpleNamespace(estimator="gae", gamma=0.0, lambd=1.0, no_std_norm=True))}
-    )
+    advantage = SimpleNamespace(estimator="gae", gamma=0.0, lambd=1.0, no_std_norm=True)
+    args = SimpleNamespace(**{**vars(ARGS), "algo": SimpleNamespace(advantage=advantage)})
     maker = Maker(args)
-    batches = maker.make_experience_batch([answer(-1.0, solver=3, checker=9), answer(0.0, solver=7, checker=2)])
+    answers = [answer(-1.0, solver=3, checker=9), answer(0.0, solver=7, checker=2)]
+    batches = maker.make_experience_batch(answers)
     for row, reward in zip(rows_of(batches), [-1.0, 0.0, -1.0, 0.0], strict=True):
         last = int(row.action_mask.nonzero().max())
         expected = torch.zeros_like(row.returns)
@@ -152,7 +157,8 @@ def test_a_masked_row_has_no_gradient_in_openrlhfs_own_losses(rewards: list[floa
 
 
 def test_roles_are_whitened_apart() -> None:
-    answers = [answer(r, solver=s, checker=c) for r, s, c in ((0.0, 4, 30), (-1.0, 4, 30), (-1.0, 4, 30), (0.0, 4, 2))]
+    shapes = ((0.0, 4, 30), (-1.0, 4, 30), (-1.0, 4, 30), (0.0, 4, 2))
+    answers = [answer(reward, solver=solver, checker=checker) for reward, solver, checker in shapes]
     rows = rows_of(Maker().make_experience_batch(answers))
     for role_rows in (rows[:4], rows[4:]):
         advantages = torch.cat([row.advantages[row.action_mask.bool()] for row in role_rows])

@@ -1,4 +1,4 @@
-"""Training rows hold the prompt and the documents and nothing that tells the answer; a manifest comes last."""
+"""Training rows hold the prompt and the documents and nothing that tells the answer; the manifest is last."""
 
 import hashlib
 import json
@@ -100,7 +100,7 @@ def test_one_id_for_two_queries_is_refused(tmp_path: Path) -> None:
 
 
 def test_overlong_prompts_are_left_out_by_the_policys_own_template(tokenizer: Path, tmp_path: Path) -> None:
-    # "< solver > < Doc: w w w Query: How much? > <" is 5 tokens of the template, 5 of the prompt, and the words
+    # "< solver > < Doc: w w w Query: How much? > <" is 5 tokens of the template, 5 of the prompt, and the w
     queries = [query(f"q{n}", text=" ".join(["w"] * n)) for n in (3, 10, 11, 40)]
     manifest = prepare(queries, tmp_path, tokenizer_path=str(tokenizer), max_prompt_tokens=20)
     assert [json.loads(row["label"])["id"] for row in rows(tmp_path)] == ["q3", "q10"]

@@ -96,7 +96,9 @@ def test_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.binary() | st.dictionaries(st.sampled_from(sorted(ROW)), st.none() | st.text()).map(json.dumps))
+@given(
+    content=st.binary() | st.dictionaries(st.sampled_from(sorted(ROW)), st.none() | st.text()).map(json.dumps)
+)
 def test_whatever_a_file_holds_the_error_is_one_line(content: bytes | str, tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())

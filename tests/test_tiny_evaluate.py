@@ -25,7 +25,7 @@ _QUESTION = re.compile(r"^\d+\. (The .+\?)$", re.MULTILINE)
 def scripted_policy(
     *, solver: int = 0, votes: Sequence[int] = (0, 0, 0), proposer: Callable[[str], str] | None = None
 ) -> Callable[[Sequence[Message], int], list[str]]:
-    """A policy that is off by `solver` in each number of its answers, and by `votes` in its voters' checks."""
+    """A policy that is off by `solver` in the numbers of its answers, and by `votes` in its checks."""
     prompts = load_prompts("compact")
     worlds = {
         prompts.solver(world.query)[-1]["content"]: world

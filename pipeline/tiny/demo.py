@@ -28,7 +28,7 @@ from pipeline.tiny.evaluate import Evaluation, EvaluationSetup, setup_for
 from pipeline.tiny.figures import draw_curves
 from pipeline.tiny.report import Summary, find, render_page, table
 from pipeline.tracking import finish_mlflow_run, read_steps
-from pipeline.train import RESULT_FILE, RUN_FILE, RunState, train
+from pipeline.train import RESULT_FILE, RUN_FILE, RunState, TrainingFailedError, train
 from pipeline.worker import die_with_parent
 
 RECIPE = "tiny"
@@ -38,8 +38,8 @@ _PHASES_FILE, _LOG_FILE = "phases.json", "evaluate.log"
 _FIGURES = ("oracle_faithfulness", "false_accept", "checker_accuracy", "reward")  # of the summary's contract
 
 
-class EvaluationFailedError(RuntimeError):
-    """The process that measures a model ended with an error; the message says where its log is."""
+class EvaluationFailedError(TrainingFailedError):
+    """A run stopped while a model was measured; the message says where the log is."""
 
 
 def run_demo(*, run_dir: Path = Path("runs/demo"), seed: int = 0, steps: int = 40) -> int:
@@ -47,7 +47,7 @@ def run_demo(*, run_dir: Path = Path("runs/demo"), seed: int = 0, steps: int = 4
 
     Raises:
         ValueError, FileNotFoundError: this machine or the run folder cannot be used.
-        TrainingFailedError, EvaluationFailedError: a phase failed; the same command resumes the demo.
+        TrainingFailedError: a phase failed; the same command resumes the demo.
     """
     console = Console()
     overrides = [f"seed={seed}", f"data.max_steps={steps}"]

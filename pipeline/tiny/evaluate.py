@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 from pydantic import Field
 
@@ -250,6 +253,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code, with one line on stderr for what a user can mend."""
     arguments = _arguments(argv)
+    signal.signal(signal.SIGTERM, _stop)
     try:
         recipe = load_recipe(arguments.recipe)
         setup = setup_for(recipe, arguments.model, num_worlds=arguments.worlds, seed=arguments.seed)
@@ -259,6 +263,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     write_atomically(arguments.out, evaluation.model_dump_json(indent=1) + "\n")
     return 0
+
+
+def _stop(signum: int, frame: FrameType | None) -> NoReturn:
+    """Ends as an error would: vLLM's engine process outlives a parent that is merely killed."""
+    raise SystemExit(128 + signum)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ def new_model(vocab_size: int, *, pad_token_id: int, eos_token_id: int, seed: in
         num_attention_heads=4,
         num_key_value_heads=4,
         head_dim=32,
-        max_position_embeddings=1024,
+        max_position_embeddings=4096,
         rms_norm_eps=1e-5,
         rope_parameters={"rope_type": "default", "rope_theta": 1e6},
         tie_word_embeddings=True,

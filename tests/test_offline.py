@@ -1,0 +1,403 @@
+"""The offline audit keeps order, loses nothing to a kill, and never mixes verdicts of different audits."""
+
+import asyncio
+import json
+import os
+import random
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reward.config import AuditConfig, OpenAISamplerConfig, SamplingSettings
+from reward.figures import count_figures
+from reward.offline import Summary, audited_rows, run_audit
+from reward.plan import AuditJob
+from reward.report import render_report, segment
+from reward.resume import AuditedRow
+from reward.rows import AuditRow, RowFormat, read_rows
+from reward.samplers import Message, SamplerError
+from reward.types import Outcome, Sample, SampleGroup, Verdict
+
+RAGTRUTH = Path(__file__).parent / "data" / "ragtruth"
+MODEL = OpenAISamplerConfig(base_url="http://127.0.0.1:9/v1", model="m")
+
+
+class Watch:
+    """A progress that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.started: tuple[int, int] | None = None
+        self.audited: list[str] = []
+
+    def start(self, total: int, done: int) -> None:
+        self.started = (total, done)
+
+    def advance(self, verdict: Verdict) -> None:
+        self.audited.append(verdict.id)
+
+
+class ShopSampler:
+    """Knows what things cost: proposes the response's number, and answers with the documents' number.
+
+    Args:
+        failing: Prices whose audit fails.
+        delay_s: Longest time that a request takes; the time is random.
+    """
+
+    def __init__(self, failing: Sequence[int] = (), delay_s: float = 0.0) -> None:
+        self.failing = {str(price) for price in failing}
+        self.in_flight = self.most_in_flight = 0
+        self.closed = False
+        self._delay_s = delay_s
+        self._random = random.Random(0)
+
+    async def sample(self, messages: Sequence[Message], *, n: int, settings: SamplingSettings) -> SampleGroup:
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        await asyncio.sleep(self._random.random() * self._delay_s)
+        self.in_flight -= 1
+        found = re.search(r"(\d+) euros", messages[-1]["content"])
+        assert found is not None
+        if found[1] in self.failing:
+            raise SamplerError("connection", "the server went away")
+        proposes = messages[0]["content"] == "proposer"
+        text = f"- Question: How much is it? [Answer: {found[1]}]" if proposes else f"1. [Answer: {found[1]}]"
+        return SampleGroup(samples=(Sample(text=text, finish_reason="stop"),) * n)
+
+    async def ready(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+def shop_row(price: int, said: int | None = None) -> dict[str, Any]:
+    document = {"id": "d", "title": "", "text": f"It costs {price} euros."}
+    response = f"It is {price if said is None else said} euros."
+    return {"id": f"r{price}", "query": "How much?", "documents": [document], "response": response}
+
+
+def shop_file(folder: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    path = folder / "in.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def shop_job(folder: Path, num_rows: int = 12, **changes: Any) -> AuditJob:
+    rows = [shop_row(100 + i, said=7 if i % 4 == 3 else None) for i in range(num_rows)]
+    given = {
+        "input": shop_file(folder, rows),
+        "output": folder / "out.jsonl",
+        "audit": AuditConfig(prompts="compact"),
+    }
+    return AuditJob.model_validate(given | changes)
+
+
+def ragtruth_job(folder: Path, **changes: Any) -> AuditJob:
+    given = {"input": RAGTRUTH, "output": folder / "out.jsonl", "row_format": RowFormat.RAGTRUTH}
+    return AuditJob.model_validate(given | changes)
+
+
+def run(job: AuditJob, sampler: ShopSampler | None = None) -> tuple[Summary, bool, Watch]:
+    watch = Watch()
+    summary, changed = run_audit(job, watch, sampler=sampler)
+    return summary, changed, watch
+
+
+def verdicts(job: AuditJob) -> list[AuditedRow]:
+    return [AuditedRow.model_validate_json(line) for line in job.output.read_bytes().splitlines()]
+
+
+def files(folder: Path) -> dict[str, tuple[bytes, int]]:
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+
+
+def test_one_verdict_a_row_in_order(tmp_path: Path) -> None:
+    job = ragtruth_job(tmp_path)
+    summary, changed, watch = run(job)
+    ids = [json.loads(line)["id"] for line in (RAGTRUTH / "response.jsonl").read_text().splitlines()]
+    assert [row["id"] for row in map(json.loads, job.output.read_text().splitlines())] == ids
+    assert (changed, watch.started, watch.audited) == (True, (54, 0), ids)
+    assert summary == Summary.model_validate_json((tmp_path / "out.summary.json").read_text())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.jsonl", "out.summary.json"]
+
+
+def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
+    job = ragtruth_job(tmp_path)
+    first, _, _ = run(job)
+    before = files(tmp_path)
+    second, changed, watch = run(job)
+    assert (second, changed, watch.started) == (first, False, None)
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("cut", [0, 1, 700, 5_000, 40_000, -1, -2, -300])
+def test_an_interrupted_run_resumes_where_it_was_cut(cut: int, tmp_path: Path) -> None:
+    job = ragtruth_job(tmp_path)
+    run(job)
+    whole = job.output.read_bytes()
+    job.summary_path.unlink()
+    job.output.write_bytes(whole[:cut])
+    num_standing = whole[:cut].count(b"\n")
+    _, changed, watch = run(job)
+    assert changed
+    assert watch.started == (54, num_standing)
+    assert len(watch.audited) == 54 - num_standing
+    assert job.output.read_bytes() == whole
+    assert run(job)[1] is False
+
+
+def test_a_lost_summary_is_made_again_without_an_audit(tmp_path: Path) -> None:
+    job = ragtruth_job(tmp_path)
+    first, _, _ = run(job)
+    job.summary_path.unlink()
+    again, changed, watch = run(job)
+    assert (changed, watch.audited, again.rows_per_s) == (True, [], None)
+    assert again.figures == first.figures
+
+
+def test_more_rows_go_on_where_fewer_ended(tmp_path: Path) -> None:
+    run(ragtruth_job(tmp_path, limit=10))
+    _, _, watch = run(ragtruth_job(tmp_path))
+    assert watch.started == (54, 10)
+    with pytest.raises(ValueError, match=r"out\.jsonl:11: row .* beyond --limit.*--overwrite"):
+        run(ragtruth_job(tmp_path, limit=10))
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"audit": AuditConfig(prompts="compact", reward_refuted=-2)}, "was audited with other settings"),
+        ({"sampler": MODEL}, "was audited with other settings"),
+        ({"num_rows": 5}, "is not among the input's rows"),
+    ],
+)
+def test_another_audits_verdicts_are_never_mixed_in(
+    changes: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    run(shop_job(tmp_path))
+    before = files(tmp_path)["out.jsonl"]
+    with pytest.raises(ValueError, match=r"use another --out, or --overwrite") as caught:
+        run(shop_job(tmp_path, **changes), ShopSampler())
+    assert says in str(caught.value)
+    assert files(tmp_path)["out.jsonl"] == before
+    run(shop_job(tmp_path, overwrite=True, **changes), ShopSampler())
+
+
+def test_a_row_that_changed_is_never_kept(tmp_path: Path) -> None:
+    job = shop_job(tmp_path)
+    run(job)
+    shop_file(tmp_path, [shop_row(100), shop_row(101, said=5)])
+    with pytest.raises(ValueError, match=r"out\.jsonl:2: row 'r101' has changed in the input"):
+        run(job)
+
+
+def test_a_file_that_is_no_output_is_left_alone(tmp_path: Path) -> None:
+    job = shop_job(tmp_path)
+    job.output.write_text('{"my": "notes"}\n')
+    with pytest.raises(ValueError, match=r"out\.jsonl:1: is not a verdict that this command wrote"):
+        run(job)
+    assert job.output.read_text() == '{"my": "notes"}\n'
+
+
+def test_the_input_is_never_written_over(tmp_path: Path) -> None:
+    job = shop_job(tmp_path, output=tmp_path / "in.jsonl", overwrite=True)
+    before = job.input.read_bytes()
+    with pytest.raises(ValueError, match="is an input"):
+        run(job)
+    assert job.input.read_bytes() == before
+
+
+def test_two_writers_of_one_output_are_refused(tmp_path: Path) -> None:
+    import fcntl
+
+    job = shop_job(tmp_path)
+    with job.output.open("ab") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(ValueError, match="another audit writes it"):
+            run(job)
+
+
+def test_an_id_that_is_used_twice_is_named_with_both_places(tmp_path: Path) -> None:
+    job = shop_job(tmp_path)
+    shop_file(tmp_path, [shop_row(1), shop_row(2), shop_row(1)])
+    with pytest.raises(ValueError, match=r"in\.jsonl:3: id: 'r1' is used at .*in\.jsonl:1 already"):
+        run(job)
+
+
+def test_documents_over_the_budget_are_named_before_anything_is_spent(tmp_path: Path) -> None:
+    job = shop_job(tmp_path, audit=AuditConfig(max_documents_chars=10))
+    with pytest.raises(ValueError, match=r"in\.jsonl:1: row 'r100': documents: 19 .* --max-documents-chars"):
+        run(job)
+    assert not job.output.exists()
+
+
+def test_a_bad_row_loses_nothing_that_was_written(tmp_path: Path) -> None:
+    job = shop_job(tmp_path)
+    run(job)
+    before = files(tmp_path)
+    with job.input.open("a") as file:
+        file.write('{"id": "torn", \n')
+    with pytest.raises(ValueError, match=r"in\.jsonl:13: not JSON"):
+        run(job)
+    del before["in.jsonl"]
+    assert before.items() <= files(tmp_path).items()
+
+
+def test_an_empty_input_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="holds no row"):
+        run(shop_job(tmp_path, num_rows=0))
+
+
+def test_a_model_audits_many_rows_at_once_and_in_order(tmp_path: Path) -> None:
+    job = shop_job(tmp_path, num_rows=60, sampler=MODEL, concurrency=5)
+    sampler = ShopSampler(delay_s=0.01)
+    summary, _, watch = run(job, sampler)
+    assert [row.id for row in verdicts(job)] == watch.audited == [f"r{100 + i}" for i in range(60)]
+    assert 1 < sampler.most_in_flight <= 5
+    assert sampler.closed
+    assert summary.figures.outcomes == {"SUPPORTED": 45, "REFUTED": 15, "NO_CLAIMS": 0, "UNSCORED": 0}
+
+
+def test_rows_that_could_not_be_scored_are_tried_again_and_only_they(tmp_path: Path) -> None:
+    expected = shop_job(tmp_path, sampler=MODEL, output=tmp_path / "expected.jsonl")
+    run(expected, ShopSampler())
+    job = shop_job(tmp_path, sampler=MODEL)
+    summary, _, _ = run(job, ShopSampler(failing=[102, 105, 106]))
+    assert [row.id for row in verdicts(job) if row.outcome is Outcome.UNSCORED] == ["r102", "r105", "r106"]
+    assert all((row.reward is None) == (row.outcome is Outcome.UNSCORED) for row in verdicts(job))
+    assert summary.figures.unscored_reasons == {"connection": 3}
+    _, changed, watch = run(job, ShopSampler(failing=[105]))
+    assert (changed, watch.started, watch.audited) == (True, (12, 9), ["r102", "r105", "r106"])
+    run(job, ShopSampler())
+    assert job.output.read_bytes() == expected.output.read_bytes()
+    assert not (tmp_path / "out.jsonl.kept").exists()
+    assert run(job, ShopSampler())[1] is False
+
+
+@pytest.mark.parametrize("kill_after", range(0, 10))
+def test_a_kill_while_rows_are_tried_again_loses_no_verdict(kill_after: int, tmp_path: Path) -> None:
+    job = shop_job(tmp_path, sampler=MODEL, concurrency=1)
+    run(job, ShopSampler(failing=[102, 105]))
+
+    class Killed(Watch):
+        def advance(self, verdict: Verdict) -> None:
+            super().advance(verdict)
+            raise InterruptedError
+
+    for _ in range(kill_after):
+        try:
+            run_audit(job, Killed(), sampler=ShopSampler(failing=[105]))
+        except InterruptedError:
+            continue
+    _, _, watch = run(job, ShopSampler())
+    assert set(watch.audited) <= {"r102", "r105"}
+    assert [row.outcome for row in verdicts(job)].count(Outcome.UNSCORED) == 0
+    assert [row.id for row in verdicts(job)] == [f"r{100 + i}" for i in range(12)]
+
+
+def test_a_model_that_is_not_there_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
+    sampler = MODEL.model_copy(update={"max_retries": 0})
+    job = shop_job(tmp_path, sampler=sampler)
+    with pytest.raises(ValueError, match=r"model: http://127\.0\.0\.1:9/v1 cannot be reached") as caught:
+        run(job)
+    assert "\n" not in str(caught.value)
+    assert not job.output.exists()
+
+
+def test_another_address_of_the_same_model_goes_on(tmp_path: Path) -> None:
+    run(shop_job(tmp_path, sampler=MODEL), ShopSampler(failing=[102]))
+    moved = MODEL.model_copy(update={"base_url": "http://127.0.0.1:8/v1", "timeout_s": 5.0})
+    assert run(shop_job(tmp_path, sampler=moved), ShopSampler())[2].audited == ["r102"]
+
+
+def test_agreement_with_people_is_what_the_files_say(tmp_path: Path) -> None:
+    job = ragtruth_job(tmp_path)
+    figures = run(job)[0].figures
+    raw = [json.loads(line) for line in (RAGTRUTH / "response.jsonl").read_text().splitlines()]
+    marked = {row["id"]: any(re.search(r"\d", span["text"]) for span in row["labels"]) for row in raw}
+    refuted = {row.id: row.outcome is Outcome.REFUTED for row in verdicts(job)}
+    hits = sum(marked[i] and refuted[i] for i in marked)
+    found = figures.agreement["overall"]
+    assert (found.n, found.num_unscored, found.true_positives) == (54, 0, hits)
+    assert found.precision == pytest.approx(hits / sum(refuted.values()))
+    assert found.recall == pytest.approx(hits / sum(marked.values()))
+    assert found.f1 == pytest.approx(2 * hits / (sum(refuted.values()) + sum(marked.values())))
+    assert figures.agreement.keys() == {"overall", "QA", "Summary", "Data2txt"}
+    assert sum(found.n for name, found in figures.agreement.items() if name != "overall") == 54
+
+
+def labelled(outcome: Outcome, marked: bool) -> tuple[AuditRow, Verdict]:
+    row = next(read_rows(RAGTRUTH, RowFormat.RAGTRUTH))
+    spans = ({"start": 0, "end": len(row.response)},) if marked else ()
+    row = AuditRow.model_validate(row.model_dump() | {"human_spans": spans})
+    reward = None if outcome is Outcome.UNSCORED else 0.0
+    return row, Verdict(id=row.query.id, outcome=outcome, reward=reward, reason="timeout")
+
+
+def test_unscored_rows_are_no_prediction_and_undefined_ratios_are_none() -> None:
+    found = count_figures([labelled(Outcome.UNSCORED, True), labelled(Outcome.UNSCORED, False)])
+    overall = found.agreement["overall"]
+    assert (overall.n, overall.num_unscored) == (0, 2)
+    assert (overall.precision, overall.recall, overall.f1) == (None, None, None)
+    overall = count_figures([labelled(Outcome.NO_CLAIMS, True)]).agreement["overall"]
+    assert (overall.precision, overall.recall, overall.f1) == (None, 0.0, 0.0)
+
+
+def test_without_human_labels_there_is_no_agreement(tmp_path: Path) -> None:
+    assert run(shop_job(tmp_path))[0].figures.agreement == {}
+
+
+def test_the_page_escapes_what_others_wrote(tmp_path: Path) -> None:
+    evil = "<script>alert('5 euros')</script>"
+    row = {"id": evil, "query": evil, "response": f"{evil} 7", "documents": [{"id": evil, "text": evil}]}
+    job = shop_job(tmp_path)
+    shop_file(tmp_path, [row])
+    page = render_report(run(job)[0], audited_rows(job))
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "http" not in re.sub(r"&[^;]*;", "", page)
+
+
+def test_the_page_shows_the_worst_rows_and_says_what_it_leaves_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reward.report.MOST_ROWS", 4)
+    job = shop_job(tmp_path)
+    summary = run(job)[0]
+    page = render_report(summary, audited_rows(job))
+    assert re.findall(r'<article data-outcome="(\w+)"', page) == ["REFUTED"] * 3 + ["SUPPORTED"]
+    assert "4 of 12 are shown" in page
+    assert page == render_report(summary, audited_rows(job))
+
+
+@given(
+    text=st.text(max_size=30),
+    marks=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40), st.sampled_from("abc")), max_size=6),
+)
+def test_marked_pieces_joined_are_the_text(text: str, marks: list[tuple[int, int, str]]) -> None:
+    pieces = segment(text, marks)
+    assert "".join(piece.text for piece in pieces) == text
+    place = 0
+    for piece in pieces:
+        for at in range(place, place + len(piece.text)):
+            assert set(piece.marks) == {name for start, end, name in marks if start <= at < end}
+        place += len(piece.text)
+
+
+def test_the_output_is_flushed_row_by_row(tmp_path: Path) -> None:
+    job = shop_job(tmp_path)
+    sizes: list[int] = []
+
+    class Sizes(Watch):
+        def advance(self, verdict: Verdict) -> None:
+            sizes.append(os.stat(job.output).st_size)
+
+    run_audit(job, Sizes())
+    assert sizes == sorted(set(sizes))
+    assert len(sizes) == 12
