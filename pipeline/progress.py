@@ -69,5 +69,6 @@ def _update(progress: Progress, task: TaskID, run_dir: Path, done: int, total_st
         last = steps[-1]
         progress.update(task, completed=len(steps), description=phase, figures=figures(last))
         if not progress.console.is_terminal:
-            progress.console.print(f"step {int(last['step'])}/{total_steps}  {figures(last)}")
+            line = f"step {int(last['step'])}/{total_steps}  {figures(last)}"
+            progress.console.print(line, soft_wrap=True, highlight=False)
     return max(done, len(steps))

@@ -22,6 +22,7 @@ from pipeline.oracle import OracleJudgement, oracle_for
 from reward.client import RewardClient, RewardServerError
 from reward.config import Settings
 from reward.types import AuditResult, Outcome, RagQuery, Record, Role, Trajectory, Verdict
+from reward.vote import Reason
 
 SETTINGS_VARIABLE = "MARCH_ROLLOUT_SETTINGS"
 
@@ -123,7 +124,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
                     id=query.id,
                     outcome=Outcome.UNSCORED,
                     reward=None,
-                    reason="reward_server",
+                    reason=Reason.REWARD_SERVER,
                     detail=str(error),
                 )
             )

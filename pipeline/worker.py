@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 NAMESPACE, REGISTRY = "march", "march-engines"
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_SERVER_STARTS_WITHIN_S = 180.0
 _OBJECT_STORE_BYTES = 512 * 1024**2  # of a local Ray; rollouts of a step are a few megabytes
 
 
@@ -127,10 +129,29 @@ def _reward_server(config: ServerConfig, folder: Path) -> Iterator[None]:
             preexec_fn=die_with_parent,
         )
     try:
+        _wait_until_alive(server, config, folder)
         yield
     finally:
         server.terminate()
         server.wait(timeout=30)
+
+
+def _wait_until_alive(server: subprocess.Popen[bytes], config: ServerConfig, folder: Path) -> None:
+    """Returns when the server answers; its engines come later, with the trainer.
+
+    Raises:
+        RuntimeError: it ended, or did not answer in time.
+    """
+    import httpx
+
+    deadline = time.monotonic() + _SERVER_STARTS_WITHIN_S
+    while server.poll() is None and time.monotonic() < deadline:
+        try:
+            httpx.get(f"http://{config.host}:{config.port}/healthz", timeout=5).raise_for_status()
+            return
+        except httpx.HTTPError:
+            time.sleep(0.5)
+    raise RuntimeError(f"the reward server did not start; see {folder / 'reward_server.log'}")
 
 
 def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:

@@ -23,10 +23,11 @@ from reward.config import ServerConfig
 from reward.prompts import PromptSet
 from reward.samplers import Sampler
 from reward.types import AuditResult, Outcome, RagQuery, Verdict
+from reward.vote import Reason
 
 logger = logging.getLogger(__name__)
 
-TRANSIENT_REASONS = frozenset({"timeout", "connection", "engine", "bad_response"})
+TRANSIENT_REASONS = frozenset({Reason.TIMEOUT, Reason.CONNECTION, Reason.ENGINE, Reason.BAD_RESPONSE})
 _RETRY_PAUSE_S = 0.5
 _LATENCY_BUCKETS_S = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 120, 180)
 
@@ -120,9 +121,9 @@ class AuditService:
                 return await self._tried(query, response)
         except Exception as error:  # a bug must not end as a number either, and must be seen
             if isinstance(error, TimeoutError) and deadline.expired():
-                return self._unscored(query, "deadline", f"not done in {self._config.deadline_s:g} s")
+                return self._unscored(query, Reason.DEADLINE, f"not done in {self._config.deadline_s:g} s")
             logger.exception("audit of %s failed", query.id)
-            return self._unscored(query, "internal", f"{type(error).__name__}: {error}")
+            return self._unscored(query, Reason.INTERNAL, f"{type(error).__name__}: {error}")
 
     async def _tried(self, query: RagQuery, response: str) -> AuditResult:
         result = await self._audit_once(query, response)
@@ -137,7 +138,7 @@ class AuditService:
             query, response, sampler=self._sampler, prompts=self._prompts, config=self._config.audit
         )
 
-    def _unscored(self, query: RagQuery, reason: str, detail: str) -> AuditResult:
+    def _unscored(self, query: RagQuery, reason: Reason, detail: str) -> AuditResult:
         verdict = Verdict(
             id=query.id,
             outcome=Outcome.UNSCORED,

@@ -44,6 +44,10 @@ class Reason(StrEnum):
     PROMPT_TOO_LONG = "prompt_too_long"
     BAD_RESPONSE = "bad_response"
     ENGINE = "engine"
+    # UNSCORED: of the reward server, and of a trainer that cannot reach it.
+    DEADLINE = "deadline"
+    INTERNAL = "internal"
+    REWARD_SERVER = "reward_server"
 
 
 @dataclass(frozen=True)

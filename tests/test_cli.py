@@ -1,4 +1,4 @@
-"""`march` as a user meets it: what it prints, its exit codes, its one-line errors, and a kill in the middle."""
+"""`march` as a user meets it: what it prints, its exit codes, one-line errors, a kill in the middle."""
 
 import json
 import os
@@ -13,14 +13,11 @@ from collections.abc import Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from orchestration.cli import main
-from orchestration.settings import audit_sampler, server_config
-from reward.config import LocalSamplerConfig, OpenAISamplerConfig
 
 DATA = Path(__file__).parent / "data"
 MARCH = [sys.executable, "-c", "from orchestration.cli import main; main()"]
@@ -125,9 +122,8 @@ def test_an_audit_by_a_served_model(
     assert march("audit", rows, "--out", out, *options) == 0
     written = [json.loads(line) for line in out.read_text().splitlines()]
     assert [row["id"] for row in written] == [f"r{i}" for i in range(30)]
-    assert [row["outcome"] for row in written] == ["SUPPORTED"] * 4 + ["REFUTED"] * 1 + [
-        row["outcome"] for row in written[5:]
-    ]
+    refuted = [row["id"] for row in written if row["outcome"] == "REFUTED"]
+    assert refuted == [f"r{i}" for i in range(4, 30, 5)]
     assert [row["reward"] for row in written] == [-1.0 if i % 5 == 4 else 0.0 for i in range(30)]
     assert all(len(row["claims"][0]["votes"]) == 5 for row in written)
     assert "Audited 30 rows" in capsys.readouterr().out
@@ -280,75 +276,3 @@ def test_prepare_writes_rows_and_says_what_it_left_out(
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert march("--version") == 0
     assert re.fullmatch(r"march \d+\.\d+\.\d+\n", capsys.readouterr().out)
-
-
-def test_train_and_demo_pass_on_what_they_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[tuple[Any, ...]] = []
-
-    def run_training(recipe: str, **options: Any) -> int:
-        calls.append((recipe, options))
-        return 0
-
-    def run_demo(**options: Any) -> int:
-        calls.append(("demo", options))
-        return 3
-
-    monkeypatch.setattr("pipeline.train.train", run_training)
-    monkeypatch.setitem(sys.modules, "pipeline.tiny.demo", SimpleNamespace(run_demo=run_demo))
-    assert (
-        march("train", "tiny", "--run-dir", "r", "--set", "seed=1", "--set", "ppo.epochs=2", "--dry-run") == 0
-    )
-    assert march("demo", "--seed", 2, "--steps", 7) == 3
-    assert calls == [
-        ("tiny", {"run_dir": Path("r"), "overrides": ["seed=1", "ppo.epochs=2"], "dry_run": True}),
-        ("demo", {"run_dir": Path("runs/demo"), "seed": 2, "steps": 7}),
-    ]
-
-
-def test_a_training_that_stopped_says_why_in_one_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from pipeline.train import TrainingFailedError
-
-    def stops(*_: object, **__: object) -> int:
-        raise TrainingFailedError("the worker ended with code 1")
-
-    monkeypatch.setattr("pipeline.train.train", stops)
-    assert march("train", "tiny") == 1
-    assert capsys.readouterr().err == "march: the worker ended with code 1\n"
-
-
-@pytest.mark.parametrize(
-    ("model", "name", "expected"),
-    [
-        ("http://h:1", "m", OpenAISamplerConfig(base_url="http://h:1/v1", model="m")),
-        ("http://h:1/", "m", OpenAISamplerConfig(base_url="http://h:1/v1", model="m")),
-        ("https://h/api/v2", "m", OpenAISamplerConfig(base_url="https://h/api/v2", model="m")),
-        ("some/model", None, LocalSamplerConfig(model="some/model")),
-    ],
-)
-def test_a_model_is_a_url_or_a_folder(model: str, name: str | None, expected: object) -> None:
-    assert audit_sampler(model, name) == expected
-
-
-def test_options_stand_over_the_servers_file(tmp_path: Path) -> None:
-    file = tmp_path / "server.yaml"
-    file.write_text("port: 6000\naudit: {voters: 5}\nsampler: {kind: vllm, model: a}\n")
-    config = server_config(file, options={"port": None, "host": "127.0.0.2", "prompts": "compact"})
-    assert (config.port, config.host, config.audit.voters, config.audit.prompts) == (
-        6000,
-        "127.0.0.2",
-        5,
-        "compact",
-    )
-    assert config.sampler == LocalSamplerConfig(model="a")
-    config = server_config(file, openai_url="http://h:1", model="b", options={"port": 7000})
-    assert (config.port, config.sampler) == (7000, OpenAISamplerConfig(base_url="http://h:1/v1", model="b"))
-
-
-@pytest.mark.parametrize("text", ["[]", "", "a: [", "prot: 1"])
-def test_a_wrong_server_file_is_refused(text: str, tmp_path: Path) -> None:
-    file = tmp_path / "server.yaml"
-    file.write_text(text)
-    with pytest.raises(ValueError, match=r"--config: .*server\.yaml|prot"):
-        server_config(file, model="m")

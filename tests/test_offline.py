@@ -10,16 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from reward.config import AuditConfig, OpenAISamplerConfig, SamplingSettings
-from reward.figures import count_figures
-from reward.offline import Summary, audited_rows, run_audit
+from reward.offline import Summary, run_audit
 from reward.plan import AuditJob
-from reward.report import render_report, segment
 from reward.resume import AuditedRow
-from reward.rows import AuditRow, RowFormat, read_rows
+from reward.rows import RowFormat
 from reward.samplers import Message, SamplerError
 from reward.types import Outcome, Sample, SampleGroup, Verdict
 
@@ -125,48 +121,6 @@ def test_one_verdict_a_row_in_order(tmp_path: Path) -> None:
     assert (changed, watch.started, watch.audited) == (True, (54, 0), ids)
     assert summary == Summary.model_validate_json((tmp_path / "out.summary.json").read_text())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.jsonl", "out.summary.json"]
-
-
-def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
-    job = ragtruth_job(tmp_path)
-    first, _, _ = run(job)
-    before = files(tmp_path)
-    second, changed, watch = run(job)
-    assert (second, changed, watch.started) == (first, False, None)
-    assert files(tmp_path) == before
-
-
-@pytest.mark.parametrize("cut", [0, 1, 700, 5_000, 40_000, -1, -2, -300])
-def test_an_interrupted_run_resumes_where_it_was_cut(cut: int, tmp_path: Path) -> None:
-    job = ragtruth_job(tmp_path)
-    run(job)
-    whole = job.output.read_bytes()
-    job.summary_path.unlink()
-    job.output.write_bytes(whole[:cut])
-    num_standing = whole[:cut].count(b"\n")
-    _, changed, watch = run(job)
-    assert changed
-    assert watch.started == (54, num_standing)
-    assert len(watch.audited) == 54 - num_standing
-    assert job.output.read_bytes() == whole
-    assert run(job)[1] is False
-
-
-def test_a_lost_summary_is_made_again_without_an_audit(tmp_path: Path) -> None:
-    job = ragtruth_job(tmp_path)
-    first, _, _ = run(job)
-    job.summary_path.unlink()
-    again, changed, watch = run(job)
-    assert (changed, watch.audited, again.rows_per_s) == (True, [], None)
-    assert again.figures == first.figures
-
-
-def test_more_rows_go_on_where_fewer_ended(tmp_path: Path) -> None:
-    run(ragtruth_job(tmp_path, limit=10))
-    _, _, watch = run(ragtruth_job(tmp_path))
-    assert watch.started == (54, 10)
-    with pytest.raises(ValueError, match=r"out\.jsonl:11: row .* beyond --limit.*--overwrite"):
-        run(ragtruth_job(tmp_path, limit=10))
 
 
 @pytest.mark.parametrize(
@@ -314,80 +268,6 @@ def test_another_address_of_the_same_model_goes_on(tmp_path: Path) -> None:
     run(shop_job(tmp_path, sampler=MODEL), ShopSampler(failing=[102]))
     moved = MODEL.model_copy(update={"base_url": "http://127.0.0.1:8/v1", "timeout_s": 5.0})
     assert run(shop_job(tmp_path, sampler=moved), ShopSampler())[2].audited == ["r102"]
-
-
-def test_agreement_with_people_is_what_the_files_say(tmp_path: Path) -> None:
-    job = ragtruth_job(tmp_path)
-    figures = run(job)[0].figures
-    raw = [json.loads(line) for line in (RAGTRUTH / "response.jsonl").read_text().splitlines()]
-    marked = {row["id"]: any(re.search(r"\d", span["text"]) for span in row["labels"]) for row in raw}
-    refuted = {row.id: row.outcome is Outcome.REFUTED for row in verdicts(job)}
-    hits = sum(marked[i] and refuted[i] for i in marked)
-    found = figures.agreement["overall"]
-    assert (found.n, found.num_unscored, found.true_positives) == (54, 0, hits)
-    assert found.precision == pytest.approx(hits / sum(refuted.values()))
-    assert found.recall == pytest.approx(hits / sum(marked.values()))
-    assert found.f1 == pytest.approx(2 * hits / (sum(refuted.values()) + sum(marked.values())))
-    assert figures.agreement.keys() == {"overall", "QA", "Summary", "Data2txt"}
-    assert sum(found.n for name, found in figures.agreement.items() if name != "overall") == 54
-
-
-def labelled(outcome: Outcome, marked: bool) -> tuple[AuditRow, Verdict]:
-    row = next(read_rows(RAGTRUTH, RowFormat.RAGTRUTH))
-    spans = ({"start": 0, "end": len(row.response)},) if marked else ()
-    row = AuditRow.model_validate(row.model_dump() | {"human_spans": spans})
-    reward = None if outcome is Outcome.UNSCORED else 0.0
-    return row, Verdict(id=row.query.id, outcome=outcome, reward=reward, reason="timeout")
-
-
-def test_unscored_rows_are_no_prediction_and_undefined_ratios_are_none() -> None:
-    found = count_figures([labelled(Outcome.UNSCORED, True), labelled(Outcome.UNSCORED, False)])
-    overall = found.agreement["overall"]
-    assert (overall.n, overall.num_unscored) == (0, 2)
-    assert (overall.precision, overall.recall, overall.f1) == (None, None, None)
-    overall = count_figures([labelled(Outcome.NO_CLAIMS, True)]).agreement["overall"]
-    assert (overall.precision, overall.recall, overall.f1) == (None, 0.0, 0.0)
-
-
-def test_without_human_labels_there_is_no_agreement(tmp_path: Path) -> None:
-    assert run(shop_job(tmp_path))[0].figures.agreement == {}
-
-
-def test_the_page_escapes_what_others_wrote(tmp_path: Path) -> None:
-    evil = "<script>alert('5 euros')</script>"
-    row = {"id": evil, "query": evil, "response": f"{evil} 7", "documents": [{"id": evil, "text": evil}]}
-    job = shop_job(tmp_path)
-    shop_file(tmp_path, [row])
-    page = render_report(run(job)[0], audited_rows(job))
-    assert "<script" not in page
-    assert "&lt;script&gt;" in page
-    assert "http" not in re.sub(r"&[^;]*;", "", page)
-
-
-def test_the_page_shows_the_worst_rows_and_says_what_it_leaves_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("reward.report.MOST_ROWS", 4)
-    job = shop_job(tmp_path)
-    summary = run(job)[0]
-    page = render_report(summary, audited_rows(job))
-    assert re.findall(r'<article data-outcome="(\w+)"', page) == ["REFUTED"] * 3 + ["SUPPORTED"]
-    assert "4 of 12 are shown" in page
-    assert page == render_report(summary, audited_rows(job))
-
-
-@given(
-    text=st.text(max_size=30),
-    marks=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40), st.sampled_from("abc")), max_size=6),
-)
-def test_marked_pieces_joined_are_the_text(text: str, marks: list[tuple[int, int, str]]) -> None:
-    pieces = segment(text, marks)
-    assert "".join(piece.text for piece in pieces) == text
-    place = 0
-    for piece in pieces:
-        for at in range(place, place + len(piece.text)):
-            assert set(piece.marks) == {name for start, end, name in marks if start <= at < end}
-        place += len(piece.text)
 
 
 def test_the_output_is_flushed_row_by_row(tmp_path: Path) -> None:

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,6 +40,8 @@ from reward.vote import vote
 EVALUATION_SEED = 20_260_101  # no training draws held-out worlds at all, and no other measurement these
 NUM_WORLDS = 400
 NUM_EXAMPLES = 8
+
+logger = logging.getLogger(__name__)
 
 
 class EvaluationSetup(Record):
@@ -116,9 +120,12 @@ async def evaluate_with(sampler: Sampler, setup: EvaluationSetup) -> Evaluation:
     """Measures whatever the sampler samples, all worlds at once, and closes the sampler."""
     prompts = load_prompts(setup.audit.prompts)
     worlds = sample_worlds(setup.num_worlds, setup.seed, "held_out")
+    start = time.perf_counter()
     try:
         await sampler.ready()
+        logger.info("the engine was ready after %.0f s", time.perf_counter() - start)
         judged = await asyncio.gather(*(_judge(world, sampler, prompts, setup) for world in worlds))
+        logger.info("all %d worlds were judged after %.0f s", len(worlds), time.perf_counter() - start)
     finally:
         await sampler.close()
     answers, examples = zip(*judged, strict=True)
@@ -253,6 +260,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code, with one line on stderr for what a user can mend."""
     arguments = _arguments(argv)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
     signal.signal(signal.SIGTERM, _stop)
     try:
         recipe = load_recipe(arguments.recipe)

@@ -169,7 +169,7 @@ def render_page(
         rows=table(before, after),
         headlines=table(before, after)[:2] + table(before, after)[5:6],
         curves=base64.b64encode(curves.read_bytes()).decode(),
-        pairs=list(zip(before.examples, after.examples, strict=True)),
+        pairs=list(zip(before.examples, after.examples, strict=False)),
         commands=commands,
         versions=library_versions(),
         voters=before.setup.audit.voters,

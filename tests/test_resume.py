@@ -1,0 +1,84 @@
+"""An audit that was interrupted goes on where it stood, and one that is done stays as it is."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reward.offline import Summary, run_audit
+from reward.plan import AuditJob
+from reward.rows import RowFormat
+from reward.types import Verdict
+
+RAGTRUTH = Path(__file__).parent / "data" / "ragtruth"
+
+
+class Watch:
+    """A progress that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.started: tuple[int, int] | None = None
+        self.audited: list[str] = []
+
+    def start(self, total: int, done: int) -> None:
+        self.started = (total, done)
+
+    def advance(self, verdict: Verdict) -> None:
+        self.audited.append(verdict.id)
+
+
+def ragtruth_job(folder: Path, **changes: Any) -> AuditJob:
+    given = {"input": RAGTRUTH, "output": folder / "out.jsonl", "row_format": RowFormat.RAGTRUTH}
+    return AuditJob.model_validate(given | changes)
+
+
+def run(job: AuditJob) -> tuple[Summary, bool, Watch]:
+    watch = Watch()
+    summary, changed = run_audit(job, watch)
+    return summary, changed, watch
+
+
+def files(folder: Path) -> dict[str, tuple[bytes, int]]:
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+
+
+def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
+    job = ragtruth_job(tmp_path)
+    first, _, _ = run(job)
+    before = files(tmp_path)
+    second, changed, watch = run(job)
+    assert (second, changed, watch.started) == (first, False, None)
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("cut", [0, 1, 700, 5_000, 40_000, -1, -2, -300])
+def test_an_interrupted_run_resumes_where_it_was_cut(cut: int, tmp_path: Path) -> None:
+    job = ragtruth_job(tmp_path)
+    run(job)
+    whole = job.output.read_bytes()
+    job.summary_path.unlink()
+    job.output.write_bytes(whole[:cut])
+    num_standing = whole[:cut].count(b"\n")
+    _, changed, watch = run(job)
+    assert changed
+    assert watch.started == (54, num_standing)
+    assert len(watch.audited) == 54 - num_standing
+    assert job.output.read_bytes() == whole
+    assert run(job)[1] is False
+
+
+def test_a_lost_summary_is_made_again_without_an_audit(tmp_path: Path) -> None:
+    job = ragtruth_job(tmp_path)
+    first, _, _ = run(job)
+    job.summary_path.unlink()
+    again, changed, watch = run(job)
+    assert (changed, watch.audited, again.rows_per_s) == (True, [], None)
+    assert again.figures == first.figures
+
+
+def test_more_rows_go_on_where_fewer_ended(tmp_path: Path) -> None:
+    run(ragtruth_job(tmp_path, limit=10))
+    _, _, watch = run(ragtruth_job(tmp_path))
+    assert watch.started == (54, 10)
+    with pytest.raises(ValueError, match=r"out\.jsonl:11: row .* beyond --limit.*--overwrite"):
+        run(ragtruth_job(tmp_path, limit=10))

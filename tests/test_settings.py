@@ -1,0 +1,44 @@
+"""Options of the command line become typed settings."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestration.settings import audit_sampler, server_config
+from reward.config import LocalSamplerConfig, OpenAISamplerConfig
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "expected"),
+    [
+        ("http://h:1", "m", OpenAISamplerConfig(base_url="http://h:1/v1", model="m")),
+        ("http://h:1/", "m", OpenAISamplerConfig(base_url="http://h:1/v1", model="m")),
+        ("https://h/api/v2", "m", OpenAISamplerConfig(base_url="https://h/api/v2", model="m")),
+        ("some/model", None, LocalSamplerConfig(model="some/model")),
+    ],
+)
+def test_a_model_is_a_url_or_a_folder(model: str, name: str | None, expected: object) -> None:
+    assert audit_sampler(model, name) == expected
+
+
+def test_options_stand_over_the_servers_file(tmp_path: Path) -> None:
+    file = tmp_path / "server.yaml"
+    file.write_text("port: 6000\naudit: {voters: 5}\nsampler: {kind: vllm, model: a}\n")
+    config = server_config(file, options={"port": None, "host": "127.0.0.2", "prompts": "compact"})
+    assert (config.port, config.host, config.audit.voters, config.audit.prompts) == (
+        6000,
+        "127.0.0.2",
+        5,
+        "compact",
+    )
+    assert config.sampler == LocalSamplerConfig(model="a")
+    config = server_config(file, openai_url="http://h:1", model="b", options={"port": 7000})
+    assert (config.port, config.sampler) == (7000, OpenAISamplerConfig(base_url="http://h:1/v1", model="b"))
+
+
+@pytest.mark.parametrize("text", ["[]", "", "a: [", "prot: 1"])
+def test_a_wrong_server_file_is_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "server.yaml"
+    file.write_text(text)
+    with pytest.raises(ValueError, match=r"--config: .*server\.yaml|prot"):
+        server_config(file, model="m")
