@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -88,5 +89,8 @@ def _versioned(url: str) -> str:
 
 
 def _local(model: str) -> LocalSamplerConfig:
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # its start-up log would bury ours
+    # The start-up log and warnings of the training stack would bury ours.
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
+    warnings.filterwarnings("ignore", category=FutureWarning)
     return LocalSamplerConfig(model=model)

@@ -49,7 +49,7 @@ def show_progress(worker: subprocess.Popen[bytes], run_dir: Path, *, total_steps
     try:
         with Progress(*columns, console=console) as progress:
             done = len(read_steps(run_dir))
-            task = progress.add_task("starting engines", total=total_steps, completed=done, figures="")
+            task = progress.add_task("starting", total=total_steps, completed=done, figures="")
             while worker.poll() is None:
                 done = _update(progress, task, run_dir, done, total_steps)
                 time.sleep(_POLL_S)
@@ -65,7 +65,7 @@ def _update(progress: Progress, task: TaskID, run_dir: Path, done: int, total_st
         return done
     steps = read_steps(run_dir)
     if len(steps) > done:
-        phase = "saving model" if len(steps) == total_steps else "training"
+        phase = "saving" if len(steps) == total_steps else "training"
         last = steps[-1]
         progress.update(task, completed=len(steps), description=phase, figures=figures(last))
         if not progress.console.is_terminal:

@@ -205,13 +205,17 @@ def _votes(
 
 
 def _with_evidence(answer: Answer | None, documents: Sequence[Document], required: bool) -> Answer | None:
-    """The answer with the document that holds its evidence; None when there is none and one is required."""
+    """The answer with the document that holds its evidence; "cannot answer" if one is required and none does.
+
+    That it counts against the claim, and not as an unreadable vote, matters in training: an unreadable vote
+    leaves the answer unscored, and a Checker that invents evidence would shield the Solver.
+    """
     number = parse_number(answer.value) if answer is not None and answer.value is not None else None
     if answer is None or number is None:
         return answer
     document = find_evidence(answer.evidence, documents, number)
     if document is None and required:
-        return None
+        return answer.model_copy(update={"value": None})
     return answer.model_copy(update={"evidence_document": document})
 
 

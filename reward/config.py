@@ -54,7 +54,7 @@ class AuditConfig(Settings):
     uncovered: UncoveredPolicy = UncoveredPolicy.REFUTE
     verbatim_evidence: bool = Field(
         default=False,
-        description="Count a vote only if its evidence stands verbatim in a document and holds the number.",
+        description='A number whose evidence stands in no document verbatim counts as "cannot answer".',
     )
     reward_supported: float = 0.0
     reward_refuted: float = -1.0

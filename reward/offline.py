@@ -50,7 +50,7 @@ class Summary(Record):
     settings_sha256: str
     num_excluded: dict[str, int] = Field(description="Rows of the input that take no part, by reason.")
     num_audited: int = Field(description="Rows audited by the run that wrote this.")
-    audit_s: float = Field(description="Wall time of those audits, in seconds.")
+    audit_s: float = Field(description="Wall time of those audits, in seconds; without the model's start.")
     figures: Figures
 
     @property
@@ -97,9 +97,8 @@ def run_audit(job: AuditJob, progress: Progress, *, sampler: Sampler | None = No
         finished = _finished(job, plan, standing)
         if finished is not None:
             return finished, False
-        start = time.monotonic()
-        asyncio.run(_write(job, plan, standing, out, progress, sampler))
-        summary = _summarise(job, plan, standing, audit_s=time.monotonic() - start)
+        audit_s = asyncio.run(_write(job, plan, standing, out, progress, sampler))
+        summary = _summarise(job, plan, standing, audit_s=audit_s)
         replace_file(job.summary_path, summary.model_dump_json(indent=2) + "\n")
         _remove(kept_path(job.output))
         return summary, True
@@ -162,8 +161,8 @@ async def _write(
     out: BinaryIO,
     progress: Progress,
     sampler: Sampler | None,
-) -> None:
-    """Appends what the output lacks, each row in its turn."""
+) -> float:
+    """Appends what the output lacks, each row in its turn; returns the seconds after the model was ready."""
     todo = (row for place, row in enumerate(take_rows(job)) if place >= standing.num_prefix)
     async with _auditor(job, sampler) as audit_one:
 
@@ -175,6 +174,7 @@ async def _write(
 
         _remove(job.summary_path)
         out.truncate(standing.prefix_size)
+        start = time.monotonic()
         progress.start(len(plan.rows), standing.num_rows)
         async with aclosing(_in_order(todo, line_of, job.concurrency)) as lines:
             async for line, verdict in lines:
@@ -182,7 +182,8 @@ async def _write(
                 out.flush()
                 if verdict is not None:
                     progress.advance(verdict)
-    os.fsync(out.fileno())
+        os.fsync(out.fileno())
+        return time.monotonic() - start
 
 
 async def _in_order(

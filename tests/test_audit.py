@@ -196,9 +196,9 @@ def test_the_invariant_a_failure_never_becomes_a_reward() -> None:
     ("vote", "outcome"),
     [
         (RIGHT, Outcome.SUPPORTED),
-        ("1. Evidence: The July picnic in Oslo raised 466 euros. [Answer: 466]", Outcome.UNSCORED),
-        ("1. Evidence: The July picnic in Kabul [Answer: 466]", Outcome.UNSCORED),
-        ("1. [Answer: 466]", Outcome.UNSCORED),
+        ("1. Evidence: The July picnic in Oslo raised 466 euros. [Answer: 466]", Outcome.REFUTED),
+        ("1. Evidence: The July picnic in Kabul [Answer: 466]", Outcome.REFUTED),
+        ("1. [Answer: 466]", Outcome.REFUTED),
         (ABSENT, Outcome.REFUTED),
     ],
 )
