@@ -243,7 +243,7 @@ def load_recipe(name_or_path: str, overrides: list[str] | None = None) -> Recipe
         raise FileNotFoundError(
             f"recipe {name_or_path!r}: no such file and no such recipe; there are: {known}"
         )
-    tree = yaml.safe_load(path.read_text())
+    tree = _yaml(path.read_text(), where=str(path))
     if not isinstance(tree, dict):
         raise ValueError(f"{path}: a recipe is a mapping of keys, found {type(tree).__name__}")
     for override in overrides or []:
@@ -264,7 +264,14 @@ def _apply_override(tree: dict[str, Any], override: str) -> None:
         node = node.setdefault(parent, {})
         if not isinstance(node, dict):
             raise ValueError(f"--set {override!r}: {parent!r} is a value, not a group of keys")
-    node[leaf] = yaml.safe_load(value)
+    node[leaf] = _yaml(value, where=f"--set {override!r}")
+
+
+def _yaml(text: str, *, where: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(f"{where}: not YAML: {' '.join(str(error).split())}") from None
 
 
 def _explain(path: Path, error: Any) -> str:

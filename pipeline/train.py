@@ -16,7 +16,6 @@ import os
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,7 +89,6 @@ def train(
 
 def _quiet_libraries() -> None:
     """Keeps the terminal for the progress: what these say at start is for their developers."""
-    warnings.filterwarnings("ignore", message="The pynvml package is deprecated", category=FutureWarning)
     logging.getLogger("mlflow").setLevel(logging.WARNING)
     logging.getLogger("alembic").setLevel(logging.WARNING)
 

@@ -76,6 +76,7 @@ def test_warm_up_takes_exactly_its_steps(warmup: int, steps: int) -> None:
         ("audit.reward_no_claims=0.5", "reward_no_claims"),
         ("data={source: prepared}", "path: missing"),
         ("model.x=1", "'model' is a value"),
+        ("seed=[1", "--set 'seed=[1': not YAML"),
         ("nonsense", "write it as dotted.key=value"),
     ],
 )

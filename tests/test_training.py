@@ -154,6 +154,25 @@ def test_a_finished_run_says_so_and_changes_nothing(survivor: Path) -> None:
     assert (survivor / "steps.jsonl").read_bytes() == before
 
 
+def test_official_rows_go_through_the_real_trainer(tmp_path: Path) -> None:
+    march = Path(sys.executable).with_name("march")
+    rows = Path(__file__).parent / "data" / "2wikimultihopqa" / "train.json"
+    prepare = ["prepare", "2wikimultihopqa", "--input", str(rows), "--out", str(tmp_path / "rows")]
+    prepare += ["--prompts", "compact", "--tokenizer", "tiny", "--max-prompt-tokens", "2000"]
+    subprocess.run([march, *prepare], check=True)
+    train = ["train", "2wikimultihopqa_tiny", "--run-dir", str(tmp_path / "run")]
+    train += ["--set", f"data.path={tmp_path / 'rows'}", "--set", "rollout.max_prompt_tokens=2000"]
+    run = subprocess.run(
+        [march, *train, "--set", "data.max_steps=1"], capture_output=True, text=True, timeout=600
+    )
+    assert run.returncode == 0, run.stderr
+    (step,) = read_steps(tmp_path / "run")
+    answers = (tmp_path / "run" / "rollouts" / "step-000001.jsonl").read_text().splitlines()
+    assert len(answers) == 4
+    assert step["solver/num_trained"] + step["solver/num_masked"] == 4
+    assert (tmp_path / "run" / "model" / "config.json").is_file()
+
+
 STOCK = """
 import os, runpy, sys
 from pipeline import cpu

@@ -56,7 +56,7 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
         pad_token=PAD,
         eos_token=END,
         chat_template=CHAT_TEMPLATE,
-        model_max_length=1024,
+        model_max_length=4096,
         padding_side="left",
         clean_up_tokenization_spaces=False,
     )
