@@ -47,7 +47,7 @@ def scripted_policy(
 
 
 def measure(scripted: Any, policy: Any) -> Evaluation:
-    recipe = load_recipe("tiny")
+    recipe = load_recipe("tiny", ["audit.verbatim_evidence=false"])
     setup = setup_for(recipe, "scripted", num_worlds=NUM_WORLDS, seed=SEED)
     return asyncio.run(evaluate_with(scripted(policy), setup))
 
@@ -177,7 +177,12 @@ def test_setup_refuses_what_it_does_not_know() -> None:
         )
 
 
-def test_a_missing_model_is_one_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_model_is_one_line(
+    tmp_path: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("signal.signal", lambda signum, handler: None)
+    for name in ("OMP_NUM_THREADS", "VLLM_CPU_OMP_THREADS_BIND"):  # set by `main`, and put back after this
+        monkeypatch.setenv(name, "1")
     assert main([str(tmp_path / "nowhere"), str(tmp_path / "out.json")]) == 1
     printed = capsys.readouterr().err.strip().splitlines()
     assert len(printed) == 1 and "not a folder" in printed[0]

@@ -2,7 +2,8 @@
 
 The Solver answers, and the audit judges the answer, on the path and with the settings of training: the same
 prompts, temperature, voters and guards. Beside the reward stands what the documents really say. The Checker
-is measured by itself too, on the asked questions, so its figure does not depend on what the Solver wrote.
+is measured by itself too, on the asked questions and whatever its evidence, so its figure depends neither on
+what the Solver wrote nor on the guards.
 
 vLLM wants a process of its own, so whoever needs a figure starts this file and reads what it wrote. Left out
 on purpose: greedy decoding, since training samples.

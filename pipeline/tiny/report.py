@@ -172,7 +172,7 @@ def render_page(
         pairs=list(zip(before.examples, after.examples, strict=False)),
         commands=commands,
         versions=library_versions(),
-        voters=before.setup.audit.voters,
+        audit=before.setup.audit,
         temperature=before.setup.solver.temperature,
     )
 
