@@ -7,6 +7,7 @@ UV_VERSION := 0.13.8
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 export UV_EXTRA_INDEX_URL ?= $(PIP_EXTRA_INDEX_URL)
 export UV_INDEX_STRATEGY ?= unsafe-best-match
+export UV_SYSTEM_CERTS ?= true
 
 .PHONY: help demo test test-fast test-slow check bench lock clean
 help: ## this list
