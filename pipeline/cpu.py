@@ -31,6 +31,7 @@ ENVIRONMENT = {
     "TOKENIZERS_PARALLELISM": "false",
     "TORCHDYNAMO_DISABLE": "1",  # a cold compile costs ten times what it saves on a tiny model
     "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # else vLLM takes every core, whatever OMP_NUM_THREADS says
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine lives in its Ray actor
     "VLLM_LOGGING_LEVEL": "WARNING",
 }
