@@ -139,15 +139,19 @@ def _reward_server(config: ServerConfig, folder: Path) -> Iterator[None]:
 def _wait_until_alive(server: subprocess.Popen[bytes], config: ServerConfig, folder: Path) -> None:
     """Returns when the server answers; its engines come later, with the trainer.
 
+    Asking whether it is ready (it is not yet) makes it load vLLM's client now and not in the first step.
+
     Raises:
         RuntimeError: it ended, or did not answer in time.
     """
     import httpx
 
+    url = f"http://{config.host}:{config.port}"
     deadline = time.monotonic() + _SERVER_STARTS_WITHIN_S
     while server.poll() is None and time.monotonic() < deadline:
         try:
-            httpx.get(f"http://{config.host}:{config.port}/healthz", timeout=5).raise_for_status()
+            httpx.get(f"{url}/healthz", timeout=5).raise_for_status()
+            httpx.get(f"{url}/readyz", timeout=30)
             return
         except httpx.HTTPError:
             time.sleep(0.5)
