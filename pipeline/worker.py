@@ -93,6 +93,8 @@ def _environment(state: RunState, folder: Path, *, port: int, token: str, cuda: 
         rollout.SETTINGS_VARIABLE: for_rollout.model_dump_json(),
         trainer.SETTINGS_VARIABLE: for_trainer.model_dump_json(),
         "MARCH_REWARD_TOKEN": token,
+        # DeepSpeed compiles with the ninja beside this Python, whether or not the environment is active.
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
     }
 
 
