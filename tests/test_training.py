@@ -197,7 +197,8 @@ def test_stock_openrlhf_gets_correct_rewards_from_the_server(survivor: Path, tmp
         audit_log=tmp_path / "audit.jsonl",
     )
     (tmp_path / "server.json").write_text(config.model_dump_json())
-    environment = {**os.environ, "MARCH_REWARD_TOKEN": "a-token-of-the-test-suite"}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # ninja, for DeepSpeed
+    environment = {**os.environ, "MARCH_REWARD_TOKEN": "a-token-of-the-test-suite", "PATH": path}
     command = [sys.executable, "-m", "reward", str(tmp_path / "server.json")]
     server = subprocess.Popen(command, env=environment)
     arguments = {
