@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import logging
 import os
 import subprocess
 import sys
@@ -89,8 +88,7 @@ def train(
 
 def _quiet_libraries() -> None:
     """Keeps the terminal for the progress: what these say at start is for their developers."""
-    logging.getLogger("mlflow").setLevel(logging.WARNING)
-    logging.getLogger("alembic").setLevel(logging.WARNING)
+    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # read when it is imported
 
 
 def dry_run_command(recipe: Recipe, folder: Path) -> str:

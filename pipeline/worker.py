@@ -1,8 +1,8 @@
 """What runs inside a training worker: Ray, the reward server beside it, and OpenRLHF's command line with our
 trainer.
 
-OpenRLHF's `train()` imports `PPOTrainer` from its module when it is called, so putting ours there first is
-enough; nothing of OpenRLHF is copied or changed on disk.
+OpenRLHF's command line imports `PPOTrainer` and `PolicyModelActor` from their modules when it runs, so
+putting ours there first is enough; nothing of OpenRLHF is copied or changed on disk.
 """
 
 from __future__ import annotations
@@ -162,8 +162,10 @@ def _wait_until_alive(server: subprocess.Popen[bytes], config: ServerConfig, fol
 
 def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
     import openrlhf.trainer.ppo_trainer
+    import openrlhf.trainer.ray.ppo_actor
     import ray
 
+    from pipeline.policy import MarchPolicyActor
     from pipeline.trainer import MarchTrainer
 
     arguments = openrlhf_arguments(
@@ -175,6 +177,7 @@ def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
         cuda=cuda,
     )
     openrlhf.trainer.ppo_trainer.PPOTrainer = ray.remote(MarchTrainer)
+    openrlhf.trainer.ray.ppo_actor.PolicyModelActor = ray.remote(num_gpus=1)(MarchPolicyActor)
     sys.argv = ["openrlhf.cli.train_ppo_ray", *arguments]
     runpy.run_module("openrlhf.cli.train_ppo_ray", run_name="__main__")
     ray.shutdown()

@@ -59,6 +59,26 @@ def test_the_fields_of_an_experience_that_we_fill() -> None:
     assert {"truncated", "info"} <= names
 
 
+def test_the_command_line_imports_the_policy_actor_by_name() -> None:
+    source = inspect.getsource(command_line)
+    assert "from openrlhf.trainer.ray.ppo_actor import PolicyModelActor" in source
+
+
+def test_trap_a_micro_batch_without_action_tokens_divides_by_zero_upstream() -> None:
+    import torch
+    from openrlhf.trainer.ray.ppo_actor import ActorPPOTrainer
+
+    from pipeline.policy import weigh_nothing
+
+    source = inspect.getsource(ActorPPOTrainer.ppo_train)
+    assert "merged_status[k] = value / denom" in source
+    metrics = {"ppo_kl": torch.tensor(float("nan")), "actor_lr": 1e-6}
+    mended = weigh_nothing({"metrics": metrics, "weights": {}, "num_samples": 2.0, "num_action_tokens": 0.0})
+    assert mended["metrics"]["ppo_kl"] * mended["num_action_tokens"] / mended["num_action_tokens"] == 0
+    trained = {"metrics": metrics, "weights": {}, "num_samples": 2.0, "num_action_tokens": 7.0}
+    assert weigh_nothing(trained) is trained
+
+
 def test_engines_are_called_with_token_ids() -> None:
     plain = vllm_engine.RolloutRayActor.__ray_metadata__.modified_class
     assert list(inspect.signature(plain.generate).parameters)[1:3] == ["prompt_token_ids", "sampling_params"]
