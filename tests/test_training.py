@@ -23,9 +23,12 @@ import pytest
 from mlflow import MlflowClient
 
 from pipeline.config import TINY_POLICY
+from pipeline.data.prepare import write_rows
+from pipeline.tiny.world import worlds
 from pipeline.tracking import read_steps
 from pipeline.train import RunState
 from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings, ServerConfig
+from reward.prompts import load_prompts
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -185,7 +188,15 @@ runpy.run_module("openrlhf.cli.train_ppo_ray", run_name="__main__")
 """
 
 
-def test_stock_openrlhf_gets_correct_rewards_from_the_server(survivor: Path, tmp_path: Path) -> None:
+def test_stock_openrlhf_gets_correct_rewards_from_the_server(tmp_path: Path) -> None:
+    write_rows(
+        worlds(16, seed=5, split="train"),
+        tmp_path / "rows",
+        prompts=load_prompts("compact"),
+        tokenizer_path=None,
+        max_prompt_tokens=None,
+        source="tiny",
+    )
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -212,7 +223,7 @@ def test_stock_openrlhf_gets_correct_rewards_from_the_server(survivor: Path, tmp
         "actor.model_name_or_path": TINY_POLICY,
         "critic.model_name_or_path": TINY_POLICY,
         "reward.remote_url": f"http://march:a-token-of-the-test-suite@127.0.0.1:{port}/get_reward",
-        "data.prompt_dataset": survivor / "data" / "train.jsonl",
+        "data.prompt_dataset": tmp_path / "rows" / "train.jsonl",
         "data.input_key": "input",
         "data.label_key": "label",
         "data.max_samples": 16,
