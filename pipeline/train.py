@@ -220,7 +220,7 @@ def run_worker(folder: Path) -> None:
     result: dict[str, Any] = {
         "steps": len(read_steps(folder)),
         "model": "model",
-        "last_session_s": time.monotonic() - start,
+        "worker_s": time.monotonic() - start,
     }
     write_atomically(folder / RESULT_FILE, json.dumps(result) + "\n")
 

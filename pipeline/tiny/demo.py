@@ -131,12 +131,12 @@ def _run(console: Console, recipe: Recipe, run_dir: Path, overrides: list[str]) 
 
 
 def _is_trained(recipe: Recipe, run_dir: Path) -> bool:
-    """Whether an earlier session finished exactly this training."""
+    """Whether an earlier call finished exactly this training."""
     return (run_dir / RESULT_FILE).is_file() and _state(run_dir).recipe_digest == recipe.digest
 
 
 def _evaluate(console: Console, setup: EvaluationSetup, run_dir: Path, name: str) -> Evaluation:
-    """Returns the measurement of an earlier session, or measures in a process of its own."""
+    """Returns the measurement of an earlier call, or measures in a process of its own."""
     out = run_dir / name
     if (measured := _read_evaluation(out)) is not None and measured.setup == setup:
         return measured
@@ -247,7 +247,7 @@ def _show_finished(console: Console, run_dir: Path, *, seed: int, steps: int) ->
 
 @contextmanager
 def _timed(run_dir: Path, phase: str) -> Iterator[None]:
-    """Adds the time of a phase to that of earlier sessions, also when the phase fails."""
+    """Adds the time of a phase to that of earlier calls, also when the phase fails."""
     start = time.monotonic()
     try:
         yield

@@ -41,7 +41,9 @@ class Summary(Record):
     reward_before: float | None = Field(description="None when no answer was scored.")
     reward_after: float | None
     num_checker_trajectories: int = Field(description="Checker rows that were trained, all steps together.")
-    wall_s: float = Field(description="All phases and sessions; a session that was killed is not counted.")
+    wall_s: float = Field(
+        description="All phases of all calls; the time of a call that was killed is not counted."
+    )
     mlflow_run_id: str
     num_worlds: int
     goal_met: bool
