@@ -21,8 +21,8 @@ from pipeline.tracking import STEPS_FILE, read_steps
 
 _POLL_S = 0.5
 _FIGURES = (
-    ("audit/supported_rate", "supported"),
-    ("oracle/faithful_rate", "faithful (truth)"),
+    ("audit/supported_rate", "accepted"),
+    ("oracle/faithful_rate", "true"),
     ("oracle/false_accept_rate", "false accepts"),
     ("audit/unscored_rate", "unscored"),
 )
@@ -40,10 +40,10 @@ def show_progress(worker: subprocess.Popen[bytes], run_dir: Path, *, total_steps
         console.print(f"[dim]{note}[/dim]")
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
+        BarColumn(bar_width=12),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(compact=True),
         TextColumn("{task.fields[figures]}"),
     )
     try:
