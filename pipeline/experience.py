@@ -91,9 +91,8 @@ def _rollout_log_probs(response: dict[str, Any], turn: Trajectory) -> list[float
 class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # OpenRLHF is untyped
     """Adds the Checker's rows and keeps the roles' advantages apart."""
 
-    def __init__(self, *args: Any, train_roles: tuple[Role, ...], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.train_roles = train_roles
         self.metrics: dict[str, float] = {}
         self.records: list[RolloutRecord] = []
 

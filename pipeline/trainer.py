@@ -26,7 +26,6 @@ from pipeline.engines import EngineRegistry
 from pipeline.experience import MarchExperienceMaker, MarchSamplesGenerator
 from pipeline.tracking import StepLog
 from reward.config import Settings
-from reward.types import Role
 
 SETTINGS_VARIABLE = "MARCH_TRAINER_SETTINGS"
 _PROBE_SAMPLES, _PROBE_TOKENS = 4, 64
@@ -54,7 +53,6 @@ class TrainerSettings(Settings):
     mlflow_run_id: str
     namespace: str
     registry: str
-    train_roles: tuple[Role, ...]
     rows_per_answer: int
     max_unscored_rate: float
     probe_tolerance: float | None = Field(
@@ -91,7 +89,6 @@ class MarchTrainer(PlainPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untype
             self.kl_ctl,
             self.strategy,
             self.tokenizer,
-            train_roles=self.settings.train_roles,
         )
         self.max_steps = optimizer_steps(
             num_rows=len(self.prompts_dataloader)

@@ -83,7 +83,6 @@ def _environment(state: RunState, folder: Path, *, port: int, token: str, cuda: 
         mlflow_run_id=state.mlflow_run_id,
         namespace=NAMESPACE,
         registry=REGISTRY,
-        train_roles=recipe.train_roles,
         rows_per_answer=ROWS_PER_ANSWER,
         max_unscored_rate=recipe.guards.max_unscored_rate,
         probe_tolerance=recipe.guards.probe_tolerance if probed else None,

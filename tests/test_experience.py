@@ -48,7 +48,6 @@ class Maker(MarchExperienceMaker):
         self.tokenizer = SimpleNamespace(pad_token_id=0)
         self.kl_ctl = SimpleNamespace(value=0.0)
         self.advantage_estimator = args.algo.advantage.estimator
-        self.train_roles = (Role.SOLVER, Role.CHECKER)
 
     def make_experience(self, samples_list: list[Experience]) -> list[Experience]:
         for batch in samples_list:
