@@ -97,13 +97,8 @@ class MarchTrainer(PlainPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untype
             batch_size=self.args.train.batch_size,
             passes=self.args.train.num_episodes * self.args.train.max_epochs,
         )
-        self.registry = (
-            ray.remote(EngineRegistry)
-            .options(
-                num_cpus=0, name=self.settings.registry, namespace=self.settings.namespace, get_if_exists=True
-            )
-            .remote(self.vllm_engines)
-        )
+        options = {"num_cpus": 0, "name": self.settings.registry, "namespace": self.settings.namespace}
+        self.registry = ray.remote(EngineRegistry).options(**options).remote(self.vllm_engines)
         ray.get(self.registry.snapshot.remote())
         self.log = StepLog(
             self.settings.run_dir,

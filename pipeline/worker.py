@@ -30,7 +30,7 @@ from reward.types import Role
 if TYPE_CHECKING:
     from pipeline.train import RunState
 
-NAMESPACE, REGISTRY = "march", "march-engines"
+NAMESPACE = "march"
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _SERVER_STARTS_WITHIN_S = 180.0
 _OBJECT_STORE_BYTES = 512 * 1024**2  # of a local Ray; rollouts of a step are a few megabytes
@@ -47,23 +47,29 @@ def run_openrlhf(state: RunState, folder: Path) -> None:
     environment = _environment(state, folder, port=port, token=token, cuda=cuda)
     os.environ.update(environment)
     address = _start_ray(state.recipe, environment, cuda=cuda)
-    with _reward_server(server_config(state.recipe, folder, address=address, port=port), folder):
+    with _reward_server(server_config(state, address=address, port=port), folder):
         _run_command_line(state, folder, cuda=cuda)
 
 
-def server_config(recipe: Recipe, folder: Path, *, address: str, port: int) -> ServerConfig:
+def server_config(state: RunState, *, address: str, port: int) -> ServerConfig:
     """Returns the configuration of the reward server of a run: it samples the run's own engines."""
+    recipe = state.recipe
     return ServerConfig(
         port=port,
         audit=recipe.audit,
         sampler=RaySamplerConfig(
             address=address,
             namespace=NAMESPACE,
-            registry=REGISTRY,
+            registry=registry_name(state),
             tokenizer=recipe.model_path,
             max_model_len=recipe.max_model_len,
         ),
     )
+
+
+def registry_name(state: RunState) -> str:
+    """Names the run's engine registry; runs that share a cluster must not find each other's engines."""
+    return f"march-engines-{state.mlflow_run_id}"
 
 
 def _environment(state: RunState, folder: Path, *, port: int, token: str, cuda: bool) -> dict[str, str]:
@@ -82,7 +88,7 @@ def _environment(state: RunState, folder: Path, *, port: int, token: str, cuda: 
         tracking_uri=state.tracking_uri,
         mlflow_run_id=state.mlflow_run_id,
         namespace=NAMESPACE,
-        registry=REGISTRY,
+        registry=registry_name(state),
         rows_per_answer=ROWS_PER_ANSWER,
         max_unscored_rate=recipe.guards.max_unscored_rate,
         probe_tolerance=recipe.guards.probe_tolerance if probed else None,
