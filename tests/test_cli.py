@@ -160,7 +160,14 @@ def test_an_interrupted_audit_says_how_to_go_on(shop: str, rows: Path, tmp_path:
     ShopModel.delay_s = 0.05
     try:
         command = [*MARCH, "audit", str(rows), "--out", str(tmp_path / "out.jsonl"), *options]
-        audit = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=DATA.parents[1])
+        audit = subprocess.Popen(
+            command,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=DATA.parents[1],
+            # A shell that runs the tests in the background has told its children to ignore it.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
         while not (tmp_path / "out.jsonl").exists():
             assert audit.poll() is None
             time.sleep(0.01)
