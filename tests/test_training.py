@@ -30,7 +30,7 @@ from pipeline.train import RunState
 from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings, ServerConfig
 from reward.prompts import load_prompts
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 STEPS, BATCH = 6, 16
 SETTINGS = {
@@ -53,7 +53,7 @@ class Run:
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
 
     def wait_for_step(self, step: int) -> None:
-        deadline = time.monotonic() + 400
+        deadline = time.monotonic() + 600
         while len(read_steps(self.folder)) < step:
             assert self.process.poll() is None, self.end()
             assert time.monotonic() < deadline, (self.folder / "train.log").read_text()[-3000:]
@@ -64,7 +64,7 @@ class Run:
         return next(p for p in children if is_it(p.cmdline()))
 
     def end(self) -> str:
-        _, error = self.process.communicate(timeout=400)
+        _, error = self.process.communicate(timeout=600)
         return str(error)
 
 
@@ -166,7 +166,7 @@ def test_official_rows_go_through_the_real_trainer(tmp_path: Path) -> None:
     train = ["train", "2wikimultihopqa_tiny", "--run-dir", str(tmp_path / "run")]
     train += ["--set", f"data.path={tmp_path / 'rows'}", "--set", "rollout.max_prompt_tokens=2000"]
     run = subprocess.run(
-        [march, *train, "--set", "data.max_steps=1"], capture_output=True, text=True, timeout=600
+        [march, *train, "--set", "data.max_steps=1"], capture_output=True, text=True, timeout=1200
     )
     assert run.returncode == 0, run.stderr
     (step,) = read_steps(tmp_path / "run")
@@ -241,7 +241,11 @@ def test_stock_openrlhf_gets_correct_rewards_from_the_server(tmp_path: Path) -> 
     line = [part for key, value in arguments.items() for part in (f"--{key}", str(value))] + flags
     try:
         run = subprocess.run(
-            [sys.executable, "-c", STOCK, *line], env=environment, capture_output=True, text=True, timeout=600
+            [sys.executable, "-c", STOCK, *line],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=1200,
         )
     finally:
         server.terminate()
