@@ -134,9 +134,10 @@ class GuardSettings(Settings):
         default=0.5, ge=0, lt=1, description="Of a step's answers; above it the run stops."
     )
     probe_tolerance: float = Field(
-        default=0.02,
+        default=0.1,
         gt=0,
-        description="Largest mean gap of engine and actor after a weight sync, nats a token.",
+        description="Largest mean gap of engine and actor after a weight sync, nats a token. On equal weights "
+        "in bfloat16 it is 0.001 where the policy is sure and 0.04 where it is not (docs/log.md).",
     )
 
 
