@@ -25,6 +25,7 @@ from reward.types import AuditResult, Outcome, RagQuery, Record, Role, Trajector
 from reward.vote import Reason
 
 SETTINGS_VARIABLE = "MARCH_ROLLOUT_SETTINGS"
+_ENDED = ("stop", "length")  # by itself, or at its token limit; anything else is an engine's failure
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +98,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             )
         output = (await llm_engine.generate(prompt_ids, deepcopy(sampling_params))).outputs[0]
         response = hf_tokenizer.decode(output.token_ids, skip_special_tokens=True)
-        record = await self._audit(query, response)
+        record = await self._audit(query, response, finish_reason=output.finish_reason)
         return {
             "prompt": prompt,
             "label": label,
@@ -113,21 +114,15 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             "rollout": record,
         }
 
-    async def _audit(self, query: RagQuery, response: str) -> RolloutRecord:
+    async def _audit(self, query: RagQuery, response: str, *, finish_reason: str) -> RolloutRecord:
         start = time.perf_counter()
-        try:
-            result = await self.client.audit(query, response, include_trajectories=True)
-        except RewardServerError as error:
-            logger.warning("%s: no verdict: %s", query.id, error)
-            result = AuditResult(
-                verdict=Verdict(
-                    id=query.id,
-                    outcome=Outcome.UNSCORED,
-                    reward=None,
-                    reason=Reason.REWARD_SERVER,
-                    detail=str(error),
-                )
-            )
+        if finish_reason not in _ENDED:  # an engine that gave up has not answered, whatever it had written
+            result = _unscored(query, Reason.ENGINE, f"the Solver's generation ended by {finish_reason!r}")
+        else:
+            try:
+                result = await self.client.audit(query, response, include_trajectories=True)
+            except RewardServerError as error:
+                result = _unscored(query, Reason.REWARD_SERVER, str(error))
         turns = [t for t in result.trajectories if t.role is Role.CHECKER]
         return RolloutRecord(
             query_id=query.id,
@@ -144,8 +139,15 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
 
 def choose_turn(turns: list[Trajectory], *, seed: str) -> Trajectory | None:
     """Picks the Checker turn to train on: a seeded choice, so that no place among the voters is favoured."""
-    finished = [t for t in turns if t.finish_reason != "length"] or turns
+    ended = [t for t in turns if t.finish_reason in _ENDED]
+    finished = [t for t in ended if t.finish_reason == "stop"] or ended
     return random.Random(seed).choice(finished) if finished else None
+
+
+def _unscored(query: RagQuery, reason: Reason, detail: str) -> AuditResult:
+    logger.warning("%s: no verdict: %s: %s", query.id, reason, detail)
+    verdict = Verdict(id=query.id, outcome=Outcome.UNSCORED, reward=None, reason=reason, detail=detail)
+    return AuditResult(verdict=verdict)
 
 
 def _log_probs(num_prompt_tokens: int, output: Any) -> list[float] | None:

@@ -1,0 +1,83 @@
+"""The agent: what an engine or a server that fails leaves behind is no reward."""
+
+import asyncio
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pipeline import cpu
+from reward.client import RewardServerError
+from reward.types import AuditResult, Document, Outcome, RagQuery, Role, Trajectory, Verdict
+
+cpu.install()
+
+from pipeline.rollout import SETTINGS_VARIABLE, AgentExecutor, choose_turn  # noqa: E402
+
+QUERY = RagQuery(id="q", query="?", documents=(Document(id="d", text="It raised 5 euros."),))
+
+
+class Tokenizer:
+    def __call__(self, text: str, add_special_tokens: bool) -> dict[str, list[int]]:
+        return {"input_ids": [1, 2, 3]}
+
+    def decode(self, ids: list[int], skip_special_tokens: bool) -> str:
+        return "It raised 5 euros."
+
+
+class Engine:
+    def __init__(self, finish_reason: str) -> None:
+        self.output = SimpleNamespace(token_ids=[4, 5], finish_reason=finish_reason, logprobs=None)
+
+    async def generate(self, prompt_ids: list[int], params: Any) -> Any:
+        return SimpleNamespace(outputs=[self.output])
+
+
+class Client:
+    """Supports everything, or is not there."""
+
+    def __init__(self, up: bool) -> None:
+        self.up = up
+
+    async def audit(self, query: RagQuery, response: str, *, include_trajectories: bool) -> AuditResult:
+        if not self.up:
+            raise RewardServerError("gone")
+        return AuditResult(verdict=Verdict(id=query.id, outcome=Outcome.SUPPORTED, reward=0.0))
+
+
+@pytest.mark.parametrize(
+    ("finish_reason", "up", "reward", "reason"),
+    [
+        ("stop", True, 0.0, ""),
+        ("length", True, 0.0, ""),
+        ("abort", True, None, "engine"),
+        ("error", True, None, "engine"),
+        ("stop", False, None, "reward_server"),
+    ],
+)
+def test_only_an_answer_that_ended_and_was_audited_has_a_reward(
+    monkeypatch: pytest.MonkeyPatch, finish_reason: str, up: bool, reward: float | None, reason: str
+) -> None:
+    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_url": "http://127.0.0.1:9"}))
+    agent = AgentExecutor()
+    agent._client = Client(up)  # type: ignore[assignment]
+    params = SimpleNamespace(max_tokens=8)
+    arguments = ("p", QUERY.model_dump_json(), params, 64, Tokenizer(), Engine(finish_reason))
+    result = asyncio.run(agent.execute(*arguments))
+    assert result["reward"] == reward
+    assert result["rollout"].verdict.reason == reason
+
+
+def test_a_prompt_that_leaves_no_room_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_url": "http://127.0.0.1:9"}))
+    arguments = ("p", QUERY.model_dump_json(), SimpleNamespace(max_tokens=8), 10, Tokenizer(), Engine("stop"))
+    with pytest.raises(ValueError, match="--max-prompt-tokens"):
+        asyncio.run(AgentExecutor().execute(*arguments))
+
+
+def test_a_turn_that_its_engine_gave_up_is_never_trained() -> None:
+    turn = Trajectory(
+        role=Role.CHECKER, prompt_token_ids=(1,), response_token_ids=(2,), finish_reason="abort"
+    )
+    assert choose_turn([turn], seed="0") is None
