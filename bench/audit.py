@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import uvicorn
 
 from bench.measure import in_turn, median_ratio, write_result
-from reward.audit import audit
+from reward.auditor import audit
 from reward.client import RewardClient
 from reward.config import AuditConfig, OpenAISamplerConfig, SamplingSettings, ServerConfig
 from reward.prompts import load_prompts

@@ -19,8 +19,8 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from reward.offline import Summary
-    from reward.plan import AuditJob
+    from reward.offline.plan import AuditJob
+    from reward.offline.run import Summary
 
 _DEBUG = "MARCH_DEBUG"
 
@@ -110,8 +110,8 @@ def audit(
     """
     from orchestration.settings import audit_sampler
     from reward.config import AuditConfig
-    from reward.plan import AuditJob
-    from reward.rows import RowFormat
+    from reward.offline.plan import AuditJob
+    from reward.offline.rows import RowFormat
 
     if model is None:
         _warn_ignored("without --model", model_name=model_name, prompts=prompts, voters=voters)
@@ -237,8 +237,8 @@ def _run_audit(job: AuditJob, html: Path | None) -> None:
     from rich.console import Console
 
     from orchestration.progress import AuditProgress
-    from reward.offline import audited_rows, refuse_inputs, replace_file, run_audit
-    from reward.report import print_summary, render_report
+    from reward.offline.report import print_summary, render_report
+    from reward.offline.run import audited_rows, refuse_inputs, replace_file, run_audit
 
     if html is not None:
         refuse_inputs(html, job)

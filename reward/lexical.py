@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from reward.audit import AuditFailure, check_bounds, no_claims
+from reward.auditor import AuditFailure, check_bounds, no_claims
 from reward.config import AuditConfig
 from reward.grounding import response_numbers
 from reward.numbers import Kind, Number, equal, find_number_words, find_numbers
@@ -40,7 +40,7 @@ def lexical_audit(query: RagQuery, response: str, config: AuditConfig) -> Verdic
     """Looks every number of a response up in the documents of its query; needs no model.
 
     A claim is SUPPORTED, with the sentence of the first document that holds its number as evidence, or
-    NOT_IN_DOCUMENTS. The bounds, rewards and outcomes are those of `reward.audit.audit`.
+    NOT_IN_DOCUMENTS. The bounds, rewards and outcomes are those of `reward.auditor.audit`.
     """
     try:
         check_bounds(query, response, config)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from reward.audit import audit
+from reward.auditor import audit
 from reward.config import ServerConfig
 from reward.prompts import PromptSet
 from reward.samplers import Sampler

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from reward.audit import audit
+from reward.auditor import audit
 from reward.config import AuditConfig, SamplingSettings, UncoveredPolicy
 from reward.prompts import load_prompts
 from reward.samplers import SamplerError

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from reward import audit as audit_module
-from reward.audit import audit
+from reward.auditor import audit
 from reward.config import AuditConfig
 from reward.prompts import PromptSet, load_prompts
 from reward.types import Document, Outcome, RagQuery

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from reward.config import AuditConfig, OpenAISamplerConfig, SamplingSettings
-from reward.offline import Summary, run_audit
-from reward.plan import AuditJob
-from reward.resume import AuditedRow
-from reward.rows import RowFormat
+from reward.offline.plan import AuditJob
+from reward.offline.resume import AuditedRow
+from reward.offline.rows import RowFormat
+from reward.offline.run import Summary, run_audit
 from reward.samplers import Message, SamplerError
 from reward.types import Outcome, Sample, SampleGroup, Verdict
 

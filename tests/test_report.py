@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reward.figures import count_figures
-from reward.offline import Summary, audited_rows, run_audit
-from reward.plan import AuditJob
-from reward.report import render_report, segment
-from reward.rows import AuditRow, RowFormat, read_rows
+from reward.offline.figures import count_figures
+from reward.offline.plan import AuditJob
+from reward.offline.report import render_report, segment
+from reward.offline.rows import AuditRow, RowFormat, read_rows
+from reward.offline.run import Summary, audited_rows, run_audit
 from reward.types import Outcome, Verdict
 
 RAGTRUTH = Path(__file__).parent / "data" / "ragtruth"
@@ -95,7 +95,7 @@ def test_the_page_escapes_what_others_wrote(tmp_path: Path) -> None:
 def test_the_page_shows_the_worst_rows_and_says_what_it_leaves_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reward.report.MOST_ROWS", 4)
+    monkeypatch.setattr("reward.offline.report.MOST_ROWS", 4)
     job = shop_job(tmp_path, [shop_row(100 + i, said=7 if i % 4 == 3 else None) for i in range(12)])
     summary = run(job)
     page = render_report(summary, audited_rows(job))

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from reward.offline import Summary, run_audit
-from reward.plan import AuditJob
-from reward.rows import RowFormat
+from reward.offline.plan import AuditJob
+from reward.offline.rows import RowFormat
+from reward.offline.run import Summary, run_audit
 from reward.types import Verdict
 
 RAGTRUTH = Path(__file__).parent / "data" / "ragtruth"

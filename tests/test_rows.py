@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reward.rows import AuditRow, RowFormat, read_rows
+from reward.offline.rows import AuditRow, RowFormat, read_rows
 
 RAGTRUTH = Path(__file__).parent / "data" / "ragtruth"
 ROW: dict[str, Any] = {

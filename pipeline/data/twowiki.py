@@ -22,7 +22,7 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError
 
-from reward.rows import InputRecord, RowId, explain, make_query
+from reward.offline.rows import InputRecord, RowId, explain, make_query
 from reward.types import Document, RagQuery
 
 SOURCE = "2wikimultihopqa"

@@ -31,7 +31,7 @@ from pipeline.config import Recipe, load_recipe
 from pipeline.oracle import judge_tiny
 from pipeline.tiny.intervals import Estimate, rate, ratio
 from pipeline.tiny.world import World, oracle, sample_worlds
-from reward.audit import audit
+from reward.auditor import audit
 from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings
 from reward.parse import parse_answers
 from reward.prompts import PromptSet, load_prompts

@@ -2,7 +2,7 @@
 
 A JSONL row is `{"id", "query", "documents": [{"id", "title", "text"}], "response"}`; `title` may be left out
 and other keys are ignored, so that an export with scores or model names needs no rewriting. RAGTruth's two
-files are read as they are published (`reward/ragtruth.py`).
+files are read as they are published (`reward/offline/ragtruth.py`).
 
 Every error is one line that names file, line, field and mend. Reading is lazy: a row is checked when it is
 reached.
@@ -93,7 +93,7 @@ def read_rows(path: Path, row_format: RowFormat) -> Iterator[AuditRow]:
         ValueError: a row is not what it must be.
     """
     if row_format is RowFormat.RAGTRUTH:
-        from reward.ragtruth import read_ragtruth
+        from reward.offline.ragtruth import read_ragtruth
 
         return read_ragtruth(path)
     if path.is_dir():

@@ -26,7 +26,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from reward.rows import AuditRow, InputRecord, RowId, make_query, read_records
+from reward.offline.rows import AuditRow, InputRecord, RowId, make_query, read_records
 from reward.types import Document, Span
 
 RESPONSES, SOURCES = "response.jsonl", "source_info.jsonl"

@@ -14,7 +14,7 @@ from typing import Self
 
 from pydantic import Field
 
-from reward.rows import AuditRow
+from reward.offline.rows import AuditRow
 from reward.types import ClaimState, Outcome, Record, Verdict
 
 OVERALL = "overall"

@@ -5,8 +5,8 @@
 
 The input is read twice: first to check every row, so that a bad one is found before anything is spent, then
 to audit. The same command resumes an interrupted audit, tries rows that could not be scored again, and
-changes nothing when all is done (`reward/resume.py`). Without a model each number is looked up in the
-documents (`reward/lexical.py`); with one, the model proposes, checks and votes (`reward/audit.py`).
+changes nothing when all is done (`reward/offline/resume.py`). Without a model each number is looked up in the
+documents (`reward/lexical.py`); with one, the model proposes, checks and votes (`reward/auditor.py`).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from typing import BinaryIO, Protocol
 
 from pydantic import Field, JsonValue
 
-from reward.audit import audit
-from reward.figures import Figures, count_figures
+from reward.auditor import audit
 from reward.lexical import lexical_audit
-from reward.plan import AuditJob, Plan, make_plan, take_rows
+from reward.offline.figures import Figures, count_figures
+from reward.offline.plan import AuditJob, Plan, make_plan, take_rows
+from reward.offline.ragtruth import RESPONSES, SOURCES
+from reward.offline.resume import AuditedRow, Standing, kept_path, take_stock
+from reward.offline.rows import AuditRow, RowFormat
 from reward.prompts import load_prompts
-from reward.ragtruth import RESPONSES, SOURCES
-from reward.resume import AuditedRow, Standing, kept_path, take_stock
-from reward.rows import AuditRow, RowFormat
 from reward.samplers import Sampler, SamplerError, make_sampler
 from reward.types import Record, Verdict
 

@@ -1,6 +1,6 @@
 """What an offline audit is of: the job as asked for, its rows checked and its settings named.
 
-The digests of rows and settings decide which verdicts of an earlier run still stand (`reward/resume.py`).
+The digests of rows and settings decide which verdicts of an earlier run still stand (`resume.py`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path
 from pydantic import Field, JsonValue
 
 from reward.config import AuditConfig, SamplerConfig, Settings
+from reward.offline.resume import PlannedRow
+from reward.offline.rows import AuditRow, RowFormat, read_rows
 from reward.prompts import load_prompts
-from reward.resume import PlannedRow
-from reward.rows import AuditRow, RowFormat, read_rows
 
 _TRANSPORT = {"kind", "base_url", "api_key_env", "timeout_s", "max_retries", "max_in_flight"}
 

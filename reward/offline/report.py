@@ -16,9 +16,9 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from reward.figures import Agreement, Figures
-from reward.offline import Summary
-from reward.rows import AuditRow
+from reward.offline.figures import Agreement, Figures
+from reward.offline.rows import AuditRow
+from reward.offline.run import Summary
 from reward.types import ClaimState, Outcome, RagQuery, Verdict
 
 TEMPLATE = Path(__file__).parent / "templates" / "report.html"
