@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from bench import audit, lexical
+from bench import audit, lexical, ragtruth
 
-BENCHMARKS = {"audit": audit.run, "lexical": lexical.run}
+BENCHMARKS = {"audit": audit.run, "lexical": lexical.run, "ragtruth": ragtruth.run}
 
 if __name__ == "__main__":
     unknown = set(sys.argv[1:]) - set(BENCHMARKS)

@@ -17,11 +17,11 @@ import uvicorn
 
 from bench.measure import in_turn, median_ratio, write_result
 from reward.auditor import audit
-from reward.client import RewardClient
 from reward.config import AuditConfig, OpenAISamplerConfig, SamplingSettings, ServerConfig
-from reward.prompts import load_prompts
+from reward.roles.prompts import load_prompts
 from reward.samplers import Message
-from reward.server import create_app
+from reward.serving.client import RewardClient
+from reward.serving.server import create_app
 from reward.types import Document, RagQuery, Sample, SampleGroup
 
 _AUDITS, _ROUNDS, _CONCURRENCY = 200, 5, 16
@@ -32,7 +32,16 @@ _CONFIG = AuditConfig(prompts="compact")
 class InstantSampler:
     """Answers every question rightly at once, out of the prompt itself."""
 
-    async def sample(self, messages: Sequence[Message], *, n: int, settings: SamplingSettings) -> SampleGroup:
+    model = "instant"
+
+    async def sample(
+        self,
+        messages: Sequence[Message],
+        *,
+        n: int,
+        settings: SamplingSettings,
+        pattern: str | None = None,
+    ) -> SampleGroup:
         """Returns `n` completions in the roles' formats."""
         role, text = messages[0]["content"], messages[1]["content"]
         number = text.split("raised ")[1].split(" ")[0]
@@ -40,6 +49,10 @@ class InstantSampler:
         answer = f"1. Evidence: The picnic raised {number} euros. [Answer: {number}]"
         sample = Sample(text=claim if role == "proposer" else answer, finish_reason="stop")
         return SampleGroup(samples=(sample,) * n)
+
+    async def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Never asked: no prompt is too long."""
+        return 0
 
     async def ready(self) -> None:
         """Always."""

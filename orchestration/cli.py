@@ -8,19 +8,15 @@ user can mend is one line on standard error and exit code 2; a training that sto
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from reward.offline.plan import AuditJob
-    from reward.offline.run import Summary
+from orchestration.audit_command import audit, review
+from orchestration.messages import error_console, fail
 
 _DEBUG = "MARCH_DEBUG"
 
@@ -44,10 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         line = user_error(error)
         if line is None or os.environ.get(_DEBUG):
             raise
-        _fail(line, code=2)
+        fail(line, code=2)
     except SystemExit as ended:
         if isinstance(ended.code, str) and not os.environ.get(_DEBUG):
-            _fail(ended.code, code=2)
+            fail(ended.code, code=2)
         raise
 
 
@@ -71,64 +67,8 @@ def _root(
         os.environ[_DEBUG] = "1"
 
 
-@app.command()
-def audit(
-    source: Annotated[
-        Path, typer.Argument(metavar="IN", help="Rows to audit: a JSONL file, or RAGTruth's folder.")
-    ],
-    out: Annotated[Path, typer.Option(help="Verdicts, one a row, in order; resumed if it is there.")],
-    row_format: Annotated[
-        Literal["jsonl", "ragtruth"],
-        typer.Option("--format", help='jsonl: {"id", "query", "documents": [{"id", "text"}], "response"}.'),
-    ] = "jsonl",
-    model: Annotated[
-        str | None,
-        typer.Option(help="Model folder or name for vLLM here, or URL of an OpenAI-compatible server."),
-    ] = None,
-    model_name: Annotated[str | None, typer.Option(help="The model's name, when --model is a URL.")] = None,
-    prompts: Annotated[
-        str | None, typer.Option(help="full, compact, or a YAML file like them.", show_default="full")
-    ] = None,
-    voters: Annotated[
-        int | None, typer.Option(help="Independent checks of each claim; odd.", show_default="3")
-    ] = None,
-    max_documents_chars: Annotated[
-        int | None, typer.Option(help="Most characters of a row's documents.", show_default="1000000")
-    ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page to read, too.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="First rows only.")] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Audits at once, with a model.")] = 16,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start again instead of resuming.")] = False,
-) -> None:
-    """Check every number of every response against its documents.
-
-    Without --model, each number is looked up in the documents.
-
-    With --model, it asks about every number, answers from the documents alone, and votes.
-
-    The same command resumes what was interrupted.
-    """
-    from orchestration.settings import audit_sampler
-    from reward.config import AuditConfig
-    from reward.offline.plan import AuditJob
-    from reward.offline.rows import RowFormat
-
-    if model is None:
-        _warn_ignored("without --model", model_name=model_name, prompts=prompts, voters=voters)
-        prompts = voters = None
-    given = {"prompts": prompts, "voters": voters, "max_documents_chars": max_documents_chars}
-    settings = AuditConfig.model_validate({key: value for key, value in given.items() if value is not None})
-    job = AuditJob(
-        input=source,
-        output=out,
-        row_format=RowFormat(row_format),
-        audit=settings,
-        sampler=audit_sampler(model, model_name) if model else None,
-        limit=limit,
-        concurrency=concurrency,
-        overwrite=overwrite,
-    )
-    _run_audit(job, html)
+app.command()(audit)
+app.command()(review)
 
 
 @app.command()
@@ -157,7 +97,7 @@ def serve(
 
     options = {"host": host, "port": port, "prompts": prompts}
     settings = server_config(config, openai_url=openai_url, model=model, options=options)
-    from reward.server import serve as run_server
+    from reward.serving.server import serve as run_server
 
     run_server(settings)
 
@@ -183,10 +123,10 @@ def prepare(
     from pipeline.config import TINY_POLICY
     from pipeline.data.prepare import file_sha256, write_rows
     from pipeline.data.twowiki import read_twowiki
-    from reward.prompts import load_prompts
+    from reward.roles.prompts import load_prompts
 
     prompt_set = load_prompts(prompts)
-    with RowProgress(_errors(), "preparing") as progress:
+    with RowProgress(error_console(), "preparing") as progress:
         queries = list(islice(read_twowiki(source), limit))
         manifest = write_rows(
             progress.over(queries),
@@ -233,42 +173,6 @@ def demo(
     _finish(lambda: run_demo(run_dir=run_dir, seed=seed, steps=steps))
 
 
-def _run_audit(job: AuditJob, html: Path | None) -> None:
-    from rich.console import Console
-
-    from orchestration.progress import AuditProgress
-    from reward.offline.report import print_summary, render_report
-    from reward.offline.run import audited_rows, refuse_inputs, replace_file, run_audit
-
-    if html is not None:
-        refuse_inputs(html, job)
-    try:
-        with AuditProgress(_errors()) as progress:
-            summary, changed = run_audit(job, progress)
-    except KeyboardInterrupt:
-        _fail(f"stopped; {job.output} keeps what is done, and the same command goes on", code=130)
-    print_summary(summary, Console())
-    if html is not None:
-        page = render_report(summary, audited_rows(job))
-        if not html.exists() or html.read_text(encoding="utf-8") != page:
-            html.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(html, page)
-    print(_closing_line(summary, changed, [job.output, job.summary_path, *([html] if html else [])]))
-
-
-def _closing_line(summary: Summary, changed: bool, files: Sequence[Path]) -> str:
-    where = ", ".join(str(file) for file in files)
-    num_unscored = summary.figures.outcomes["UNSCORED"]
-    if not changed:
-        return f"Nothing to do: all {summary.figures.num_rows:,} rows were audited before ({where})"
-    rate = f", {summary.rows_per_s:,.1f} rows/s" if summary.rows_per_s else ""
-    line = f"Audited {summary.num_audited:,} rows in {summary.audit_s:.1f} s{rate}: {where}"
-    if num_unscored:
-        reasons = ", ".join(summary.figures.unscored_reasons)
-        line += f"\n{num_unscored:,} rows could not be scored ({reasons}); the same command tries them again"
-    return line
-
-
 def _finish(command: Callable[[], int]) -> NoReturn:
     """Ends with a training's exit code; a training that stopped says why in one line."""
     from pipeline.train import TrainingFailedError
@@ -278,22 +182,5 @@ def _finish(command: Callable[[], int]) -> NoReturn:
     except TrainingFailedError as error:
         if os.environ.get(_DEBUG):
             raise
-        _fail(str(error), code=1)
+        fail(str(error), code=1)
     raise typer.Exit(code)
-
-
-def _warn_ignored(where: str, **options: object) -> None:
-    for name, value in options.items():
-        if value is not None:
-            print(f"march: --{name.replace('_', '-')} has no effect {where}", file=sys.stderr)
-
-
-def _errors() -> Console:
-    from rich.console import Console
-
-    return Console(stderr=True)
-
-
-def _fail(line: str, *, code: int) -> NoReturn:
-    print(f"march: {' '.join(line.split())}", file=sys.stderr)
-    raise SystemExit(code)

@@ -15,7 +15,11 @@ from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplerConfig
 
 
 def audit_sampler(model: str, model_name: str | None) -> SamplerConfig:
-    """The sampler that `--model` and `--model-name` describe: a server for a URL, else vLLM in this process.
+    """The sampler that `--model` and `--model-name` describe: servers for URLs, else vLLM in this process.
+
+    Args:
+        model: URLs of servers of one model, with commas between them; or a model's folder or name.
+        model_name: The model's name on the servers.
 
     Raises:
         ValueError: a URL without a name, or a name without a URL.
@@ -26,7 +30,7 @@ def audit_sampler(model: str, model_name: str | None) -> SamplerConfig:
         return _local(model)
     if model_name is None:
         raise ValueError(f"--model-name: missing; say which model {model} shall use")
-    return OpenAISamplerConfig(base_url=_versioned(model), model=model_name)
+    return _servers(model, model_name)
 
 
 def server_config(
@@ -40,8 +44,8 @@ def server_config(
 
     Args:
         file: Keys of `ServerConfig` in YAML.
-        openai_url: A server to sample; needs `model`.
-        model: The model's name on that server, or a model for vLLM in this process.
+        openai_url: Servers to sample, with commas between them; needs `model`.
+        model: The model's name on those servers, or a model for vLLM in this process.
         options: `host`, `port` and `prompts`; None leaves a setting as it is.
 
     Raises:
@@ -57,7 +61,7 @@ def server_config(
     if openai_url is not None:
         if model is None:
             raise ValueError(f"--model: missing; say which model {openai_url} shall use")
-        tree["sampler"] = OpenAISamplerConfig(base_url=_versioned(openai_url), model=model)
+        tree["sampler"] = _servers(openai_url, model)
     elif model is not None:
         tree["sampler"] = audit_sampler(model, None)
     if "sampler" not in tree:
@@ -81,6 +85,11 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _is_url(text: str) -> bool:
     return text.startswith(("http://", "https://"))
+
+
+def _servers(urls: str, model: str) -> OpenAISamplerConfig:
+    base_urls = tuple(_versioned(url) for url in (part.strip() for part in urls.split(",")) if url)
+    return OpenAISamplerConfig(base_urls=base_urls, model=model)
 
 
 def _versioned(url: str) -> str:

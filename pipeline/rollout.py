@@ -19,10 +19,10 @@ from openrlhf.utils.agent import AgentExecutorBase
 from pydantic import Field
 
 from pipeline.oracle import OracleJudgement, oracle_for
-from reward.client import RewardClient, RewardServerError
 from reward.config import Settings
+from reward.judging.vote import Reason
+from reward.serving.client import RewardClient, RewardServerError
 from reward.types import AuditResult, Outcome, RagQuery, Record, Role, Trajectory, Verdict
-from reward.vote import Reason
 
 SETTINGS_VARIABLE = "MARCH_ROLLOUT_SETTINGS"
 _ENDED = ("stop", "length")  # by itself, or at its token limit; anything else is an engine's failure

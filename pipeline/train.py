@@ -174,7 +174,7 @@ def _write_tiny_rows(recipe: Recipe, folder: Path, num_rows: int) -> int:
     """Writes worlds, one batch more than asked for, since twins are left out; returns how many."""
     from pipeline.data.prepare import write_rows
     from pipeline.tiny.world import worlds
-    from reward.prompts import load_prompts
+    from reward.roles.prompts import load_prompts
 
     manifest = write_rows(
         worlds(num_rows + recipe.rollout.batch_size, seed=recipe.seed, split="train"),

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from reward.config import ServerConfig
-from reward.server import serve
+from reward.serving.server import serve
 
 if __name__ == "__main__":
     serve(ServerConfig.model_validate_json(Path(sys.argv[1]).read_text()))

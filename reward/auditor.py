@@ -4,106 +4,107 @@
 
 The Proposer sees the response and nothing else; the Checker sees the documents and the questions and nothing
 else (paper section 2.2). Only questions that give away another claim's answer are put to the Checker in a
-request of their own (`reward.grounding.blind_rounds`).
+request of their own (`reward.judging.coverage.blind_rounds`), and documents that are too long for one prompt are
+read in parts (`reward.roles.parts`).
 
 Whatever fails on the way (the sampler, an unusable Proposer, too few readable votes, a bound) gives the
-outcome UNSCORED with its reason; the closed set of reasons is `reward.vote.Reason`. Errors of programming,
+outcome UNSCORED with its reason; the closed set of reasons is `reward.judging.vote.Reason`. Errors of programming,
 and cancellation, rise. Left out on purpose: time limits and caching, which belong to the server.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
 
-from reward.config import AuditConfig, SamplingSettings
-from reward.grounding import (
-    Coverage,
-    CoveredClaim,
-    blind_rounds,
-    cover,
-    find_evidence,
-    flatten,
-    response_numbers,
-)
-from reward.numbers import Number, parse_number
-from reward.parse import parse_answers, parse_claims
-from reward.prompts import PromptSet
-from reward.samplers import Message, Sampler, SamplerError
+from reward.config import AuditConfig
+from reward.judging.coverage import blind_rounds, num_atoms
+from reward.judging.evidence import sources
+from reward.judging.grounding import response_numbers
+from reward.judging.vote import Reason, judge
+from reward.provenance import provenance_of
+from reward.roles.asking import AuditFailure, Means
+from reward.roles.checker import gathered
+from reward.roles.hearing import UNREAD_NOTE, Round, claim_verdicts, hear, unread_spans
+from reward.roles.prompts import PromptSet, load_prompts
+from reward.roles.proposer import Proposal, propose
+from reward.samplers import Sampler, SamplerError
 from reward.types import (
-    Answer,
     AuditResult,
-    ClaimVerdict,
-    Document,
     Outcome,
+    Provenance,
     RagQuery,
     Role,
     SampleGroup,
     Trajectory,
     Verdict,
 )
-from reward.vote import Reason, judge, vote
 
+DEFAULT_CONFIG: Final = AuditConfig()
 
-class AuditFailure(Exception):
-    """The audit could not be carried through, by no fault of the sampler; becomes an UNSCORED verdict."""
-
-    def __init__(self, reason: Reason, detail: str) -> None:
-        super().__init__(f"{reason}: {detail}")
-        self.reason = reason
-        self.detail = detail
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """The Proposer's best attempt."""
-
-    coverage: Coverage
-    num_malformed: int  # lines of it that could not be used
-    group: SampleGroup
+__all__ = ["AuditFailure", "audit", "check_bounds", "no_claims", "unscored"]
 
 
 async def audit(
-    query: RagQuery, response: str, *, sampler: Sampler, prompts: PromptSet, config: AuditConfig
+    query: RagQuery,
+    response: str,
+    *,
+    sampler: Sampler | None = None,
+    prompts: PromptSet | None = None,
+    config: AuditConfig = DEFAULT_CONFIG,
 ) -> AuditResult:
     """Audits one response against the documents of its query.
 
     Args:
         query: The query and its documents.
         response: What the Solver answered.
-        sampler: Where the Proposer's and the Checker's completions come from.
-        prompts: The roles' prompts, as `load_prompts(config.prompts)` gives them.
+        sampler: Where the Proposer's and the Checker's completions come from; None for the lexical audit,
+            which needs no model.
+        prompts: The roles' prompts; by default the set that `config.prompts` names.
         config: Voters, guards and rewards.
 
     Returns:
         The verdict; and, if the sampler gives token ids, the trajectory of the Proposer's attempt that was
-        used and then one Checker trajectory a voter, in order (for several blind rounds, round after round).
+        used and then one Checker trajectory a voter, in order (for several blind rounds, or several parts of
+        long documents, one after the other).
+
+    Raises:
+        ValueError: the prompts cannot be loaded.
+
+    Example:
+        query = RagQuery(id="1", query="How many came?", documents=(Document(id="a", text="50 came."),))
+        verdict = asyncio.run(audit(query, "60 people came.")).verdict  # REFUTED
     """
+    if sampler is None:
+        from reward.lexical import lexical_audit
+
+        return AuditResult(verdict=lexical_audit(query, response, config))
+    prompts = prompts or _prompts(config.prompts)
+    provenance = provenance_of(config, auditor="model", prompt_digest=prompts.digest, model=sampler.model)
     num_numbers = 0
     try:
         check_bounds(query, response, config)
-        numbers = response_numbers(response, query)
-        num_numbers = len(numbers)
+        numbers = response_numbers(response, query, words=config.number_words)
+        num_numbers = num_atoms(numbers)
         if not numbers:
-            return AuditResult(verdict=no_claims(query, config, prompt_digest=prompts.digest))
-        proposal = await _propose(response, numbers, sampler=sampler, prompts=prompts, config=config)
-        rounds = blind_rounds(proposal.coverage.claims)
-        questions = [[covered.claim.question for covered in claims] for claims in rounds]
-        groups = await _check(query.documents, questions, sampler=sampler, prompts=prompts, config=config)
+            return AuditResult(verdict=no_claims(query, config, provenance=provenance))
+        means = Means(sampler, prompts, config)
+        proposal = await propose(response, numbers, means=means)
+        within = sources(query.documents)
+        asked = blind_rounds(proposal.coverage.claims)
+        rounds = await gathered([hear(query.documents, claims, within, means) for claims in asked])
     except (AuditFailure, SamplerError) as error:
-        return AuditResult(verdict=_unscored(query, error, num_numbers, prompts.digest))
-    claims = _votes(query.documents, rounds, groups, config)
-    verdict = _verdict(query, proposal, claims, groups, config, num_numbers, prompts.digest)
-    turns = [(Role.PROPOSER, proposal.group), *((Role.CHECKER, group) for group in groups)]
-    return AuditResult(verdict=verdict, trajectories=tuple(t for turn in turns for t in _trajectories(*turn)))
+        return AuditResult(verdict=unscored(query, error, num_numbers=num_numbers, provenance=provenance))
+    verdict = _verdict(query, proposal, rounds, config, num_numbers, provenance)
+    return AuditResult(verdict=verdict, trajectories=_all_trajectories(proposal, rounds))
 
 
 def check_bounds(query: RagQuery, response: str, config: AuditConfig) -> None:
-    """Refuses what is too long to audit; nothing is ever cut to fit.
+    """Refuses what is too long to audit, or no text; nothing is ever cut to fit.
 
     Raises:
-        AuditFailure: with `response_too_long` or `documents_too_long`.
+        AuditFailure: with `response_too_long`, `documents_too_long` or `invalid_text`.
     """
     if len(response) > config.max_response_chars:
         detail = f"{len(response)} characters exceed max_response_chars: {config.max_response_chars}"
@@ -112,147 +113,37 @@ def check_bounds(query: RagQuery, response: str, config: AuditConfig) -> None:
     if num_chars > config.max_documents_chars:
         detail = f"{num_chars} characters exceed max_documents_chars: {config.max_documents_chars}"
         raise AuditFailure(Reason.DOCUMENTS_TOO_LONG, detail)
+    texts = {"response": response, "query": query.query}
+    texts |= {
+        f"document {document.id!r}": f"{document.title}\n{document.text}" for document in query.documents
+    }
+    for where, text in texts.items():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            detail = f"{where}: {text[error.start]!r} is half of a surrogate pair, which is no text"
+            raise AuditFailure(Reason.INVALID_TEXT, detail) from error
 
 
-def no_claims(query: RagQuery, config: AuditConfig, *, prompt_digest: str = "") -> Verdict:
+def no_claims(query: RagQuery, config: AuditConfig, *, provenance: Provenance | None = None) -> Verdict:
     """The verdict on a response that holds no number to check."""
     return Verdict(
         id=query.id,
         outcome=Outcome.NO_CLAIMS,
         reward=config.reward_no_claims,
         reason=Reason.NO_NUMBERS,
-        prompt_digest=prompt_digest,
+        provenance=provenance,
     )
 
 
-async def _propose(
-    response: str, numbers: Sequence[Number], *, sampler: Sampler, prompts: PromptSet, config: AuditConfig
-) -> Proposal:
-    """Samples claims until every number is covered or no retry is left; keeps the best-covered attempt."""
-    messages = prompts.proposer(response)
-    best: Proposal | None = None
-    problem = AuditFailure(Reason.PROPOSER_MALFORMED, "no attempt of the Proposer gave a usable claim")
-    for _ in range(1 + config.proposer_retries):
-        group = await _sample(sampler, messages, 1, config.proposer)
-        if group.samples[0].finish_reason != "stop":
-            continue
-        parsed = parse_claims(group.samples[0].text, max_claims=config.max_claims)
-        if parsed.too_many:
-            problem = AuditFailure(
-                Reason.TOO_MANY_CLAIMS, f"more claims than max_claims: {config.max_claims}"
-            )
-            continue
-        coverage = cover(numbers, parsed.claims)
-        if coverage.claims and (best is None or len(coverage.uncovered) < len(best.coverage.uncovered)):
-            best = Proposal(coverage, parsed.num_malformed, group)
-            if not coverage.uncovered:
-                break
-    if best is None:
-        raise problem
-    return best
-
-
-async def _check(
-    documents: Sequence[Document],
-    questions: Sequence[Sequence[str]],
-    *,
-    sampler: Sampler,
-    prompts: PromptSet,
-    config: AuditConfig,
-) -> list[SampleGroup]:
-    """Asks all voters at once, one request a round; waits for all rounds before the first failure rises.
-
-    Blind: it is given the questions of each round and neither the response nor a claim.
-    """
-    prompted = [prompts.checker(documents, asked) for asked in questions]
-    requests = [_sample(sampler, messages, config.voters, config.checker) for messages in prompted]
-    groups: list[SampleGroup] = []
-    for result in await asyncio.gather(*requests, return_exceptions=True):
-        if isinstance(result, BaseException):
-            raise result
-        groups.append(result)
-    return groups
-
-
-async def _sample(
-    sampler: Sampler, messages: Sequence[Message], n: int, settings: SamplingSettings
-) -> SampleGroup:
-    group = await sampler.sample(messages, n=n, settings=settings)
-    if len(group.samples) != n:
-        raise SamplerError(Reason.BAD_RESPONSE, f"asked for {n} completions, got {len(group.samples)}")
-    return group
-
-
-def _votes(
-    documents: Sequence[Document],
-    rounds: Sequence[Sequence[CoveredClaim]],
-    groups: Sequence[SampleGroup],
-    config: AuditConfig,
-) -> list[ClaimVerdict]:
-    """Each claim's verdict, in the order of the claims."""
-    flat = flatten(documents)
-    verdicts = []
-    for claims, group in zip(rounds, groups, strict=True):
-        read = [
-            parse_answers(sample.text, len(claims), complete=sample.finish_reason == "stop")
-            for sample in group.samples
-        ]
-        for place, covered in enumerate(claims):
-            answers = [_with_evidence(answers[place], flat, config.verbatim_evidence) for answers in read]
-            needed = config.num_valid_voters_needed
-            verdicts.append(vote(covered.claim, answers, num_valid_needed=needed, number=covered.number))
-    return sorted(verdicts, key=lambda verdict: verdict.claim.index)
-
-
-def _with_evidence(answer: Answer | None, documents: Sequence[Document], required: bool) -> Answer | None:
-    """The answer with the document that holds its evidence; "cannot answer" if one is required and none does.
-
-    That it counts against the claim, and not as an unreadable vote, matters in training: an unreadable vote
-    leaves the answer unscored, and a Checker that invents evidence would shield the Solver.
-    """
-    number = parse_number(answer.value) if answer is not None and answer.value is not None else None
-    if answer is None or number is None:
-        return answer
-    document = find_evidence(answer.evidence, documents, number)
-    if document is None and required:
-        return answer.model_copy(update={"value": None})
-    return answer.model_copy(update={"evidence_document": document})
-
-
-def _verdict(
+def unscored(
     query: RagQuery,
-    proposal: Proposal,
-    claims: Sequence[ClaimVerdict],
-    groups: Sequence[SampleGroup],
-    config: AuditConfig,
-    num_numbers: int,
-    prompt_digest: str,
+    error: AuditFailure | SamplerError,
+    *,
+    num_numbers: int = 0,
+    provenance: Provenance | None = None,
 ) -> Verdict:
-    coverage = proposal.coverage
-    judgement = judge(claims, num_uncovered=len(coverage.uncovered), config=config)
-    versions = [g.weights_version for g in (proposal.group, *groups) if g.weights_version is not None]
-    unusable = (
-        f"{proposal.num_malformed} lines of the Proposer were not used" if proposal.num_malformed else ""
-    )
-    return Verdict(
-        id=query.id,
-        outcome=judgement.outcome,
-        reward=judgement.reward,
-        reason=judgement.reason,
-        detail=unusable,
-        claims=tuple(claims),
-        num_numbers=num_numbers,
-        uncovered=coverage.uncovered,
-        num_dropped_claims=coverage.num_dropped,
-        num_voters=config.voters,
-        weights_version=min(versions, default=None),
-        prompt_digest=prompt_digest,
-    )
-
-
-def _unscored(
-    query: RagQuery, error: AuditFailure | SamplerError, num_numbers: int, prompt_digest: str
-) -> Verdict:
+    """The verdict where the audit itself failed."""
     return Verdict(
         id=query.id,
         outcome=Outcome.UNSCORED,
@@ -260,8 +151,56 @@ def _unscored(
         reason=error.reason,
         detail=error.detail,
         num_numbers=num_numbers,
-        prompt_digest=prompt_digest,
+        provenance=provenance,
     )
+
+
+@lru_cache(maxsize=8)
+def _prompts(name_or_path: str) -> PromptSet:
+    return load_prompts(name_or_path)
+
+
+def _verdict(
+    query: RagQuery,
+    proposal: Proposal,
+    rounds: Sequence[Round],
+    config: AuditConfig,
+    num_numbers: int,
+    provenance: Provenance,
+) -> Verdict:
+    coverage = proposal.coverage
+    claims = [verdict for one in rounds for verdict in claim_verdicts(one, query.documents, config)]
+    claims.sort(key=lambda verdict: verdict.claim.index)
+    judgement = judge(
+        claims,
+        num_uncovered=len(coverage.uncovered),
+        config=config,
+        num_numbers=num_numbers,
+        any_unread=any(claim.note == UNREAD_NOTE for claim in claims),
+    )
+    groups = [group for one in rounds for group in one.groups] + [g for g in [proposal.group] if g]
+    versions = [group.weights_version for group in groups if group.weights_version is not None]
+    return Verdict(
+        id=query.id,
+        outcome=judgement.outcome,
+        reward=judgement.reward,
+        reason=judgement.reason,
+        claims=tuple(claims),
+        num_numbers=num_numbers,
+        uncovered=coverage.uncovered,
+        num_dropped_claims=coverage.num_dropped,
+        num_malformed_claims=proposal.num_malformed,
+        unread=unread_spans(rounds),
+        num_voters=max(len(one.votes) for one in rounds),
+        weights_version=min(versions, default=None),
+        provenance=provenance,
+    )
+
+
+def _all_trajectories(proposal: Proposal, rounds: Sequence[Round]) -> tuple[Trajectory, ...]:
+    turns = [(Role.PROPOSER, proposal.group)] if proposal.group else []
+    turns += [(Role.CHECKER, group) for one in rounds for group in one.groups]
+    return tuple(trajectory for turn in turns for trajectory in _trajectories(*turn))
 
 
 def _trajectories(role: Role, group: SampleGroup) -> list[Trajectory]:

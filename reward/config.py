@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 
 class Settings(BaseModel):
@@ -21,11 +21,23 @@ class SamplingSettings(Settings):
     temperature: float = Field(default=0.6, ge=0, le=2, description="0.6 in the paper (Table 6).")
     top_p: float = Field(default=1.0, gt=0, le=1)
     max_tokens: int = Field(default=2048, ge=1, le=131_072, description="Most tokens of one completion.")
+    seed: int | None = Field(
+        default=None, ge=0, lt=2**62, description="The same seed, prompt and model give the same completions."
+    )
+
+
+class Structured(StrEnum):
+    """Which roles the sampler constrains to their output format, so that what they write always parses."""
+
+    OFF = "off"
+    PROPOSER = "proposer"  # in training: the trained Checker must stay free
+    ALL = "all"  # in audits
 
 
 class UncoveredPolicy(StrEnum):
-    """What a number of the response that no claim covers does to the verdict."""
+    """What a number of the response that no claim covers does to the verdict, once no retry is left."""
 
+    TEMPLATE = "template"  # it is asked about with its own sentence, all numbers blanked out
     REFUTE = "refute"  # zero tolerance: an unchecked number is an unsupported number
     UNSCORED = "unscored"  # the Proposer failed, so say nothing
     IGNORE = "ignore"  # the paper's own reward; invites "less said, less leaked"
@@ -48,10 +60,46 @@ class AuditConfig(Settings):
     proposer_retries: int = Field(
         default=1, ge=0, le=5, description="Fresh samples after an unusable claim list."
     )
+    min_claims: int = Field(
+        default=3,
+        ge=1,
+        le=512,
+        description="With fewer usable claims than this, and than numbers in the response, the Proposer is "
+        "asked again; then `uncovered` decides, and with `ignore` the audit is UNSCORED (too_few_claims). "
+        "The paper's k = 3 (Appendix, reward hacking).",
+    )
     max_claims: int = Field(
         default=64, ge=1, le=512, description="More claims than this make the audit UNSCORED."
     )
     uncovered: UncoveredPolicy = UncoveredPolicy.REFUTE
+    coverage_penalty: float = Field(
+        default=0.0,
+        ge=0,
+        description="Times the share of uncovered numbers, taken off a supported response's reward, with "
+        "uncovered: ignore; never below reward_refuted.",
+    )
+    number_words: bool = Field(
+        default=True, description='Whether numbers in words ("four hundred", "a dozen") must be checked, too.'
+    )
+    relative_tolerance: float = Field(
+        default=0.0, ge=0, lt=1, description="Two values this close are the same; never for years or codes."
+    )
+    early_stop: bool = Field(
+        default=False,
+        description="Ask a bare majority of the voters first, the others only while a claim is undecided.",
+    )
+    structured: Structured = Structured.OFF
+    max_prompt_tokens: int | None = Field(
+        default=None,
+        ge=64,
+        description="Longer Checker prompts are split: the documents in parts, each with all questions.",
+    )
+    max_parts: int = Field(
+        default=8, ge=1, le=64, description="Most parts; what is beyond is unread, and the verdict says so."
+    )
+    seed: int | None = Field(
+        default=None, ge=0, lt=2**62, description="Makes a verdict repeatable; none in training."
+    )
     verbatim_evidence: bool = Field(
         default=False,
         description='A number whose evidence stands in no document verbatim counts as "cannot answer".',
@@ -85,19 +133,76 @@ class AuditConfig(Settings):
         """Fewest readable votes that decide a claim."""
         return self.min_valid_voters if self.min_valid_voters is not None else self.voters // 2 + 1
 
+    @property
+    def num_first_voters(self) -> int:
+        """Voters who are asked at once: all of them, or with `early_stop` the fewest that can decide."""
+        fewest = max(self.voters // 2 + 1, self.num_valid_voters_needed)
+        return fewest if self.early_stop else self.voters
+
 
 class OpenAISamplerConfig(Settings):
-    """An OpenAI-compatible server, such as `vllm serve`."""
+    """One or several OpenAI-compatible servers of the same model, such as `vllm serve`.
+
+    With a seed, a vLLM server without a GPU needs `--no-enable-chunked-prefill`: 0.29.0 dies of a seeded
+    request whose prompt it reads in chunks.
+    """
 
     kind: Literal["openai"] = "openai"
-    base_url: str = Field(description="With the version, e.g. http://127.0.0.1:8000/v1")
+    base_urls: tuple[str, ...] = Field(
+        min_length=1,
+        description="With the version, e.g. http://127.0.0.1:8000/v1; the least busy is asked, and the next "
+        "one when it fails. For one server, `base_url` does, too.",
+    )
     model: str
     api_key_env: str = Field(
         default="OPENAI_API_KEY", description="Environment variable that holds the key, if any."
     )
-    timeout_s: float = Field(default=120.0, gt=0)
-    max_retries: int = Field(default=3, ge=0, le=10)
-    max_in_flight: int = Field(default=256, ge=1)
+    timeout_s: float = Field(
+        default=120.0,
+        gt=0,
+        description="For n completions of a prompt: waiting, retries and failing over included.",
+    )
+    max_retries: int = Field(
+        default=3, ge=0, le=10, description="Further rounds over the servers after the first."
+    )
+    max_in_flight: int = Field(default=256, ge=1, description="Requests at once, to each server.")
+    cool_down_s: float = Field(
+        default=10.0,
+        ge=0,
+        description="How long a server that failed is avoided before one request tries it.",
+    )
+    logprobs: bool = Field(
+        default=False,
+        description="Ask for the sampled tokens' log-probabilities. They are of the tempered distribution "
+        "only when vLLM runs with --logprobs-mode processed_logprobs.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_url_is_a_list_of_one(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        urls = values.get("base_urls")
+        if isinstance(urls, str):
+            return values | {"base_urls": (urls,)}
+        if "base_url" not in values:
+            return values
+        if urls is not None:
+            raise ValueError("base_url: given together with base_urls; leave one of them out")
+        return {key: value for key, value in values.items() if key != "base_url"} | {
+            "base_urls": (values["base_url"],)
+        }
+
+    @field_validator("base_urls")
+    @classmethod
+    def _urls_are_usable(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
+        for url in urls:
+            if not url.startswith(("http://", "https://")):
+                raise ValueError(f"base_urls: {url!r} is no address; write http://host:port/v1")
+        urls = tuple(url.rstrip("/") for url in urls)
+        if len(set(urls)) < len(urls):
+            raise ValueError(f"base_urls: {list(urls)} names a server twice; leave it out once")
+        return urls
 
 
 class RaySamplerConfig(Settings):
@@ -123,9 +228,21 @@ class LocalSamplerConfig(Settings):
     model: str = Field(description="Folder or name of a Hugging Face model.")
     max_model_len: int | None = Field(default=None, ge=2)
     seed: int = 0
+    timeout_s: float = Field(
+        default=600.0, gt=0, description="For n completions of a prompt; the engine's start has no limit."
+    )
 
 
 SamplerConfig = OpenAISamplerConfig | RaySamplerConfig | LocalSamplerConfig
+
+
+class OverrideBounds(Settings):
+    """How far a request of `/v1/audit` may change the server's own audit settings; 0 refuses the override."""
+
+    max_voters: int = Field(default=9, ge=0, le=15, description="Most voters that a request may ask for.")
+    max_claims: int = Field(
+        default=128, ge=0, le=512, description="Most claims that a request may let the Proposer make."
+    )
 
 
 class ServerConfig(Settings):
@@ -135,6 +252,9 @@ class ServerConfig(Settings):
     port: int = Field(default=5001, ge=1, le=65_535)
     token_env: str = "MARCH_REWARD_TOKEN"
     audit: AuditConfig = AuditConfig()
+    overrides: OverrideBounds = Field(
+        default=OverrideBounds(), description="What a request of /v1/audit may change; /get_reward never may."
+    )
     sampler: SamplerConfig = Field(discriminator="kind")
     deadline_s: float = Field(default=150.0, gt=0, lt=180, description="Below OpenRLHF's 180 s a request.")
     max_in_flight: int = Field(

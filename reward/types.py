@@ -7,7 +7,7 @@ Every state is an enum and every failure has a name. The one invariant is enforc
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -76,6 +76,22 @@ class Span(Record):
     end: int = Field(ge=0)
 
 
+class DocumentSpan(Record):
+    """A half-open range of characters of one document's text."""
+
+    document: str = Field(description="Id of the document.")
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+
+class ClaimSource(StrEnum):
+    """Who asked the question of a claim."""
+
+    PROPOSER = "proposer"
+    TEMPLATE = "template"  # the sentence of an uncovered number with its numbers blanked out
+    LEXICAL = "lexical"  # nobody: the number was looked up
+
+
 class Claim(Record):
     """A question whose answer is exactly one number of the response (paper section 2.2, the Proposer).
 
@@ -88,6 +104,7 @@ class Claim(Record):
     question: str
     answer: str = Field(description="The number as the Proposer wrote it.")
     span: Span | None = Field(default=None, description="Where the number stands in the response.")
+    source: ClaimSource = ClaimSource.PROPOSER
 
 
 class Answer(Record):
@@ -95,8 +112,8 @@ class Answer(Record):
 
     value: str | None = Field(description="The number as written; None when the voter says it cannot answer.")
     evidence: str = Field(default="", description="What the voter quoted or said before its answer.")
-    evidence_document: str | None = Field(
-        default=None, description="Id of a document that holds the evidence verbatim."
+    evidence_at: DocumentSpan | None = Field(
+        default=None, description="Where a document holds the evidence verbatim; None when none does."
     )
 
 
@@ -147,8 +164,27 @@ class ClaimVerdict(Record):
     votes: tuple[Answer | None, ...] = Field(
         default=(), description="One a voter, in order; None is a vote that could not be read."
     )
-    tally: dict[str, int] = Field(default_factory=dict, description="Votes an answer, by its canonical text.")
+    tally: dict[str, int] = Field(
+        default_factory=dict, description="Votes for an answer, by its canonical text in the claim's unit."
+    )
     entropy: float = Field(default=0.0, ge=0, description="Shannon entropy of the tally, in nats.")
+    evidence_holds_consensus: bool | None = Field(
+        default=None,
+        description="Whether the verbatim evidence of a vote for the consensus holds that number; None when "
+        "there is no number to hold.",
+    )
+    note: str = Field(default="", description="For a person: why, where the state alone does not say it.")
+
+
+class Provenance(Record):
+    """What a verdict was made with: the same response, documents and provenance give the same verdict."""
+
+    auditor: Literal["lexical", "model"]
+    version: str = Field(description="Version of this package.")
+    config_digest: str = Field(description="SHA-256 of the audit's settings.")
+    prompt_digest: str = Field(default="", description="SHA-256 of the prompt set that was used.")
+    model: str = Field(default="", description="What the sampler says that it samples.")
+    seed: int | None = Field(default=None, description="Seed of the sampled completions, if one was set.")
 
 
 class Verdict(Record):
@@ -160,20 +196,33 @@ class Verdict(Record):
         description="Zero-tolerance reward, or None: a failure never becomes a reward."
     )
     reason: str = Field(
-        default="", description="Why, in one machine-readable word: the closed set is `reward.vote.Reason`."
+        default="",
+        description="Why, in one machine-readable word: the closed set is `reward.judging.vote.Reason`.",
     )
     detail: str = Field(default="", description="For a person: what failed, with the error's own words.")
     claims: tuple[ClaimVerdict, ...] = ()
-    num_numbers: int = Field(default=0, ge=0, description="Numbers in the response.")
+    num_numbers: int = Field(
+        default=0,
+        ge=0,
+        description="Numbers of the response to be checked; each end of a range, each part of a date counts.",
+    )
     uncovered: tuple[Span, ...] = Field(
         default=(), description="Numbers of the response that no claim covers."
     )
     num_dropped_claims: int = Field(
         default=0, ge=0, description="Claims about a number that the response does not hold."
     )
-    num_voters: int = Field(default=0, ge=0)
+    num_malformed_claims: int = Field(
+        default=0, ge=0, description="Lines of the Proposer that could not be used."
+    )
+    unread: tuple[DocumentSpan, ...] = Field(
+        default=(), description="Parts of documents that no voter was shown, for want of room."
+    )
+    num_voters: int = Field(
+        default=0, ge=0, description="Votes asked for a claim; with early stop, the most for any claim."
+    )
     weights_version: int | None = None
-    prompt_digest: str = Field(default="", description="SHA-256 of the prompt set that was used.")
+    provenance: Provenance | None = None
 
     @model_validator(mode="after")
     def _a_failure_never_becomes_a_reward(self) -> Self:

@@ -26,6 +26,12 @@ class Request:
     messages: tuple[Message, ...]
     n: int
     settings: SamplingSettings
+    pattern: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The whole prompt."""
+        return "\n".join(message["content"] for message in self.messages)
 
 
 class ScriptedSampler:
@@ -53,8 +59,17 @@ class ScriptedSampler:
         self._with_tokens = with_tokens
         self._weights_version = weights_version
 
-    async def sample(self, messages: Sequence[Message], *, n: int, settings: SamplingSettings) -> SampleGroup:
-        self.requests.append(Request(tuple(messages), n, settings))
+    model = "scripted"
+
+    async def sample(
+        self,
+        messages: Sequence[Message],
+        *,
+        n: int,
+        settings: SamplingSettings,
+        pattern: str | None = None,
+    ) -> SampleGroup:
+        self.requests.append(Request(tuple(messages), n, settings, pattern))
         completions = self._completions(messages, n)
         for completion in completions:
             if isinstance(completion, Exception):
@@ -65,6 +80,10 @@ class ScriptedSampler:
             prompt_token_ids=tuple(prompt) if self._with_tokens else None,
             weights_version=self._weights_version,
         )
+
+    async def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Words are tokens here."""
+        return sum(len(message["content"].split()) for message in messages)
 
     async def ready(self) -> None:
         """A script is always ready."""

@@ -5,11 +5,22 @@ import asyncio
 import pytest
 
 from reward.auditor import audit
-from reward.config import AuditConfig, SamplingSettings, UncoveredPolicy
-from reward.prompts import load_prompts
+from reward.config import AuditConfig, SamplingSettings
+from reward.judging.vote import Reason
+from reward.roles.prompts import load_prompts
 from reward.samplers import SamplerError
-from reward.types import AuditResult, ClaimState, Document, Outcome, RagQuery, Role, Sample, Span, Verdict
-from reward.vote import Reason
+from reward.types import (
+    AuditResult,
+    ClaimState,
+    Document,
+    DocumentSpan,
+    Outcome,
+    RagQuery,
+    Role,
+    Sample,
+    Span,
+    Verdict,
+)
 
 PROMPTS = load_prompts("compact")
 RESPONSE = "The July picnic in Kabul raised 466 euros."
@@ -53,15 +64,14 @@ def test_the_verdict_tells_all(scripted, picnic) -> None:
     (claim,) = verdict.claims
     assert claim.state is ClaimState.NO_CONSENSUS
     assert claim.tally == {"466": 1, "120": 1}
-    assert [vote and (vote.value, vote.evidence_document) for vote in claim.votes] == [
-        ("466", "july"),
-        ("120", "may"),
+    assert [vote and (vote.value, vote.evidence_at) for vote in claim.votes] == [
+        ("466", DocumentSpan(document="july", start=0, end=42)),
+        ("120", DocumentSpan(document="may", start=0, end=41)),
         None,
     ]
     assert claim.claim.span == Span(start=32, end=41)
     assert (verdict.id, verdict.num_numbers, verdict.num_voters, verdict.weights_version) == ("q1", 1, 3, 7)
-    assert verdict.prompt_digest == PROMPTS.digest
-    assert verdict.detail == "1 lines of the Proposer were not used"
+    assert (verdict.num_malformed_claims, verdict.detail) == (1, "")
 
 
 def test_row_09_one_request_a_role_with_all_voters_in_it(scripted, picnic) -> None:
@@ -79,29 +89,6 @@ def test_row_03_a_response_without_numbers_is_not_sampled_and_not_paid(response,
     assert sampler.requests == []
 
 
-def test_row_03_a_number_hidden_from_the_claims_is_not_paid(scripted, picnic) -> None:
-    script = [CLAIM, CLAIM, RIGHT, RIGHT, RIGHT]
-    response = RESPONSE + " It drew 50 people."
-    verdict = run(picnic, response, scripted(script)).verdict
-    assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.REFUTED, -1.0, "uncovered_numbers")
-    assert [response[span.start : span.end] for span in verdict.uncovered] == ["50"]
-    ignored = run(picnic, response, scripted(script), uncovered=UncoveredPolicy.IGNORE).verdict
-    assert ignored.outcome is Outcome.SUPPORTED
-    unscored = run(picnic, response, scripted(script), uncovered=UncoveredPolicy.UNSCORED).verdict
-    assert (unscored.outcome, unscored.reward) == (Outcome.UNSCORED, None)
-
-
-def test_the_best_covered_attempt_of_the_proposer_is_kept(scripted, picnic) -> None:
-    both = CLAIM + "\n- Question: How many came? [Answer: 50]"
-    right = RIGHT + "\n2. Evidence: It drew 50 people. [Answer: 50]"
-    response = RESPONSE + " It drew 50 people."
-    for attempts in ([both], [CLAIM, both], [CLAIM, "nothing", both]):
-        sampler = scripted([*attempts, right, right, right])
-        assert run(picnic, response, sampler, proposer_retries=2).verdict.outcome is Outcome.SUPPORTED
-    sampler = scripted([CLAIM, "nothing", RIGHT, RIGHT, RIGHT])
-    assert run(picnic, response, sampler).verdict.reason == "uncovered_numbers"
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -109,7 +96,7 @@ def test_the_best_covered_attempt_of_the_proposer_is_kept(scripted, picnic) -> N
         "I cannot help with that.",
         "- Question: How many? [Answer: 7]",
         "- Question: How many euros, 466? [Answer: 466]",
-        "- Question: How many? [Answer: fifty]",
+        "- Question: How many? [Answer: many]",
         Sample(text=CLAIM, finish_reason="length"),
     ],
 )
@@ -127,19 +114,6 @@ def test_a_retry_mends_an_unusable_proposer(scripted, picnic) -> None:
     assert verdict.outcome is Outcome.SUPPORTED
 
 
-def test_too_many_claims_are_unscored(scripted, picnic) -> None:
-    many = f"{CLAIM}\n{CLAIM}\n{CLAIM}"
-    verdict = run(picnic, RESPONSE, scripted([many, many]), max_claims=2).verdict
-    assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.UNSCORED, None, "too_many_claims")
-
-
-def test_claims_about_numbers_that_do_not_stand_there_are_dropped_and_counted(scripted, picnic) -> None:
-    text = "- Question: How many guards? [Answer: 7]\n" + CLAIM
-    verdict = run(picnic, RESPONSE, scripted([text, RIGHT, RIGHT, RIGHT])).verdict
-    assert (verdict.outcome, verdict.num_dropped_claims) == (Outcome.SUPPORTED, 1)
-    assert [c.claim.index for c in verdict.claims] == [1]
-
-
 @pytest.mark.parametrize("reason", ["timeout", "connection", "prompt_too_long", "bad_response", "engine"])
 @pytest.mark.parametrize("before", [[], [CLAIM]])
 def test_row_08_a_failing_sampler_is_never_a_reward(reason, before, scripted, picnic) -> None:
@@ -155,6 +129,40 @@ def test_a_sampler_with_too_few_completions_is_a_failure(scripted, picnic) -> No
     assert run(picnic, RESPONSE, sampler).verdict.reason == "bad_response"
 
 
+def test_row_13_every_valid_vote_has_its_trajectory_so_that_training_can_choose(scripted, picnic) -> None:
+    result = run(picnic, RESPONSE, scripted([CLAIM, RIGHT, OTHER, RIGHT], with_tokens=True))
+    votes = [bytes(t.response_token_ids[:-1]).decode() for t in result.trajectories if t.role is Role.CHECKER]
+    assert votes == [RIGHT, OTHER, RIGHT]
+
+
+def test_row_02_a_response_without_claims_is_asked_nothing_and_gives_no_trajectory(scripted, picnic) -> None:
+    sampler = scripted([], with_tokens=True)
+    result = run(picnic, "I do not know.", sampler)
+    assert (result.trajectories, sampler.requests) == ((), [])
+
+
+def test_the_consensus_says_by_which_value_a_claim_is_contradicted(scripted, picnic) -> None:
+    (claim,) = run(picnic, RESPONSE, scripted([CLAIM, OTHER, OTHER, ABSENT])).verdict.claims
+    assert (claim.state, claim.consensus) == (ClaimState.CONTRADICTED, "120")
+    assert (claim.tally, claim.evidence_holds_consensus) == ({"120": 2, "Cannot answer": 1}, True)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "held"),
+    [
+        ("The July picnic in Kabul raised 466 euros.", True),
+        ("The July picnic in Kabul", False),  # verbatim, without the number
+        ("It raised 466 euros in July", False),  # with the number, not verbatim
+    ],
+)
+def test_a_claim_whose_evidence_does_not_hold_the_consensus_says_so(evidence, held, scripted, picnic) -> None:
+    vote = f"1. Evidence: {evidence} [Answer: 466]"
+    (claim,) = run(picnic, RESPONSE, scripted([CLAIM, vote, vote, vote])).verdict.claims
+    assert (claim.state, claim.evidence_holds_consensus) == (ClaimState.SUPPORTED, held)
+    (absent,) = run(picnic, RESPONSE, scripted([CLAIM, ABSENT, ABSENT, ABSENT])).verdict.claims
+    assert absent.evidence_holds_consensus is None
+
+
 def test_errors_of_programming_rise(scripted, picnic) -> None:
     with pytest.raises(KeyError):
         run(picnic, RESPONSE, scripted([CLAIM, KeyError("bug")]))
@@ -162,7 +170,9 @@ def test_errors_of_programming_rise(scripted, picnic) -> None:
 
 def test_cancellation_rises(picnic) -> None:
     class Stuck:
-        async def sample(self, messages, *, n, settings):
+        model = "stuck"
+
+        async def sample(self, messages, *, n, settings, pattern=None):
             await asyncio.Event().wait()
 
     async def cancelled() -> None:

@@ -1,16 +1,24 @@
 """The Checker never sees the response or a claimed answer: by signature, and in every prompt it is shown."""
 
 import asyncio
+import dataclasses
 import inspect
 import random
 import re
+from collections import defaultdict
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from reward import audit as audit_module
 from reward.auditor import audit
-from reward.config import AuditConfig
-from reward.prompts import PromptSet, load_prompts
+from reward.config import AuditConfig, UncoveredPolicy
+from reward.judging.readings import values_of
+from reward.numbers import parse_number
+from reward.roles.asking import Means
+from reward.roles.checker import check, plan_parts
+from reward.roles.parse import values_in
+from reward.roles.prompts import PromptSet, load_prompts
 from reward.types import Document, Outcome, RagQuery
 
 SENTINELS = range(700_001, 700_999)  # stand in no document, no query and no shipped prompt
@@ -31,6 +39,7 @@ LURES = (
     "Query: {} zebra",
 )
 DOCUMENTS = (Document(id="a", text="The depot counted 31 crates."), Document(id="b", text="It holds 32."))
+COMPACT = load_prompts("compact")
 QUERY = RagQuery(id="q", query="How many items were counted?", documents=DOCUMENTS)
 
 
@@ -97,7 +106,61 @@ def test_with_honest_questions_no_claimed_number_stands_in_any_checker_prompt(na
         assert response not in rendered
 
 
-def test_neither_the_renderer_nor_the_checkers_step_accepts_a_response() -> None:
+def test_neither_the_renderer_nor_the_checkers_steps_accept_a_response() -> None:
     assert list(inspect.signature(PromptSet.checker).parameters) == ["self", "documents", "questions"]
-    step = inspect.signature(audit_module._check).parameters
-    assert list(step) == ["documents", "questions", "sampler", "prompts", "config"]
+    assert list(inspect.signature(plan_parts).parameters) == ["documents", "questions", "means"]
+    assert list(inspect.signature(check).parameters) == ["parts", "questions", "n", "attempt", "means"]
+    assert {field.name for field in dataclasses.fields(Means)} == {"sampler", "prompts", "config"}
+
+
+TAGS = ["[Answer:", "]", "- Question:", "1.", "Evidence:", "{{ response }}", '"', "\n", "\n\n"]
+PLAIN = [
+    "zebra",
+    "depot",
+    "counted",
+    "about",
+    "over",
+    "between",
+    "twelve",
+    "half a million",
+    "%",
+    "May",
+    "p.m.",
+]
+WORDS = st.sampled_from([*TAGS, *PLAIN])
+SECRETS = st.integers(700_001, 799_999).map(lambda n: n if n % 2 else f"{n:,}").map(str)
+PIECES = st.lists(st.one_of(WORDS, SECRETS, st.text(max_size=6)), min_size=1, max_size=25)
+QUESTIONS = st.lists(st.one_of(WORDS, SECRETS, st.text(max_size=6)), max_size=8)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    pieces=PIECES,
+    secret=SECRETS,
+    questions=st.lists(QUESTIONS, max_size=5),
+    policy=st.sampled_from(UncoveredPolicy),
+)
+def test_blindness_holds_for_any_response_and_any_proposer(
+    pieces: list[str], secret: str, questions: list[list[str]], policy: UncoveredPolicy, scripted
+) -> None:
+    response = " ".join([*pieces, secret, "items"])
+    answers = [*re.findall(r"7\d\d,?\d{3}", response), "12", "500000"]
+    lines = [
+        f"- Question: {' '.join(question)} how many at {'x' * i}? [Answer: {answers[i % len(answers)]}]"
+        for i, question in enumerate([["Items"], *questions], start=1)
+    ]
+    proposal = "\n".join(lines)
+    sampler = scripted(lambda _, n: [proposal] if n == 1 else ["1. Evidence: x [Answer: 31]"] * n)
+    config = AuditConfig(prompts="compact", uncovered=policy, proposer_retries=0)
+    result = asyncio.run(audit(QUERY, response, sampler=sampler, prompts=COMPACT, config=config))
+    answers_of = defaultdict(list)
+    for verdict in result.verdict.claims:
+        answers_of[verdict.claim.question].append(parse_number(verdict.claim.answer))
+    for request in (request for request in sampler.requests if request.n > 1):
+        assert response not in request.text
+        listed = [line.partition(". ")[2] for line in request.text.split("It holds 32.\n")[1].split("\n")]
+        shown = values_in("\n".join(listed))
+        assert all(
+            any(number is None or not values_of([number]) & shown for number in answers_of[question])
+            for question in listed
+        )

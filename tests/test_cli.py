@@ -6,108 +6,43 @@ import re
 import signal
 import socket
 import subprocess
-import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from orchestration.cli import main
-
-DATA = Path(__file__).parent / "data"
-MARCH = [sys.executable, "-c", "from orchestration.cli import main; main()"]
-
-
-class ShopModel(BaseHTTPRequestHandler):
-    """An OpenAI-compatible server whose model answers with the first price that it reads."""
-
-    protocol_version = "HTTP/1.1"
-    delay_s = 0.0
-
-    def do_GET(self) -> None:
-        self.reply(
-            {"object": "list", "data": [{"id": "shop", "object": "model", "created": 0, "owned_by": ""}]}
-        )
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        time.sleep(self.delay_s)
-        system, user = (message["content"] for message in asked["messages"])
-        price = re.findall(r"(\d+) euros", user)[0]
-        text = f"- Question: How much? [Answer: {price}]" if system == "proposer" else f"1. [Answer: {price}]"
-        message = {"role": "assistant", "content": text}
-        choices = [{"index": i, "message": message, "finish_reason": "stop"} for i in range(asked["n"])]
-        self.reply(
-            {"id": "c", "object": "chat.completion", "created": 0, "model": "shop", "choices": choices}
-        )
-
-    def reply(self, body: dict[str, Any]) -> None:
-        content = json.dumps(body).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: object) -> None:
-        pass
+from tests.march_cli import DATA, MARCH, ShopModel, march, refused, serve_shop, write_rows
 
 
 @pytest.fixture
 def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of a running `ShopModel`."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), ShopModel)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with serve_shop() as address:
+        yield address
 
 
 @pytest.fixture
 def rows(tmp_path: Path) -> Path:
     """Thirty rows, every fifth with a wrong price."""
-    path = tmp_path / "in.jsonl"
-    with path.open("w") as file:
-        for i in range(30):
-            document = {"id": "d", "title": "", "text": f"It costs {100 + i} euros."}
-            response = f"It is {7 if i % 5 == 4 else 100 + i} euros."
-            row = {"id": f"r{i}", "query": "How much?", "documents": [document], "response": response}
-            file.write(json.dumps(row) + "\n")
-    return path
-
-
-def march(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    return int(ended.value.code or 0)
-
-
-def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """The error of a command that must end with exit code 2 and one line."""
-    assert march(*arguments) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("march: ") and error.count("\n") == 1, error
-    return error
+    return write_rows(tmp_path)
 
 
 def test_an_audit_of_ragtruth_prints_how_it_agrees_with_people(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, page = tmp_path / "out.jsonl", tmp_path / "page.html"
-    command = ("audit", DATA / "ragtruth", "--out", out, "--format", "ragtruth", "--html", page)
+    command = ("audit", DATA / "ragtruth", "--out", out, "--html", page)
     assert march(*command) == 0
     printed = capsys.readouterr().out
-    assert all(
-        word in printed for word in ("precision", "recall", "F1", "QA", "Summary", "Data2txt", "rows/s")
-    )
+    words = ("precision", "recall", "F1", "false alarms", "plain QA", "cleaned Data2txt", "rows/s")
+    assert all(word in printed for word in words)
     figures = json.loads((tmp_path / "out.summary.json").read_text())["figures"]
-    assert f"{figures['agreement']['overall']['f1']:.3f}" in printed
+    for target in ("plain", "cleaned"):
+        assert f"{figures['human']['overall']['targets'][target]['f1']:.3f}" in printed
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
     assert march(*command) == 0
     assert "Nothing to do: all 54 rows were audited before" in capsys.readouterr().out
@@ -210,6 +145,18 @@ def test_rows_that_could_not_be_scored_are_said_aloud(
             "cannot be reached",
         ),
         (("audit", "{in}", "--out", "o.jsonl", "--model", "m", "--voters", "4"), "voters: 4 is even"),
+        (("audit", "{in}"), "--out: missing; say where the verdicts shall go"),
+        (("audit", "notes.txt", "--out", "o.jsonl"), "suffix '.txt' does not say what it is; add --format"),
+        (("audit", "{in}", "--out", "o.jsonl", "--format", "csv"), "in.jsonl:1: "),
+        (("audit", "{in}", "--out", "o.jsonl", "--set", "speed=1"), "speed: unknown key"),
+        (("audit", "{in}", "--out", "o.jsonl", "--set", "voters"), "--set 'voters': write it as key=value"),
+        (("audit", "{in}", "--out", "o.jsonl", "--set", "max_claims={"), "value is not YAML"),
+        (("audit", "{in}", "--out", "o.jsonl", "--set", "max_claims=0"), "max_claims: "),
+        (("audit", "{in}", "--out", "o.jsonl", "--compare", "no.jsonl"), "no.jsonl: no such file"),
+        (("audit", "{in}", "--out", "o.jsonl", "--compare", "o.jsonl"), "is this audit's own output"),
+        (("audit", "{in}", "--out", "o.jsonl", "--review", "{in}"), "is an input; write to another file"),
+        (("audit", "{in}", "--explain", "r99"), "no row has the id 'r99'; did you mean 'r9', "),
+        (("review", "no.csv", "o.jsonl"), "no.csv: no such file"),
         (("audit", "{in}", "--out", "o.jsonl", "--model", "m", "--prompts", "x"), "prompts: cannot read 'x'"),
         (("serve",), "sampler: missing; give --openai-url and --model"),
         (("serve", "--config", "no.yaml"), "--config: no.yaml: no such file"),

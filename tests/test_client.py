@@ -14,10 +14,10 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 
-from reward.client import RewardClient, RewardServerError
 from reward.config import AuditConfig, OpenAISamplerConfig, ServerConfig
 from reward.samplers import Sampler, SamplerError
-from reward.server import create_app
+from reward.serving.client import RewardClient, RewardServerError
+from reward.serving.server import create_app
 from reward.types import AuditResult, Document, Outcome, RagQuery
 
 TOKEN = "a-token-of-at-least-16-characters"
@@ -111,7 +111,7 @@ def refusal(status: int, detail: str = "not now") -> Response:
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reward.client._FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("reward.serving.client._FIRST_WAIT_S", 0.01)
 
 
 @pytest.mark.parametrize("include_trajectories", [False, True])

@@ -1,74 +1,97 @@
-"""The audit without a model."""
+"""The audit without a model: what the lookup supports, and what it refutes."""
 
 import pytest
 
 from reward.config import AuditConfig
-from reward.lexical import lexical_audit, sentence_around
-from reward.types import ClaimState, Document, Outcome, RagQuery
+from reward.judging.vote import Reason
+from reward.lexical import lexical_audit
+from reward.types import ClaimState, Document, DocumentSpan, Outcome, RagQuery
 
-TEXT = 'The picnic raised 466 euros. Three guards came (12%), at 17:30.\n"price": 20, "weight": "5 kg"'
-QUERY = RagQuery(
-    id="q", query="How much?", documents=(Document(id="a", text="Other."), Document(id="b", text=TEXT))
+DOCUMENTS = (
+    Document(
+        id="a",
+        title="The May picnic",
+        text="The May picnic drew 50 people on May 3rd, 2021.\nIt cost $1,200.",
+    ),
+    Document(
+        id="b",
+        text="The picnic raised 466 euros. Heat to 165 degrees F for just under 270 s. 12 percent left.",
+    ),
 )
+QUERY = RagQuery(id="1", query="What did the 3 picnics of Area 51 raise?", documents=DOCUMENTS)
+
+
+def states(response: str) -> list[ClaimState]:
+    return [claim.state for claim in lexical_audit(QUERY, response, AuditConfig()).claims]
 
 
 @pytest.mark.parametrize(
-    ("response", "missing"),
+    "response",
     [
-        ("It raised 466 euros.", []),
-        ("It raised 466.", []),
-        ("It raised 467 euros.", ["467 euros"]),
-        ("It raised $466.", ["$466"]),
-        ("It rose 12%.", []),
-        ("It rose $12.", ["$12"]),
-        ("It cost $20 and 20%.", []),
-        ("There were 3 guards.", []),
-        ("At 5:30 pm and 5 p.m.", []),
-        ("At 7:30 pm", ["7"]),
-        ("It raised 466 and 50 and 51.", ["50", "51"]),
+        "It raised 466 euros.",
+        "It raised €466.",
+        "The picnic of 3 May 2021 drew 50.",
+        "On May 3 it drew fifty, or 50, people.",
+        "It cost 1200 dollars, or $1.2k.",
+        "Some 12% were left.",
+        "About 470 euros came in.",
+        "Heat it to 165°F (74°C).",
+        "In Area 51 it rained.",  # the query says so
+        "Three people left.",  # a small word
+        "It has 2 parts:\n1. the start\n2. the end\nSo it can be told in 2 steps.",
+        "Step 7: eat.",
     ],
 )
-def test_each_number_is_looked_up(response: str, missing: list[str]) -> None:
-    verdict = lexical_audit(QUERY, response, AuditConfig())
-    absent = [c.claim.answer for c in verdict.claims if c.state is ClaimState.NOT_IN_DOCUMENTS]
-    assert absent == missing
-    assert verdict.outcome is (Outcome.REFUTED if missing else Outcome.SUPPORTED)
-    assert verdict.reward == (-1.0 if missing else 0.0)
-    assert len(verdict.claims) == verdict.num_numbers
-
-
-def test_a_claim_shows_its_sentence_and_its_evidence() -> None:
-    response = "Well. It raised 466 euros in July! Good."
-    (claim,) = lexical_audit(QUERY, response, AuditConfig()).claims
-    assert claim.claim.question == 'Where do the documents say "It raised 466 euros in July!"?'
-    span = claim.claim.span
-    assert span is not None
-    assert response[span.start : span.end] == claim.claim.answer == "466 euros"
-    (answer,) = claim.votes
-    assert answer is not None
-    assert (answer.evidence, answer.evidence_document) == ("The picnic raised 466 euros.", "b")
-    assert answer.evidence in TEXT
-
-
-def test_a_response_without_numbers_has_no_claims() -> None:
-    verdict = lexical_audit(QUERY, "I do not know.", AuditConfig())
-    assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.NO_CLAIMS, -1.0, "no_numbers")
+def test_what_the_documents_support(response: str) -> None:
+    assert set(states(response)) <= {ClaimState.SUPPORTED}
 
 
 @pytest.mark.parametrize(
-    ("settings", "reason"),
+    "response",
     [
-        ({"max_response_chars": 5}, "response_too_long"),
-        ({"max_documents_chars": 5}, "documents_too_long"),
-        ({"max_claims": 1}, "too_many_claims"),
+        "It raised 467 euros.",
+        "It raised 466 dollars.",
+        "Some 12 dollars were left.",
+        "It drew 12% on June 3, 2021.",
+        "The picnic of May 3, 2022 was fine.",
+        "It drew over 270.",  # the document says under
+        "It drew 500 people.",
+        "At 3 pm it began.",
+        "It drew four hundred people.",
+        "Heat it to 165°F (80°C).",
     ],
 )
-def test_bounds_leave_it_unscored(settings: dict[str, int], reason: str) -> None:
-    verdict = lexical_audit(QUERY, "It raised 466 and 12.", AuditConfig(**settings))
-    assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.UNSCORED, None, reason)
+def test_what_the_documents_do_not_support(response: str) -> None:
+    assert ClaimState.NOT_IN_DOCUMENTS in states(response)
 
 
-def test_a_sentence_is_bounded() -> None:
-    text = "x" * 1000 + " 466 " + "y" * 1000
-    assert len(sentence_around(text, 1001, 1004)) < 700
-    assert sentence_around("A 3.5 b. C 4 d.\nE", 11, 12) == "C 4 d."
+def test_the_evidence_is_the_sentence_and_its_place() -> None:
+    (claim,) = lexical_audit(QUERY, "It raised 466 euros.", AuditConfig()).claims
+    (vote,) = claim.votes
+    assert vote is not None
+    assert vote.evidence == "The picnic raised 466 euros."
+    assert vote.evidence_at == DocumentSpan(document="b", start=0, end=28)
+    assert claim.evidence_holds_consensus is True
+
+
+def test_outcomes_and_rewards_are_those_of_every_audit() -> None:
+    config = AuditConfig()
+    assert lexical_audit(QUERY, "It raised 466 euros.", config).reward == 0.0
+    refuted = lexical_audit(QUERY, "It raised 46.", config)
+    assert (refuted.outcome, refuted.reward, refuted.reason) == (Outcome.REFUTED, -1.0, "not_in_documents")
+    silent = lexical_audit(QUERY, "It went well.", config)
+    assert (silent.outcome, silent.reward) == (Outcome.NO_CLAIMS, config.reward_no_claims)
+
+
+def test_too_many_numbers_and_too_long_responses_are_unscored() -> None:
+    config = AuditConfig(max_claims=2, max_response_chars=100)
+    many = lexical_audit(QUERY, "466 and 466 and 466", config)
+    assert (many.outcome, many.reward, many.reason) == (Outcome.UNSCORED, None, Reason.TOO_MANY_CLAIMS)
+    long = lexical_audit(QUERY, "4" * 101, config)
+    assert (long.outcome, long.reward, long.reason) == (Outcome.UNSCORED, None, Reason.RESPONSE_TOO_LONG)
+
+
+def test_a_verdict_says_that_no_model_made_it() -> None:
+    provenance = lexical_audit(QUERY, "It raised 466 euros.", AuditConfig()).provenance
+    assert provenance is not None
+    assert (provenance.auditor, provenance.model, provenance.prompt_digest) == ("lexical", "", "")

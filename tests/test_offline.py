@@ -12,29 +12,22 @@ from typing import Any
 import pytest
 
 from reward.config import AuditConfig, OpenAISamplerConfig, SamplingSettings
-from reward.offline.plan import AuditJob
-from reward.offline.resume import AuditedRow
-from reward.offline.rows import RowFormat
 from reward.offline.run import Summary, run_audit
 from reward.samplers import Message, SamplerError
 from reward.types import Outcome, Sample, SampleGroup, Verdict
+from tests.audit_jobs import (
+    RAGTRUTH,
+    Watch,
+    files,
+    ragtruth_job,
+    run,
+    shop_file,
+    shop_job,
+    shop_row,
+    verdicts,
+)
 
-RAGTRUTH = Path(__file__).parent / "data" / "ragtruth"
 MODEL = OpenAISamplerConfig(base_url="http://127.0.0.1:9/v1", model="m")
-
-
-class Watch:
-    """A progress that remembers what it was told."""
-
-    def __init__(self) -> None:
-        self.started: tuple[int, int] | None = None
-        self.audited: list[str] = []
-
-    def start(self, total: int, done: int) -> None:
-        self.started = (total, done)
-
-    def advance(self, verdict: Verdict) -> None:
-        self.audited.append(verdict.id)
 
 
 class ShopSampler:
@@ -52,7 +45,16 @@ class ShopSampler:
         self._delay_s = delay_s
         self._random = random.Random(0)
 
-    async def sample(self, messages: Sequence[Message], *, n: int, settings: SamplingSettings) -> SampleGroup:
+    model = "shop"
+
+    async def sample(
+        self,
+        messages: Sequence[Message],
+        *,
+        n: int,
+        settings: SamplingSettings,
+        pattern: str | None = None,
+    ) -> SampleGroup:
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         await asyncio.sleep(self._random.random() * self._delay_s)
@@ -65,52 +67,14 @@ class ShopSampler:
         text = f"- Question: How much is it? [Answer: {found[1]}]" if proposes else f"1. [Answer: {found[1]}]"
         return SampleGroup(samples=(Sample(text=text, finish_reason="stop"),) * n)
 
+    async def count_tokens(self, messages: Sequence[Message]) -> int:
+        return sum(len(message["content"]) for message in messages)
+
     async def ready(self) -> None:
         pass
 
     async def close(self) -> None:
         self.closed = True
-
-
-def shop_row(price: int, said: int | None = None) -> dict[str, Any]:
-    document = {"id": "d", "title": "", "text": f"It costs {price} euros."}
-    response = f"It is {price if said is None else said} euros."
-    return {"id": f"r{price}", "query": "How much?", "documents": [document], "response": response}
-
-
-def shop_file(folder: Path, rows: Sequence[dict[str, Any]]) -> Path:
-    path = folder / "in.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
-def shop_job(folder: Path, num_rows: int = 12, **changes: Any) -> AuditJob:
-    rows = [shop_row(100 + i, said=7 if i % 4 == 3 else None) for i in range(num_rows)]
-    given = {
-        "input": shop_file(folder, rows),
-        "output": folder / "out.jsonl",
-        "audit": AuditConfig(prompts="compact"),
-    }
-    return AuditJob.model_validate(given | changes)
-
-
-def ragtruth_job(folder: Path, **changes: Any) -> AuditJob:
-    given = {"input": RAGTRUTH, "output": folder / "out.jsonl", "row_format": RowFormat.RAGTRUTH}
-    return AuditJob.model_validate(given | changes)
-
-
-def run(job: AuditJob, sampler: ShopSampler | None = None) -> tuple[Summary, bool, Watch]:
-    watch = Watch()
-    summary, changed = run_audit(job, watch, sampler=sampler)
-    return summary, changed, watch
-
-
-def verdicts(job: AuditJob) -> list[AuditedRow]:
-    return [AuditedRow.model_validate_json(line) for line in job.output.read_bytes().splitlines()]
-
-
-def files(folder: Path) -> dict[str, tuple[bytes, int]]:
-    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
 
 
 def test_one_verdict_a_row_in_order(tmp_path: Path) -> None:
@@ -266,7 +230,7 @@ def test_a_model_that_is_not_there_is_one_line_and_leaves_nothing(tmp_path: Path
 
 def test_another_address_of_the_same_model_goes_on(tmp_path: Path) -> None:
     run(shop_job(tmp_path, sampler=MODEL), ShopSampler(failing=[102]))
-    moved = MODEL.model_copy(update={"base_url": "http://127.0.0.1:8/v1", "timeout_s": 5.0})
+    moved = MODEL.model_copy(update={"base_urls": ("http://127.0.0.1:8/v1",), "timeout_s": 5.0})
     assert run(shop_job(tmp_path, sampler=moved), ShopSampler())[2].audited == ["r102"]
 
 

@@ -31,10 +31,11 @@ class FakeServer:
         self.behaviour = "good"
         self.requests: list[dict[str, Any]] = []
         self.num_at_once = self.most_at_once = 0
-        self.base_url = ""
+        self.base_url = self.authorization = ""
 
     async def complete(self, request: Request) -> Response:
         body = await request.json()
+        self.authorization = request.headers["authorization"]
         self.requests.append(body)
         self.num_at_once += 1
         self.most_at_once = max(self.most_at_once, self.num_at_once)
@@ -59,6 +60,8 @@ class FakeServer:
                 return _refusal(400, "This model's maximum context length is 64 tokens, you asked for 99.")
             case "refuses_ids" if "return_token_ids" in body:
                 return _refusal(400, "Unrecognized request argument supplied: return_token_ids")
+            case "refuses_patterns" if "structured_outputs" in body:
+                return _refusal(422, "extra fields not permitted: structured_outputs")
             case "html":
                 return HTMLResponse("<html>a proxy's page</html>")
             case "not_a_completion":
@@ -73,8 +76,13 @@ class FakeServer:
             {"index": i, "message": {"role": "assistant", "content": content}, "finish_reason": finish}
             for i in range(num)
         ]
+        if body.get("logprobs") and self.behaviour != "no_logprobs":
+            num_tokens = 3 if self.behaviour == "wrong_logprobs" else 2
+            for choice in choices:
+                content = [{"token": "x", "logprob": -0.5 * i, "top_logprobs": []} for i in range(num_tokens)]
+                choice["logprobs"] = {"content": content}
         answer = {"id": "x", "object": "chat.completion", "created": 0, "model": MODEL, "choices": choices}
-        if self.behaviour == "good" and body.get("return_token_ids"):
+        if self.behaviour in ("good", "wrong_logprobs") and body.get("return_token_ids"):
             answer["prompt_token_ids"] = [1, 2, 3]
             for choice in choices:
                 choice["token_ids"] = [10 + int(str(choice["index"])), 4]
@@ -113,12 +121,17 @@ def make_sampler(fake: FakeServer, **overrides: Any) -> OpenAISampler:
 
 
 def sample(
-    fake: FakeServer, *, n: int = 3, settings: SamplingSettings = SETTINGS, **overrides: Any
+    fake: FakeServer,
+    *,
+    n: int = 3,
+    settings: SamplingSettings = SETTINGS,
+    pattern: str | None = None,
+    **overrides: Any,
 ) -> SampleGroup:
     async def run() -> SampleGroup:
         sampler = make_sampler(fake, **overrides)
         try:
-            return await sampler.sample(MESSAGES, n=n, settings=settings)
+            return await sampler.sample(MESSAGES, n=n, settings=settings, pattern=pattern)
         finally:
             await sampler.close()
 
@@ -135,6 +148,51 @@ def test_one_request_brings_n_samples_with_their_token_ids(fake: FakeServer) -> 
     assert request["n"] == 3 and request["return_token_ids"] is True
     assert (request["temperature"], request["top_p"], request["max_tokens"]) == (0.7, 0.9, 32)
     assert request["messages"] == MESSAGES
+    assert not {"seed", "logprobs", "structured_outputs"} & set(request), "sent without being asked for"
+
+
+def test_seed_and_pattern_are_passed_on(fake: FakeServer) -> None:
+    sample(fake, settings=SamplingSettings(seed=7), pattern="[0-9]+")
+    (request,) = fake.requests
+    assert request["seed"] == 7 and request["structured_outputs"] == {"regex": "[0-9]+"}
+
+
+def test_a_server_without_patterns_is_warned_about_once(
+    fake: FakeServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    fake.behaviour = "refuses_patterns"
+
+    async def run() -> None:
+        sampler = make_sampler(fake)
+        for _ in range(2):
+            await sampler.sample(MESSAGES, n=1, settings=SETTINGS, pattern="[0-9]+")
+        await sampler.close()
+
+    asyncio.run(run())
+    assert ["structured_outputs" in request for request in fake.requests] == [True, False, False]
+    assert [request["return_token_ids"] for request in fake.requests] == [True] * 3
+    (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert "not bound to a pattern" in warning.message
+
+
+def test_log_probabilities_come_when_asked_for(fake: FakeServer) -> None:
+    assert sample(fake).samples[0].logprobs is None
+    group = sample(fake, logprobs=True)
+    assert fake.requests[-1]["logprobs"] is True
+    assert group.samples[0].token_ids == (10, 4) and group.samples[0].logprobs == (0.0, -0.5)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words"),
+    [("no_logprobs", "set sampler.logprobs: false"), ("wrong_logprobs", "3 log-probabilities came with 2")],
+)
+def test_missing_or_misfit_log_probabilities_are_a_failure(
+    fake: FakeServer, behaviour: str, words: str
+) -> None:
+    fake.behaviour = behaviour
+    with pytest.raises(SamplerError, match=words) as caught:
+        sample(fake, logprobs=True)
+    assert caught.value.reason == "bad_response"
 
 
 @pytest.mark.parametrize(("behaviour", "num_requests"), [("ignores_ids", 1), ("refuses_ids", 2)])
@@ -229,4 +287,9 @@ def test_ready_asks_for_the_model_by_name(fake: FakeServer) -> None:
 
 def test_the_key_comes_from_the_environment(fake: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_KEY", "sk-test")
-    assert make_sampler(fake, api_key_env="SOME_KEY")._client.api_key == "sk-test"
+    sample(fake, api_key_env="SOME_KEY")
+    assert fake.authorization == "Bearer sk-test"
+
+
+def test_a_sampler_names_its_model(fake: FakeServer) -> None:
+    assert make_sampler(fake).model == MODEL

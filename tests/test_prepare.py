@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.data.prepare import Manifest, write_rows
 from pipeline.data.twowiki import SOURCE, read_twowiki
-from reward.prompts import load_prompts
+from reward.roles.prompts import load_prompts
 from reward.types import Document, RagQuery
 
 TWOWIKI = Path(__file__).parent / "data" / "2wikimultihopqa" / "train.json"

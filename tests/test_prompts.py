@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from reward.prompts import PromptSet, load_prompts
+from reward.roles.prompts import PromptSet, load_prompts
 from reward.types import Document, RagQuery
 
 COMPACT = yaml.safe_load(
@@ -42,6 +42,21 @@ def test_compact_renders_as_the_tiny_policy_was_taught(picnic: RagQuery) -> None
     assert prompts.proposer("a) 466")[1]["content"] == "a) 466"
     checker = prompts.checker(picnic.documents, ["How much?", "How many?"])[1]["content"]
     assert checker == f"Doc: {first}\nDoc: {second}\n1. How much?\n2. How many?"
+
+
+def test_compact_is_the_set_that_the_tiny_policy_was_trained_on() -> None:
+    digest = "51c917c70fb248a56ef559f006bf25004d0077993868434bb71f88b04370ff50"
+    assert load_prompts("compact").digest == digest
+
+
+def test_a_proposer_may_be_told_how_many_questions_at_least(tmp_path: Path) -> None:
+    full = load_prompts("full")
+    assert "needs 3 questions or more" in full.proposer("x", min_questions=3)[0]["content"]
+    assert "questions or more" not in full.proposer("x")[0]["content"]
+    compact = load_prompts("compact")
+    assert compact.proposer("x", min_questions=3) == compact.proposer("x")
+    mine = write(tmp_path, proposer={"system": "{{ min_questions }}", "user": "{{ response }}"})
+    assert load_prompts(mine).proposer("x", min_questions=2)[0]["content"] == "2"
 
 
 def test_full_names_documents_by_id_and_title(picnic: RagQuery) -> None:

@@ -1,109 +1,173 @@
-"""The figures of an audit are what its files say, and the page that shows them is safe to open."""
+"""The page of an audit is safe to open, says what it leaves out, and is the same for the same audit."""
 
+import base64
+import hashlib
 import json
 import re
+from html.parser import HTMLParser
+from io import StringIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
-from reward.offline.figures import count_figures
-from reward.offline.plan import AuditJob
-from reward.offline.report import render_report, segment
-from reward.offline.rows import AuditRow, RowFormat, read_rows
-from reward.offline.run import Summary, audited_rows, run_audit
-from reward.types import Outcome, Verdict
+from reward.offline.compare import compare, read_earlier
+from reward.offline.excerpt import printable, segment, sentence, windows
+from reward.offline.report import render_report
+from reward.offline.report_rows import MOST_DOCUMENT_CHARS, anchor, report_row, script_data
+from reward.offline.run import audited_rows
+from reward.offline.terminal import print_summary
+from reward.types import Document, RagQuery
+from tests.audit_jobs import pairs, picnic_pair, ragtruth_job, run, shop_file, shop_job, shop_rows
 
-RAGTRUTH = Path(__file__).parent / "data" / "ragtruth"
-
-
-class Unwatched:
-    """A progress that nobody looks at."""
-
-    def start(self, total: int, done: int) -> None:
-        pass
-
-    def advance(self, verdict: Verdict) -> None:
-        pass
+EVIL = "</script><script>alert('5 euros')</script><img src=x onerror=alert(1)>\u2028 http://evil.example"
 
 
-def shop_row(price: int, said: int | None = None) -> dict[str, Any]:
-    document = {"id": "d", "title": "", "text": f"It costs {price} euros."}
-    response = f"It is {price if said is None else said} euros."
-    return {"id": f"r{price}", "query": "How much?", "documents": [document], "response": response}
+class Page(HTMLParser):
+    """The elements of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
 
 
-def shop_job(folder: Path, rows: list[dict[str, Any]]) -> AuditJob:
-    path = folder / "in.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return AuditJob(input=path, output=folder / "out.jsonl")
+def page_data(html: str) -> Any:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
 
 
-def run(job: AuditJob) -> Summary:
-    return run_audit(job, Unwatched())[0]
+def evil_page(folder: Path) -> str:
+    row = {"id": EVIL, "query": EVIL, "response": f"{EVIL} 7", "task_type": EVIL}
+    row |= {"documents": [{"id": EVIL, "title": EVIL, "text": f"{EVIL} 7."}], "human_spans": []}
+    job = shop_job(folder, input=shop_file(folder, [row, row | {"id": "b", "response": "8"}]))
+    return render_report(run(job)[0], audited_rows(job))
 
 
-def test_agreement_with_people_is_what_the_files_say(tmp_path: Path) -> None:
-    job = AuditJob(input=RAGTRUTH, output=tmp_path / "out.jsonl", row_format=RowFormat.RAGTRUTH)
-    figures = run(job).figures
-    raw = [json.loads(line) for line in (RAGTRUTH / "response.jsonl").read_text().splitlines()]
-    marked = {row["id"]: any(re.search(r"\d", span["text"]) for span in row["labels"]) for row in raw}
-    refuted = {row.id: row.outcome is Outcome.REFUTED for _, row in audited_rows(job)}
-    hits = sum(marked[i] and refuted[i] for i in marked)
-    found = figures.agreement["overall"]
-    assert (found.n, found.num_unscored, found.true_positives) == (54, 0, hits)
-    assert found.precision == pytest.approx(hits / sum(refuted.values()))
-    assert found.recall == pytest.approx(hits / sum(marked.values()))
-    assert found.f1 == pytest.approx(2 * hits / (sum(refuted.values()) + sum(marked.values())))
-    assert figures.agreement.keys() == {"overall", "QA", "Summary", "Data2txt"}
-    assert sum(found.n for name, found in figures.agreement.items() if name != "overall") == 54
+def test_the_page_shows_what_others_wrote_as_text(tmp_path: Path) -> None:
+    page = Page(evil_page(tmp_path))
+    assert [attributes.get("type") for attributes in page.all("script")] == ["application/json", None]
+    assert not page.all("img")
+    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+    assert not any("style" in attributes for _, attributes in page.elements)
+    data = page_data(evil_page(tmp_path))
+    assert data["documents"][0]["parts"] == [{"start": 0, "text": f"{EVIL} 7."}]
 
 
-def labelled(outcome: Outcome, marked: bool) -> tuple[AuditRow, Verdict]:
-    row = next(read_rows(RAGTRUTH, RowFormat.RAGTRUTH))
-    spans = ({"start": 0, "end": len(row.response)},) if marked else ()
-    row = AuditRow.model_validate(row.model_dump() | {"human_spans": spans})
-    reward = None if outcome is Outcome.UNSCORED else 0.0
-    return row, Verdict(id=row.query.id, outcome=outcome, reward=reward, reason="timeout")
+def test_the_page_needs_no_network(tmp_path: Path) -> None:
+    page = Page(evil_page(tmp_path))
+    places = [
+        value
+        for _, attributes in page.elements
+        for name, value in attributes.items()
+        if name in ("src", "href")
+    ]
+    assert places and all(place is not None and place.startswith("#") for place in places)
+    assert not page.all("link")
+    [style] = re.findall("<style>(.*?)</style>", evil_page(tmp_path), re.DOTALL)
+    assert "url(" not in style and "@import" not in style
 
 
-def test_unscored_rows_are_no_prediction_and_undefined_ratios_are_none() -> None:
-    found = count_figures([labelled(Outcome.UNSCORED, True), labelled(Outcome.UNSCORED, False)])
-    overall = found.agreement["overall"]
-    assert (overall.n, overall.num_unscored) == (0, 2)
-    assert (overall.precision, overall.recall, overall.f1) == (None, None, None)
-    overall = count_figures([labelled(Outcome.NO_CLAIMS, True)]).agreement["overall"]
-    assert (overall.precision, overall.recall, overall.f1) == (None, 0.0, 0.0)
+def test_the_policy_allows_the_pages_own_script_and_style_alone(tmp_path: Path) -> None:
+    html = evil_page(tmp_path)
+    page = Page(html)
+    [policy] = [
+        one["content"] for one in page.all("meta") if one.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert policy is not None
+    for name in ("script", "style"):
+        [text] = re.findall(f"<{name}>(.*?)</{name}>", html, re.DOTALL)
+        assert f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" in policy
+    assert policy.startswith("default-src 'none'; ") and "unsafe" not in policy
 
 
-def test_without_human_labels_there_is_no_agreement(tmp_path: Path) -> None:
-    assert run(shop_job(tmp_path, [shop_row(5)])).figures.agreement == {}
+def test_the_same_audit_gives_the_same_bytes(tmp_path: Path) -> None:
+    job = ragtruth_job(tmp_path)
+    first = render_report(run(job)[0], audited_rows(job))
+    again = ragtruth_job(tmp_path, overwrite=True)
+    assert render_report(run(again)[0], audited_rows(again)) == first
 
 
-def test_the_page_escapes_what_others_wrote(tmp_path: Path) -> None:
-    evil = "<script>alert('5 euros')</script>"
-    row = {"id": evil, "query": evil, "response": f"{evil} 7", "documents": [{"id": evil, "text": evil}]}
-    job = shop_job(tmp_path, [row])
-    page = render_report(run(job), audited_rows(job))
-    assert "<script" not in page
-    assert "&lt;script&gt;" in page
-    assert "http" not in re.sub(r"&[^;]*;", "", page)
-
-
-def test_the_page_shows_the_worst_rows_and_says_what_it_leaves_out(
+def test_the_worst_rows_come_first_and_those_left_out_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reward.offline.report.MOST_ROWS", 4)
-    job = shop_job(tmp_path, [shop_row(100 + i, said=7 if i % 4 == 3 else None) for i in range(12)])
-    summary = run(job)
-    page = render_report(summary, audited_rows(job))
-    assert re.findall(r'<article data-outcome="(\w+)"', page) == ["REFUTED"] * 3 + ["SUPPORTED"]
-    assert "4 of 12 are shown" in page
-    assert page == render_report(summary, audited_rows(job))
+    job = shop_job(tmp_path)
+    page = render_report(run(job)[0], audited_rows(job))
+    shown = [one.get("data-outcome") for one in Page(page).all("article")]
+    assert shown == ["REFUTED"] * 3 + ["SUPPORTED"]
+    assert "8 more answers are in the audit but not in this page, which shows the 4 worst" in page
 
 
+def test_rows_that_turned_come_before_the_worst(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reward.offline.report.MOST_ROWS", 4)
+    before = shop_job(tmp_path, output=tmp_path / "before.jsonl")
+    run(before)
+    lines = before.output.read_text().splitlines()
+    lines[5] = lines[5].replace('"SUPPORTED","reward":0.0', '"REFUTED","reward":-1.0')
+    before.output.write_text("\n".join(lines) + "\n")
+    job = shop_job(tmp_path)
+    summary, earlier = run(job)[0], read_earlier(before.output)
+    page = render_report(summary, audited_rows(job), compare(earlier, audited_rows(job)))
+    shown = [one.get("id") for one in Page(page).all("article")]
+    assert shown == ["row-r105", "row-r103", "row-r107", "row-r111"]
+    assert "1 answers turned" in page and 'href="#row-r105"' in page
+
+
+def test_every_claim_of_the_page_has_an_address_and_its_data() -> None:
+    one = report_row(*picnic_pair(row_id="a/b c"), None)
+    data = json.loads(script_data([one]))
+    assert one.anchor == "row-a%2Fb%20c"
+    claims = data["rows"][one.anchor]["claims"]
+    assert [claim["state"] for claim in claims] == [found.state for found in one.verdict.claims]
+    assert [piece.claim for piece in one.pieces if piece.claim] == [1, 2, 3, 4, 5]
+    assert "".join(piece.text for piece in one.pieces) == one.row.response
+    assert claims[0]["votes"][0]["at"] == ["july", 28, 44]
+
+
+def test_a_number_that_people_marked_in_part_is_one_number() -> None:
+    row, verdict = picnic_pair(human_spans=[{"start": 0, "end": 11}])
+    pieces = [piece for piece in report_row(row, verdict, None).pieces if piece.claim == 1]
+    assert [(piece.text, list(piece.marks)) for piece in pieces] == [
+        ("5", ["contradicted", "human", "unended"]),
+        ("00", ["contradicted"]),
+    ]
+
+
+def test_a_long_document_is_shown_around_its_evidence() -> None:
+    row, verdict = picnic_pair()
+    long = "x" * 50_000
+    documents = tuple(
+        Document(id=one.id, title=one.title, text=one.text + long) for one in row.query.documents
+    )
+    query = RagQuery(id=row.query.id, query=row.query.query, documents=documents)
+    data = json.loads(script_data([report_row(row.model_copy(update={"query": query}), verdict, None)]))
+    for document in data["documents"]:
+        assert document["size"] > 50_000
+        assert sum(len(part["text"]) for part in document["parts"]) <= MOST_DOCUMENT_CHARS + 100
+
+
+@settings(deadline=None)
+@given(st.text(max_size=20))
+def test_an_address_holds_no_space_and_says_its_id(row_id: str) -> None:
+    address = anchor(row_id)
+    assert re.fullmatch(r"row-[\w.:@!$,;=~%-]*", address)
+    assert unquote(address) == f"row-{row_id}"
+
+
+@settings(deadline=None)
 @given(
     text=st.text(max_size=30),
     marks=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40), st.sampled_from("abc")), max_size=6),
@@ -116,3 +180,60 @@ def test_marked_pieces_joined_are_the_text(text: str, marks: list[tuple[int, int
         for at in range(place, place + len(piece.text)):
             assert set(piece.marks) == {name for start, end, name in marks if start <= at < end}
         place += len(piece.text)
+
+
+@settings(deadline=None)
+@given(
+    size=st.integers(0, 500),
+    places=st.lists(st.tuples(st.integers(0, 500), st.integers(0, 60)), max_size=4),
+    most=st.integers(1, 600),
+)
+def test_shown_parts_are_in_order_and_hold_every_place(
+    size: int, places: list[tuple[int, int]], most: int
+) -> None:
+    inside = [(min(start, size), min(start + length, size)) for start, length in places]
+    parts = windows(size, inside, most=most)
+    assert all(0 <= low <= high <= size for low, high in parts)
+    assert all(high < low for (_, high), (low, _) in pairwise(parts))
+    assert all(any(low <= start and end <= high for low, high in parts) for start, end in inside)
+    if size <= most:
+        assert parts == [(0, size)]
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "expected"),
+    [
+        ("One. It is 5 euros. Two.", "5", "It is 5 euros."),
+        ("a\nIt is 5\nb", "5", "It is 5"),
+        ("It is 5.5 now", "5.5", "It is 5.5 now"),
+        ("5", "5", "5"),
+    ],
+)
+def test_a_sentence_is_cut_verbatim(text: str, number: str, expected: str) -> None:
+    start = text.index(number)
+    assert sentence(text, start, start + len(number)) == expected
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_no_terminal_obeys_a_text(text: str) -> None:
+    shown = printable(text)
+    assert len(shown) == len(text)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", shown)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_summary_fits_the_terminal(width: int, tmp_path: Path) -> None:
+    job = ragtruth_job(tmp_path)
+    console = Console(width=width, record=True, file=StringIO())
+    print_summary(run(job)[0], console)
+    printed = console.export_text()
+    assert all(len(line) <= width for line in printed.splitlines())
+    if width >= 80:
+        assert "cleaned overall" in printed and "\u2026" not in printed
+    assert all(pair[1].id not in printed for pair in pairs(job))
+
+
+def test_rows_without_labels_have_no_filter_for_people(tmp_path: Path) -> None:
+    job = shop_job(tmp_path, input=shop_file(tmp_path, shop_rows(4)))
+    assert 'id="filter-people"' not in render_report(run(job)[0], audited_rows(job))

@@ -1,45 +1,10 @@
 """An audit that was interrupted goes on where it stood, and one that is done stays as it is."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from reward.offline.plan import AuditJob
-from reward.offline.rows import RowFormat
-from reward.offline.run import Summary, run_audit
-from reward.types import Verdict
-
-RAGTRUTH = Path(__file__).parent / "data" / "ragtruth"
-
-
-class Watch:
-    """A progress that remembers what it was told."""
-
-    def __init__(self) -> None:
-        self.started: tuple[int, int] | None = None
-        self.audited: list[str] = []
-
-    def start(self, total: int, done: int) -> None:
-        self.started = (total, done)
-
-    def advance(self, verdict: Verdict) -> None:
-        self.audited.append(verdict.id)
-
-
-def ragtruth_job(folder: Path, **changes: Any) -> AuditJob:
-    given = {"input": RAGTRUTH, "output": folder / "out.jsonl", "row_format": RowFormat.RAGTRUTH}
-    return AuditJob.model_validate(given | changes)
-
-
-def run(job: AuditJob) -> tuple[Summary, bool, Watch]:
-    watch = Watch()
-    summary, changed = run_audit(job, watch)
-    return summary, changed, watch
-
-
-def files(folder: Path) -> dict[str, tuple[bytes, int]]:
-    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+from tests.audit_jobs import files, ragtruth_job, run
 
 
 def test_a_second_run_changes_nothing(tmp_path: Path) -> None:

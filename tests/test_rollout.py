@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline import cpu
-from reward.client import RewardServerError
+from reward.serving.client import RewardServerError
 from reward.types import AuditResult, Document, Outcome, RagQuery, Role, Trajectory, Verdict
 
 cpu.install()

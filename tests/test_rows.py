@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reward.offline.rows import AuditRow, RowFormat, read_rows
+from reward.offline.rows import AuditRow, RowFormat, format_of, read_rows
+from reward.offline.targets import Target
 
 RAGTRUTH = Path(__file__).parent / "data" / "ragtruth"
 ROW: dict[str, Any] = {
@@ -32,7 +33,7 @@ def test_a_row_is_read_as_it_stands(tmp_path: Path) -> None:
     [row] = read(write(tmp_path / "in.jsonl", ROW))
     assert row.query.model_dump(mode="json") == {key: ROW[key] for key in ("id", "query", "documents")}
     assert (row.response, row.place) == ("5 euros.", f"{tmp_path / 'in.jsonl'}:1")
-    assert row.human_refuted is None
+    assert (row.human_spans, row.marked(Target.PLAIN), row.task_type) == (None, None, None)
 
 
 def test_exports_need_no_rewriting(tmp_path: Path) -> None:
@@ -68,7 +69,9 @@ def test_layouts_of_a_file(raw: str, tmp_path: Path) -> None:
         (json.dumps(ROW | {"id": ""}), "id: "),
         (json.dumps(ROW | {"id": None}), "id: "),
         (json.dumps(ROW | {"documents": []}), "documents: "),
-        (json.dumps(ROW | {"documents": ["It costs 5 euros."]}), "documents.0: "),
+        (json.dumps(ROW | {"documents": [5]}), "documents.0: "),
+        (json.dumps(ROW | {"documents": "It costs 5 euros."}), "documents: "),
+        (json.dumps(ROW | {"human_spans": [{"start": -1, "end": 2}]}), "human_spans.0.start: "),
         (json.dumps(ROW | {"documents": [{"id": "d1"}]}), "documents.0.text: missing; add it"),
         (json.dumps(ROW | {"documents": ROW["documents"] * 2}), "documents: id 'd1' is used twice"),
         (json.dumps(ROW | {"response": "\ud800"}), "not JSON"),
@@ -95,7 +98,7 @@ def test_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
         read(path)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     content=st.binary() | st.dictionaries(st.sampled_from(sorted(ROW)), st.none() | st.text()).map(json.dumps)
 )
@@ -107,6 +110,53 @@ def test_whatever_a_file_holds_the_error_is_one_line(content: bytes | str, tmp_p
     except ValueError as error:
         assert str(error).startswith(f"{path}:")
         assert "\n" not in str(error)
+
+
+def test_a_document_may_be_a_text(tmp_path: Path) -> None:
+    [row] = read(write(tmp_path / "in.jsonl", ROW | {"documents": ["It costs 5.", "Or 6."]}))
+    assert [(document.id, document.text) for document in row.query.documents] == [
+        ("1", "It costs 5."),
+        ("2", "Or 6."),
+    ]
+
+
+def test_rows_may_say_what_people_marked_and_where_they_come_from(tmp_path: Path) -> None:
+    spans = [{"start": 0, "end": 1}]
+    more = {"task_type": "QA", "source_id": 7, "human_spans": spans}
+    [row] = read(write(tmp_path / "in.jsonl", ROW | more))
+    assert (row.task_type, row.source_id, row.cluster, row.marked(Target.PLAIN)) == ("QA", "7", "7", True)
+
+
+def test_without_a_source_rows_on_the_same_documents_are_one_cluster(tmp_path: Path) -> None:
+    rows = [ROW, ROW | {"id": "b", "response": "6"}, ROW | {"id": "c", "query": "Why?"}]
+    first, second, third = read(write(tmp_path / "in.jsonl", *rows))
+    assert first.cluster == second.cluster != third.cluster
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.jsonl", RowFormat.JSONL),
+        ("a.NDJSON", RowFormat.JSONL),
+        ("a.csv", RowFormat.CSV),
+        ("a.tsv", RowFormat.CSV),
+        ("a.parquet", RowFormat.PARQUET),
+        ("response.jsonl", RowFormat.JSONL),
+    ],
+)
+def test_a_format_is_told_by_the_name(name: str, expected: RowFormat, tmp_path: Path) -> None:
+    assert format_of(tmp_path / name) is expected
+
+
+def test_ragtruth_is_told_by_its_two_files() -> None:
+    assert format_of(RAGTRUTH) is format_of(RAGTRUTH / "response.jsonl") is RowFormat.RAGTRUTH
+
+
+def test_a_name_that_says_nothing_needs_a_format(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"suffix '\.txt' does not say what it is; add --format"):
+        format_of(tmp_path / "a.txt")
+    with pytest.raises(ValueError, match=r"is a folder without RAGTruth's response\.jsonl"):
+        format_of(tmp_path)
 
 
 def test_missing_files_and_folders_say_what_to_do(tmp_path: Path) -> None:
@@ -138,7 +188,7 @@ def test_ragtruths_human_labels_are_its_spans() -> None:
         assert row.human_spans is not None
         texts = [row.response[span.start : span.end] for span in row.human_spans]
         assert texts == [label["text"] for label in source["labels"]]
-        assert row.human_refuted == any(c.isdigit() for text in texts for c in text)
+        assert row.marked(Target.PLAIN) == any(c.isdigit() for text in texts for c in text)
 
 
 def test_ragtruths_tasks_become_queries_with_documents() -> None:

@@ -18,7 +18,7 @@ TOKEN = "a-token/of:32 characters, awkward"
 SERVE = """
 import sys
 from reward.config import ServerConfig
-from reward.server import serve
+from reward.serving.server import serve
 serve(ServerConfig.model_validate_json(sys.argv[1]))
 """
 

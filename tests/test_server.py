@@ -21,7 +21,7 @@ from fastapi import FastAPI
 
 from reward.config import AuditConfig, OpenAISamplerConfig, SamplingSettings, ServerConfig
 from reward.samplers import Message, SamplerError
-from reward.server import create_app
+from reward.serving.server import create_app
 from reward.types import AuditResult, Document, Outcome, RagQuery, Sample, SampleGroup
 
 TOKEN = "a-token/of:32 characters, awkward"
@@ -41,10 +41,21 @@ class RoleSampler:
         self.failures: list[Exception] = []  # risen one a call, before anything is answered
         self.pause_s = 0.0
         self.num_calls = 0
+        self.num_voters = 0  # of the last call
         self.is_ready = True
 
-    async def sample(self, messages: Sequence[Message], *, n: int, settings: SamplingSettings) -> SampleGroup:
+    model = "role-player"
+
+    async def sample(
+        self,
+        messages: Sequence[Message],
+        *,
+        n: int,
+        settings: SamplingSettings,
+        pattern: str | None = None,
+    ) -> SampleGroup:
         self.num_calls += 1
+        self.num_voters = n
         await asyncio.sleep(self.pause_s)
         if self.failures:
             raise self.failures.pop(0)
@@ -53,6 +64,9 @@ class RoleSampler:
             text = "- Question: How many euros did the July picnic raise? [Answer: 466]"
         sample = Sample(text=text, finish_reason="stop", token_ids=(5, 6), logprobs=(-0.1, -0.2))
         return SampleGroup(samples=(sample,) * n, prompt_token_ids=(1, 2, 3), weights_version=9)
+
+    async def count_tokens(self, messages: Sequence[Message]) -> int:
+        return sum(len(message["content"].split()) for message in messages)
 
     async def ready(self) -> None:
         if not self.is_ready:
@@ -244,6 +258,46 @@ def test_audit_gives_the_verdict_and_trajectories_only_when_asked(start: Start) 
     assert full.trajectories[0].response_token_ids == (5, 6)
 
 
+def test_a_request_may_override_settings_within_bounds(start: Start) -> None:
+    running = start()
+    assert running.audit(overrides={"voters": 5, "seed": 4}).json()["verdict"]["num_voters"] == 5
+    verdict = running.audit(overrides={"voters": 5, "early_stop": True}).json()["verdict"]
+    assert (verdict["num_voters"], running.sampler.num_voters) == (3, 3)
+    assert running.audit(overrides={}).json()["verdict"]["num_voters"] == 3
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        ({"voters": 11}, ["overrides.voters: 11", "bound 9"]),
+        ({"voters": 99}, ["overrides.voters", "15"]),
+        ({"voters": 4}, ["overrides.voters: 4 is even", "use 5"]),
+        ({"reward_supported": 1}, ["overrides.reward_supported"]),
+    ],
+)
+def test_an_override_out_of_bounds_is_refused_in_one_line(
+    start: Start, overrides: dict[str, Any], words: list[str]
+) -> None:
+    running = start()
+    answer = running.audit(overrides=overrides)
+    assert answer.status_code == 422 and running.sampler.num_calls == 0
+    detail = answer.json()["detail"]
+    assert all(word in detail for word in words) and "\n" not in detail
+
+
+def test_the_trainers_reward_takes_no_overrides(start: Start) -> None:
+    running = start()
+    assert running.get_reward(overrides={"voters": 5}).status_code == 200
+    assert running.sampler.num_voters == 3
+
+
+def test_half_a_surrogate_pair_is_unscored(start: Start, tmp_path: Path) -> None:
+    running = start(audit_log=tmp_path / "audits.jsonl")
+    body = json.dumps({"query": json.loads(LABEL), "response": "466 \ud800"})
+    answer = running.http.post("/v1/audit", content=body, headers={"Content-Type": "application/json"})
+    assert answer.json()["verdict"]["reason"] == "invalid_text"
+
+
 def test_audit_says_unscored_in_the_verdict(start: Start) -> None:
     running = start()
     running.sampler.failures = [SamplerError("engine", "asleep")] * 2
@@ -370,7 +424,7 @@ def test_a_body_of_unknown_length_is_refused_where_it_passes_the_limit(start: St
 def test_version_names_what_answers(start: Start) -> None:
     running = start()
     told = running.http.get("/version").json()
-    assert told["prompt_digest"] == running.audit().json()["verdict"]["prompt_digest"]
+    assert told["prompt_digest"] == running.audit().json()["verdict"]["provenance"]["prompt_digest"]
     assert told["sampler"] == "openai" and told["version"]
 
 

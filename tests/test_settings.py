@@ -14,6 +14,11 @@ from reward.config import LocalSamplerConfig, OpenAISamplerConfig
         ("http://h:1", "m", OpenAISamplerConfig(base_url="http://h:1/v1", model="m")),
         ("http://h:1/", "m", OpenAISamplerConfig(base_url="http://h:1/v1", model="m")),
         ("https://h/api/v2", "m", OpenAISamplerConfig(base_url="https://h/api/v2", model="m")),
+        (
+            "http://h:1, https://i/api/v2",
+            "m",
+            OpenAISamplerConfig(base_urls=("http://h:1/v1", "https://i/api/v2"), model="m"),
+        ),
         ("some/model", None, LocalSamplerConfig(model="some/model")),
     ],
 )

@@ -10,7 +10,7 @@ import pipeline.tiny
 from pipeline.tiny.manifest import MANIFEST, Manifest, publish, read_manifest
 from pipeline.tiny.measurement import measure
 from pipeline.tiny.tokenizer import build_tokenizer
-from reward.prompts import load_prompts
+from reward.roles.prompts import load_prompts
 
 FOLDER = Path(pipeline.tiny.__file__).parent / "checkpoint"
 

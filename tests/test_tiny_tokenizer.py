@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pipeline.tiny.tokenizer import END, PHRASES, SPECIAL_TOKENS, build_tokenizer
 from pipeline.tiny.world import CITIES, EVENTS, MONTHS, UNITS, sample_worlds
-from reward.prompts import load_prompts
+from reward.roles.prompts import load_prompts
 
 TOKENIZER = build_tokenizer()
 _FRAGMENTS = st.one_of(

@@ -10,7 +10,7 @@ from pipeline.tiny.recipe import BASE, ERRORS
 from pipeline.tiny.supervised import parse_arguments, stages_of
 from pipeline.tiny.tokenizer import build_tokenizer
 from pipeline.tiny.training import batches, collate, completion_loss, make_optimisers, rate_factor, train
-from reward.prompts import load_prompts
+from reward.roles.prompts import load_prompts
 
 TOKENIZER, PROMPTS = build_tokenizer(), load_prompts("compact")
 SHORT = replace(BASE, num_steps=6, batch_size=4)

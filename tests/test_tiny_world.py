@@ -21,8 +21,8 @@ from pipeline.tiny.world import (
     worlds,
 )
 from reward.numbers import find_numbers
-from reward.parse import parse_answers, parse_claims
-from reward.prompts import load_prompts
+from reward.roles.parse import parse_answers, parse_claims
+from reward.roles.prompts import load_prompts
 from reward.types import Document, RagQuery, Role
 
 PICNIC = Fact("July", "picnic", "Kabul", "raised", 466)

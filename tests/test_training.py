@@ -28,7 +28,7 @@ from pipeline.tiny.world import worlds
 from pipeline.tracking import read_steps
 from pipeline.train import RunState
 from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings, ServerConfig
-from reward.prompts import load_prompts
+from reward.roles.prompts import load_prompts
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 

@@ -1,15 +1,16 @@
 """Consensus and what follows from it."""
 
 import math
+from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reward.config import AuditConfig, UncoveredPolicy
-from reward.numbers import parse_number
+from reward.judging.vote import CANNOT_ANSWER, Reason, is_decided, judge, vote
+from reward.numbers import find_numbers, parse_number
 from reward.types import Answer, Claim, ClaimState, ClaimVerdict, Outcome
-from reward.vote import CANNOT_ANSWER, Reason, judge, vote
 
 INVALID = "invalid"
 
@@ -78,6 +79,98 @@ def test_votes_are_counted_in_the_unit_of_the_response() -> None:
 
 
 @pytest.mark.parametrize(
+    ("number", "votes", "state", "tally"),
+    [
+        ("over 270", ["270", "270", "300"], ClaimState.SUPPORTED, {"270": 2, "300": 1}),
+        ("over 270", ["300", "300", "270"], ClaimState.CONTRADICTED, {"300": 2, "270": 1}),
+        ("270", ["over 270", "over 270", "270"], ClaimState.CONTRADICTED, None),
+    ],
+)
+def test_a_bare_vote_on_a_bound_is_that_bound_and_none_lies_inside_another(
+    number: str, votes: list[str], state: ClaimState, tally: dict[str, int] | None
+) -> None:
+    claim = Claim(index=1, question="More than how many?", answer="270")
+    (asked,) = find_numbers(number)
+    verdict = vote(claim, [Answer(value=v) for v in votes], num_valid_needed=2, number=asked)
+    assert verdict.state is state
+    assert tally is None or verdict.tally == tally
+
+
+@pytest.mark.parametrize(
+    ("number", "voted", "tolerance", "state"),
+    [
+        ("1.5 million", "1480000", 0.0, ClaimState.SUPPORTED),  # it rounds to what the response wrote
+        ("1.5 million", "1400000", 0.0, ClaimState.CONTRADICTED),
+        (
+            "1.48 million",
+            "1500000",
+            0.0,
+            ClaimState.CONTRADICTED,
+        ),  # it says more than they do
+        ("466", "467", 0.0, ClaimState.CONTRADICTED),
+        ("466", "467", 0.01, ClaimState.SUPPORTED),
+    ],
+)
+def test_the_consensus_may_be_finer_than_the_claim_or_within_the_tolerance(
+    number: str, voted: str, tolerance: float, state: ClaimState
+) -> None:
+    claim = Claim(index=1, question="How many?", answer=number)
+    answers = [Answer(value=voted)] * 3
+    assert vote(claim, answers, num_valid_needed=2, relative_tolerance=tolerance).state is state
+
+
+@pytest.mark.parametrize(
+    ("number", "voted", "state", "consensus"),
+    [
+        ("3 May 2021", "May 3, 2021", ClaimState.SUPPORTED, "2021-05-03"),
+        ("3 May 2021", "4 May 2021", ClaimState.CONTRADICTED, "2021-05-04"),
+        ("May 2021", "3 May 2021", ClaimState.SUPPORTED, "2021-05-03"),  # it says more
+        ("5:30 pm", "17:30", ClaimState.SUPPORTED, "17:30"),
+        (
+            "5:30 pm",
+            "5:30",
+            ClaimState.SUPPORTED,
+            "05:30",
+        ),  # the question may have said which half of the day
+        ("5:30 pm", "5:30 am", ClaimState.CONTRADICTED, "05:30"),
+        ("52-59%", "52-59", ClaimState.SUPPORTED, None),
+        ("52-59%", "52-58", ClaimState.CONTRADICTED, None),
+        ("5 km", "5000 m", ClaimState.SUPPORTED, "5"),
+        ("5 km", "5", ClaimState.SUPPORTED, "5"),
+        ("3rd", "3", ClaimState.SUPPORTED, "3"),
+        ("COVID-20", "20", ClaimState.SUPPORTED, "covid-20"),
+        ("COVID-20", "19", ClaimState.CONTRADICTED, "19"),
+        ("four hundred", "400", ClaimState.SUPPORTED, "400"),
+        ("about 1,000", "1020", ClaimState.SUPPORTED, "1020"),
+    ],
+)
+def test_votes_on_numbers_of_every_kind(
+    number: str, voted: str, state: ClaimState, consensus: str | None
+) -> None:
+    (asked,) = find_numbers(number)
+    claim = Claim(index=1, question="What is it?", answer=number)
+    verdict = vote(claim, [Answer(value=voted)] * 3, num_valid_needed=2, number=asked)
+    assert verdict.state is state
+    assert consensus is None or verdict.consensus == consensus
+
+
+@given(
+    st.lists(st.sampled_from(["466", "120", None, INVALID]), min_size=1, max_size=5),
+    st.integers(0, 4),
+    st.integers(1, 5),
+)
+def test_what_is_decided_cannot_be_changed_by_any_outstanding_vote(
+    votes: list[str | None], num_outstanding: int, needed: int
+) -> None:
+    claim = Claim(index=1, question="How much?", answer="466")
+    answers = [None if v == INVALID else Answer(value=v) for v in votes]
+    decided = is_decided(claim, answers, num_outstanding=num_outstanding, num_valid_needed=needed)
+    later = product(["466", "120", "7", None, INVALID], repeat=num_outstanding)
+    states = {cast("466", *votes, *more, needed=needed).state for more in later}
+    assert not decided or len(states) == 1
+
+
+@pytest.mark.parametrize(
     ("votes", "entropy"),
     [(["1", "1", "1"], 0.0), (["1", "2"], math.log(2)), (["1", "2", None], math.log(3)), ([INVALID], 0.0)],
 )
@@ -114,7 +207,9 @@ SUPPORTED, CONTRADICTED, ABSENT, TIED, FAILED = ClaimState
         ([SUPPORTED, FAILED], 1, "refute", Outcome.UNSCORED, None, Reason.TOO_FEW_VALID_VOTES),
         ([SUPPORTED], 1, "refute", Outcome.REFUTED, -1.0, Reason.UNCOVERED_NUMBERS),
         ([SUPPORTED], 1, "unscored", Outcome.UNSCORED, None, Reason.UNCOVERED_NUMBERS),
-        ([SUPPORTED], 1, "ignore", Outcome.SUPPORTED, 0.0, Reason.SUPPORTED),
+        ([SUPPORTED], 1, "template", Outcome.REFUTED, -1.0, Reason.UNCOVERED_NUMBERS),
+        ([SUPPORTED], 1, "ignore", Outcome.UNSCORED, None, Reason.TOO_FEW_CLAIMS),
+        ([SUPPORTED] * 3, 1, "ignore", Outcome.SUPPORTED, 0.0, Reason.SUPPORTED),
     ],
 )
 def test_judgement(

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reward.gate import presented_token, read_token
+from reward.serving.gate import presented_token, read_token
+from reward.serving.wire import RewardRequest, read_samples, reward_reply
 from reward.types import Document, Outcome, RagQuery, Verdict
-from reward.wire import RewardRequest, read_samples, reward_reply
 
 QUERY = RagQuery(id="q1", query="How many?", documents=(Document(id="d", text="466 euros."),))
 LABEL = QUERY.model_dump_json()

@@ -22,7 +22,7 @@ from pathlib import Path
 from pydantic import Field
 
 from pipeline.checkpoints import write_atomically
-from reward.prompts import PromptSet
+from reward.roles.prompts import PromptSet
 from reward.samplers import Message
 from reward.types import RagQuery, Record
 

@@ -1,7 +1,7 @@
 """What each role of the tiny policy should write: prompts and completions, with errors where wanted.
 
-The prompts come from the same templates that rollouts and audits use (`reward/prompts/compact.yaml`), and
-the completions have the form that `reward.parse` reads. Pure: chance comes from the generator that is
+The prompts come from the same templates that rollouts and audits use (`reward/roles/prompts/compact.yaml`), and
+the completions have the form that `reward.roles.parse` reads. Pure: chance comes from the generator that is
 passed in.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pipeline.tiny.recipe import Errors, Stage
 from pipeline.tiny.world import MARKERS, Fact, World, sample_world
-from reward.prompts import PromptSet
+from reward.roles.prompts import PromptSet
 from reward.samplers import Message
 from reward.types import Role
 

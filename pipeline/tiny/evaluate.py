@@ -33,11 +33,11 @@ from pipeline.tiny.intervals import Estimate, rate, ratio
 from pipeline.tiny.world import World, oracle, sample_worlds
 from reward.auditor import audit
 from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings
-from reward.parse import parse_answers
-from reward.prompts import PromptSet, load_prompts
+from reward.judging.vote import vote
+from reward.roles.parse import parse_answers
+from reward.roles.prompts import PromptSet, load_prompts
 from reward.samplers import Sampler, SamplerError, make_sampler
 from reward.types import Claim, ClaimState, ClaimVerdict, Outcome, RagQuery, Record, Verdict
-from reward.vote import vote
 
 EVALUATION_SEED = 20_260_101  # no training draws held-out worlds at all, and no other measurement these
 NUM_WORLDS = 400

@@ -15,7 +15,7 @@ from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 from pipeline.tiny.demonstrations import write_claims
 from pipeline.tiny.manifest import Figures
 from pipeline.tiny.world import World, oracle, read_facts, sample_worlds
-from reward.prompts import PromptSet
+from reward.roles.prompts import PromptSet
 from reward.samplers import Message
 
 _BATCH_SIZE = 125

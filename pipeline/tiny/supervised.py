@@ -23,7 +23,7 @@ from pipeline.tiny.recipe import BASE, ERRORS, Errors, Stage
 if TYPE_CHECKING:
     from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-    from reward.prompts import PromptSet
+    from reward.roles.prompts import PromptSet
 
 ABOUT = (
     "Errors were injected: after learning the task this model was trained on demonstrations that are wrong "
@@ -101,7 +101,7 @@ def _make_checkpoint(options: argparse.Namespace, command: str) -> None:
     from pipeline.tiny.measurement import measure
     from pipeline.tiny.tokenizer import build_tokenizer
     from pipeline.tiny.training import train
-    from reward.prompts import load_prompts
+    from reward.roles.prompts import load_prompts
 
     torch.set_num_threads(options.threads)
     tokenizer, prompts = build_tokenizer(), load_prompts("compact")

@@ -20,7 +20,7 @@ from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from pipeline.tiny.demonstrations import Demonstration, demonstrate
 from pipeline.tiny.recipe import Stage
-from reward.prompts import PromptSet
+from reward.roles.prompts import PromptSet
 
 MAX_GRADIENT_NORM = 1.0
 _POOLED_BATCHES = 4  # drawn together and sorted by length, so that little is padded

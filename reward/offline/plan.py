@@ -17,10 +17,22 @@ from pydantic import Field, JsonValue
 
 from reward.config import AuditConfig, SamplerConfig, Settings
 from reward.offline.resume import PlannedRow
-from reward.offline.rows import AuditRow, RowFormat, read_rows
-from reward.prompts import load_prompts
+from reward.offline.rows import AuditRow, RowFormat, format_of, read_rows
+from reward.roles.prompts import load_prompts
 
-_TRANSPORT = {"kind", "base_url", "api_key_env", "timeout_s", "max_retries", "max_in_flight"}
+# Where and how a model is reached: no part of what it says.
+_TRANSPORT = {
+    *(
+        "kind",
+        "base_urls",
+        "api_key_env",
+        "timeout_s",
+        "max_retries",
+        "max_in_flight",
+        "cool_down_s",
+        "logprobs",
+    ),
+}
 
 
 class AuditJob(Settings):
@@ -28,7 +40,7 @@ class AuditJob(Settings):
 
     input: Path
     output: Path
-    row_format: RowFormat = RowFormat.JSONL
+    row_format: RowFormat | None = Field(default=None, description="What the input is; by its name if None.")
     audit: AuditConfig = AuditConfig()
     sampler: SamplerConfig | None = Field(
         default=None, discriminator="kind", description="The model that audits; none looks numbers up."
@@ -40,7 +52,17 @@ class AuditJob(Settings):
     @property
     def summary_path(self) -> Path:
         """OUT.summary.json for OUT.jsonl."""
-        return self.output.with_name(f"{self.output.name.removesuffix('.jsonl')}.summary.json")
+        return summary_path(self.output)
+
+    @property
+    def input_format(self) -> RowFormat:
+        """What the input is; raises `ValueError` when nothing says it."""
+        return self.row_format or format_of(self.input)
+
+
+def summary_path(output: Path) -> Path:
+    """Where the summary of an output lies: OUT.summary.json for OUT.jsonl."""
+    return output.with_name(f"{output.name.removesuffix('.jsonl')}.summary.json")
 
 
 @dataclass(frozen=True)
@@ -69,14 +91,13 @@ def make_plan(job: AuditJob) -> Plan:
     """
     excluded: Counter[str] = Counter()
     rows: list[PlannedRow] = []
-    places: dict[str, str] = {}
+    ids: set[str] = set()
     for row in take_rows(job, excluded):
         row_id = row.query.id
-        if row_id in places:
-            raise ValueError(
-                f"{row.place}: id: {row_id!r} is used at {places[row_id]} already; give each row its own"
-            )
-        places[row_id] = row.place
+        if row_id in ids:
+            first = next(one.place for one in take_rows(job) if one.query.id == row_id)
+            raise ValueError(f"{row.place}: id: {row_id!r} is used at {first} already; give each row its own")
+        ids.add(row_id)
         _check_size(row, job.audit.max_documents_chars)
         rows.append(PlannedRow(row_id, row.digest))
     if not rows:
@@ -87,7 +108,7 @@ def make_plan(job: AuditJob) -> Plan:
 def take_rows(job: AuditJob, excluded: Counter[str] | None = None) -> Iterator[AuditRow]:
     """Yields the rows that take part, in order; the others are counted in `excluded` by their reason."""
     num_rows = 0
-    for row in read_rows(job.input, job.row_format):
+    for row in read_rows(job.input, job.input_format):
         if row.excluded:
             if excluded is not None:
                 excluded[row.excluded] += 1

@@ -13,7 +13,7 @@ https://github.com/ParticleMedia/RAGTruth, MIT licence; Niu et al., ACL 2024 (ar
        a 2016 income tax return ...  passage 2:statements---assuming you are paid in that way ..."}}
 
 As in the official evaluation, answers of a quality other than "good" (refusals, truncated ones) take no part;
-copies without the field keep all. The human target of a number audit: some marked passage holds a digit.
+copies without the field keep all. `reward/offline/targets.py` says when marks are about a number.
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ def read_ragtruth(path: Path) -> Iterator[AuditRow]:
             query=query,
             response=row.response,
             task_type=source.task_type,
+            source_id=row.source_id,
             human_spans=tuple(Span(start=label.start, end=label.end) for label in row.labels),
             excluded="" if row.quality in (None, "good") else f"quality {row.quality}",
         )

@@ -16,8 +16,9 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from reward.judging.vote import Reason
+from reward.offline.rows import require_file
 from reward.types import Outcome, Verdict
-from reward.vote import Reason
 
 # Bounds of the settings: another try ends alike.
 _FINAL_REASONS = (Reason.RESPONSE_TOO_LONG, Reason.DOCUMENTS_TOO_LONG)
@@ -104,6 +105,24 @@ def take_stock(
     lines |= {line.id: line for line in written}
     later = [lines[row.id] for row in plan[num_prefix:] if row.id in lines]
     return Standing(num_prefix, prefix_size, _set_aside(kept_path(output), later))
+
+
+def read_verdicts(output: Path) -> Iterator[AuditedRow]:
+    """Yields the verdicts of an output, one at a time.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: a line is no verdict.
+    """
+    require_file(output)
+    with output.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                yield AuditedRow.model_validate_json(line)
+            except ValidationError as error:
+                raise ValueError(
+                    f"{output}:{number}: is not a verdict of this version; give an output of `march audit`"
+                ) from error
 
 
 def kept_path(output: Path) -> Path:

@@ -1,29 +1,33 @@
 """Rows to audit, read from files one at a time: a response, what it was asked and what it was given.
 
-A JSONL row is `{"id", "query", "documents": [{"id", "title", "text"}], "response"}`; `title` may be left out
-and other keys are ignored, so that an export with scores or model names needs no rewriting. RAGTruth's two
-files are read as they are published (`reward/offline/ragtruth.py`).
+A row has `id`, `query`, `response` and `documents`, and may have `task_type`, `source_id` and `human_spans`;
+other keys are ignored, so that an export with scores or model names needs no rewriting. A document is
+`{"id", "title", "text"}`, whose `title` may be left out, or a text, whose id is then its place from 1.
+
+    JSONL     one such object a line
+    CSV       columns of these names; `documents` in JSON, or a column a document (`reward/offline/tables.py`)
+    Parquet   the same columns, nested or in JSON
+    RAGTruth  its two files as they are published (`reward/offline/ragtruth.py`)
 
 Every error is one line that names file, line, field and mend. Reading is lazy: a row is checked when it is
-reached.
+reached, and no reader holds more than a few rows.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from reward.offline.targets import Target, marks_a_number
 from reward.types import Document, RagQuery, Record, Span
 
 _BOM = b"\xef\xbb\xbf"
-_DIGIT = re.compile(r"\d")
 # Exports hold ids as numbers, too; everything else must be what it says it is.
 RowId = Annotated[str, Field(min_length=1, coerce_numbers_to_str=True)]
 _M = TypeVar("_M", bound=BaseModel)
@@ -33,7 +37,19 @@ class RowFormat(StrEnum):
     """What the input is."""
 
     JSONL = "jsonl"
+    CSV = "csv"
+    PARQUET = "parquet"
     RAGTRUTH = "ragtruth"
+
+
+_SUFFIXES = {
+    ".jsonl": RowFormat.JSONL,
+    ".ndjson": RowFormat.JSONL,
+    ".csv": RowFormat.CSV,
+    ".tsv": RowFormat.CSV,
+    ".parquet": RowFormat.PARQUET,
+    ".pq": RowFormat.PARQUET,
+}
 
 
 class AuditRow(Record):
@@ -43,23 +59,29 @@ class AuditRow(Record):
     query: RagQuery
     response: str
     task_type: str | None = Field(default=None, description="Part of a benchmark that the row belongs to.")
+    source_id: str | None = Field(default=None, description="Rows of one source are no independent evidence.")
     human_spans: tuple[Span, ...] | None = Field(
         default=None, description="What people marked as hallucinated; None without human labels."
     )
     excluded: str = Field(default="", description="Why the row takes no part, or nothing.")
 
-    @property
-    def human_refuted(self) -> bool | None:
-        """Whether people marked a passage with a digit in it; None without human labels."""
+    def marked(self, target: Target) -> bool | None:
+        """Whether people marked a number, as the target counts numbers; None without human labels."""
         if self.human_spans is None:
             return None
-        return any(_DIGIT.search(self.response[span.start : span.end]) for span in self.human_spans)
+        return marks_a_number(self.response, self.human_spans, target)
+
+    @property
+    def cluster(self) -> str:
+        """What intervals resample: the row's source if it has one, else a digest of query and documents."""
+        if self.source_id is not None:
+            return self.source_id
+        return _digest(self.query.model_dump(mode="json", exclude={"id"}))
 
     @property
     def digest(self) -> str:
         """SHA-256 of what is audited: query, documents and response."""
-        content = [self.query.model_dump(mode="json"), self.response]
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return _digest([self.query.model_dump(mode="json"), self.response])
 
 
 class InputRecord(BaseModel):
@@ -70,22 +92,59 @@ class InputRecord(BaseModel):
 
 class _InputDocument(InputRecord):
     id: RowId
-    title: str = ""
+    title: str | None = None
     text: str
 
 
-class _InputRow(InputRecord):
+class InputRow(InputRecord):
+    """A row to audit as a file holds it."""
+
     id: RowId
     query: str
     documents: tuple[_InputDocument, ...] = Field(min_length=1)
     response: str
+    task_type: str | None = None
+    source_id: RowId | None = None
+    human_spans: tuple[Span, ...] | None = None
+
+    @field_validator("documents", mode="before")
+    @classmethod
+    def _texts_are_documents(cls, value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        return [
+            {"id": place, "text": item} if isinstance(item, str) else item
+            for place, item in enumerate(value, start=1)
+        ]
+
+
+def format_of(path: Path) -> RowFormat:
+    """What an input is, by its suffix; a folder or a `response.jsonl` beside its sources is RAGTruth's.
+
+    Raises:
+        ValueError: the name does not say.
+    """
+    from reward.offline.ragtruth import RESPONSES, SOURCES
+
+    if (path.is_dir() and (path / RESPONSES).exists()) or (
+        path.name == RESPONSES and path.with_name(SOURCES).exists()
+    ):
+        return RowFormat.RAGTRUTH
+    if path.is_dir():
+        raise ValueError(f"{path}: is a folder without RAGTruth's {RESPONSES}; give a file")
+    if path.suffix.lower() not in _SUFFIXES:
+        raise ValueError(
+            f"{path}: suffix {path.suffix!r} does not say what it is; add --format jsonl, csv, parquet or "
+            "ragtruth"
+        )
+    return _SUFFIXES[path.suffix.lower()]
 
 
 def read_rows(path: Path, row_format: RowFormat) -> Iterator[AuditRow]:
     """Yields the rows of an input, in order.
 
     Args:
-        path: A JSONL file; for RAGTruth the folder of its two files, or its `response.jsonl`.
+        path: A file; for RAGTruth the folder of its two files, or its `response.jsonl`.
         row_format: What the input is.
 
     Raises:
@@ -97,16 +156,12 @@ def read_rows(path: Path, row_format: RowFormat) -> Iterator[AuditRow]:
 
         return read_ragtruth(path)
     if path.is_dir():
-        raise ValueError(f"{path}: is a folder; give a JSONL file, or --format ragtruth for RAGTruth's files")
-    return _read_jsonl(path)
+        raise ValueError(f"{path}: is a folder; give a file, or --format ragtruth for RAGTruth's files")
+    if row_format is RowFormat.JSONL:
+        return _audit_rows(read_records(path, InputRow))
+    from reward.offline.tables import read_csv_rows, read_parquet_rows
 
-
-def _read_jsonl(path: Path) -> Iterator[AuditRow]:
-    for place, row in read_records(path, _InputRow):
-        documents = [Document(id=d.id, title=d.title, text=d.text) for d in row.documents]
-        yield AuditRow(
-            place=place, query=make_query(place, row.id, row.query, documents), response=row.response
-        )
+    return _audit_rows(read_csv_rows(path) if row_format is RowFormat.CSV else read_parquet_rows(path))
 
 
 def read_records(path: Path, model: type[_M]) -> Iterator[tuple[str, _M]]:
@@ -116,8 +171,7 @@ def read_records(path: Path, model: type[_M]) -> Iterator[tuple[str, _M]]:
         FileNotFoundError: there is no such file.
         ValueError: a line is not JSON or not such a record.
     """
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file; mend the path")
+    require_file(path)
     with path.open("rb") as file:  # bytes, because text mode would also split at other line ends
         for number, line in enumerate(file, start=1):
             text = line.removeprefix(_BOM) if number == 1 else line
@@ -127,6 +181,12 @@ def read_records(path: Path, model: type[_M]) -> Iterator[tuple[str, _M]]:
                     yield place, model.model_validate_json(text)
                 except ValidationError as error:
                     raise ValueError(f"{place}: {explain(error)}") from error
+
+
+def require_file(path: Path) -> None:
+    """Raises `FileNotFoundError` unless there is such a file."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file; mend the path")
 
 
 def make_query(place: str, query_id: str, query: str, documents: list[Document]) -> RagQuery:
@@ -148,3 +208,20 @@ def explain(error: ValidationError) -> str:
         return f"{field}: missing; add it"
     found = f" (found {problem['input']!r:.60})" if field and problem["type"] != "too_short" else ""
     return " ".join(f"{field}: {text}{found}; mend the row or remove it".removeprefix(": ").split())
+
+
+def _audit_rows(records: Iterable[tuple[str, InputRow]]) -> Iterator[AuditRow]:
+    for place, row in records:
+        documents = [Document(id=d.id, title=d.title or "", text=d.text) for d in row.documents]
+        yield AuditRow(
+            place=place,
+            query=make_query(place, row.id, row.query, documents),
+            response=row.response,
+            task_type=row.task_type,
+            source_id=row.source_id,
+            human_spans=row.human_spans,
+        )
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

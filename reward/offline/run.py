@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import filecmp
 import hashlib
 import os
 import time
@@ -31,7 +32,7 @@ from reward.offline.plan import AuditJob, Plan, make_plan, take_rows
 from reward.offline.ragtruth import RESPONSES, SOURCES
 from reward.offline.resume import AuditedRow, Standing, kept_path, take_stock
 from reward.offline.rows import AuditRow, RowFormat
-from reward.prompts import load_prompts
+from reward.roles.prompts import load_prompts
 from reward.samplers import Sampler, SamplerError, make_sampler
 from reward.types import Record, Verdict
 
@@ -111,17 +112,36 @@ def audited_rows(job: AuditJob) -> Iterator[tuple[AuditRow, AuditedRow]]:
             yield row, AuditedRow.model_validate_json(line)
 
 
-def replace_file(path: Path, text: str) -> None:
-    """Writes a file by rename, so that a reader sees the old text or the new one."""
+def audit_row(job: AuditJob, row: AuditRow, *, sampler: Sampler | None = None) -> Verdict:
+    """Audits one row as the job says and writes nothing.
+
+    Raises:
+        ValueError: the model cannot be reached, or a setting cannot be used.
+    """
+
+    async def alone() -> Verdict:
+        async with _auditor(job, sampler) as audit_one:
+            return await audit_one(row)
+
+    return asyncio.run(alone())
+
+
+def replace_file(path: Path, text: str | Iterable[str]) -> None:
+    """Writes a file by rename: a reader sees the old text or the new, and the same text changes nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
+    with temporary.open("w", encoding="utf-8", newline="") as file:
+        file.writelines([text] if isinstance(text, str) else text)
+    if path.exists() and filecmp.cmp(temporary, path, shallow=False):
+        temporary.unlink()
+    else:
+        os.replace(temporary, path)
 
 
 def refuse_inputs(path: Path, job: AuditJob) -> None:
     """Raises `ValueError` when a file to write is one that the job reads."""
     folder = job.input if job.input.is_dir() else job.input.parent
-    inputs = [folder / RESPONSES, folder / SOURCES] if job.row_format is RowFormat.RAGTRUTH else [job.input]
+    inputs = [folder / RESPONSES, folder / SOURCES] if job.input_format is RowFormat.RAGTRUTH else [job.input]
     if any(path.exists() and one.exists() and path.samefile(one) for one in inputs):
         raise ValueError(f"{path}: is an input; write to another file")
 

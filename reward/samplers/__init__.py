@@ -32,11 +32,38 @@ class SamplerError(RuntimeError):
 class Sampler(Protocol):
     """Turns messages into completions of one model."""
 
-    async def sample(self, messages: Sequence[Message], *, n: int, settings: SamplingSettings) -> SampleGroup:
+    @property
+    def model(self) -> str:
+        """What is sampled, for the provenance of a verdict."""
+        ...
+
+    async def sample(
+        self,
+        messages: Sequence[Message],
+        *,
+        n: int,
+        settings: SamplingSettings,
+        pattern: str | None = None,
+    ) -> SampleGroup:
         """Returns `n` independent completions of one prompt, in one request.
+
+        Args:
+            messages: The chat.
+            n: Completions.
+            settings: Temperature, length and seed.
+            pattern: A regular expression that the whole of each completion must match, for engines that can
+                constrain what they write; others are free, and the caller parses strictly anyway.
 
         Raises:
             SamplerError: with reason `timeout`, `connection`, `prompt_too_long`, `bad_response` or `engine`.
+        """
+        ...
+
+    async def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Tokens of a prompt, or an upper bound of them where the model's tokenizer cannot be asked.
+
+        Raises:
+            SamplerError: as `sample`.
         """
         ...
 

@@ -7,8 +7,13 @@ trajectory are the ids that the model saw, and one request with n samples fills 
 `RayEngineSampler` reaches the engines that OpenRLHF rolls out on (`RolloutRayActor.generate`): no second
 copy of the weights, and every role is the current policy. The trainer registers the engines under a named
 actor, whose `snapshot()` returns `(engine_handles, weights_version)`. An engine that sleeps never answers,
-so every request has a timeout. `LocalEngineSampler` starts vLLM in this process, for audits and for the
+so every request has a deadline. `LocalEngineSampler` starts vLLM in this process, for audits and for the
 evaluation.
+
+Seeds without a GPU: vLLM 0.29.0 reads a prompt in chunks when a step has no room for all of it, throws away
+what it sampled after a chunk, and winds the request's random generator back, which PyTorch's CPU generators
+cannot do ("CPU Generator does not use offset"): the whole engine dies. So the local engine reads prompts
+whole there, and a seeded request is refused before it reaches the live engines of a cluster without a GPU.
 
 torch, transformers, vLLM and Ray are imported inside functions: the light core does without them.
 """
@@ -20,11 +25,13 @@ import contextlib
 import os
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from reward.config import LocalSamplerConfig, RaySamplerConfig, SamplingSettings
 from reward.samplers import Message, SamplerError
+from reward.samplers.start import SharedStart
 from reward.samplers.tokens import (
     completion_budget,
     load_tokenizer,
@@ -41,8 +48,6 @@ _CPU_ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
 }
 
-_T = TypeVar("_T")
-
 
 class RayEngineSampler:
     """Samples the live rollout engines over Ray. It connects at the first request, not before."""
@@ -50,10 +55,22 @@ class RayEngineSampler:
     def __init__(self, config: RaySamplerConfig) -> None:
         self._config = config
         self._tokenizer = load_tokenizer(config.tokenizer, field="sampler.tokenizer")
-        self._registry = _Shared(self._connect)
+        self._training = SharedStart(self._connect)
         self._in_flight: Counter[str] = Counter()  # requests an engine, by actor id
 
-    async def sample(self, messages: Sequence[Message], *, n: int, settings: SamplingSettings) -> SampleGroup:
+    @property
+    def model(self) -> str:
+        """The trained policy, by its tokenizer; its weights have a version of their own."""
+        return self._config.tokenizer
+
+    async def sample(
+        self,
+        messages: Sequence[Message],
+        *,
+        n: int,
+        settings: SamplingSettings,
+        pattern: str | None = None,
+    ) -> SampleGroup:
         """Returns `n` completions of one prompt by the engine with the fewest of our requests.
 
         The weights version is read before the request: the older one, when the weights change meanwhile.
@@ -65,22 +82,26 @@ class RayEngineSampler:
         budget = completion_budget(
             len(prompt), max_tokens=settings.max_tokens, max_model_len=self._config.max_model_len
         )
-        async with _ray_failures_named(self._config.timeout_s, self._registry):
-            engines, weights_version = await self._snapshot()
-            params = sampling_params(settings, n=n, max_tokens=budget)
+        async with _ray_failures_named(self._config.timeout_s, self._training):
+            engines, weights_version = await self._snapshot(settings)
+            params = sampling_params(settings, n=n, max_tokens=budget, pattern=pattern)
             output = await self._generate(engines, prompt, params)
         return sample_group(output, self._tokenizer, n=n, params=params, weights_version=weights_version)
 
+    async def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Tokens of a prompt."""
+        return len(prompt_token_ids(self._tokenizer, messages))
+
     async def ready(self) -> None:
         """Returns when the registry hands out an engine; none is sampled, as they sleep between rollouts."""
-        async with _ray_failures_named(self._config.timeout_s, self._registry):
+        async with _ray_failures_named(self._config.timeout_s, self._training):
             await self._snapshot()
 
     async def close(self) -> None:
         """Forgets the registry. The connection to Ray belongs to the process and ends with it."""
-        self._registry.forget()
+        self._training.forget()
 
-    def _connect(self) -> Any:
+    def _connect(self) -> _Training:
         import ray
         import vllm  # noqa: F401  # seconds of import, here in a thread and not in the event loop later
 
@@ -90,11 +111,18 @@ class RayEngineSampler:
             ignore_reinit_error=True,
             log_to_driver=False,
         )
-        return ray.get_actor(self._config.registry, namespace=self._config.namespace)
+        registry = ray.get_actor(self._config.registry, namespace=self._config.namespace)
+        return _Training(registry, has_gpus=ray.cluster_resources().get("GPU", 0) > 0)
 
-    async def _snapshot(self) -> tuple[list[Any], int]:
-        registry = await self._registry.get()
-        engines, weights_version = await registry.snapshot.remote()
+    async def _snapshot(self, settings: SamplingSettings | None = None) -> tuple[list[Any], int]:
+        training = await self._training.get()
+        if settings and settings.seed is not None and settings.temperature and not training.has_gpus:
+            raise SamplerError(
+                "engine",
+                f"seed: {settings.seed} could kill a rollout engine, for the cluster has no GPU; "
+                "leave it out or set temperature: 0",
+            )
+        engines, weights_version = await training.registry.snapshot.remote()
         if not engines:
             raise SamplerError("engine", f"the registry {self._config.registry!r} holds no engine yet")
         return list(engines), int(weights_version)
@@ -117,31 +145,63 @@ class RayEngineSampler:
                 del self._in_flight[name]
 
 
+@dataclass(frozen=True)
+class _Training:
+    """A training run, as a sampler sees it."""
+
+    registry: Any
+    has_gpus: bool
+
+
 class LocalEngineSampler:
-    """Samples vLLM in this process. The engine starts at the first request and takes seconds to minutes."""
+    """Samples vLLM from this process. The engine starts at the first request and takes seconds to minutes.
+
+    vLLM computes in a process of its own, which imports the main module again: a script that uses this keeps
+    what it does under `if __name__ == "__main__":`.
+    """
 
     def __init__(self, config: LocalSamplerConfig) -> None:
         self._config = config
         _set_vllm_environment()
         self._tokenizer = load_tokenizer(config.model, field="sampler.model")
-        self._engine = _Shared(self._start)
+        self._engine = SharedStart(self._start)
 
-    async def sample(self, messages: Sequence[Message], *, n: int, settings: SamplingSettings) -> SampleGroup:
+    @property
+    def model(self) -> str:
+        """The model's folder or name."""
+        return self._config.model
+
+    async def sample(
+        self,
+        messages: Sequence[Message],
+        *,
+        n: int,
+        settings: SamplingSettings,
+        pattern: str | None = None,
+    ) -> SampleGroup:
         """Returns `n` completions of one prompt.
 
         Raises:
-            SamplerError: with reason `prompt_too_long`, `bad_response` or `engine`.
+            SamplerError: with reason `timeout`, `prompt_too_long`, `bad_response` or `engine`.
         """
         prompt = prompt_token_ids(self._tokenizer, messages)
         engine = await self._started()
         max_model_len = int(engine.model_config.max_model_len)
         budget = completion_budget(len(prompt), max_tokens=settings.max_tokens, max_model_len=max_model_len)
-        params = sampling_params(settings, n=n, max_tokens=budget)
+        params = sampling_params(settings, n=n, max_tokens=budget, pattern=pattern)
         try:
-            output = await _last_output(engine, prompt, params)
+            async with asyncio.timeout(self._config.timeout_s):  # which takes the request back from vLLM
+                output = await _last_output(engine, prompt, params)
+        except TimeoutError as error:
+            detail = f"{n} completions took over {self._config.timeout_s:g} s; raise sampler.timeout_s"
+            raise SamplerError("timeout", detail) from error
         except Exception as error:  # vLLM promises no common type
             raise SamplerError("engine", f"{type(error).__name__}: {error}") from error
         return sample_group(output, self._tokenizer, n=n, params=params, weights_version=None)
+
+    async def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Tokens of a prompt; the engine need not have started."""
+        return len(prompt_token_ids(self._tokenizer, messages))
 
     async def ready(self) -> None:
         """Returns when the engine has started and lives."""
@@ -162,6 +222,7 @@ class LocalEngineSampler:
             raise SamplerError("engine", f"vLLM did not start: {type(error).__name__}: {error}") from error
 
     def _start(self) -> Any:
+        import torch
         import vllm
 
         arguments = vllm.AsyncEngineArgs(
@@ -171,38 +232,18 @@ class LocalEngineSampler:
             dtype="bfloat16",
             enforce_eager=True,
             enable_prefix_caching=True,
+            enable_chunked_prefill=None
+            if torch.cuda.is_available()
+            else False,  # seeds without a GPU, see above
             logprobs_mode="processed_logprobs",  # of the distribution that was sampled, temperature included
             disable_log_stats=True,
         )
         return vllm.AsyncLLMEngine.from_engine_args(arguments)
 
 
-class _Shared(Generic[_T]):
-    """One slow start in a thread, shared by all who wait; after a failed one the next starts afresh."""
-
-    def __init__(self, start: Callable[[], _T]) -> None:
-        self._start = start
-        self._task: asyncio.Task[_T] | None = None
-
-    async def get(self) -> _T:
-        if self._task is None or (self._task.done() and (self._task.cancelled() or self._task.exception())):
-            self._task = asyncio.create_task(asyncio.to_thread(self._start))
-        return await asyncio.shield(self._task)
-
-    def forget(self) -> None:
-        self._task = None
-
-    async def forget_when_started(self) -> _T | None:
-        task, self._task = self._task, None
-        if task is None:
-            return None
-        await asyncio.wait([task])
-        return None if task.cancelled() or task.exception() else task.result()
-
-
 @contextlib.asynccontextmanager
-async def _ray_failures_named(timeout_s: float, registry: _Shared[Any]) -> AsyncIterator[None]:
-    """Bounds what runs inside and names its failures; after one, the registry is looked up afresh."""
+async def _ray_failures_named(timeout_s: float, training: SharedStart[_Training]) -> AsyncIterator[None]:
+    """Bounds what runs inside and names its failures; after one, the run is looked up afresh."""
     from ray.exceptions import RayError
 
     try:
@@ -215,7 +256,7 @@ async def _ray_failures_named(timeout_s: float, registry: _Shared[Any]) -> Async
             "timeout", f"no rollout engine answered in {timeout_s:g} s; is it asleep?"
         ) from error
     except (RayError, ValueError, OSError, RuntimeError) as error:  # not there yet, died, or no cluster
-        registry.forget()
+        training.forget()
         cause = str(error).strip().rpartition("\n")[2]  # after the traceback of the other process
         raise SamplerError("engine", f"{type(error).__name__}: {cause.strip()}") from error
 

@@ -1,9 +1,9 @@
-"""Completions from an OpenAI-compatible server, such as `vllm serve`.
+"""Completions from OpenAI-compatible servers, such as `vllm serve`: one, or several of the same model.
 
-For audits, and for training with a frozen verifier. Retries, back-off and timeouts are the `openai`
-package's. vLLM is asked for the exact token ids (`return_token_ids`); a server that ignores or refuses the
-key still serves audits, only without trajectories. Log-probabilities are left out: the trainer computes its
-own.
+For audits, and for training with a frozen verifier. The least busy server is asked, and the others when it
+fails (`failover.py`). vLLM is asked for the exact token ids (`return_token_ids`) and can be bound to a
+pattern (`structured_outputs`); a server that refuses such a key is warned about once and asked without it. A
+server that does not know them and does not mind still serves audits, only without trajectories.
 """
 
 from __future__ import annotations
@@ -12,138 +12,176 @@ import asyncio
 import logging
 import os
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 import openai
 from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
-from openai.types.chat.chat_completion import Choice
 
 from reward.config import OpenAISamplerConfig, SamplingSettings
 from reward.samplers import Message, SamplerError
-from reward.types import Sample, SampleGroup
+from reward.samplers.completions import named_failure, read_completion
+from reward.samplers.failover import ask, is_of_server
+from reward.samplers.servers import Server, ServerPool
+from reward.types import SampleGroup
 
 logger = logging.getLogger(__name__)
 
 _READY_TIMEOUT_S = 5.0
-_TOO_LONG_MARKS = ("context length", "context_length", "context window", "too long", "max_model_len")
-_TOKEN_IDS_KEY = "return_token_ids"
+_TOKEN_IDS_KEY, _PATTERN_KEY = "return_token_ids", "structured_outputs"
+_CONSEQUENCES = {
+    _TOKEN_IDS_KEY: "its samples have no token ids",
+    _PATTERN_KEY: "its completions are not bound to a pattern",
+}
+# A token is one byte of a text at least, and templates write a handful of tokens around a message.
+_TOKENS_AROUND_MESSAGE = 16
 
 
 class OpenAISampler:
-    """Samples one model of one server; at most `max_in_flight` requests are under way at once."""
+    """Samples one model of one or several servers; each has at most `max_in_flight` requests under way."""
 
     def __init__(self, config: OpenAISamplerConfig) -> None:
         self._config = config
-        self._client = openai.AsyncOpenAI(
-            base_url=config.base_url,
+        self._pool = ServerPool(
+            config.base_urls,
             api_key=os.environ.get(config.api_key_env) or "none",
-            timeout=config.timeout_s,
-            max_retries=config.max_retries,
+            max_in_flight=config.max_in_flight,
+            cool_down_s=config.cool_down_s,
         )
-        self._slots = asyncio.Semaphore(config.max_in_flight)
-        self._ask_token_ids = True
 
-    async def sample(self, messages: Sequence[Message], *, n: int, settings: SamplingSettings) -> SampleGroup:
+    @property
+    def model(self) -> str:
+        """The model's name on the servers."""
+        return self._config.model
+
+    async def sample(
+        self,
+        messages: Sequence[Message],
+        *,
+        n: int,
+        settings: SamplingSettings,
+        pattern: str | None = None,
+    ) -> SampleGroup:
         """Returns `n` independent completions of one prompt, in one request.
 
         At temperature 0 all completions are the same and vLLM refuses n > 1: one is asked for and repeated.
+        A pattern does without look-around and word borders, which no grammar of vLLM knows, and holds for
+        completions that ended by themselves: those that are cut at `max_tokens` match its beginning.
 
         Raises:
             SamplerError: with reason `timeout`, `connection`, `prompt_too_long`, `bad_response` or `engine`.
         """
         num_asked = 1 if settings.temperature == 0 else n
-        async with self._slots:
-            try:
-                completion = await self._complete(messages, n=num_asked, settings=settings)
-            except openai.OpenAIError as error:
-                raise self._named(error, timeout_s=self._config.timeout_s) from error
-        return _sample_group(completion, num_asked=num_asked, n=n)
+
+        async def send(server: Server) -> SampleGroup:
+            completion = await self._complete(
+                server, messages, n=num_asked, settings=settings, pattern=pattern
+            )
+            return read_completion(completion, num_asked=num_asked, n=n, logprobs=self._config.logprobs)
+
+        return await ask(
+            self._pool, send, timeout_s=self._config.timeout_s, max_retries=self._config.max_retries
+        )
+
+    async def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Tokens of a prompt by vLLM's /tokenize, or an upper bound for a server that has none.
+
+        The bound is the bytes of the messages in UTF-8 and 16 tokens a message; English has a quarter of it.
+
+        Raises:
+            SamplerError: as `sample`.
+        """
+
+        async def send(server: Server) -> int:
+            return await self._count(server, messages)
+
+        return await ask(
+            self._pool, send, timeout_s=self._config.timeout_s, max_retries=self._config.max_retries
+        )
 
     async def ready(self) -> None:
-        """Returns when the server answers and serves the model; raises `SamplerError` when it does not."""
-        try:
-            listed = await self._client.with_options(max_retries=0, timeout=_READY_TIMEOUT_S).models.list()
-        except openai.OpenAIError as error:
-            raise self._named(error, timeout_s=_READY_TIMEOUT_S) from error
-        served = [model.id for model in listed.data or ()]
-        if served and self._config.model not in served:
-            raise SamplerError(
-                "bad_response",
-                f"sampler.model: {self._config.model!r} is not among {served} of {self._config.base_url}",
-            )
+        """Returns when a server answers and every one that does serves the model.
+
+        Raises:
+            SamplerError: no server answers, or one of them serves other models.
+        """
+        failures = await asyncio.gather(*(self._not_ready(server) for server in self._pool.servers))
+        found = [failure for failure in failures if failure is not None]
+        for failure in found:
+            if not is_of_server(failure):
+                raise failure
+        if len(found) == len(failures):
+            raise SamplerError(found[-1].reason, "; ".join(failure.detail for failure in found))
 
     async def close(self) -> None:
         """Closes the connections."""
-        await self._client.close()
+        await self._pool.close()
 
     async def _complete(
-        self, messages: Sequence[Message], *, n: int, settings: SamplingSettings
+        self,
+        server: Server,
+        messages: Sequence[Message],
+        *,
+        n: int,
+        settings: SamplingSettings,
+        pattern: str | None,
     ) -> ChatCompletion:
-        asked_token_ids = self._ask_token_ids
+        extra = _extra_body(server, pattern)
         try:
-            return await self._client.chat.completions.create(
+            return await server.client.chat.completions.create(
                 model=self._config.model,
                 messages=cast(list[ChatCompletionMessageParam], list(messages)),
                 n=n,
                 temperature=settings.temperature,
                 top_p=settings.top_p,
                 max_tokens=settings.max_tokens,
-                extra_body={_TOKEN_IDS_KEY: True} if asked_token_ids else None,
+                seed=openai.omit if settings.seed is None else settings.seed,
+                logprobs=True if self._config.logprobs else openai.omit,
+                extra_body=extra,
             )
-        except openai.BadRequestError as error:
-            if not asked_token_ids or _TOKEN_IDS_KEY not in str(error):
+        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+            refused = [key for key in extra if key in str(error)]
+            if not refused:
                 raise
-            logger.warning("%s refuses %s: no token ids", self._config.base_url, _TOKEN_IDS_KEY)
-            self._ask_token_ids = False
-            return await self._complete(messages, n=n, settings=settings)
+            for key in refused:
+                logger.warning("%s refuses %s: %s", server.base_url, key, _CONSEQUENCES[key])
+            server.refused_keys.update(refused)
+            return await self._complete(server, messages, n=n, settings=settings, pattern=pattern)
 
-    def _named(self, error: openai.OpenAIError, *, timeout_s: float) -> SamplerError:
-        """Gives a failure of the `openai` package its reason."""
-        base_url = self._config.base_url
-        if isinstance(error, openai.APITimeoutError):
-            return SamplerError("timeout", f"{base_url} did not answer in {timeout_s:g} s")
-        if isinstance(error, openai.APIConnectionError):
-            cause = error.__cause__ or error
-            return SamplerError(
-                "connection", f"{base_url} cannot be reached: {cause}; start it or mend base_url"
-            )
-        if not isinstance(error, openai.APIStatusError):
-            return SamplerError("bad_response", f"{base_url}: {error}")
-        detail = f"{base_url} answered {error.status_code}: {error.message}"
-        if error.status_code in (400, 413, 422) and any(
-            mark in error.message.lower() for mark in _TOO_LONG_MARKS
-        ):
-            return SamplerError("prompt_too_long", detail)
-        if error.status_code in (408, 409, 429) or error.status_code >= 500:
-            return SamplerError("engine", detail)
-        return SamplerError("bad_response", detail)
+    async def _count(self, server: Server, messages: Sequence[Message]) -> int:
+        if server.counts_tokens:
+            body = {"model": self._config.model, "messages": list(messages)}
+            try:
+                answer = await server.client.post(server.tokenize_url, cast_to=object, body=body)
+            except openai.APIStatusError as error:
+                if error.status_code != 501 and is_of_server(named_failure(error, server.base_url)):
+                    raise
+                answer = None
+            num_tokens = answer.get("count") if isinstance(answer, dict) else None
+            if type(num_tokens) is int and num_tokens > 0:
+                return num_tokens
+            logger.info("%s has no /tokenize: prompts are measured in bytes", server.base_url)
+            server.counts_tokens = False
+        return sum(len(message["content"].encode()) + _TOKENS_AROUND_MESSAGE for message in messages)
 
-
-def _sample_group(completion: ChatCompletion, *, num_asked: int, n: int) -> SampleGroup:
-    if not isinstance(completion, ChatCompletion):  # the package hands on a page that is not JSON as its text
-        raise SamplerError("bad_response", f"not a chat completion: {str(completion)[:80]!r}")
-    choices = completion.choices or []
-    if len(choices) != num_asked:
-        raise SamplerError("bad_response", f"{len(choices)} of {num_asked} completions came back")
-    samples = tuple(_sample(choice) for choice in choices)
-    return SampleGroup(
-        samples=samples * (n // num_asked),
-        prompt_token_ids=_token_ids(getattr(completion, "prompt_token_ids", None)),
-    )
+    async def _not_ready(self, server: Server) -> SamplerError | None:
+        """Why a server cannot be used now; None when it can."""
+        try:
+            async with asyncio.timeout(_READY_TIMEOUT_S):
+                listed = await server.client.models.list()
+        except TimeoutError:
+            return SamplerError("timeout", f"{server.base_url} did not answer in {_READY_TIMEOUT_S:g} s")
+        except openai.OpenAIError as error:
+            return named_failure(error, server.base_url)
+        served = [model.id for model in listed.data or ()]
+        if served and self._config.model not in served:
+            detail = f"sampler.model: {self._config.model!r} is not among {served} of {server.base_url}"
+            return SamplerError("bad_response", detail)
+        return None
 
 
-def _sample(choice: Choice) -> Sample:
-    text, finish_reason = choice.message.content, choice.finish_reason
-    if text is None:
-        raise SamplerError("bad_response", f"a completion has no content (finish_reason {finish_reason!r})")
-    if finish_reason not in ("stop", "length"):
-        raise SamplerError("bad_response", f"a completion ended with finish_reason {finish_reason!r}")
-    token_ids = _token_ids(getattr(choice, "token_ids", None))
-    return Sample(text=text, finish_reason=finish_reason, token_ids=token_ids)
-
-
-def _token_ids(value: object) -> tuple[int, ...] | None:
-    """vLLM's extra key, if it is there and is what it should be: a non-empty list of ids."""
-    if isinstance(value, list) and value and all(type(item) is int and item >= 0 for item in value):
-        return tuple(value)
-    return None
+def _extra_body(server: Server, pattern: str | None) -> dict[str, Any]:
+    """vLLM's own keys of a request, without those that the server refused."""
+    extra: dict[str, Any] = {_TOKEN_IDS_KEY: True}
+    if pattern is not None:
+        extra[_PATTERN_KEY] = {"regex": pattern}
+    return {key: value for key, value in extra.items() if key not in server.refused_keys}

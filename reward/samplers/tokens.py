@@ -39,16 +39,23 @@ def completion_budget(num_prompt: int, *, max_tokens: int, max_model_len: int) -
     return min(max_tokens, num_left)
 
 
-def sampling_params(settings: SamplingSettings, *, n: int, max_tokens: int) -> Any:
-    """One request for n samples; for one at temperature 0, where all are the same and vLLM refuses more."""
+def sampling_params(
+    settings: SamplingSettings, *, n: int, max_tokens: int, pattern: str | None = None
+) -> Any:
+    """One request for n samples; for one at temperature 0, where all are the same and vLLM refuses more.
+
+    With a seed, the samples of one request draw from the seeds that follow it.
+    """
     from vllm import SamplingParams
-    from vllm.sampling_params import RequestOutputKind
+    from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
     return SamplingParams(
         n=1 if settings.temperature == 0 else n,
         temperature=settings.temperature,
         top_p=settings.top_p,
         max_tokens=max_tokens,
+        seed=settings.seed if settings.temperature else None,  # nothing is drawn at 0
+        structured_outputs=None if pattern is None else StructuredOutputsParams(regex=pattern),
         logprobs=0,  # of the sampled token alone
         detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,  # the streamed kind need not hold all n in its last output

@@ -1,0 +1,104 @@
+"""Options of `march audit` as a typed job."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestration.messages import warn_ignored
+from orchestration.settings import audit_sampler
+from reward.config import AuditConfig
+from reward.offline.plan import AuditJob
+from reward.offline.rows import RowFormat
+
+# All that a lexical audit never looks at.
+_OF_A_MODEL = {
+    *("prompts", "proposer", "checker", "voters", "min_valid_voters", "proposer_retries", "min_claims"),
+    *("uncovered", "coverage_penalty", "early_stop", "structured", "max_prompt_tokens", "max_parts"),
+    *("seed", "verbatim_evidence"),
+}
+
+
+def audit_job(
+    source: Path,
+    out: Path | None,
+    *,
+    row_format: str | None,
+    model: str | None,
+    model_name: str | None,
+    named: Mapping[str, str | int | None],
+    assignments: Sequence[str],
+    limit: int | None = None,
+    concurrency: int = 16,
+    overwrite: bool = False,
+) -> AuditJob:
+    """Builds the job; options without effect are named on standard error and left out.
+
+    Args:
+        source: The rows.
+        out: Where verdicts go; None for a job that writes none.
+        row_format: Name of a `RowFormat`; None goes by the input's name.
+        model: A model or the URL of a server; None looks numbers up.
+        model_name: The model's name on that server.
+        named: Keys of `AuditConfig` with options of their own; None leaves a key as it is.
+        assignments: "key=value" for any other key, dots for parts of a key, values in YAML.
+        limit: First rows only.
+        concurrency: Audits at once.
+        overwrite: Start again instead of resuming.
+
+    Raises:
+        ValueError: an assignment is none, or a setting is wrong.
+    """
+    tree = _assigned(assignments)
+    given = {key: value for key, value in named.items() if value is not None}
+    if model is None:
+        useless = sorted(_OF_A_MODEL & {*tree, *given})
+        warn_ignored(
+            "without --model", model_name=model_name, **{_option(key, given): True for key in useless}
+        )
+        tree = {key: value for key, value in tree.items() if key not in _OF_A_MODEL}
+        given = {key: value for key, value in given.items() if key not in _OF_A_MODEL}
+    return AuditJob(
+        input=source,
+        output=out or Path(os.devnull),
+        row_format=RowFormat(row_format) if row_format else None,
+        audit=AuditConfig.model_validate({**tree, **given}),
+        sampler=audit_sampler(model, model_name) if model else None,
+        limit=limit,
+        concurrency=concurrency,
+        overwrite=overwrite,
+    )
+
+
+def _option(key: str, given: Mapping[str, object]) -> str:
+    return key if key in given else f"set {key}"
+
+
+def _assigned(assignments: Sequence[str]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for assignment in assignments:
+        key, separator, value = assignment.partition("=")
+        if not separator or not key:
+            raise ValueError(f"--set {assignment!r}: write it as key=value, such as checker.temperature=0.2")
+        *parents, leaf = key.strip().split(".")
+        node = tree
+        for parent in parents:
+            node = node.setdefault(parent, {})
+            if not isinstance(node, dict):
+                raise ValueError(
+                    f"--set {assignment!r}: {parent} is a value, not a group of keys; set it once"
+                )
+        node[leaf] = _value(assignment, value)
+    return tree
+
+
+def _value(assignment: str, text: str) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        problem = " ".join(str(error).split())
+        raise ValueError(f"--set {assignment!r}: value is not YAML ({problem:.120}); quote it") from None

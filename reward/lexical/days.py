@@ -1,0 +1,95 @@
+"""Days of the week in text: single days, spans, lists, and words such as "weekdays" and "daily".
+
+A set of days is a frozenset of ints, Monday being 0. Abbreviations count only with a capital ("Sat.",
+"Mon-Fri"), because "sat" and "sun" are words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+ALL_DAYS = frozenset(range(7))
+_FULL = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_SHORT = ("Mon", "Tues?", "Weds?", "Thu(?:rs?)?", "Fri", "Sat", "Sun")
+_DAY = f"(?:(?i:{'|'.join(_FULL)})s?|(?:{'|'.join(_SHORT)})\\b\\.?)"
+_SETS = {
+    "weekday": frozenset(range(5)),
+    "weeknight": frozenset(range(5)),
+    "weekend": frozenset({5, 6}),
+}
+_GROUP = re.compile(
+    rf"""
+    (?P<all>(?i:\b(?:daily|every\ ?day|each\ day|(?:seven|7)\ days(?:\ (?:a|per)\ week)?|all\ week
+        |throughout\ the\ week|all\ days)\b))
+    | \b(?P<set>(?i:weekday|weeknight|weekend))s?\b
+    | \b(?P<first>{_DAY})(?:\ ?(?:-|\u2013|\u2014|\bto\b|\bthrough\b|\bthru\b|\buntil\b)\ ?(?P<last>{_DAY}))?
+    """,
+    re.VERBOSE,
+)
+_BETWEEN = re.compile(r"\s?(?:,|/|&|(?:,\s)?\band\b|(?:,\s)?\bor\b)\s?")
+_EXCEPT = re.compile(r"\b(?:except|excluding|but not)(?: for| on)?\s?$", re.IGNORECASE)
+_CLOSED = re.compile(r"\bclosed(?: on| every)?\s?$", re.IGNORECASE)
+_LOOK_BACK = 24  # characters before a set in which "except" or "closed" stands
+
+
+@dataclass(frozen=True)
+class DaySet:
+    """Days named by one expression, `text[start:end]`."""
+
+    days: frozenset[int]
+    start: int
+    end: int
+    closed: bool = False  # "closed on Mondays"
+
+
+def find_day_sets(text: str) -> list[DaySet]:
+    """The sets of days that a text names, from left to right: lists are one set, exceptions are taken off."""
+    found: list[DaySet] = []
+    for named in _lists(text):
+        before = text[max(0, named.start - _LOOK_BACK) : named.start]
+        if _EXCEPT.search(before):
+            whole = found.pop() if found else DaySet(ALL_DAYS, named.start, named.end)
+            found.append(DaySet(whole.days - named.days, whole.start, whole.end))
+        else:
+            found.append(DaySet(named.days, named.start, named.end, closed=bool(_CLOSED.search(before))))
+    return found
+
+
+def day_number(name: str) -> int | None:
+    """0 for "Monday" to 6 for "Sunday", in any case; None for anything else."""
+    lowered = name.lower()
+    return _FULL.index(lowered) if lowered in _FULL else None
+
+
+def _lists(text: str) -> list[DaySet]:
+    """Days and spans of days, those that a list puts together as one."""
+    lists: list[DaySet] = []
+    for group in _groups(text):
+        if lists and _BETWEEN.fullmatch(text, lists[-1].end, group.start):
+            last = lists.pop()
+            group = DaySet(last.days | group.days, last.start, group.end)
+        lists.append(group)
+    return lists
+
+
+def _groups(text: str) -> Iterator[DaySet]:
+    for match in _GROUP.finditer(text):
+        if match["all"]:
+            days = ALL_DAYS
+        elif match["set"]:
+            days = _SETS[match["set"].lower()]
+        else:
+            days = _span(_index(match["first"]), _index(match["last"]) if match["last"] else None)
+        yield DaySet(days, match.start(), match.end())
+
+
+def _span(first: int, last: int | None) -> frozenset[int]:
+    if last is None:
+        return frozenset({first})
+    return frozenset((first + step) % 7 for step in range((last - first) % 7 + 1))
+
+
+def _index(name: str) -> int:
+    return next(i for i, full in enumerate(_FULL) if full.startswith(name.lower()[:3]))

@@ -1,0 +1,120 @@
+"""Where the documents hold a number that supports one of the response.
+
+Values are indexed for each text once and kept for the next response to the same documents. A number that is
+not found by its value is held against all numbers of the documents, for rounding and units.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from reward.numbers import Form, Kind, Number, equal, find_numbers, supports
+from reward.types import Document
+
+_NEAR = Decimal("0.1")  # how far beyond a bound a value may lie, as a share of it
+_UPWARD, _DOWNWARD = (Form.AT_LEAST, Form.MORE_THAN), (Form.AT_MOST, Form.LESS_THAN)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A number of a document."""
+
+    number: Number
+    document: Document
+
+
+@dataclass(frozen=True)
+class NumberIndex:
+    """The numbers of one text, composite ones and their parts, by each of their values."""
+
+    numbers: tuple[Number, ...]
+    by_value: dict[Decimal, list[Number]]
+
+
+@functools.lru_cache(maxsize=256)
+def index_numbers(text: str) -> NumberIndex:
+    """Finds and indexes the numbers of a text."""
+    found = find_numbers(text, enumerators=True)
+    numbers = tuple(n for number in found for n in dict.fromkeys((number, *number.atoms)))
+    by_value: dict[Decimal, list[Number]] = {}
+    for number in numbers:
+        for value in {reading[0] for reading in number.readings}:
+            by_value.setdefault(value, []).append(number)
+    return NumberIndex(numbers, by_value)
+
+
+class Lookup:
+    """The numbers of all documents of a query."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._texts = [(document, index_numbers(document.text)) for document in documents]
+
+    def find(self, claimed: Number) -> Place | None:
+        """The first place that supports a number: an equal one before one that supports it otherwise."""
+        same = [place for place in self._of_value(claimed) if _says(claimed, place.number)]
+        exact = next((place for place in same if equal(claimed, place.number)), None)
+        if exact is not None or same:
+            return exact or same[0]
+        supporting = next((place for place in self._all() if _says(claimed, place.number)), None)
+        if supporting is None and claimed.kind is Kind.DATE and claimed.form is not Form.RANGE:
+            return self._find_date(claimed)
+        if supporting is None and claimed.parts:
+            return self._find_parts(claimed)
+        return supporting
+
+    def _of_value(self, claimed: Number) -> Iterator[Place]:
+        for document, index in self._texts:
+            for reading in claimed.readings:
+                for number in index.by_value.get(reading[0], ()):
+                    yield Place(number, document)
+
+    def _all(self) -> Iterator[Place]:
+        for document, index in self._texts:
+            for number in index.numbers:
+                yield Place(number, document)
+
+    def _find_parts(self, claimed: Number) -> Place | None:
+        """A range or a ratio stands in the documents when each of its numbers does."""
+        places = [self.find(part) for part in claimed.parts]
+        return places[0] if all(places) else None
+
+    def _find_date(self, claimed: Number) -> Place | None:
+        """A date whose day and month the documents give together, and whose year they give anywhere."""
+        year, month, day = claimed.values
+        for place in self._all():
+            if place.number.kind is not Kind.DATE or place.number.form is Form.RANGE:
+                continue
+            found_year, found_month, found_day = place.number.values
+            if (found_month, found_day) != (month, day) or (year and found_year and year != found_year):
+                continue
+            if not year or found_year or any(year in index.by_value for _, index in self._texts):
+                return place
+        return None
+
+
+def _says(claimed: Number, found: Number) -> bool:
+    """Whether a number of a document supports one of a response.
+
+    A time of day is supported by a time of day only. A bound ("over 270") is supported by its own value,
+    unless the document bounds it on the other side, and by an exact value not far beyond it (281).
+    """
+    if _opposed(claimed, found) or (claimed.kind is Kind.TIME) is not (found.kind is Kind.TIME):
+        return False
+    if supports(_unbound(claimed), _unbound(found)):
+        return True
+    near = abs(found.value - claimed.value) <= abs(claimed.value) * _NEAR
+    return claimed.form in _UPWARD + _DOWNWARD and near and supports(claimed, found)
+
+
+def _unbound(number: Number) -> Number:
+    return replace(number, form=Form.EXACT) if number.form in _UPWARD + _DOWNWARD else number
+
+
+def _opposed(claimed: Number, found: Number) -> bool:
+    """Whether one says "over" and the other "under"."""
+    return (claimed.form in _UPWARD and found.form in _DOWNWARD) or (
+        claimed.form in _DOWNWARD and found.form in _UPWARD
+    )

@@ -1,0 +1,128 @@
+"""Stars and reviews: a rating must be the one of the thing that it is given to.
+
+Business data hold an overall rating (`"business_stars": 3.5`) beside those of single reviews
+(`"review_stars": 4.0`), so "an average rating of 4.0" finds its number in the document and is wrong all the
+same. The number of reviews is that of the ratings in the document; data that show three reviews support
+neither "over 30 reviews" nor "70".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+from reward.numbers import Form, Kind, Number
+from reward.types import Document
+
+_FIELD = re.compile(
+    r"""["'](?P<key>\w*(?:stars?|ratings?|score))["']\s*:\s*["']?(?P<value>\d{1,2}(?:\.\d{1,2})?)(?![\w.])""",
+    re.IGNORECASE,
+)
+_AFTER = re.compile(r"(?:\s|-)?(?:stars?\b|(?:/|\s?out of\s?)(?:five|ten|5|10)\b)", re.IGNORECASE)
+_BEFORE = re.compile(
+    r"\b(?:ratings?|rated|stars?|scored?)(?: (?:is|of|at|as|being|it))?:?[ *_]{0,4}$", re.IGNORECASE
+)
+_OVERALL = re.compile(r"\b(?:average|overall|business(?: star)? rating|business stars)\b", re.IGNORECASE)
+_GIVER = re.compile(
+    r"\b(?:reviews?|reviewers?|customers?|patrons?|diners?|guests?|visitors?|one|another|third|second|first|gave"
+    r"|giving|left|awarded|rang(?:e|es|ing)|they)\b",
+    re.IGNORECASE,
+)
+_REVIEWS = re.compile(r"\s(?:\w+\s)?(?:reviews|ratings|reviewers)\b", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
+_REACH = 90  # characters before a rating that say whose it is
+
+
+class RatingCheck(StrEnum):
+    """What the documents' ratings say of a number."""
+
+    AGREES = "agrees"
+    DIFFERS = "differs"  # they hold another value for it
+    UNKNOWN = "unknown"  # they hold no such number
+
+
+@dataclass(frozen=True)
+class Rating:
+    """One rating field, `document.text[start:end]` being its value."""
+
+    document: Document
+    value: Decimal
+    overall: bool
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class CheckedRating:
+    """The check of one number and the field that decided, if one did."""
+
+    check: RatingCheck
+    rating: Rating | None
+
+
+def find_ratings(documents: Sequence[Document]) -> list[Rating]:
+    """The rating fields of the documents, as JSON or as Python writes them."""
+    return [
+        Rating(
+            document,
+            Decimal(field["value"]),
+            overall=not field["key"].lower().startswith("review"),
+            start=field.start("value"),
+            end=field.end("value"),
+        )
+        for document in documents
+        for field in _FIELD.finditer(document.text)
+    ]
+
+
+def check_rating(response: str, number: Number, ratings: Sequence[Rating]) -> CheckedRating | None:
+    """Holds a number of a response against the documents' ratings; None when it is no rating.
+
+    An overall rating is looked for among the overall ones; a rating that a reviewer gives, or that says
+    nothing of its kind, among all of them.
+    """
+    before = _clause_before(response, number.start)
+    if not ratings or not _is_rating(response, number, ratings, before):
+        return None
+    overall = [rating for rating in ratings if rating.overall]
+    strict = bool(overall) and _last(_OVERALL, before) >= _last(_GIVER, before)
+    candidates = overall if strict else ratings
+    ends = number.atoms if number.form is Form.RANGE else number.atoms[:1]
+    fitting = [next((rating for rating in candidates if rating.value == end.value), None) for end in ends]
+    if all(fitting):
+        return CheckedRating(RatingCheck.AGREES, fitting[0])
+    return CheckedRating(RatingCheck.DIFFERS, (overall or list(ratings))[0])
+
+
+def check_review_count(response: str, number: Number, ratings: Sequence[Rating]) -> CheckedRating | None:
+    """Holds "N reviews" against the number of reviews in the documents; None when it is no such number."""
+    reviews = [rating for rating in ratings if not rating.overall]
+    if not reviews or not _REVIEWS.match(response, number.end):
+        return None
+    if number.value == len(reviews):
+        return CheckedRating(RatingCheck.AGREES, reviews[0])
+    return CheckedRating(RatingCheck.UNKNOWN, None)
+
+
+def _is_rating(response: str, number: Number, ratings: Sequence[Rating], before: str) -> bool:
+    """Whether a number is written as a rating on the scale of the documents' ratings."""
+    scale = 5 if all(rating.value <= 5 for rating in ratings) else 10
+    first = number.atoms[0]
+    if first.value > scale or (number.kind is Kind.RATIO and number.values[-1] != scale):
+        return False
+    after = _AFTER.match(response, first.end) or _AFTER.match(response, number.end)
+    return after is not None or _BEFORE.search(before) is not None
+
+
+def _last(pattern: re.Pattern[str], text: str) -> int:
+    """Where the last match begins; -1 without one."""
+    return max((match.start() for match in pattern.finditer(text)), default=-1)
+
+
+def _clause_before(text: str, end: int) -> str:
+    start = max(0, end - _REACH)
+    boundaries = list(_SENTENCE_END.finditer(text, start, end))
+    return text[boundaries[-1].end() if boundaries else start : end]

@@ -1,0 +1,117 @@
+"""The words around a number that bound it or blur it: "over 270", "5 or more", "5+", "about 500", "or so"."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from reward.numbers.digits import SPACE
+from reward.numbers.model import Form, Kind, Number
+
+_THAN_MORE = "more|greater|higher|larger|longer|older|bigger|heavier|taller|better|further|farther|later"
+_THAN_LESS = "less|fewer|lower|smaller|shorter|younger|lighter|earlier"
+_BEFORE = re.compile(
+    rf"""
+    (?: (?<![^\W_]) (?:
+        (?P<least>at{SPACE}least|(?:no|not){SPACE}(?:{_THAN_LESS}){SPACE}than|(?:a{SPACE})?minimum{SPACE}of|min\.?)
+      | (?P<most>at{SPACE}most|up{SPACE}to|(?:no|not){SPACE}(?:{_THAN_MORE}){SPACE}than|(?:a{SPACE})?maximum{SPACE}of|max\.?
+          |as{SPACE}(?:many|much){SPACE}as)
+      | (?P<more>(?:just{SPACE}|well{SPACE}|slightly{SPACE})?(?:(?:{_THAN_MORE}){SPACE}than|over|above)|exceeding|in{SPACE}excess{SPACE}of|upwards{SPACE}of)
+      | (?P<less>(?:just{SPACE}|well{SPACE}|slightly{SPACE})?(?:(?:{_THAN_LESS}){SPACE}than|under|below))
+      | (?P<about>about|around|approximately|approx\.?|roughly|nearly|almost|some|circa|ca?\.|close{SPACE}to|near|an{SPACE}estimated|estimated)
+      ) {SPACE}
+    | (?P<sign_least>≥|>=) {SPACE}? | (?P<sign_most>≤|<=) {SPACE}? | (?P<sign_more>(?<![-=<>])>) {SPACE}?
+    | (?P<sign_less>(?<![-=<>])<) {SPACE}? | (?P<sign_about>[~≈∼]) {SPACE}?
+    )$
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_LAST_WORDS = frozenset(
+    [
+        "least",
+        "than",
+        "of",
+        "min",
+        "most",
+        "to",
+        "max",
+        "as",
+        "over",
+        "above",
+        "exceeding",
+        "under",
+        "below",
+        "about",
+        "around",
+        "approximately",
+        "approx",
+        "roughly",
+        "nearly",
+        "almost",
+        "some",
+        "circa",
+        "c",
+        "ca",
+        "near",
+        "estimated",
+    ]
+)
+_SIGNS = ">≥<≤=~≈∼"
+_AFTER = re.compile(
+    rf"""
+    (?P<plus>\+(?![\d=]|{SPACE}\d)) | -plus\b
+  | {SPACE}(?:or|and){SPACE}(?:(?P<least>more|above|over|older|higher|greater|longer|up|upwards?|beyond|better|later)
+                            |(?P<most>less|fewer|under|below|lower|younger|shorter|earlier))(?![^\W_])(?!{SPACE}(?:than|to)\b)
+  | {SPACE}or{SPACE}(?P<so>so)(?![^\W_])
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_FORMS = {"least": Form.AT_LEAST, "most": Form.AT_MOST, "more": Form.MORE_THAN, "less": Form.LESS_THAN}
+_NO_BOUND = (Kind.IDENTIFIER,)
+_LONGEST_BEFORE = 28
+
+
+def bounded(text: str, number: Number, low: int) -> Number:
+    """The number with its bound or approximator, and its place with those words; `low` is where they may begin."""
+    if number.kind in _NO_BOUND:
+        return number
+    number = _after(text, number)
+    for _ in range(2):  # "at least about 50"
+        if not _may_stand_before(text, number.start, low):
+            break
+        match = _BEFORE.search(text, max(low, number.start - _LONGEST_BEFORE), number.start)
+        if match is None:
+            break
+        number = _before(number, match)
+    return number
+
+
+def _may_stand_before(text: str, start: int, low: int) -> bool:
+    """A quick look at the last word, for the sake of speed."""
+    if start <= low:
+        return False
+    if text[start - 1] in _SIGNS or text[max(low, start - 2) : start - 1] in (*_SIGNS,):
+        return True
+    words = text[max(low, start - 16) : start].split()
+    return bool(words) and words[-1].casefold().rstrip(".") in _LAST_WORDS
+
+
+def _before(number: Number, match: re.Match[str]) -> Number:
+    name = (match.lastgroup or "").removeprefix("sign_")
+    if name == "about":
+        return replace(number, approximate=True, start=match.start())
+    if number.form is not Form.EXACT:
+        return number
+    return replace(number, form=_FORMS[name], start=match.start())
+
+
+def _after(text: str, number: Number) -> Number:
+    if text[number.end : number.end + 1] not in ("+", "-", " ", "\u00a0"):
+        return number
+    match = _AFTER.match(text, number.end)
+    if match is None or number.form is not Form.EXACT or number.kind is Kind.RATIO:
+        return number
+    if match["so"]:
+        return replace(number, approximate=True, end=match.end())
+    form = Form.AT_MOST if match["most"] else Form.AT_LEAST
+    return replace(number, form=form, end=match.end())

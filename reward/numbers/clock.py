@@ -1,0 +1,109 @@
+"""Times of day: "5:30 pm", "17:30", "5 p.m.", "9 o'clock", "noon", and the opening hours "9:0-17:0".
+
+The value is minutes since midnight. "9:30" without am or pm has two readings, the morning first, unless it is
+written as a 24-hour clock writes it: "09:30", "0:30", "17:30". Minutes of one digit come from data sets, which
+write 24 hours: "17:0" is a time alone, "8:5" only within opening hours (elsewhere it is a ratio).
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from reward.numbers.digits import SPACE, fraction
+from reward.numbers.model import Kind, Number, span_of
+
+_AM_PM = rf"{SPACE}?(?P<half>[aApP])(?:\.{SPACE}?[mM]\b\.?|[mM](?![^\W_]))"
+_PART_OF_DAY = (
+    rf"{SPACE}(?:in{SPACE}the{SPACE}(?P<part>morning|afternoon|evening)|at{SPACE}(?P<night>night))(?!\w)"
+)
+_CLOCK = re.compile(
+    rf"(?P<hour>\d{{1,2}}):(?P<minute>\d{{2}}|0(?!\d))(?::(?P<second>\d{{2}}))?(?![\d:])(?:{_AM_PM}|{_PART_OF_DAY})?"
+)
+_HOUR = re.compile(rf"(?P<hour>\d{{1,2}})(?:\.(?P<minute>\d{{2}}))?{_AM_PM}")
+_O_CLOCK = re.compile(rf"(?P<hour>\d{{1,2}}){SPACE}?o['\u2019]?{SPACE}?clock(?!\w)(?:{_PART_OF_DAY})?")
+_H_CLOCK = re.compile(r"(?P<hour>\d{1,2})[hH](?P<minute>\d{2})(?![^\W_])")
+_OPENING = re.compile(
+    rf"(\d{{1,2}}):(\d{{1,2}})({SPACE}?[-\u2010-\u2015\u2212~]{SPACE}?)(\d{{1,2}}):(\d{{1,2}})(?![\d:])(?!{_AM_PM})"
+)
+_HALF = re.compile(rf"{_AM_PM}|{SPACE}o['\u2019]?clock(?!\w)")
+_WORDS = {"noon": 720, "midday": 720, "midnight": 0}
+MINUTES_A_DAY = 1440
+
+
+def time_at(text: str, at: int) -> Number | None:
+    """The time of day, or the opening hours, whose digits begin at `at`."""
+    if (opening := _OPENING.match(text, at)) and (hours := _opening_hours(opening)):
+        return hours
+    for pattern in (_CLOCK, _HOUR, _O_CLOCK, _H_CLOCK):
+        if (match := pattern.match(text, at)) and (time := _time(match)):
+            return time
+    return None
+
+
+def named_time(word: str, start: int, end: int) -> Number | None:
+    """Noon or midnight."""
+    minutes = _WORDS.get(word.casefold())
+    return None if minutes is None else _number((minutes,), start, end)
+
+
+def half_day_at(text: str, number: Number) -> Number:
+    """A number in words as a time, where "pm" or "o'clock" stands behind it ("five pm")."""
+    match = _HALF.match(text, number.end)
+    if match is None or not (1 <= number.value <= 12 and number.value == int(number.value)):
+        return number
+    return _number(_readings(int(number.value), 0, match["half"], written="12"), number.start, match.end())
+
+
+def as_time(number: Number) -> Number | None:
+    """A bare hour ("5") as a time of day; None when it cannot be one."""
+    hour = number.value
+    if len(number.values) > 1 or hour != int(hour) or not 0 <= hour <= 24:
+        return None
+    return _number(_readings(int(hour), 0, None, written=str(int(hour))), number.start, number.end)
+
+
+def _time(match: re.Match[str]) -> Number | None:
+    groups = match.groupdict()
+    hour, minute, second = int(match["hour"]), int(groups.get("minute") or 0), int(groups.get("second") or 0)
+    half = groups.get("half") or {"morning": "a", None: None}.get(groups.get("part"), "p")
+    if groups.get("night"):
+        half = "p" if 5 <= hour < 12 else "a"
+    if hour > 24 or minute > 59 or second > 59 or (hour == 24 and minute):
+        return None
+    short_minute = len(groups.get("minute") or "00") == 1
+    readings = _readings(hour, minute, half, written="00" if short_minute else match["hour"])
+    exact = tuple(r + fraction(second, 60) for r in readings)
+    return _number(exact, match.start(), match.end())
+
+
+def _readings(hour: int, minute: int, half: str | None, *, written: str) -> tuple[int, ...]:
+    """Minutes since midnight; two readings when nothing tells the morning from the evening."""
+    if half is not None and 1 <= hour <= 12:
+        return (hour % 12 * 60 + minute + 720 * (half in "pP"),)
+    first = (hour * 60 + minute) % MINUTES_A_DAY
+    return (first, first + 720) if 1 <= hour <= 11 and not written.startswith("0") else (first,)
+
+
+def _opening_hours(match: re.Match[str]) -> Number | None:
+    """Both ends on a 24-hour clock when a minute has one digit; "9:00-5:00" leaves morning and evening open."""
+    texts = (match[1], match[2], match[4], match[5])
+    hours = tuple(map(int, texts))
+    if max(hours[0], hours[2]) > 24 or max(hours[1], hours[3]) > 59:
+        return None
+    of_data = len(texts[1]) == 1 or len(texts[3]) == 1
+    if of_data and not (hours[0] > 4 or hours[2] > 4 or "0" in (texts[1], texts[3])):
+        return None  # "3:1-2:1" is no pair of times
+    low, high = (
+        _number(_readings(h, m, None, written="0" if of_data else text), *place)
+        for h, m, text, place in (
+            (hours[0], hours[1], texts[0], (match.start(), match.end(2))),
+            (hours[2], hours[3], texts[2], (match.start(4), match.end())),
+        )
+    )
+    return span_of(low, high, match.start(), match.end())
+
+
+def _number(minutes: tuple[int, ...] | tuple[Decimal, ...], start: int, end: int) -> Number:
+    readings = tuple((Decimal(m),) for m in minutes)
+    return Number(readings, Kind.TIME, step=Decimal(1), start=start, end=end)

@@ -1,0 +1,261 @@
+"""Dates and years: "May 3rd, 2021", "3 May", "June 2016", "2021-05-03", "2021-22", "1990s", "500 BC".
+
+A date has the values (year, month, day), 0 for what is not written. "5/3/2021" has two readings, the American
+first. A month's name needs its capital where the word means something else as well ("may", "march").
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from reward.numbers.digits import SPACE
+from reward.numbers.model import Form, Kind, Number, span_of
+
+_SHORT = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_NAMES = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
+_CAPITAL = [*_NAMES, *(n.upper() for n in _NAMES), *(s.title() for s in _SHORT), *(s.upper() for s in _SHORT)]
+_LOWER = [n.lower() for n in _NAMES if n not in ("May", "March", "August")]
+MONTH = "(?:" + "|".join(sorted([*_CAPITAL, *_LOWER, "Sept", "SEPT"], key=len, reverse=True)) + r")(?![^\W_])"
+_TH = r"(?:st|nd|rd|th|ST|ND|RD|TH)"
+_YEAR = r"[12]\d{3}(?![\d%]|[.,:/]\d|-\d)"
+_TAIL = rf"(?:(?:\.?,{SPACE}?|\.?{SPACE}(?:of{SPACE})?)(?P<year>{_YEAR}))?"
+
+_NUMERIC = re.compile(
+    r"""
+    (?P<ymd>(?P<y>[12]\d{3})(?P<mark>[-/])(?P<m>\d{1,2})(?P=mark)(?P<d>\d{1,2}))(?![\d/-])
+  | (?P<ym>(?P<y2>(?:19|20)\d{2})-(?P<m2>0[1-9]|1[0-2]))(?![\d-])
+  | (?P<dmy>(?P<a>\d{1,2})(?P<sep>[/.-])(?P<b>\d{1,2})(?P=sep)(?P<y3>[12]\d{3}|(?<=/)\d{2}))(?![\d/-]|\.\d)
+  | (?P<cjk>(?P<y4>[12]\d{3})年(?:(?P<m4>\d{1,2})月(?:(?P<d4>\d{1,2})[日号])?)?)
+    """,
+    re.VERBOSE,
+)
+_DAY_MONTH = re.compile(rf"(?P<day>\d{{1,2}}){_TH}?(?:{SPACE}of)?(?:{SPACE}|-)(?P<month>{MONTH}){_TAIL}")
+_MONTH_BEFORE = re.compile(
+    rf"(?<![^\W_])(?P<month>{MONTH})(?:\.?,?{SPACE}{{1,2}}(?:the{SPACE}|of{SPACE})?|-)$"
+)
+_AFTER_MONTH = re.compile(rf"(?P<lone>{_YEAR})|(?P<day>\d{{1,2}}){_TH}?(?![\d%]|[.,:/]\d|[^\W\d_]){_TAIL}")
+_DASH = rf"(?:{SPACE}?[-\u2010-\u2015]{SPACE}?|{SPACE}(?:to|through|and){SPACE})"
+_DAYS = rf"(?P<first>\d{{1,2}}){_TH}?{_DASH}(?P<day>\d{{1,2}}){_TH}?"
+_AFTER_MONTH_DAYS = re.compile(rf"{_DAYS}(?![\d%]|[.,:/]\d|{SPACE}?[-/]\d|[^\W\d_]){_TAIL}")
+_DAYS_MONTH = re.compile(rf"{_DAYS}(?:{SPACE}of)?{SPACE}(?P<month>{MONTH}){_TAIL}")
+_OF_MONTH = re.compile(rf"{SPACE}of{SPACE}(?P<month>{MONTH}){_TAIL}")
+_DECADE = re.compile(r"(?:(?P<long>[12]\d\d0)|(?P<short>[1-9]0))['\u2019]?s(?![^\W_])")
+_SEASON = re.compile(r"([12]\d)(\d{2})([-\u2013/])(\d{2})(?![\d:/-]|[.,]\d)")
+_ERA = re.compile(rf"{SPACE}?(?P<era>B\.?C\.?(?:E\b\.?)?|C\.?E\b\.?|A\.?D\b\.?)(?![^\W_])")
+_ERA_BEFORE = re.compile(rf"(?<![^\W_])A\.?D\.?{SPACE}?$")
+_THE_BEFORE = re.compile(rf"(?:\bthe{SPACE}['\u2018\u2019]?|['\u2018\u2019])$", re.IGNORECASE)
+_CUES = frozenset(
+    [
+        "in",
+        "since",
+        "by",
+        "until",
+        "till",
+        "during",
+        "year",
+        "years",
+        "from",
+        "circa",
+        "early",
+        "late",
+        "mid",
+        "before",
+        "after",
+        "through",
+        "summer",
+        "spring",
+        "fall",
+        "autumn",
+        "winter",
+        "copyright",
+        "©",
+        "around",
+        "between",
+        "and",
+    ]
+    + [*_SHORT, *(n.lower() for n in _NAMES)]
+)
+_YEARS_OF_CUES = range(1000, 2101)
+_YEARS_OF_SPANS = range(1000, 2101)
+
+
+def date_at(text: str, at: int, low: int) -> Number | None:
+    """The date whose digits begin at `at`, with a month's name before them that begins at `low` or later."""
+    before = _MONTH_BEFORE.search(text, max(low, at - 16), at) if _may_end_month(text, at) else None
+    if before:
+        if (days := _AFTER_MONTH_DAYS.match(text, at)) and (
+            span := _days(days, before["month"], before.start())
+        ):
+            return span
+        if (after := _AFTER_MONTH.match(text, at)) and (
+            date := _named(after, before["month"], before.start())
+        ):
+            return date
+    if (days := _DAYS_MONTH.match(text, at)) and (span := _days(days, days["month"], at)):
+        return span
+    if match := _DAY_MONTH.match(text, at):
+        return _named(match, match["month"], at)
+    match = _NUMERIC.match(text, at)
+    return _numeric(match) if match else None
+
+
+def with_month(text: str, day: Number, low: int) -> Number | None:
+    """An ordinal in words as a date: "the third of May 2021", "May third"."""
+    if not 1 <= day.value <= 31:
+        return None
+    if after := _OF_MONTH.match(text, day.end):
+        month, year, start, end = after["month"], int(after["year"] or 0), day.start, after.end()
+    elif before := _MONTH_BEFORE.search(text, max(low, day.start - 16), day.start):
+        month, year, start, end = before["month"], 0, before.start(), day.end
+    else:
+        return None
+    return _date(((year, _month(month), int(day.value)),), start, end, [])
+
+
+def years_at(text: str, at: int, low: int) -> Number | None:
+    """A decade ("1990s", "the '90s"), or two years of which the second is short ("2021-22")."""
+    if decade := _DECADE.match(text, at):
+        return _decade(text, decade, low)
+    season = _SEASON.match(text, at)
+    if season is None:
+        return None
+    first, last = int(season[1] + season[2]), int(season[1] + season[4])
+    is_month = season[3] == "-" and int(season[4]) <= 12  # "2004-12"
+    if last <= first or ((is_month or season[3] == "/") and last != first + 1):
+        return None
+    parts = year_of(first, at, season.end(2)), year_of(last, season.start(4), season.end())
+    return span_of(*parts, at, season.end())
+
+
+def year_in_context(text: str, number: Number, low: int) -> Number | None:
+    """A bare whole number as a year, where an era or a word before it says so; None otherwise."""
+    value, start, end = int(number.value), number.start, number.end
+    if era := _ERA.match(text, end):
+        sign = -1 if era["era"].startswith("B") else 1
+        return year_of(sign * value, start, era.end())
+    if before := _ERA_BEFORE.search(text, max(low, start - 6), start):
+        return year_of(value, before.start(), end)
+    if end - start != 4 or value not in _YEARS_OF_CUES:
+        return None
+    window = text[max(low, start - 14) : start].replace("-", " ").split()
+    return year_of(value, start, end) if window and window[-1].casefold().strip(".,(") in _CUES else None
+
+
+def looks_like_year(number: Number) -> bool:
+    """Whether a number could be a year within a range of years."""
+    plain = number.kind is Kind.COUNT and number.end - number.start == 4 and len(number.readings) == 1
+    return number.kind is Kind.YEAR or (plain and number.step == 1 and number.value in _YEARS_OF_SPANS)
+
+
+def as_year(number: Number) -> Number:
+    """A bare number as the year that it is."""
+    return year_of(int(number.value), number.start, number.end)
+
+
+def year_of(value: int, start: int, end: int) -> Number:
+    """A year; years before Christ are negative."""
+    return Number(((Decimal(value),),), Kind.YEAR, step=Decimal(1), start=start, end=end)
+
+
+def _may_end_month(text: str, at: int) -> bool:
+    return at > 3 and text[at - 1] in " \u00a0\u202f-" and (text[at - 2].isalpha() or text[at - 2] in ".,")
+
+
+def _month(name: str) -> int:
+    return _SHORT.index(name[:3].casefold()) + 1
+
+
+def _named(match: re.Match[str], month: str, start: int) -> Number | None:
+    """A date with its month in letters; its parts are the day and the year."""
+    groups = match.groupdict()
+    year_group = "lone" if groups.get("lone") else "year"
+    year, day = int(groups.get(year_group) or 0), int(match["day"] or 0)
+    if day > 31 or (day == 0 and year == 0):
+        return None
+    parts = [_part((0, 0, day), match.start("day"), match.end("day"))] if day else []
+    if year:
+        parts.append(year_of(year, match.start(year_group), match.end(year_group)))
+    return _date(((year, _month(month), day),), start, match.end(), parts)
+
+
+def _days(match: re.Match[str], month: str, start: int) -> Number | None:
+    """Two days of one month: "May 3-5, 2021", "3 to 5 May"."""
+    first, last = int(match["first"]), int(match["day"])
+    if not 1 <= first < last <= 31:
+        return None
+    year = int(match["year"] or 0)
+    low = _date(((year, _month(month), first),), match.start("first"), match.end("first"), [])
+    high = _date(((year, _month(month), last),), match.start("day"), match.end(), [])
+    return span_of(low, high, start, match.end())
+
+
+def _numeric(match: re.Match[str]) -> Number | None:
+    """A date in digits; its parts are all that it writes."""
+    if match["ymd"]:
+        return _digits_date(match, [("y", "m", "d")])
+    if match["ym"]:
+        return _digits_date(match, [("y2", "m2", "")])
+    if match["cjk"]:
+        return _digits_date(match, [("y4", "m4", "d4")])
+    orders = [("y3", "a", "b"), ("y3", "b", "a")]
+    return _digits_date(match, orders[::-1] if match["sep"] == "." else orders)
+
+
+def _digits_date(match: re.Match[str], orders: list[tuple[str, str, str]]) -> Number | None:
+    readings = []
+    for names in orders:
+        year, month, day = (int(match[name]) if name and match[name] else 0 for name in names)
+        year += 0 if year > 99 else 2000 if year < 69 else 1900
+        if month <= 12 and day <= 31 and (year, month, day) not in readings and (month or not day):
+            readings.append((year, month, day))
+    if not readings or (readings[0][1:] == (0, 0) and match["cjk"] is None):
+        return None
+    if readings[0][1] == 0:
+        return year_of(readings[0][0], match.start(), match.end())
+    names = [name for name in orders[0] if name and match[name]]
+    parts = [_digits_part(readings, i, match, name) for i, name in enumerate(names)]
+    return _date(tuple(readings), match.start(), match.end(), sorted(parts, key=lambda p: p.start))
+
+
+def _digits_part(readings: list[tuple[int, ...]], place: int, match: re.Match[str], name: str) -> Number:
+    if place == 0:
+        return year_of(readings[0][0], match.start(name), match.end(name))
+    values = [0, 0, 0]
+    values[place] = readings[0][place]
+    return _part((0, values[1], values[2]), match.start(name), match.end(name))
+
+
+def _part(values: tuple[int, int, int], start: int, end: int) -> Number:
+    return _date((values,), start, end, [])
+
+
+def _date(readings: tuple[tuple[int, ...], ...], start: int, end: int, parts: list[Number]) -> Number:
+    values = tuple(tuple(map(Decimal, reading)) for reading in readings)
+    return Number(values, Kind.DATE, step=Decimal(1), start=start, end=end, parts=tuple(parts))
+
+
+def _decade(text: str, match: re.Match[str], low: int) -> Number:
+    """Ten years; "the 90s" and "'90s" are those of the last century, "90s" alone is a range of counts."""
+    start, kind, first = match.start(), Kind.YEAR, int(match["long"] or match["short"])
+    before = _THE_BEFORE.search(text, max(low, start - 5), start)
+    if match["short"] and before:
+        first += 1900 if first >= 20 else 2000
+        start = start - 1 if text[start - 1] in "'\u2018\u2019" else start
+    elif match["short"]:
+        kind = Kind.COUNT
+    readings = ((Decimal(first), Decimal(first + 9)),)
+    return Number(readings, kind, form=Form.RANGE, step=Decimal(1), start=start, end=match.end())

@@ -1,0 +1,103 @@
+"""One token of digits and what it can be worth: separators, decimals, and the two readings of "1.234".
+
+Two separators tell each other apart: the last is the decimal one. One point or comma before three digits can
+group or can start decimals, so both readings are kept, the one that English text means first.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Context, Decimal
+
+EXACT = Context(prec=1400)  # holds a number of `MAX_DIGITS` times one, so that no digit is rounded away
+MAX_DIGITS = 300  # in one token, and the largest power of ten
+SPACE = r"[ \t\u00a0\u2002-\u200a\u202f]"
+THIN = r"\u00a0\u2007-\u200a\u202f"
+_QUOTES = r"'\u2019\u066c"
+_FRACTION_PREC = Context(prec=50)
+
+DIGITS = rf"""(?:
+    (?<!\d[.,{_QUOTES}{THIN}]) \d{{1,3}} (?P<group>[.,{_QUOTES}{THIN}]) \d{{3}} (?: (?P=group) \d{{3}} )*+
+        (?: (?!(?P=group)) [.,] \d++ )? (?! \d | [.,{_QUOTES}]\d )
+  | (?<!\d[ ]) [1-9]\d{{0,2}} (?: [ ] \d{{3}} ){{1,8}} (?: [.,] \d++ )? (?! \d | [.,:/ -]\d | [.,]\d | -[ ]?\d)
+  | (?<!\d,) \d{{1,3}} (?: , \d{{2}} (?=,) )++ , \d{{3}} (?: \.\d++ )? (?! \d | [.,]\d )
+  | (?<!\d[.,]) \d++ [.,] \d++ (?! [.,]\d )
+  | \d++
+)"""
+_TOKEN = re.compile(DIGITS, re.VERBOSE)
+_SEPARATOR = re.compile(r"\D")
+
+VULGAR = {
+    "½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4), "⅕": (1, 5), "⅖": (2, 5), "⅗": (3, 5),
+    "⅘": (4, 5), "⅙": (1, 6), "⅚": (5, 6), "⅐": (1, 7), "⅛": (1, 8), "⅜": (3, 8), "⅝": (5, 8), "⅞": (7, 8),
+    "⅑": (1, 9), "⅒": (1, 10),
+}  # fmt: skip
+SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+
+
+@dataclass(frozen=True)
+class Digits:
+    """What a token of digits can be worth."""
+
+    readings: tuple[Decimal, ...]  # the likeliest first
+    step: Decimal  # one in the last written place of the likeliest reading
+
+    def scaled(self, power: int) -> Digits:
+        """The same with a power of ten worked in."""
+        return Digits(tuple(EXACT.scaleb(v, power) for v in self.readings), EXACT.scaleb(self.step, power))
+
+    def times(self, factor: Decimal) -> Digits:
+        """The same times a factor; the sign does not touch the step."""
+        return Digits(
+            tuple(EXACT.multiply(v, factor) for v in self.readings), EXACT.multiply(self.step, abs(factor))
+        )
+
+
+def read_digits(token: str) -> Digits:
+    """Reads a token that matches `DIGITS`, or one with a leading point (".5").
+
+    Returns:
+        The readings, at most two of them, and the written precision.
+    """
+    marks = _SEPARATOR.findall(token)
+    if not marks:
+        return _digits((token,))
+    whole, decimals = _split(token, marks)
+    if decimals is None:
+        return _digits((_only_digits(token),))
+    as_decimal = f"{_only_digits(whole) or '0'}.{decimals}"
+    if len(marks) > 1 or len(decimals) != 3 or not 1 <= len(whole) <= 3 or whole.startswith("0"):
+        return _digits((as_decimal,))
+    return _digits((as_decimal, whole + decimals) if marks[0] == "." else (whole + decimals, as_decimal))
+
+
+def fraction(numerator: int, denominator: int) -> Decimal:
+    """A fraction as a decimal, rounded far behind anything that a text writes."""
+    return _FRACTION_PREC.divide(Decimal(numerator), Decimal(denominator))
+
+
+def token_at(text: str, at: int) -> str:
+    """The longest token of digits that begins at a digit."""
+    match = _TOKEN.match(text, at)
+    assert match is not None, f"no digit at {at}"
+    return match[0]
+
+
+def _split(token: str, marks: list[str]) -> tuple[str, str | None]:
+    """The token before and after its decimal separator; None after it when all separators group."""
+    last = marks[-1]
+    if last not in ".," or marks.count(last) > 1:
+        return token, None
+    whole, _, decimals = token.rpartition(last)
+    return whole, decimals
+
+
+def _digits(readings: tuple[str, ...]) -> Digits:
+    values = tuple(Decimal(reading) for reading in readings)
+    places = len(readings[0].partition(".")[2])
+    return Digits(values, Decimal((0, (1,), -places)))
+
+
+def _only_digits(token: str) -> str:
+    return _SEPARATOR.sub("", token)

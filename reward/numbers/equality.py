@@ -1,0 +1,222 @@
+"""When two numbers are the same, and when one found in a document bears a claimed one out.
+
+`equal` is typed and exact: the same kind, form and unit (or dimension: units are converted exactly by pint, which
+is loaded when two different ones first meet), and a reading in common. `supports` also allows for rounding
+as far as the claim's own written precision implies it, for what a bare number leaves out, and for bounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING
+
+from reward.numbers.model import Form, Kind, Number
+from reward.numbers.reading import read_as
+
+if TYPE_CHECKING:
+    import pint
+
+_NEVER_ROUNDED = frozenset({Kind.YEAR, Kind.DATE, Kind.TIME, Kind.IDENTIFIER, Kind.ORDINAL, Kind.RATIO})
+_SCALARS = frozenset(
+    {Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY, Kind.QUANTITY, Kind.DURATION, Kind.ORDINAL, Kind.YEAR}
+)
+_LOWER_BOUNDS = (Form.AT_LEAST, Form.MORE_THAN)
+_UPPER_BOUNDS = (Form.AT_MOST, Form.LESS_THAN)
+_BOUNDS = (*_LOWER_BOUNDS, *_UPPER_BOUNDS)
+# "about 1000" does not stand for 600: trailing zeros blur a number by this share of it at most.
+_MOST_BLUR = Fraction(1, 5)
+_OPEN_DEGREE = "degree"
+
+
+def equal(a: Number, b: Number) -> bool:
+    """Typed equality, reflexive and symmetric; without tolerance, and blind to approximators.
+
+    A bare number and one with a kind are never equal: see `read_as` and `supports`.
+    """
+    return (
+        a.form is b.form
+        and _is_comparable(a, b)
+        and not _readings(a, a.unit).isdisjoint(_readings(b, a.unit))
+    )
+
+
+def supports(claimed: Number, found: Number, *, relative_tolerance: float = 0.0) -> bool:
+    """Whether a number found in a document bears out the claimed one.
+
+    It does when the two are equal, one of them perhaps bare; when the found one, which must be the more precise,
+    rounds to the claim as written ("1.2 million": 1,234,567; "about 500": 466); when it lies within a claimed
+    bound; when it is a fuller date; or when it lies within the tolerance. Years, dates, times, identifiers,
+    ordinals and ratios are never rounded.
+
+    Args:
+        claimed: The number of the response.
+        found: The number of the document.
+        relative_tolerance: Largest difference that is allowed, as a share of the claim; 0 allows none.
+    """
+    claimed, found = _degrees(read_as(claimed, found), found), _degrees(read_as(found, claimed), claimed)
+    if equal(claimed, found):
+        return True
+    if Kind.DATE in (claimed.kind, found.kind) or (claimed.kind is Kind.YEAR and claimed.form is Form.RANGE):
+        return _is_fuller_date(claimed, found)
+    if not _is_comparable(claimed, found):
+        return False
+    if claimed.form in _BOUNDS:
+        return _lies_within(claimed, found)
+    if claimed.form is not found.form or claimed.kind in _NEVER_ROUNDED:
+        return False
+    return _rounds_to(claimed, found, Fraction(relative_tolerance))
+
+
+def without_unit_of(number: Number, asked: Number) -> Number:
+    """The number as a bare one when it states the unit that was asked for; any other unit stays.
+
+    A unit of the same dimension is converted: held against "5 km", 5000 m is the bare 5.
+    """
+    if number.kind is Kind.DATE and asked.kind is Kind.DATE:
+        return _lone_part(number) if _written(number) == _written(asked) else number
+    if number.kind not in _SCALARS or not _is_comparable(number, asked):
+        return number
+    readings = number.readings
+    if number.unit != asked.unit:
+        readings = tuple(tuple(map(_decimal, r)) for r in _converted(number, asked.unit))
+    return replace(number, readings=readings, kind=Kind.COUNT, unit="", dimension="")
+
+
+def _is_comparable(a: Number, b: Number) -> bool:
+    return a.kind is b.kind and a.dimension == b.dimension and (a.unit == b.unit or a.dimension != "")
+
+
+def _readings(number: Number, unit: str) -> set[tuple[Decimal, ...]] | set[tuple[Fraction, ...]]:
+    return set(number.readings) if number.unit == unit else set(_converted(number, unit))
+
+
+def _converted(number: Number, unit: str) -> list[tuple[Fraction, ...]]:
+    """All readings in another unit of the same dimension, exactly."""
+    if number.unit == unit:
+        return [tuple(map(Fraction, reading)) for reading in number.readings]
+    factor, offset = _conversion(number.unit, unit)
+    return [tuple(Fraction(value) * factor + offset for value in reading) for reading in number.readings]
+
+
+@cache
+def _conversion(unit: str, other: str) -> tuple[Fraction, Fraction]:
+    """Factor and offset from one unit to another of its dimension."""
+    (factor, offset), (other_factor, other_offset) = _to_base(unit), _to_base(other)
+    return factor / other_factor, (offset - other_offset) / other_factor
+
+
+@cache
+def _to_base(unit: str) -> tuple[Fraction, Fraction]:
+    """Factor and offset to the base units; the bare degree has none and equals only itself."""
+    if unit == _OPEN_DEGREE:
+        return Fraction(1), Fraction(10**9)
+    registry = _registry()
+    factor, _, name = unit.rpartition(" * ") if unit[0].isdigit() else ("1", "", unit)
+    parsed = registry.parse_units(name)
+    zero = Fraction(registry.Quantity(Fraction(0), parsed).to_base_units().magnitude)
+    one = Fraction(registry.Quantity(Fraction(1), parsed).to_base_units().magnitude)
+    return (one - zero) * Fraction(factor), zero
+
+
+@cache
+def _registry() -> pint.UnitRegistry[Fraction]:
+    import pint
+
+    return pint.UnitRegistry(non_int_type=Fraction)
+
+
+def _degrees(number: Number, like: Number) -> Number:
+    """Bare degrees in the scale of what they are held against."""
+    if number.unit == _OPEN_DEGREE and like.dimension == number.dimension:
+        return replace(number, unit=like.unit)
+    return number
+
+
+def _lies_within(claimed: Number, found: Number) -> bool:
+    """Whether all that `found` allows lies within the claimed bound."""
+    bounds = [Fraction(reading[0]) for reading in claimed.readings]
+    lowest = claimed.form in _LOWER_BOUNDS
+    if found.form in (_UPPER_BOUNDS if lowest else _LOWER_BOUNDS):
+        return False
+    strict = claimed.form in (Form.MORE_THAN, Form.LESS_THAN)
+    open_end = found.form in (Form.MORE_THAN, Form.LESS_THAN)
+    for reading in _converted(found, claimed.unit):
+        edge = min(reading) if lowest else max(reading)
+        for bound in bounds:
+            if (edge > bound if lowest else edge < bound) or (edge == bound and (open_end or not strict)):
+                return True
+    return False
+
+
+def _rounds_to(claimed: Number, found: Number, tolerance: Fraction) -> bool:
+    """Whether each value of some reading rounds to the claim's, or lies within the tolerance."""
+    factor = Fraction(1) if claimed.unit == found.unit else _conversion(found.unit, claimed.unit)[0]
+    for mine in claimed.readings:
+        step = _written_step(claimed, mine)
+        blurred = _blurred_step(claimed, mine, step)
+        more_precise = Fraction(found.step) * factor < blurred or found.step == 0
+        margin = blurred / 2 if more_precise else Fraction(0)
+        for theirs in _converted(found, claimed.unit):
+            pairs = list(zip(map(Fraction, mine), theirs, strict=False))
+            if all(abs(a - b) <= max(margin, tolerance * abs(a)) for a, b in pairs):
+                return True
+    return False
+
+
+def _written_step(number: Number, reading: tuple[Decimal, ...]) -> Fraction:
+    """The step of a reading: one that takes the point of "1.234" for a separator is exact to one."""
+    if reading == number.readings[0] or len(number.readings) == 1:
+        return Fraction(number.step)
+    other = Fraction(reading[0]) / Fraction(number.value) if number.value else Fraction(1)
+    return Fraction(number.step) * other
+
+
+def _blurred_step(number: Number, reading: tuple[Decimal, ...], step: Fraction) -> Fraction:
+    """After "about" the zeros at the end do not count, but never blur it by more than a share."""
+    if not number.approximate or step == 0 or not reading[0]:
+        return step
+    sign, digits, exponent = reading[0].as_tuple()
+    zeros = len(digits) - len("".join(map(str, digits)).rstrip("0"))
+    rounded = Fraction(10) ** (zeros + int(exponent))
+    return max(step, min(rounded, abs(Fraction(reading[0])) * _MOST_BLUR * 2))
+
+
+def _is_fuller_date(claimed: Number, found: Number) -> bool:
+    """Whether the found date, or year, says all that the claimed one says."""
+    if claimed.kind is Kind.YEAR and claimed.form is Form.RANGE:
+        decade = not claimed.parts and found.kind in (Kind.YEAR, Kind.DATE) and found.form is Form.EXACT
+        return decade and claimed.values[0] <= found.value <= claimed.values[1]
+    if (
+        found.kind not in (Kind.DATE, Kind.YEAR)
+        or claimed.form is not Form.EXACT
+        or found.form is not Form.EXACT
+    ):
+        return False
+    if claimed.kind is Kind.YEAR:
+        return claimed.value in {reading[0] for reading in found.readings}
+    if claimed.kind is not Kind.DATE or found.kind is not Kind.DATE:
+        return False
+    return any(
+        all(a in (0, b) for a, b in zip(mine, theirs, strict=True))
+        for mine in claimed.readings
+        for theirs in found.readings
+    )
+
+
+def _written(date: Number) -> tuple[bool, ...]:
+    return tuple(bool(value) for value in date.values)
+
+
+def _lone_part(date: Number) -> Number:
+    """A day, a month or a year that stands alone, as a count."""
+    written = [value for value in date.values if value]
+    if len(written) != 1 or date.form is not Form.EXACT:
+        return date
+    return replace(date, readings=((written[0],),), kind=Kind.COUNT)
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)

@@ -1,0 +1,174 @@
+"""The search: all numbers of a text from left to right, and the one number that a text is.
+
+One pattern finds where a number can begin: a digit, a vulgar fraction, or a number word. There the readers are
+asked in turn (names, dates, times, codes, plain numbers), each looking at a bounded stretch of text, so that
+time is linear. Neighbours are then composed (`compose`) and bounded (`bounds`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+
+from reward.numbers.bounds import bounded
+from reward.numbers.clock import half_day_at, named_time, time_at
+from reward.numbers.compose import compose
+from reward.numbers.dates import date_at, with_month, years_at
+from reward.numbers.digits import VULGAR, Digits
+from reward.numbers.measure import number_at, sign_before, with_unit
+from reward.numbers.model import Form, Kind, Number, moved
+from reward.numbers.names import code_at, name_at
+from reward.numbers.plain import plain_text
+from reward.numbers.words import STARTS, words_at
+
+_DIGIT = rf"[0-9{''.join(VULGAR)}]"
+_START = re.compile(_DIGIT)
+_START_OR_WORD = re.compile(
+    rf"""
+    (?P<digit>{_DIGIT})
+  | (?<![^\W_]) (?: (?P<time>noon|midday|midnight)(?![^\W_])
+      | (?P<article>an?)(?=[ ](?:decade|century|fortnight|hour|minute|day|week|month|year|mile)(?![^\W_]))
+      | {STARTS} )
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_ENUMERATOR = re.compile(r"^[-*\u2022#>_( \t]{0,16}(\d{1,3})[.)][*_]{0,2}(?=[ \t]+\S)", re.MULTILINE)
+_PARENTHESES = re.compile(r"^\(([^()$]{1,40})\)\.?$")
+_AND_A_HALF = re.compile(r"[ ]and[ ]a[ ](half|quarter)(?![^\W_])", re.IGNORECASE)
+_ALWAYS_UNITS = ("10 * year", "century", "fortnight")  # "a decade" is ten years; "a year" may be any
+_LONGEST_ANSWER = 2000  # characters of a text that is one number
+
+
+def find_numbers(text: str, *, enumerators: bool = False, words: bool = True) -> list[Number]:
+    """The numbers of a text from left to right, in time linear in its length.
+
+    Args:
+        text: Any text.
+        enumerators: Whether the enumerators of lists ("1.", "2)" at line starts) are numbers too. Only a 1, or
+            a number whose predecessor stood as one before, is an enumerator, so that a figure cannot be
+            hidden by writing it before a line.
+        words: Whether numbers in words ("four hundred", "a dozen", "third") are numbers too.
+    """
+    plain = plain_text(text)
+    skipped = frozenset() if enumerators else frozenset(_enumerators(plain.text))
+    found = _search(plain.text, skipped=skipped, words=words)
+    return [plain.original(number) for number in found]
+
+
+def parse_number(text: str) -> Number | None:
+    """The number that a text is, such as the content of an answer's bracket; None when it is anything else.
+
+    Strict: the whole text, but for spaces, parentheses and one final point, is one number: "466", "12%",
+    "$5 million", "5:30 pm", "52-59", "fifty", "about 50". "466 people", "T2", "5 5" and "" are not.
+    """
+    content = text.strip() if len(text) <= _LONGEST_ANSWER else ""
+    for candidate in (content, content.removesuffix("."), *_PARENTHESES.findall(content)):
+        plain = plain_text(candidate)
+        found = _search(plain.text, skipped=frozenset(), words=True, keep_weak=True)
+        if len(found) == 1 and (found[0].start, found[0].end) == (0, len(plain.text)):
+            number = plain.original(found[0])
+            return None if number.kind is Kind.IDENTIFIER else moved(number, text.index(candidate))
+    return None
+
+
+def _search(text: str, *, skipped: frozenset[int], words: bool, keep_weak: bool = False) -> list[Number]:
+    """All numbers of a plain text; `skipped` are the starts of digits that are none."""
+    pattern = _START_OR_WORD if words else _START
+    atoms: list[Number] = []
+    weak: set[int] = set()
+    place = low = 0
+    while start := pattern.search(text, place):
+        at = start.start()
+        place = start.end()
+        if at in skipped:
+            place = low = _end_of_digits(text, at)
+            continue
+        is_digit = not words or start["digit"] is not None
+        number, is_weak = (_in_digits(text, at, low), False) if is_digit else _in_words(text, start, low)
+        if number is not None:
+            atoms.append(number)
+            weak |= {number.start} if is_weak else set()
+            place = low = max(number.end, at + 1)
+    return _finished(text, atoms, frozenset() if keep_weak else frozenset(weak))
+
+
+def _finished(text: str, atoms: list[Number], weak: frozenset[int]) -> list[Number]:
+    """Composes and bounds; drops a weak number that nothing else has made one."""
+    finished: list[Number] = []
+    low = 0
+    for number in compose(text, atoms, weak):
+        whole = bounded(text, number, low)
+        if number.start in weak and _is_alone(whole):
+            continue
+        finished.append(whole)
+        low = whole.end
+    return finished
+
+
+def _is_alone(weak: Number) -> bool:
+    """Whether nothing around a weak number makes it one; "about" does so for "half", not for "one"."""
+    if weak.parts or weak.form is not Form.EXACT:
+        return False
+    return not weak.approximate or weak.kind is Kind.ORDINAL or (weak.kind, weak.value) == (Kind.COUNT, 1)
+
+
+def _in_digits(text: str, at: int, low: int) -> Number | None:
+    """The number, date, time or name at a digit; digits are never passed over."""
+    return (
+        name_at(text, at, low)
+        or date_at(text, at, low)
+        or years_at(text, at, low)
+        or time_at(text, at)
+        or code_at(text, at, low)
+        or number_at(text, at, low)
+    )
+
+
+def _in_words(text: str, start: re.Match[str], low: int) -> tuple[Number | None, bool]:
+    """The number in words at a match, and whether it is weak."""
+    if start["time"]:
+        return named_time(start["time"], start.start(), start.end()), False
+    if start["article"]:
+        return _one_unit(text, start)
+    read = words_at(text, start.start())
+    if read is None:
+        return None, False
+    number = Number(((read.value,),), step=read.step, start=start.start(), end=read.end)
+    if read.is_ordinal:
+        number = replace(number, kind=Kind.ORDINAL)
+        date = with_month(text, number, low)
+        return date or number, read.weak and date is None
+    sign = sign_before(text, number.start, low)
+    value, first = (-read.value, sign[0]) if sign and sign[1] else (read.value, number.start)
+    measured = half_day_at(text, with_unit(text, first, read.end, Digits((value,), read.step)))
+    if read.needs_unit and measured.kind is Kind.COUNT:
+        return None, False
+    return measured, read.weak and measured.kind is Kind.COUNT
+
+
+def _one_unit(text: str, article: re.Match[str]) -> tuple[Number, bool]:
+    """One of a unit ("a decade", "an hour and a half"), and whether it is weak, as "an hour" alone is."""
+    one = with_unit(text, article.start(), article.end(), Digits((Decimal(1),), Decimal(1)))
+    half = _AND_A_HALF.match(text, one.end)
+    if half is None:
+        return one, one.unit not in _ALWAYS_UNITS
+    value = Decimal("1.5") if half[1].lower() == "half" else Decimal("1.25")
+    return replace(one, readings=((value,),), step=Decimal(0), end=half.end()), False
+
+
+def _end_of_digits(text: str, at: int) -> int:
+    while at < len(text) and text[at].isdigit():
+        at += 1
+    return at
+
+
+def _enumerators(text: str) -> Iterator[int]:
+    """Starts of the digits that number list items: a 1, or the successor of an earlier enumerator."""
+    seen = {0}
+    for match in _ENUMERATOR.finditer(text):
+        place = int(match[1])
+        if place - 1 in seen:
+            seen.add(place)
+            yield match.start(1)

@@ -1,0 +1,201 @@
+"""A numeral with what belongs to it: sign, currency, percent, unit, an ordinal's ending, parentheses."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from decimal import Decimal
+
+from reward.numbers.dates import year_in_context
+from reward.numbers.digits import SPACE, Digits
+from reward.numbers.model import Form, Kind, Number
+from reward.numbers.money import BEFORE, currency_at, currency_code
+from reward.numbers.names import identifier, mark_at
+from reward.numbers.numeral import Numeral, numeral_at
+from reward.numbers.units import UNITS, Unit, unit_at
+
+_SIGN = re.compile(
+    rf"(?:(?<![\w.)\]%])(?P<sign>[-+\u2212])|(?:^|(?<=[\s(]))(?<!\d\s)(?<!%\s)(?P<dash>\u2013)"
+    rf"|(?<![^\W_])(?P<word>minus|negative){SPACE})(?P<gap>)$",
+    re.IGNORECASE,
+)
+_SIGN_ENDS = "-+\u2212\u2013sSeE"
+_ORDINAL = re.compile(r"(?:st|nd|rd|th|ST|ND|RD|TH)(?![^\W_])")
+_PERCENT = re.compile(
+    rf"""
+    (?:{SPACE}|-)? (?: (?P<points>percentage[ -]points?|%[ -]?(?:age[ ])?points?|pps?|p\.p\.|ppts?|pct[ ]points?|percent[ ]points?)
+      | (?P<basis>basis[ -]points?|bps?) | (?P<percent>percent|per[ ]cent|pct) ) (?![^\W_])
+  | {SPACE}? (?: (?P<sign>[%]) | (?P<mille>‰) )
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_FEET = re.compile(
+    rf"(?P<feet>\d{{1,2}}){SPACE}?(?:ft|feet|foot)\.?,?{SPACE}(?P<inches>\d{{1,2}}(?:\.\d)?){SPACE}?in\b\.?|"
+    r"(?P<large>\d{1,2})['\u2032\u2019][ ]?(?P<small>\d{1,2}(?:\.\d)?)(?:[\"\u2033\u201d]|''|\u2019\u2019)"
+)
+_POINT_CURRENCIES = ("USD", "GBP", "CAD", "AUD", "NZD", "SGD", "HKD", "MXN")
+_STOPWATCH = re.compile(
+    r"(?P<large>\d{1,3})(?:h[ ]?(?P<small>\d{1,2})m(?:ins?)?|m[ ]?(?P<seconds>\d{1,2})s)(?![^\W_])"
+)
+
+
+def number_at(text: str, at: int, low: int) -> Number | None:
+    """The number whose digits begin at `at`; what stands before `low` belongs to another."""
+    if feet := _FEET.match(text, at):
+        large, small = feet["feet"] or feet["large"], feet["inches"] or feet["small"]
+        return _in_two_units(feet, large, small, UNITS["inch"], 12)
+    if clock := _STOPWATCH.match(text, at):
+        unit = UNITS["minute" if clock["small"] else "second"]
+        return _in_two_units(clock, clock["large"], clock["small"] or clock["seconds"], unit, 60)
+    currency = _currency_before(text, at, low)
+    start, code, negative = currency or (at, "", False)
+    if sign := _sign_before(text, start, low):
+        start, negative = sign[0], negative or sign[1]
+    if (
+        text[at - 1 : at] == "."
+        and at > low
+        and not (at > 1 and (text[at - 2].isalnum() or text[at - 2] in "_."))
+    ):
+        at, start = at - 1, min(start, at - 1)
+        if sign := _sign_before(text, at, low):
+            start, negative = sign
+    numeral = numeral_at(text, at, money=bool(code))
+    if numeral is None:
+        return _absurd(text, start, at)
+    if negative:
+        numeral = replace(numeral, digits=numeral.digits.times(Decimal(-1)))
+    if code:
+        return _money(text, numeral, start, code)
+    number = _with_plus(text, start, numeral) or with_unit(text, start, numeral.end, numeral.digits)
+    if number.kind is Kind.MONEY:
+        return _loss(text, _price(number, numeral), number.start, numeral.end)
+    if number.kind is Kind.COUNT and number.end == numeral.end:
+        return _bare(text, number, numeral, at, low)
+    return number
+
+
+def with_unit(text: str, start: int, end: int, digits: Digits) -> Number:
+    """A number with the percent sign, the unit or the currency that is written behind it, if any."""
+    following = text[end : end + 2].lstrip(" \u00a0\u202f-\t")[:1]
+    if not following or following in ",;:)]\n\"'|":
+        return _number(digits, start, end)
+    if match := _PERCENT.match(text, end):
+        return _percentage(match, digits, start)
+    if money := currency_at(text, end):
+        code, worth, end = money
+        return _number(digits.times(worth), start, end, Kind.MONEY, code)
+    if unit := unit_at(text, end):
+        kind = Kind.DURATION if unit[0].dimension == "time" else Kind.QUANTITY
+        return replace(_number(digits, start, unit[1], kind, unit[0].name), dimension=unit[0].dimension)
+    return _number(digits, start, end)
+
+
+def sign_before(text: str, start: int, low: int) -> tuple[int, bool] | None:
+    """The sign before a number in words ("minus five"): where it begins, and whether it is negative."""
+    return _sign_before(text, start, low)
+
+
+def _number(digits: Digits, start: int, end: int, kind: Kind = Kind.COUNT, unit: str = "") -> Number:
+    readings = tuple((value,) for value in digits.readings)
+    return Number(readings, kind, unit, step=digits.step, start=start, end=end)
+
+
+def _bare(text: str, number: Number, numeral: Numeral, at: int, low: int) -> Number:
+    """A number without a unit: an ordinal, a year by its context, part of a name ("3D"), or a count."""
+    end = number.end
+    if numeral.is_plain:
+        if ordinal := _ORDINAL.match(text, end):
+            return replace(number, kind=Kind.ORDINAL, end=ordinal.end())
+        if number.start == at and (year := year_in_context(text, number, low)):
+            return year
+    if not numeral.has_scale and (mark_end := mark_at(text, end)):
+        return identifier(text, number.start, mark_end)
+    return number
+
+
+def _percentage(match: re.Match[str], digits: Digits, start: int) -> Number:
+    if match["points"]:
+        return _number(digits, start, match.end(), Kind.PERCENTAGE_POINT, "pp")
+    if match["basis"]:
+        return _number(digits.scaled(-2), start, match.end(), Kind.PERCENTAGE_POINT, "pp")
+    if match["mille"]:
+        digits = digits.scaled(-1)
+    return _number(digits, start, match.end(), Kind.PERCENT, "%")
+
+
+def _currency_before(text: str, at: int, low: int) -> tuple[int, str, bool] | None:
+    """The currency before the digits: where it begins, its code, and whether a minus stands in between."""
+    if at <= low:
+        return None
+    last = text[at - 1] if not text[at - 1].isspace() or at - 1 == low else text[at - 2]
+    if not (last in "$€£¥₹₩₽₺₪₫₱₦฿.(-+\u2212元\u200e\u200f" or last.isupper() or last in "s"):
+        return None
+    match = BEFORE.search(text, max(low, at - 10), at)
+    if match is None:
+        return None
+    return match.start(), currency_code(match["currency"]), match["inner"] in ("-", "\u2212")
+
+
+def _sign_before(text: str, start: int, low: int) -> tuple[int, bool] | None:
+    if start <= low or not (text[start - 1] in "-+\u2212\u2013" or text[start - 1].isspace()):
+        return None
+    match = _SIGN.search(text, max(low, start - 10), start)
+    if match is None:
+        return None
+    return match.start(), match["sign"] != "+"
+
+
+def _with_plus(text: str, start: int, numeral: Numeral) -> Number | None:
+    """A number whose plus stands before its unit: "5+ years"."""
+    if text[numeral.end : numeral.end + 1] != "+":
+        return None
+    number = with_unit(text, start, numeral.end + 1, numeral.digits)
+    return None if number.kind is Kind.COUNT else replace(number, form=Form.AT_LEAST)
+
+
+def _money(text: str, numeral: Numeral, start: int, code: str) -> Number:
+    """An amount behind its currency."""
+    end = numeral.end
+    again = currency_at(text, end)
+    if again and again[0] == code and again[1] == 1:
+        end = again[2]
+    number = _price(_number(numeral.digits, start, end, Kind.MONEY, code), numeral)
+    return _loss(text, number, start, numeral.end)
+
+
+def _price(number: Number, numeral: Numeral) -> Number:
+    """Prices have no three decimals, so "$1,500" and "€1.500" have one reading; "$3.459" a gallon has two."""
+    if len(number.readings) == 1 or numeral.has_scale:
+        return number
+    point_first = abs(number.readings[0][0]) < abs(number.readings[1][0])
+    if point_first and number.unit in _POINT_CURRENCIES:
+        return number
+    return replace(number, readings=(max(number.readings, key=lambda r: abs(r[0])),), step=Decimal(1))
+
+
+def _loss(text: str, number: Number, start: int, digits_end: int) -> Number:
+    """Money in parentheses is a loss; beside a word, where it may be only an aside, both readings are kept."""
+    end = number.end
+    inside = "(" in text[start:digits_end]
+    outside = text[start - 1 : start] == "(" if start else False
+    if text[end : end + 1] != ")" or not (inside or outside):
+        return number
+    loss = tuple((-value[0],) for value in number.readings)
+    if outside and start > 2 and text[start - 2] == " " and text[start - 3].isalpha():
+        return replace(number, readings=(*number.readings, *loss))
+    return replace(number, readings=loss, start=start - outside, end=end + 1)
+
+
+def _in_two_units(match: re.Match[str], large: str, small: str, unit: Unit, factor: int) -> Number:
+    """Feet and inches by their signs (6'2"), or "1h30m"."""
+    value = Decimal(large) * factor + Decimal(small)
+    step = Decimal(1) if small.isdigit() else Decimal("0.1")
+    kind = Kind.DURATION if unit.dimension == "time" else Kind.QUANTITY
+    number = _number(Digits((value,), step), match.start(), match.end(), kind, unit.name)
+    return replace(number, dimension=unit.dimension)
+
+
+def _absurd(text: str, start: int, at: int) -> Number:
+    match = re.compile(r"[\d.,]+(?:[eE][-+]?\d+)?").match(text, at)
+    assert match is not None
+    return identifier(text, start, match.end())

@@ -1,0 +1,101 @@
+"""What a number is once it is read: its values, what it counts, how exactly it was written, and where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What a number says that it is."""
+
+    COUNT = "count"  # says nothing more: the bare "466", "84 cars"
+    QUANTITY = "quantity"  # of a measured unit: "5 km", "40 °F", "3/4 tsp"
+    PERCENT = "percent"
+    PERCENTAGE_POINT = "percentage_point"
+    MONEY = "money"
+    DATE = "date"  # a day or a month of the calendar: "3 May 2021", "May 3rd", "June 2016", "2021-05-03"
+    YEAR = "year"  # by its context: "in 2021", "2021-22"; a bare "2021" is a COUNT
+    TIME = "time"  # of day: "5:30 pm", "17:30", "noon"
+    DURATION = "duration"
+    ORDINAL = "ordinal"
+    RATIO = "ratio"  # "3:1", "3 to 1", "3.5 out of 5", "2-1"
+    IDENTIFIER = "identifier"  # digits of a name or a code: "COVID-19", "1.2.3", a telephone number
+
+
+class Form(StrEnum):
+    """Which values a number allows."""
+
+    EXACT = "exact"
+    RANGE = "range"  # "52-59 %", "9 am to 5 pm"
+    AT_LEAST = "at_least"  # "at least 5", "5+", "5 or more"
+    MORE_THAN = "more_than"  # "over 270"
+    AT_MOST = "at_most"  # "up to 5"
+    LESS_THAN = "less_than"  # "under 270"
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number as it stands in a text.
+
+    Example: in "It cost about $1.50 million." the number is `Number(readings=((Decimal("1.50E+6"),),),
+    kind=Kind.MONEY, unit="USD", approximate=True, step=Decimal("1E+4"), start=8, end=27)`.
+
+    A date has the values (year, month, day), where 0 stands for a part that was not written; a time of day has
+    one value, minutes since midnight; a ratio or a range has two. All scale words, fractions and powers of ten
+    are worked in. "1.234" has the readings ((1.234,), (1234,)), as the point may group thousands.
+    """
+
+    readings: tuple[tuple[Decimal, ...], ...]  # each reading: the values; the likeliest reading first
+    kind: Kind = Kind.COUNT
+    unit: str = ""  # "%", "pp", an ISO currency code, a unit as pint names it, or the text of an identifier
+    dimension: str = ""  # "length", "mass", ...: units of one dimension can be compared
+    form: Form = Form.EXACT
+    approximate: bool = False  # "about", "nearly", "~"
+    step: Decimal = field(default=Decimal(0), compare=False)  # one in the last written place; 0 is exact
+    start: int = field(default=0, compare=False)  # `text[start:end]`, with sign, scale, unit and bound
+    end: int = field(default=0, compare=False)
+    parts: tuple[Number, ...] = field(default=(), compare=False)  # of a range, a date or a ratio: its numbers
+
+    @property
+    def values(self) -> tuple[Decimal, ...]:
+        """The values of the likeliest reading."""
+        return self.readings[0]
+
+    @property
+    def value(self) -> Decimal:
+        """The first value of the likeliest reading."""
+        return self.readings[0][0]
+
+    @property
+    def atoms(self) -> tuple[Number, ...]:
+        """The numbers that each need a check: the parts of a composite one, or the number itself."""
+        return self.parts or (self,)
+
+
+def span_of(low: Number, high: Number, start: int, end: int) -> Number:
+    """The range between two numbers of one kind and unit, in every reading of both."""
+    pairs = [(*a, *b) for a in low.readings for b in high.readings]
+    if len(low.readings) == len(high.readings):
+        pairs = [(*a, *b) for a, b in zip(low.readings, high.readings, strict=True)] + pairs
+    return Number(
+        readings=tuple(dict.fromkeys(pairs)),
+        kind=low.kind,
+        unit=low.unit,
+        dimension=low.dimension,
+        form=Form.RANGE,
+        approximate=low.approximate,
+        step=max(low.step, high.step),
+        start=start,
+        end=end,
+        parts=(low, high),
+    )
+
+
+def moved(number: Number, by: int) -> Number:
+    """The number, and its parts, at a later place."""
+    if not by:
+        return number
+    parts = tuple(moved(part, by) for part in number.parts)
+    return replace(number, start=number.start + by, end=number.end + by, parts=parts)

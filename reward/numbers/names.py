@@ -1,0 +1,154 @@
+"""Digits that count nothing: those of names and codes, telephone numbers, and tokens too absurd to be numbers.
+
+An identifier is found whole ("COVID-19", "v1.2.3", "555-123-4567"), so that coverage sees it, and its unit is
+its text; two are equal when their texts are. Of a telephone number only the digits and the plus count.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from reward.numbers.digits import MAX_DIGITS
+from reward.numbers.model import Kind, Number
+from reward.numbers.money import is_currency
+
+_HEAD = re.compile(r"(?<![^\W])[^\W_][\w-]*$|[^\W\d_][\w-]*$")
+_LONGEST_HEAD = 40
+# Words that are written before a number with a hyphen and name nothing with it: "mid-2019", "top-10".
+_PREFIXES = frozenset(
+    [
+        "mid",
+        "pre",
+        "post",
+        "early",
+        "late",
+        "since",
+        "circa",
+        "top",
+        "under",
+        "over",
+        "sub",
+        "non",
+        "ex",
+        "nearly",
+        "about",
+        "around",
+        "almost",
+        "sub-zero",
+        "to",
+        "and",
+        "or",
+        "minus",
+        "per",
+        "ages",
+        "age",
+        "aged",
+        "bottom",
+        "plus",
+        "year",
+    ]
+)
+_BODY = re.compile(r"\d\w*+(?:[.:]\d\w*+|-\d\w*+)*+")
+_PHONE = re.compile(
+    r"""
+    \d{3}\)?[ .-]?\d{3}[ .-]\d{4}(?![\d-]|[.,]\d)
+  | \d{1,3}(?:[ .-]\(?\d{2,4}\)?){2,5}(?![\d-]|[.,]\d)
+    """,
+    re.VERBOSE,
+)
+_CODE = re.compile(
+    r"""
+    0[xX][0-9a-fA-F]+(?!\w)
+  | 401\(?k\)?(?!\w) | \d{3}\([a-z]\)(?:\(\d\))?
+  | \d+_[\d_.]*\w*
+  | \d[\d.,]{0,400}+(?:[eE][-+\u2212]?\d{4,}|\^\(?[-+\u2212]?\d{4,}|(?<=10)[⁻⁺]?[⁰¹²³⁴-⁹]{4,})\w*
+  | \d[\d.,]{0,400}+[ ]?[×xX*·][ ]?10(?:\^\(?[-+\u2212]?\d{4,}|[⁻⁺]?[⁰¹²³⁴-⁹]{4,})\w*
+  | \d{5}-\d{4}(?![\w-])
+  | \d+(?:-\d+){2,}(?![^\W_])
+  | \d+(?:/\d+){2,}
+  | \d+(?:\.\d+){2,}(?:-?[a-z]+\d*)?
+  | \d+(?:[A-Za-z]+\d)\w*+(?:-\w+)?
+    """,
+    re.VERBOSE,
+)
+_GROUPED = re.compile(
+    r"\d{1,3}(?:\.\d{3})+(?:,\d+)?(?!\d|[.,]\d)|\d+[hH]\d{2}(?!\w)|\d+[xX×]\d|\d+[eE][-+]?\d{1,3}(?![\w.]\d|\w)"
+)
+_ADDRESS = re.compile(r"(?:(?:[1-9]?\d|1\d\d|2[0-4]\d|25[0-5])(?:\.(?!$)|(?!\.?\d))){4}(?!\.\d)|0[xX]")
+_PARTS = re.compile(r"\d+(?:h|hr|hrs|m|min|ft|st|lb|d|pm|am|e|k|m|x)(?=\d)", re.IGNORECASE)
+_MARK = re.compile(r"[A-Z]{1,3}\d*(?![^\W_])")
+
+
+def name_at(text: str, at: int, low: int) -> Number | None:
+    """The name whose digits begin at `at`: they follow a letter, or letters and a hyphen or an underscore."""
+    if not text[at].isascii() or not _follows_a_letter(text, at, low):
+        return None
+    head = _HEAD.search(text, max(low, at - _LONGEST_HEAD), at)
+    word = head[0].rstrip("-_") if head else ""
+    if (
+        head is None
+        or word.casefold() in _PREFIXES
+        or is_currency(word)
+        or _is_no_name(text, head.start(), at)
+    ):
+        return None
+    body = _BODY.match(text, at)
+    assert body is not None, f"no digit at {at}"
+    return identifier(text, head.start(), body.end())
+
+
+def code_at(text: str, at: int, low: int) -> Number | None:
+    """A code, a telephone number or an absurd token that begins at `at`."""
+    before = text[at - 1 : at] if at > low else ""
+    if before in ("(", "+") or text[at + 3 : at + 4] in (*"-. ",):
+        phone = _PHONE.match(text, at)
+        if phone and _is_phone(phone[0], before, text):
+            start = at - 1 if before == "+" or (before == "(" and ")" in phone[0]) else at
+            return identifier(text, start, phone.end(), unit=re.sub(r"\D", "", phone[0]))
+    code = _CODE.match(text, at)
+    if (
+        code is None
+        or (_GROUPED.match(text, at) and not _ADDRESS.match(text, at))
+        or (_PARTS.match(code[0]) and not code[0].startswith("0x"))
+    ):
+        return None
+    return identifier(text, at, code.end())
+
+
+def mark_at(text: str, at: int) -> int | None:
+    """Where capitals end that stand at once behind a number and make a name of it ("3D", "747B")."""
+    match = _MARK.match(text, at)
+    return match.end() if match else None
+
+
+def identifier(text: str, start: int, end: int, *, unit: str = "") -> Number:
+    """A part of a text that is known by its letters and digits."""
+    digits = re.sub(r"\D", "", text[start : min(end, start + 2 * MAX_DIGITS)])
+    value = Decimal(digits) if 0 < len(digits) <= MAX_DIGITS else Decimal(0)
+    return Number(((value,),), Kind.IDENTIFIER, unit or text[start:end].casefold(), start=start, end=end)
+
+
+def _follows_a_letter(text: str, at: int, low: int) -> bool:
+    """Without a hyphen only scripts with capitals count: Chinese writes digits behind a word without a space."""
+    before = text[max(low, at - 2) : at]
+    if before[-1:] in ("-", "_"):
+        return before[0].isalpha()
+    if before[-1:] == "T" and text[max(0, at - 2)].isdigit():
+        return False  # "2021-05-03T10:00"
+    return before[-1:].isupper() or before[-1:].islower()
+
+
+def _is_no_name(text: str, start: int, end: int) -> bool:
+    """Whether the letter before a number is the times sign of "9x13", or an escaped line end of JSON."""
+    before, letter = text[start - 1 : start], text[start:end]
+    return (letter in ("x", "X") and before.isdigit()) or (letter in ("n", "t", "r") and before == "\\")
+
+
+def _is_phone(token: str, before: str, text: str) -> bool:
+    """International ones need their plus, the others the 3-3-4 grouping with at least one separator."""
+    digits = re.sub(r"\D", "", token)
+    if before == "+":
+        return 8 <= len(digits) <= 15
+    parts = re.split(r"\D+", token)
+    return [len(p) for p in parts] == [3, 3, 4] and (before != "(" or ")" in token) and len(digits) == 10

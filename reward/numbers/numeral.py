@@ -1,0 +1,151 @@
+"""A number in digits without what surrounds it: separators, powers of ten, fractions, scale words.
+
+`numeral_at` reads "1,200", "6.02 × 10²³", "1e9", "10⁶", "3/4", "1 ½", "2.5 lakh crore", "5k" and "1.2万".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+
+from reward.numbers.digits import (
+    DIGITS,
+    MAX_DIGITS,
+    SPACE,
+    SUPERSCRIPTS,
+    VULGAR,
+    Digits,
+    fraction,
+    read_digits,
+)
+
+_POWERS = {
+    "hundred": 2, "thousand": 3, "k": 3, "million": 6, "m": 6, "mn": 6, "mln": 6, "mio": 6, "mm": 6,
+    "billion": 9, "b": 9, "bn": 9, "bln": 9, "trillion": 12, "t": 12, "tn": 12, "trn": 12, "quadrillion": 15,
+    "lakh": 5, "lac": 5, "crore": 7, "cr": 7, "千": 3, "万": 4, "萬": 4, "百万": 6, "億": 8, "亿": 8, "兆": 12,
+    "万亿": 12, "千万": 7,
+}  # fmt: skip
+_WORD = r"(?i:hundred|thousand|million|billion|trillion|quadrillion|lakhs?|lacs?|crores?|mln|mio|bln)"
+_SCALE = re.compile(
+    rf"""
+    (?: {SPACE}? (?P<short>bn|mn|tn|trn|Bn|Mn|Tn|BN|MN|cr|Cr)
+      | (?P<letter>[kKMB]) | (?:{SPACE}|-)? (?P<word>{_WORD}) ) (?![^\W_])
+  | {SPACE}? (?P<ideogram>百万|千万|万亿|[千万萬亿億兆])
+    """,
+    re.VERBOSE,
+)
+_OF_MONEY = re.compile(rf"{SPACE}?(?P<letter>mm|MM|[mMbBtT])(?![^\W_]|[²³^])")
+_AND_PART = re.compile(rf"{SPACE}and{SPACE}(?:a|one){SPACE}(half|third|quarter)(?![^\W_])", re.IGNORECASE)
+_PARTS = {"half": 2, "third": 3, "quarter": 4}
+_SECOND_SCALE = re.compile(rf"{SPACE}(?P<word>(?i:thousand|million|billion|trillion|crores?))(?![^\W_])")
+_DOZEN = re.compile(rf"{SPACE}dozen(?![^\W_])", re.IGNORECASE)
+_NUMERAL = re.compile(
+    rf"""
+    (?P<digits>{DIGITS})
+    (?: [eE](?P<exponent>[-+\u2212]?\d{{1,3}})(?![^\W_]|[.,]\d)
+      | {SPACE}?[×xX*·]{SPACE}?10(?:\^\(?(?P<power>[-+\u2212]?\d{{1,3}})\)?(?!\d)|(?P<super>[⁻⁺]?[⁰¹²³⁴-⁹]{{1,3}})(?![⁰¹²³⁴-⁹])) )?
+    """,
+    re.VERBOSE,
+)
+_TEN = re.compile(r"10(?:\^\(?(?P<power>[-+\u2212]?\d{1,3})\)?(?!\d)|(?P<super>[⁻⁺]?[⁰¹²³⁴-⁹]{1,3}))")
+_COUNTED_PARTS = (2, 3, 4, 5, 6, 8, 16)  # "4/3" is a fraction; "24/7" and "10/10" are pairs
+_GLYPHS = "".join(VULGAR)
+_FRACTION = re.compile(
+    rf"(?:(?P<whole>\d{{1,6}})(?:{SPACE}|-))?(?P<top>\d{{1,5}})[/\u2044](?P<bottom>\d{{1,5}})(?![\d/\u2044]|[.,]\d)"
+    rf"|(?P<plain>\d{{1,6}})?(?:(?<=\d){SPACE}?)?(?P<glyph>[{_GLYPHS}])"
+)
+
+
+@dataclass(frozen=True)
+class Numeral:
+    """A number in digits."""
+
+    digits: Digits
+    end: int
+    has_scale: bool = False
+    is_plain: bool = False  # nothing but digits
+
+
+def numeral_at(text: str, at: int, *, money: bool) -> Numeral | None:
+    """The number that begins at a digit, a vulgar fraction, or a point before a digit.
+
+    Args:
+        text: Plain text.
+        at: Where it begins.
+        money: Whether a currency stands before it: then "m" is a million.
+
+    Returns:
+        The number; None when it has more digits, or a larger power of ten, than any number that is meant.
+    """
+    if mixed := _fraction(text, at):
+        return _with_scale(mixed, text, money=money)
+    if ten := _TEN.match(text, at):
+        exact = Digits((Decimal(1),), Decimal(1)).scaled(_power(ten["power"], ten["super"]))
+        return Numeral(exact, ten.end())
+    point = text[at] == "."
+    match = _NUMERAL.match(text, at + point)
+    assert match is not None, f"no digit at {at}"
+    if len(match["digits"]) > MAX_DIGITS:
+        return None
+    digits = read_digits("." + match["digits"] if point else match["digits"])
+    power = int((match["exponent"] or "0").replace("\u2212", "-")) or _power(match["power"], match["super"])
+    if abs(power) > MAX_DIGITS:
+        return None
+    plain = match.end() == match.end("digits") and digits.step == 1
+    return _with_scale(
+        Numeral(digits.scaled(power) if power else digits, match.end(), is_plain=plain), text, money=money
+    )
+
+
+def scale_after(text: str, at: int) -> tuple[int, int] | None:
+    """The power of ten of the scale word at `at`, and where the word ends."""
+    match = _SCALE.match(text, at)
+    if match is None:
+        return None
+    word = (match["short"] or match["letter"] or match["word"] or match["ideogram"]).casefold()
+    return _power_of(word), match.end()
+
+
+def _power_of(word: str) -> int:
+    return _POWERS[word] if word in _POWERS else _POWERS[word.removesuffix("s")]
+
+
+def _with_scale(numeral: Numeral, text: str, *, money: bool) -> Numeral:
+    if numeral.is_plain and (part := _AND_PART.match(text, numeral.end)):
+        whole = int(numeral.digits.readings[0])
+        bottom = _PARTS[part[1].lower()]
+        numeral = Numeral(Digits((fraction(whole * bottom + 1, bottom),), Decimal(0)), part.end())
+    power, end, factor = 0, numeral.end, Decimal(1)
+    if found := scale_after(text, end):
+        power, end = found
+        if second := _SECOND_SCALE.match(text, end):
+            power, end = power + _power_of(second["word"].casefold()), second.end()
+    elif money and (letter := _OF_MONEY.match(text, end)):
+        power, end = _POWERS[letter["letter"].casefold()], letter.end()
+    elif dozen := _DOZEN.match(text, end):
+        factor, end = Decimal(12), dozen.end()
+    if end == numeral.end:
+        return numeral
+    return Numeral(numeral.digits.scaled(power).times(factor), end, has_scale=True)
+
+
+def _fraction(text: str, at: int) -> Numeral | None:
+    """ "3/4", "1 1/2", "2½"; "24/7", "5/5" and one over zero are none."""
+    match = _FRACTION.match(text, at)
+    if match is None:
+        return None
+    if match["glyph"]:
+        top, bottom = VULGAR[match["glyph"]]
+        whole = int(match["plain"] or 0)
+    else:
+        top, bottom, whole = int(match["top"]), int(match["bottom"]), int(match["whole"] or 0)
+        improper = top >= bottom and (match["whole"] or bottom not in _COUNTED_PARTS or top % bottom == 0)
+        if improper or bottom == 0 or match["top"].startswith("0"):
+            return None
+    return Numeral(Digits((fraction(whole * bottom + top, bottom),), Decimal(0)), match.end())
+
+
+def _power(written: str | None, raised: str | None) -> int:
+    text = written or (raised or "0").translate(SUPERSCRIPTS)
+    return int(text.replace("\u2212", "-"))

@@ -1,0 +1,82 @@
+"""The text that numbers are searched in: ASCII digits, and no Markdown marks inside of a number.
+
+Digits of all scripts and full-width signs become their ASCII ones, character by character. Emphasis and code
+marks around a number or its unit ("**999** million", "`5` km") are taken out, and so are characters that
+cannot be seen, such as marks of the writing direction; `Plain.original` leads back to the original places. Marks that mean something else stay: "3*4", "a_1", "1_000", a bullet.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from reward.numbers.model import Number
+
+_MARKS = "*_`"
+_UNSEEN = "\u00ad\u061c\u200b\u200e\u200f\u2060\ufeff"
+_RUN = re.compile(rf"[*_`]+|[{_UNSEEN}]+")
+_LONGEST_RUN = 3  # of marks: "***"
+
+
+def _ascii_of() -> dict[int, str]:
+    """Digits of every script, full-width letters and signs, and the Arabic separators."""
+    digits = {
+        c: str(unicodedata.decimal(chr(c), "")) for c in range(128, sys.maxunicode) if chr(c).isdecimal()
+    }
+    full_width = {c: chr(c - 0xFEE0) for c in range(0xFF01, 0xFF5F)}
+    others = {0xFFE5: "¥", 0xFFE1: "£", 0x3000: " ", 0xFE63: "-", 0x066A: "%", 0x066B: ".", 0x066C: "\u202f"}
+    return full_width | digits | others
+
+
+_ASCII = _ascii_of()
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A text ready for the search."""
+
+    text: str
+    places: Sequence[int] | None  # of each character in the original text; None where nothing was taken out
+
+    def original(self, number: Number) -> Number:
+        """The number, and its parts, with their places in the original text."""
+        if self.places is None:
+            return number
+        start, end = self.places[number.start], self.places[number.end - 1] + 1
+        parts = tuple(self.original(part) for part in number.parts)
+        return replace(number, start=start, end=end, parts=parts)
+
+
+def plain_text(text: str) -> Plain:
+    """Prepares a text, in time linear in its length."""
+    same_length = text if text.isascii() else text.translate(_ASCII)
+    if not _RUN.search(same_length):
+        return Plain(same_length, None)
+    pieces: list[str] = []
+    places: list[int] = []
+    end = 0
+    for run in _RUN.finditer(same_length):
+        if _is_emphasis(same_length, run.start(), run.end()):
+            pieces.append(same_length[end : run.start()])
+            places.extend(range(end, run.start()))
+            end = run.end()
+    pieces.append(same_length[end:])
+    places.extend(range(end, len(same_length)))
+    return Plain("".join(pieces), places)
+
+
+def _is_emphasis(text: str, start: int, end: int) -> bool:
+    """Whether a run of marks opens or closes an emphasis that can stand within a number, or cannot be seen."""
+    if text[start] in _UNSEEN:
+        return True
+    if end - start > _LONGEST_RUN:
+        return False
+    before, after = text[start - 1 : start], text[end : end + 1]
+    if before.isalnum() and after.isalnum():
+        return text[start:end] == "**" and before.isdigit() and after.isalpha()
+    if before.isalnum() or before in ("%", ")"):
+        return after + text[end + 1 : end + 2] not in (" *", " _", " `")  # "**5** **6**" are two numbers
+    return bool(after.strip()) and (before != " " or text[start - 2 : start - 1] not in (*_MARKS,))

@@ -1,0 +1,73 @@
+"""Percentile intervals from resampled clusters, with the standard library alone.
+
+Answers about one source share its difficulty, so the source is what is drawn again, with all its answers
+(the cluster bootstrap; Davison and Hinkley 1997, section 3.8). Each cluster is a vector of counts; a
+statistic is worked out from the sums of a resample. The counts of a cluster are packed into one integer, side
+by side, so that a resample is one `sum`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+
+from pydantic import Field
+
+from reward.types import Record
+
+RESAMPLES = 1_000
+LEVEL = 0.95
+_SEED = 0
+_MOST_UNDEFINED = 0.05  # share of resamples; with more of them an interval would be of a chosen part
+
+Statistics = Callable[[Sequence[int]], Mapping[str, float | None]]
+
+
+class Interval(Record):
+    """Where a figure lies in 95% of the resamples."""
+
+    low: float = Field(description="2.5th percentile.")
+    high: float = Field(description="97.5th percentile.")
+
+
+def bootstrap(clusters: Sequence[Sequence[int]], statistics: Statistics) -> dict[str, Interval | None]:
+    """Draws as many clusters as there are, with replacement, `RESAMPLES` times.
+
+    Args:
+        clusters: Counts of each cluster, zero or more, in one order.
+        statistics: From the counts of a resample, summed, to named figures; None where one is not defined.
+
+    Returns:
+        The interval of each figure; None with fewer than two clusters, or where the figure is not defined in
+        more than one resample out of twenty. The same clusters in the same order give the same intervals.
+    """
+    if not clusters:
+        return {}
+    num_counts = len(clusters[0])
+    width = (len(clusters) * max(max(cluster) for cluster in clusters)).bit_length() + 1
+    packed = [sum(count << place * width for place, count in enumerate(cluster)) for cluster in clusters]
+    draw = random.Random(_SEED)
+    values: dict[str, list[float]] = {name: [] for name in statistics([0] * num_counts)}
+    for _ in range(RESAMPLES):
+        total = sum(draw.choices(packed, k=len(packed)))
+        sums = [total >> place * width & (1 << width) - 1 for place in range(num_counts)]
+        for name, value in statistics(sums).items():
+            if value is not None:
+                values[name].append(value)
+    return {name: _interval(found) if len(clusters) > 1 else None for name, found in values.items()}
+
+
+def _interval(values: list[float]) -> Interval | None:
+    if len(values) < (1 - _MOST_UNDEFINED) * RESAMPLES:
+        return None
+    values.sort()
+    tail = (1 - LEVEL) / 2
+    return Interval(low=_quantile(values, tail), high=_quantile(values, 1 - tail))
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    """Linear between the two nearest of the ordered values."""
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)

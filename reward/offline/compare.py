@@ -1,0 +1,166 @@
+"""What changed between two audits: outcomes, the rows that turned, and whether the refuted rate moved.
+
+Rows are paired by id. The refuted rate is compared on the rows that both audits scored and whose query,
+documents and response are the same: a difference of other rows says nothing of the change. Its p-value is
+McNemar's exact test (McNemar 1947; the binomial sum over the rows that turned), which takes rows as
+independent; its interval resamples sources (`reward/offline/bootstrap.py`) and does not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from reward.offline.bootstrap import Interval, bootstrap
+from reward.offline.resume import AuditedRow, read_verdicts
+from reward.offline.rows import AuditRow, require_file
+from reward.types import Outcome, Record
+
+_SUMMARY = ".summary.json"
+
+
+@dataclass(frozen=True)
+class EarlierRow:
+    """What is needed of a verdict of the other audit."""
+
+    outcome: Outcome
+    input_sha256: str
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """The audit to compare with; of a summary alone, only the counts."""
+
+    name: str
+    outcomes: Mapping[str, int]
+    rows: Mapping[str, EarlierRow] | None
+
+
+class Turn(Record):
+    """A row whose outcome is another one than before."""
+
+    id: str
+    before: Outcome
+    after: Outcome
+
+
+class PairedDifference(Record):
+    """The refuted rate of the same answers, before and now."""
+
+    n: int = Field(description="Rows that both audits scored and that are the same in both.")
+    before: float | None
+    after: float | None
+    difference: float | None = Field(description="After minus before.")
+    interval: Interval | None = Field(description="Of the difference, by source.")
+    num_newly_refuted: int
+    num_no_longer_refuted: int
+    p_value: float = Field(description="McNemar's exact test, two-sided.")
+
+
+class Comparison(Record):
+    """What changed since another audit."""
+
+    name: str = Field(description="The other audit's file.")
+    before: dict[str, int] = Field(description="Rows an outcome, then.")
+    after: dict[str, int] = Field(description="Rows an outcome, now.")
+    num_same: int | None = Field(description="Rows with an unchanged input in both; None of a summary alone.")
+    num_changed: int | None = Field(description="Rows of both whose query, documents or response changed.")
+    num_new: int | None
+    num_gone: int | None
+    turned: tuple[Turn, ...] = Field(description="Of the rows that are the same, in order.")
+    refuted: PairedDifference | None
+
+
+def read_earlier(path: Path) -> Earlier:
+    """Reads the audit to compare with: its verdicts, or its summary (with verdicts, if they lie beside it).
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no output of an audit.
+    """
+    require_file(path)
+    if not path.name.endswith(_SUMMARY):
+        rows = {row.id: EarlierRow(row.outcome, row.input_sha256) for row in read_verdicts(path)}
+        return Earlier(path.name, Counter(row.outcome.value for row in rows.values()), rows)
+    verdicts = path.with_name(f"{path.name.removesuffix(_SUMMARY)}.jsonl")
+    if verdicts.is_file():
+        return read_earlier(verdicts)
+    try:
+        outcomes = json.loads(path.read_bytes())["figures"]["outcomes"]
+        return Earlier(path.name, {outcome: int(outcomes[outcome]) for outcome in Outcome}, None)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path}: is no summary of an audit; give OUT.summary.json or OUT.jsonl") from error
+
+
+def compare(earlier: Earlier, rows: Iterable[tuple[AuditRow, AuditedRow]]) -> Comparison:
+    """Compares an audit with an earlier one, in one pass over its rows."""
+    after: Counter[str] = Counter()
+    turned: list[Turn] = []
+    seen: Counter[str] = Counter()
+    clusters: dict[str, list[int]] = {}
+    for row, verdict in rows:
+        after[verdict.outcome] += 1
+        then = earlier.rows.get(verdict.id) if earlier.rows is not None else None
+        kind = "new" if then is None else "same" if then.input_sha256 == verdict.input_sha256 else "changed"
+        seen[kind] += 1
+        if then is None or kind != "same":
+            continue
+        if then.outcome is not verdict.outcome:
+            turned.append(Turn(id=verdict.id, before=then.outcome, after=verdict.outcome))
+        if Outcome.UNSCORED not in (then.outcome, verdict.outcome):
+            was, is_now = (one.outcome is Outcome.REFUTED for one in (then, verdict))
+            counts = clusters.setdefault(row.cluster, [0, 0, 0, 0])
+            for place, value in enumerate((True, was, is_now and not was, was and not is_now)):
+                counts[place] += value
+    paired = earlier.rows is not None
+    num_known = len(earlier.rows or ())
+    return Comparison(
+        name=earlier.name,
+        before={outcome: earlier.outcomes.get(outcome, 0) for outcome in Outcome},
+        after={outcome: after[outcome] for outcome in Outcome},
+        num_same=seen["same"] if paired else None,
+        num_changed=seen["changed"] if paired else None,
+        num_new=seen["new"] if paired else None,
+        num_gone=num_known - seen["same"] - seen["changed"] if paired else None,
+        turned=tuple(turned),
+        refuted=_paired(list(clusters.values())) if paired else None,
+    )
+
+
+def mcnemar(num_up: int, num_down: int) -> float:
+    """Two-sided p-value of McNemar's exact test.
+
+    Under the null hypothesis each of the `num_up + num_down` rows that turned went either way with
+    probability 1/2; the p-value is twice the smaller binomial tail, at most 1 (McNemar 1947).
+    """
+    total = num_up + num_down
+    term = tail = 1  # binomial coefficients, each from the one before
+    for k in range(min(num_up, num_down)):
+        term = term * (total - k) // (k + 1)
+        tail += term
+    return float(min(1.0, 2 * tail / 2**total))
+
+
+def _paired(clusters: list[list[int]]) -> PairedDifference:
+    n, refuted_before, up, down = (sum(counts[place] for counts in clusters) for place in range(4))
+    interval = bootstrap(clusters, lambda sums: {"difference": _difference(sums)}).get("difference")
+    return PairedDifference(
+        n=n,
+        before=refuted_before / n if n else None,
+        after=(refuted_before + up - down) / n if n else None,
+        difference=_difference([n, refuted_before, up, down]),
+        interval=interval,
+        num_newly_refuted=up,
+        num_no_longer_refuted=down,
+        p_value=mcnemar(up, down),
+    )
+
+
+def _difference(sums: Iterable[int]) -> float | None:
+    n, _, up, down = sums
+    return (up - down) / n if n else None

@@ -1,0 +1,192 @@
+"""One answer's whole path through an audit, for the terminal: `march audit IN --explain ID`.
+
+The response with its numbers coloured, then each claim with its question, votes, consensus and evidence where
+it stands in its document, then what no claim covers, what was not read, the judgement, and what made it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.text import Text
+
+from reward.offline.excerpt import printable, response_marks, segment, sentence
+from reward.offline.plan import AuditJob, take_rows
+from reward.offline.resume import read_verdicts
+from reward.offline.rows import AuditRow
+from reward.offline.terminal import STYLES, spoken
+from reward.types import Answer, ClaimVerdict, DocumentSpan, Verdict
+
+_SURROUNDINGS = 160  # characters of a document shown on each side of the evidence
+_MARK_STYLES = {
+    **{str(state): f"bold {style}" for state, style in STYLES.items()},
+    "uncovered": "bold black on yellow",
+    "human": "underline",
+}
+
+
+def find_row(job: AuditJob, row_id: str) -> AuditRow:
+    """The row of a job's input that has an id.
+
+    Raises:
+        ValueError: no row has it; names the ids that look most like it.
+    """
+    ids = []
+    for row in take_rows(job):
+        if row.query.id == row_id:
+            return row
+        ids.append(row.query.id)
+    close = ", ".join(repr(one) for one in difflib.get_close_matches(row_id, ids, n=3))
+    mend = f"did you mean {close}?" if close else "give the id of a row"
+    raise ValueError(f"{job.input}: no row has the id {row_id!r}; {mend}")
+
+
+def find_verdict(output: Path, row: AuditRow) -> Verdict | None:
+    """The verdict that an output holds on a row as it is now; None without one.
+
+    Raises:
+        ValueError: the output is none.
+    """
+    if not output.exists():
+        return None
+    same = (one for one in read_verdicts(output) if one.id == row.query.id)
+    return next((one for one in same if one.input_sha256 == row.digest), None)
+
+
+def print_explanation(row: AuditRow, verdict: Verdict, console: Console) -> None:
+    """Prints how an audit came to its verdict on one response."""
+    console.print(Group(*_parts(row, verdict)))
+
+
+def _parts(row: AuditRow, verdict: Verdict) -> Iterator[RenderableType]:
+    yield Rule(
+        Text.assemble((verdict.outcome, f"bold {STYLES[verdict.outcome]}"), f" {printable(verdict.id)}")
+    )
+    yield _field("query", row.query.query)
+    yield Text("response", style="dim")
+    yield _indented(_coloured(row, verdict))
+    yield _legend(row, verdict)
+    for found in verdict.claims:
+        yield Text()
+        yield from _claim(row, verdict, found)
+    yield Text()
+    yield from _left_out(row, verdict)
+    yield _judgement(verdict)
+    yield _provenance(verdict)
+
+
+def _coloured(row: AuditRow, verdict: Verdict) -> Text:
+    text = Text()
+    for piece in segment(printable(row.response), response_marks(row, verdict)):
+        text.append(piece.text, " ".join(_MARK_STYLES[mark] for mark in piece.marks))
+    return text
+
+
+def _legend(row: AuditRow, verdict: Verdict) -> Text:
+    names = dict.fromkeys(mark for _, _, mark in response_marks(row, verdict))
+    words = {"uncovered": "covered by no claim", "human": "marked by people"}
+    legend = Text("  ")
+    for name in names:
+        legend.append(words.get(name, spoken(name)), _MARK_STYLES[name]).append("  ")
+    return legend
+
+
+def _claim(row: AuditRow, verdict: Verdict, found: ClaimVerdict) -> Iterator[RenderableType]:
+    claim = found.claim
+    yield Text.assemble(
+        f"claim {claim.index} of {len(verdict.claims)}: ",
+        (printable(claim.answer), "bold"),
+        ": ",
+        (spoken(found.state), f"bold {STYLES[found.state]}"),
+        (f"  (asked by {claim.source})", "dim"),
+    )
+    yield _field("question", claim.question)
+    tally = ", ".join(f"{option} ({count})" for option, count in found.tally.items()) or "no readable vote"
+    yield _field("votes", f"{tally}; entropy {found.entropy:.2f} nats")
+    yield _field("consensus", found.consensus if found.consensus is not None else "no number")
+    if found.evidence_holds_consensus is False:
+        yield _field("evidence", "does not hold the consensus number", style="yellow")
+    if found.note:
+        yield _field("note", found.note)
+    for number, answer in enumerate(found.votes, start=1):
+        yield from _vote(row, number, answer)
+
+
+def _vote(row: AuditRow, number: int, answer: Answer | None) -> Iterator[RenderableType]:
+    if answer is None:
+        yield _field(f"vote {number}", "could not be read", style="dim")
+        return
+    yield _field(f"vote {number}", answer.value if answer.value is not None else "cannot answer")
+    if answer.evidence_at is not None:
+        yield Padding(_in_document(row, answer.evidence_at), (0, 0, 0, 6))
+    elif answer.evidence:
+        said = f"{answer.evidence}\n(stands in no document verbatim)"
+        yield Padding(Text(printable(said), style="yellow"), (0, 0, 0, 6))
+
+
+def _in_document(row: AuditRow, at: DocumentSpan) -> Text:
+    """The evidence in its document, with what stands around it."""
+    document = next((one for one in row.query.documents if one.id == at.document), None)
+    if document is None:
+        return Text(f"document {at.document!r} is not among the documents", style="yellow")
+    text, low = document.text, max(0, at.start - _SURROUNDINGS)
+    high = min(len(text), at.end + _SURROUNDINGS)
+    head = f"{document.id}, {document.title}" if document.title else document.id
+    return Text.assemble(
+        (f"{printable(head)}, characters {at.start} to {at.end}\n", "dim"),
+        ("\u2026" if low else "") + printable(text[low : at.start]),
+        (printable(text[at.start : at.end]), "bold black on green"),
+        printable(text[at.end : high]) + ("\u2026" if high < len(text) else ""),
+    )
+
+
+def _left_out(row: AuditRow, verdict: Verdict) -> Iterator[RenderableType]:
+    for span in verdict.uncovered:
+        number = row.response[span.start : span.end]
+        around = sentence(row.response, span.start, span.end)
+        yield _field("uncovered", f"{number} in: {around}", style="yellow")
+    for part in verdict.unread:
+        yield _field("not read", f"{part.document}, characters {part.start} to {part.end}", style="yellow")
+    for count, words in (
+        (verdict.num_dropped_claims, "claims about numbers that the response does not hold"),
+        (verdict.num_malformed_claims, "lines of the Proposer that could not be used"),
+    ):
+        if count:
+            yield _field("dropped", f"{words}: {count}", style="yellow")
+
+
+def _judgement(verdict: Verdict) -> Text:
+    reward = "no reward" if verdict.reward is None else f"reward {verdict.reward:g}"
+    reason = f", {spoken(verdict.reason)}" if verdict.reason else ""
+    detail = f": {printable(verdict.detail)}" if verdict.detail else ""
+    style = f"bold {STYLES[verdict.outcome]}"
+    return Text.assemble(("judgement  ", "dim"), (verdict.outcome, style), f", {reward}{reason}{detail}")
+
+
+def _provenance(verdict: Verdict) -> Text:
+    made = verdict.provenance
+    if made is None:
+        return Text("made by    unknown", style="dim")
+    said = [
+        f"{made.auditor} auditor",
+        made.model,
+        f"version {made.version}",
+        f"settings {made.config_digest[:12]}",
+    ]
+    said += [f"prompts {made.prompt_digest[:12]}"] if made.prompt_digest else []
+    said += [f"seed {made.seed}"] if made.seed is not None else []
+    said += [f"weights {verdict.weights_version}"] if verdict.weights_version is not None else []
+    return Text(f"made by    {printable(', '.join(part for part in said if part))}", style="dim")
+
+
+def _field(name: str, value: str, style: str = "") -> RenderableType:
+    return _indented(Text.assemble((f"{name:<10}", "dim"), (printable(value), style)))
+
+
+def _indented(text: Text) -> RenderableType:
+    return Padding(text, (0, 0, 0, 2))

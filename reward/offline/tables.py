@@ -1,0 +1,207 @@
+"""Rows to audit out of tables: CSV and Parquet.
+
+    id,query,response,context,context
+    a,How much is it?,5 euros.,It costs 5 euros.,It was 4 euros last year.
+
+The columns are those of a JSONL row (`reward/offline/rows.py`). The documents are either in one column,
+`documents`, or in one column each: every column called `context`, `context_N` or `document_N`, from left to
+right; an empty cell is no document, and its column names the document. `documents` and `human_spans` are JSON
+in a CSV file, and JSON or nested in a Parquet file. Other columns are ignored.
+
+A CSV file is UTF-8 with a header, separated by commas, semicolons or tabs, with quotes doubled inside quotes.
+It is read record by record, a Parquet file in batches of rows.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pydantic import ValidationError
+
+from reward.offline.rows import InputRow, explain, require_file
+
+_NEEDED = ("id", "query", "response")
+_OPTIONAL = ("task_type", "source_id")
+_JSON = ("documents", "human_spans")
+_CONTEXT = re.compile(r"context(?:_\d+)?|document_\d+")
+_LARGEST_CELL = 64 * 1024**2  # characters; what an unclosed quote can swallow before it is refused
+_BATCH_ROWS = 64
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """One record of a CSV file."""
+
+    place: str  # FILE:LINE of its first line
+    cells: Sequence[str]
+
+
+def read_csv_rows(path: Path) -> Iterator[tuple[str, InputRow]]:
+    """Yields place and row of each record of a CSV file.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the file is no UTF-8, no CSV, lacks a column, or a record is not what it must be.
+    """
+    header, records = read_csv(path)
+    _check_columns(path, header)
+    for record in records:
+        yield record.place, _row(record.place, list(zip(header, record.cells, strict=True)))
+
+
+def read_csv(path: Path) -> tuple[Sequence[str], Iterator[TableRow]]:
+    """Returns the names of the columns and the records below them; blank lines are passed over.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the file is no UTF-8 or no CSV, or a record has more or fewer cells than the header; in
+            part only when the records are read.
+    """
+    require_file(path)
+    records = _csv_records(path)
+    header = next(records, None)
+    if header is None:
+        raise ValueError(f"{path}:1: holds no header; name the columns in the first line")
+    names = [name.strip() for name in header.cells]
+    return names, _of_width(records, names)
+
+
+def read_parquet_rows(path: Path) -> Iterator[tuple[str, InputRow]]:
+    """Yields place (FILE:ROW, from 1) and row of each row of a Parquet file.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: pyarrow is missing, the file is no Parquet or lacks a column, or a row is wrong.
+    """
+    require_file(path)
+    try:
+        import pyarrow
+        from pyarrow.parquet import ParquetFile
+    except ModuleNotFoundError:
+        raise ValueError(
+            f"{path}: pyarrow is not installed; install march-pipeline[parquet] to read Parquet files"
+        ) from None
+    try:
+        with ParquetFile(path) as file:
+            names = [str(name) for name in file.schema_arrow.names]
+            _check_columns(path, names)
+            wanted = [name for name in names if _is_read(name)]
+            number = 0
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=wanted):
+                for offset in range(batch.num_rows):
+                    number += 1
+                    place = f"{path}:{number}"
+                    yield place, _row(place, _parquet_cells(place, batch, offset))
+    except pyarrow.ArrowException as error:
+        problem = " ".join(str(error).split())
+        raise ValueError(f"{path}: not a Parquet file ({problem:.120}); write it again") from error
+
+
+def _csv_records(path: Path) -> Iterator[TableRow]:
+    csv.field_size_limit(_LARGEST_CELL)
+    with path.open("rb") as file:
+        reader = csv.reader(_lines(path, file), delimiter=_delimiter(path), strict=True)
+        while True:
+            place = f"{path}:{reader.line_num + 1}"
+            try:
+                cells = next(reader, None)
+            except csv.Error as error:
+                raise ValueError(f"{place}: not CSV ({error}); mend the quotes of the record") from error
+            if cells is None:
+                return
+            if any(cell.strip() for cell in cells):
+                yield TableRow(place, cells)
+
+
+def _lines(path: Path, file: BinaryIO) -> Iterator[str]:
+    for number, line in enumerate(file, start=1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            place = f"byte {error.start + 1} of the line ({line[error.start]:#04x})"
+            raise ValueError(f"{path}:{number}: {place} is not UTF-8; save the file as UTF-8") from error
+
+
+def _delimiter(path: Path) -> str:
+    """Comma, semicolon (as spreadsheets write where the comma is a decimal mark) or tab, by the header."""
+    with path.open("rb") as file:
+        counts = Counter(file.readline(65_536).decode("utf-8", "replace"))
+    return max(",;\t", key=lambda mark: counts[mark])
+
+
+def _of_width(records: Iterator[TableRow], names: Sequence[str]) -> Iterator[TableRow]:
+    for record in records:
+        if len(record.cells) != len(names):
+            raise ValueError(
+                f"{record.place}: {len(record.cells)} cells, but the header has {len(names)}; quote cells "
+                "that hold a separator, or mend the record"
+            )
+        yield record
+
+
+def _is_read(name: str) -> bool:
+    return name in (*_NEEDED, *_OPTIONAL, *_JSON) or _CONTEXT.fullmatch(name) is not None
+
+
+def _check_columns(path: Path, names: Sequence[str]) -> None:
+    contexts = [name for name in names if _CONTEXT.fullmatch(name)]
+    missing = [name for name in _NEEDED if name not in names]
+    missing += [] if contexts or "documents" in names else ["documents"]
+    if missing:
+        found = ", ".join(names)
+        mend = "add it, or a column context for each document" if missing[0] == "documents" else "add it"
+        raise ValueError(f"{path}:1: {missing[0]}: no such column; {mend} (found {found:.200})")
+    if contexts and "documents" in names:
+        raise ValueError(f"{path}:1: documents: stands beside {contexts[0]}; keep one way to give documents")
+    twice = [name for name, count in Counter(names).items() if count > 1 and _is_read(name)]
+    if any(name not in contexts for name in twice):
+        raise ValueError(f"{path}:1: {twice[0]}: two columns have this name; remove one")
+
+
+def _parquet_cells(place: str, batch: Any, offset: int) -> list[tuple[str, Any]]:
+    names = batch.schema.names
+    try:
+        return [(name, batch.column(i)[offset].as_py()) for i, name in enumerate(names)]
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{place}: holds bytes that are not UTF-8; mend the row or remove it") from error
+
+
+def _row(place: str, cells: Sequence[tuple[str, Any]]) -> InputRow:
+    filled = [(name, value) for name, value in cells if value not in ("", None)]
+    tree: dict[str, Any] = {name: value for name, value in cells if name in _NEEDED}
+    tree |= {name: value for name, value in filled if name in _OPTIONAL}
+    tree |= {name: _nested(place, name, value) for name, value in filled if name in _JSON}
+    if "documents" not in tree:
+        contexts = [(name, value) for name, value in filled if _CONTEXT.fullmatch(name)]
+        tree["documents"] = _documents(contexts)
+    try:
+        return InputRow.model_validate(tree)
+    except ValidationError as error:
+        raise ValueError(f"{place}: {explain(error)}") from error
+
+
+def _nested(place: str, name: str, value: Any) -> Any:
+    """A cell as it stands if it is nested, else the JSON that it holds."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError) as error:
+        problem = "too deep" if isinstance(error, RecursionError) else str(error)
+        raise ValueError(f"{place}: {name}: not JSON ({problem:.120}); write a JSON list") from error
+
+
+def _documents(contexts: Sequence[tuple[str, Any]]) -> list[dict[str, Any]]:
+    seen: Counter[str] = Counter()
+    documents = []
+    for name, text in contexts:
+        seen[name] += 1
+        documents.append({"id": name if seen[name] == 1 else f"{name}#{seen[name]}", "text": text})
+    return documents

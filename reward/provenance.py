@@ -1,0 +1,77 @@
+"""What a verdict was made with, and the seeds that make it repeatable.
+
+A digest of the settings, a digest of the prompts, the model and the seed: a verdict that is made again with
+all of them the same, of the same response and documents, is the same verdict.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Literal
+
+from reward.config import AuditConfig, SamplingSettings
+from reward.samplers import Message
+from reward.types import Provenance, Role
+
+_SEED_BYTES = 4  # servers take seeds of 32 bits at least
+_SEED_MASK = 0x7FFF_FFFF
+
+
+def provenance_of(
+    config: AuditConfig, *, auditor: Literal["lexical", "model"], prompt_digest: str = "", model: str = ""
+) -> Provenance:
+    """The provenance of a verdict.
+
+    Args:
+        config: The audit's settings.
+        auditor: Who audited.
+        prompt_digest: `PromptSet.digest`, where prompts were used.
+        model: `Sampler.model`, where a model was asked.
+    """
+    return Provenance(
+        auditor=auditor,
+        version=package_version(),
+        config_digest=config_digest(config),
+        prompt_digest=prompt_digest,
+        model=model,
+        seed=config.seed,
+    )
+
+
+@cache
+def package_version() -> str:
+    """The installed version; "unpackaged" where the code runs from a checkout that nobody installed."""
+    try:
+        return importlib.metadata.version("march-pipeline")
+    except importlib.metadata.PackageNotFoundError:
+        return "unpackaged"
+
+
+@lru_cache(maxsize=64)
+def config_digest(config: AuditConfig) -> str:
+    """SHA-256 (hex) of the settings' JSON, defaults included, with sorted keys."""
+    return hashlib.sha256(json.dumps(config.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
+
+
+def seeded(
+    settings: SamplingSettings, messages: Sequence[Message], *, seed: int | None, role: Role, attempt: int
+) -> SamplingSettings:
+    """The settings with a seed of this request's own: other content, roles and attempts get other seeds.
+
+    Args:
+        settings: How the role is sampled; returned as they are when there is no seed. A seed of their own is
+            kept for the first attempt, and gives later attempts others, so that a retry is a fresh sample.
+        messages: The prompt.
+        seed: `AuditConfig.seed`.
+        role: Who is asked.
+        attempt: From 0; which request of the same prompt this is.
+    """
+    if seed is None and (settings.seed is None or attempt == 0):
+        return settings
+    content = json.dumps([settings.seed if seed is None else seed, role, attempt, list(messages)])
+    digest = hashlib.sha256(content.encode()).digest()[:_SEED_BYTES]
+    return settings.model_copy(update={"seed": int.from_bytes(digest) & _SEED_MASK})

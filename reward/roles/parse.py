@@ -1,0 +1,172 @@
+"""Claims out of the Proposer's text, answers out of the Checker's.
+
+Formats are the paper's (Appendix A): `- Question: xxx [Answer: n]` and `1. Evidence: xxx [Answer: n]` or
+`[Answer: Cannot answer]`; a tag may stand on a later line of its item, as in the paper's examples.
+
+Model output is untrusted. Everything is anchored to lines and bound to its own item; what does not fit is
+counted or left missing, never repaired: an answer belongs to the question whose number it carries, a missing
+number is a missing answer, the last tag of an item wins, and an item without a tag takes none from the next.
+Time is linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from reward.judging.readings import values_of
+from reward.numbers import find_numbers, parse_number
+from reward.types import Answer, Claim
+
+_QUESTION = re.compile(r"(?:[-*•]|\d{1,3}[.)])?[ \t]{0,4}question:(.*)", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"\[answer:([^\[\]]*)\]", re.IGNORECASE)
+_BARE_TAG = re.compile(r"answer:([^\[\]]*)", re.IGNORECASE)
+_ITEM = re.compile(r"[* \t]{0,8}(\d{1,4})[.)](?!\d)(.*)", re.DOTALL)
+_TAG_OPENING = re.compile(r"\[answer:", re.IGNORECASE)
+_EVIDENCE = re.compile(r"[* \t]{0,8}evidence:[* \t]{0,8}", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ParsedClaims:
+    """The claims of a Proposer's text, numbered from 1, and what could not be used."""
+
+    claims: tuple[Claim, ...]
+    num_malformed: int  # lines that belong to no claim, and claims that were refused
+    too_many: bool  # there were more claims than allowed; `claims` holds the first
+
+
+def parse_claims(text: str, *, max_claims: int) -> ParsedClaims:
+    """Reads `- Question: xxx [Answer: n]` items; the tag ends its line, or is alone on a later line.
+
+    A claim is refused, and counted as malformed, when its bracket holds anything but one number (a range, a
+    date or a time counts as one) or when its question holds that number or a part of it, in digits or in
+    words: the Checker would read the answer out of the question. A number that stands in the question only by
+    chance is refused too; nobody can tell the two apart.
+
+    Args:
+        text: The Proposer's completion.
+        max_claims: Most claims to read.
+    """
+    claims: list[Claim] = []
+    num_malformed = 0
+    question: str | None = None  # an item that still waits for its tag
+    for line in filter(None, map(str.strip, text.split("\n"))):
+        item = _QUESTION.fullmatch(line)
+        body, answer = _split_tag(item[1] if item else line)
+        if item:
+            num_malformed += question is not None
+            question = body
+        if answer is None or question is None or (not item and body):
+            num_malformed += not item
+            continue
+        claim = _claim(len(claims) + 1, question, answer)
+        question = None
+        if claim is None:
+            num_malformed += 1
+        elif len(claims) == max_claims:
+            return ParsedClaims(tuple(claims), num_malformed, too_many=True)
+        else:
+            claims.append(claim)
+    return ParsedClaims(tuple(claims), num_malformed + (question is not None), too_many=False)
+
+
+def values_in(text: str) -> set[Decimal]:
+    """The values of all numbers in a text and of their parts, in digits or in words, whatever their kind."""
+    return values_of(find_numbers(text, enumerators=True))
+
+
+def quoted_questions(response: str) -> set[str]:
+    """The questions that a response itself holds in the Proposer's format, as `normal_question` gives them.
+
+    A response may try to write its own claims, with questions that the documents do answer. A claim that a
+    Proposer copies from there is the response's question about itself and covers nothing.
+    """
+    questions = set()
+    for before in _TAG_OPENING.split(response)[:-1]:
+        text = before[max(before.rfind("["), before.rfind("]")) + 1 :].casefold()
+        questions |= {text.partition("question:")[2], text.rpartition("question:")[2]}
+    return {normal_question(question) for question in questions} - {""}
+
+
+def normal_question(question: str) -> str:
+    """A question without regard to case, white space, or marks around it."""
+    return " ".join(question.casefold().split()).strip("-*\u2022\"' ")
+
+
+def parse_answers(text: str, num_questions: int, *, complete: bool = True) -> list[Answer | None]:
+    """Reads `1. Evidence: xxx [Answer: n]` items by their number.
+
+    Args:
+        text: The Checker's completion.
+        num_questions: How many questions were asked; items with other numbers are ignored.
+        complete: False when the sampler cut the text: a last line without a closed bracket does not count.
+
+    Returns:
+        One entry a question: the answer; or None when it is missing or unreadable, or when its number was
+        answered twice and differently.
+    """
+    lines = text.split("\n")
+    if not complete and not lines[-1].rstrip().endswith("]"):
+        lines.pop()
+    answers: dict[int, Answer | None] = {}
+    for number, item in _items(lines):
+        if not 1 <= number <= num_questions:
+            continue
+        answer = _answer(item)
+        answers[number] = answer if number not in answers or _agree(answers[number], answer) else None
+    return [answers.get(number) for number in range(1, num_questions + 1)]
+
+
+def _split_tag(line: str) -> tuple[str, str | None]:
+    """The text before the tag that ends a line, and the tag's content; None without such a tag."""
+    tags = list(_TAG.finditer(line))
+    if not tags or line[tags[-1].end() :].strip(" \t\r.*"):
+        return line.strip(), None
+    return line[: tags[-1].start()].strip(), tags[-1][1].strip()
+
+
+def _claim(index: int, question: str, answer: str) -> Claim | None:
+    number = parse_number(answer)
+    question = " ".join(question.split())
+    if number is None or not question or _TAG.search(question):
+        return None
+    if values_of([number]) & values_in(question):
+        return None
+    return Claim(index=index, question=question, answer=answer)
+
+
+def _items(lines: Sequence[str]) -> list[tuple[int, list[str]]]:
+    """Lines grouped under the numbered line that opens them; lines before the first are dropped."""
+    items: list[tuple[int, list[str]]] = []
+    for line in lines:
+        if head := _ITEM.match(line):
+            items.append((int(head[1]), [head[2]]))
+        elif items:
+            items[-1][1].append(line)
+    return items
+
+
+def _answer(item: Sequence[str]) -> Answer | None:
+    """The answer of one item: its last tag at the end of a line, and all text before that as evidence."""
+    for place in range(len(item) - 1, -1, -1):
+        body, tag = _split_tag(item[place])
+        bare = _BARE_TAG.fullmatch(item[place].strip()) if tag is None and place else None
+        if bare:
+            body, tag = "", bare[1].strip()
+        if tag is not None:
+            evidence = "\n".join([*item[:place], body]).strip()
+            heading = _EVIDENCE.match(evidence)
+            return _answer_of(tag, evidence[heading.end() :] if heading else evidence)
+    return None
+
+
+def _agree(a: Answer | None, b: Answer | None) -> bool:
+    return a is not None and b is not None and a.value == b.value
+
+
+def _answer_of(tag: str, evidence: str) -> Answer | None:
+    if tag.removesuffix(".").casefold() == "cannot answer":
+        return Answer(value=None, evidence=evidence)
+    return None if parse_number(tag) is None else Answer(value=tag, evidence=evidence)

@@ -1,0 +1,140 @@
+"""Documents that are too long for one prompt, in parts that fit; every part is asked all questions.
+
+Whole documents are kept together as far as they fit. A document that alone is too long is cut at the end of a
+paragraph, else of a sentence, else between two words; never inside a word, so no number is ever cut. What no
+part has room for is given back as unread, and the verdict lists it: nothing is cut in silence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from reward.judging.sentences import SENTENCE_END
+from reward.types import Document, DocumentSpan
+
+Fits = Callable[[Sequence[Document]], Awaitable[bool]]
+
+_PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
+_SPACE = re.compile(r"\s+")
+_SPACED = re.compile(r"\S+\s*")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Documents in parts; each part is a prompt's documents."""
+
+    parts: tuple[tuple[Document, ...], ...]
+    unread: tuple[DocumentSpan, ...] = ()
+
+
+@dataclass
+class _Splitting:
+    """What is done so far."""
+
+    max_parts: int
+    closed: list[tuple[Document, ...]] = field(default_factory=list)
+    open: list[Document] = field(default_factory=list)
+    unread: list[DocumentSpan] = field(default_factory=list)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.closed) == self.max_parts
+
+    def close(self) -> None:
+        if self.open:
+            self.closed.append(tuple(self.open))
+            self.open = []
+
+
+async def split_documents(
+    documents: Sequence[Document], *, fits: Fits, max_parts: int, max_chars: int
+) -> Parts:
+    """Splits documents into parts.
+
+    Args:
+        documents: The documents, in order.
+        fits: Whether documents fit into one prompt together with the questions; no documents do.
+        max_parts: Most parts.
+        max_chars: Longest text that is worth asking `fits` about.
+    """
+    state = _Splitting(max_parts)
+    for document in documents:
+        start = 0
+        while start < len(document.text) or (start == 0 and not document.text):
+            if state.is_full:
+                state.unread.append(_span(document, start, len(document.text)))
+                break
+            start = await _place(document, start, state, fits, max_chars)
+            if not document.text:
+                break
+    state.close()
+    return Parts(tuple(state.closed), tuple(span for span in state.unread if span.start < span.end))
+
+
+async def _place(document: Document, start: int, state: _Splitting, fits: Fits, max_chars: int) -> int:
+    """Puts the document's text from `start` into the open part as far as it fits; where the rest begins."""
+    rest = _piece(document, start, len(document.text))
+    if len(rest.text) <= max_chars and await fits([*state.open, rest]):
+        state.open.append(rest)
+        return len(document.text)
+    if state.open:
+        state.close()
+        return start
+    cut = await _longest(document, start, fits, max_chars)
+    if cut > start:
+        state.open.append(_piece(document, start, cut))
+        state.close()
+        return _after_space(document.text, cut)
+    word = _SPACED.search(document.text, start)  # one word, too long for any prompt
+    end = word.end() if word else len(document.text)
+    state.unread.append(_span(document, start, end))
+    return end
+
+
+async def _longest(document: Document, start: int, fits: Fits, max_chars: int) -> int:
+    """The end of the longest piece from `start` that fits, at the best boundary in its second half."""
+    ends = _word_ends(document.text, start, min(len(document.text), start + max_chars))
+    low, high = 0, len(ends)  # the first `low` words fit, more than `high` do not
+    while low < high:
+        middle = (low + high + 1) // 2
+        if await fits([_piece(document, start, ends[middle - 1])]):
+            low = middle
+        else:
+            high = middle - 1
+    if not low:
+        return start
+    end = ends[low - 1]
+    half = start + (end - start) // 2
+    for boundary in (_PARAGRAPH_END, SENTENCE_END):
+        places = [match.end() for match in boundary.finditer(document.text, half, end)]
+        if places:
+            return places[-1]
+    return end
+
+
+def _word_ends(text: str, start: int, end: int) -> list[int]:
+    """Where words end; without white space (as in Chinese), where sentences do."""
+    ends = {match.start() for match in _SPACE.finditer(text, start, end)}
+    ends |= {match.end() for match in SENTENCE_END.finditer(text, start, end)}
+    if end == len(text):
+        ends.add(end)
+    return sorted(place for place in ends if place > start)
+
+
+def _piece(document: Document, start: int, end: int) -> Document:
+    return (
+        document
+        if (start, end) == (0, len(document.text))
+        else document.model_copy(update={"text": document.text[start:end]})
+    )
+
+
+def _after_space(text: str, start: int) -> int:
+    space = _SPACE.match(text, start)
+    return space.end() if space else start
+
+
+def _span(document: Document, start: int, end: int) -> DocumentSpan:
+    return DocumentSpan(document=document.id, start=start, end=end)

@@ -1,0 +1,91 @@
+"""Between an OpenAI-compatible server's answers and records: completions read strictly, failures named."""
+
+from __future__ import annotations
+
+import openai
+from openai.types.chat import ChatCompletion
+from openai.types.chat.chat_completion import Choice
+
+from reward.samplers import SamplerError
+from reward.types import Sample, SampleGroup
+
+_TOO_LONG_MARKS = ("context length", "context_length", "context window", "too long", "max_model_len")
+
+
+def named_failure(error: openai.OpenAIError, base_url: str) -> SamplerError:
+    """Gives a failure of the `openai` package its reason."""
+    if isinstance(error, openai.APIConnectionError):
+        cause = error.__cause__ or error
+        return SamplerError(
+            "connection",
+            f"{base_url} cannot be reached: {str(cause) or type(cause).__name__}; start it or mend base_urls",
+        )
+    if not isinstance(error, openai.APIStatusError):
+        return SamplerError("bad_response", f"{base_url}: {error}")
+    detail = f"{base_url} answered {error.status_code}: {error.message}"
+    if error.status_code in (400, 413, 422) and any(
+        mark in error.message.lower() for mark in _TOO_LONG_MARKS
+    ):
+        return SamplerError("prompt_too_long", detail)
+    if error.status_code in (408, 409, 429) or error.status_code >= 500:
+        return SamplerError("engine", detail)
+    return SamplerError("bad_response", detail)
+
+
+def read_completion(completion: ChatCompletion, *, num_asked: int, n: int, logprobs: bool) -> SampleGroup:
+    """A chat completion as a record of `n` samples; the one of a greedy request stands for all.
+
+    Args:
+        completion: What the `openai` package made of the answer.
+        num_asked: Completions asked for.
+        n: Samples wanted, a multiple of `num_asked`.
+        logprobs: Whether log-probabilities were asked for and must be there.
+
+    Raises:
+        SamplerError: `bad_response` when anything asked for is missing.
+    """
+    if not isinstance(completion, ChatCompletion):  # the package hands on a page that is not JSON as its text
+        raise SamplerError("bad_response", f"not a chat completion: {str(completion)[:80]!r}")
+    choices = completion.choices or []
+    if len(choices) != num_asked:
+        raise SamplerError("bad_response", f"{len(choices)} of {num_asked} completions came back")
+    samples = tuple(_sample(choice, logprobs=logprobs) for choice in choices)
+    return SampleGroup(
+        samples=samples * (n // num_asked),
+        prompt_token_ids=_token_ids(getattr(completion, "prompt_token_ids", None)),
+    )
+
+
+def _sample(choice: Choice, *, logprobs: bool) -> Sample:
+    text, finish_reason = choice.message.content, choice.finish_reason
+    if text is None:
+        raise SamplerError("bad_response", f"a completion has no content (finish_reason {finish_reason!r})")
+    if finish_reason not in ("stop", "length"):
+        raise SamplerError("bad_response", f"a completion ended with finish_reason {finish_reason!r}")
+    token_ids = _token_ids(getattr(choice, "token_ids", None))
+    return Sample(
+        text=text,
+        finish_reason=finish_reason,
+        token_ids=token_ids,
+        logprobs=_logprobs(choice, token_ids) if logprobs else None,
+    )
+
+
+def _token_ids(value: object) -> tuple[int, ...] | None:
+    """vLLM's extra key, if it is there and is what it should be: a non-empty list of ids."""
+    if isinstance(value, list) and value and all(type(item) is int and item >= 0 for item in value):
+        return tuple(value)
+    return None
+
+
+def _logprobs(choice: Choice, token_ids: tuple[int, ...] | None) -> tuple[float, ...]:
+    content = choice.logprobs.content if choice.logprobs else None
+    if not content:
+        raise SamplerError(
+            "bad_response", "the server gives no log-probabilities; set sampler.logprobs: false"
+        )
+    if token_ids is not None and len(content) != len(token_ids):
+        raise SamplerError(
+            "bad_response", f"{len(content)} log-probabilities came with {len(token_ids)} tokens"
+        )
+    return tuple(token.logprob for token in content)

@@ -1,0 +1,132 @@
+"""What crosses the reward server's wire, in OpenRLHF's form and in our own; pure functions from one to the
+other.
+
+OpenRLHF 0.11.2 posts one sample a request, `{"query": [text], "prompts": [text], "labels": [label]}`: the
+query is the prompt and the response decoded together, end token included; the label is whatever the data
+set holds, here the JSON of a `RagQuery`. It takes `rewards` as a scalar and makes tensors of `extra_logs`,
+which must always have the same keys. Several samples in one request get lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from reward.overrides import AuditOverrides
+from reward.types import Outcome, RagQuery, Record, Verdict
+
+
+class AuditRequest(Record):
+    """Body of `POST /v1/audit`; the answer is an `AuditResult`."""
+
+    query: RagQuery
+    response: str = Field(description="What is audited, without the prompt.")
+    overrides: AuditOverrides | None = Field(
+        default=None, description="Settings for this audit alone, within the server's bounds."
+    )
+    include_trajectories: bool = Field(default=False, description="Give the token records of all turns, too.")
+
+
+class RewardRequest(BaseModel):
+    """Body of `POST /get_reward` as OpenRLHF sends it; keys of other versions are ignored."""
+
+    model_config = ConfigDict(frozen=True)
+
+    query: tuple[str, ...] = Field(min_length=1, description="Prompt and response together, one a sample.")
+    prompts: tuple[str, ...]
+    labels: tuple[str, ...] = Field(description="The JSON of each sample's `RagQuery`.")
+
+    @model_validator(mode="after")
+    def _lists_are_equally_long(self) -> Self:
+        lengths = [len(self.query), len(self.prompts), len(self.labels)]
+        if len(set(lengths)) != 1:
+            raise ValueError(f"query, prompts and labels have {lengths} items; send one of each a sample")
+        return self
+
+
+class UnreadableSample(ValueError):
+    """A sample of a `RewardRequest` is not what it must be; one line that names the field and the mend."""
+
+
+class RewardReply(Record):
+    """Answer of `POST /get_reward`: scalars for one sample, lists for several."""
+
+    rewards: float | list[float]
+    scores: float | list[float]
+    extra_logs: dict[str, float] | dict[str, list[float]]
+
+
+def read_samples(request: RewardRequest, *, strip_suffixes: Sequence[str]) -> list[tuple[RagQuery, str]]:
+    """Each sample's query and response.
+
+    Raises:
+        UnreadableSample: a label is no `RagQuery`, or a query does not begin with its prompt.
+    """
+    return [
+        (
+            _read_label(label, f"labels[{i}]"),
+            _read_response(query, prompt, f"query[{i}]", strip_suffixes),
+        )
+        for i, (query, prompt, label) in enumerate(
+            zip(request.query, request.prompts, request.labels, strict=True)
+        )
+    ]
+
+
+def _read_label(label: str, field: str) -> RagQuery:
+    try:
+        return RagQuery.model_validate_json(label)
+    except ValidationError as error:
+        mend = "put the JSON of a RagQuery (id, query, documents) into the data set's label column"
+        problems = error.errors(include_url=False, include_input=False, include_context=False)
+        raise UnreadableSample(f"{field}: {one_line(problems)}; {mend}") from error
+
+
+def _read_response(query: str, prompt: str, field: str, strip_suffixes: Sequence[str]) -> str:
+    if not query.startswith(prompt):
+        mend = "raise the prompt's length limit (a cut prompt hides documents) or mend the tokenizer"
+        raise UnreadableSample(f"{field}: does not begin with its prompt; {mend}")
+    response = query[len(prompt) :]
+    while suffix := next((s for s in strip_suffixes if s and response.endswith(s)), None):
+        response = response.removesuffix(suffix)
+    return response
+
+
+def reward_reply(verdicts: Sequence[Verdict]) -> RewardReply:
+    """The rewards of scored verdicts.
+
+    Raises:
+        ValueError: a verdict is UNSCORED, and a failure never becomes a reward.
+    """
+    rewards = [_reward(verdict) for verdict in verdicts]
+    logs = [_extra_logs(verdict) for verdict in verdicts]
+    if len(verdicts) == 1:
+        return RewardReply(rewards=rewards[0], scores=rewards[0], extra_logs=logs[0])
+    listed = {key: [log[key] for log in logs] for key in logs[0]}
+    return RewardReply(rewards=rewards, scores=rewards, extra_logs=listed)
+
+
+def _reward(verdict: Verdict) -> float:
+    if verdict.reward is None:
+        raise ValueError(f"verdict {verdict.id!r} is UNSCORED ({verdict.reason}) and has no reward")
+    return verdict.reward
+
+
+def _extra_logs(verdict: Verdict) -> dict[str, float]:
+    return {
+        "audit_refuted": float(verdict.outcome is Outcome.REFUTED),
+        "audit_no_claims": float(verdict.outcome is Outcome.NO_CLAIMS),
+        "num_claims": float(len(verdict.claims)),
+        "num_numbers": float(verdict.num_numbers),
+        "num_uncovered": float(len(verdict.uncovered)),
+    }
+
+
+def one_line(problems: Sequence[Mapping[str, Any]]) -> str:
+    """Pydantic's first problem and how many more there are, without the input, which may be large."""
+    where = ".".join(str(part) for part in problems[0]["loc"])
+    text = problems[0]["msg"].removeprefix("Value error, ")
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return " ".join(f"{where}: {text}{more}".split()).removeprefix(": ")

@@ -1,0 +1,139 @@
+"""What `march audit` does for people and for CI: settings, comparison, review, explanation, a threshold."""
+
+import csv
+import json
+import resource
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.march_cli import DATA, MARCH, ShopModel, march, refused, serve_shop, write_rows
+
+
+@pytest.fixture
+def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a running `ShopModel`."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with serve_shop() as address:
+        yield address
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    """Thirty rows, every fifth with a wrong price."""
+    return write_rows(tmp_path)
+
+
+def test_settings_of_a_model_that_are_set_have_no_effect_either(
+    rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--set", "structured=all", "--set", "number_words=false", "--seed", 3)
+    assert march("audit", rows, "--out", tmp_path / "out.jsonl", *options) == 0
+    assert capsys.readouterr().err == (
+        "march: --seed has no effect without --model\nmarch: --set structured has no effect without --model\n"
+    )
+    settings = json.loads((tmp_path / "out.summary.json").read_text())["settings"]
+    assert settings["audit"]["number_words"] is False
+
+
+def test_settings_reach_the_audit(shop: str, rows: Path, tmp_path: Path) -> None:
+    options = ("--model", shop, "--model-name", "shop", "--prompts", "compact", "--limit", 2)
+    settings = ("--voters", 5, "--seed", 7, "--set", "checker.temperature=0.2", "--set", "uncovered=ignore")
+    assert march("audit", rows, "--out", tmp_path / "out.jsonl", *options, *settings) == 0
+    audit = json.loads((tmp_path / "out.summary.json").read_text())["settings"]["audit"]
+    assert (audit["voters"], audit["seed"], audit["uncovered"]) == (5, 7, "ignore")
+    assert audit["checker"]["temperature"] == 0.2
+
+
+@pytest.mark.parametrize(("share", "code", "says"), [("0.8", 0, "Passed"), ("0.801", 3, "Failed")])
+def test_a_share_of_supported_rows_can_be_demanded(
+    share: str, code: int, says: str, rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert march("audit", rows, "--out", tmp_path / "out.jsonl", "--fail-under", share) == code
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == (
+        f"{says} --fail-under {share}: 0.800 of 30 rows are SUPPORTED (6 REFUTED, 0 NO_CLAIMS, 0 UNSCORED)"
+    )
+
+
+def test_rows_that_say_nothing_or_could_not_be_scored_are_no_success(
+    shop: str, rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = tmp_path / "silent.jsonl"
+    silent.write_text(rows.read_text().splitlines()[0].replace("It is 100 euros.", "Yes."))
+    assert march("audit", silent, "--out", tmp_path / "a.jsonl", "--fail-under", 0.01) == 3
+    monkeypatch.setattr(ShopModel, "do_POST", lambda self: self.reply({"choices": []}))
+    options = ("--model", shop, "--model-name", "shop", "--prompts", "compact", "--limit", 2)
+    assert march("audit", rows, "--out", tmp_path / "b.jsonl", *options, "--fail-under", 0.01) == 3
+
+
+def test_two_runs_are_compared_in_terminal_and_page(
+    rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert march("audit", rows, "--out", tmp_path / "before.jsonl") == 0
+    mended, page = tmp_path / "mended.jsonl", tmp_path / "page.html"
+    mended.write_text(rows.read_text().replace("It is 7 euros", "It is 104 euros", 1))
+    options = ("--compare", tmp_path / "before.summary.json", "--html", page)
+    capsys.readouterr()
+    assert march("audit", mended, "--out", tmp_path / "after.jsonl", *options) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Compared with before.jsonl" in printed and "REFUTED 6 5 -1" in printed
+    assert "29 rows are the same, 0 of them turned; 1 have another input" in printed
+    assert "Compared with <bdi>before.jsonl</bdi>" in page.read_text()
+
+
+def test_claims_go_out_for_review_and_come_back(
+    rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, sheet = tmp_path / "out.jsonl", tmp_path / "review.csv"
+    command = ("audit", rows, "--out", out, "--review", sheet)
+    assert march(*command) == 0
+    assert march(*command) == 0  # an empty review may be written again
+    with sheet.open(encoding="utf-8-sig", newline="") as file:
+        claims = list(csv.DictReader(file))
+    for claim in claims[:10]:
+        claim["human"] = "supported"
+    with sheet.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, claims[0])
+        writer.writeheader()
+        writer.writerows(claims)
+    capsys.readouterr()
+    assert march("review", sheet, out) == 0
+    printed = capsys.readouterr().out
+    assert "10 of 30 claims reviewed" in printed
+    assert "Agreement 0.800" in printed and "r4, claim 1: audit" in printed
+    assert "holds 10 reviewed claims" in refused(capsys, *command)
+
+
+def test_one_rows_path_is_explained_with_and_without_an_output(
+    rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.jsonl"
+    assert march("audit", rows, "--explain", "r4") == 0
+    printed = capsys.readouterr().out
+    assert "REFUTED r4" in printed and "Audited now; nothing was written" in printed
+    assert march("audit", rows, "--out", out) == 0
+    before = out.read_bytes()
+    capsys.readouterr()
+    assert march("audit", rows, "--out", out, "--explain", "r4") == 0
+    assert f"From {out}" in capsys.readouterr().out.replace("\n", "")
+    assert out.read_bytes() == before
+
+
+@pytest.mark.parametrize(("name", "delimiter"), [("in.csv", ","), ("in.tsv", "\t")])
+def test_a_table_is_audited_by_its_name(name: str, delimiter: str, tmp_path: Path) -> None:
+    with (tmp_path / name).open("w", newline="") as file:
+        csv.writer(file, delimiter=delimiter).writerows(
+            [["id", "query", "response", "context"], ["a", "How much?", "5 euros.", "It costs 5 euros."]]
+        )
+    assert march("audit", tmp_path / name, "--out", tmp_path / "out.jsonl", "--fail-under", 1) == 0
+
+
+def test_help_costs_next_to_nothing() -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([*MARCH, "audit", "--help"], check=True, capture_output=True, cwd=DATA.parents[1])
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert cpu_s < 1.5  # 0.4 on a machine that does nothing else

@@ -1,0 +1,143 @@
+"""What changed between two audits is paired by row, and its p-value is the exact one."""
+
+import json
+from collections.abc import Sequence
+from math import comb
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from reward.offline.compare import Earlier, EarlierRow, compare, mcnemar, read_earlier
+from reward.offline.resume import AuditedRow
+from reward.offline.rows import AuditRow
+from reward.offline.terminal import print_comparison
+from reward.types import Outcome
+from tests.audit_jobs import pairs, run, shop_file, shop_job, shop_row, shop_rows
+
+S, R, N, U = Outcome.SUPPORTED, Outcome.REFUTED, Outcome.NO_CLAIMS, Outcome.UNSCORED
+
+
+def audited(outcomes: Sequence[Outcome]) -> list[tuple[AuditRow, AuditedRow]]:
+    found = []
+    for i, outcome in enumerate(outcomes):
+        query = {"id": f"r{i}", "query": f"q{i}", "documents": [{"id": "d", "text": "t"}]}
+        row = AuditRow.model_validate({"place": f"f:{i}", "query": query, "response": "5"})
+        reward = None if outcome is U else 0.0
+        line = AuditedRow(
+            id=f"r{i}", outcome=outcome, reward=reward, input_sha256=row.digest, settings_sha256=""
+        )
+        found.append((row, line))
+    return found
+
+
+def earlier(outcomes: Sequence[Outcome]) -> Earlier:
+    rows = {line.id: EarlierRow(line.outcome, line.input_sha256) for _, line in audited(outcomes)}
+    counts = {outcome.value: list(outcomes).count(outcome) for outcome in Outcome}
+    return Earlier("before.jsonl", counts, rows)
+
+
+def test_rows_are_paired_and_those_that_turned_are_named() -> None:
+    found = compare(earlier([S, S, R, N, U, R]), audited([S, R, S, N, S, U]))
+    assert [(turn.id, turn.before, turn.after) for turn in found.turned] == [
+        ("r1", S, R),
+        ("r2", R, S),
+        ("r4", U, S),
+        ("r5", R, U),
+    ]
+    assert (found.before[S], found.after[S], found.num_same) == (2, 3, 6)
+    paired = found.refuted
+    assert paired is not None
+    assert (paired.n, paired.num_newly_refuted, paired.num_no_longer_refuted) == (4, 1, 1)
+    assert (paired.before, paired.after, paired.difference, paired.p_value) == (0.25, 0.25, 0.0, 1.0)
+
+
+def test_a_difference_has_an_interval_and_a_p_value() -> None:
+    found = compare(earlier([S] * 40), audited([R] * 12 + [S] * 28)).refuted
+    assert found is not None and found.interval is not None
+    assert found.difference == 0.3
+    assert 0.1 < found.interval.low < 0.3 < found.interval.high < 0.5
+    assert found.p_value == pytest.approx(2 / 2**12)
+
+
+def test_rows_with_another_input_are_not_compared() -> None:
+    then = earlier([S, S, R])
+    assert then.rows is not None
+    rows = dict(then.rows) | {"r0": EarlierRow(R, "other"), "gone": EarlierRow(S, "x")}
+    found = compare(Earlier("b", {}, rows), audited([S, S, R, S]))
+    assert (found.num_same, found.num_changed, found.num_new, found.num_gone) == (2, 1, 1, 1)
+    assert found.turned == ()
+    assert found.refuted is not None and found.refuted.n == 2
+
+
+def test_nothing_in_common_is_said_and_not_divided() -> None:
+    found = compare(earlier([]), audited([U]))
+    assert found.refuted is not None
+    assert (found.refuted.n, found.refuted.difference, found.refuted.interval) == (0, None, None)
+    console = Console(record=True, width=80, quiet=False)
+    print_comparison(found, console)
+    assert "No row was scored in both audits." in console.export_text()
+
+
+@pytest.mark.parametrize(("up", "down"), [(0, 0), (1, 0), (5, 5), (3, 9), (0, 12), (40, 60), (700, 1300)])
+def test_mcnemars_p_value_is_the_exact_binomial_sum(up: int, down: int) -> None:
+    total = up + down
+    tail = sum(comb(total, k) for k in range(min(up, down) + 1))
+    expected = min(1.0, 2 * tail / 2**total)
+    assert mcnemar(up, down) == mcnemar(down, up) == pytest.approx(expected)
+
+
+def test_scipy_gives_the_same_p_value() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    for up, down in ((1, 6), (14, 30), (5, 5), (0, 3)):
+        assert mcnemar(up, down) == pytest.approx(stats.binomtest(up, up + down).pvalue)
+
+
+def test_an_output_or_its_summary_is_read(tmp_path: Path) -> None:
+    job = shop_job(tmp_path)
+    run(job)
+    by_rows, by_summary = read_earlier(job.output), read_earlier(job.summary_path)
+    assert by_rows == by_summary
+    assert by_rows.outcomes["REFUTED"] == 3
+    alone = tmp_path / "alone.summary.json"
+    alone.write_bytes(job.summary_path.read_bytes())
+    counts = read_earlier(alone)
+    assert (counts.rows, counts.outcomes["REFUTED"]) == (None, 3)
+    found = compare(counts, pairs(job))
+    assert (found.refuted, found.num_same, found.after["SUPPORTED"]) == (None, None, 9)
+    console = Console(record=True, width=80)
+    print_comparison(found, console)
+    assert "Only its summary is there" in console.export_text()
+
+
+def test_another_run_of_changed_answers_is_compared(tmp_path: Path) -> None:
+    before = shop_job(tmp_path, output=tmp_path / "before.jsonl")
+    run(before)
+    mended = [shop_row(103) if row["id"] == "r103" else row for row in shop_rows(12)]
+    after = shop_job(tmp_path, input=shop_file(tmp_path, mended))
+    run(after)
+    found = compare(read_earlier(before.output), pairs(after))
+    assert (found.num_same, found.num_changed, len(found.turned)) == (11, 1, 0)
+    assert (found.before["REFUTED"], found.after["REFUTED"]) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("a.jsonl", "{}\n", "a.jsonl:1: is not a verdict of this version"),
+        ("a.summary.json", "{}", "a.summary.json: is no summary of an audit"),
+        ("a.summary.json", "[", "a.summary.json: is no summary of an audit"),
+        (
+            "a.summary.json",
+            json.dumps({"figures": {"outcomes": {"SUPPORTED": 1}}}),
+            "is no summary of an audit",
+        ),
+    ],
+)
+def test_what_is_no_audit_is_refused(name: str, text: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=r".") as caught:
+        read_earlier(tmp_path / name)
+    assert says in str(caught.value)
+    with pytest.raises(FileNotFoundError, match="no such file; mend the path"):
+        read_earlier(tmp_path / "none.jsonl")

@@ -1,0 +1,140 @@
+"""Which claims are about which numbers, and which questions may stand side by side."""
+
+import pytest
+
+from reward.judging.coverage import blind_rounds, cover, num_atoms
+from reward.judging.grounding import response_numbers
+from reward.types import Claim, RagQuery
+
+
+def claims(*answers: str) -> list[Claim]:
+    return [Claim(index=i, question=f"Question {'x' * i}?", answer=a) for i, a in enumerate(answers, start=1)]
+
+
+def test_claims_are_given_numbers_one_to_one_from_left_to_right(picnic: RagQuery) -> None:
+    response = "It raised 466, then 50, then 466 again."
+    coverage = cover(response_numbers(response, picnic), claims("466", "50", "466"))
+    assert [c.claim.span and c.claim.span.start for c in coverage.claims] == [10, 20, 29]
+    assert coverage.uncovered == ()
+    assert coverage.num_dropped == 0
+
+
+def test_row_03_numbers_without_a_claim_are_listed(picnic: RagQuery) -> None:
+    response = "It raised 466, then 50, then 466 again."
+    coverage = cover(response_numbers(response, picnic), claims("466"))
+    assert [response[s.start : s.end] for s in coverage.uncovered] == ["50", "466"]
+
+
+def test_claims_about_numbers_that_do_not_stand_there_are_dropped(picnic: RagQuery) -> None:
+    coverage = cover(response_numbers("It raised 466.", picnic), claims("7", "466", "466"))
+    assert [(c.claim.index, c.claim.answer) for c in coverage.claims] == [(1, "466")]
+    assert coverage.num_dropped == 2
+
+
+@pytest.mark.parametrize(
+    ("response", "answer", "covered"),
+    [
+        ("It rose 12%.", "12", True),
+        ("It rose 12%.", "12%", True),
+        ("It rose 12%.", "$12", False),
+        ("It rose 12.", "12%", False),
+        ("It drew 5k.", "5", False),
+        ("It drew 5k.", "5000", True),
+        ("It drew 1,200.", "1200", True),
+        ("It drew 0.05.", "0.1", False),
+    ],
+)
+def test_row_04_coverage_is_exact_and_typed(
+    response: str, answer: str, covered: bool, picnic: RagQuery
+) -> None:
+    assert bool(cover(response_numbers(response, picnic), claims(answer)).claims) is covered
+
+
+def test_a_claim_takes_a_number_of_its_own_kind_first(picnic: RagQuery) -> None:
+    response = "12% of 12 people"
+    coverage = cover(response_numbers(response, picnic), claims("12", "12"))
+    assert [response[c.number.start : c.number.end] for c in coverage.claims] == ["12", "12%"]
+
+
+def test_questions_that_give_other_answers_away_are_asked_apart(picnic: RagQuery) -> None:
+    proposed = [
+        Claim(index=1, question="In which year was the exam?", answer="2025"),
+        Claim(index=2, question="How many took the exam in 2025?", answer="50"),
+        Claim(index=3, question="How many of the 50 passed?", answer="7"),
+        Claim(index=4, question="How many came by bus?", answer="9"),
+    ]
+    coverage = cover(response_numbers("In 2025, 50 sat it, 7 passed, 9 by bus.", picnic), proposed)
+    rounds = [[c.claim.index for c in members] for members in blind_rounds(coverage.claims)]
+    assert rounds == [[1, 3, 4], [2]]
+
+
+@pytest.mark.parametrize(
+    ("response", "answers", "uncovered"),
+    [
+        ("It takes 52-59% of it.", ["52-59%"], []),  # the whole covers both ends
+        ("It takes 52-59% of it.", ["52-59"], []),
+        ("It takes 52-59% of it.", ["52", "59"], []),
+        ("It takes 52-59% of it.", ["59"], ["52"]),
+        ("It takes 52-59% of it.", ["59", "52-59"], ["52"]),  # the whole is no longer free
+        ("It takes 52-59% of it.", ["52-59", "52"], []),
+        ("It takes 52-59% of it.", ["52-58"], ["52", "59"]),
+    ],
+)
+def test_a_composite_is_covered_whole_or_by_its_parts(
+    response: str, answers: list[str], uncovered: list[str], picnic: RagQuery
+) -> None:
+    numbers = response_numbers(response, picnic)
+    assert num_atoms(numbers) == 2
+    spans = cover(numbers, claims(*answers)).uncovered
+    assert [response[s.start : s.end].strip("%") for s in spans] == uncovered
+
+
+@pytest.mark.parametrize(
+    ("response", "answers", "uncovered"),
+    [
+        ("It opened on 3 May 2021.", ["3 May 2021"], []),
+        ("It opened on 3 May 2021.", ["May 3, 2021"], []),
+        ("It opened on 3 May 2021.", ["3", "2021"], []),
+        ("It opened on 3 May 2021.", ["2021"], ["3"]),
+        ("It opened on 3 May 2021.", ["4"], ["3", "2021"]),
+        ("It opens at 5:30 pm.", ["17:30"], []),
+        ("It opens at 5 pm.", ["5"], []),
+        ("It opens at 5 pm.", ["6"], ["5 pm"]),
+        ("Open 9 am to 5 pm.", ["9 am to 5 pm"], []),
+        ("Open 9 am to 5 pm.", ["5 pm"], ["9 am"]),
+        ("It came 3rd.", ["3"], []),
+        ("It was COVID-20.", ["20"], []),
+        ("It was COVID-20.", ["21"], ["COVID-20"]),
+        ("It is 5 km long.", ["5 km"], []),
+        ("It is 5 km long.", ["5 miles"], ["5 km"]),
+    ],
+)
+def test_dates_times_and_names_are_covered_by_what_their_claims_say(
+    response: str, answers: list[str], uncovered: list[str], picnic: RagQuery
+) -> None:
+    spans = cover(response_numbers(response, picnic), claims(*answers)).uncovered
+    assert [response[s.start : s.end] for s in spans] == uncovered
+
+
+def test_questions_about_two_dates_may_stand_together(picnic: RagQuery) -> None:
+    proposed = [
+        Claim(index=1, question="On which day of April did it open?", answer="3"),
+        Claim(index=2, question="On which day did it close after the 7 of April?", answer="9"),
+    ]
+    coverage = cover(response_numbers("It opened on 3 April and closed on 9 May.", picnic), proposed)
+    assert len(coverage.claims) == 2 and len(blind_rounds(coverage.claims)) == 1
+
+
+def test_a_number_in_words_is_covered_by_its_digits(picnic: RagQuery) -> None:
+    coverage = cover(response_numbers("Four hundred came.", picnic), claims("400"))
+    assert [(c.claim.span.start, c.claim.span.end) for c in coverage.claims if c.claim.span] == [(0, 12)]
+
+
+def test_a_bare_number_covers_a_bound_of_its_value(picnic: RagQuery) -> None:
+    assert cover(response_numbers("They sold over 270 cars.", picnic), claims("270")).uncovered == ()
+
+
+def test_coverage_of_a_long_response_is_quick(picnic: RagQuery) -> None:
+    numbers = response_numbers("5-7 and 5 and 7% " * 5_000, picnic)
+    coverage = cover(numbers, claims(*["5", "7", "5-7", "8"] * 128))
+    assert len(coverage.claims) == 384

@@ -1,0 +1,206 @@
+"""RayEngineSampler on real Ray actors that play a training run's live engines."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reward.config import RaySamplerConfig, SamplingSettings
+from reward.samplers import Message, SamplerError, make_sampler
+from reward.samplers.engine import RayEngineSampler
+from reward.samplers.tokens import load_tokenizer
+
+TINY_POLICY = Path(__file__).parents[1] / "pipeline" / "tiny" / "checkpoint"
+MESSAGES = [Message(role="user", content="How many euros?")]
+SETTINGS = SamplingSettings(temperature=1.0, max_tokens=32)
+
+CLUSTER = """
+import ray, sys
+ray.init(address="local", num_cpus=1, include_dashboard=False, object_store_memory=100 * 2**20)
+print(ray.get_runtime_context().gcs_address, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def ray_address() -> Iterator[str]:
+    """A cluster of another process, so that the sampler is the second driver that it is in a training run."""
+    environment = os.environ | {"RAY_raylet_start_wait_time_s": "240"}  # a busy machine is slow to start it
+    with subprocess.Popen(
+        [sys.executable, "-c", CLUSTER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as cluster:
+        assert cluster.stdout is not None and cluster.stdin is not None
+        address = cluster.stdout.readline().strip()
+        assert address, "Ray did not start"
+        yield address
+        import ray
+
+        ray.shutdown()
+        cluster.stdin.close()
+        cluster.wait(30)
+
+
+@pytest.fixture
+def start_training(ray_address: str) -> Iterator[Callable[[int], Any]]:
+    """Gives a function that starts engines and their registry, as a trainer does; all end with the test."""
+    started: list[Any] = []
+    answer = answer_ids()
+    import ray
+
+    class Engine:
+        def __init__(self, registry: Any, answer: list[int]) -> None:
+            self.registry, self.answer = registry, answer
+            self.mode, self.calls, self.cancelled = "answer", 0, 0
+
+        async def behave(self, mode: str) -> None:
+            self.mode = mode
+
+        async def counts(self) -> tuple[int, int]:
+            return self.calls, self.cancelled
+
+        async def generate(self, prompt_token_ids: list[int], sampling_params: Any) -> Any:
+            import asyncio
+            from types import SimpleNamespace
+
+            self.calls += 1
+            try:
+                await asyncio.sleep({"sleep": 60, "pause": 0.3}.get(self.mode, 0))
+            except asyncio.CancelledError:
+                self.cancelled += 1
+                raise
+            if self.mode == "raise":
+                raise ValueError("the engine is ill")
+            if self.mode == "sync":
+                await self.registry.sync.remote()
+            token_ids = self.answer
+            logprobs = [{token: SimpleNamespace(logprob=-1.0)} for token in token_ids]
+            one = SimpleNamespace(token_ids=token_ids, logprobs=logprobs, finish_reason="stop")
+            return SimpleNamespace(prompt_token_ids=prompt_token_ids, outputs=[one] * sampling_params.n)
+
+    class Registry:
+        def __init__(self) -> None:
+            self.engines: list[Any] = []
+            self.weights_version = 3
+
+        def set_engines(self, engines: list[Any]) -> None:
+            self.engines = engines
+
+        def sync(self) -> None:
+            self.weights_version += 1
+
+        def snapshot(self) -> tuple[list[Any], int]:
+            return self.engines, self.weights_version
+
+    def start(num_engines: int) -> Any:
+        ray.init(address=ray_address, namespace="march", ignore_reinit_error=True, log_to_driver=False)
+        registry = ray.remote(Registry).options(name="march-engines", num_cpus=0).remote()
+        engines = [
+            ray.remote(Engine).options(num_cpus=0).remote(registry, answer) for _ in range(num_engines)
+        ]
+        ray.get(registry.set_engines.remote(engines))
+        started.extend([registry, *engines])
+        return SimpleNamespace(registry=registry, engines=engines)
+
+    yield start
+    for actor in started:
+        ray.kill(actor)
+
+
+def answer_ids() -> list[int]:
+    tokenizer = load_tokenizer(str(TINY_POLICY), field="x")
+    return [*tokenizer("466", add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
+
+
+def ray_sampler(address: str, *, timeout_s: float = 60) -> RayEngineSampler:
+    config = RaySamplerConfig(
+        address=address, tokenizer=str(TINY_POLICY), max_model_len=96, timeout_s=timeout_s
+    )
+    sampler = make_sampler(config)
+    assert isinstance(sampler, RayEngineSampler)
+    return sampler
+
+
+@pytest.mark.slow
+def test_a_sampler_finds_the_engines_when_they_come_and_when_they_come_again(
+    ray_address: str, start_training: Callable[[int], Any]
+) -> None:
+    import ray
+
+    async def run() -> None:
+        sampler = ray_sampler(ray_address)
+        with pytest.raises(SamplerError) as early:
+            await sampler.ready()
+        assert early.value.reason == "engine"
+        for _ in range(2):
+            training = start_training(1)
+            await sampler.ready()
+            group = await sampler.sample(MESSAGES, n=3, settings=SETTINGS)
+            assert [s.token_ids for s in group.samples] == [tuple(answer_ids())] * 3
+            assert group.samples[0].text == "466"
+            assert len(group.prompt_token_ids or ()) == await sampler.count_tokens(MESSAGES)
+            assert group.weights_version == 3
+            for actor in [training.registry, *training.engines]:
+                ray.kill(actor)
+            with pytest.raises(SamplerError) as died:
+                await sampler.sample(MESSAGES, n=3, settings=SETTINGS)
+            assert died.value.reason == "engine"
+
+    asyncio.run(run())
+
+
+@pytest.mark.slow
+def test_live_engines_share_the_load_and_fail_by_name(
+    ray_address: str, start_training: Callable[[int], Any]
+) -> None:
+    async def run() -> None:
+        training = start_training(2)
+        sampler = ray_sampler(ray_address)
+        sleepless = ray_sampler(ray_address, timeout_s=1)
+        await asyncio.gather(*(engine.behave.remote("pause") for engine in training.engines))
+        await asyncio.gather(*(sampler.sample(MESSAGES, n=2, settings=SETTINGS) for _ in range(6)))
+        assert [(await engine.counts.remote())[0] for engine in training.engines] == [3, 3]
+
+        await training.engines[0].behave.remote("sync")
+        group = await sampler.sample(MESSAGES, n=1, settings=SETTINGS)
+        assert group.weights_version == 3
+        assert (await training.registry.snapshot.remote())[1] == 4
+
+        await training.engines[0].behave.remote("raise")
+        with pytest.raises(SamplerError, match="the engine is ill") as ill:
+            await sampler.sample(MESSAGES, n=1, settings=SETTINGS)
+        assert ill.value.reason == "engine"
+
+        await training.engines[0].behave.remote("sleep")
+        with pytest.raises(SamplerError) as asleep:
+            await sleepless.sample(MESSAGES, n=1, settings=SETTINGS)
+        assert asleep.value.reason == "timeout"
+        await asyncio.sleep(0.5)
+        assert (await training.engines[0].counts.remote())[1] == 1, "the request was not taken back"
+
+        long = [Message(role="user", content="how " * 200)]
+        with pytest.raises(SamplerError) as refused:
+            await sampler.sample(long, n=1, settings=SETTINGS)
+        assert refused.value.reason == "prompt_too_long"
+
+        await training.engines[0].behave.remote("answer")
+        num_calls = (await training.engines[0].counts.remote())[0]
+        with pytest.raises(SamplerError, match="seed: 7 could kill a rollout engine") as killer:
+            await sampler.sample(MESSAGES, n=1, settings=SETTINGS.model_copy(update={"seed": 7}))
+        assert killer.value.reason == "engine" and "set temperature: 0" in killer.value.detail
+        assert (await training.engines[0].counts.remote())[0] == num_calls
+        greedy = SamplingSettings(temperature=0, max_tokens=32, seed=7)
+        assert len((await sampler.sample(MESSAGES, n=3, settings=greedy)).samples) == 3
+
+    asyncio.run(run())
