@@ -13,6 +13,8 @@ from reward.config import AuditConfig
 from reward.offline.plan import AuditJob
 from reward.offline.rows import RowFormat
 
+# An audit constrains what the model writes, so that it parses; a training leaves the trained Checker free.
+_WITH_A_MODEL = {"structured": "all"}
 # All that a lexical audit never looks at.
 _OF_A_MODEL = {
     *("prompts", "proposer", "checker", "voters", "min_valid_voters", "proposer_retries", "min_claims"),
@@ -64,7 +66,7 @@ def audit_job(
         input=source,
         output=out or Path(os.devnull),
         row_format=RowFormat(row_format) if row_format else None,
-        audit=AuditConfig.model_validate({**tree, **given}),
+        audit=AuditConfig.model_validate({**(_WITH_A_MODEL if model else {}), **tree, **given}),
         sampler=audit_sampler(model, model_name) if model else None,
         limit=limit,
         concurrency=concurrency,

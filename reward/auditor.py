@@ -4,12 +4,12 @@
 
 The Proposer sees the response and nothing else; the Checker sees the documents and the questions and nothing
 else (paper section 2.2). Only questions that give away another claim's answer are put to the Checker in a
-request of their own (`reward.judging.coverage.blind_rounds`), and documents that are too long for one prompt are
-read in parts (`reward.roles.parts`).
+request of their own (`reward.judging.coverage.blind_rounds`), and documents that are too long for one prompt
+are read in parts (`reward.roles.parts`).
 
 Whatever fails on the way (the sampler, an unusable Proposer, too few readable votes, a bound) gives the
-outcome UNSCORED with its reason; the closed set of reasons is `reward.judging.vote.Reason`. Errors of programming,
-and cancellation, rise. Left out on purpose: time limits and caching, which belong to the server.
+outcome UNSCORED with its reason; the closed set of reasons is `reward.judging.vote.Reason`. Errors of
+programming, and cancellation, rise. Left out on purpose: time limits and caching, which belong to the server.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class SamplingSettings(Settings):
 class Structured(StrEnum):
     """Which roles the sampler constrains to their output format, so that what they write always parses."""
 
-    OFF = "off"
+    NONE = "none"
     PROPOSER = "proposer"  # in training: the trained Checker must stay free
     ALL = "all"  # in audits
 
@@ -88,7 +88,7 @@ class AuditConfig(Settings):
         default=False,
         description="Ask a bare majority of the voters first, the others only while a claim is undecided.",
     )
-    structured: Structured = Structured.OFF
+    structured: Structured = Structured.NONE
     max_prompt_tokens: int | None = Field(
         default=None,
         ge=64,

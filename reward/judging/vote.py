@@ -4,8 +4,8 @@ The consensus comes first (plurality over typed equality, "cannot answer" being 
 then is it compared with the claim; the paper takes a majority of independent audits (section 2.3). The reward
 is the paper's zero-tolerance reward (equation 6): one unsupported claim costs the whole response.
 
-Votes are bare numbers as a rule, and are read in the terms of the claim (`reward.judging.readings`): for a claim
-about "over 270 cars" the Checker was asked "more than how many?", and its 270 is that bound.
+Votes are bare numbers as a rule, and are read in the terms of the claim (`reward.judging.readings`): for a
+claim about "over 270 cars" the Checker was asked "more than how many?", and its 270 is that bound.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """Numbers in text: where they stand, what they are worth, of what kind they are, and when two are the same.
 
-`find_numbers` reads a text and `parse_number` one answer; both give `Number`s, whose values are exact `Decimal`s
-with all that belongs to them worked in: scale words, fractions, units. `equal` compares them by kind, unit and
-value without tolerance; `supports` says whether one found in a document bears out one that is claimed.
+`find_numbers` reads a text and `parse_number` one answer; both give `Number`s, whose values are exact
+`Decimal`s with all that belongs to them worked in: scale words, fractions, units. `equal` compares them
+by kind, unit and value without tolerance; `supports` says whether one found in a document bears out one
+that is claimed.
 
-The readers are rules of our own. Published parsers were measured: quantulum3, word2number, number-parser and
-price-parser misread what audits live on (5k as kelvin, ranges as means, "-5" as 5), text2num leaves "two and a
-half million" and "a dozen" half read and gives no places. pint does what it is good at: converting units.
+The readers are rules of our own. Published parsers were measured: quantulum3, word2number, number-parser
+and price-parser misread what audits live on (5k as kelvin, ranges as means, "-5" as 5), text2num leaves
+"two and a half million" and "a dozen" half read and gives no places. pint does what it is good at:
+converting units.
 """
 
 from reward.numbers.equality import equal, supports, without_unit_of

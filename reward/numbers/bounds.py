@@ -10,58 +10,39 @@ from reward.numbers.model import Form, Kind, Number
 
 _THAN_MORE = "more|greater|higher|larger|longer|older|bigger|heavier|taller|better|further|farther|later"
 _THAN_LESS = "less|fewer|lower|smaller|shorter|younger|lighter|earlier"
+_JUST = rf"(?:(?:just|well|slightly){SPACE})?"
 _BEFORE = re.compile(
     rf"""
     (?: (?<![^\W_]) (?:
-        (?P<least>at{SPACE}least|(?:no|not){SPACE}(?:{_THAN_LESS}){SPACE}than|(?:a{SPACE})?minimum{SPACE}of|min\.?)
-      | (?P<most>at{SPACE}most|up{SPACE}to|(?:no|not){SPACE}(?:{_THAN_MORE}){SPACE}than|(?:a{SPACE})?maximum{SPACE}of|max\.?
-          |as{SPACE}(?:many|much){SPACE}as)
-      | (?P<more>(?:just{SPACE}|well{SPACE}|slightly{SPACE})?(?:(?:{_THAN_MORE}){SPACE}than|over|above)|exceeding|in{SPACE}excess{SPACE}of|upwards{SPACE}of)
-      | (?P<less>(?:just{SPACE}|well{SPACE}|slightly{SPACE})?(?:(?:{_THAN_LESS}){SPACE}than|under|below))
-      | (?P<about>about|around|approximately|approx\.?|roughly|nearly|almost|some|circa|ca?\.|close{SPACE}to|near|an{SPACE}estimated|estimated)
+        (?P<least> at{SPACE}least | (?:no|not){SPACE}(?:{_THAN_LESS}){SPACE}than
+          | (?:a{SPACE})?minimum{SPACE}of | min\.? )
+      | (?P<most> at{SPACE}most | up{SPACE}to | (?:no|not){SPACE}(?:{_THAN_MORE}){SPACE}than
+          | (?:a{SPACE})?maximum{SPACE}of | max\.? | as{SPACE}(?:many|much){SPACE}as )
+      | (?P<more> {_JUST}(?:(?:{_THAN_MORE}){SPACE}than|over|above) | exceeding | in{SPACE}excess{SPACE}of
+          | upwards{SPACE}of )
+      | (?P<less> {_JUST}(?:(?:{_THAN_LESS}){SPACE}than|under|below) )
+      | (?P<about> about | around | approximately | approx\.? | roughly | nearly | almost | some | circa
+          | ca?\. | close{SPACE}to | near | (?:an{SPACE})?estimated )
       ) {SPACE}
     | (?P<sign_least>≥|>=) {SPACE}? | (?P<sign_most>≤|<=) {SPACE}? | (?P<sign_more>(?<![-=<>])>) {SPACE}?
-    | (?P<sign_less>(?<![-=<>])<) {SPACE}? | (?P<sign_about>[~≈∼]) {SPACE}?
+    | (?P<sign_less>(?<![-=<>])<) {SPACE}? | (?P<sign_about>[~≈\u223c]) {SPACE}?
     )$
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_LAST_WORDS = frozenset(
-    [
-        "least",
-        "than",
-        "of",
-        "min",
-        "most",
-        "to",
-        "max",
-        "as",
-        "over",
-        "above",
-        "exceeding",
-        "under",
-        "below",
-        "about",
-        "around",
-        "approximately",
-        "approx",
-        "roughly",
-        "nearly",
-        "almost",
-        "some",
-        "circa",
-        "c",
-        "ca",
-        "near",
-        "estimated",
-    ]
-)
-_SIGNS = ">≥<≤=~≈∼"
+_LAST_WORDS = frozenset((
+    "least", "than", "of", "min", "most", "to", "max", "as", "over", "above", "exceeding", "under", "below",
+    "about", "around", "approximately", "approx", "roughly", "nearly", "almost", "some", "circa", "c", "ca",
+    "near", "estimated",
+))  # fmt: skip
+_SIGNS = ">≥<≤=~≈\u223c"
 _AFTER = re.compile(
     rf"""
     (?P<plus>\+(?![\d=]|{SPACE}\d)) | -plus\b
-  | {SPACE}(?:or|and){SPACE}(?:(?P<least>more|above|over|older|higher|greater|longer|up|upwards?|beyond|better|later)
-                            |(?P<most>less|fewer|under|below|lower|younger|shorter|earlier))(?![^\W_])(?!{SPACE}(?:than|to)\b)
+  | {SPACE}(?:or|and){SPACE}
+      (?: more|above|over|older|higher|greater|longer|up|upwards?|beyond|better|later
+        | (?P<most>less|fewer|under|below|lower|younger|shorter|earlier) )
+      (?![^\W_]) (?!{SPACE}(?:than|to)\b)
   | {SPACE}or{SPACE}(?P<so>so)(?![^\W_])
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -72,7 +53,7 @@ _LONGEST_BEFORE = 28
 
 
 def bounded(text: str, number: Number, low: int) -> Number:
-    """The number with its bound or approximator, and its place with those words; `low` is where they may begin."""
+    """The number with its bound or approximator; the words for it begin at `low` or later."""
     if number.kind in _NO_BOUND:
         return number
     number = _after(text, number)

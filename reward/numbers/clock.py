@@ -1,8 +1,9 @@
 """Times of day: "5:30 pm", "17:30", "5 p.m.", "9 o'clock", "noon", and the opening hours "9:0-17:0".
 
-The value is minutes since midnight. "9:30" without am or pm has two readings, the morning first, unless it is
-written as a 24-hour clock writes it: "09:30", "0:30", "17:30". Minutes of one digit come from data sets, which
-write 24 hours: "17:0" is a time alone, "8:5" only within opening hours (elsewhere it is a ratio).
+The value is minutes since midnight. "9:30" without am or pm has two readings, the morning first, unless
+it is written as a 24-hour clock writes it: "09:30", "0:30", "17:30". Minutes of one digit come from data
+sets, which write 24 hours: "17:0" is a time alone, "8:5" only within opening hours (elsewhere it is a
+ratio).
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from decimal import Decimal
 from reward.numbers.digits import SPACE, fraction
 from reward.numbers.model import Kind, Number, span_of
 
+_HOURS = (
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
 _AM_PM = rf"{SPACE}?(?P<half>[aApP])(?:\.{SPACE}?[mM]\b\.?|[mM](?![^\W_]))"
 _PART_OF_DAY = (
     rf"{SPACE}(?:in{SPACE}the{SPACE}(?P<part>morning|afternoon|evening)|at{SPACE}(?P<night>night))(?!\w)"
@@ -20,7 +24,13 @@ _PART_OF_DAY = (
 _CLOCK = re.compile(
     rf"(?P<hour>\d{{1,2}}):(?P<minute>\d{{2}}|0(?!\d))(?::(?P<second>\d{{2}}))?(?![\d:])(?:{_AM_PM}|{_PART_OF_DAY})?"
 )
-_HOUR = re.compile(rf"(?P<hour>\d{{1,2}})(?:\.(?P<minute>\d{{2}}))?{_AM_PM}")
+_HOUR = re.compile(rf"(?P<hour>\d{{1,2}})(?:(?:\.(?P<minute>\d{{2}}))?{_AM_PM}|{_PART_OF_DAY})")
+_TWELVE = re.compile(rf"(?P<hour>12){SPACE}(?P<noon>noon|midnight)(?![^\W_])")
+_PAST = re.compile(
+    rf"(?:(?P<half_hour>half)|(?:a{SPACE})?quarter){SPACE}(?P<past>past|after|to){SPACE}"
+    rf"(?P<hour>\d{{1,2}}|{'|'.join(_HOURS)})(?![^\W_aApP]|\d)(?:{_AM_PM}|{_PART_OF_DAY})?(?![^\W_])",
+    re.IGNORECASE,
+)
 _O_CLOCK = re.compile(rf"(?P<hour>\d{{1,2}}){SPACE}?o['\u2019]?{SPACE}?clock(?!\w)(?:{_PART_OF_DAY})?")
 _H_CLOCK = re.compile(r"(?P<hour>\d{1,2})[hH](?P<minute>\d{2})(?![^\W_])")
 _OPENING = re.compile(
@@ -35,6 +45,8 @@ def time_at(text: str, at: int) -> Number | None:
     """The time of day, or the opening hours, whose digits begin at `at`."""
     if (opening := _OPENING.match(text, at)) and (hours := _opening_hours(opening)):
         return hours
+    if twelve := _TWELVE.match(text, at):
+        return _number((720 * (twelve["noon"] == "noon"),), at, twelve.end())
     for pattern in (_CLOCK, _HOUR, _O_CLOCK, _H_CLOCK):
         if (match := pattern.match(text, at)) and (time := _time(match)):
             return time
@@ -45,6 +57,20 @@ def named_time(word: str, start: int, end: int) -> Number | None:
     """Noon or midnight."""
     minutes = _WORDS.get(word.casefold())
     return None if minutes is None else _number((minutes,), start, end)
+
+
+def time_past(text: str, at: int) -> Number | None:
+    """A time as it is said: "half past five", "a quarter to 9 am"."""
+    match = _PAST.match(text, at)
+    if match is None:
+        return None
+    hour = int(match["hour"]) if match["hour"].isdigit() else 1 + _HOURS.index(match["hour"].lower())
+    if not 1 <= hour <= 12:
+        return None
+    shift = (30 if match["half_hour"] else 15) * (-1 if match["past"].lower() == "to" else 1)
+    readings = _readings(hour, 0, _half_day(match, hour), written=str(hour))
+    both = readings if len(readings) > 1 or _half_day(match, hour) else (0, 720)
+    return _number(tuple((r + shift) % MINUTES_A_DAY for r in both), at, match.end())
 
 
 def half_day_at(text: str, number: Number) -> Number:
@@ -66,15 +92,23 @@ def as_time(number: Number) -> Number | None:
 def _time(match: re.Match[str]) -> Number | None:
     groups = match.groupdict()
     hour, minute, second = int(match["hour"]), int(groups.get("minute") or 0), int(groups.get("second") or 0)
-    half = groups.get("half") or {"morning": "a", None: None}.get(groups.get("part"), "p")
-    if groups.get("night"):
-        half = "p" if 5 <= hour < 12 else "a"
+    half = _half_day(match, hour)
     if hour > 24 or minute > 59 or second > 59 or (hour == 24 and minute):
         return None
     short_minute = len(groups.get("minute") or "00") == 1
     readings = _readings(hour, minute, half, written="00" if short_minute else match["hour"])
     exact = tuple(r + fraction(second, 60) for r in readings)
     return _number(exact, match.start(), match.end())
+
+
+def _half_day(match: re.Match[str], hour: int) -> str | None:
+    """Whether the text says the morning ("a") or the evening ("p"), by am and pm or in words."""
+    groups = match.groupdict()
+    if groups.get("night"):
+        return "p" if 5 <= hour < 12 else "a"
+    if groups.get("part"):
+        return "a" if groups["part"].lower() == "morning" else "p"
+    return groups.get("half")
 
 
 def _readings(hour: int, minute: int, half: str | None, *, written: str) -> tuple[int, ...]:
@@ -86,7 +120,7 @@ def _readings(hour: int, minute: int, half: str | None, *, written: str) -> tupl
 
 
 def _opening_hours(match: re.Match[str]) -> Number | None:
-    """Both ends on a 24-hour clock when a minute has one digit; "9:00-5:00" leaves morning and evening open."""
+    """Both ends on a 24-hour clock if a minute has one digit; "9:00-5:00" leaves morning and evening open."""
     texts = (match[1], match[2], match[4], match[5])
     hours = tuple(map(int, texts))
     if max(hours[0], hours[2]) > 24 or max(hours[1], hours[3]) > 59:

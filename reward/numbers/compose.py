@@ -1,8 +1,8 @@
 """Numbers that are made of two: ranges, ratios, and lengths or durations in two units.
 
-"52-59%", "9 am to 5 pm", "between 5 and 10" and "5-10 million" are ranges; what one end leaves out (unit, scale,
-month, am or pm) is taken from the other. Going down, "2-1", "3 to 1" and "3.5 out of 5" are ratios. "1 hour 30
-minutes" is one duration. Of a composite number the parts keep their own places.
+"52-59%", "9 am to 5 pm", "between 5 and 10" and "5-10 million" are ranges; what one end leaves out (unit,
+scale, month, am or pm) is taken from the other. Going down, "2-1", "3 to 1" and "3.5 out of 5" are
+ratios. "1 hour 30 minutes" is one duration. Of a composite number the parts keep their own places.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _GAP = re.compile(
   | (?P<to>{SPACE}(?:up[ ])?to{SPACE}|-to-)
   | (?P<through>{SPACE}(?:through|thru|until|till|til){SPACE})
   | (?P<and>{SPACE}and{SPACE})
-  | (?P<out_of>{SPACE}(?:stars?{SPACE}|points?{SPACE})?out{SPACE}of{SPACE}(?:a{SPACE})?(?:possible{SPACE})?|{SPACE}of{SPACE}|-out-of-)
+  | (?P<out_of>{SPACE}(?:(?:stars?|points?){SPACE})?out{SPACE}of{SPACE}(?:a{SPACE})?(?:possible{SPACE})?
+      |{SPACE}of{SPACE}|-out-of-)
   | (?P<chance>{SPACE}in{SPACE}(?:every{SPACE})?|-in-)
   | (?P<over>/) | (?P<colon>:)
   | (?P<join>,?{SPACE}?)
@@ -39,11 +40,10 @@ _BETWEEN = re.compile(rf"(?<![^\W_])between{SPACE}$", re.IGNORECASE)
 _FROM = re.compile(rf"(?<![^\W_])from{SPACE}$", re.IGNORECASE)
 # How many of the second unit make one of the first, of pairs that are written together.
 _JOINED = {
-    ("hour", "minute"): 60, ("minute", "second"): 60, ("foot", "inch"): 12, ("pound", "ounce"): 16, ("stone", "pound"): 14,
-    ("year", "month"): 12, ("week", "day"): 7, ("day", "hour"): 24, ("10 * year", "year"): 10, ("month", "day"): 31,
-    ("year", "week"): 52, ("month", "week"): 5, ("year", "day"): 366,
+    ("hour", "minute"): 60, ("minute", "second"): 60, ("foot", "inch"): 12, ("pound", "ounce"): 16,
+    ("stone", "pound"): 14, ("year", "month"): 12, ("week", "day"): 7, ("day", "hour"): 24,
+    ("10 * year", "year"): 10,
 }  # fmt: skip
-_EXACTLY = frozenset({("month", "day"), ("year", "week"), ("month", "week"), ("year", "day")})
 _BARE = (Kind.COUNT,)
 _NEVER_IN_RANGES = (Kind.IDENTIFIER, Kind.RATIO)
 
@@ -200,12 +200,12 @@ def _pair(first: Number, second: Number) -> Number:
 
 
 def _joined(first: Number, second: Number) -> Number | None:
-    """ "1 hour 30 minutes", "6 feet 2 inches": the sum, in the smaller unit, of whole units and less than one."""
+    """A whole number of a unit and less than one of it ("6 feet 2 inches"): the sum, in the smaller unit."""
     last = first.parts[-1] if first.parts and first.kind in (Kind.DURATION, Kind.QUANTITY) else first
     pair = (last.unit, second.unit)
     if first.kind is Kind.MONEY:
         return _dollars_and_cents(first, second)
-    if pair not in _JOINED or pair in _EXACTLY or last.step != 1 or not 0 < second.value < _JOINED[pair]:
+    if pair not in _JOINED or last.step != 1 or not 0 < second.value < _JOINED[pair]:
         return None
     value = EXACT.add(EXACT.multiply(first.value, Decimal(_JOINED[pair])), second.value)
     parts = (*(first.parts or (first,)), second)

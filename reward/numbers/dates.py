@@ -1,7 +1,8 @@
 """Dates and years: "May 3rd, 2021", "3 May", "June 2016", "2021-05-03", "2021-22", "1990s", "500 BC".
 
-A date has the values (year, month, day), 0 for what is not written. "5/3/2021" has two readings, the American
-first. A month's name needs its capital where the word means something else as well ("may", "march").
+A date has the values (year, month, day), 0 for what is not written. "5/3/2021" has two readings, the
+American first. A month's name needs its capital where the word means something else as well ("may",
+"march").
 """
 
 from __future__ import annotations
@@ -13,20 +14,10 @@ from reward.numbers.digits import SPACE
 from reward.numbers.model import Form, Kind, Number, span_of
 
 _SHORT = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_NAMES = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
+_NAMES = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+    "November", "December",
+)  # fmt: skip
 _CAPITAL = [*_NAMES, *(n.upper() for n in _NAMES), *(s.title() for s in _SHORT), *(s.upper() for s in _SHORT)]
 _LOWER = [n.lower() for n in _NAMES if n not in ("May", "March", "August")]
 MONTH = "(?:" + "|".join(sorted([*_CAPITAL, *_LOWER, "Sept", "SEPT"], key=len, reverse=True)) + r")(?![^\W_])"
@@ -58,37 +49,11 @@ _SEASON = re.compile(r"([12]\d)(\d{2})([-\u2013/])(\d{2})(?![\d:/-]|[.,]\d)")
 _ERA = re.compile(rf"{SPACE}?(?P<era>B\.?C\.?(?:E\b\.?)?|C\.?E\b\.?|A\.?D\b\.?)(?![^\W_])")
 _ERA_BEFORE = re.compile(rf"(?<![^\W_])A\.?D\.?{SPACE}?$")
 _THE_BEFORE = re.compile(rf"(?:\bthe{SPACE}['\u2018\u2019]?|['\u2018\u2019])$", re.IGNORECASE)
-_CUES = frozenset(
-    [
-        "in",
-        "since",
-        "by",
-        "until",
-        "till",
-        "during",
-        "year",
-        "years",
-        "from",
-        "circa",
-        "early",
-        "late",
-        "mid",
-        "before",
-        "after",
-        "through",
-        "summer",
-        "spring",
-        "fall",
-        "autumn",
-        "winter",
-        "copyright",
-        "©",
-        "around",
-        "between",
-        "and",
-    ]
-    + [*_SHORT, *(n.lower() for n in _NAMES)]
-)
+_CUES = frozenset({*_SHORT, *(name.lower() for name in _NAMES)}) | {
+    "in", "since", "by", "until", "till", "during", "year", "years", "from", "circa", "early", "late", "mid",
+    "before", "after", "through", "summer", "spring", "fall", "autumn", "winter", "copyright", "©", "around",
+    "between", "and",
+}  # fmt: skip
 _YEARS_OF_CUES = range(1000, 2101)
 _YEARS_OF_SPANS = range(1000, 2101)
 
@@ -226,17 +191,17 @@ def _digits_date(match: re.Match[str], orders: list[tuple[str, str, str]]) -> Nu
         return None
     if readings[0][1] == 0:
         return year_of(readings[0][0], match.start(), match.end())
-    names = [name for name in orders[0] if name and match[name]]
-    parts = [_digits_part(readings, i, match, name) for i, name in enumerate(names)]
+    written = [name for name in orders[0] if name and match[name]]
+    parts = [_digits_part(readings[0], i, match, name) for i, name in enumerate(written)]
     return _date(tuple(readings), match.start(), match.end(), sorted(parts, key=lambda p: p.start))
 
 
-def _digits_part(readings: list[tuple[int, ...]], place: int, match: re.Match[str], name: str) -> Number:
+def _digits_part(values: tuple[int, int, int], place: int, match: re.Match[str], name: str) -> Number:
+    """The year, month or day of a date that is written in digits."""
     if place == 0:
-        return year_of(readings[0][0], match.start(name), match.end(name))
-    values = [0, 0, 0]
-    values[place] = readings[0][place]
-    return _part((0, values[1], values[2]), match.start(name), match.end(name))
+        return year_of(values[0], match.start(name), match.end(name))
+    month, day = (values[1], 0) if place == 1 else (0, values[2])
+    return _part((0, month, day), match.start(name), match.end(name))
 
 
 def _part(values: tuple[int, int, int], start: int, end: int) -> Number:

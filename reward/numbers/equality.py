@@ -1,8 +1,9 @@
 """When two numbers are the same, and when one found in a document bears a claimed one out.
 
-`equal` is typed and exact: the same kind, form and unit (or dimension: units are converted exactly by pint, which
-is loaded when two different ones first meet), and a reading in common. `supports` also allows for rounding
-as far as the claim's own written precision implies it, for what a bare number leaves out, and for bounds.
+`equal` is typed and exact: the same kind, form and unit (or dimension: units are converted exactly by
+pint, which is loaded when two different ones first meet), and a reading in common. `supports` also allows
+for rounding as far as the claim's own written precision implies it, for what a bare number leaves out,
+and for bounds.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ def equal(a: Number, b: Number) -> bool:
 def supports(claimed: Number, found: Number, *, relative_tolerance: float = 0.0) -> bool:
     """Whether a number found in a document bears out the claimed one.
 
-    It does when the two are equal, one of them perhaps bare; when the found one, which must be the more precise,
-    rounds to the claim as written ("1.2 million": 1,234,567; "about 500": 466); when it lies within a claimed
-    bound; when it is a fuller date; or when it lies within the tolerance. Years, dates, times, identifiers,
-    ordinals and ratios are never rounded.
+    It does when the two are equal, one of them perhaps bare; when the found one, which must be the more
+    precise, rounds to the claim as written ("1.2 million": 1,234,567; "about 500": 466); when it lies within
+    a claimed bound; when it is a fuller date; or when it lies within the tolerance. Years, dates, times,
+    identifiers, ordinals and ratios are never rounded.
 
     Args:
         claimed: The number of the response.
@@ -178,7 +179,7 @@ def _blurred_step(number: Number, reading: tuple[Decimal, ...], step: Fraction) 
     """After "about" the zeros at the end do not count, but never blur it by more than a share."""
     if not number.approximate or step == 0 or not reading[0]:
         return step
-    sign, digits, exponent = reading[0].as_tuple()
+    _, digits, exponent = reading[0].as_tuple()
     zeros = len(digits) - len("".join(map(str, digits)).rstrip("0"))
     rounded = Fraction(10) ** (zeros + int(exponent))
     return max(step, min(rounded, abs(Fraction(reading[0])) * _MOST_BLUR * 2))

@@ -1,8 +1,8 @@
 """The search: all numbers of a text from left to right, and the one number that a text is.
 
-One pattern finds where a number can begin: a digit, a vulgar fraction, or a number word. There the readers are
-asked in turn (names, dates, times, codes, plain numbers), each looking at a bounded stretch of text, so that
-time is linear. Neighbours are then composed (`compose`) and bounded (`bounds`).
+One pattern finds where a number can begin: a digit, a vulgar fraction, or a number word. There the
+readers are asked in turn (names, dates, times, codes, plain numbers), each looking at a bounded stretch
+of text, so that time is linear. Neighbours are then composed (`compose`) and bounded (`bounds`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from reward.numbers.bounds import bounded
-from reward.numbers.clock import half_day_at, named_time, time_at
+from reward.numbers.clock import half_day_at, named_time, time_at, time_past
 from reward.numbers.compose import compose
 from reward.numbers.dates import date_at, with_month, years_at
 from reward.numbers.digits import VULGAR, Digits
@@ -29,6 +29,7 @@ _START_OR_WORD = re.compile(
     rf"""
     (?P<digit>{_DIGIT})
   | (?<![^\W_]) (?: (?P<time>noon|midday|midnight)(?![^\W_])
+      | (?P<past>(?:half|(?:a[ ])?quarter)(?=[ ](?:past|to|after)[ ]))
       | (?P<article>an?)(?=[ ](?:decade|century|fortnight|hour|minute|day|week|month|year|mile)(?![^\W_]))
       | {STARTS} )
     """,
@@ -37,6 +38,10 @@ _START_OR_WORD = re.compile(
 _ENUMERATOR = re.compile(r"^[-*\u2022#>_( \t]{0,16}(\d{1,3})[.)][*_]{0,2}(?=[ \t]+\S)", re.MULTILINE)
 _PARENTHESES = re.compile(r"^\(([^()$]{1,40})\)\.?$")
 _AND_A_HALF = re.compile(r"[ ]and[ ]a[ ](half|quarter)(?![^\W_])", re.IGNORECASE)
+_DIGITS = re.compile(r"[0-9]++")
+_BEHIND_YEARS = "s'\u2019-\u2013/"
+_BEHIND_TIMES = ":.aApPoOhHinNm"
+_NOT_BEHIND_CODES = frozenset({"", ";", "\n", "%"})
 _ALWAYS_UNITS = ("10 * year", "century", "fortnight")  # "a decade" is ten years; "a year" may be any
 _LONGEST_ANSWER = 2000  # characters of a text that is one number
 
@@ -46,8 +51,8 @@ def find_numbers(text: str, *, enumerators: bool = False, words: bool = True) ->
 
     Args:
         text: Any text.
-        enumerators: Whether the enumerators of lists ("1.", "2)" at line starts) are numbers too. Only a 1, or
-            a number whose predecessor stood as one before, is an enumerator, so that a figure cannot be
+        enumerators: Whether the enumerators of lists ("1.", "2)" at line starts) are numbers too. Only a 1,
+            or a number whose predecessor stood as one before, is an enumerator, so that a figure cannot be
             hidden by writing it before a line.
         words: Whether numbers in words ("four hundred", "a dozen", "third") are numbers too.
     """
@@ -111,17 +116,26 @@ def _is_alone(weak: Number) -> bool:
     """Whether nothing around a weak number makes it one; "about" does so for "half", not for "one"."""
     if weak.parts or weak.form is not Form.EXACT:
         return False
-    return not weak.approximate or weak.kind is Kind.ORDINAL or (weak.kind, weak.value) == (Kind.COUNT, 1)
+    return not weak.approximate or weak.kind is Kind.ORDINAL or (weak.kind is Kind.COUNT and weak.value == 1)
 
 
 def _in_digits(text: str, at: int, low: int) -> Number | None:
-    """The number, date, time or name at a digit; digits are never passed over."""
+    """The number, date, time or name at a digit; digits are never passed over.
+
+    What stands behind the digits rules most readers out before they are asked.
+    """
+    end = _end_of_digits(text, at)
+    after = text[end : end + 1]
+    may_be_code = after not in _NOT_BEHIND_CODES
+    if after == " ":
+        after = text[end + 1 : end + 2]
+        may_be_code = after.isdigit() or after in "(\u00d7xX*·"
     return (
         name_at(text, at, low)
         or date_at(text, at, low)
-        or years_at(text, at, low)
-        or time_at(text, at)
-        or code_at(text, at, low)
+        or (years_at(text, at, low) if after in _BEHIND_YEARS else None)
+        or (time_at(text, at) if after in _BEHIND_TIMES else None)
+        or (code_at(text, at, low) if may_be_code else None)
         or number_at(text, at, low)
     )
 
@@ -130,6 +144,8 @@ def _in_words(text: str, start: re.Match[str], low: int) -> tuple[Number | None,
     """The number in words at a match, and whether it is weak."""
     if start["time"]:
         return named_time(start["time"], start.start(), start.end()), False
+    if start["past"] and (time := time_past(text, start.start())):
+        return time, False
     if start["article"]:
         return _one_unit(text, start)
     read = words_at(text, start.start())
@@ -159,9 +175,8 @@ def _one_unit(text: str, article: re.Match[str]) -> tuple[Number, bool]:
 
 
 def _end_of_digits(text: str, at: int) -> int:
-    while at < len(text) and text[at].isdigit():
-        at += 1
-    return at
+    match = _DIGITS.match(text, at)
+    return match.end() if match else at
 
 
 def _enumerators(text: str) -> Iterator[int]:

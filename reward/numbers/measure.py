@@ -15,15 +15,18 @@ from reward.numbers.numeral import Numeral, numeral_at
 from reward.numbers.units import UNITS, Unit, unit_at
 
 _SIGN = re.compile(
-    rf"(?:(?<![\w.)\]%])(?P<sign>[-+\u2212])|(?:^|(?<=[\s(]))(?<!\d\s)(?<!%\s)(?P<dash>\u2013)"
-    rf"|(?<![^\W_])(?P<word>minus|negative){SPACE})(?P<gap>)$",
-    re.IGNORECASE,
+    rf"""
+    (?: (?<![\w.)\]%])(?P<sign>[-+\u2212])
+      | (?<![^\s(])(?<!\d\s)(?<!%\s)(?P<dash>\u2013)
+      | (?<![^\W_])(?P<word>minus|negative){SPACE} )$
+    """,
+    re.VERBOSE | re.IGNORECASE,
 )
-_SIGN_ENDS = "-+\u2212\u2013sSeE"
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|ST|ND|RD|TH)(?![^\W_])")
 _PERCENT = re.compile(
     rf"""
-    (?:{SPACE}|-)? (?: (?P<points>percentage[ -]points?|%[ -]?(?:age[ ])?points?|pps?|p\.p\.|ppts?|pct[ ]points?|percent[ ]points?)
+    (?:{SPACE}|-)? (?: 
+        (?P<points>(?:percentage|percent|pct)[ -]points?|%[ -]?(?:age[ ])?points?|pps?|p\.p\.|ppts?)
       | (?P<basis>basis[ -]points?|bps?) | (?P<percent>percent|per[ ]cent|pct) ) (?![^\W_])
   | {SPACE}? (?: (?P<sign>[%]) | (?P<mille>‰) )
     """,
@@ -33,7 +36,11 @@ _FEET = re.compile(
     rf"(?P<feet>\d{{1,2}}){SPACE}?(?:ft|feet|foot)\.?,?{SPACE}(?P<inches>\d{{1,2}}(?:\.\d)?){SPACE}?in\b\.?|"
     r"(?P<large>\d{1,2})['\u2032\u2019][ ]?(?P<small>\d{1,2}(?:\.\d)?)(?:[\"\u2033\u201d]|''|\u2019\u2019)"
 )
+_TOKEN = re.compile(r"[\d.,]+(?:[eE][-+]?\d+)?")
+_CURRENCY_ENDS = "$€£¥₹₩₽₺₪₫₱₦฿元.s(-+\u2212"
 _POINT_CURRENCIES = ("USD", "GBP", "CAD", "AUD", "NZD", "SGD", "HKD", "MXN")
+_BEHIND_TWO_UNITS = frozenset("'\u2032\u2019fFhm")
+_BOUND = re.compile(rf"\+|{SPACE}or{SPACE}(?:more|(?P<most>less|fewer))(?=[ -])")
 _STOPWATCH = re.compile(
     r"(?P<large>\d{1,3})(?:h[ ]?(?P<small>\d{1,2})m(?:ins?)?|m[ ]?(?P<seconds>\d{1,2})s)(?![^\W_])"
 )
@@ -41,63 +48,67 @@ _STOPWATCH = re.compile(
 
 def number_at(text: str, at: int, low: int) -> Number | None:
     """The number whose digits begin at `at`; what stands before `low` belongs to another."""
-    if feet := _FEET.match(text, at):
-        large, small = feet["feet"] or feet["large"], feet["inches"] or feet["small"]
-        return _in_two_units(feet, large, small, UNITS["inch"], 12)
-    if clock := _STOPWATCH.match(text, at):
-        unit = UNITS["minute" if clock["small"] else "second"]
-        return _in_two_units(clock, clock["large"], clock["small"] or clock["seconds"], unit, 60)
-    currency = _currency_before(text, at, low)
-    start, code, negative = currency or (at, "", False)
-    if sign := _sign_before(text, start, low):
+    if text[at + 1 : at + 5].lstrip("0123456789 ")[:1] in _BEHIND_TWO_UNITS and (two := _two_units(text, at)):
+        return two
+    at -= _follows_a_point(text, at, low)
+    start, code, negative = _currency_before(text, at, low) or (at, "", False)
+    if sign := sign_before(text, start, low):
         start, negative = sign[0], negative or sign[1]
-    if (
-        text[at - 1 : at] == "."
-        and at > low
-        and not (at > 1 and (text[at - 2].isalnum() or text[at - 2] in "_."))
-    ):
-        at, start = at - 1, min(start, at - 1)
-        if sign := _sign_before(text, at, low):
-            start, negative = sign
     numeral = numeral_at(text, at, money=bool(code))
     if numeral is None:
         return _absurd(text, start, at)
     if negative:
         numeral = replace(numeral, digits=numeral.digits.times(Decimal(-1)))
-    if code:
-        return _money(text, numeral, start, code)
-    number = _with_plus(text, start, numeral) or with_unit(text, start, numeral.end, numeral.digits)
-    if number.kind is Kind.MONEY:
-        return _loss(text, _price(number, numeral), number.start, numeral.end)
-    if number.kind is Kind.COUNT and number.end == numeral.end:
-        return _bare(text, number, numeral, at, low)
-    return number
+    return _money(text, numeral, start, code) if code else _measured(text, numeral, start, at, low)
 
 
 def with_unit(text: str, start: int, end: int, digits: Digits) -> Number:
-    """A number with the percent sign, the unit or the currency that is written behind it, if any."""
+    """A number with the percent sign, the unit or the currency that is written behind it, if any.
+
+    A bound may stand between the two: "5+ years", "5 or more years".
+    """
     following = text[end : end + 2].lstrip(" \u00a0\u202f-\t")[:1]
     if not following or following in ",;:)]\n\"'|":
         return _number(digits, start, end)
+    bound = _BOUND.match(text, end) if following in "+oO" else None
+    if bound and (number := _with_unit(text, start, bound.end(), digits)):
+        return replace(number, form=Form.AT_MOST if bound["most"] else Form.AT_LEAST)
+    return _with_unit(text, start, end, digits) or _number(digits, start, end)
+
+
+def _with_unit(text: str, start: int, end: int, digits: Digits) -> Number | None:
+    """The number with its unit; None when none stands at `end`."""
     if match := _PERCENT.match(text, end):
         return _percentage(match, digits, start)
     if money := currency_at(text, end):
         code, worth, end = money
         return _number(digits.times(worth), start, end, Kind.MONEY, code)
-    if unit := unit_at(text, end):
-        kind = Kind.DURATION if unit[0].dimension == "time" else Kind.QUANTITY
-        return replace(_number(digits, start, unit[1], kind, unit[0].name), dimension=unit[0].dimension)
-    return _number(digits, start, end)
-
-
-def sign_before(text: str, start: int, low: int) -> tuple[int, bool] | None:
-    """The sign before a number in words ("minus five"): where it begins, and whether it is negative."""
-    return _sign_before(text, start, low)
+    if found := unit_at(text, end):
+        unit, end = found
+        kind = Kind.DURATION if unit.dimension == "time" else Kind.QUANTITY
+        return replace(_number(digits, start, end, kind, unit.name), dimension=unit.dimension)
+    return None
 
 
 def _number(digits: Digits, start: int, end: int, kind: Kind = Kind.COUNT, unit: str = "") -> Number:
     readings = tuple((value,) for value in digits.readings)
     return Number(readings, kind, unit, step=digits.step, start=start, end=end)
+
+
+def _follows_a_point(text: str, at: int, low: int) -> bool:
+    """Whether the digits are decimals without a whole part: ".5"."""
+    if at <= low or text[at - 1] != "." or not text[at].isascii():
+        return False
+    return at == 1 or not (text[at - 2].isalnum() or text[at - 2] in "_.")
+
+
+def _measured(text: str, numeral: Numeral, start: int, at: int, low: int) -> Number:
+    number = with_unit(text, start, numeral.end, numeral.digits)
+    if number.kind is Kind.MONEY:
+        return _loss(text, _price(number, numeral), number.start, numeral.end)
+    if number.kind is Kind.COUNT and number.end == numeral.end:
+        return _bare(text, number, numeral, at, low)
+    return number
 
 
 def _bare(text: str, number: Number, numeral: Numeral, at: int, low: int) -> Number:
@@ -128,7 +139,7 @@ def _currency_before(text: str, at: int, low: int) -> tuple[int, str, bool] | No
     if at <= low:
         return None
     last = text[at - 1] if not text[at - 1].isspace() or at - 1 == low else text[at - 2]
-    if not (last in "$€£¥₹₩₽₺₪₫₱₦฿.(-+\u2212元\u200e\u200f" or last.isupper() or last in "s"):
+    if not (last in _CURRENCY_ENDS or last.isupper()):
         return None
     match = BEFORE.search(text, max(low, at - 10), at)
     if match is None:
@@ -136,21 +147,14 @@ def _currency_before(text: str, at: int, low: int) -> tuple[int, str, bool] | No
     return match.start(), currency_code(match["currency"]), match["inner"] in ("-", "\u2212")
 
 
-def _sign_before(text: str, start: int, low: int) -> tuple[int, bool] | None:
+def sign_before(text: str, start: int, low: int) -> tuple[int, bool] | None:
+    """The sign or the "minus" before a number: where it begins, and whether it is negative."""
     if start <= low or not (text[start - 1] in "-+\u2212\u2013" or text[start - 1].isspace()):
         return None
     match = _SIGN.search(text, max(low, start - 10), start)
     if match is None:
         return None
     return match.start(), match["sign"] != "+"
-
-
-def _with_plus(text: str, start: int, numeral: Numeral) -> Number | None:
-    """A number whose plus stands before its unit: "5+ years"."""
-    if text[numeral.end : numeral.end + 1] != "+":
-        return None
-    number = with_unit(text, start, numeral.end + 1, numeral.digits)
-    return None if number.kind is Kind.COUNT else replace(number, form=Form.AT_LEAST)
 
 
 def _money(text: str, numeral: Numeral, start: int, code: str) -> Number:
@@ -174,7 +178,7 @@ def _price(number: Number, numeral: Numeral) -> Number:
 
 
 def _loss(text: str, number: Number, start: int, digits_end: int) -> Number:
-    """Money in parentheses is a loss; beside a word, where it may be only an aside, both readings are kept."""
+    """Money in parentheses is a loss; beside a word, where it may be an aside, both readings are kept."""
     end = number.end
     inside = "(" in text[start:digits_end]
     outside = text[start - 1 : start] == "(" if start else False
@@ -186,8 +190,19 @@ def _loss(text: str, number: Number, start: int, digits_end: int) -> Number:
     return replace(number, readings=loss, start=start - outside, end=end + 1)
 
 
+def _two_units(text: str, at: int) -> Number | None:
+    """Feet and inches with their signs (6'2"), or "1h30m"."""
+    if feet := _FEET.match(text, at):
+        large, small = feet["feet"] or feet["large"], feet["inches"] or feet["small"]
+        return _in_two_units(feet, large, small, UNITS["inch"], 12)
+    if clock := _STOPWATCH.match(text, at):
+        unit = UNITS["minute" if clock["small"] else "second"]
+        return _in_two_units(clock, clock["large"], clock["small"] or clock["seconds"], unit, 60)
+    return None
+
+
 def _in_two_units(match: re.Match[str], large: str, small: str, unit: Unit, factor: int) -> Number:
-    """Feet and inches by their signs (6'2"), or "1h30m"."""
+    """The sum of a larger and a smaller unit, in the smaller."""
     value = Decimal(large) * factor + Decimal(small)
     step = Decimal(1) if small.isdigit() else Decimal("0.1")
     kind = Kind.DURATION if unit.dimension == "time" else Kind.QUANTITY
@@ -196,6 +211,7 @@ def _in_two_units(match: re.Match[str], large: str, small: str, unit: Unit, fact
 
 
 def _absurd(text: str, start: int, at: int) -> Number:
-    match = re.compile(r"[\d.,]+(?:[eE][-+]?\d+)?").match(text, at)
-    assert match is not None
+    """A token that is too long for a number."""
+    match = _TOKEN.match(text, at)
+    assert match is not None, f"no digit at {at}"
     return identifier(text, start, match.end())

@@ -1,4 +1,4 @@
-"""What a number is once it is read: its values, what it counts, how exactly it was written, and where it stands."""
+"""What a number is once it is read: its values, what it counts, how exactly it is written, and where."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Number:
     Example: in "It cost about $1.50 million." the number is `Number(readings=((Decimal("1.50E+6"),),),
     kind=Kind.MONEY, unit="USD", approximate=True, step=Decimal("1E+4"), start=8, end=27)`.
 
-    A date has the values (year, month, day), where 0 stands for a part that was not written; a time of day has
-    one value, minutes since midnight; a ratio or a range has two. All scale words, fractions and powers of ten
-    are worked in. "1.234" has the readings ((1.234,), (1234,)), as the point may group thousands.
+    A date has the values (year, month, day), where 0 stands for a part that was not written; a time of day
+    has one value, minutes since midnight; a ratio or a range has two. All scale words, fractions and powers
+    of ten are worked in. "1.234" has the readings ((1.234,), (1234,)), as the point may group thousands.
     """
 
     readings: tuple[tuple[Decimal, ...], ...]  # each reading: the values; the likeliest reading first

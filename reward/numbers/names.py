@@ -1,7 +1,8 @@
-"""Digits that count nothing: those of names and codes, telephone numbers, and tokens too absurd to be numbers.
+"""Digits that count nothing: of names and codes, telephone numbers, and tokens too absurd to be numbers.
 
-An identifier is found whole ("COVID-19", "v1.2.3", "555-123-4567"), so that coverage sees it, and its unit is
-its text; two are equal when their texts are. Of a telephone number only the digits and the plus count.
+An identifier is found whole ("COVID-19", "v1.2.3", "555-123-4567"), so that coverage sees it, and its
+unit is its text; two are equal when their texts are. Of a telephone number only the digits and the plus
+count.
 """
 
 from __future__ import annotations
@@ -16,39 +17,11 @@ from reward.numbers.money import is_currency
 _HEAD = re.compile(r"(?<![^\W])[^\W_][\w-]*$|[^\W\d_][\w-]*$")
 _LONGEST_HEAD = 40
 # Words that are written before a number with a hyphen and name nothing with it: "mid-2019", "top-10".
-_PREFIXES = frozenset(
-    [
-        "mid",
-        "pre",
-        "post",
-        "early",
-        "late",
-        "since",
-        "circa",
-        "top",
-        "under",
-        "over",
-        "sub",
-        "non",
-        "ex",
-        "nearly",
-        "about",
-        "around",
-        "almost",
-        "sub-zero",
-        "to",
-        "and",
-        "or",
-        "minus",
-        "per",
-        "ages",
-        "age",
-        "aged",
-        "bottom",
-        "plus",
-        "year",
-    ]
-)
+_PREFIXES = frozenset((
+    "mid", "pre", "post", "early", "late", "since", "circa", "top", "under", "over", "sub", "non", "ex",
+    "nearly", "about", "around", "almost", "sub-zero", "to", "and", "or", "minus", "per", "ages", "age",
+    "aged", "bottom", "plus", "year",
+))  # fmt: skip
 _BODY = re.compile(r"\d\w*+(?:[.:]\d\w*+|-\d\w*+)*+")
 _PHONE = re.compile(
     r"""
@@ -63,7 +36,7 @@ _CODE = re.compile(
   | 401\(?k\)?(?!\w) | \d{3}\([a-z]\)(?:\(\d\))?
   | \d+_[\d_.]*\w*
   | \d[\d.,]{0,400}+(?:[eE][-+\u2212]?\d{4,}|\^\(?[-+\u2212]?\d{4,}|(?<=10)[⁻⁺]?[⁰¹²³⁴-⁹]{4,})\w*
-  | \d[\d.,]{0,400}+[ ]?[×xX*·][ ]?10(?:\^\(?[-+\u2212]?\d{4,}|[⁻⁺]?[⁰¹²³⁴-⁹]{4,})\w*
+  | \d[\d.,]{0,400}+[ ]?[\u00d7xX*·][ ]?10(?:\^\(?[-+\u2212]?\d{4,}|[⁻⁺]?[⁰¹²³⁴-⁹]{4,})\w*
   | \d{5}-\d{4}(?![\w-])
   | \d+(?:-\d+){2,}(?![^\W_])
   | \d+(?:/\d+){2,}
@@ -73,9 +46,9 @@ _CODE = re.compile(
     re.VERBOSE,
 )
 _GROUPED = re.compile(
-    r"\d{1,3}(?:\.\d{3})+(?:,\d+)?(?!\d|[.,]\d)|\d+[hH]\d{2}(?!\w)|\d+[xX×]\d|\d+[eE][-+]?\d{1,3}(?![\w.]\d|\w)"
+    r"\d{1,3}(?:\.\d{3})+(?:,\d+)?(?!\d|[.,]\d)|\d+[hH]\d{2}(?!\w)|\d+[xX\u00d7]\d|\d+[eE][-+]?\d{1,3}(?![\w.]\d|\w)"
 )
-_ADDRESS = re.compile(r"(?:(?:[1-9]?\d|1\d\d|2[0-4]\d|25[0-5])(?:\.(?!$)|(?!\.?\d))){4}(?!\.\d)|0[xX]")
+_HEXADECIMAL = re.compile(r"0[xX]")
 _PARTS = re.compile(r"\d+(?:h|hr|hrs|m|min|ft|st|lb|d|pm|am|e|k|m|x)(?=\d)", re.IGNORECASE)
 _MARK = re.compile(r"[A-Z]{1,3}\d*(?![^\W_])")
 
@@ -103,13 +76,13 @@ def code_at(text: str, at: int, low: int) -> Number | None:
     before = text[at - 1 : at] if at > low else ""
     if before in ("(", "+") or text[at + 3 : at + 4] in (*"-. ",):
         phone = _PHONE.match(text, at)
-        if phone and _is_phone(phone[0], before, text):
+        if phone and _is_phone(phone[0], before):
             start = at - 1 if before == "+" or (before == "(" and ")" in phone[0]) else at
             return identifier(text, start, phone.end(), unit=re.sub(r"\D", "", phone[0]))
     code = _CODE.match(text, at)
     if (
         code is None
-        or (_GROUPED.match(text, at) and not _ADDRESS.match(text, at))
+        or (_GROUPED.match(text, at) and not _HEXADECIMAL.match(text, at))
         or (_PARTS.match(code[0]) and not code[0].startswith("0x"))
     ):
         return None
@@ -130,7 +103,7 @@ def identifier(text: str, start: int, end: int, *, unit: str = "") -> Number:
 
 
 def _follows_a_letter(text: str, at: int, low: int) -> bool:
-    """Without a hyphen only scripts with capitals count: Chinese writes digits behind a word without a space."""
+    """Without a hyphen only in scripts with capitals: Chinese writes digits behind a word without a space."""
     before = text[max(low, at - 2) : at]
     if before[-1:] in ("-", "_"):
         return before[0].isalpha()
@@ -145,7 +118,7 @@ def _is_no_name(text: str, start: int, end: int) -> bool:
     return (letter in ("x", "X") and before.isdigit()) or (letter in ("n", "t", "r") and before == "\\")
 
 
-def _is_phone(token: str, before: str, text: str) -> bool:
+def _is_phone(token: str, before: str) -> bool:
     """International ones need their plus, the others the 3-3-4 grouping with at least one separator."""
     digits = re.sub(r"\D", "", token)
     if before == "+":

@@ -1,6 +1,6 @@
 """A number in digits without what surrounds it: separators, powers of ten, fractions, scale words.
 
-`numeral_at` reads "1,200", "6.02 × 10²³", "1e9", "10⁶", "3/4", "1 ½", "2.5 lakh crore", "5k" and "1.2万".
+`numeral_at` reads "1,200", "6.02 x 10²³", "1e9", "10⁶", "3/4", "1 ½", "2.5 lakh crore", "5k" and "1.2万".
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from reward.numbers.digits import (
 _POWERS = {
     "hundred": 2, "thousand": 3, "k": 3, "million": 6, "m": 6, "mn": 6, "mln": 6, "mio": 6, "mm": 6,
     "billion": 9, "b": 9, "bn": 9, "bln": 9, "trillion": 12, "t": 12, "tn": 12, "trn": 12, "quadrillion": 15,
-    "lakh": 5, "lac": 5, "crore": 7, "cr": 7, "千": 3, "万": 4, "萬": 4, "百万": 6, "億": 8, "亿": 8, "兆": 12,
-    "万亿": 12, "千万": 7,
+    "lakh": 5, "lac": 5, "crore": 7, "cr": 7, "千": 3, "万": 4, "萬": 4, "百万": 6, "千万": 7, "億": 8,
+    "亿": 8, "兆": 12, "万亿": 12,
 }  # fmt: skip
 _WORD = r"(?i:hundred|thousand|million|billion|trillion|quadrillion|lakhs?|lacs?|crores?|mln|mio|bln)"
 _SCALE = re.compile(
@@ -40,17 +40,20 @@ _AND_PART = re.compile(rf"{SPACE}and{SPACE}(?:a|one){SPACE}(half|third|quarter)(
 _PARTS = {"half": 2, "third": 3, "quarter": 4}
 _SECOND_SCALE = re.compile(rf"{SPACE}(?P<word>(?i:thousand|million|billion|trillion|crores?))(?![^\W_])")
 _DOZEN = re.compile(rf"{SPACE}dozen(?![^\W_])", re.IGNORECASE)
+_RAISED = "[⁰¹²³⁴-⁹]"
 _NUMERAL = re.compile(
     rf"""
     (?P<digits>{DIGITS})
     (?: [eE](?P<exponent>[-+\u2212]?\d{{1,3}})(?![^\W_]|[.,]\d)
-      | {SPACE}?[×xX*·]{SPACE}?10(?:\^\(?(?P<power>[-+\u2212]?\d{{1,3}})\)?(?!\d)|(?P<super>[⁻⁺]?[⁰¹²³⁴-⁹]{{1,3}})(?![⁰¹²³⁴-⁹])) )?
+      | {SPACE}?[\u00d7xX*·]{SPACE}?10(?: \^\(?(?P<power>[-+\u2212]?\d{{1,3}})\)?(?!\d)
+                                      | (?P<super>[⁻⁺]?{_RAISED}{{1,3}})(?!{_RAISED}) ) )?
     """,
     re.VERBOSE,
 )
 _TEN = re.compile(r"10(?:\^\(?(?P<power>[-+\u2212]?\d{1,3})\)?(?!\d)|(?P<super>[⁻⁺]?[⁰¹²³⁴-⁹]{1,3}))")
 _COUNTED_PARTS = (2, 3, 4, 5, 6, 8, 16)  # "4/3" is a fraction; "24/7" and "10/10" are pairs
 _GLYPHS = "".join(VULGAR)
+_HAS_FRACTION = re.compile(rf"\d{{0,6}}+(?:(?:{SPACE}|-)\d{{1,5}}[/\u2044]|[/\u2044]|{SPACE}?[{_GLYPHS}])")
 _FRACTION = re.compile(
     rf"(?:(?P<whole>\d{{1,6}})(?:{SPACE}|-))?(?P<top>\d{{1,5}})[/\u2044](?P<bottom>\d{{1,5}})(?![\d/\u2044]|[.,]\d)"
     rf"|(?P<plain>\d{{1,6}})?(?:(?<=\d){SPACE}?)?(?P<glyph>[{_GLYPHS}])"
@@ -78,9 +81,9 @@ def numeral_at(text: str, at: int, *, money: bool) -> Numeral | None:
     Returns:
         The number; None when it has more digits, or a larger power of ten, than any number that is meant.
     """
-    if mixed := _fraction(text, at):
+    if _HAS_FRACTION.match(text, at) and (mixed := _fraction(text, at)):
         return _with_scale(mixed, text, money=money)
-    if ten := _TEN.match(text, at):
+    if text.startswith("10", at) and (ten := _TEN.match(text, at)):
         exact = Digits((Decimal(1),), Decimal(1)).scaled(_power(ten["power"], ten["super"]))
         return Numeral(exact, ten.end())
     point = text[at] == "."

@@ -1,8 +1,9 @@
 """The text that numbers are searched in: ASCII digits, and no Markdown marks inside of a number.
 
-Digits of all scripts and full-width signs become their ASCII ones, character by character. Emphasis and code
-marks around a number or its unit ("**999** million", "`5` km") are taken out, and so are characters that
-cannot be seen, such as marks of the writing direction; `Plain.original` leads back to the original places. Marks that mean something else stay: "3*4", "a_1", "1_000", a bullet.
+Digits of all scripts and full-width signs become their ASCII ones, character by character. Emphasis and
+code marks around a number or its unit ("**999** million", "`5` km") are taken out, and so are characters
+that cannot be seen, such as marks of the writing direction; `Plain.original` leads back to the original
+places. Marks that mean something else stay: "3*4", "a_1", "1_000", a bullet.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def plain_text(text: str) -> Plain:
 
 
 def _is_emphasis(text: str, start: int, end: int) -> bool:
-    """Whether a run of marks opens or closes an emphasis that can stand within a number, or cannot be seen."""
+    """Whether a run of marks opens or closes an emphasis that can stand in a number, or cannot be seen."""
     if text[start] in _UNSEEN:
         return True
     if end - start > _LONGEST_RUN:

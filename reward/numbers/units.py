@@ -33,21 +33,26 @@ _TABLE: dict[str, dict[str, str]] = {
     },
     "length": {
         "nanometer": "nm|nanometer", "micrometer": "µm|micrometer|micron", "millimeter": "mm|millimeter",
-        "centimeter": "cm|cms|centimeter|厘米", "meter": "m|meter|米", "kilometer": "km|kms|kilometer|公里|千米",
-        "inch": "inches|inch", "foot": "feet|foot|ft", "yard": "yards|yard|yds|yd", "mile": "miles|mile|mi",
-        "nautical_mile": "nautical miles|nautical mile|nmi", "light_year": "light-years|light year|light years",
+        "centimeter": "cm|cms|centimeter|厘米", "meter": "m|meter|米",
+        "kilometer": "km|kms|kilometer|公里|千米", "inch": "inches|inch",
+        "foot": "feet|foot|ft", "yard": "yards|yard|yds|yd", "mile": "miles|mile|mi",
+        "nautical_mile": "nautical miles|nautical mile|nmi",
+        "light_year": "light-years|light year|light years",
     },
     "area": {
-        "meter ** 2": "m²|m2|m^2|sq m|square meter|平方米", "kilometer ** 2": "km²|km2|km^2|sq km|square kilometer",
-        "centimeter ** 2": "cm²|cm2|sq cm|square centimeter", "inch ** 2": "in²|sq in|square inch|square inches",
+        "meter ** 2": "m²|m2|m^2|sq m|square meter|平方米",
+        "kilometer ** 2": "km²|km2|km^2|sq km|square kilometer",
+        "centimeter ** 2": "cm²|cm2|sq cm|square centimeter",
+        "inch ** 2": "in²|sq in|square inch|square inches",
         "foot ** 2": "ft²|ft2|sq ft|sqft|square feet|square foot", "yard ** 2": "yd²|sq yd|square yard",
         "mile ** 2": "mi²|sq mi|square mile", "hectare": "ha|hectare", "4840 * yard ** 2": "acres|acre",
     },
     "volume": {
         "milliliter": "ml|milliliter|cc|毫升", "centiliter": "cl|centiliter", "deciliter": "dl|deciliter",
         "liter": "L|l|liter|升", "teaspoon": "tsp|tsps|teaspoon", "tablespoon": "tbsp|tbsps|tbs|tablespoon",
-        "fluid_ounce": "fl oz|fluid ounce", "cup": "cups|cup", "pint": "pints|pint", "quart": "quarts|quart|qt",
-        "gallon": "gallons|gallon|gal", "oil_barrel": "barrels|barrel|bbl", "meter ** 3": "m³|m3|m^3|cubic meter",
+        "fluid_ounce": "fl oz|fluid ounce", "cup": "cups|cup", "pint": "pints|pint",
+        "quart": "quarts|quart|qt", "gallon": "gallons|gallon|gal", "oil_barrel": "barrels|barrel|bbl",
+        "meter ** 3": "m³|m3|m^3|cubic meter",
         "centimeter ** 3": "cm³|cm3|cubic centimeter", "kilometer ** 3": "km³|km3|cubic kilometer",
         "foot ** 3": "ft³|ft3|cu ft|cubic feet|cubic foot", "inch ** 3": "in³|cu in|cubic inch|cubic inches",
     },
@@ -70,13 +75,15 @@ _TABLE: dict[str, dict[str, str]] = {
     },
     "length/volume": {"mile / gallon": "mpg"},
     "data": {
-        "byte": "bytes|byte", "kilobyte": "KB|kB|kilobyte", "megabyte": "MB|megabyte", "gigabyte": "GB|gigabyte",
+        "byte": "bytes|byte", "kilobyte": "KB|kB|kilobyte", "megabyte": "MB|megabyte",
+        "gigabyte": "GB|gigabyte",
         "terabyte": "TB|terabyte", "petabyte": "PB|petabyte", "kibibyte": "KiB|kibibyte",
         "mebibyte": "MiB|mebibyte", "gibibyte": "GiB|gibibyte", "tebibyte": "TiB|tebibyte", "bit": "bits|bit",
         "kilobit": "Kb|kb|kilobit", "megabit": "Mb|megabit", "gigabit": "Gb|gigabit", "terabit": "Tb|terabit",
     },
     "data/time": {
-        "kilobit / second": "kbps|kbit/s", "megabit / second": "Mbps|Mbit/s", "gigabit / second": "Gbps|Gbit/s",
+        "kilobit / second": "kbps|kbit/s", "megabit / second": "Mbps|Mbit/s",
+        "gigabit / second": "Gbps|Gbit/s",
     },
     "power": {
         "milliwatt": "mW|milliwatt", "watt": "W|watt", "kilowatt": "kW|kilowatt", "megawatt": "MW|megawatt",
@@ -85,7 +92,8 @@ _TABLE: dict[str, dict[str, str]] = {
     "energy": {
         "joule": "J|joule", "kilojoule": "kJ|kilojoule", "megajoule": "MJ|megajoule",
         "watt_hour": "Wh|watt-hour|watt hour", "kilowatt_hour": "kWh|kilowatt-hour|kilowatt hour",
-        "megawatt_hour": "MWh|megawatt-hour|megawatt hour", "gigawatt_hour": "GWh|gigawatt-hour|gigawatt hour",
+        "megawatt_hour": "MWh|megawatt-hour|megawatt hour",
+        "gigawatt_hour": "GWh|gigawatt-hour|gigawatt hour",
         "terawatt_hour": "TWh|terawatt-hour|terawatt hour", "calorie": "calories|calorie|cal",
         "kilocalorie": "kcal|kilocalorie",
     },
@@ -152,7 +160,7 @@ _RATES = frozenset({("length", "time"), ("length", "volume"), ("data", "time")})
 
 
 def unit_at(text: str, at: int) -> tuple[Unit, int] | None:
-    """The unit that is written right behind a number, after a space or a hyphen at most, and where it ends."""
+    """The unit right behind a number, after a space or a hyphen at most, and where it ends."""
     first = _FIRST.match(text, at)
     if first is None:
         return _ideogram(text, at)

@@ -21,9 +21,9 @@ def canonical(number: Number) -> str:
     """The one text of all equal numbers of one unit, by their likeliest reading.
 
     "1200" for "1,200.0", "10%", "10pp", "$5", "CHF 7", "5 km", "17:30", "2021-05-03", "--05-03" for a date
-    without its year, "52–59%", "≥5", "3:1", "3rd". An approximator is left out. What stands in two units of one
-    dimension has two texts; `equal` decides about those. Numbers without a kind of their own in it (a year, a
-    date without its year) come back as bare ones, or not at all, from `parse_number`.
+    without its year, "≥5", "3:1", "3rd"; a range has an en dash. An approximator is left out. What stands in
+    two units of one dimension has two texts; `equal` decides about those. A year comes back from
+    `parse_number` as a bare number, and a date without its year not at all.
     """
     if number.form is Form.RANGE and len(number.values) == 2 * _width(number):
         half = len(number.values) // 2

@@ -25,6 +25,8 @@ _TAG = re.compile(r"\[answer:([^\[\]]*)\]", re.IGNORECASE)
 _BARE_TAG = re.compile(r"answer:([^\[\]]*)", re.IGNORECASE)
 _ITEM = re.compile(r"[* \t]{0,8}(\d{1,4})[.)](?!\d)(.*)", re.DOTALL)
 _TAG_OPENING = re.compile(r"\[answer:", re.IGNORECASE)
+_LONGEST_QUESTION = 500  # characters
+_MOST_ITEMS = 2  # read, usable or not, as a multiple of the claims allowed
 _EVIDENCE = re.compile(r"[* \t]{0,8}evidence:[* \t]{0,8}", re.IGNORECASE)
 
 
@@ -47,10 +49,11 @@ def parse_claims(text: str, *, max_claims: int) -> ParsedClaims:
 
     Args:
         text: The Proposer's completion.
-        max_claims: Most claims to read.
+        max_claims: Most claims to read; reading ends, as with too many claims, after twice as many refused
+        ones.
     """
     claims: list[Claim] = []
-    num_malformed = 0
+    num_malformed = num_items = 0
     question: str | None = None  # an item that still waits for its tag
     for line in filter(None, map(str.strip, text.split("\n"))):
         item = _QUESTION.fullmatch(line)
@@ -63,9 +66,10 @@ def parse_claims(text: str, *, max_claims: int) -> ParsedClaims:
             continue
         claim = _claim(len(claims) + 1, question, answer)
         question = None
-        if claim is None:
+        num_items += 1
+        if claim is None and num_items <= max_claims * _MOST_ITEMS:
             num_malformed += 1
-        elif len(claims) == max_claims:
+        elif claim is None or len(claims) == max_claims:
             return ParsedClaims(tuple(claims), num_malformed, too_many=True)
         else:
             claims.append(claim)
@@ -128,6 +132,8 @@ def _split_tag(line: str) -> tuple[str, str | None]:
 
 
 def _claim(index: int, question: str, answer: str) -> Claim | None:
+    if len(question) > _LONGEST_QUESTION:
+        return None
     number = parse_number(answer)
     question = " ".join(question.split())
     if number is None or not question or _TAG.search(question):

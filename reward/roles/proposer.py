@@ -44,7 +44,7 @@ async def propose(response: str, numbers: Sequence[Number], *, means: Means) -> 
     """
     config, problem = means.config, Reason.PROPOSER_MALFORMED
     messages = means.prompts.proposer(response, min_questions=min(config.min_claims, num_atoms(numbers)))
-    pattern = None if config.structured is Structured.OFF else proposer_pattern(config.max_claims)
+    pattern = None if config.structured is Structured.NONE else proposer_pattern(config.max_claims)
     best = Proposal(cover(numbers, ()), 0, None)
     for attempt in range(1 + config.proposer_retries):
         group = await means.ask(Role.PROPOSER, messages, n=1, attempt=attempt, pattern=pattern)

@@ -212,8 +212,11 @@ class LocalEngineSampler:
     async def close(self) -> None:
         """Stops the engine, if it was started."""
         engine = await self._engine.forget_when_started()
-        if engine is not None:
-            await asyncio.to_thread(engine.shutdown)
+        if engine is None:
+            return
+        if engine.output_handler is not None:
+            engine.output_handler.cancel()  # or it logs the end of the engine as a failure
+        await asyncio.to_thread(engine.shutdown)
 
     async def _started(self) -> Any:
         try:
@@ -276,6 +279,7 @@ def _set_vllm_environment() -> None:
 
     # A forked engine process would inherit the threads and the listening socket of a running server.
     os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
     if not torch.cuda.is_available():
         for name, value in _CPU_ENVIRONMENT.items():
             os.environ.setdefault(name, value)
