@@ -161,7 +161,7 @@ def test_a_number_that_was_found_stands_though_not_all_was_read(scripted) -> Non
 
 
 def test_questions_that_fill_the_prompt_alone_fail_the_audit(scripted) -> None:
-    long = CLAIM.replace("picnic", "picnic " + "so " * 200)
+    long = CLAIM.replace("picnic", "picnic " + "so " * 140)
     verdict = run(scripted(lambda m, n: [long] if n == 1 else [FOUND] * n)).verdict
     assert (verdict.outcome, verdict.reason) == (Outcome.UNSCORED, "prompt_too_long")
 

@@ -84,7 +84,7 @@ def test_the_proposers_list_is_bounded() -> None:
     assert not re.fullmatch(proposer_pattern(1), f"{line}\n{line}")
 
 
-@pytest.mark.parametrize(("structured", "constrained"), [("off", []), ("proposer", [1]), ("all", [1, 3])])
+@pytest.mark.parametrize(("structured", "constrained"), [("none", []), ("proposer", [1]), ("all", [1, 3])])
 def test_the_setting_says_which_roles_are_constrained(structured, constrained, scripted, picnic) -> None:
     claim = "- Question: The July picnic raised how many euros? [Answer: 466]"
     checked = "1. Evidence: it says so [Answer: 466]"
