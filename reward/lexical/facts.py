@@ -15,6 +15,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reward.judging.sentences import sentence_span
 from reward.lexical.days import find_day_sets
 from reward.lexical.hours import Opening, Timetable, agrees, describe, find_openings, find_timetables
 from reward.lexical.lookup import Lookup
@@ -23,6 +24,7 @@ from reward.numbers import Number, find_numbers, supports
 from reward.types import ClaimState, Document, RagQuery
 
 _CONVERTED = re.compile(r"[(/=\u2248]|(?:\bto|-|\u2013)\s?$")
+_CONTEXT_REACH = 150  # characters on each side of a number
 _CONVERSION_REACH = 24  # characters from a number to the same one in another unit
 _COUNTED = re.compile(
     r"\s(?:\w+\s)?(?:steps|parts|ways|tips|points|reasons|items|things|methods|options|uses)\b", re.IGNORECASE
@@ -62,7 +64,8 @@ class Facts:
         found = self._in_timetables(number) or self._in_ratings(number)
         if found is not None:
             return found
-        place = self._lookup.find(number)
+        low, high = sentence_span(self._response, number.start, number.end, reach=_CONTEXT_REACH)
+        place = self._lookup.find(number, context=self._response[low:high])
         if place is not None:
             return Found(ClaimState.SUPPORTED, place.document, place.number.start, place.number.end)
         if self._query.find(number) is not None:

@@ -7,6 +7,7 @@ not found by its value is held against all numbers of the documents, for roundin
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -14,6 +15,8 @@ from decimal import Decimal
 from reward.numbers import Form, Kind, Number, equal, find_numbers, supports
 from reward.types import Document
 
+_WORD = re.compile(r"\w{3,}")
+_REACH = 120  # characters around a place that are held against the context
 _NEAR = Decimal("0.1")  # how far beyond a bound a value may lie, as a share of it
 _UPWARD, _DOWNWARD = (Form.AT_LEAST, Form.MORE_THAN), (Form.AT_MOST, Form.LESS_THAN)
 
@@ -52,17 +55,22 @@ class Lookup:
     def __init__(self, documents: Sequence[Document]) -> None:
         self._texts = [(document, index_numbers(document.text)) for document in documents]
 
-    def find(self, claimed: Number) -> Place | None:
-        """The first place that supports a number: an equal one before one that supports it otherwise."""
+    def find(self, claimed: Number, *, context: str = "") -> Place | None:
+        """The place that supports a number: an equal one before one that supports it otherwise.
+
+        Args:
+            claimed: The number of a response.
+            context: Text around it; of several equal places the one with most of its words is taken.
+        """
         same = [place for place in self._of_value(claimed) if _says(claimed, place.number)]
-        exact = next((place for place in same if equal(claimed, place.number)), None)
-        if exact is not None or same:
-            return exact or same[0]
+        exact = [place for place in same if equal(claimed, place.number)]
+        if same:
+            return _nearest(exact or same, context)
         supporting = next((place for place in self._all() if _says(claimed, place.number)), None)
         if supporting is None and claimed.kind is Kind.DATE and claimed.form is not Form.RANGE:
             return self._find_date(claimed)
         if supporting is None and claimed.parts:
-            return self._find_parts(claimed)
+            return self._find_parts(claimed, context)
         return supporting
 
     def _of_value(self, claimed: Number) -> Iterator[Place]:
@@ -76,9 +84,9 @@ class Lookup:
             for number in index.numbers:
                 yield Place(number, document)
 
-    def _find_parts(self, claimed: Number) -> Place | None:
+    def _find_parts(self, claimed: Number, context: str) -> Place | None:
         """A range or a ratio stands in the documents when each of its numbers does."""
-        places = [self.find(part) for part in claimed.parts]
+        places = [self.find(part, context=context) for part in claimed.parts]
         return places[0] if all(places) else None
 
     def _find_date(self, claimed: Number) -> Place | None:
@@ -93,6 +101,19 @@ class Lookup:
             if not year or found_year or any(year in index.by_value for _, index in self._texts):
                 return place
         return None
+
+
+def _nearest(places: Sequence[Place], context: str) -> Place:
+    """The place whose surroundings share most words with the context; the first of equals."""
+    if len(places) == 1 or not context:
+        return places[0]
+    words = set(_WORD.findall(context.lower()))
+
+    def num_shared(place: Place) -> int:
+        start, end = max(0, place.number.start - _REACH), place.number.end + _REACH
+        return len(words & set(_WORD.findall(place.document.text[start:end].lower())))
+
+    return max(places, key=num_shared)
 
 
 def _says(claimed: Number, found: Number) -> bool:
