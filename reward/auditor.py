@@ -14,6 +14,7 @@ programming, and cancellation, rise. Left out on purpose: time limits and cachin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
@@ -41,6 +42,8 @@ from reward.types import (
     Verdict,
 )
 
+_DIGIT_RUN = re.compile(r"\d+")
+_MOST_RUNS_A_CLAIM = 16  # a date with a time has seven; more than this is refused before numbers are read
 DEFAULT_CONFIG: Final = AuditConfig()
 
 __all__ = ["AuditFailure", "audit", "check_bounds", "no_claims", "unscored"]
@@ -101,10 +104,10 @@ async def audit(
 
 
 def check_bounds(query: RagQuery, response: str, config: AuditConfig) -> None:
-    """Refuses what is too long to audit, or no text; nothing is ever cut to fit.
+    """Refuses what is too long to audit, holds far too many numbers, or is no text; nothing is cut to fit.
 
     Raises:
-        AuditFailure: with `response_too_long`, `documents_too_long` or `invalid_text`.
+        AuditFailure: with `response_too_long`, `documents_too_long`, `too_many_claims` or `invalid_text`.
     """
     if len(response) > config.max_response_chars:
         detail = f"{len(response)} characters exceed max_response_chars: {config.max_response_chars}"
@@ -113,6 +116,10 @@ def check_bounds(query: RagQuery, response: str, config: AuditConfig) -> None:
     if num_chars > config.max_documents_chars:
         detail = f"{num_chars} characters exceed max_documents_chars: {config.max_documents_chars}"
         raise AuditFailure(Reason.DOCUMENTS_TOO_LONG, detail)
+    num_digit_runs = sum(1 for _ in _DIGIT_RUN.finditer(response))
+    if num_digit_runs > config.max_claims * _MOST_RUNS_A_CLAIM:
+        detail = f"{num_digit_runs} runs of digits are far over max_claims: {config.max_claims}"
+        raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
     texts = {"response": response, "query": query.query}
     texts |= {
         f"document {document.id!r}": f"{document.title}\n{document.text}" for document in query.documents

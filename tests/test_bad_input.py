@@ -123,6 +123,12 @@ def test_a_number_of_thousands_of_digits_is_quick_and_never_paid(num_digits, scr
     assert time.perf_counter() - start < 5.0  # under a second alone; shared machines are slow
 
 
+def test_a_flood_of_numbers_is_refused_before_it_is_read(scripted, picnic) -> None:
+    verdict = run(picnic, "5 " * 40_000, scripted([])).verdict
+    assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.UNSCORED, None, "too_many_claims")
+    assert "40000 runs of digits" in verdict.detail
+
+
 def test_half_a_surrogate_pair_is_no_text(scripted, picnic) -> None:
     verdict = run(picnic, "It raised \ud800 466 euros.", scripted([])).verdict
     assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.UNSCORED, None, "invalid_text")

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from reward.auditor import audit
 from reward.config import AuditConfig, UncoveredPolicy
-from reward.judging.readings import values_of
+from reward.judging.readings import values_in, values_of
 from reward.numbers import parse_number
 from reward.roles.asking import Means
 from reward.roles.checker import check, plan_parts
-from reward.roles.parse import values_in
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.types import Document, Outcome, RagQuery
 

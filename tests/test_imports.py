@@ -114,3 +114,20 @@ def test_a_lexical_audit_loads_no_model_and_no_server(tmp_path: Path) -> None:
     loaded = modules_after(f"from orchestration.cli import main; main({arguments!r})")
     assert len(out.read_text().splitlines()) == 2
     assert not loaded & (HEAVY | {"fastapi", "openai", "uvicorn"})
+
+
+# Inside the audit: what decides knows neither prompts nor engines, and numbers know nothing but themselves.
+ROOMS = {
+    "numbers": set(),
+    "judging": {"numbers", "types", "config"},
+    "samplers": {"types", "config"},
+    "roles": {"numbers", "judging", "samplers", "types", "config", "provenance"},
+}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_of_the_audit_import_one_way(room: str) -> None:
+    for file in (ROOT / "reward" / room).rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("reward."):
+                assert (node.module or "").split(".")[1] in ROOMS[room] | {room}, f"{file}: {node.module}"

@@ -14,10 +14,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
-from reward.judging.readings import values_of
-from reward.numbers import find_numbers, parse_number
+from reward.judging.readings import values_in, values_of
+from reward.numbers import parse_number
 from reward.types import Answer, Claim
 
 _QUESTION = re.compile(r"(?:[-*•]|\d{1,3}[.)])?[ \t]{0,4}question:(.*)", re.IGNORECASE | re.DOTALL)
@@ -74,11 +73,6 @@ def parse_claims(text: str, *, max_claims: int) -> ParsedClaims:
         else:
             claims.append(claim)
     return ParsedClaims(tuple(claims), num_malformed + (question is not None), too_many=False)
-
-
-def values_in(text: str) -> set[Decimal]:
-    """The values of all numbers in a text and of their parts, in digits or in words, whatever their kind."""
-    return values_of(find_numbers(text, enumerators=True))
 
 
 def quoted_questions(response: str) -> set[str]:

@@ -12,10 +12,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from reward.judging.coverage import Coverage, CoveredClaim
-from reward.judging.readings import values_of
+from reward.judging.readings import values_in, values_of
 from reward.judging.sentences import sentence_span
 from reward.numbers import Form, Kind, Number, find_numbers
-from reward.roles.parse import values_in
 from reward.types import Claim, ClaimSource, Span
 
 _REACH = 300  # most characters of the sentence on each side of its number
