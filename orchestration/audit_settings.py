@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from orchestration.messages import warn_ignored
 from orchestration.settings import audit_sampler
+from reward.assignments import assign
 from reward.config import AuditConfig
 from reward.offline.plan import AuditJob
 from reward.offline.rows import RowFormat
@@ -53,7 +53,7 @@ def audit_job(
     Raises:
         ValueError: an assignment is none, or a setting is wrong.
     """
-    tree = _assigned(assignments)
+    tree = assign({}, assignments)
     given = {key: value for key, value in named.items() if value is not None}
     if model is None:
         useless = sorted(_OF_A_MODEL & {*tree, *given})
@@ -76,31 +76,3 @@ def audit_job(
 
 def _option(key: str, given: Mapping[str, object]) -> str:
     return key if key in given else f"set {key}"
-
-
-def _assigned(assignments: Sequence[str]) -> dict[str, Any]:
-    tree: dict[str, Any] = {}
-    for assignment in assignments:
-        key, separator, value = assignment.partition("=")
-        if not separator or not key:
-            raise ValueError(f"--set {assignment!r}: write it as key=value, such as checker.temperature=0.2")
-        *parents, leaf = key.strip().split(".")
-        node = tree
-        for parent in parents:
-            node = node.setdefault(parent, {})
-            if not isinstance(node, dict):
-                raise ValueError(
-                    f"--set {assignment!r}: {parent} is a value, not a group of keys; set it once"
-                )
-        node[leaf] = _value(assignment, value)
-    return tree
-
-
-def _value(assignment: str, text: str) -> Any:
-    import yaml
-
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        problem = " ".join(str(error).split())
-        raise ValueError(f"--set {assignment!r}: value is not YAML ({problem:.120}); quote it") from None

@@ -17,6 +17,7 @@ from typing import Any, Literal, Self
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
+from reward.assignments import assign
 from reward.config import AuditConfig, Settings
 from reward.types import Role
 
@@ -247,25 +248,10 @@ def load_recipe(name_or_path: str, overrides: list[str] | None = None) -> Recipe
     tree = _yaml(path.read_text(), where=str(path))
     if not isinstance(tree, dict):
         raise ValueError(f"{path}: a recipe is a mapping of keys, found {type(tree).__name__}")
-    for override in overrides or []:
-        _apply_override(tree, override)
     try:
-        return Recipe.model_validate(tree)
+        return Recipe.model_validate(assign(tree, overrides or ()))
     except ValidationError as error:
         raise ValueError("; ".join(_explain(path, e) for e in error.errors())) from None
-
-
-def _apply_override(tree: dict[str, Any], override: str) -> None:
-    key, separator, value = override.partition("=")
-    if not separator:
-        raise ValueError(f"--set {override!r}: write it as dotted.key=value")
-    *parents, leaf = key.split(".")
-    node = tree
-    for parent in parents:
-        node = node.setdefault(parent, {})
-        if not isinstance(node, dict):
-            raise ValueError(f"--set {override!r}: {parent!r} is a value, not a group of keys")
-    node[leaf] = _yaml(value, where=f"--set {override!r}")
 
 
 def _yaml(text: str, *, where: str) -> Any:

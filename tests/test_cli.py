@@ -149,8 +149,11 @@ def test_rows_that_could_not_be_scored_are_said_aloud(
         (("audit", "notes.txt", "--out", "o.jsonl"), "suffix '.txt' does not say what it is; add --format"),
         (("audit", "{in}", "--out", "o.jsonl", "--format", "csv"), "in.jsonl:1: "),
         (("audit", "{in}", "--out", "o.jsonl", "--set", "speed=1"), "speed: unknown key"),
-        (("audit", "{in}", "--out", "o.jsonl", "--set", "voters"), "--set 'voters': write it as key=value"),
-        (("audit", "{in}", "--out", "o.jsonl", "--set", "max_claims={"), "value is not YAML"),
+        (
+            ("audit", "{in}", "--out", "o.jsonl", "--set", "voters"),
+            "--set 'voters': write it as dotted.key=value",
+        ),
+        (("audit", "{in}", "--out", "o.jsonl", "--set", "max_claims={"), "--set 'max_claims={': not YAML"),
         (("audit", "{in}", "--out", "o.jsonl", "--set", "max_claims=0"), "max_claims: "),
         (("audit", "{in}", "--out", "o.jsonl", "--compare", "no.jsonl"), "no.jsonl: no such file"),
         (("audit", "{in}", "--out", "o.jsonl", "--compare", "o.jsonl"), "is this audit's own output"),

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from reward.judging.sentences import sentence_span
 from reward.offline.rows import AuditRow
 from reward.types import Verdict
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_SENTENCE_END = re.compile(r"[.!?][\"')\]]?(?=\s)|\n")
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,8 @@ def segment(text: str, marks: Iterable[tuple[int, int, str]]) -> list[Segment]:
 
 def sentence(text: str, start: int, end: int, *, reach: int = 300) -> str:
     """The sentence that holds `text[start:end]`, verbatim, at most `reach` characters to each side."""
-    low, high = max(0, start - reach), min(len(text), end + reach)
-    for boundary in _SENTENCE_END.finditer(text, low, start):
-        low = boundary.end()
-    after = _SENTENCE_END.search(text, end, high)
-    return text[low : after.end() if after else high].strip()
+    low, high = sentence_span(text, start, end, reach=reach)
+    return text[low:high]
 
 
 def windows(num_chars: int, places: Sequence[tuple[int, int]], *, most: int) -> list[tuple[int, int]]:
