@@ -438,6 +438,9 @@ def test_metrics_count_outcomes_reasons_and_time(start: Start) -> None:
     assert 'march_audits_total{outcome="UNSCORED",reason="prompt_too_long"} 1.0' in text
     assert "march_audit_seconds_count 2.0" in text
     assert "march_audits_in_flight 0.0" in text
+    assert 'march_claims_total{state="supported"} 1.0' in text
+    assert "march_numbers_total 2.0" in text
+    assert "march_numbers_uncovered_total 0.0" in text
     assert "march_audits_total{" not in other.http.get("/metrics").text  # a registry of its own
 
 

@@ -48,6 +48,13 @@ class AuditMetrics:
             ["outcome", "reason"],
             registry=self.registry,
         )
+        self.claims = Counter("march_claims", "Claims judged, by state", ["state"], registry=self.registry)
+        self.numbers = Counter(
+            "march_numbers", "Numbers of audited responses that need a check", registry=self.registry
+        )
+        self.uncovered = Counter(
+            "march_numbers_uncovered", "Those of them that no claim covers", registry=self.registry
+        )
         self.seconds = Histogram(
             "march_audit_seconds", "Time of an audit", buckets=_LATENCY_BUCKETS_S, registry=self.registry
         )
@@ -59,6 +66,15 @@ class AuditMetrics:
         self.refused = Counter(
             "march_requests_refused", "Requests refused at the limit", registry=self.registry
         )
+
+    def count(self, verdict: Verdict, *, seconds: float) -> None:
+        """Counts an audit that ended."""
+        self.audits.labels(verdict.outcome.value, verdict.reason).inc()
+        self.seconds.observe(seconds)
+        self.numbers.inc(verdict.num_numbers)
+        self.uncovered.inc(len(verdict.uncovered))
+        for claim in verdict.claims:
+            self.claims.labels(claim.state.value).inc()
 
 
 class AuditService:
@@ -116,8 +132,7 @@ class AuditService:
             result = await self._bounded(query, response, config)
         seconds = time.perf_counter() - start
         verdict = result.verdict
-        self.metrics.audits.labels(verdict.outcome.value, verdict.reason).inc()
-        self.metrics.seconds.observe(seconds)
+        self.metrics.count(verdict, seconds=seconds)
         if verdict.outcome is Outcome.UNSCORED:
             logger.warning("audit of %s is UNSCORED: %s: %s", verdict.id, verdict.reason, verdict.detail)
         if self._config.audit_log is not None:
