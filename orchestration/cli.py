@@ -91,7 +91,8 @@ def serve(
 ) -> None:
     """Run the reward server: audits over HTTP, for OpenRLHF and for any RAG system.
 
-    The environment variable MARCH_REWARD_TOKEN holds the token that every caller must present.
+    The environment variable MARCH_REWARD_TOKEN holds the token that a caller must present; more tokens
+    (`march token`), TLS and limits are settings of --config. With MARCH_SIGNING_KEY set, answers are signed.
     """
     from orchestration.settings import server_config
 
@@ -100,6 +101,20 @@ def serve(
     from reward.serving.server import serve as run_server
 
     run_server(settings)
+
+
+@app.command()
+def token(
+    name: Annotated[str, typer.Argument(help="Whose token it is; the audit log shows this name.")],
+) -> None:
+    """Make a token for the reward server: shown once, with the line for its `tokens_file`."""
+    from reward.serving.tokens import new_token
+
+    made = new_token(name)
+    error_console().print("The token, for the caller; it is shown this once:", highlight=False)
+    print(made.token)
+    error_console().print("Its line, for the server's tokens_file:", highlight=False)
+    print(made.line)
 
 
 @app.command()

@@ -35,6 +35,7 @@ class RolloutSettings(Settings):
 
     reward_url: str
     token_env: str = "MARCH_REWARD_TOKEN"
+    signing_key_env: str = "MARCH_SIGNING_KEY"
     timeout_s: float = 170.0
     train_checker: bool = True
     seed: int = 0
@@ -68,8 +69,14 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
         """Made on first use, inside the actor's event loop."""
         if self._client is None:
             settings = self.settings
-            token = os.environ[settings.token_env]
-            self._client = RewardClient(settings.reward_url, token, timeout_s=settings.timeout_s)
+            self._client = RewardClient(
+                settings.reward_url,
+                os.environ[settings.token_env],
+                timeout_s=settings.timeout_s,
+                signing_key=os.environ[
+                    settings.signing_key_env
+                ],  # a reward is believed only when it is signed
+            )
         return self._client
 
     async def execute(

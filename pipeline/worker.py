@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pipeline.train import RunState
 
 NAMESPACE = "march"
+_KEYS = ("MARCH_REWARD_TOKEN", "MARCH_SIGNING_KEY")
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _SERVER_STARTS_WITHIN_S = 180.0
 _OBJECT_STORE_BYTES = 512 * 1024**2  # of a local Ray; rollouts of a step are a few megabytes
@@ -42,9 +43,10 @@ def run_openrlhf(state: RunState, folder: Path) -> None:
     import torch
 
     cuda = torch.cuda.is_available()
-    token = os.environ.setdefault("MARCH_REWARD_TOKEN", secrets.token_urlsafe(32))
+    # Of this run alone, unless set: what opens its reward server, and what proves its answers to be its own.
+    keys = {name: os.environ.get(name) or secrets.token_urlsafe(32) for name in _KEYS}
     port = _free_port()
-    environment = _environment(state, folder, port=port, token=token, cuda=cuda)
+    environment = _environment(state, folder, port=port, keys=keys, cuda=cuda)
     os.environ.update(environment)
     address = _start_ray(state.recipe, environment, cuda=cuda)
     with _reward_server(server_config(state, address=address, port=port), folder):
@@ -72,7 +74,9 @@ def registry_name(state: RunState) -> str:
     return f"march-engines-{state.mlflow_run_id}"
 
 
-def _environment(state: RunState, folder: Path, *, port: int, token: str, cuda: bool) -> dict[str, str]:
+def _environment(
+    state: RunState, folder: Path, *, port: int, keys: dict[str, str], cuda: bool
+) -> dict[str, str]:
     from pipeline import rollout, trainer
 
     recipe = state.recipe
@@ -97,7 +101,7 @@ def _environment(state: RunState, folder: Path, *, port: int, token: str, cuda: 
     return variables | {
         rollout.SETTINGS_VARIABLE: for_rollout.model_dump_json(),
         trainer.SETTINGS_VARIABLE: for_trainer.model_dump_json(),
-        "MARCH_REWARD_TOKEN": token,
+        **keys,
         # DeepSpeed compiles with the ninja beside this Python, whether or not the environment is active.
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
     }

@@ -25,7 +25,7 @@ from reward.judging.evidence import sources
 from reward.judging.grounding import response_numbers
 from reward.judging.vote import Reason, judge
 from reward.provenance import provenance_of
-from reward.roles.asking import AuditFailure, Means
+from reward.roles.asking import AuditFailure, Means, Observer
 from reward.roles.checker import gathered
 from reward.roles.hearing import UNREAD_NOTE, Round, claim_verdicts, hear, unread_spans
 from reward.roles.prompts import PromptSet, load_prompts
@@ -56,6 +56,7 @@ async def audit(
     sampler: Sampler | None = None,
     prompts: PromptSet | None = None,
     config: AuditConfig = DEFAULT_CONFIG,
+    observer: Observer | None = None,
 ) -> AuditResult:
     """Audits one response against the documents of its query.
 
@@ -66,6 +67,7 @@ async def audit(
             which needs no model.
         prompts: The roles' prompts; by default the set that `config.prompts` names.
         config: Voters, guards and rewards.
+        observer: Is told of every request to the sampler, for metrics.
 
     Returns:
         The verdict; and, if the sampler gives token ids, the trajectory of the Proposer's attempt that was
@@ -92,7 +94,7 @@ async def audit(
         num_numbers = num_atoms(numbers)
         if not numbers:
             return AuditResult(verdict=no_claims(query, config, provenance=provenance))
-        means = Means(sampler, prompts, config)
+        means = Means(sampler, prompts, config, observer)
         proposal = await propose(response, numbers, means=means)
         within = sources(query.documents)
         asked = blind_rounds(proposal.coverage.claims)

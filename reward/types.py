@@ -6,6 +6,7 @@ Every state is an enum and every failure has a name. The one invariant is enforc
 
 from __future__ import annotations
 
+from collections import Counter
 from enum import StrEnum
 from typing import Literal, Self
 
@@ -64,7 +65,7 @@ class RagQuery(Record):
     def _document_ids_are_unique(self) -> Self:
         ids = [d.id for d in self.documents]
         if len(set(ids)) != len(ids):
-            twice = next(i for i in ids if ids.count(i) > 1)
+            twice = Counter(ids).most_common(1)[0][0]
             raise ValueError(f"documents: id {twice!r} is used twice; give every document its own id")
         return self
 

@@ -6,13 +6,13 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
 import uvicorn
 from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from reward.config import AuditConfig, OpenAISamplerConfig, ServerConfig
 from reward.samplers import Sampler, SamplerError
@@ -219,3 +219,30 @@ def test_wait_ready_waits_for_a_server_that_is_still_starting(serve: Serve) -> N
     server = Misbehaving(not_ready, not_ready, good_answer())
     call(serve(server.app), lambda client: client.wait_ready(30))
     assert server.num_requests == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Response(b"x" * 2000, 200), "sends an answer over 1000 bytes"),
+        (Response(b"x", 200, headers={"Content-Encoding": "gzip"}), "compresses its answer unasked"),
+    ],
+)
+def test_an_answer_that_swells_is_not_read(
+    serve: Serve, answer: Response, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reward.serving.client._MAX_ANSWER_BYTES", 1000)
+    with pytest.raises(RewardServerError, match=words):
+        ask(serve(Misbehaving(answer).app))
+
+
+def test_an_answer_that_drips_ends_with_the_time(serve: Serve) -> None:
+    async def drops() -> AsyncIterator[bytes]:
+        for _ in range(100):
+            yield b" "
+            await asyncio.sleep(0.1)
+
+    begin = time.monotonic()
+    with pytest.raises(RewardServerError, match=r"did not answer in 0\.5 s"):
+        ask(serve(Misbehaving(StreamingResponse(drops())).app), timeout_s=0.5)
+    assert time.monotonic() - begin < 5

@@ -183,11 +183,17 @@ def test_live_engines_share_the_load_and_fail_by_name(
         assert ill.value.reason == "engine"
 
         await training.engines[0].behave.remote("sleep")
+        moved = await sleepless.sample(MESSAGES, n=1, settings=SETTINGS)
+        assert moved.samples[0].text == "466", "the other engine was not asked"
+        await asyncio.sleep(0.5)
+        assert (await training.engines[0].counts.remote())[1] == 1, "the request was not taken back"
+        await training.engines[1].behave.remote("sleep")
         with pytest.raises(SamplerError) as asleep:
             await sleepless.sample(MESSAGES, n=1, settings=SETTINGS)
         assert asleep.value.reason == "timeout"
-        await asyncio.sleep(0.5)
-        assert (await training.engines[0].counts.remote())[1] == 1, "the request was not taken back"
+        weights = await sampler.weights()
+        assert weights.version == 4 and weights == await sleepless.weights()
+        await training.engines[1].behave.remote("answer")
 
         long = [Message(role="user", content="how " * 200)]
         with pytest.raises(SamplerError) as refused:

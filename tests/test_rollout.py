@@ -10,6 +10,8 @@ import pytest
 from pipeline import cpu
 from reward.serving.client import RewardServerError
 from reward.types import AuditResult, Document, Outcome, RagQuery, Role, Trajectory, Verdict
+from tests.serving import KEY, RESPONSE, TOKEN, serve_picnic
+from tests.serving import QUERY as PICNIC
 
 cpu.install()
 
@@ -67,6 +69,28 @@ def test_only_an_answer_that_ended_and_was_audited_has_a_reward(
     result = asyncio.run(agent.execute(*arguments))
     assert result["reward"] == reward
     assert result["rollout"].verdict.reason == reason
+
+
+def test_the_agent_believes_signed_answers_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest, forger = serve_picnic(signing_key=KEY), serve_picnic(signing_key=KEY[::-1])
+    monkeypatch.setenv("MARCH_REWARD_TOKEN", TOKEN)
+    monkeypatch.setenv("MARCH_SIGNING_KEY", KEY)
+    try:
+        for server, reward, reason in ((honest, 0.0, "supported"), (forger, None, "reward_server")):
+            monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_url": server.url}))
+            record = asyncio.run(AgentExecutor()._audit(PICNIC, RESPONSE, finish_reason="stop"))
+            assert (record.verdict.reward, record.verdict.reason) == (reward, reason)
+    finally:
+        honest.close()
+        forger.close()
+
+
+def test_an_agent_without_the_key_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_url": "http://127.0.0.1:9"}))
+    monkeypatch.setenv("MARCH_REWARD_TOKEN", TOKEN)
+    monkeypatch.delenv("MARCH_SIGNING_KEY", raising=False)
+    with pytest.raises(KeyError, match="MARCH_SIGNING_KEY"):
+        _ = AgentExecutor().client
 
 
 def test_a_prompt_that_leaves_no_room_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

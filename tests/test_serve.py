@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -64,6 +63,6 @@ def test_serve_answers_logs_no_token_and_ends_in_order() -> None:
         assert client.get("/version", auth=("march", "wrong")).status_code == 401
     process.terminate()
     _, told = process.communicate(timeout=30)
-    assert process.returncode == -signal.SIGTERM  # uvicorn ends in order, then hands the signal on
+    assert process.returncode == 0
     assert TOKEN not in told and "/version" not in told
     assert "Traceback" not in told

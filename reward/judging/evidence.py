@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from reward.judging.readings import taken_as
 from reward.numbers import Number, equal, find_numbers
@@ -19,6 +19,7 @@ from reward.types import Answer, Document, DocumentSpan
 _QUOTED = re.compile(r'"([^"]+)"|\u201c([^\u201c\u201d]+)\u201d')
 _WORD = re.compile(r"\S+")
 _MOST_QUOTES = 4  # in the evidence of one answer
+_LONGEST_KEPT = 2000  # characters of a quotation whose numbers are remembered
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,13 @@ def find_whole(quote: str, text: str) -> int | None:
 
 def holds(text: str, number: Number) -> bool:
     """Whether a text holds a number, alone or as a part of a range, a date or a ratio."""
-    found = find_numbers(text, enumerators=True)
+    found = _numbers_in(text) if len(text) <= _LONGEST_KEPT else find_numbers(text, enumerators=True)
     return any(equal(taken_as(number, other), other) for whole in found for other in {whole, *whole.atoms})
+
+
+@lru_cache(maxsize=512)  # one quotation is asked about when it is placed and again when votes are counted
+def _numbers_in(text: str) -> tuple[Number, ...]:
+    return tuple(find_numbers(text, enumerators=True))
 
 
 def place_evidence(answer: Answer, number: Number, within: Sequence[Source], *, required: bool) -> Answer:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
+from functools import lru_cache
 
 from reward.numbers.bounds import bounded
 from reward.numbers.clock import half_day_at, named_time, time_at, time_past
@@ -68,7 +69,12 @@ def parse_number(text: str) -> Number | None:
     Strict: the whole text, but for spaces, parentheses and one final point, is one number: "466", "12%",
     "$5 million", "5:30 pm", "52-59", "fifty", "about 50". "466 people", "T2", "5 5" and "" are not.
     """
-    content = text.strip() if len(text) <= _LONGEST_ANSWER else ""
+    return _parsed(text) if len(text) <= _LONGEST_ANSWER else None
+
+
+@lru_cache(maxsize=2048)  # voters give the same few answers, and each is read at several places
+def _parsed(text: str) -> Number | None:
+    content = text.strip()
     for candidate in (content, content.removesuffix("."), *_PARENTHESES.findall(content)):
         plain = plain_text(candidate)
         found = _search(plain.text, skipped=frozenset(), words=True, keep_weak=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from reward.config import AuditConfig
@@ -23,12 +24,27 @@ class AuditFailure(Exception):
 
 
 @dataclass(frozen=True)
+class Turn:
+    """One request to the sampler that has ended, as an observer is told of it."""
+
+    role: Role
+    attempt: int
+    seconds: float
+    group: SampleGroup | None  # None when it failed
+    failure: str = ""  # the `SamplerError`'s reason, or "other"
+
+
+Observer = Callable[[Turn], None]
+
+
+@dataclass(frozen=True)
 class Means:
     """What an audit is carried out with; nothing of what is audited."""
 
     sampler: Sampler
     prompts: PromptSet
     config: AuditConfig
+    observer: Observer | None = None  # is told of every turn that was not cancelled
 
     async def ask(
         self, role: Role, messages: Sequence[Message], *, n: int, attempt: int, pattern: str | None
@@ -47,7 +63,19 @@ class Means:
         """
         settings = self.config.proposer if role is Role.PROPOSER else self.config.checker
         settings = seeded(settings, messages, seed=self.config.seed, role=role, attempt=attempt)
-        group = await self.sampler.sample(messages, n=n, settings=settings, pattern=pattern)
-        if len(group.samples) != n:
-            raise SamplerError(Reason.BAD_RESPONSE, f"asked for {n} completions, got {len(group.samples)}")
+        start = time.perf_counter()
+        try:
+            group = await self.sampler.sample(messages, n=n, settings=settings, pattern=pattern)
+            if len(group.samples) != n:
+                detail = f"asked for {n} completions, got {len(group.samples)}"
+                raise SamplerError(Reason.BAD_RESPONSE, detail)
+        except Exception as error:
+            failure = error.reason if isinstance(error, SamplerError) else "other"
+            self._tell(Turn(role, attempt, time.perf_counter() - start, None, failure))
+            raise
+        self._tell(Turn(role, attempt, time.perf_counter() - start, group))
         return group
+
+    def _tell(self, turn: Turn) -> None:
+        if self.observer is not None:
+            self.observer(turn)

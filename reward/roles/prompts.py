@@ -9,6 +9,9 @@ The Checker is blind by construction: `PromptSet.checker` takes documents and qu
 a Checker template that names any other variable is refused on loading (paper section 2.2, "Blinded Auditor").
 The Proposer is shown the response; its template may also name `min_questions`, how many questions at least.
 
+What reads like a special token ("<|im_start|>") is broken up in every message, whoever wrote it: no document
+and no response opens a turn of its own (reward/samplers/special.py).
+
 Templates run in Jinja's sandbox without its global functions; an unknown variable is an error, never an empty
 string.
 """
@@ -26,6 +29,7 @@ from jinja2 import StrictUndefined, Template, TemplateError, meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from reward.samplers import Message
+from reward.samplers.special import neutralise
 from reward.types import Document, RagQuery, Role
 
 _FOLDER = Path(__file__).parent / "prompts"
@@ -45,9 +49,9 @@ class RolePrompt:
     user: Template
 
     def render(self, **values: object) -> list[Message]:
-        """The role's messages; an empty system text gives no system message."""
-        system = self.system.render(**values)
-        user = Message(role="user", content=self.user.render(**values))
+        """The role's messages, special tokens broken up; an empty system text gives no system message."""
+        system = neutralise(self.system.render(**values))
+        user = Message(role="user", content=neutralise(self.user.render(**values)))
         return [Message(role="system", content=system), user] if system else [user]
 
 

@@ -7,7 +7,7 @@ never returns a made-up or empty stand-in: whatever fails must reach the audit a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypedDict
+from typing import NamedTuple, Protocol, TypedDict, runtime_checkable
 
 from reward.config import SamplerConfig, SamplingSettings
 from reward.types import SampleGroup
@@ -73,6 +73,26 @@ class Sampler(Protocol):
 
     async def close(self) -> None:
         """Frees connections or the engine."""
+        ...
+
+
+class Weights(NamedTuple):
+    """Which weights a policy in training has."""
+
+    run: str  # names the training run, so that one run's version 3 is not another's
+    version: int  # count of weight syncs
+
+
+@runtime_checkable
+class TrainedSampler(Protocol):
+    """What a sampler of a policy in training has beside `Sampler`; one without it samples a frozen model."""
+
+    async def weights(self) -> Weights:
+        """The weights that a request sent now would be sampled with, or older ones.
+
+        Raises:
+            SamplerError: they cannot be asked for now.
+        """
         ...
 
 

@@ -7,7 +7,8 @@ trajectory are the ids that the model saw, and one request with n samples fills 
 `RayEngineSampler` reaches the engines that OpenRLHF rolls out on (`RolloutRayActor.generate`): no second
 copy of the weights, and every role is the current policy. The trainer registers the engines under a named
 actor, whose `snapshot()` returns `(engine_handles, weights_version)`. An engine that sleeps never answers,
-so every request has a deadline. `LocalEngineSampler` starts vLLM in this process, for audits and for the
+so every request has a deadline; where there are several engines, one that stalls for half of it or dies is
+left for another, once. `LocalEngineSampler` starts vLLM in this process, for audits and for the
 evaluation.
 
 Seeds without a GPU: vLLM 0.29.0 reads a prompt in chunks when a step has no room for all of it, throws away
@@ -24,13 +25,13 @@ import asyncio
 import contextlib
 import os
 import uuid
-from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from reward.config import LocalSamplerConfig, RaySamplerConfig, SamplingSettings
-from reward.samplers import Message, SamplerError
+from reward.samplers import Message, SamplerError, Weights
+from reward.samplers.placement import Placement
 from reward.samplers.start import SharedStart
 from reward.samplers.tokens import (
     completion_budget,
@@ -56,7 +57,7 @@ class RayEngineSampler:
         self._config = config
         self._tokenizer = load_tokenizer(config.tokenizer, field="sampler.tokenizer")
         self._training = SharedStart(self._connect)
-        self._in_flight: Counter[str] = Counter()  # requests an engine, by actor id
+        self._placement = Placement()
 
     @property
     def model(self) -> str:
@@ -83,10 +84,19 @@ class RayEngineSampler:
             len(prompt), max_tokens=settings.max_tokens, max_model_len=self._config.max_model_len
         )
         async with _ray_failures_named(self._config.timeout_s, self._training):
-            engines, weights_version = await self._snapshot(settings)
+            engines, weights = await self._snapshot(settings)
             params = sampling_params(settings, n=n, max_tokens=budget, pattern=pattern)
             output = await self._generate(engines, prompt, params)
-        return sample_group(output, self._tokenizer, n=n, params=params, weights_version=weights_version)
+        return sample_group(output, self._tokenizer, n=n, params=params, weights_version=weights.version)
+
+    async def weights(self) -> Weights:
+        """The policy's weights, as its registry knows them.
+
+        Raises:
+            SamplerError: `engine` or `timeout`, when the registry cannot be asked.
+        """
+        async with _ray_failures_named(self._config.timeout_s, self._training):
+            return (await self._snapshot())[1]
 
     async def count_tokens(self, messages: Sequence[Message]) -> int:
         """Tokens of a prompt."""
@@ -114,7 +124,8 @@ class RayEngineSampler:
         registry = ray.get_actor(self._config.registry, namespace=self._config.namespace)
         return _Training(registry, has_gpus=ray.cluster_resources().get("GPU", 0) > 0)
 
-    async def _snapshot(self, settings: SamplingSettings | None = None) -> tuple[list[Any], int]:
+    async def _snapshot(self, settings: SamplingSettings | None = None) -> tuple[dict[str, Any], Weights]:
+        """The engines by name, and their weights."""
         training = await self._training.get()
         if settings and settings.seed is not None and settings.temperature and not training.has_gpus:
             raise SamplerError(
@@ -122,27 +133,26 @@ class RayEngineSampler:
                 f"seed: {settings.seed} could kill a rollout engine, for the cluster has no GPU; "
                 "leave it out or set temperature: 0",
             )
-        engines, weights_version = await training.registry.snapshot.remote()
-        if not engines:
+        handles, weights_version = await training.registry.snapshot.remote()
+        if not handles:
             raise SamplerError("engine", f"the registry {self._config.registry!r} holds no engine yet")
-        return list(engines), int(weights_version)
+        engines = {_actor_id(handle): handle for handle in handles}
+        return engines, Weights(run=_actor_id(training.registry), version=int(weights_version))
 
-    async def _generate(self, engines: Sequence[Any], prompt: list[int], params: Any) -> Any:
+    async def _generate(self, engines: dict[str, Any], prompt: list[int], params: Any) -> Any:
         import ray
+        from ray.exceptions import RayActorError
 
-        engine = min(engines, key=lambda handle: self._in_flight[_actor_id(handle)])
-        name = _actor_id(engine)
-        self._in_flight[name] += 1
-        request = engine.generate.remote(prompt, params)
-        try:
-            return await request
-        except asyncio.CancelledError:
-            ray.cancel(request)  # or the engine would go on for nobody
-            raise
-        finally:
-            self._in_flight[name] -= 1
-            if not self._in_flight[name]:
-                del self._in_flight[name]
+        async def send(name: str) -> Any:
+            request = engines[name].generate.remote(prompt, params)
+            try:
+                return await request
+            except asyncio.CancelledError:
+                ray.cancel(request)  # or the engine would go on for nobody
+                raise
+
+        timeout_s = self._config.timeout_s
+        return await self._placement.ask(engines, send, timeout_s=timeout_s, deaths=(RayActorError,))
 
 
 @dataclass(frozen=True)

@@ -104,6 +104,9 @@ class _Asking:
         except SamplerError as error:
             self._noted(error, server)
             raise
+        except ValueError as error:  # what calls itself JSON and is none reaches us as json's own error
+            failure = SamplerError("bad_response", f"{server.base_url}: {error}")
+            raise self._noted(failure, server) from error
         self._pool.note(server, failed=False)
         return answer
 

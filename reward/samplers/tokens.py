@@ -6,21 +6,42 @@ and `token_ids` is what it sampled, the end token included. Only the text leaves
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from reward.config import SamplingSettings
 from reward.samplers import Message, SamplerError
+from reward.samplers.special import neutralise, pattern_of
 from reward.types import Sample, SampleGroup
 
 MIN_COMPLETION_TOKENS = 16  # a prompt that leaves fewer is refused, not answered with a stump
 
 
 def prompt_token_ids(tokenizer: Any, messages: Sequence[Message]) -> list[int]:
-    """The ids (P,) of the rendered chat; the template writes its own special tokens, so none are added."""
-    text = tokenizer.apply_chat_template(list(messages), add_generation_prompt=True, tokenize=False)
+    """The ids (P,) of the rendered chat; the template writes its own special tokens, so none are added.
+
+    Those that a message's content spells out are broken up: what a response or a document says opens no turn.
+    """
+    pattern = _special_pattern(tokenizer)
+    inert = [
+        Message(
+            role=message["role"],
+            content=neutralise(message["content"], pattern) if pattern else message["content"],
+        )
+        for message in messages
+    ]
+    text = tokenizer.apply_chat_template(inert, add_generation_prompt=True, tokenize=False)
     return [int(token) for token in tokenizer(text, add_special_tokens=False)["input_ids"]]
+
+
+@functools.lru_cache(maxsize=8)
+def _special_pattern(tokenizer: Any) -> re.Pattern[str] | None:
+    """Finds the spellings of the tokenizer's special tokens, those added to it as such included."""
+    added = (token.content for token in tokenizer.added_tokens_decoder.values() if token.special)
+    return pattern_of([*tokenizer.all_special_tokens, *added])
 
 
 def completion_budget(num_prompt: int, *, max_tokens: int, max_model_len: int) -> int:

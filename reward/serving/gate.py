@@ -1,96 +1,130 @@
-"""What a request must pass before it is read: the token, and the size of its body.
+"""What a request must pass before it is read: its headers' size, the token, its body's size and pace.
 
 Plain ASGI, because FastAPI reads a whole body before it asks any dependency. The token travels as
 `Authorization: Bearer TOKEN`, or as the password of Basic: so OpenRLHF's stock client, which knows only a
 URL, can carry it in `http://march:TOKEN@host:port/get_reward`. It is compared in constant time and never
-logged.
+logged; its name and the request's id are what the logs know. Connections that never send a request are ended
+one storey below, in connections.py.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
-import hmac
-import os
 from collections.abc import Collection
 
 from fastapi.responses import JSONResponse
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MIN_TOKEN_CHARS = 16
+from reward.serving.caller import REQUEST_ID_HEADER, Caller, caller, request_id_of
+from reward.serving.tokens import TokenBook
 
-
-def read_token(variable: str) -> str:
-    """The server's token from the environment.
-
-    Raises:
-        ValueError: it is missing or too short.
-    """
-    token = os.environ.get(variable, "").strip()
-    if len(token) < MIN_TOKEN_CHARS:
-        found = f"has {len(token)} characters" if token else "is not set"
-        mend = f'set at least {MIN_TOKEN_CHARS}, e.g. export {variable}="$(openssl rand -hex 24)"'
-        raise ValueError(f"token_env: the environment variable {variable} {found}; {mend}")
-    return token
+_MOST_DIGITS = 20  # of a length; no reader of numbers behind this door meets more
+_NO_TOKEN = "token missing or wrong; send it as Authorization: Bearer, or as Basic's password"
 
 
 class TokenGate:
-    """Answers 401 to every request without the token, but for the open paths."""
+    """Answers 401 to every request without a token, but for the open paths, and says who asks.
 
-    def __init__(self, app: ASGIApp, *, token: str, open_paths: Collection[str]) -> None:
+    A request whose headers and path are too long together is answered 431, before its token is looked at.
+    Every answer carries the request's id.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, tokens: TokenBook, open_paths: Collection[str], max_header_bytes: int
+    ) -> None:
         self._app = app
-        self._token = token.encode()
+        self._tokens = tokens
         self._open_paths = frozenset(open_paths)
+        self._max_header_bytes = max_header_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in self._open_paths:
+        if scope["type"] == "lifespan":
             return await self._app(scope, receive, send)
-        given = presented_token(Headers(scope=scope).get("authorization", ""))
-        if given is not None and hmac.compare_digest(given.encode(), self._token):
+        if scope["type"] != "http":  # a websocket: nothing here speaks it
+            return await send({"type": "websocket.close", "code": 1008})
+        if _num_header_bytes(scope) > self._max_header_bytes:
+            detail = f"headers over max_header_bytes {self._max_header_bytes}; send less"
+            return await refuse(scope, receive, send, status=431, detail=detail)
+        headers = Headers(scope=scope)
+        request_id = request_id_of(headers.get(REQUEST_ID_HEADER))
+        send = _with_request_id(send, request_id)
+        if scope["path"] in self._open_paths:
             return await self._app(scope, receive, send)
-        refusal = JSONResponse(
-            {"detail": "token missing or wrong; send it as Authorization: Bearer, or as Basic's password"},
-            status_code=401,
-            headers={"WWW-Authenticate": "Bearer", "Connection": "close"},
-        )
-        await refusal(scope, receive, send)
+        given = presented_token(headers.get("authorization", ""))
+        name = None if given is None else self._tokens.name_of(given)
+        if name is None:
+            challenge = {"WWW-Authenticate": "Bearer"}
+            return await refuse(scope, receive, send, status=401, detail=_NO_TOKEN, headers=challenge)
+        caller.set(Caller(name=name, request_id=request_id))
+        await self._app(scope, receive, send)
 
 
-class SizeGate:
-    """Answers 413 to a body over the limit: by its declared length, or as soon as more has come in."""
+class BodyGate:
+    """Answers 413 to a body over the limit, by its declared length or as soon as more has come in, and 408 to
+    one that has not come in whole in time."""
 
-    def __init__(self, app: ASGIApp, *, max_body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, *, max_body_bytes: int, body_timeout_s: float) -> None:
         self._app = app
         self._max_body_bytes = max_body_bytes
+        self._body_timeout_s = body_timeout_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        declared = Headers(scope=scope).get("content-length", "0")
-        if declared.isdecimal() and int(declared) > self._max_body_bytes:
-            refusal = JSONResponse(
-                {"detail": self._detail()}, status_code=413, headers={"Connection": "close"}
-            )
-            return await refusal(scope, receive, send)
-        await self._app(scope, self._counted(receive), send)
+        headers = Headers(scope=scope)
+        if "content-length" in headers and "transfer-encoding" in headers:
+            detail = "content-length and transfer-encoding: send one, so that all agree where the body ends"
+            return await refuse(scope, receive, send, status=400, detail=detail)
+        declared = headers.get("content-length", "0")
+        if declared.isdecimal() and (len(declared) > _MOST_DIGITS or int(declared) > self._max_body_bytes):
+            return await refuse(scope, receive, send, status=413, detail=self._too_large())
+        await self._app(scope, self._bounded(receive), send)
 
-    def _counted(self, receive: Receive) -> Receive:
+    def _bounded(self, receive: Receive) -> Receive:
+        deadline = asyncio.get_running_loop().time() + self._body_timeout_s
         num_bytes = 0
+        is_whole = False
 
-        async def counted() -> Message:
-            nonlocal num_bytes
-            message = await receive()
+        async def bounded() -> Message:
+            nonlocal num_bytes, is_whole
+            if is_whole:  # what comes now is the client's leaving, for which nobody need hurry
+                return await receive()
+            try:
+                async with asyncio.timeout_at(deadline):
+                    message = await receive()
+            except TimeoutError:
+                detail = f"body not whole in body_timeout_s {self._body_timeout_s:g}; send it faster"
+                raise HTTPException(408, detail, headers={"Connection": "close"}) from None
             num_bytes += len(message.get("body", b""))
             if num_bytes > self._max_body_bytes:
-                raise HTTPException(413, self._detail(), headers={"Connection": "close"})
+                raise HTTPException(413, self._too_large(), headers={"Connection": "close"})
+            is_whole = not message.get("more_body", False)
             return message
 
-        return counted
+        return bounded
 
-    def _detail(self) -> str:
+    def _too_large(self) -> str:
         return f"body over max_body_bytes {self._max_body_bytes}; send less or raise max_body_bytes"
+
+
+async def refuse(
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    *,
+    status: int,
+    detail: str,
+    headers: dict[str, str] | None = None,
+) -> None:
+    """Answers with one line under `detail` and ends the connection, whose body is not read."""
+    answer = JSONResponse(
+        {"detail": detail}, status_code=status, headers={"Connection": "close", **(headers or {})}
+    )
+    await answer(scope, receive, send)
 
 
 def presented_token(authorization: str) -> str | None:
@@ -102,5 +136,19 @@ def presented_token(authorization: str) -> str | None:
         return None
     try:
         return base64.b64decode(value.strip(), validate=True).decode().partition(":")[2]
-    except (binascii.Error, UnicodeDecodeError):
+    except (binascii.Error, ValueError):  # no base64, not ASCII, or no UTF-8
         return None
+
+
+def _num_header_bytes(scope: Scope) -> int:
+    target = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+    return target + sum(len(name) + len(value) for name, value in scope["headers"])
+
+
+def _with_request_id(send: Send, request_id: str) -> Send:
+    async def send_named(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(raw=message["headers"])[REQUEST_ID_HEADER] = request_id
+        await send(message)
+
+    return send_named

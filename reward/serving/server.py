@@ -4,75 +4,69 @@
     POST /v1/audit     a verdict with claims, votes and evidence; takes overrides within bounds, and gives
                        the turns' exact token ids when asked
     GET  /healthz      the process lives; open
-    GET  /readyz       the sampler answers; open
-    GET  /version      package version, prompt digest, sampler
+    GET  /readyz       the sampler answers, and the server is not about to stop; open
+    GET  /version      package version, digests of settings and prompts, sampler, model
     GET  /metrics      Prometheus
 
 An UNSCORED audit is 503 on `/get_reward`, because that wire knows only numbers, and 200 on `/v1/audit`,
-whose verdict says so. The server listens on the loopback by default and speaks plain HTTP: put TLS before it
-where it must be reached from elsewhere.
+whose verdict says so. The server listens on the loopback by default and speaks plain HTTP; with `tls` it
+speaks HTTPS, and with `tls.client_ca` only to clients who show a certificate. With a signing key it signs its
+answers (signing.py).
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import errno
+import gc
 import ipaddress
 import logging
+import os
 import socket
 from collections.abc import AsyncIterator
 
 import uvicorn
-from fastapi import FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from fastapi import FastAPI
+from prometheus_client import Counter
 
 from reward.config import ServerConfig
-from reward.overrides import OverrideRefused, apply_overrides
-from reward.provenance import package_version
 from reward.roles.prompts import load_prompts
-from reward.samplers import Sampler, SamplerError, make_sampler
-from reward.serving.gate import SizeGate, TokenGate, read_token
-from reward.serving.service import AuditService, Overloaded
-from reward.serving.wire import (
-    AuditRequest,
-    RewardReply,
-    RewardRequest,
-    UnreadableSample,
-    one_line,
-    read_samples,
-    reward_reply,
-)
-from reward.types import AuditResult, Outcome, Verdict
+from reward.samplers import Sampler, make_sampler
+from reward.serving.connections import guarded, probe_peers
+from reward.serving.drain import DrainingServer
+from reward.serving.gate import BodyGate, TokenGate
+from reward.serving.reading import HeldBytes
+from reward.serving.routes import add_audit_routes, add_error_answers, add_status_routes
+from reward.serving.service import AuditService
+from reward.serving.signing import SigningGate, read_signing_key
+from reward.serving.tls import server_options
+from reward.serving.tokens import TokenBook, read_token
 
 logger = logging.getLogger(__name__)
 
 _OPEN_PATHS = ("/healthz", "/readyz")
-_READY_TIMEOUT_S = 5.0
 _SHUTDOWN_GRACE_S = 10
 
 
-class Unscored(RuntimeError):
-    """A sample of `/get_reward` has no reward."""
-
-    def __init__(self, verdict: Verdict) -> None:
-        super().__init__(f"{verdict.reason}: {verdict.detail}")
-        self.verdict = verdict
-
-
-def create_app(config: ServerConfig, *, sampler: Sampler | None = None, token: str) -> FastAPI:
+def create_app(
+    config: ServerConfig,
+    *,
+    sampler: Sampler | None = None,
+    token: str | None,
+    signing_key: str | None = None,
+) -> FastAPI:
     """Builds the server's application.
 
     Args:
         config: The server's settings.
         sampler: Where completions come from; by default the configured one, closed with the application.
-        token: What every caller must present.
+        token: What a caller must present; None when only those of `tokens_file` open.
+        signing_key: Signs the answers of the audit's paths, if there is one.
 
     Raises:
-        ValueError: the prompts, the model or the tokenizer cannot be found.
+        ValueError: the prompts, the model, the tokenizer or the tokens cannot be had.
     """
+    tokens = TokenBook(token, config.tokens_file)
     prompts = load_prompts(config.audit.prompts)
     chosen = sampler or make_sampler(config.sampler)
     service = AuditService(config, sampler=chosen, prompts=prompts)
@@ -81,94 +75,39 @@ def create_app(config: ServerConfig, *, sampler: Sampler | None = None, token: s
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         await service.close()
+        await readiness.close()
         if sampler is None:
             await chosen.close()
 
     app = FastAPI(title="MARCH reward server", lifespan=lifespan, docs_url=None, redoc_url=None)
-    _add_audit_routes(app, config, service)
-    _add_status_routes(app, config, service, sampler=chosen, prompt_digest=prompts.digest)
-    _add_error_answers(app)
-    app.add_middleware(SizeGate, max_body_bytes=config.max_body_bytes)
-    app.add_middleware(TokenGate, token=token, open_paths=_OPEN_PATHS)  # added last: it is asked first
+    app.state.service = service
+    app.state.held = HeldBytes(config.max_held_bytes, max_body_bytes=config.max_body_bytes)
+    add_audit_routes(app, config, service)
+    readiness = add_status_routes(app, config, service, sampler=chosen, prompts=prompts)
+    add_error_answers(app, service)
+    app.state.refused_connections = Counter(
+        "march_connections_refused",
+        "Connections ended before or beside a request",
+        ["reason"],
+        registry=service.metrics.registry,
+    )
+    _add_gates(app, config, tokens, signing_key)
     return app
 
 
-def _add_audit_routes(app: FastAPI, config: ServerConfig, service: AuditService) -> None:
-    @app.post("/get_reward")
-    async def get_reward(request: RewardRequest) -> RewardReply:
-        samples = read_samples(request, strip_suffixes=config.strip_suffixes)
-        results = await asyncio.gather(*(service.audit(query, response) for query, response in samples))
-        for result in results:
-            if result.verdict.outcome is Outcome.UNSCORED:
-                raise Unscored(result.verdict)
-        return reward_reply([result.verdict for result in results])
-
-    @app.post("/v1/audit")
-    async def audit(request: AuditRequest) -> AuditResult:
-        settings = apply_overrides(config.audit, request.overrides, bounds=config.overrides)
-        result = await service.audit(request.query, request.response, config=settings)
-        return result if request.include_trajectories else AuditResult(verdict=result.verdict)
-
-
-def _add_status_routes(
-    app: FastAPI, config: ServerConfig, service: AuditService, *, sampler: Sampler, prompt_digest: str
-) -> None:
-    @app.get("/healthz")
-    async def healthz() -> dict[str, str]:
-        return {"status": "ok"}
-
-    @app.get("/readyz")
-    async def readyz() -> JSONResponse:
-        try:
-            async with asyncio.timeout(_READY_TIMEOUT_S):
-                await sampler.ready()
-        except TimeoutError:
-            return JSONResponse({"status": "not ready", "reason": "timeout"}, status_code=503)
-        except SamplerError as error:
-            logger.info("not ready: %s", error)  # the detail names addresses, and this path is open
-            return JSONResponse({"status": "not ready", "reason": error.reason}, status_code=503)
-        return JSONResponse({"status": "ready"})
-
-    @app.get("/version")
-    async def version() -> dict[str, str]:
-        return {
-            "version": package_version(),
-            "prompts": config.audit.prompts,
-            "prompt_digest": prompt_digest,
-            "sampler": config.sampler.kind,
-        }
-
-    @app.get("/metrics")
-    async def metrics() -> Response:
-        return Response(generate_latest(service.metrics.registry), media_type=CONTENT_TYPE_LATEST)
-
-
-def _add_error_answers(app: FastAPI) -> None:
-    """Every failure is one line under `detail`; none of them is a number."""
-
-    @app.exception_handler(Unscored)
-    async def unscored(_: Request, error: Unscored) -> JSONResponse:
-        verdict = error.verdict
-        body = {"detail": f"UNSCORED: {error}", "reason": verdict.reason, "id": verdict.id}
-        return JSONResponse(body, status_code=503, headers={"Retry-After": "1"})
-
-    @app.exception_handler(Overloaded)
-    async def overloaded(_: Request, error: Overloaded) -> JSONResponse:
-        body = {"detail": f"{error}; ask again, or raise max_in_flight", "reason": "overloaded"}
-        return JSONResponse(body, status_code=503, headers={"Retry-After": "1"})
-
-    @app.exception_handler(RequestValidationError)
-    async def malformed(_: Request, error: RequestValidationError) -> JSONResponse:
-        return JSONResponse({"detail": one_line(error.errors())}, status_code=422)
-
-    @app.exception_handler(UnreadableSample)
-    @app.exception_handler(OverrideRefused)
-    async def unreadable(_: Request, error: UnreadableSample | OverrideRefused) -> JSONResponse:
-        return JSONResponse({"detail": str(error)}, status_code=422)
+def _add_gates(app: FastAPI, config: ServerConfig, tokens: TokenBook, signing_key: str | None) -> None:
+    """What is added last is asked first: the token, the body, the signature."""
+    door = config.door
+    if signing_key is not None:
+        app.add_middleware(SigningGate, key=signing_key, lifetime_s=config.signature_lifetime_s)
+    app.add_middleware(BodyGate, max_body_bytes=config.max_body_bytes, body_timeout_s=door.body_timeout_s)
+    app.add_middleware(
+        TokenGate, tokens=tokens, open_paths=_OPEN_PATHS, max_header_bytes=door.max_header_bytes
+    )
 
 
 def serve(config: ServerConfig) -> None:
-    """Runs the server until it is told to stop (SIGINT, SIGTERM); audits under way get ten seconds to end.
+    """Runs the server until it is told to stop (SIGINT, SIGTERM), and then ends in order (drain.py).
 
     Raises:
         SystemExit: with one line, when the token, the prompts, the model or the port is not as it must be.
@@ -177,16 +116,25 @@ def serve(config: ServerConfig) -> None:
     for name in ("httpx", "httpx2"):  # ours and the openai package's, which report every request
         logging.getLogger(name).setLevel(logging.WARNING)
     try:
-        token = read_token(config.token_env)
+        # With a tokens file the environment's token is one more, and may be missing.
+        needs_token = config.tokens_file is None or os.environ.get(config.token_env)
+        token = read_token(config.token_env) if needs_token else None
+        signing_key = read_signing_key(config.signing_key_env)
+        tls = server_options(config.tls) if config.tls is not None else {}
         listener = _listen(config.host, config.port)
-        app = create_app(config, token=token)
+        app = create_app(config, token=token, signing_key=signing_key)
     except ValueError as error:
         raise SystemExit(f"reward server: {error}") from error
-    if not _is_loopback(config.host):
+    if not tls and not _is_loopback(config.host):
         logger.warning("host %s is reachable from elsewhere and the token travels in plain HTTP", config.host)
-    logger.info("reward server on http://%s:%d", config.host, config.port)
+    logger.info("reward server on http%s://%s:%d", "s" if tls else "", config.host, config.port)
+    _calm_collector()
     settings = uvicorn.Config(
         app,
+        **tls,
+        http=guarded(config.door, app.state.refused_connections),
+        ws="none",
+        proxy_headers=False,  # nothing here depends on who a proxy says that it speaks for
         timeout_keep_alive=75,  # longer than clients keep one, so that none is closed under a request
         log_config=None,
         access_log=False,
@@ -194,16 +142,27 @@ def serve(config: ServerConfig) -> None:
         timeout_graceful_shutdown=_SHUTDOWN_GRACE_S,
     )
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after its orderly end
-        uvicorn.Server(settings).run(sockets=[listener])
+        server = DrainingServer(settings, service=app.state.service, grace_s=config.drain_grace_s)
+        server.run(sockets=[listener])
+
+
+def _calm_collector() -> None:
+    """Spares the garbage collector what lives as long as the server; it caused the longest pauses of all."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.create_server((host, port), family=family)
     except OSError as error:
         in_use = error.errno == errno.EADDRINUSE
         mend = "stop what uses it or set another port" if in_use else "mend host or port"
         raise ValueError(f"port: cannot listen on {host}:{port} ({error.strerror}); {mend}") from error
+    probe_peers(listener)
+    return listener
 
 
 def _is_loopback(host: str) -> bool:

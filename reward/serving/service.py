@@ -1,80 +1,65 @@
-"""The audits of one server: joined, bounded, timed, counted and written down.
+"""The audits of one server: joined, remembered, bounded, timed, counted and written down.
 
-Identical requests that are under way at once join one piece of work, because OpenRLHF's client gives up
-after 180 s and asks again while the first audit still runs; the work therefore outlives the request that
-began it. Nothing is cached: the policy changes, and a second look must be one. An audit that fails by
-accident is tried once more inside the same deadline; what still fails is UNSCORED, never a number.
+What is known of a request is its content and, in training, the weights of now. The same content under the
+same weights gets one verdict: requests that are under way at once share one audit, and a retry of one that
+was answered gets the same verdict (OpenRLHF's client asks again when a connection broke). With a frozen model
+every later request does, too. In training no other does: a second look at the same words must be one, so
+there a verdict is kept only under the idempotency key of its request, or, for OpenRLHF's wire, which has
+none, under the content alone. A trajectory is trained on once: of the requests that share an audit in
+training, the one that began it gets the trajectories, the others the verdict alone, and `Served.source`
+tells them apart.
+
+An audit goes on for `linger_s` after the last client that waited for it has gone, and is then cancelled.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
-import logging
 import time
-from datetime import UTC, datetime
-from pathlib import Path
+from dataclasses import dataclass, field
+from enum import StrEnum
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-
-from reward.auditor import AuditFailure, audit, unscored
 from reward.config import AuditConfig, ServerConfig
-from reward.judging.vote import Reason
-from reward.provenance import config_digest, provenance_of
+from reward.provenance import config_digest
 from reward.roles.prompts import PromptSet
-from reward.samplers import Sampler
-from reward.types import AuditResult, Outcome, RagQuery, Verdict
+from reward.samplers import Sampler, SamplerError, TrainedSampler, Weights
+from reward.samplers.special import count_special
+from reward.serving.audit_log import AuditLog
+from reward.serving.cache import VerdictCache, content_key
+from reward.serving.metrics import AuditMetrics
+from reward.serving.room import Overloaded, Room
+from reward.serving.runner import AuditRunner
+from reward.types import AuditResult, RagQuery
 
-logger = logging.getLogger(__name__)
-
-TRANSIENT_REASONS = frozenset({Reason.TIMEOUT, Reason.CONNECTION, Reason.ENGINE, Reason.BAD_RESPONSE})
-_RETRY_PAUSE_S = 0.5
-_LATENCY_BUCKETS_S = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 120, 180)
+_WEIGHTS_TIMEOUT_S = 10.0
+_STOPPING_RETRY_S = 2  # until another server, or this one again, is there
+_UNKNOWN = Weights(run="unknown", version=-1)
 
 
-class Overloaded(RuntimeError):
-    """As many audits as allowed are under way; nothing was begun."""
+class Source(StrEnum):
+    """Where an answer comes from."""
+
+    FRESH = "fresh"  # an audit that this request began
+    JOINED = "joined"  # one that was under way
+    CACHED = "cached"  # one that had ended
 
 
-class AuditMetrics:
-    """The server's figures, in a registry of their own."""
+@dataclass(frozen=True)
+class Served:
+    """An answer to one request."""
 
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self.audits = Counter(
-            "march_audits",
-            "Audits ended, by outcome and reason",
-            ["outcome", "reason"],
-            registry=self.registry,
-        )
-        self.claims = Counter("march_claims", "Claims judged, by state", ["state"], registry=self.registry)
-        self.numbers = Counter(
-            "march_numbers", "Numbers of audited responses that need a check", registry=self.registry
-        )
-        self.uncovered = Counter(
-            "march_numbers_uncovered", "Those of them that no claim covers", registry=self.registry
-        )
-        self.seconds = Histogram(
-            "march_audit_seconds", "Time of an audit", buckets=_LATENCY_BUCKETS_S, registry=self.registry
-        )
-        self.in_flight = Gauge("march_audits_in_flight", "Audits under way", registry=self.registry)
-        self.joined = Counter(
-            "march_audits_joined", "Requests that joined an audit under way", registry=self.registry
-        )
-        self.retried = Counter("march_audits_retried", "Audits tried a second time", registry=self.registry)
-        self.refused = Counter(
-            "march_requests_refused", "Requests refused at the limit", registry=self.registry
-        )
+    result: AuditResult
+    source: Source
 
-    def count(self, verdict: Verdict, *, seconds: float) -> None:
-        """Counts an audit that ended."""
-        self.audits.labels(verdict.outcome.value, verdict.reason).inc()
-        self.seconds.observe(seconds)
-        self.numbers.inc(verdict.num_numbers)
-        self.uncovered.inc(len(verdict.uncovered))
-        for claim in verdict.claims:
-            self.claims.labels(claim.state.value).inc()
+
+@dataclass(eq=False)
+class _Work:
+    """An audit under way."""
+
+    task: asyncio.Task[AuditResult]
+    owner: str  # idempotency key of the request that began it; "" for none
+    askers: set[str] = field(default_factory=set)
+    num_waiting: int = 0
 
 
 class AuditService:
@@ -86,110 +71,160 @@ class AuditService:
 
     def __init__(self, config: ServerConfig, *, sampler: Sampler, prompts: PromptSet) -> None:
         self.metrics = AuditMetrics()
+        self.room = Room(config.max_in_flight, config.max_waiting)
+        self.num_requests = 0  # that wait for their answer
+        self.is_draining = False
         self._config = config
         self._sampler = sampler
-        self._prompts = prompts
-        self._running: dict[str, asyncio.Task[AuditResult]] = {}
-        if config.audit_log is not None:
-            _check_writable(config.audit_log)
+        self._runner = AuditRunner(
+            config.deadline_s, sampler=sampler, prompts=prompts, room=self.room, metrics=self.metrics
+        )
+        self._log = AuditLog(config.audit_log, self.metrics.registry)
+        self._cache = VerdictCache(config.cache_bytes)
+        self._running: dict[bytes, _Work] = {}
+        self.metrics.in_flight.set_function(lambda: self.room.num_inside)
+        self.metrics.waiting.set_function(lambda: self.room.num_waiting)
+        self.metrics.cache_bytes.set_function(lambda: self._cache.num_bytes)
 
     async def audit(
-        self, query: RagQuery, response: str, *, config: AuditConfig | None = None
-    ) -> AuditResult:
-        """Audits a response, or joins the audit of the same content and settings that is under way.
+        self, query: RagQuery, response: str, *, config: AuditConfig | None = None, asker: str = ""
+    ) -> Served:
+        """Audits a response, joins the audit of the same content that is under way, or gives one again.
 
         Args:
             query: The query and its documents.
             response: What is audited.
             config: Settings for this audit; the server's own by default.
+            asker: The request's idempotency key, the same for each of its attempts; "" for none.
 
         Raises:
-            Overloaded: `max_in_flight` audits are under way and this is none of them.
+            Overloaded: there is no room for another audit, or the server is about to stop.
         """
-        config = config or self._config.audit
-        key = _content_key(query, response, config)
-        work = self._running.get(key)
-        if work is not None:
-            self.metrics.joined.inc()
-        elif len(self._running) >= self._config.max_in_flight:
-            self.metrics.refused.inc()
-            raise Overloaded(f"{len(self._running)} audits are under way")
-        else:
-            work = self._running[key] = asyncio.create_task(self._measured(query, response, config))
-            work.add_done_callback(lambda _: self._running.pop(key))
-        return await asyncio.shield(work)
+        start = time.perf_counter()
+        self.refuse_when_draining()
+        self.num_requests += 1
+        try:
+            served = await self._served(query, response, config or self._config.audit, asker)
+        finally:
+            self.num_requests -= 1
+        seconds = time.perf_counter() - start
+        self.metrics.special_tokens.inc(count_special(response))
+        shared = served.source is not Source.FRESH
+        self._log.write(served.result.verdict, response=response, seconds=seconds, shared=shared)
+        return served
+
+    def refuse_when_draining(self) -> None:
+        """Raises `Overloaded` once `drain` was called."""
+        if self.is_draining:
+            raise Overloaded("stopping", "the server is about to stop", retry_after_s=_STOPPING_RETRY_S)
+
+    def drain(self) -> None:
+        """Lets nobody in any more; what is under way goes on."""
+        self.is_draining = True
 
     async def close(self) -> None:
-        """Ends what still runs."""
+        """Ends what still runs; who waits for it is told to ask again."""
+        self.drain()
         running = list(self._running.values())
         for work in running:
-            work.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+            work.task.cancel()
+        await asyncio.gather(*(work.task for work in running), return_exceptions=True)
 
-    async def _measured(self, query: RagQuery, response: str, config: AuditConfig) -> AuditResult:
-        start = time.perf_counter()
-        with self.metrics.in_flight.track_inprogress():
-            result = await self._bounded(query, response, config)
-        seconds = time.perf_counter() - start
-        verdict = result.verdict
-        self.metrics.count(verdict, seconds=seconds)
-        if verdict.outcome is Outcome.UNSCORED:
-            logger.warning("audit of %s is UNSCORED: %s: %s", verdict.id, verdict.reason, verdict.detail)
-        if self._config.audit_log is not None:
-            _append(self._config.audit_log, verdict, response=response, seconds=seconds)
-        return result
+    async def _served(self, query: RagQuery, response: str, config: AuditConfig, asker: str) -> Served:
+        ends = asyncio.get_running_loop().time() + self._config.deadline_s
+        weights = await self._weights()
+        key = content_key(query, response, settings=config_digest(config), weights=weights)
+        if weights is not _UNKNOWN:
+            self._cache.seen(weights)
+        kept = self._cache.get(key, None if weights is None else asker)
+        if kept is not None:
+            self.metrics.cached.inc()
+            return Served(kept, Source.CACHED)
+        work = self._running.get(key)
+        source = Source.JOINED if work else Source.FRESH
+        if work is None:
+            work = self._begin(key, query, response, config, weights=weights, ends=ends, owner=asker)
+        else:
+            self.metrics.joined.inc()
+        result = await self._awaited(key, work, asker)
+        is_owner = source is Source.FRESH or (asker != "" and asker == work.owner)
+        return Served(result if weights is None or is_owner else _bare(result), source)
 
-    async def _bounded(self, query: RagQuery, response: str, config: AuditConfig) -> AuditResult:
+    async def _weights(self) -> Weights | None:
+        """The weights of now; `_UNKNOWN` when they cannot be asked for, and then the audit will say why."""
+        if not isinstance(self._sampler, TrainedSampler):
+            return None
         try:
-            async with asyncio.timeout(self._config.deadline_s) as deadline:
-                return await self._tried(query, response, config)
-        except Exception as error:  # a bug must not end as a number either, and must be seen
-            if isinstance(error, TimeoutError) and deadline.expired():
-                return self._unscored(
-                    query, config, Reason.DEADLINE, f"not done in {self._config.deadline_s:g} s"
-                )
-            logger.exception("audit of %s failed", query.id)
-            return self._unscored(query, config, Reason.INTERNAL, f"{type(error).__name__}: {error}")
+            async with asyncio.timeout(min(_WEIGHTS_TIMEOUT_S, self._config.deadline_s / 2)):
+                return await self._sampler.weights()
+        except (SamplerError, TimeoutError):
+            return _UNKNOWN
 
-    async def _tried(self, query: RagQuery, response: str, config: AuditConfig) -> AuditResult:
-        result = await self._audit_once(query, response, config)
-        if result.verdict.outcome is Outcome.UNSCORED and result.verdict.reason in TRANSIENT_REASONS:
-            self.metrics.retried.inc()
-            await asyncio.sleep(_RETRY_PAUSE_S)
-            result = await self._audit_once(query, response, config)
-        return result
+    def _begin(
+        self,
+        key: bytes,
+        query: RagQuery,
+        response: str,
+        config: AuditConfig,
+        *,
+        weights: Weights | None,
+        ends: float,
+        owner: str,
+    ) -> _Work:
+        self.refuse_when_draining()
+        self.room.enter()
+        work = _Work(asyncio.create_task(self._runner.run(query, response, config, ends=ends)), owner)
+        self._running[key] = work
 
-    async def _audit_once(self, query: RagQuery, response: str, config: AuditConfig) -> AuditResult:
-        return await audit(query, response, sampler=self._sampler, prompts=self._prompts, config=config)
+        def ended(task: asyncio.Task[AuditResult]) -> None:
+            self.room.leave()
+            if self._running.get(key) is work:
+                del self._running[key]
+            if not task.cancelled() and not task.exception():
+                self._keep(key, work, task.result(), weights)
 
-    def _unscored(self, query: RagQuery, config: AuditConfig, reason: Reason, detail: str) -> AuditResult:
-        provenance = provenance_of(
-            config, auditor="model", prompt_digest=self._prompts.digest, model=self._sampler.model
-        )
-        failure = AuditFailure(reason, detail)
-        return AuditResult(verdict=unscored(query, failure, provenance=provenance))
+        work.task.add_done_callback(ended)
+        return work
+
+    def _keep(self, key: bytes, work: _Work, result: AuditResult, weights: Weights | None) -> None:
+        """Remembers a result for every request, or in training for a retry of those that shared it."""
+        if weights is None:
+            return self._cache.keep(key, None, result, weights=None)
+        for asker in work.askers:
+            own = result if asker and asker == work.owner else _bare(result)
+            self._cache.keep(key, asker, own, weights=weights)
+
+    async def _awaited(self, key: bytes, work: _Work, asker: str) -> AuditResult:
+        """The work's result; the last who stops waiting for it ends it, after a while."""
+        work.num_waiting += 1
+        work.askers.add(asker)
+        try:
+            return await asyncio.shield(work.task)
+        except asyncio.CancelledError:
+            if not work.task.cancelled() or _is_cancelled():
+                raise
+            raise Overloaded(
+                "stopping", "the server stopped before this audit ended", retry_after_s=_STOPPING_RETRY_S
+            ) from None
+        finally:
+            work.num_waiting -= 1
+            if not work.num_waiting and not work.task.done():
+                asyncio.get_running_loop().call_later(self._config.linger_s, self._abandon, key, work)
+
+    def _abandon(self, key: bytes, work: _Work) -> None:
+        if work.num_waiting or work.task.done() or self._running.get(key) is not work:
+            return
+        del self._running[key]  # at once: who asks now begins anew
+        work.task.cancel()
+        self.metrics.cancelled.inc()
 
 
-def _content_key(query: RagQuery, response: str, config: AuditConfig) -> str:
-    content = json.dumps([query.model_dump(mode="json"), response, config_digest(config)])
-    return hashlib.sha256(content.encode()).hexdigest()
+def _bare(result: AuditResult) -> AuditResult:
+    """The verdict alone."""
+    return AuditResult(verdict=result.verdict)
 
 
-def _check_writable(path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.open("a").close()
-    except OSError as error:
-        raise ValueError(f"audit_log: cannot write {path} ({error.strerror}); give another file") from error
-
-
-def _append(path: Path, verdict: Verdict, *, response: str, seconds: float) -> None:
-    """Writes one line; the response is named by its digest, since a verdict quotes only its claims."""
-    line = {
-        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        "seconds": round(seconds, 3),
-        "response_sha256": hashlib.sha256(response.encode(errors="surrogatepass")).hexdigest(),
-        "verdict": verdict.model_dump(mode="json"),
-    }
-    with path.open("a", encoding="utf-8") as log:
-        log.write(json.dumps(line, ensure_ascii=False) + "\n")
+def _is_cancelled() -> bool:
+    """Whether this task itself is being cancelled, and not only what it waits for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -14,8 +14,13 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from reward.config import DoorLimits
 from reward.overrides import AuditOverrides
 from reward.types import Outcome, RagQuery, Record, Verdict
+
+IDEMPOTENCY_HEADER = "Idempotency-Key"  # the same for each attempt of one request
+_LIMITS = DoorLimits()
+_MOST_ERROR_CHARS = 500
 
 
 class AuditRequest(Record):
@@ -58,13 +63,18 @@ class RewardReply(Record):
     extra_logs: dict[str, float] | dict[str, list[float]]
 
 
-def read_samples(request: RewardRequest, *, strip_suffixes: Sequence[str]) -> list[tuple[RagQuery, str]]:
+def read_samples(
+    request: RewardRequest, *, strip_suffixes: Sequence[str], limits: DoorLimits = _LIMITS
+) -> list[tuple[RagQuery, str]]:
     """Each sample's query and response.
 
     Raises:
-        UnreadableSample: a label is no `RagQuery`, or a query does not begin with its prompt.
+        UnreadableSample: a label is no `RagQuery`, a query does not begin with its prompt, or there are too
+            many samples or documents.
     """
-    return [
+    if len(request.query) > limits.max_samples:
+        raise UnreadableSample(f"query: {len(request.query)} samples; send max_samples {limits.max_samples}")
+    samples = [
         (
             _read_label(label, f"labels[{i}]"),
             _read_response(query, prompt, f"query[{i}]", strip_suffixes),
@@ -73,6 +83,20 @@ def read_samples(request: RewardRequest, *, strip_suffixes: Sequence[str]) -> li
             zip(request.query, request.prompts, request.labels, strict=True)
         )
     ]
+    for i, (query, _) in enumerate(samples):
+        check_documents(query, f"labels[{i}]", limits)
+    return samples
+
+
+def check_documents(query: RagQuery, field: str, limits: DoorLimits) -> None:
+    """Returns when a query has as many documents as it may.
+
+    Raises:
+        UnreadableSample: it has more.
+    """
+    if (num := len(query.documents)) > limits.max_documents:
+        mend = f"send at most max_documents {limits.max_documents}"
+        raise UnreadableSample(f"{field}: documents: {num} of them; {mend}")
 
 
 def _read_label(label: str, field: str) -> RagQuery:
@@ -125,8 +149,16 @@ def _extra_logs(verdict: Verdict) -> dict[str, float]:
 
 
 def one_line(problems: Sequence[Mapping[str, Any]]) -> str:
-    """Pydantic's first problem and how many more there are, without the input, which may be large."""
+    """Pydantic's first problem and how many more there are, without the input, which may be large.
+
+    Keys of the input stand in the problem's place, so it is cut, and half a surrogate pair is spelled out.
+    """
     where = ".".join(str(part) for part in problems[0]["loc"])
     text = problems[0]["msg"].removeprefix("Value error, ")
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return " ".join(f"{where}: {text}{more}".split()).removeprefix(": ")
+    line = " ".join(f"{_short(where)}: {_short(text)}{more}".split()).removeprefix(": ")
+    return line.encode(errors="backslashreplace").decode()
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_ERROR_CHARS else f"{text[:_MOST_ERROR_CHARS]}..."

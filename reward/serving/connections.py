@@ -1,0 +1,146 @@
+"""Connections that hold a place and ask for nothing are ended: the storey below ASGI.
+
+Uvicorn gives a new connection all the time in the world to send its first request, its faster parser takes
+headers of any length, and a client that reads nothing keeps its answer in memory for ever. `guarded` wraps
+uvicorn's own protocol, whichever parser it has, and adds four bounds:
+
+    more than `max_connections`             503 with Retry-After, at once
+    headers longer than `max_header_bytes`  431
+    headers not whole in time               408 (between two requests uvicorn has a limit of its own)
+    an answer that is not taken             the connection is cut
+
+A peer that vanished without a word (a half-open socket) is found by TCP's own probes (`probe_peers`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any, cast
+
+from prometheus_client import Counter
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from reward.config import DoorLimits
+
+_PROBES = (
+    ("TCP_KEEPIDLE", 30),
+    ("TCP_KEEPINTVL", 10),
+    ("TCP_KEEPCNT", 3),
+)  # dead after a minute; Linux's names
+_ANSWERS = {
+    "connections": b"503 Service Unavailable\r\nRetry-After: 1",
+    "headers": b"431 Request Header Fields Too Large",
+    "slow": b"408 Request Timeout",
+}
+
+
+def guarded(limits: DoorLimits, refused: Counter) -> type[asyncio.Protocol]:
+    """A protocol class for `uvicorn.Config(http=...)`.
+
+    Args:
+        limits: The bounds.
+        refused: Counts the ended connections; its label is `reason`.
+    """
+
+    class Guarded(GuardedProtocol):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(limits, refused, **options)
+
+    return Guarded
+
+
+class GuardedProtocol(asyncio.Protocol):
+    """Passes everything to uvicorn's protocol and watches how a request begins and an answer ends."""
+
+    def __init__(self, limits: DoorLimits, refused: Counter, **options: Any) -> None:
+        self._limits = limits
+        self._refused = refused
+        self._connections: set[Any] = options["server_state"].connections
+        self._inner: Any = AutoHTTPProtocol(**options)
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._stall: asyncio.TimerHandle | None = None
+        self._num_header_bytes = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Counts the connection in, or turns it away."""
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's own is no subclass
+        is_full = len(self._connections) >= self._limits.max_connections
+        self._inner.connection_made(transport)
+        if is_full:
+            return self._end("connections")
+        self._await_headers()
+
+    def data_received(self, data: bytes) -> None:
+        """Hands data on; what does not complete a request's headers is counted against them."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        before = self._inner.cycle
+        is_idle = before is None or before.response_complete
+        if is_idle and self._timer is None:
+            self._await_headers()  # of the next request on a kept connection
+        self._inner.data_received(data)
+        if not is_idle or self._inner.cycle is not before:
+            return self._calm()
+        self._num_header_bytes += len(data)
+        if self._num_header_bytes > self._limits.max_header_bytes:
+            self._end("headers")
+
+    def eof_received(self) -> bool | None:
+        """The client sends no more; it may still read."""
+        self._inner.eof_received()
+        return None
+
+    def pause_writing(self) -> None:
+        """The client takes its answer more slowly than it is written."""
+        self._inner.pause_writing()
+        self._stall = self._loop.call_later(self._limits.stall_timeout_s, self._cut)
+
+    def resume_writing(self) -> None:
+        """It takes it again."""
+        self._inner.resume_writing()
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Ends the timers, then uvicorn's part."""
+        self._calm()
+        self._inner.connection_lost(exc)
+        if self._stall is not None:
+            self._stall.cancel()
+        self._transport = None
+
+    def _await_headers(self) -> None:
+        self._timer = self._loop.call_later(self._limits.header_timeout_s, self._end, "slow")
+
+    def _calm(self) -> None:
+        self._num_header_bytes = 0
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _end(self, reason: str) -> None:
+        self._calm()
+        if self._transport is None or self._transport.is_closing():
+            return
+        self._refused.labels(reason).inc()
+        self._transport.write(
+            b"HTTP/1.1 " + _ANSWERS[reason] + b"\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+        )
+        self._transport.close()
+
+    def _cut(self) -> None:
+        if self._transport is not None:
+            self._refused.labels("stalled").inc()
+            self._transport.abort()
+
+
+def probe_peers(listener: socket.socket) -> None:
+    """Has the system ask idle peers whether they are still there; accepted connections inherit it."""
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _PROBES:
+        if hasattr(socket, name):
+            listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

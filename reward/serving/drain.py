@@ -1,0 +1,50 @@
+"""An orderly end: at SIGTERM nobody is let in any more, who was let in is answered, and the process ends.
+
+Uvicorn by itself closes its port at once, and hands the signal on at the end; a balancer before several
+servers would see connections refused and not that this one is about to stop, and a supervisor a death by
+signal. Here the port stays open until the audits under way have ended or the grace is over, `/readyz` and new
+audits are answered 503 meanwhile, and the process then exits with 0. A second signal ends it at once.
+"""
+
+from __future__ import annotations
+
+import time
+from types import FrameType
+
+import uvicorn
+
+from reward.serving.service import AuditService
+
+
+class DrainingServer(uvicorn.Server):
+    """Uvicorn with an orderly end.
+
+    Args:
+        settings: Uvicorn's.
+        service: Whose audits are waited for.
+        grace_s: How long.
+    """
+
+    def __init__(self, settings: uvicorn.Config, *, service: AuditService, grace_s: float) -> None:
+        super().__init__(settings)
+        self._service = service
+        self._grace_s = grace_s
+        self._ends: float | None = None  # on the monotonic clock, once a signal came
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begins the end at the first signal, and leaves the second to uvicorn."""
+        if self._ends is not None or not self.started:
+            return super().handle_exit(sig, frame)
+        self._ends = time.monotonic() + self._grace_s
+        self._service.drain()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Whether to stop; asked ten times a second."""
+        if await super().on_tick(counter):
+            return True
+        if self._ends is None:
+            return False
+        if self._service.num_requests and time.monotonic() < self._ends:
+            return False
+        await self._service.close()  # who still waits is told to ask again
+        return True

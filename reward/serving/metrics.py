@@ -1,0 +1,99 @@
+"""The reward server's figures, for Prometheus; every label comes from a closed set.
+
+`infra/monitoring/` holds alerts and a dashboard over these names, and a test that they exist.
+"""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from reward.judging.vote import Reason
+from reward.roles.asking import Turn
+from reward.types import ClaimState, Outcome, Role, Verdict
+
+_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 120, 180)
+_STAGES = {Role.PROPOSER: "propose", Role.CHECKER: "check"}
+_REASONS = frozenset(Reason)
+_REFUSALS = ("overloaded", "memory", "stopping")
+_FAILURES = (Reason.TIMEOUT, Reason.CONNECTION, Reason.PROMPT_TOO_LONG, Reason.BAD_RESPONSE, Reason.ENGINE)
+
+
+class AuditMetrics:
+    """All figures, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._audits = self._counter("march_audits", "Audits ended", "outcome", "reason")
+        self._claims = self._counter("march_claims", "Claims judged", "state")
+        self._numbers = self._counter("march_numbers", "Numbers of audited responses that need a check")
+        self._uncovered = self._counter("march_numbers_uncovered", "Those of them that no claim covers")
+        self._votes = self._counter("march_votes", "Votes on claims, valid or unreadable", "state")
+        self._agreeing = self._counter("march_votes_agreeing", "Valid votes for the claim's first place")
+        self._tokens = self._counter("march_tokens", "Tokens, where the sampler tells them", "stage", "kind")
+        self._failures = self._counter("march_sampler_failures", "Requests to the sampler failed", "reason")
+        self.special_tokens = self._counter(
+            "march_special_tokens", "Special tokens that responses spelled out; broken up in every prompt"
+        )
+        self.joined = self._counter("march_audits_joined", "Requests that joined an audit under way")
+        self.cached = self._counter("march_audits_cached", "Requests answered with a verdict given before")
+        self.retried = self._counter("march_audits_retried", "Audits tried a second time")
+        self.cancelled = self._counter("march_audits_cancelled", "Audits ended because no client waited")
+        self.refused = self._counter("march_requests_refused", "Requests answered 503 unread", "reason")
+        self._seconds = self._histogram("march_audit_seconds", "An audit from its acceptance to its end")
+        self._wait = self._histogram("march_audit_wait_seconds", "An audit's wait for a place")
+        self._stage = self._histogram("march_stage_seconds", "One request to the sampler", "stage")
+        self.in_flight = self._gauge("march_audits_in_flight", "Audits that have a place")
+        self.waiting = self._gauge("march_audits_waiting", "Audits that wait for a place")
+        self.cache_bytes = self._gauge("march_cache_bytes", "Estimated memory of kept verdicts")
+        self._begin_at_zero()
+
+    def audit_ended(self, verdict: Verdict, *, seconds: float) -> None:
+        """Counts an audit that ended."""
+        reason = verdict.reason if verdict.reason in _REASONS else "other"
+        self._audits.labels(verdict.outcome.value, reason).inc()
+        self._seconds.observe(seconds)
+        self._numbers.inc(verdict.num_numbers)
+        self._uncovered.inc(len(verdict.uncovered))
+        for claim in verdict.claims:
+            num_valid = sum(vote is not None for vote in claim.votes)
+            self._claims.labels(claim.state.value).inc()
+            self._votes.labels("valid").inc(num_valid)
+            self._votes.labels("unreadable").inc(len(claim.votes) - num_valid)
+            self._agreeing.inc(max(claim.tally.values(), default=0))
+
+    def waited(self, seconds: float) -> None:
+        """Counts an audit that got a place."""
+        self._wait.observe(seconds)
+
+    def turn_ended(self, turn: Turn) -> None:
+        """Counts a request to the sampler; an `Observer` of audits."""
+        stage = _STAGES[turn.role]
+        self._stage.labels(stage).observe(turn.seconds)
+        if turn.group is None:
+            self._failures.labels(turn.failure if turn.failure in _REASONS else "other").inc()
+            return
+        samples = {id(sample): sample for sample in turn.group.samples}  # a greedy one stands for all
+        self._tokens.labels(stage, "prompt").inc(len(turn.group.prompt_token_ids or ()))
+        num_tokens = sum(len(sample.token_ids or ()) for sample in samples.values())
+        self._tokens.labels(stage, "completion").inc(num_tokens)
+
+    def _begin_at_zero(self) -> None:
+        """Shows what has not happened yet as 0, so that its first time is a rise and not a new series."""
+        for state in ClaimState:
+            self._claims.labels(state.value)
+        for kind in ("valid", "unreadable"):
+            self._votes.labels(kind)
+        for refusal in _REFUSALS:
+            self.refused.labels(refusal)
+        for failure in (*_FAILURES, "other"):
+            self._failures.labels(failure)
+        self._audits.labels(Outcome.NO_CLAIMS.value, Reason.NO_NUMBERS)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, text: str) -> Gauge:
+        return Gauge(name, text, registry=self.registry)
+
+    def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
+        return Histogram(name, text, labels, buckets=_SECONDS, registry=self.registry)

@@ -1,0 +1,176 @@
+"""The server's paths: what each one asks of the service, and how every failure is told.
+
+An answer's header `March-Audit` says where its verdicts come from, one word a sample: "fresh", "joined" or
+"cached" (`service.Source`). A request may name itself with `Idempotency-Key`, the same for each attempt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import BaseModel
+
+from reward.config import ServerConfig
+from reward.overrides import OverrideRefused, apply_overrides
+from reward.provenance import config_digest, package_version
+from reward.roles.prompts import PromptSet
+from reward.samplers import Sampler
+from reward.serving.readiness import Readiness
+from reward.serving.reading import AuditRoute
+from reward.serving.room import Overloaded
+from reward.serving.service import AuditService, Served
+from reward.serving.signing import WEIGHTS_HEADER, weights_of
+from reward.serving.wire import (
+    IDEMPOTENCY_HEADER,
+    AuditRequest,
+    RewardReply,
+    RewardRequest,
+    UnreadableSample,
+    check_documents,
+    one_line,
+    read_samples,
+    reward_reply,
+)
+from reward.types import AuditResult, Outcome, Verdict
+
+SOURCE_HEADER = "March-Audit"
+_MAX_KEY_CHARS = 128
+_KEY_PARAMETER = {
+    "name": IDEMPOTENCY_HEADER,
+    "in": "header",
+    "required": False,
+    "description": "The same for each attempt of one request; with a policy in training, only these share a "
+    "verdict after its audit has ended, and its trajectories.",
+    "schema": {"type": "string", "maxLength": _MAX_KEY_CHARS},
+}
+
+
+class Unscored(RuntimeError):
+    """A sample of `/get_reward` has no reward."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(f"{verdict.reason}: {verdict.detail}")
+        self.verdict = verdict
+
+
+def add_audit_routes(app: FastAPI, config: ServerConfig, service: AuditService) -> None:
+    """Adds the paths that audit; `app.state` must hold `service` and `held` before they are asked."""
+    router = APIRouter(route_class=AuditRoute)
+
+    @router.post("/get_reward", response_model=RewardReply, openapi_extra={"parameters": [_KEY_PARAMETER]})
+    async def get_reward(body: RewardRequest, request: Request) -> Response:
+        samples = read_samples(body, strip_suffixes=config.strip_suffixes, limits=config.door)
+        asker = _asker(request)
+        served = await _all([service.audit(query, response, asker=asker) for query, response in samples])
+        verdicts = [one.result.verdict for one in served]
+        for verdict in verdicts:
+            if verdict.outcome is Outcome.UNSCORED:
+                raise Unscored(verdict)
+        return _answer(reward_reply(verdicts), served)
+
+    @router.post("/v1/audit", response_model=AuditResult, openapi_extra={"parameters": [_KEY_PARAMETER]})
+    async def audit(body: AuditRequest, request: Request) -> Response:
+        check_documents(body.query, "query", config.door)
+        settings = apply_overrides(config.audit, body.overrides, bounds=config.overrides)
+        served = await service.audit(body.query, body.response, config=settings, asker=_asker(request))
+        result = served.result
+        return _answer(result if body.include_trajectories else AuditResult(verdict=result.verdict), [served])
+
+    app.include_router(router)
+
+
+def add_status_routes(
+    app: FastAPI, config: ServerConfig, service: AuditService, *, sampler: Sampler, prompts: PromptSet
+) -> Readiness:
+    """Adds the paths that tell how the server is; what is returned is to be closed with it."""
+    readiness = Readiness(service, sampler)
+
+    @app.get("/healthz")
+    async def healthz() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.get("/readyz")
+    async def readyz() -> JSONResponse:
+        reason = await readiness.why_not()
+        if reason is None:
+            return JSONResponse({"status": "ready"})
+        body = {"status": "not ready", "reason": reason}
+        return JSONResponse(body, status_code=503, headers={"Retry-After": "1"})
+
+    @app.get("/version")
+    async def version() -> dict[str, str]:
+        return {
+            "version": package_version(),
+            "config_digest": config_digest(config.audit),
+            "prompts": config.audit.prompts,
+            "prompt_digest": prompts.digest,
+            "sampler": config.sampler.kind,
+            "model": sampler.model,
+        }
+
+    @app.get("/metrics")
+    async def metrics() -> Response:
+        return Response(generate_latest(service.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    return readiness
+
+
+def add_error_answers(app: FastAPI, service: AuditService) -> None:
+    """Every failure is one line under `detail`; none of them is a number."""
+
+    @app.exception_handler(Unscored)
+    async def unscored(_: Request, error: Unscored) -> JSONResponse:
+        verdict = error.verdict
+        body = {"detail": f"UNSCORED: {error}", "reason": verdict.reason, "id": verdict.id}
+        return JSONResponse(body, status_code=503, headers={"Retry-After": "1"})
+
+    @app.exception_handler(Overloaded)
+    async def overloaded(_: Request, error: Overloaded) -> JSONResponse:
+        service.metrics.refused.labels(error.reason).inc()
+        headers = {"Retry-After": str(error.retry_after_s)}
+        headers |= {"Connection": "close"} if error.reason != "overloaded" else {}
+        return JSONResponse({"detail": str(error), "reason": error.reason}, status_code=503, headers=headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def malformed(_: Request, error: RequestValidationError) -> JSONResponse:
+        return JSONResponse({"detail": one_line(error.errors())}, status_code=422)
+
+    @app.exception_handler(UnreadableSample)
+    @app.exception_handler(OverrideRefused)
+    async def unreadable(_: Request, error: UnreadableSample | OverrideRefused) -> JSONResponse:
+        return JSONResponse({"detail": str(error)}, status_code=422)
+
+
+async def _all(audits: Sequence[Coroutine[Any, Any, Served]]) -> list[Served]:
+    """All answers in order; when one raises, the others are waited for no longer."""
+    if len(audits) == 1:
+        return [await audits[0]]
+    tasks = [asyncio.ensure_future(one) for one in audits]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _asker(request: Request) -> str:
+    key = request.headers.get(IDEMPOTENCY_HEADER, "")
+    if len(key) > _MAX_KEY_CHARS:
+        raise UnreadableSample(
+            f"{IDEMPOTENCY_HEADER}: has {len(key)} characters; send {_MAX_KEY_CHARS} at most"
+        )
+    return key
+
+
+def _answer(body: BaseModel, served: Sequence[Served]) -> Response:
+    headers = {
+        SOURCE_HEADER: ",".join(one.source for one in served),
+        WEIGHTS_HEADER: weights_of([one.result.verdict.weights_version for one in served]),
+    }
+    return Response(body.model_dump_json(), media_type="application/json", headers=headers)

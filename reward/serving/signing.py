@@ -1,0 +1,177 @@
+"""Signed answers: who can answer on the server's port, but does not hold its key, cannot steer the policy.
+
+With a key (the environment variable `MARCH_SIGNING_KEY`, the same on both sides) every 200 answer of the
+audit's paths carries one header; OpenRLHF's own client ignores it, `RewardClient` refuses answers without it.
+
+    March-Signature: v1 EXPIRES MAC
+
+EXPIRES is in seconds since 1970 (decimal), MAC the HMAC-SHA256 in hex, under the key's UTF-8 bytes, of these
+lines joined by "\\n", without one at the end:
+
+    march-answer-v1
+    POST /v1/audit        method and path
+    SHA-256 (hex) of the request's body
+    SHA-256 (hex) of the answer's body
+    the value of the answer's header March-Weights-Version, or nothing
+    EXPIRES
+    the value of the request's header March-Nonce, or nothing
+
+March-Weights-Version names the policy's weights, one number a sample with commas between them, "-" where
+they are not known. March-Nonce is a client's fresh random text, 16 to 128 letters, digits, `_` and `-`: an
+answer to one request is none to any other, not even to the same question asked again. A client without one
+is protected from a replay by the expiry alone. Error answers are not signed: they carry no number, and the
+worst they do is an answer without a reward.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from reward.serving.gate import refuse
+
+SIGNATURE_HEADER = "March-Signature"
+NONCE_HEADER = "March-Nonce"
+WEIGHTS_HEADER = "March-Weights-Version"
+MIN_KEY_CHARS = 32
+SIGNED_PATHS = ("/v1/audit", "/get_reward")
+
+_NONCE = re.compile(r"[A-Za-z0-9_-]{16,128}")
+_SIGNATURE = re.compile(r"v1 ([0-9]{1,12}) ([0-9a-f]{64})")
+
+
+class BadSignature(ValueError):
+    """An answer that the server did not give to this request, or gave too long ago; one line says why."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What a signature binds together."""
+
+    method: str
+    path: str
+    request_sha256: str
+    answer_sha256: str
+    weights: str
+    nonce: str
+
+    def mac(self, key: str, *, expires: int) -> str:
+        """HMAC-SHA256 (hex) of the exchange and its expiry."""
+        lines = (
+            "march-answer-v1",
+            f"{self.method} {self.path}",
+            self.request_sha256,
+            self.answer_sha256,
+            self.weights,
+            str(expires),
+            self.nonce,
+        )
+        return hmac.new(key.encode(), "\n".join(lines).encode(), hashlib.sha256).hexdigest()
+
+
+def read_signing_key(variable: str) -> str | None:
+    """The key from the environment, or None when it is not set.
+
+    Raises:
+        ValueError: it is too short.
+    """
+    key = os.environ.get(variable, "").strip()
+    if key and len(key) < MIN_KEY_CHARS:
+        mend = f'set at least {MIN_KEY_CHARS}, e.g. export {variable}="$(openssl rand -hex 32)", or none'
+        raise ValueError(
+            f"signing_key_env: the environment variable {variable} has {len(key)} characters; {mend}"
+        )
+    return key or None
+
+
+def new_nonce() -> str:
+    """A client's fresh random text for one request."""
+    return secrets.token_urlsafe(24)
+
+
+def weights_of(versions: Sequence[int | None]) -> str:
+    """Value of March-Weights-Version for the samples of one answer."""
+    return ",".join("-" if version is None else str(version) for version in versions)
+
+
+def sign(exchange: Exchange, key: str, *, expires: int) -> str:
+    """Value of March-Signature."""
+    return f"v1 {expires} {exchange.mac(key, expires=expires)}"
+
+
+def verify(signature: str | None, exchange: Exchange, key: str, *, now: float) -> None:
+    """Returns when the answer is the server's own to this very request.
+
+    Raises:
+        BadSignature: it is unsigned, altered, another request's, or expired.
+    """
+    if signature is None:
+        raise BadSignature("its answer is not signed")
+    found = _SIGNATURE.fullmatch(signature)
+    if found is None:
+        raise BadSignature("its answer's signature is malformed")
+    expires = int(found.group(1))
+    if not hmac.compare_digest(exchange.mac(key, expires=expires), found.group(2)):
+        raise BadSignature("its answer's signature is wrong: altered, replayed, or of another key")
+    if now > expires:
+        raise BadSignature(f"its answer expired {now - expires:.0f} s ago")
+
+
+class SigningGate:
+    """Signs the 200 answers of the audit's paths; holds each until it is whole."""
+
+    def __init__(
+        self, app: ASGIApp, *, key: str, lifetime_s: float, paths: Collection[str] = SIGNED_PATHS
+    ) -> None:
+        self._app = app
+        self._key = key
+        self._lifetime_s = lifetime_s
+        self._paths = frozenset(paths)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] not in self._paths:
+            return await self._app(scope, receive, send)
+        nonce = Headers(scope=scope).get(NONCE_HEADER, "")
+        if nonce and not _NONCE.fullmatch(nonce):
+            detail = f"{NONCE_HEADER}: send 16 to 128 letters, digits, _ and -"
+            return await refuse(scope, receive, send, status=400, detail=detail)
+        request_sha256 = hashlib.sha256()
+        held: list[Message] = []  # a 200 answer from its start to its end
+
+        async def digested() -> Message:
+            message = await receive()
+            request_sha256.update(message.get("body", b""))
+            return message
+
+        async def signed(message: Message) -> None:
+            if not held and (message["type"] != "http.response.start" or message["status"] != 200):
+                return await send(message)
+            held.append(message)
+            if message["type"] == "http.response.body" and not message.get("more_body", False):
+                self._sign(held, scope, nonce=nonce, request_sha256=request_sha256.hexdigest())
+                for each in held:
+                    await send(each)
+
+        await self._app(scope, digested, signed)
+
+    def _sign(self, held: Sequence[Message], scope: Scope, *, nonce: str, request_sha256: str) -> None:
+        headers = MutableHeaders(raw=held[0]["headers"])
+        body = b"".join(message.get("body", b"") for message in held[1:])
+        exchange = Exchange(
+            method=scope["method"],
+            path=scope["path"],
+            request_sha256=request_sha256,
+            answer_sha256=hashlib.sha256(body).hexdigest(),
+            weights=headers.get(WEIGHTS_HEADER, ""),
+            nonce=nonce,
+        )
+        headers[SIGNATURE_HEADER] = sign(exchange, self._key, expires=int(time.time() + self._lifetime_s))

@@ -1,0 +1,133 @@
+"""Which engine is asked, and what happens when it stalls or dies."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from reward.samplers.placement import Placement
+
+
+class Died(Exception):
+    """An engine's death."""
+
+
+class Engines:
+    """Engines that answer their name, after a pause, or fail."""
+
+    def __init__(self, **behaviours: float | Exception) -> None:
+        self.behaviours = behaviours
+        self.asked: Counter[str] = Counter()
+        self.cancelled: Counter[str] = Counter()
+        self.placement = Placement()
+
+    async def send(self, name: str) -> str:
+        self.asked[name] += 1
+        behaviour = self.behaviours[name]
+        if isinstance(behaviour, Exception):
+            raise behaviour
+        try:
+            await asyncio.sleep(behaviour)
+        except asyncio.CancelledError:
+            self.cancelled[name] += 1
+            raise
+        return name
+
+    async def ask(self, timeout_s: float = 1.0) -> str:
+        return await self.placement.ask(list(self.behaviours), self.send, timeout_s=timeout_s, deaths=(Died,))
+
+
+def test_the_least_busy_engine_is_asked() -> None:
+    engines = Engines(a=0.05, b=0.05, c=0.05)
+
+    async def run() -> list[str]:
+        return await asyncio.gather(*(engines.ask() for _ in range(9)))
+
+    assert Counter(asyncio.run(run())) == {"a": 3, "b": 3, "c": 3}
+    assert not any(engines.placement._in_flight.values())
+
+
+@pytest.mark.parametrize("failure", [60.0, Died()])
+def test_a_request_moves_from_an_engine_that_stalls_or_dies_and_the_next_avoids_it(
+    failure: float | Exception,
+) -> None:
+    engines = Engines(a=failure, b=0.0)
+
+    async def run() -> list[str]:
+        return [await engines.ask(timeout_s=0.2) for _ in range(3)]
+
+    assert asyncio.run(run()) == ["b"] * 3
+    assert engines.asked == {"a": 1, "b": 3}
+    assert engines.cancelled["a"] == (failure == 60.0)  # what stalled is taken back
+
+
+def test_after_its_cool_down_an_engine_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reward.samplers.placement._COOL_DOWN_S", 0.0)
+    engines = Engines(a=Died(), b=0.0)
+
+    async def run() -> list[str]:
+        first = await engines.ask()
+        engines.behaviours["a"] = 0.0
+        return [first, await engines.ask()]
+
+    assert asyncio.run(run()) == ["b", "a"]
+
+
+def test_with_one_engine_it_has_all_the_time_and_its_failure_is_told() -> None:
+    async def run(behaviour: float | Exception, timeout_s: float) -> str:
+        return await Engines(a=behaviour).ask(timeout_s)
+
+    assert asyncio.run(run(0.15, 0.2)) == "a"
+    with pytest.raises(TimeoutError):
+        asyncio.run(run(60, 0.05))
+    with pytest.raises(Died):
+        asyncio.run(run(Died(), 1))
+
+
+def test_when_all_stall_the_time_is_not_exceeded() -> None:
+    begin = time.monotonic()
+    with pytest.raises(TimeoutError):
+        asyncio.run(Engines(a=60, b=60, c=60).ask(0.2))
+    assert time.monotonic() - begin < 2
+
+
+def test_a_failure_of_the_request_is_not_the_engines() -> None:
+    engines = Engines(a=ValueError("the request"), b=0.0)
+
+    async def run() -> str:
+        with pytest.raises(ValueError, match="the request"):
+            await engines.ask()
+        engines.behaviours["a"] = 0.0
+        return await engines.ask()
+
+    assert asyncio.run(run()) == "a" and engines.asked["b"] == 0
+
+
+def test_a_request_that_is_given_up_blames_nobody() -> None:
+    engines = Engines(a=60, b=60)
+
+    async def run() -> None:
+        task = asyncio.create_task(engines.ask(100))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+    assert not engines.placement._avoided_until and not any(engines.placement._in_flight.values())
+
+
+def test_engines_that_are_no_more_are_forgotten() -> None:
+    placement = Placement()
+    answer: Callable[[str], Awaitable[str]] = Engines(a=Died(), b=0.0, c=0.0).send
+
+    async def run() -> None:
+        await placement.ask(["a", "b"], answer, timeout_s=1, deaths=(Died,))
+        await placement.ask(["c"], answer, timeout_s=1)
+
+    asyncio.run(run())
+    assert set(placement._avoided_until) == set() and set(placement._in_flight) <= {"c"}

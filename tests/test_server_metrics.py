@@ -1,0 +1,114 @@
+"""What the server tells of itself: metrics, readiness, version."""
+
+from __future__ import annotations
+
+import time
+
+import httpx
+import pytest
+
+from reward.config import AuditConfig
+from reward.provenance import config_digest
+from reward.samplers import SamplerError
+from tests.role_server import RESPONSE, PolicySampler, Start, start_servers  # noqa: F401
+
+
+def test_metrics_count_outcomes_reasons_claims_and_votes(start: Start) -> None:
+    running, other = start(cache_bytes=0), start()
+    running.audit()
+    running.sampler.failures = [SamplerError("prompt_too_long", "too long")]
+    running.audit()
+    text = running.http.get("/metrics").text
+    assert 'march_audits_total{outcome="SUPPORTED",reason="supported"} 1.0' in text
+    assert 'march_audits_total{outcome="UNSCORED",reason="prompt_too_long"} 1.0' in text
+    assert "march_audit_seconds_count 2.0" in text and "march_audit_wait_seconds_count 2.0" in text
+    assert "march_audits_in_flight 0.0" in text and "march_audits_waiting 0.0" in text
+    assert 'march_claims_total{state="supported"} 1.0' in text
+    assert 'march_votes_total{state="valid"} 3.0' in text and "march_votes_agreeing_total 3.0" in text
+    assert 'march_votes_total{state="unreadable"} 0.0' in text
+    assert "march_numbers_total 2.0" in text
+    assert "march_numbers_uncovered_total 0.0" in text
+    assert 'outcome="SUPPORTED"' not in other.http.get("/metrics").text  # a registry of its own
+
+
+def test_metrics_count_stages_tokens_and_failures_of_the_sampler(start: Start) -> None:
+    running = start()
+    running.sampler.failures = [SamplerError("engine", "asleep"), SamplerError("a word of its own", "odd")]
+    running.audit()
+    running.audit(RESPONSE + " ")
+    text = running.http.get("/metrics").text
+    assert 'march_sampler_failures_total{reason="engine"} 1.0' in text
+    assert 'march_sampler_failures_total{reason="other"} 1.0' in text
+    assert 'march_audits_total{outcome="UNSCORED",reason="other"} 1.0' in text
+    assert "a word" not in text and "march_audits_retried_total 1.0" in text
+    assert 'march_stage_seconds_count{stage="propose"} 3.0' in text
+    assert 'march_stage_seconds_count{stage="check"} 1.0' in text
+    for stage, kind, tokens in (
+        ("propose", "prompt", 3),
+        ("propose", "completion", 2),
+        ("check", "prompt", 3),
+        ("check", "completion", 2),  # one sample stands for all three voters
+    ):
+        assert f'march_tokens_total{{kind="{kind}",stage="{stage}"}} {tokens}.0' in text
+
+
+def test_unreadable_votes_are_counted(start: Start) -> None:
+    running = start()
+    running.sampler.checked = "?"
+    running.audit()
+    assert running.metric('march_votes_total{state="unreadable"}') == 3
+
+
+def test_kept_verdicts_are_measured(start: Start) -> None:
+    running = start()
+    assert running.metric("march_cache_bytes") == 0
+    running.audit()
+    assert 1000 < running.metric("march_cache_bytes") < 100_000
+
+
+def test_version_names_what_answers(start: Start) -> None:
+    running = start()
+    told = running.http.get("/version").json()
+    provenance = running.audit().json()["verdict"]["provenance"]
+    assert {name: told[name] for name in ("prompt_digest", "config_digest", "model", "version")} == {
+        name: provenance[name] for name in ("prompt_digest", "config_digest", "model", "version")
+    }
+    assert told["sampler"] == "openai" and told["prompts"] == "compact"
+    assert told["config_digest"] == config_digest(AuditConfig(prompts="compact"))
+
+
+def test_health_is_open_and_readiness_tells_no_details(start: Start) -> None:
+    running = start()
+    with httpx.Client(base_url=running.url, trust_env=False) as stranger:
+        assert stranger.get("/healthz").status_code == 200
+        assert stranger.get("/readyz").status_code == 200
+        running.sampler.is_ready = False
+        answer = stranger.get("/readyz")
+        assert answer.status_code == 503 and answer.headers["retry-after"] == "1"
+        assert answer.json()["reason"] == "engine" and "secret" not in answer.text
+
+
+def test_a_frozen_model_is_ready_once_it_has_given_a_token_and_is_asked_for_it_once(start: Start) -> None:
+    running = start()
+    running.sampler.failures = [SamplerError("engine", "still loading"), ZeroDivisionError("a bug")]
+    told = [running.http.get("/readyz").json() for _ in range(4)]
+    assert [one.get("reason") for one in told] == ["engine", "internal", None, None]
+    assert running.sampler.num_calls == 3 and running.sampler.num_voters == 1
+
+
+def test_a_slow_first_token_is_waited_for_by_many_and_not_begun_twice(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reward.serving.readiness._TIMEOUT_S", 0.1)
+    running = start()
+    running.sampler.pause_s = 0.4
+    assert running.http.get("/readyz").json()["reason"] == "warming_up"
+    end = time.monotonic() + 5
+    while running.http.get("/readyz").status_code != 200:
+        assert time.monotonic() < end
+    assert running.sampler.num_calls == 1
+
+
+def test_rollout_engines_are_not_asked_for_a_token(start: Start) -> None:
+    running = start(sampler=PolicySampler())
+    assert running.http.get("/readyz").status_code == 200 and running.sampler.num_calls == 0

@@ -1,0 +1,238 @@
+"""Signed answers: ours are believed, and nobody else's, nor ours to another request or of yesterday."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI, Request
+from fastapi.responses import Response
+from prometheus_client import Counter
+
+from reward.config import ServerConfig
+from reward.serving.client import RewardClient, UntrustedAnswer
+from reward.serving.signing import (
+    NONCE_HEADER,
+    SIGNATURE_HEADER,
+    WEIGHTS_HEADER,
+    BadSignature,
+    Exchange,
+    new_nonce,
+    read_signing_key,
+    sign,
+    verify,
+    weights_of,
+)
+from reward.types import AuditResult
+from tests.serving import KEY, QUERY, RESPONSE, SAMPLER, TOKEN, Serving, serve_picnic
+
+EXCHANGE = Exchange(
+    method="POST",
+    path="/v1/audit",
+    request_sha256="a" * 64,
+    answer_sha256="b" * 64,
+    weights="9",
+    nonce="n" * 32,
+)
+
+
+@pytest.fixture
+def server() -> Iterator[Serving]:
+    serving = serve_picnic(signing_key=KEY)
+    yield serving
+    serving.close()
+
+
+def ask(url: str, **options: Any) -> AuditResult:
+    async def once() -> AuditResult:
+        async with RewardClient(url, TOKEN, attempts=3, **options) as client:
+            return await client.audit(QUERY, RESPONSE)
+
+    return asyncio.run(once())
+
+
+def test_the_format_is_the_documented_one() -> None:
+    lines = f"march-answer-v1\nPOST /v1/audit\n{'a' * 64}\n{'b' * 64}\n9\n1700000000\n{'n' * 32}"
+    mac = hmac.new(KEY.encode(), lines.encode(), hashlib.sha256).hexdigest()
+    assert sign(EXCHANGE, KEY, expires=1_700_000_000) == f"v1 1700000000 {mac}"
+
+
+@pytest.mark.parametrize("field", ["method", "path", "request_sha256", "answer_sha256", "weights", "nonce"])
+def test_each_part_is_bound(field: str) -> None:
+    signature = sign(EXCHANGE, KEY, expires=100)
+    verify(signature, EXCHANGE, KEY, now=100)
+    with pytest.raises(BadSignature, match="wrong"):
+        verify(signature, replace(EXCHANGE, **{field: "other"}), KEY, now=50)
+
+
+@pytest.mark.parametrize(
+    ("signature", "words"),
+    [
+        (None, "not signed"),
+        ("", "malformed"),
+        ("v2 100 " + "0" * 64, "malformed"),
+        ("v1 -1 " + "0" * 64, "malformed"),
+        ("v1 \u0661 " + "0" * 64, "malformed"),
+        ("v1 100 " + "0" * 64, "wrong"),
+        (sign(EXCHANGE, KEY, expires=100).replace("v1 100", "v1 900"), "wrong"),
+        (sign(EXCHANGE, KEY + "x", expires=100), "wrong"),
+        (sign(EXCHANGE, KEY, expires=49), "expired 1 s ago"),
+    ],
+)
+def test_what_is_not_ours_is_refused(signature: str | None, words: str) -> None:
+    with pytest.raises(BadSignature, match=words):
+        verify(signature, EXCHANGE, KEY, now=50)
+
+
+def test_the_client_believes_the_server_that_has_its_key(server: Serving) -> None:
+    assert ask(server.url, signing_key=KEY).verdict.reward == 0.0
+    assert ask(server.url).verdict.reward == 0.0  # without a key nothing is verified
+
+
+def test_an_unsigned_server_or_one_of_another_key_is_not_believed(server: Serving) -> None:
+    with pytest.raises(UntrustedAnswer, match="another key"):
+        ask(server.url, signing_key=KEY + "x")
+    plain = serve_picnic()
+    try:
+        with pytest.raises(UntrustedAnswer, match="not signed"):
+            ask(plain.url, signing_key=KEY)
+    finally:
+        plain.close()
+
+
+def test_openrlhfs_wire_is_signed_with_its_weights(server: Serving) -> None:
+    answer = server.get_reward()
+    assert answer.headers[WEIGHTS_HEADER] == "9" == weights_of([9])
+    exchange = Exchange(
+        method="POST",
+        path="/get_reward",
+        request_sha256=hashlib.sha256(answer.request.content).hexdigest(),
+        answer_sha256=hashlib.sha256(answer.content).hexdigest(),
+        weights="9",
+        nonce="",
+    )
+    verify(answer.headers[SIGNATURE_HEADER], exchange, KEY, now=0)
+
+
+def test_errors_and_other_paths_are_not_signed(server: Serving) -> None:
+    for answer in (server.http.get("/version"), server.http.post("/v1/audit", json={})):
+        assert SIGNATURE_HEADER not in answer.headers and answer.text
+
+
+def test_a_malformed_nonce_is_refused(server: Serving) -> None:
+    for nonce in ("short", "x" * 129, "line one\tline two and more"):
+        answer = server.http.post("/v1/audit", json={}, headers={NONCE_HEADER: nonce})
+        assert answer.status_code == 400 and NONCE_HEADER in answer.json()["detail"]
+
+
+Alter = Callable[[httpx.Response], Response]
+
+
+def passed_on(answer: httpx.Response, content: bytes | None = None, **headers: str) -> Response:
+    names = (SIGNATURE_HEADER, WEIGHTS_HEADER, "content-type")
+    kept = {name: answer.headers[name] for name in names if name in answer.headers}
+    return Response(answer.content if content is None else content, 200, headers={**kept, **headers})
+
+
+def paid(answer: httpx.Response) -> Response:
+    body = answer.json()
+    body["verdict"]["reward"] = 0.5
+    return passed_on(answer, json.dumps(body).encode())
+
+
+def unsigned(answer: httpx.Response) -> Response:
+    return Response(answer.content, 200, media_type="application/json")
+
+
+def of_other_weights(answer: httpx.Response) -> Response:
+    return passed_on(answer, **{WEIGHTS_HEADER: "10"})
+
+
+@pytest.fixture
+def between(server: Serving) -> Iterator[Callable[[Alter, bool], tuple[str, list[str]]]]:
+    """Starts a man in the middle; with `replaying` he gives every request the first answer."""
+    running: list[Serving] = []
+
+    def start(alter: Alter, replaying: bool) -> tuple[str, list[str]]:
+        kept: list[httpx.Response] = []
+        nonces: list[str] = []
+        app = FastAPI()
+
+        @app.post("/v1/audit")
+        async def audit(request: Request) -> Response:
+            nonces.append(request.headers[NONCE_HEADER])
+            if not kept or not replaying:
+                headers = {k: v for k, v in request.headers.items() if k not in ("host", "content-length")}
+                async with httpx.AsyncClient(trust_env=False) as onward:
+                    kept.append(
+                        await onward.post(
+                            server.url + "/v1/audit", content=await request.body(), headers=headers
+                        )
+                    )
+            return alter(kept[0 if replaying else -1])
+
+        app.state.refused_connections = Counter("x", "x", ["reason"], registry=None)
+        running.append(Serving(app, ServerConfig(sampler=SAMPLER)))
+        return running[-1].url, nonces
+
+    yield start
+    for one in running:
+        one.close()
+
+
+@pytest.mark.parametrize(
+    ("alter", "replaying", "words"),
+    [
+        (paid, False, "wrong: altered"),
+        (of_other_weights, False, "wrong: altered"),
+        (unsigned, False, "not signed"),
+        (passed_on, True, "replayed"),
+    ],
+)
+def test_who_stands_between_cannot_make_a_reward(
+    between: Callable[[Alter, bool], tuple[str, list[str]]], alter: Alter, replaying: bool, words: str
+) -> None:
+    url, nonces = between(alter, replaying)
+    if replaying:
+        assert ask(url, signing_key=KEY).verdict.reward == 0.0  # passed on as it is, the first answer is good
+    with pytest.raises(UntrustedAnswer, match=words):
+        ask(url, signing_key=KEY)
+    assert len(nonces) == len(set(nonces)) == 1 + replaying  # and it is not asked again
+
+
+def test_an_expired_answer_is_refused() -> None:
+    server = serve_picnic(signing_key=KEY, signature_lifetime_s=0.001)
+    try:
+        with pytest.raises(UntrustedAnswer, match="expired"):
+            ask(server.url, signing_key=KEY)
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize("key", ["", None])
+def test_without_a_key_nothing_is_signed(key: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MARCH_SIGNING_KEY", raising=False)
+    if key is not None:
+        monkeypatch.setenv("MARCH_SIGNING_KEY", key)
+    assert read_signing_key("MARCH_SIGNING_KEY") is None
+
+
+def test_a_short_key_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MARCH_SIGNING_KEY", "short")
+    with pytest.raises(ValueError, match="MARCH_SIGNING_KEY has 5 characters; set at least 32"):
+        read_signing_key("MARCH_SIGNING_KEY")
+    monkeypatch.setenv("MARCH_SIGNING_KEY", KEY)
+    assert read_signing_key("MARCH_SIGNING_KEY") == KEY
+
+
+def test_nonces_are_fresh_and_accepted() -> None:
+    nonces = {new_nonce() for _ in range(100)}
+    assert len(nonces) == 100 and all(re.fullmatch(r"[A-Za-z0-9_-]{16,128}", nonce) for nonce in nonces)
