@@ -3,7 +3,7 @@
 One process holds the server, its clients and vLLM's front end; vLLM's core is another. Three ways do the same
 token work, in turn, each with an empty prefix cache:
 
-    server    256 audits at once over HTTP; each flows through propose, check and vote by itself
+    server    768 audits over HTTP, 256 at once; each flows through propose, check and vote by itself
     limit     the prompts and completion lengths of those audits in two whole batches, Proposers then Checkers
     barrier   the published schedule: after the Proposers three passes over all Checkers, one sample each;
               each pass waits for the one before it
@@ -40,6 +40,7 @@ _CHECKPOINT = Path(__file__).parent.parent / "pipeline" / "tiny" / "checkpoint"
 _TOKEN = "a-token-of-the-benchmark"
 _ROUNDS = 5
 _IN_FLIGHT = 256
+_NUM_AUDITS = 768
 _FEWER_IN_FLIGHT = {1: 24, 16: 128}  # audits at once: audits measured
 _AUDIT = AuditConfig(
     prompts="compact",
@@ -54,12 +55,11 @@ class Work:
     """One request that the server made of the engine."""
 
     prompt: tuple[int, ...]
-    n: int
-    num_tokens: int  # of one completion, on average
+    lengths: tuple[int, ...]  # tokens of each completion
 
     @property
     def is_check(self) -> bool:
-        return self.n > 1
+        return len(self.lengths) > 1
 
 
 class RecordingSampler(LocalEngineSampler):
@@ -74,8 +74,8 @@ class RecordingSampler(LocalEngineSampler):
     ) -> SampleGroup:
         """As the engine samples; the request is kept in `work`."""
         group = await super().sample(messages, n=n, settings=settings, pattern=pattern)
-        lengths = [len(sample.token_ids or ()) for sample in group.samples]
-        self.work.append(Work(group.prompt_token_ids or (), n, round(statistics.mean(lengths))))
+        lengths = tuple(len(sample.token_ids or ()) for sample in group.samples)
+        self.work.append(Work(group.prompt_token_ids or (), lengths))
         return group
 
 
@@ -104,10 +104,11 @@ async def _measure() -> None:
     server.should_exit = True
     await sampler.close()
     figures = {
+        "audits": _NUM_AUDITS,
         "in_flight": _IN_FLIGHT,
         "ratio_to_engine_limit": median_ratio(samples, "limit", "server"),
         "speedup_over_barrier_schedule": median_ratio(samples, "barrier", "server"),
-        "audits_per_s": _IN_FLIGHT / statistics.median(samples["server"]),
+        "audits_per_s": _NUM_AUDITS / statistics.median(samples["server"]),
         "latency_s": _percentiles(latencies),
         "front_end_cpu_share": cpu_share,
         "audits_per_s_by_in_flight": {n: len(seen) / seconds for n, (seconds, seen) in fewer.items()},
@@ -121,15 +122,15 @@ async def _round(
     client: RewardClient, sampler: RecordingSampler, engine: Any, latencies: list[float]
 ) -> dict[str, float]:
     sampler.work.clear()
-    seconds, seen = await _served(client, engine, _cases(_IN_FLIGHT), _IN_FLIGHT)
+    seconds, seen = await _served(client, engine, _cases(_NUM_AUDITS), _IN_FLIGHT)
     latencies += seen
     proposals = [work for work in sampler.work if not work.is_check]
     checks = [work for work in sampler.work if work.is_check]
-    single = [Work(work.prompt, 1, work.num_tokens) for work in checks]
+    passes = [[Work(work.prompt, (work.lengths[k],)) for work in checks] for k in range(_AUDIT.voters)]
     return {
         "server": seconds,
         "limit": await _timed(engine, [proposals, checks]),
-        "barrier": await _timed(engine, [proposals, single, single, single]),
+        "barrier": await _timed(engine, [proposals, *passes]),
     }
 
 
@@ -157,27 +158,26 @@ async def _timed(engine: Any, batches: Sequence[Sequence[Work]]) -> float:
     await engine.reset_prefix_cache()
     start = time.perf_counter()
     for batch in batches:
-        await asyncio.gather(*(_generate(engine, work) for work in batch))
+        await asyncio.gather(*(_generate(engine, work.prompt, n) for work in batch for n in work.lengths))
     return time.perf_counter() - start
 
 
-async def _generate(engine: Any, work: Work) -> None:
+async def _generate(engine: Any, prompt: tuple[int, ...], num_tokens: int) -> None:
     from vllm import SamplingParams
     from vllm.inputs import TokensPrompt
     from vllm.sampling_params import RequestOutputKind
 
     params = SamplingParams(
-        n=work.n,
         temperature=1.0,
-        max_tokens=max(1, work.num_tokens),
-        min_tokens=max(1, work.num_tokens),
+        max_tokens=num_tokens,
+        min_tokens=num_tokens,
         ignore_eos=True,
         logprobs=0,
         detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,
     )
-    prompt = TokensPrompt(prompt_token_ids=list(work.prompt))
-    async for _ in engine.generate(prompt, params, f"bench-{random.getrandbits(64):x}"):
+    tokens = TokensPrompt(prompt_token_ids=list(prompt))
+    async for _ in engine.generate(tokens, params, f"bench-{random.getrandbits(64):x}"):
         pass
 
 
