@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from bench import audit, lexical, ragtruth
+from bench import audit, lexical, ragtruth, reward_server
 
-BENCHMARKS = {"audit": audit.run, "lexical": lexical.run, "ragtruth": ragtruth.run}
+BENCHMARKS = {
+    "audit": audit.run,
+    "lexical": lexical.run,
+    "ragtruth": ragtruth.run,
+    "reward_server": reward_server.run,
+}
 
 if __name__ == "__main__":
     unknown = set(sys.argv[1:]) - set(BENCHMARKS)

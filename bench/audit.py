@@ -117,7 +117,7 @@ def _start_server() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    sampler = OpenAISamplerConfig(base_url="http://127.0.0.1:9/v1", model="unused")
+    sampler = OpenAISamplerConfig(base_urls=("http://127.0.0.1:9/v1",), model="unused")
     config = ServerConfig(port=port, audit=_CONFIG, sampler=sampler, cache_bytes=0)  # each round audits anew
     app = create_app(config, sampler=InstantSampler(), token=_TOKEN)
     server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning", access_log=False))
