@@ -314,7 +314,7 @@ class ServerConfig(Settings):
     drain_grace_s: float = Field(
         default=20.0,
         ge=0,
-        description="How long SIGTERM waits for the audits under way; `deadline_s` would see them all through.",
+        description="How long SIGTERM waits for audits under way; `deadline_s` would see them all through.",
     )
     max_body_bytes: int = Field(default=16 * 1024**2, ge=1024)
     strip_suffixes: tuple[str, ...] = Field(

@@ -109,7 +109,9 @@ def test_neither_the_renderer_nor_the_checkers_steps_accept_a_response() -> None
     assert list(inspect.signature(PromptSet.checker).parameters) == ["self", "documents", "questions"]
     assert list(inspect.signature(plan_parts).parameters) == ["documents", "questions", "means"]
     assert list(inspect.signature(check).parameters) == ["parts", "questions", "n", "attempt", "means"]
-    assert {field.name for field in dataclasses.fields(Means)} == {"sampler", "prompts", "config"}
+    # The observer is only told of turns; it gives nothing back.
+    fields = {field.name for field in dataclasses.fields(Means)}
+    assert fields == {"sampler", "prompts", "config", "observer"}
 
 
 TAGS = ["[Answer:", "]", "- Question:", "1.", "Evidence:", "{{ response }}", '"', "\n", "\n\n"]
