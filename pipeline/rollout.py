@@ -69,13 +69,10 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
         """Made on first use, inside the actor's event loop."""
         if self._client is None:
             settings = self.settings
+            token, key = os.environ[settings.token_env], os.environ[settings.signing_key_env]
+            # With the key, a reward is believed only when it is signed.
             self._client = RewardClient(
-                settings.reward_url,
-                os.environ[settings.token_env],
-                timeout_s=settings.timeout_s,
-                signing_key=os.environ[
-                    settings.signing_key_env
-                ],  # a reward is believed only when it is signed
+                settings.reward_url, token, timeout_s=settings.timeout_s, signing_key=key
             )
         return self._client
 

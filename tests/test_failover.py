@@ -208,7 +208,7 @@ def test_requests_go_to_the_least_busy_server_and_are_bounded_at_each() -> None:
 def test_waiting_for_a_place_counts_and_moves_on_when_the_server_fails() -> None:
     async def run() -> None:
         hanging, well = SmallServer("hanging", "hang"), SmallServer("well", delay_s=0.05)
-        async with sampling(hanging, well, timeout_s=1.2, max_in_flight=1) as sampler:
+        async with sampling(hanging, well, timeout_s=4.0, max_in_flight=1) as sampler:
             assert await asyncio.gather(*(text_of(sampler) for _ in range(6))) == ["well"] * 6
         assert hanging.num_requests == 1
         async with sampling(SmallServer("alone", "hang"), timeout_s=0.3, max_in_flight=1) as sampler:
