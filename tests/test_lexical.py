@@ -65,6 +65,12 @@ def test_what_the_documents_do_not_support(response: str) -> None:
     assert ClaimState.NOT_IN_DOCUMENTS in states(response)
 
 
+def test_the_tolerance_holds_without_a_model_too() -> None:
+    config = AuditConfig(relative_tolerance=0.01)
+    assert lexical_audit(QUERY, "It raised 468 euros.", config).outcome is Outcome.SUPPORTED
+    assert lexical_audit(QUERY, "It raised 480 euros.", config).outcome is Outcome.REFUTED
+
+
 def test_the_evidence_is_the_sentence_and_its_place() -> None:
     (claim,) = lexical_audit(QUERY, "It raised 466 euros.", AuditConfig()).claims
     (vote,) = claim.votes

@@ -61,7 +61,7 @@ def lexical_audit(query: RagQuery, response: str, config: AuditConfig) -> Verdic
         return unscored(query, error, provenance=provenance)
     if not numbers:
         return no_claims(query, config, provenance=provenance)
-    claims = _claims(query, response, numbers)
+    claims = _claims(query, response, numbers, config)
     judgement = judge(claims, num_uncovered=0, config=config)
     return Verdict(
         id=query.id,
@@ -90,8 +90,10 @@ def _is_small_word(response: str, number: Number) -> bool:
     return abs(number.value) < _SMALL_WORD and not any(character.isdigit() for character in written)
 
 
-def _claims(query: RagQuery, response: str, numbers: Sequence[Number]) -> list[ClaimVerdict]:
-    facts = Facts(query, response, numbers)
+def _claims(
+    query: RagQuery, response: str, numbers: Sequence[Number], config: AuditConfig
+) -> list[ClaimVerdict]:
+    facts = Facts(query, response, numbers, relative_tolerance=config.relative_tolerance)
     claims: list[ClaimVerdict] = []
     supported: list[Number] = []
     for index, number in enumerate(numbers, start=1):

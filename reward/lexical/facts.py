@@ -46,10 +46,12 @@ class Found:
 class Facts:
     """The documents of a query, read once for all numbers of a response."""
 
-    def __init__(self, query: RagQuery, response: str, numbers: Sequence[Number]) -> None:
+    def __init__(
+        self, query: RagQuery, response: str, numbers: Sequence[Number], *, relative_tolerance: float = 0.0
+    ) -> None:
         self._response = response
-        self._lookup = Lookup(query.documents)
-        self._query = Lookup([Document(id="query", text=query.query)])
+        self._lookup = Lookup(query.documents, relative_tolerance=relative_tolerance)
+        self._query = Lookup([Document(id="query", text=query.query)], relative_tolerance=relative_tolerance)
         self._timetables: list[Timetable] = find_timetables(query.documents)
         self._ratings: list[Rating] = find_ratings(query.documents)
         self._openings: list[Opening] = find_openings(response, numbers) if self._timetables else []

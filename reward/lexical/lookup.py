@@ -52,7 +52,8 @@ def index_numbers(text: str) -> NumberIndex:
 class Lookup:
     """The numbers of all documents of a query."""
 
-    def __init__(self, documents: Sequence[Document]) -> None:
+    def __init__(self, documents: Sequence[Document], *, relative_tolerance: float = 0.0) -> None:
+        self._tolerance = relative_tolerance
         self._texts = [(document, index_numbers(document.text)) for document in documents]
 
     def find(self, claimed: Number, *, context: str = "") -> Place | None:
@@ -62,11 +63,11 @@ class Lookup:
             claimed: The number of a response.
             context: Text around it; of several equal places the one with most of its words is taken.
         """
-        same = [place for place in self._of_value(claimed) if _says(claimed, place.number)]
+        same = [place for place in self._of_value(claimed) if self._says(claimed, place.number)]
         exact = [place for place in same if equal(claimed, place.number)]
         if same:
             return _nearest(exact or same, context)
-        supporting = next((place for place in self._all() if _says(claimed, place.number)), None)
+        supporting = next((place for place in self._all() if self._says(claimed, place.number)), None)
         if supporting is None and claimed.kind is Kind.DATE and claimed.form is not Form.RANGE:
             return self._find_date(claimed)
         if supporting is None and claimed.parts:
@@ -102,6 +103,19 @@ class Lookup:
                 return place
         return None
 
+    def _says(self, claimed: Number, found: Number) -> bool:
+        """Whether a number of a document supports one of a response.
+
+        A time of day is supported by a time of day only. A bound ("over 270") is supported by its own value,
+        unless the document bounds it on the other side, and by an exact value not far beyond it (281).
+        """
+        if _opposed(claimed, found) or (claimed.kind is Kind.TIME) is not (found.kind is Kind.TIME):
+            return False
+        if supports(_unbound(claimed), _unbound(found), relative_tolerance=self._tolerance):
+            return True
+        near = abs(found.value - claimed.value) <= abs(claimed.value) * _NEAR
+        return claimed.form in _UPWARD + _DOWNWARD and near and supports(claimed, found)
+
 
 def _nearest(places: Sequence[Place], context: str) -> Place:
     """The place whose surroundings share most words with the context; the first of equals."""
@@ -114,20 +128,6 @@ def _nearest(places: Sequence[Place], context: str) -> Place:
         return len(words & set(_WORD.findall(place.document.text[start:end].lower())))
 
     return max(places, key=num_shared)
-
-
-def _says(claimed: Number, found: Number) -> bool:
-    """Whether a number of a document supports one of a response.
-
-    A time of day is supported by a time of day only. A bound ("over 270") is supported by its own value,
-    unless the document bounds it on the other side, and by an exact value not far beyond it (281).
-    """
-    if _opposed(claimed, found) or (claimed.kind is Kind.TIME) is not (found.kind is Kind.TIME):
-        return False
-    if supports(_unbound(claimed), _unbound(found)):
-        return True
-    near = abs(found.value - claimed.value) <= abs(claimed.value) * _NEAR
-    return claimed.form in _UPWARD + _DOWNWARD and near and supports(claimed, found)
 
 
 def _unbound(number: Number) -> Number:
