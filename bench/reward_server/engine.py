@@ -65,7 +65,7 @@ SETTINGS = (
     HEADLINE,
     Setting("short", 16, 128),
     Setting("short", 1, 16),
-    Setting("long", 256, 512),
+    Setting("long", 256, 256),
     Setting("long", 16, 64),
     Setting("long", 1, 8),
 )
@@ -200,17 +200,19 @@ def cases(setting: Setting) -> list[Case]:
     from pipeline.tiny.world import worlds
 
     is_long = setting.documents == "long"
-    num_queries = setting.num_audits // (_ANSWERS_A_QUERY if is_long else 1)
-    queries = list(worlds(max(num_queries, 1), random.getrandbits(31), "train"))
-    if is_long:
-        queries = [_lengthened(query) for query in queries]
-    return [_case(queries[i % len(queries)], i // len(queries)) for i in range(setting.num_audits)]
+    answers = _ANSWERS_A_QUERY if is_long else 1
+    queries = list(worlds(setting.num_audits // answers, random.getrandbits(31), "train"))
+    found: list[Case] = []
+    for i, query in enumerate(queries):
+        asked = _lengthened(query) if is_long else query
+        found += [(asked, _answer(queries[(i + turn) % len(queries)])) for turn in range(answers)]
+    return found
 
 
-def _case(query: RagQuery, turn: int) -> Case:
+def _answer(query: RagQuery) -> str:
+    """Two sentences of the documents: a true answer to this query, and a wrong one to any other."""
     texts = [document.text.strip() for document in query.documents[:2]]
-    marks = "ab" if turn % 2 == 0 else "ba"
-    return query, " ".join(f"{mark}) {text}" for mark, text in zip(marks, texts, strict=False)) + " " * turn
+    return " ".join(f"{mark}) {text}" for mark, text in zip("ab", texts, strict=False))
 
 
 def _lengthened(query: RagQuery) -> RagQuery:
