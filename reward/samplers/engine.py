@@ -48,6 +48,8 @@ _CPU_ENVIRONMENT = {
     "TORCHDYNAMO_DISABLE": "1",
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
 }
+# vLLM's choice without a GPU is 128. Only whole blocks are shared: voters would read short prompts anew.
+_CPU_BLOCK_SIZE = 32
 
 
 class RayEngineSampler:
@@ -245,6 +247,7 @@ class LocalEngineSampler:
             dtype="bfloat16",
             enforce_eager=True,
             enable_prefix_caching=True,
+            block_size=None if torch.cuda.is_available() else _CPU_BLOCK_SIZE,
             enable_chunked_prefill=None
             if torch.cuda.is_available()
             else False,  # seeds without a GPU, see above
