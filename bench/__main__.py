@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from bench import audit, lexical, ragtruth, reward_server
+from bench import audit, lexical, ragtruth, reward_server, sizing
 
 BENCHMARKS = {
     "audit": audit.run,
     "lexical": lexical.run,
     "ragtruth": ragtruth.run,
     "reward_server": reward_server.run,
+    "sizing": sizing.run,
 }
 
 if __name__ == "__main__":
