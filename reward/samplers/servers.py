@@ -15,6 +15,8 @@ from urllib.parse import urljoin
 
 import openai
 
+from reward import telemetry
+
 # Connecting takes milliseconds or fails; all else is bounded by the sampler, over all servers together.
 _TIMEOUT = openai.Timeout(None, connect=5.0)
 
@@ -26,6 +28,7 @@ class Server:
     base_url: str
     client: openai.AsyncOpenAI
     slots: asyncio.Semaphore
+    address: dict[str, str | int]  # as spans tell it
     num_requests: int = 0  # under way or waiting for a slot
     avoided_until: float = 0.0  # on the monotonic clock, seconds
     failed: bool = False  # its latest request did
@@ -61,6 +64,7 @@ class ServerPool:
                 base_url=url,
                 client=openai.AsyncOpenAI(base_url=url, api_key=api_key, timeout=_TIMEOUT, max_retries=0),
                 slots=asyncio.Semaphore(max_in_flight),
+                address=telemetry.address_of(url),
             )
             for url in base_urls
         )

@@ -5,7 +5,7 @@ a few times and with jitter. With several servers each content has its own (serv
 when that one fails. It never makes up a verdict: what still fails is a `RewardServerError`, which
 the caller records as UNSCORED. With the server's signing key it believes no answer that the server did not
 give to this very request (signing.py): an unsigned, altered, replayed or expired one is an `UntrustedAnswer`,
-which is not asked for again.
+which is not asked for again. Each request has an id, which errors name and the server logs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from types import TracebackType
 from typing import Self
 
 import httpx
-from pydantic import ValidationError
 from tenacity import (
     AsyncRetrying,
     RetryCallState,
@@ -32,30 +31,21 @@ from tenacity import (
     wait_random,
 )
 
+from reward.serving.attempt import Post, attempt
 from reward.serving.failures import (
-    MEND_STRANGER,
     MEND_UNREACHED,
     OutOfTime,
     PassingError,
     RewardServerError,
+    Unreached,
     UntrustedAnswer,
     detail_of,
     failed,
-    refusal,
     text_of,
 )
 from reward.serving.servers import Servers
-from reward.serving.signing import (
-    NONCE_HEADER,
-    SIGNATURE_HEADER,
-    WEIGHTS_HEADER,
-    BadSignature,
-    Exchange,
-    new_nonce,
-    verify,
-)
 from reward.serving.tls import ClientTls, client_context
-from reward.serving.wire import IDEMPOTENCY_HEADER, AuditRequest
+from reward.serving.wire import AuditRequest
 from reward.types import AuditResult, RagQuery
 
 __all__ = ["RewardClient", "RewardServerError", "UntrustedAnswer"]
@@ -64,7 +54,6 @@ _CONNECT_TIMEOUT_S = 10.0
 _READY_TIMEOUT_S = 10.0
 _FIRST_WAIT_S = 0.5
 _READY_PAUSE_S = 0.5
-_MAX_ANSWER_BYTES = 128 * 1024**2
 
 
 class RewardClient:
@@ -124,7 +113,7 @@ class RewardClient:
             RewardServerError: no verdict came after all attempts.
         """
         request = AuditRequest(query=query, response=response, include_trajectories=include_trajectories)
-        return await self._post("/v1/audit", request.model_dump_json().encode())
+        return await self._post(Post("/v1/audit", request.model_dump_json().encode()))
 
     async def ready(self) -> None:
         """Returns when every server and its sampler are ready.
@@ -165,88 +154,34 @@ class RewardClient:
     ) -> None:
         await self.close()
 
-    async def _post(self, path: str, body: bytes) -> AuditResult:
+    async def _post(self, post: Post) -> AuditResult:
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(PassingError) & retry_if_not_exception_type(OutOfTime),
             stop=stop_after_attempt(self._attempts) & stop_after_delay(self._patience_s),
             wait=_pause_s,
             reraise=True,
         )
-        # One for all attempts: a server knows them as one request, and gives one verdict.
-        headers = {"Content-Type": "application/json", IDEMPOTENCY_HEADER: new_nonce()}
-        result: AuditResult = await retrying(self._post_in_turn, path, body, headers)
+        result: AuditResult = await retrying(self._post_in_turn, post)
         return result
 
-    async def _post_in_turn(self, path: str, body: bytes, headers: dict[str, str]) -> AuditResult:
+    async def _post_in_turn(self, post: Post) -> AuditResult:
         """Asks one server after the other, until one does not fail in passing."""
-        *firsts, last = self._servers.in_turn(hashlib.sha256(body).digest())
+        *firsts, last = self._servers.in_turn(hashlib.sha256(post.body).digest())
         for base_url in firsts:
             with contextlib.suppress(PassingError):
-                return await self._post_once(base_url, path, body, headers)
-        return await self._post_once(last, path, body, headers)
+                return await self._ask(base_url, post)
+        return await self._ask(last, post)
 
-    async def _post_once(self, base_url: str, path: str, body: bytes, headers: dict[str, str]) -> AuditResult:
-        nonce = new_nonce()
+    async def _ask(self, base_url: str, post: Post) -> AuditResult:
         try:
-            answer = await self._exchange(base_url, path, body, {**headers, NONCE_HEADER: nonce})
-        except PassingError as error:
-            self._servers.note(base_url, why=error)
+            result = await attempt(
+                self._http, base_url, post, timeout_s=self._timeout_s, signing_key=self._signing_key
+            )
+        except RewardServerError as error:
+            self._servers.note(base_url, why=error if isinstance(error, Unreached) else None)
             raise
         self._servers.note(base_url)
-        if answer.status_code != 200:
-            raise refusal(base_url, answer)
-        self._verify(base_url, path, body, answer, nonce)
-        try:
-            return AuditResult.model_validate_json(answer.content)
-        except ValidationError as error:
-            failure = f"its answer is no verdict ({error.error_count()} problems)"
-            raise failed(base_url, failure, "run the same version on both sides") from error
-
-    async def _exchange(
-        self, base_url: str, path: str, body: bytes, headers: dict[str, str]
-    ) -> httpx.Response:
-        try:
-            return await self._read(base_url, path, body, headers)
-        except (TimeoutError, httpx.ReadTimeout, httpx.WriteTimeout, httpx.PoolTimeout) as error:
-            failure = f"did not answer in {self._timeout_s:g} s"
-            mend = "raise timeout_s above the server's deadline_s"
-            raise failed(base_url, failure, mend, kind=OutOfTime) from error
-        except httpx.TransportError as error:
-            failure = f"cannot be reached ({text_of(error)})"
-            raise failed(base_url, failure, MEND_UNREACHED, kind=PassingError) from error
-
-    async def _read(self, base_url: str, path: str, body: bytes, headers: dict[str, str]) -> httpx.Response:
-        """Posts and reads the answer: within the time, however it drips, and as far as one can be long."""
-        async with (
-            asyncio.timeout(self._timeout_s),
-            self._http.stream("POST", f"{base_url}{path}", content=body, headers=headers) as answer,
-        ):
-            if "content-encoding" in answer.headers:
-                raise failed(base_url, "compresses its answer unasked", MEND_STRANGER)
-            content = bytearray()
-            async for part in answer.aiter_raw():
-                content += part
-                if len(content) > _MAX_ANSWER_BYTES:
-                    failure = f"sends an answer over {_MAX_ANSWER_BYTES} bytes"
-                    raise failed(base_url, failure, MEND_STRANGER)
-        return httpx.Response(answer.status_code, headers=answer.headers, content=bytes(content))
-
-    def _verify(self, base_url: str, path: str, body: bytes, answer: httpx.Response, nonce: str) -> None:
-        if self._signing_key is None:
-            return
-        exchange = Exchange(
-            method="POST",
-            path=path,
-            request_sha256=hashlib.sha256(body).hexdigest(),
-            answer_sha256=hashlib.sha256(answer.content).hexdigest(),
-            weights=answer.headers.get(WEIGHTS_HEADER, ""),
-            nonce=nonce,
-        )
-        try:
-            verify(answer.headers.get(SIGNATURE_HEADER), exchange, self._signing_key, now=time.time())
-        except BadSignature as error:
-            mend = f"give both sides the same signing key and time, and {MEND_STRANGER}"
-            raise failed(base_url, f"is not to be believed: {error}", mend, kind=UntrustedAnswer) from error
+        return result
 
 
 def _pause_s(state: RetryCallState) -> float:

@@ -29,7 +29,11 @@ class PassingError(RewardServerError):
     retry_after_s = 0.0  # as the server asks
 
 
-class OutOfTime(PassingError):
+class Unreached(PassingError):
+    """No answer came."""
+
+
+class OutOfTime(Unreached):
     """No answer in `timeout_s`: another server may have one, the same one is not asked again."""
 
 
