@@ -14,7 +14,6 @@ import hashlib
 import ssl
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
@@ -32,7 +31,6 @@ from tenacity import (
 )
 
 from reward import telemetry
-from reward.serving.caller import REQUEST_ID_HEADER, new_request_id
 from reward.serving.signing import (
     NONCE_HEADER,
     SIGNATURE_HEADER,
@@ -43,7 +41,7 @@ from reward.serving.signing import (
     verify,
 )
 from reward.serving.tls import ClientTls, client_context
-from reward.serving.wire import IDEMPOTENCY_HEADER, AuditRequest
+from reward.serving.wire import AuditRequest, Post
 from reward.types import AuditResult, RagQuery
 
 _CONNECT_TIMEOUT_S = 10.0
@@ -74,24 +72,6 @@ class _PassingError(RewardServerError):
     """A failure that may be gone at the next attempt."""
 
     retry_after_s = 0.0  # as the server asks
-
-
-@dataclass(frozen=True)
-class _Post:
-    """One request; all attempts have its ids, so that the server knows them as one and gives one verdict."""
-
-    path: str
-    body: bytes
-    request_id: str = field(default_factory=new_request_id)
-    idempotency_key: str = field(default_factory=new_nonce)
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {
-            "Content-Type": "application/json",
-            REQUEST_ID_HEADER: self.request_id,
-            IDEMPOTENCY_HEADER: self.idempotency_key,
-        }
 
 
 class RewardClient:
@@ -148,7 +128,7 @@ class RewardClient:
             RewardServerError: no verdict came after all attempts.
         """
         request = AuditRequest(query=query, response=response, include_trajectories=include_trajectories)
-        post = _Post("/v1/audit", request.model_dump_json().encode())
+        post = Post("/v1/audit", request.model_dump_json().encode())
         answer = await self._post(post)
         try:
             return AuditResult.model_validate_json(answer.content)
@@ -192,7 +172,7 @@ class RewardClient:
     ) -> None:
         await self.close()
 
-    async def _post(self, post: _Post) -> httpx.Response:
+    async def _post(self, post: Post) -> httpx.Response:
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(_PassingError),
             stop=stop_after_attempt(self._attempts) & stop_after_delay(self._patience_s),
@@ -202,7 +182,7 @@ class RewardClient:
         answer: httpx.Response = await retrying(self._post_once, post)
         return answer
 
-    async def _post_once(self, post: _Post) -> httpx.Response:
+    async def _post_once(self, post: Post) -> httpx.Response:
         nonce = new_nonce()
         try:
             answer = await self._traced(post, nonce)
@@ -222,7 +202,7 @@ class RewardClient:
             refusal.retry_after_s = _seconds(answer.headers.get("retry-after", ""))
         raise refusal
 
-    async def _traced(self, post: _Post, nonce: str) -> httpx.Response:
+    async def _traced(self, post: Post, nonce: str) -> httpx.Response:
         """One attempt with a span of its own, which the server goes on with."""
         attributes = {"http.request.method": "POST", "march.request_id": post.request_id, **self._address}
         with telemetry.span("POST", attributes, kind=SpanKind.CLIENT) as span:
@@ -233,7 +213,7 @@ class RewardClient:
                 telemetry.fail(span, str(answer.status_code))
         return answer
 
-    async def _exchange(self, post: _Post, headers: Mapping[str, str]) -> httpx.Response:
+    async def _exchange(self, post: Post, headers: Mapping[str, str]) -> httpx.Response:
         """Posts and reads the answer: within the time, however it drips, and as far as one can be long."""
         async with (
             asyncio.timeout(self._timeout_s),
@@ -249,7 +229,7 @@ class RewardClient:
                     raise self._error(failure, _MEND_STRANGER, post)
         return httpx.Response(answer.status_code, headers=answer.headers, content=bytes(content))
 
-    def _verify(self, answer: httpx.Response, post: _Post, nonce: str) -> None:
+    def _verify(self, answer: httpx.Response, post: Post, nonce: str) -> None:
         if self._signing_key is None:
             return
         exchange = Exchange(
@@ -270,7 +250,7 @@ class RewardClient:
         self,
         failure: str,
         mend: str,
-        post: _Post | None = None,
+        post: Post | None = None,
         *,
         kind: type[RewardServerError] = RewardServerError,
     ) -> RewardServerError:
