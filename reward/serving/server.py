@@ -35,6 +35,7 @@ from reward.samplers import Sampler, make_sampler
 from reward.serving.connections import guarded, probe_peers
 from reward.serving.drain import DrainingServer
 from reward.serving.gate import BodyGate, TokenGate
+from reward.serving.open_files import make_room
 from reward.serving.reading import HeldBytes
 from reward.serving.routes import add_audit_routes, add_error_answers, add_status_routes
 from reward.serving.service import AuditService
@@ -91,6 +92,12 @@ def create_app(
         ["reason"],
         registry=service.metrics.registry,
     )
+    app.state.certificates_read = Counter(
+        "march_certificates_read",
+        "Changed TLS files, taken or refused",
+        ["result"],
+        registry=service.metrics.registry,
+    )
     _add_gates(app, config, tokens, signing_key)
     return app
 
@@ -120,14 +127,15 @@ def serve(config: ServerConfig) -> None:
         needs_token = config.tokens_file is None or os.environ.get(config.token_env)
         token = read_token(config.token_env) if needs_token else None
         signing_key = read_signing_key(config.signing_key_env)
-        tls = server_options(config.tls) if config.tls is not None else {}
         listener = _listen(config.host, config.port)
         app = create_app(config, token=token, signing_key=signing_key)
+        tls = server_options(config.tls, app.state.certificates_read) if config.tls is not None else {}
     except ValueError as error:
         raise SystemExit(f"reward server: {error}") from error
     if not tls and not _is_loopback(config.host):
         logger.warning("host %s is reachable from elsewhere and the token travels in plain HTTP", config.host)
     logger.info("reward server on http%s://%s:%d", "s" if tls else "", config.host, config.port)
+    make_room(config)
     _calm_collector()
     settings = uvicorn.Config(
         app,
