@@ -32,6 +32,7 @@ class FakeServer:
         self.requests: list[dict[str, Any]] = []
         self.num_at_once = self.most_at_once = 0
         self.base_url = self.authorization = ""
+        self.usage: dict[str, Any] = {}
 
     async def complete(self, request: Request) -> Response:
         body = await request.json()
@@ -82,6 +83,7 @@ class FakeServer:
                 content = [{"token": "x", "logprob": -0.5 * i, "top_logprobs": []} for i in range(num_tokens)]
                 choice["logprobs"] = {"content": content}
         answer = {"id": "x", "object": "chat.completion", "created": 0, "model": MODEL, "choices": choices}
+        answer |= {"usage": self.usage} if self.usage else {}
         if self.behaviour in ("good", "wrong_logprobs") and body.get("return_token_ids"):
             answer["prompt_token_ids"] = [1, 2, 3]
             for choice in choices:
@@ -293,3 +295,26 @@ def test_the_key_comes_from_the_environment(fake: FakeServer, monkeypatch: pytes
 
 def test_a_sampler_names_its_model(fake: FakeServer) -> None:
     assert make_sampler(fake).model == MODEL
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({}, (None, None)),
+        ({"prompt_tokens_details": None}, (None, None)),
+        ({"prompt_tokens_details": {}}, (None, None)),
+        ({"prompt_tokens_details": {"cached_tokens": 0}}, (30, 0)),  # known to be none
+        ({"prompt_tokens_details": {"cached_tokens": 16}}, (30, 16)),
+        ({"prompt_tokens_details": {"cached_tokens": 31}}, (None, None)),  # more than there are
+        ({"prompt_tokens_details": {"cached_tokens": -1}}, (None, None)),
+        ({"prompt_tokens_details": {"cached_tokens": "many"}}, (None, None)),
+        ({"prompt_tokens": None, "prompt_tokens_details": {"cached_tokens": 16}}, (None, None)),
+    ],
+)
+def test_what_was_cached_is_read_where_it_is_told(
+    fake: FakeServer, usage: dict[str, Any], expected: tuple[int | None, int | None]
+) -> None:
+    if usage:
+        fake.usage = {"prompt_tokens": 30, "completion_tokens": 2, "total_tokens": 32} | usage
+    group = sample(fake, n=2)
+    assert (group.num_prompt_tokens, group.num_cached_tokens) == expected
