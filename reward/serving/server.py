@@ -16,6 +16,7 @@ answers (signing.py).
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import gc
@@ -23,7 +24,8 @@ import ipaddress
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager
 
 import uvicorn
 from fastapi import FastAPI
@@ -47,6 +49,8 @@ logger = logging.getLogger(__name__)
 
 _OPEN_PATHS = ("/healthz", "/readyz")
 _SHUTDOWN_GRACE_S = 10
+
+Watch = Callable[[ServerConfig, FastAPI], AbstractContextManager[object]]
 
 
 def create_app(
@@ -73,7 +77,8 @@ def create_app(
     service = AuditService(config, sampler=chosen, prompts=prompts)
 
     @contextlib.asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.loop = asyncio.get_running_loop()
         yield
         await service.close()
         await readiness.close()
@@ -82,9 +87,11 @@ def create_app(
 
     app = FastAPI(title="MARCH reward server", lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.service = service
+    app.state.sampler, app.state.loop = chosen, None
     app.state.held = HeldBytes(config.max_held_bytes, max_body_bytes=config.max_body_bytes)
     add_audit_routes(app, config, service)
     readiness = add_status_routes(app, config, service, sampler=chosen, prompts=prompts)
+    app.state.readiness = readiness
     add_error_answers(app, service)
     app.state.refused_connections = Counter(
         "march_connections_refused",
@@ -113,8 +120,13 @@ def _add_gates(app: FastAPI, config: ServerConfig, tokens: TokenBook, signing_ke
     )
 
 
-def serve(config: ServerConfig) -> None:
+def serve(config: ServerConfig, *, watch: Watch | None = None) -> None:
     """Runs the server until it is told to stop (SIGINT, SIGTERM), and then ends in order (drain.py).
+
+    Args:
+        config: The server's settings.
+        watch: Entered while the server runs; `app.state` holds `service`, `sampler`, `readiness` and, once
+            it runs, `loop`.
 
     Raises:
         SystemExit: with one line, when the token, the prompts, the model or the port is not as it must be.
@@ -149,8 +161,9 @@ def serve(config: ServerConfig) -> None:
         server_header=False,
         timeout_graceful_shutdown=_SHUTDOWN_GRACE_S,
     )
-    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after its orderly end
-        server = DrainingServer(settings, service=app.state.service, grace_s=config.drain_grace_s)
+    server = DrainingServer(settings, service=app.state.service, grace_s=config.drain_grace_s)
+    watching = watch(config, app) if watch is not None else contextlib.nullcontext()
+    with contextlib.suppress(KeyboardInterrupt), watching:  # uvicorn raises it again after its orderly end
         server.run(sockets=[listener])
 
 
