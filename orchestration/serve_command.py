@@ -44,14 +44,14 @@ def serve(
     settings = server_config(config, openai_url=openai_url, model=model, options=options)
     from reward.serving.server import serve as run_server
 
-    if not _is_shown(live):
+    if not is_shown(live):
         return run_server(settings)
     from orchestration.serve_live import watch
 
     run_server(settings, watch=watch)
 
 
-def _is_shown(live: bool | None) -> bool:
+def is_shown(live: bool | None) -> bool:
     """Whether there is a terminal that can show the view, and nobody who does not want it."""
     can_show = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     if not can_show:

@@ -14,7 +14,6 @@ import dataclasses
 import logging
 import math
 import signal
-import sys
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -39,7 +38,7 @@ _MOST_KEPT = 100  # lines of the log
 def watch(config: ServerConfig, app: FastAPI) -> Iterator[None]:
     """Shows the server on standard output while it is entered; a `reward.serving.server.Watch`."""
     console = Console()
-    with terminal_lines_into() as log, _termination_raised():
+    with terminal_lines_into() as log:
         view = _View(config, app, log)
         live = Live(
             console=console,
@@ -50,7 +49,7 @@ def watch(config: ServerConfig, app: FastAPI) -> Iterator[None]:
             get_renderable=lambda: view.shown(console),
         )
         try:
-            with live:
+            with live, _stopped_by_termination(live):
                 yield
         finally:
             console.print(view.last(console))
@@ -160,11 +159,13 @@ def terminal_lines_into() -> Iterator[WarningLog]:
 
 
 @contextlib.contextmanager
-def _termination_raised() -> Iterator[None]:
-    """Turns SIGTERM into an exit, where uvicorn hands one on, so that the terminal is left in order."""
+def _stopped_by_termination(live: Live) -> Iterator[None]:
+    """Leaves the terminal in order also when uvicorn hands SIGTERM on, which ends the process at once."""
 
     def leave(number: int, _: FrameType | None) -> None:
-        sys.exit(128 + number)
+        live.stop()
+        signal.signal(number, before)
+        signal.raise_signal(number)
 
     before = signal.signal(signal.SIGTERM, leave)
     try:

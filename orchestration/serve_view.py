@@ -218,7 +218,9 @@ def _warning(one: Warned, width: int) -> Text:
 
 
 def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share:.1%}"
+    if share is None:
+        return "-"
+    return "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
 
 
 def _warned(num: int) -> Text:

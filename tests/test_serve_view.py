@@ -1,38 +1,18 @@
-"""The live view of `march serve`: its look at every size, and a real server on a real terminal."""
+"""The live view of `march serve`: its look at every size, and what it says."""
 
 from __future__ import annotations
 
-import fcntl
-import io
-import logging
-import os
-import pty
 import re
-import select
-import signal
-import socket
-import struct
-import subprocess
-import termios
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
-import httpx
 import pytest
 from rich.console import Console
 
 from orchestration.serve_figures import Estimate, Figures
-from orchestration.serve_live import terminal_lines_into
 from orchestration.serve_view import Snapshot, Warned, render, sparkline
 from reward.samplers import EngineState, EngineStatus
-from tests.march_cli import MARCH, march
-from tests.openai_model import Model
 
 SECOND = Estimate(1.2)
-READY = b"engines ready"  # on the view of a server that listens
 FIGURES = Figures(
     audits_per_s=(41.23, 38.9),
     each_second=tuple(float(i) for i in range(60)),
@@ -144,138 +124,3 @@ def test_unknown_is_a_dash() -> None:
 def test_the_sparkline_is_the_latest_values_by_the_highest() -> None:
     assert sparkline([9, 0, 1, 2, 4], 4) == "▁▃▅█"
     assert sparkline([0, 0], 4) == "▁▁" and sparkline([1], 0) == sparkline([], 3) == ""
-
-
-@pytest.fixture
-def terminal() -> Iterator[tuple[int, int]]:
-    """Both ends of a terminal of 100 columns."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
-    yield ours, theirs
-    os.close(ours)
-
-
-def test_lines_of_the_log_leave_the_terminal_and_come_back(terminal: tuple[int, int]) -> None:
-    ours, theirs = terminal
-    root, file = logging.getLogger(), logging.StreamHandler(io.StringIO())
-    with os.fdopen(theirs, "w") as stream:
-        handler = logging.StreamHandler(stream)
-        root.addHandler(handler)
-        root.addHandler(file)
-        try:
-            with terminal_lines_into() as log:
-                logging.getLogger("reward.x").warning("careful: %s", "this")
-                assert handler not in root.handlers and file in root.handlers
-                assert [one.text for one in log.warnings()] == ["x: careful: this"]
-                assert not select.select([ours], [], [], 0)[0]
-            assert handler in root.handlers
-        finally:
-            root.removeHandler(handler)
-            root.removeHandler(file)
-    assert os.read(ours, 1000).strip() == b"careful: this"
-
-
-class OnTerminal:
-    """`march serve` on a terminal; `until` reads what it draws."""
-
-    def __init__(self, terminal: tuple[int, int], model_url: str, *options: str) -> None:
-        self._ours, theirs = terminal
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-        where = ("--openai-url", model_url, "--model", "m", "--prompts", "compact", "--port", str(self.port))
-        self.process = subprocess.Popen(
-            [*MARCH, "serve", *where, *options],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            cwd=Path(__file__).parents[1],
-            env=os.environ | {"MARCH_REWARD_TOKEN": "x" * 32, "TERM": "xterm-256color"},
-            preexec_fn=lambda: (os.setsid(), fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)),
-        )
-        os.close(theirs)
-        self.drawn = b""
-
-    def until(self, word: bytes) -> None:
-        end = time.monotonic() + 60
-        while word not in self.drawn:
-            assert self.process.poll() is None and time.monotonic() < end, self.drawn[-2000:]
-            self._read(0.2)
-
-    def press_ctrl_c(self) -> None:
-        os.write(self._ours, b"\x03")
-
-    def end(self) -> int:
-        while self.process.poll() is None:
-            self._read(0.2)
-        self._read(0)
-        return self.process.returncode
-
-    def _read(self, seconds: float) -> None:
-        if select.select([self._ours], [], [], seconds)[0]:
-            try:
-                self.drawn += os.read(self._ours, 65_536)
-            except OSError:  # nobody is at the other end any more
-                time.sleep(0.05)
-
-
-@pytest.fixture
-def model() -> Iterator[Model]:
-    model = Model()
-    yield model
-    model.close()
-
-
-def audit(port: int) -> httpx.Response:
-    document = {"id": "d", "text": "It raised 466 euros."}
-    body = {
-        "query": {"id": "q", "query": "How much?", "documents": [document]},
-        "response": "It raised 466 euros.",
-    }
-    auth = ("march", "x" * 32)
-    return httpx.post(f"http://127.0.0.1:{port}/v1/audit", json=body, auth=auth, trust_env=False, timeout=60)
-
-
-@pytest.mark.parametrize("ends", [OnTerminal.press_ctrl_c, lambda served: served.process.terminate()])
-def test_a_server_shows_itself_and_leaves_the_terminal_in_order(
-    terminal: tuple[int, int], model: Model, ends: Callable[[OnTerminal], None]
-) -> None:
-    served = OnTerminal(terminal, model.url)
-    served.until(b"\x1b[?1049h")  # the alternate screen
-    served.until(READY)
-    assert audit(served.port).json()["verdict"]["outcome"] == "SUPPORTED"
-    served.until(b"100.0%")
-    ends(served)
-    assert served.end() == 0
-    _, left, after = served.drawn.rpartition(b"\x1b[?1049l")
-    assert left and b"\x1b[?25h" in served.drawn.rpartition(b"\x1b[?1049h")[2]  # the cursor is back
-    assert b"stopped" in after and b"Traceback" not in served.drawn  # the last figures stay
-
-
-def test_a_second_signal_ends_it_at_once_and_in_order_too(terminal: tuple[int, int], model: Model) -> None:
-    model.fault = lambda *_: bool(time.sleep(20)) or True
-    served = OnTerminal(terminal, model.url)
-    served.until(READY)
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(audit, served.port)
-        while not model.num_requests:
-            time.sleep(0.02)
-        for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
-            served.process.send_signal(number)
-            time.sleep(0.2)
-        assert served.end() != 0
-        with pytest.raises(httpx.TransportError):
-            waiting.result()
-    assert b"\x1b[?1049l" in served.drawn and b"Traceback" not in served.drawn
-
-
-def test_no_live_is_the_log_as_before(terminal: tuple[int, int], model: Model) -> None:
-    served = OnTerminal(terminal, model.url, "--no-live")
-    served.until(b"reward server on http://127.0.0.1")
-    served.until(b"startup complete")
-    served.press_ctrl_c()
-    assert served.end() == 0 and b"\x1b[?1049h" not in served.drawn
-
-
-def test_live_without_a_terminal_is_said_to_have_no_effect(capsys: pytest.CaptureFixture[str]) -> None:
-    assert march("serve", "--live", "--openai-url", "http://127.0.0.1:9", "--model", "m", "--port", "1") == 2
-    assert "--live has no effect where standard output is no terminal" in capsys.readouterr().err
