@@ -48,6 +48,8 @@ _CPU_ENVIRONMENT = {
     "TORCHDYNAMO_DISABLE": "1",
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
 }
+# vLLM's choice without a GPU is 128. Only whole blocks are shared: voters would read short prompts anew.
+_CPU_BLOCK_SIZE = 32
 
 
 class RayEngineSampler:
@@ -241,7 +243,7 @@ class LocalEngineSampler:
         import torch
         import vllm
 
-        reads_in_chunks = None if torch.cuda.is_available() else False  # seeds without a GPU, see above
+        has_gpu = torch.cuda.is_available()
         arguments = vllm.AsyncEngineArgs(
             model=self._config.model,
             max_model_len=self._config.max_model_len,
@@ -249,7 +251,8 @@ class LocalEngineSampler:
             dtype="bfloat16",
             enforce_eager=True,
             enable_prefix_caching=True,
-            enable_chunked_prefill=reads_in_chunks,
+            block_size=None if has_gpu else _CPU_BLOCK_SIZE,
+            enable_chunked_prefill=None if has_gpu else False,  # seeds without a GPU, see above
             logprobs_mode="processed_logprobs",  # of the distribution that was sampled, temperature included
             disable_log_stats=True,
         )

@@ -17,6 +17,7 @@ from typing import Any, cast
 import openai
 from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
 
+from reward import telemetry
 from reward.config import OpenAISamplerConfig, SamplingSettings
 from reward.samplers import EngineStatus, Message, SamplerError
 from reward.samplers.completions import named_failure, read_completion
@@ -143,6 +144,7 @@ class OpenAISampler:
                 seed=openai.omit if settings.seed is None else settings.seed,
                 logprobs=True if self._config.logprobs else openai.omit,
                 extra_body=extra,
+                extra_headers=telemetry.inject({}),  # vLLM goes on with the trace
             )
         except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
             refused = [key for key in extra if key in str(error)]

@@ -14,6 +14,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
 from typing import TypeVar
 
+from opentelemetry.trace import SpanKind
+
+from reward import telemetry
 from reward.samplers import EngineState, EngineStatus
 
 logger = logging.getLogger(__name__)
@@ -82,7 +85,8 @@ class Placement:
         self._in_flight[name] += 1
         try:
             async with asyncio.timeout(timeout_s):
-                answer = await send(name)
+                with telemetry.span("engine.request", {"march.engine": name}, kind=SpanKind.CLIENT):
+                    answer = await send(name)
         except failures:
             self._avoided_until[name] = time.monotonic() + _COOL_DOWN_S
             raise

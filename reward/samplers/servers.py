@@ -15,6 +15,7 @@ from urllib.parse import urljoin
 
 import openai
 
+from reward import telemetry
 from reward.samplers import EngineState, EngineStatus
 
 # Connecting takes milliseconds or fails; all else is bounded by the sampler, over all servers together.
@@ -28,6 +29,7 @@ class Server:
     base_url: str
     client: openai.AsyncOpenAI
     slots: asyncio.Semaphore
+    address: dict[str, str | int]  # as spans tell it
     num_requests: int = 0  # under way or waiting for a slot
     avoided_until: float = 0.0  # on the monotonic clock, seconds
     failed: bool = False  # its latest request did
@@ -64,6 +66,7 @@ class ServerPool:
                 base_url=url,
                 client=openai.AsyncOpenAI(base_url=url, api_key=api_key, timeout=_TIMEOUT, max_retries=0),
                 slots=asyncio.Semaphore(max_in_flight),
+                address=telemetry.address_of(url),
             )
             for url in base_urls
         )

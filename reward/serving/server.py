@@ -31,12 +31,14 @@ import uvicorn
 from fastapi import FastAPI
 from prometheus_client import Counter
 
+from reward import telemetry
 from reward.config import ServerConfig
 from reward.roles.prompts import load_prompts
 from reward.samplers import Sampler, make_sampler
 from reward.serving.connections import guarded, probe_peers
 from reward.serving.drain import DrainingServer
 from reward.serving.gate import BodyGate, TokenGate
+from reward.serving.logs import configure_logging
 from reward.serving.open_files import make_room
 from reward.serving.reading import HeldBytes
 from reward.serving.routes import add_audit_routes, add_error_answers, add_status_routes
@@ -44,10 +46,12 @@ from reward.serving.service import AuditService
 from reward.serving.signing import SigningGate, read_signing_key
 from reward.serving.tls import server_options
 from reward.serving.tokens import TokenBook, read_token
+from reward.serving.watch import RequestGate, TraceGate
 
 logger = logging.getLogger(__name__)
 
 _OPEN_PATHS = ("/healthz", "/readyz")
+_QUIET_PATHS = (*_OPEN_PATHS, "/metrics")  # asked every few seconds
 _SHUTDOWN_GRACE_S = 10
 
 Watch = Callable[[ServerConfig, FastAPI], AbstractContextManager[object]]
@@ -92,7 +96,7 @@ def create_app(
     add_audit_routes(app, config, service)
     readiness = add_status_routes(app, config, service, sampler=chosen, prompts=prompts)
     app.state.readiness = readiness
-    add_error_answers(app, service)
+    add_error_answers(app)
     app.state.refused_connections = Counter(
         "march_connections_refused",
         "Connections ended before or beside a request",
@@ -106,15 +110,19 @@ def create_app(
         registry=service.metrics.registry,
     )
     _add_gates(app, config, tokens, signing_key)
+    refused = service.metrics.refused
+    app.add_middleware(RequestGate, quiet_paths=_QUIET_PATHS, logs_access=config.access_log, refused=refused)
     return app
 
 
 def _add_gates(app: FastAPI, config: ServerConfig, tokens: TokenBook, signing_key: str | None) -> None:
-    """What is added last is asked first: the token, the body, the signature."""
+    """What is added last is asked first: the token, the trace, the body, the signature."""
     door = config.door
     if signing_key is not None:
         app.add_middleware(SigningGate, key=signing_key, lifetime_s=config.signature_lifetime_s)
     app.add_middleware(BodyGate, max_body_bytes=config.max_body_bytes, body_timeout_s=door.body_timeout_s)
+    if telemetry.is_on():
+        app.add_middleware(TraceGate, quiet_paths=_QUIET_PATHS)
     app.add_middleware(
         TokenGate, tokens=tokens, open_paths=_OPEN_PATHS, max_header_bytes=door.max_header_bytes
     )
@@ -131,10 +139,9 @@ def serve(config: ServerConfig, *, watch: Watch | None = None) -> None:
     Raises:
         SystemExit: with one line, when the token, the prompts, the model or the port is not as it must be.
     """
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    for name in ("httpx", "httpx2"):  # ours and the openai package's, which report every request
-        logging.getLogger(name).setLevel(logging.WARNING)
+    configure_logging(config.log_format)
     try:
+        telemetry.start("march-reward-server")
         # With a tokens file the environment's token is one more, and may be missing.
         needs_token = config.tokens_file is None or os.environ.get(config.token_env)
         token = read_token(config.token_env) if needs_token else None
