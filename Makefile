@@ -31,10 +31,11 @@ test-fast: $(VENV)/ready ## tests of seconds
 test-slow: $(VENV)/ready ## tests that start vLLM, Ray or a training
 	$(BIN)/pytest -m "slow and not gpu"
 
-check: $(VENV)/ready ## lint, format and types
+check: $(VENV)/ready ## lint, format, types and known vulnerabilities of the pins
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python requirements/advisories.py
 
 bench: $(VENV)/ready ## benchmarks; one JSON each under bench/results/
 	$(BIN)/python -m bench
