@@ -54,6 +54,7 @@ def test_ids_counts_and_log_probabilities_are_exact(vllm_url: str) -> None:
             assert await sampler.count_tokens(MESSAGES) == len(prompt)
             group = await sampler.sample(MESSAGES, n=4, settings=HOT)
         assert group.prompt_token_ids == prompt
+        assert group.num_prompt_tokens == len(prompt) and group.num_cached_tokens is not None
         for sample in group.samples:
             assert sample.token_ids and sample.logprobs
             assert len(sample.token_ids) == len(sample.logprobs) and max(sample.logprobs) <= 0

@@ -20,6 +20,7 @@ COMMAND = [
     *(sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1"),
     *("--model", str(TINY_POLICY), "--served-model-name", "tiny", "--dtype", "bfloat16", "--enforce-eager"),
     *("--no-enable-chunked-prefill", "--logprobs-mode", "processed_logprobs"),
+    "--enable-prompt-tokens-details",
 ]
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",

@@ -19,7 +19,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
 
 from reward import telemetry
 from reward.config import OpenAISamplerConfig, SamplingSettings
-from reward.samplers import Message, SamplerError
+from reward.samplers import EngineStatus, Message, SamplerError
 from reward.samplers.completions import named_failure, read_completion
 from reward.samplers.failover import ask, is_of_server
 from reward.samplers.servers import Server, ServerPool
@@ -106,12 +106,18 @@ class OpenAISampler:
             SamplerError: no server answers, or one of them serves other models.
         """
         failures = await asyncio.gather(*(self._not_ready(server) for server in self._pool.servers))
+        for server, failure in zip(self._pool.servers, failures, strict=True):
+            server.is_up = failure is None
         found = [failure for failure in failures if failure is not None]
         for failure in found:
             if not is_of_server(failure):
                 raise failure
         if len(found) == len(failures):
             raise SamplerError(found[-1].reason, "; ".join(failure.detail for failure in found))
+
+    def engines(self) -> tuple[EngineStatus, ...]:
+        """The servers, as the latest requests found them."""
+        return self._pool.statuses()
 
     async def close(self) -> None:
         """Closes the connections."""

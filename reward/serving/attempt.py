@@ -10,14 +10,12 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import httpx
 from opentelemetry.trace import SpanKind
 from pydantic import ValidationError
 
 from reward import telemetry
-from reward.serving.caller import REQUEST_ID_HEADER, new_request_id
 from reward.serving.failures import (
     MEND_STRANGER,
     MEND_UNREACHED,
@@ -38,28 +36,10 @@ from reward.serving.signing import (
     new_nonce,
     verify,
 )
-from reward.serving.wire import IDEMPOTENCY_HEADER
+from reward.serving.wire import Post
 from reward.types import AuditResult
 
 _MAX_ANSWER_BYTES = 128 * 1024**2
-
-
-@dataclass(frozen=True)
-class Post:
-    """One request; all attempts have its ids, so that a server knows them as one and gives one verdict."""
-
-    path: str
-    body: bytes
-    request_id: str = field(default_factory=new_request_id)
-    idempotency_key: str = field(default_factory=new_nonce)
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {
-            "Content-Type": "application/json",
-            REQUEST_ID_HEADER: self.request_id,
-            IDEMPOTENCY_HEADER: self.idempotency_key,
-        }
 
 
 async def attempt(

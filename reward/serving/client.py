@@ -31,7 +31,7 @@ from tenacity import (
     wait_random,
 )
 
-from reward.serving.attempt import Post, attempt
+from reward.serving.attempt import attempt
 from reward.serving.failures import (
     MEND_UNREACHED,
     OutOfTime,
@@ -45,7 +45,7 @@ from reward.serving.failures import (
 )
 from reward.serving.servers import Servers
 from reward.serving.tls import ClientTls, client_context
-from reward.serving.wire import AuditRequest
+from reward.serving.wire import AuditRequest, Post
 from reward.types import AuditResult, RagQuery
 
 __all__ = ["RewardClient", "RewardServerError", "UntrustedAnswer"]

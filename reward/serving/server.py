@@ -16,12 +16,14 @@ answers (signing.py). It takes a listening socket from a supervisor, if one is p
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import ipaddress
 import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager
 
 import uvicorn
 from fastapi import FastAPI
@@ -36,6 +38,7 @@ from reward.serving.drain import DrainingServer
 from reward.serving.gate import BodyGate, TokenGate
 from reward.serving.listening import open_listener
 from reward.serving.logs import configure_logging
+from reward.serving.open_files import make_room
 from reward.serving.reading import HeldBytes
 from reward.serving.routes import add_audit_routes, add_error_answers, add_status_routes
 from reward.serving.service import AuditService
@@ -49,6 +52,8 @@ logger = logging.getLogger(__name__)
 _OPEN_PATHS = ("/healthz", "/readyz")
 _QUIET_PATHS = (*_OPEN_PATHS, "/metrics")  # asked every few seconds
 _SHUTDOWN_GRACE_S = 10
+
+Watch = Callable[[ServerConfig, FastAPI], AbstractContextManager[object]]
 
 
 def create_app(
@@ -75,7 +80,8 @@ def create_app(
     service = AuditService(config, sampler=chosen, prompts=prompts)
 
     @contextlib.asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.loop = asyncio.get_running_loop()
         yield
         await service.close()
         await readiness.close()
@@ -84,14 +90,22 @@ def create_app(
 
     app = FastAPI(title="MARCH reward server", lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.service = service
+    app.state.sampler, app.state.loop = chosen, None
     app.state.held = HeldBytes(config.max_held_bytes, max_body_bytes=config.max_body_bytes)
     add_audit_routes(app, config, service)
     readiness = add_status_routes(app, config, service, sampler=chosen, prompts=prompts)
+    app.state.readiness = readiness
     add_error_answers(app)
     app.state.refused_connections = Counter(
         "march_connections_refused",
         "Connections ended before or beside a request",
         ["reason"],
+        registry=service.metrics.registry,
+    )
+    app.state.certificates_read = Counter(
+        "march_certificates_read",
+        "Changed TLS files, taken or refused",
+        ["result"],
         registry=service.metrics.registry,
     )
     _add_gates(app, config, tokens, signing_key)
@@ -113,8 +127,13 @@ def _add_gates(app: FastAPI, config: ServerConfig, tokens: TokenBook, signing_ke
     )
 
 
-def serve(config: ServerConfig) -> None:
+def serve(config: ServerConfig, *, watch: Watch | None = None) -> None:
     """Runs the server until it is told to stop (SIGINT, SIGTERM), and then ends in order (drain.py).
+
+    Args:
+        config: The server's settings.
+        watch: Entered while the server runs; `app.state` holds `service`, `sampler`, `readiness` and, once
+            it runs, `loop`.
 
     Raises:
         SystemExit: with one line, when the token, the prompts, the model or the port is not as it must be.
@@ -126,9 +145,9 @@ def serve(config: ServerConfig) -> None:
         needs_token = config.tokens_file is None or os.environ.get(config.token_env)
         token = read_token(config.token_env) if needs_token else None
         signing_key = read_signing_key(config.signing_key_env)
-        tls = server_options(config.tls) if config.tls is not None else {}
         listener = open_listener(config.host, config.port)
         app = create_app(config, token=token, signing_key=signing_key)
+        tls = server_options(config.tls, app.state.certificates_read) if config.tls is not None else {}
     except ValueError as error:
         raise SystemExit(f"reward server: {error}") from error
     if not tls and not _is_loopback(listener.host):
@@ -137,6 +156,7 @@ def serve(config: ServerConfig) -> None:
         )
     how = " (a socket that was passed; host and port are not used)" if listener.is_passed else ""
     logger.info("reward server on http%s://%s:%d%s", "s" if tls else "", listener.host, listener.port, how)
+    make_room(config)
     _calm_collector()
     settings = uvicorn.Config(
         app,
@@ -150,13 +170,14 @@ def serve(config: ServerConfig) -> None:
         server_header=False,
         timeout_graceful_shutdown=_SHUTDOWN_GRACE_S,
     )
-    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after its orderly end
-        server = DrainingServer(
-            settings,
-            service=app.state.service,
-            grace_s=config.drain_grace_s,
-            is_succeeded=listener.is_passed,
-        )
+    server = DrainingServer(
+        settings,
+        service=app.state.service,
+        grace_s=config.drain_grace_s,
+        is_succeeded=listener.is_passed,
+    )
+    watching = watch(config, app) if watch is not None else contextlib.nullcontext()
+    with contextlib.suppress(KeyboardInterrupt), watching:  # uvicorn raises it again after its orderly end
         server.run(sockets=[listener.socket])
 
 
