@@ -3,8 +3,8 @@
 It tries again after what passes by itself: a refused or broken connection and the answers 502, 503 and 504,
 a few times and with jitter. It never makes up a verdict: what still fails is a `RewardServerError`, which
 the caller records as UNSCORED. With the server's signing key it believes no answer that the server did not
-give to this very request (signing.py): an unsigned, altered, replayed or expired one is an `UntrustedAnswer`,
-which is not asked for again.
+give to this very request (signing.py): an unsigned, altered or replayed one is an `UntrustedAnswer`, which is
+not asked for again.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class RewardServerError(RuntimeError):
 
 
 class UntrustedAnswer(RewardServerError):
-    """An answer came that the server did not give to this request: unsigned, altered, replayed or expired."""
+    """An answer came that the server did not give to this request: unsigned, altered or replayed."""
 
 
 class _PassingError(RewardServerError):
@@ -228,9 +228,10 @@ class RewardClient:
             nonce=nonce,
         )
         try:
-            verify(answer.headers.get(SIGNATURE_HEADER), exchange, self._signing_key, now=time.time())
+            # The nonce is this attempt's own, so no clock is asked: theirs or ours may have jumped.
+            verify(answer.headers.get(SIGNATURE_HEADER), exchange, self._signing_key, now=None)
         except BadSignature as error:
-            mend = f"give both sides the same signing key and time, and {_MEND_STRANGER}"
+            mend = f"give both sides the same signing key, and {_MEND_STRANGER}"
             raise self._error(f"is not to be believed: {error}", mend, kind=UntrustedAnswer) from error
 
     def _error(
