@@ -34,10 +34,11 @@ test-slow: $(VENV)/ready ## tests that start vLLM, Ray or a training
 chaos: $(VENV)/ready ## the reward server under faults for a quarter of an hour; CHAOS_MINUTES and CHAOS_SEED set its storm
 	$(BIN)/pytest -m chaos
 
-check: $(VENV)/ready ## lint, format and types
+check: $(VENV)/ready ## lint, format, types and known vulnerabilities of the pins
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python requirements/advisories.py
 
 bench: $(VENV)/ready ## benchmarks; one JSON each under bench/results/
 	$(BIN)/python -m bench

@@ -11,6 +11,7 @@ BENCHMARKS = {
     "lexical": lexical.run,
     "ragtruth": ragtruth.run,
     "reward_server": reward_server.run,
+    "reward_server_soak": reward_server.run_soak,
 }
 
 if __name__ == "__main__":

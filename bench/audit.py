@@ -15,59 +15,23 @@ from collections.abc import Sequence
 
 import uvicorn
 
+from bench.instant import AUDIT, TOKEN, Case, InstantSampler, cases, server_config
 from bench.measure import in_turn, median_ratio, write_result
 from reward.auditor import audit
-from reward.config import AuditConfig, OpenAISamplerConfig, SamplingSettings, ServerConfig
 from reward.roles.prompts import load_prompts
-from reward.samplers import Message
 from reward.serving.client import RewardClient
 from reward.serving.server import create_app
-from reward.types import Document, RagQuery, Sample, SampleGroup
+from reward.types import RagQuery
 
 _AUDITS, _ROUNDS, _CONCURRENCY = 200, 5, 16
-_TOKEN = "a-token-for-the-benchmark"
-_CONFIG = AuditConfig(prompts="compact")
-
-
-class InstantSampler:
-    """Answers every question rightly at once, out of the prompt itself."""
-
-    model = "instant"
-
-    async def sample(
-        self,
-        messages: Sequence[Message],
-        *,
-        n: int,
-        settings: SamplingSettings,
-        pattern: str | None = None,
-    ) -> SampleGroup:
-        """Returns `n` completions in the roles' formats."""
-        role, text = messages[0]["content"], messages[1]["content"]
-        number = text.split("raised ")[1].split(" ")[0]
-        claim = f"- Question: What did the picnic raise? [Answer: {number}]"
-        answer = f"1. Evidence: The picnic raised {number} euros. [Answer: {number}]"
-        sample = Sample(text=claim if role == "proposer" else answer, finish_reason="stop")
-        return SampleGroup(samples=(sample,) * n)
-
-    async def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Never asked: no prompt is too long."""
-        return 0
-
-    async def ready(self) -> None:
-        """Always."""
-
-    async def close(self) -> None:
-        """Nothing to free."""
 
 
 def run() -> None:
     """Measures and writes `audit.json`."""
-    rng = random.Random(0)
-    cases = [_case(i, rng.randint(100, 999)) for i in range(_AUDITS)]
+    asked = cases(_AUDITS, random.Random(0))
     port = _start_server()
     samples = in_turn(
-        {"direct": lambda: asyncio.run(_direct(cases)), "http": lambda: asyncio.run(_over_http(cases, port))},
+        {"direct": lambda: asyncio.run(_direct(asked)), "http": lambda: asyncio.run(_over_http(asked, port))},
         rounds=_ROUNDS,
     )
     best = {name: _AUDITS / min(seconds) for name, seconds in samples.items()}
@@ -82,26 +46,20 @@ def run() -> None:
     print(f"{path}: {figures}")
 
 
-def _case(index: int, number: int) -> tuple[RagQuery, str]:
-    text = f"The picnic raised {number} euros. " + "The market was quiet. " * 20
-    query = RagQuery(id=str(index), query="What was raised?", documents=(Document(id="d1", text=text),))
-    return query, f"The picnic raised {number} euros."
-
-
-async def _direct(cases: Sequence[tuple[RagQuery, str]]) -> None:
+async def _direct(asked: Sequence[Case]) -> None:
     prompts, sampler = load_prompts("compact"), InstantSampler()
     gate = asyncio.Semaphore(_CONCURRENCY)
 
     async def one(query: RagQuery, response: str) -> None:
         async with gate:
-            result = await audit(query, response, sampler=sampler, prompts=prompts, config=_CONFIG)
+            result = await audit(query, response, sampler=sampler, prompts=prompts, config=AUDIT)
             assert result.verdict.reward == 0.0
 
-    await asyncio.gather(*(one(*case) for case in cases))
+    await asyncio.gather(*(one(*case) for case in asked))
 
 
-async def _over_http(cases: Sequence[tuple[RagQuery, str]], port: int) -> None:
-    client = RewardClient(f"http://127.0.0.1:{port}", _TOKEN)
+async def _over_http(asked: Sequence[Case], port: int) -> None:
+    client = RewardClient(f"http://127.0.0.1:{port}", TOKEN)
     gate = asyncio.Semaphore(_CONCURRENCY)
 
     async def one(query: RagQuery, response: str) -> None:
@@ -109,7 +67,7 @@ async def _over_http(cases: Sequence[tuple[RagQuery, str]], port: int) -> None:
             result = await client.audit(query, response, include_trajectories=False)
             assert result.verdict.reward == 0.0
 
-    await asyncio.gather(*(one(*case) for case in cases))
+    await asyncio.gather(*(one(*case) for case in asked))
     await client.close()
 
 
@@ -117,9 +75,7 @@ def _start_server() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    sampler = OpenAISamplerConfig(base_urls=("http://127.0.0.1:9/v1",), model="unused")
-    config = ServerConfig(port=port, audit=_CONFIG, sampler=sampler, cache_bytes=0)  # each round audits anew
-    app = create_app(config, sampler=InstantSampler(), token=_TOKEN)
+    app = create_app(server_config(port), sampler=InstantSampler(), token=TOKEN)
     server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning", access_log=False))
     threading.Thread(target=server.run, daemon=True).start()
     while not server.started:

@@ -16,12 +16,14 @@ from copy import deepcopy
 from typing import Any
 
 from openrlhf.utils.agent import AgentExecutorBase
+from opentelemetry.trace import SpanKind
 from pydantic import Field
 
 from pipeline.oracle import OracleJudgement, oracle_for
+from reward import telemetry
 from reward.config import Settings
 from reward.judging.vote import Reason
-from reward.serving.client import RewardClient, RewardServerError
+from reward.serving.client import RewardClient, RewardServerError, UntrustedAnswer
 from reward.types import AuditResult, Outcome, RagQuery, Record, Role, Trajectory, Verdict
 
 SETTINGS_VARIABLE = "MARCH_ROLLOUT_SETTINGS"
@@ -63,6 +65,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
         self.settings = RolloutSettings.model_validate_json(os.environ[SETTINGS_VARIABLE])
         self.judge = oracle_for(self.settings.oracle)
         self._client: RewardClient | None = None
+        telemetry.start("march-rollout")
 
     @property
     def client(self) -> RewardClient:
@@ -100,9 +103,12 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
                 f"{sampling_params.max_tokens} exceed {max_length}; filter it with `march prepare "
                 "--max-prompt-tokens`"
             )
-        output = (await llm_engine.generate(prompt_ids, deepcopy(sampling_params))).outputs[0]
-        response = hf_tokenizer.decode(output.token_ids, skip_special_tokens=True)
-        record = await self._audit(query, response, finish_reason=output.finish_reason)
+        with telemetry.span("march.rollout", {"march.query_id": query.id}) as span:
+            output = await _generate(llm_engine, prompt_ids, sampling_params)
+            response = hf_tokenizer.decode(output.token_ids, skip_special_tokens=True)
+            telemetry.tell_texts(span, [{"role": "user", "content": prompt}], [response])
+            record = await self._audit(query, response, finish_reason=output.finish_reason)
+            telemetry.tell_verdict(span, record.verdict)
         return {
             "prompt": prompt,
             "label": label,
@@ -120,13 +126,9 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
 
     async def _audit(self, query: RagQuery, response: str, *, finish_reason: str) -> RolloutRecord:
         start = time.perf_counter()
-        if finish_reason not in _ENDED:  # an engine that gave up has not answered, whatever it had written
-            result = _unscored(query, Reason.ENGINE, f"the Solver's generation ended by {finish_reason!r}")
-        else:
-            try:
-                result = await self.client.audit(query, response, include_trajectories=True)
-            except RewardServerError as error:
-                result = _unscored(query, Reason.REWARD_SERVER, str(error))
+        with telemetry.span("audit") as span:
+            result = await self._asked(query, response, finish_reason)
+            telemetry.tell_verdict(span, result.verdict)
         turns = [t for t in result.trajectories if t.role is Role.CHECKER]
         return RolloutRecord(
             query_id=query.id,
@@ -139,6 +141,30 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             oracle=self.judge(query, response, result.verdict),
             audit_s=time.perf_counter() - start,
         )
+
+    async def _asked(self, query: RagQuery, response: str, finish_reason: str) -> AuditResult:
+        """What the reward server says; what it cannot say is UNSCORED, and is not asked for again."""
+        if finish_reason not in _ENDED:  # an engine that gave up has not answered, whatever it had written
+            return _unscored(query, Reason.ENGINE, f"the Solver's generation ended by {finish_reason!r}")
+        try:
+            return await self.client.audit(query, response, include_trajectories=True)
+        except UntrustedAnswer as error:
+            return _unscored(query, Reason.UNTRUSTED, str(error))
+        except RewardServerError as error:
+            return _unscored(query, Reason.REWARD_SERVER, str(error))
+
+
+async def _generate(engine: Any, prompt_ids: list[int], sampling_params: Any) -> Any:
+    """The Solver's turn: vLLM's `CompletionOutput`."""
+    attributes = {"gen_ai.operation.name": "text_completion", "march.role": Role.SOLVER.value}
+    with telemetry.span("solver.generate", attributes, kind=SpanKind.CLIENT) as span:
+        output = (await engine.generate(prompt_ids, deepcopy(sampling_params))).outputs[0]
+        span.set_attribute("gen_ai.usage.input_tokens", len(prompt_ids))
+        span.set_attribute("gen_ai.usage.output_tokens", len(output.token_ids))
+        span.set_attribute("gen_ai.response.finish_reasons", [str(output.finish_reason)])
+        if output.finish_reason not in _ENDED:
+            telemetry.fail(span, str(output.finish_reason))
+    return output
 
 
 def choose_turn(turns: list[Trajectory], *, seed: str) -> Trajectory | None:

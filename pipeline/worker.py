@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline import cpu
 from pipeline.config import ROWS_PER_ANSWER, Recipe
 from pipeline.openrlhf_args import openrlhf_arguments
+from reward import telemetry
 from reward.config import RaySamplerConfig, ServerConfig
 from reward.types import Role
 
@@ -39,6 +40,7 @@ _OBJECT_STORE_BYTES = 512 * 1024**2  # of a local Ray; rollouts of a step are a 
 
 def run_openrlhf(state: RunState, folder: Path) -> None:
     """Trains to the end and saves the model under `folder / "model"`."""
+    telemetry.exporters_asked_for()  # a wrong setting ends the run here and not in some actor
     cpu.install()
     import torch
 
@@ -98,6 +100,8 @@ def _environment(
         probe_tolerance=recipe.guards.probe_tolerance if probed else None,
     )
     variables = {} if cuda else cpu.ENVIRONMENT
+    # The rollout actors of a cluster go on with the traces that this environment asks for.
+    variables = variables | {name: os.environ[name] for name in os.environ if name.startswith("OTEL_")}
     return variables | {
         rollout.SETTINGS_VARIABLE: for_rollout.model_dump_json(),
         trainer.SETTINGS_VARIABLE: for_trainer.model_dump_json(),

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
+from reward import telemetry
 from reward.config import AuditConfig
 from reward.judging.coverage import blind_rounds, num_atoms
 from reward.judging.evidence import sources
@@ -95,13 +96,17 @@ async def audit(
         if not numbers:
             return AuditResult(verdict=no_claims(query, config, provenance=provenance))
         means = Means(sampler, prompts, config, observer)
-        proposal = await propose(response, numbers, means=means)
+        with telemetry.span("proposer"):
+            proposal = await propose(response, numbers, means=means)
         within = sources(query.documents)
         asked = blind_rounds(proposal.coverage.claims)
-        rounds = await gathered([hear(query.documents, claims, within, means) for claims in asked])
+        with telemetry.span("checker", {"march.num_rounds": len(asked)}):
+            rounds = await gathered([hear(query.documents, claims, within, means) for claims in asked])
     except (AuditFailure, SamplerError) as error:
         return AuditResult(verdict=unscored(query, error, num_numbers=num_numbers, provenance=provenance))
-    verdict = _verdict(query, proposal, rounds, config, num_numbers, provenance)
+    with telemetry.span("vote", {"march.num_voters": config.voters}) as span:
+        verdict = _verdict(query, proposal, rounds, config, num_numbers, provenance)
+        telemetry.tell_verdict(span, verdict)
     return AuditResult(verdict=verdict, trajectories=_all_trajectories(proposal, rounds))
 
 

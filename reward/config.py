@@ -323,4 +323,13 @@ class ServerConfig(Settings):
         default=("<|end|>", "<|im_end|>", "<|eot_id|>", "<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"),
         description="End tokens that OpenRLHF's wire leaves at the end of a response.",
     )
+    log_format: Literal["auto", "text", "json"] = Field(
+        default="auto",
+        description="Of the log on stderr: auto is text on a terminal, else JSON lines.",
+    )
+    access_log: bool = Field(
+        default=False,
+        description="A line a request in that log (of health and metrics only failures); it takes about 5 % "
+        "of what the server itself can do.",
+    )
     audit_log: Path | None = Field(default=None, description="JSONL of every verdict given; none by default.")

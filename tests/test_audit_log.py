@@ -103,7 +103,7 @@ def test_audits_go_on_without_their_log() -> None:
 def test_half_a_surrogate_pair_is_written_down(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     log = AuditLog(path, CollectorRegistry())
-    caller.set(Caller(name="c", request_id="r"))
+    caller.set(Caller("r", name="c"))
     log.write(VERDICT.model_copy(update={"id": "\ud800"}), response="\ud800", seconds=0)
     (line,) = lines_of(path)
     assert line["caller"] == "c"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,6 +48,33 @@ def test_only_the_token_opens(start: Start, authorization: str | None, status: i
     posted = httpx.post(running.url + "/v1/audit", headers=headers, json={}, trust_env=False)
     assert posted.status_code == (422 if status == 200 else 401)
     assert running.sampler.num_calls == 0
+
+
+def test_refusals_are_counted_by_reason(start: Start) -> None:
+    running = start(max_body_bytes=1024, door={"max_header_bytes": 1024, "body_timeout_s": 0.2})
+    known, url = {"Authorization": f"Bearer {TOKEN}"}, running.url + "/v1/audit"
+
+    def slow() -> Iterator[bytes]:
+        yield b"{"
+        time.sleep(0.5)
+        yield b"}"
+
+    def endless() -> Iterator[bytes]:
+        for _ in range(64):
+            yield b"x" * 256
+
+    for reason, status, headers, body in (
+        ("token_missing", 401, {}, b""),
+        ("token_wrong", 401, {"Authorization": "Bearer wrong"}, b""),
+        ("headers_too_large", 431, {"X": "x" * 1024}, b""),
+        ("body_too_large", 413, known, b"x" * 1025),
+        ("body_too_large", 413, known | {"Content-Type": "application/json"}, endless()),
+        ("body_slow", 408, known | {"Content-Type": "application/json"}, slow()),
+    ):
+        counted = f'march_requests_refused_total{{reason="{reason}"}}'
+        before = running.metric(counted)
+        assert httpx.post(url, headers=headers, content=body, trust_env=False).status_code == status, reason
+        assert running.metric(counted) == before + 1
 
 
 def test_a_body_over_the_limit_is_refused_before_it_is_read(start: Start) -> None:

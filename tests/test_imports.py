@@ -120,8 +120,8 @@ def test_a_lexical_audit_loads_no_model_and_no_server(tmp_path: Path) -> None:
 ROOMS = {
     "numbers": set(),
     "judging": {"numbers", "types", "config"},
-    "samplers": {"types", "config"},
-    "roles": {"numbers", "judging", "samplers", "types", "config", "provenance"},
+    "samplers": {"types", "config", "telemetry"},
+    "roles": {"numbers", "judging", "samplers", "types", "config", "provenance", "telemetry"},
 }
 
 

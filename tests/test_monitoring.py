@@ -1,14 +1,28 @@
-"""The alert rules and the dashboard: they parse, and ask only for what the server exposes."""
+"""The alert rules and the dashboard: Prometheus and Grafana can load them, and they ask only for what the
+server exposes.
+
+PromQL is read by a parser that follows Prometheus' own, the dashboard by Grafana's generated models. Where
+`promtool` is installed (Debian: `prometheus`), it checks the rules and plays an attack through one.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
+import typing
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import promql_parser
+import pydantic
 import pytest
 import yaml
+from grafana_foundation_sdk.cog import plugins
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from tests.role_server import Start, start_servers  # noqa: F401
 
@@ -18,6 +32,7 @@ RULES = [rule for group in GROUPS for rule in group["rules"]]
 DASHBOARD = json.loads((MONITORING / "dashboard.json").read_text())
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 SELECTOR = re.compile(r"(march_\w+)(?:\{([^}]*)\})?")
+LABELLED_LATER = ("march_connections_refused_total", "march_certificates_read_total")  # by their first event
 LABEL = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"')
 
 
@@ -50,15 +65,59 @@ def test_alerts_and_panels_name_only_what_the_server_exposes(exposed: dict[str, 
             asked += 1
             assert name in exposed, f"{where}: {name} is no metric of the server"
             labels = set(LABEL.findall(selector)) - {"job"}
-            if name != "march_connections_refused_total":  # its labels come with its first event
+            if name not in LABELLED_LATER:
                 assert labels <= exposed[name], f"{where}: {name} has no label {labels - exposed[name]}"
     assert asked > 40
 
 
-def test_expressions_are_balanced() -> None:
-    for where, expression in expressions():
-        for opening, closing in ("()", "{}", "[]"):
-            assert expression.count(opening) == expression.count(closing), where
+def promql(expression: str) -> str:
+    """A panel's expression as Grafana sends it."""
+    return expression.replace("$__rate_interval", "1m").replace("$job", ".*")
+
+
+def test_expressions_are_promql() -> None:
+    for where, expression in expressions()[:-1]:  # the last is Grafana's own
+        try:
+            promql_parser.parse(promql(expression))
+        except ValueError as error:
+            raise AssertionError(f"{where}: {error}") from error
+
+
+needs_promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="no promtool (Debian: prometheus)")
+
+
+@needs_promtool
+def test_prometheus_loads_alerts_and_panels(tmp_path: Path) -> None:
+    names = [f"panel:{place}" for place in range(len(expressions()) - 1)]
+    recorded = [
+        {"record": name, "expr": promql(expression)}
+        for name, (_, expression) in zip(names, expressions()[:-1], strict=True)
+    ]
+    panels = tmp_path / "panels.yaml"
+    panels.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": recorded}]}))
+    for rules in (MONITORING / "alerts.yaml", panels):
+        subprocess.run(["promtool", "check", "rules", str(rules)], check=True, capture_output=True)
+
+
+@needs_promtool
+def test_an_alert_tells_of_knocks_and_not_of_a_mistake(tmp_path: Path) -> None:
+    def series(job: str, values: str) -> dict[str, str]:
+        return {
+            "series": f'march_requests_refused_total{{job="{job}",reason="token_wrong"}}',
+            "values": values,
+        }
+
+    rule = next(rule for rule in RULES if rule["alert"] == "MarchWrongTokens")
+    fired = {"exp_labels": {"job": "knocked", **rule["labels"]}, "exp_annotations": rule["annotations"]}
+    test = {
+        "interval": "1m",
+        "input_series": [series("knocked", "0+10x30"), series("mistaken", "0 0 5 5x30")],
+        "alert_rule_test": [{"eval_time": "30m", "alertname": rule["alert"], "exp_alerts": [fired]}],
+    }
+    file = tmp_path / "test.yaml"
+    file.write_text(yaml.safe_dump({"rule_files": [str(MONITORING / "alerts.yaml")], "tests": [test]}))
+    done = subprocess.run(["promtool", "test", "rules", str(file)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_alert_says_what_happened_and_what_to_do() -> None:
@@ -68,6 +127,7 @@ def test_every_alert_says_what_happened_and_what_to_do() -> None:
         "MarchAgreementFalling",
         "MarchQueueFull",
         "MarchSamplerFailures",
+        "MarchWrongTokens",
     } <= {rule["alert"] for rule in RULES}
     for rule in RULES:
         assert set(rule["annotations"]) == {"summary", "action"} and rule["labels"]["severity"] in (
@@ -87,6 +147,68 @@ def test_the_dashboard_has_what_grafana_needs() -> None:
     assert len(set(ids)) == len(ids)
     for panel in PANELS:
         assert panel["datasource"]["uid"] == "${source}" and panel["targets"] and panel["description"]
+
+
+def mistyped(model: object, where: str) -> list[str]:
+    """Fields of a Grafana model, and of those in it, that do not hold what the model says that they hold."""
+    if isinstance(model, dict | list):
+        inner = model.items() if isinstance(model, dict) else enumerate(model)
+        return [found for key, value in inner for found in mistyped(value, f"{where}/{key}")]
+    if isinstance(model, Enum) or not type(model).__module__.startswith("grafana_foundation_sdk"):
+        return []
+    found = []
+    for name, hint in typing.get_type_hints(type(model)).items():
+        value = getattr(model, name)
+        settings = pydantic.ConfigDict(arbitrary_types_allowed=True)
+        try:
+            if value is not None:
+                pydantic.TypeAdapter(dict[str, hint], config=settings).validate_python({"": value})
+        except pydantic.ValidationError as error:
+            found.append(f"{where}/{name}: {value!r}: {error.errors()[0]['msg']}")
+        found += mistyped(value, f"{where}/{name}")
+    return found
+
+
+def lost(given: Any, kept: Any, where: str = "") -> list[str]:
+    """What stands in a JSON value and not in another."""
+    if isinstance(given, dict) and isinstance(kept, dict):
+        missing = [f"{where}/{key}" for key in given if key not in kept]
+        return missing + [
+            found
+            for key in given.keys() & kept.keys()
+            for found in lost(given[key], kept[key], f"{where}/{key}")
+        ]
+    if isinstance(given, list) and isinstance(kept, list) and len(given) == len(kept):
+        pairs = enumerate(zip(given, kept, strict=True))
+        return [found for place, pair in pairs for found in lost(*pair, f"{where}/{place}")]
+    return [] if given == kept else [where]
+
+
+def loaded(dashboard: dict[str, Any]) -> list[str]:
+    """What Grafana's models find wrong with a dashboard: fields that they do not know or of another type."""
+    plugins.register_default_plugins()
+    model = Dashboard.from_json(dashboard)
+    return mistyped(model, "") + lost(dashboard, json.loads(JSONEncoder().encode(model)))
+
+
+def test_grafanas_models_know_all_of_the_dashboard() -> None:
+    assert loaded(DASHBOARD) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "key", "value"),
+    [
+        ("gridPos", "h", "tall"),
+        ("options", "lgend", {}),
+        ("targets", "expr", 5),
+        ("fieldConfig", "default", {}),
+    ],
+)
+def test_grafanas_models_find_what_is_wrong(place: str, key: str, value: Any) -> None:
+    dashboard = json.loads(json.dumps(DASHBOARD))
+    part = dashboard["panels"][1][place]
+    (part[0] if isinstance(part, list) else part)[key] = value
+    assert loaded(dashboard)
 
 
 def test_every_metric_of_ours_is_shown(exposed: dict[str, set[str]]) -> None:

@@ -76,10 +76,12 @@ def test_the_agent_believes_signed_answers_only(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("MARCH_REWARD_TOKEN", TOKEN)
     monkeypatch.setenv("MARCH_SIGNING_KEY", KEY)
     try:
-        for server, reward, reason in ((honest, 0.0, "supported"), (forger, None, "reward_server")):
+        for server, reward, reason in ((honest, 0.0, "supported"), (forger, None, "untrusted_answer")):
             monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_url": server.url}))
             record = asyncio.run(AgentExecutor()._audit(PICNIC, RESPONSE, finish_reason="stop"))
             assert (record.verdict.reward, record.verdict.reason) == (reward, reason)
+            seen = ("march_audits_total", "march_audits_cached_total", "march_audits_joined_total")
+            assert sum(map(server.metric, seen)) == 1  # it was not asked again
     finally:
         honest.close()
         forger.close()

@@ -32,6 +32,7 @@ COMMAND = [
     *(sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1"),
     *("--model", str(TINY_POLICY), "--served-model-name", "tiny", "--dtype", "bfloat16", "--enforce-eager"),
     *("--no-enable-chunked-prefill", "--logprobs-mode", "processed_logprobs"),
+    "--enable-prompt-tokens-details",
 ]
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
@@ -87,6 +88,7 @@ def test_ids_counts_and_log_probabilities_are_exact(vllm_url: str) -> None:
             assert await sampler.count_tokens(MESSAGES) == len(prompt)
             group = await sampler.sample(MESSAGES, n=4, settings=HOT)
         assert group.prompt_token_ids == prompt
+        assert group.num_prompt_tokens == len(prompt) and group.num_cached_tokens is not None
         for sample in group.samples:
             assert sample.token_ids and sample.logprobs
             assert len(sample.token_ids) == len(sample.logprobs) and max(sample.logprobs) <= 0

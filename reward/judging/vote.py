@@ -55,6 +55,7 @@ class Reason(StrEnum):
     DEADLINE = "deadline"
     INTERNAL = "internal"
     REWARD_SERVER = "reward_server"
+    UNTRUSTED = "untrusted_answer"  # something answered in its place, or altered what it said
 
 
 @dataclass(frozen=True)

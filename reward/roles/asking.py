@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from reward import telemetry
 from reward.config import AuditConfig
 from reward.judging.vote import Reason
 from reward.provenance import seeded
@@ -65,10 +66,13 @@ class Means:
         settings = seeded(settings, messages, seed=self.config.seed, role=role, attempt=attempt)
         start = time.perf_counter()
         try:
-            group = await self.sampler.sample(messages, n=n, settings=settings, pattern=pattern)
-            if len(group.samples) != n:
-                detail = f"asked for {n} completions, got {len(group.samples)}"
-                raise SamplerError(Reason.BAD_RESPONSE, detail)
+            with telemetry.chat(self.sampler.model, settings, n=n, role=role, attempt=attempt) as span:
+                group = await self.sampler.sample(messages, n=n, settings=settings, pattern=pattern)
+                telemetry.tell_group(span, group)
+                telemetry.tell_texts(span, messages, [sample.text for sample in group.samples])
+                if len(group.samples) != n:
+                    detail = f"asked for {n} completions, got {len(group.samples)}"
+                    raise SamplerError(Reason.BAD_RESPONSE, detail)
         except Exception as error:
             failure = error.reason if isinstance(error, SamplerError) else "other"
             self._tell(Turn(role, attempt, time.perf_counter() - start, None, failure))

@@ -66,10 +66,23 @@ def read_completion(
     if len(choices) != num_asked:
         raise SamplerError("bad_response", f"{len(choices)} of {num_asked} completions came back")
     samples = tuple(_sample(choice, logprobs=logprobs) for choice in choices)
+    num_prompt_tokens, num_cached_tokens = _prompt_use(completion)
     return SampleGroup(
         samples=samples * (n // num_asked),
         prompt_token_ids=_token_ids(getattr(completion, "prompt_token_ids", None)),
+        num_prompt_tokens=num_prompt_tokens,
+        num_cached_tokens=num_cached_tokens,
     )
+
+
+def _prompt_use(completion: ChatCompletion) -> tuple[int, int] | tuple[None, None]:
+    """Tokens of the prompt, and those that were cached; vLLM tells with --enable-prompt-tokens-details."""
+    details = getattr(completion.usage, "prompt_tokens_details", None)
+    num_prompt = getattr(completion.usage, "prompt_tokens", None)
+    num_cached = getattr(details, "cached_tokens", None)
+    if type(num_prompt) is int and type(num_cached) is int and 0 <= num_cached <= num_prompt:
+        return num_prompt, num_cached
+    return None, None
 
 
 def _sample(choice: Choice, *, logprobs: bool) -> Sample:

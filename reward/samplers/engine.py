@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reward.config import LocalSamplerConfig, RaySamplerConfig, SamplingSettings
-from reward.samplers import Message, SamplerError, Weights
+from reward.samplers import EngineStatus, Message, SamplerError, Weights
 from reward.samplers.placement import Placement
 from reward.samplers.start import SharedStart
 from reward.samplers.tokens import (
@@ -48,6 +48,8 @@ _CPU_ENVIRONMENT = {
     "TORCHDYNAMO_DISABLE": "1",
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
 }
+# vLLM's choice without a GPU is 128. Only whole blocks are shared: voters would read short prompts anew.
+_CPU_BLOCK_SIZE = 32
 
 
 class RayEngineSampler:
@@ -80,9 +82,8 @@ class RayEngineSampler:
             SamplerError: with reason `timeout`, `prompt_too_long`, `bad_response` or `engine`.
         """
         prompt = prompt_token_ids(self._tokenizer, messages)
-        budget = completion_budget(
-            len(prompt), max_tokens=settings.max_tokens, max_model_len=self._config.max_model_len
-        )
+        max_model_len = self._config.max_model_len
+        budget = completion_budget(len(prompt), max_tokens=settings.max_tokens, max_model_len=max_model_len)
         async with _ray_failures_named(self._config.timeout_s, self._training):
             engines, weights = await self._snapshot(settings)
             params = sampling_params(settings, n=n, max_tokens=budget, pattern=pattern)
@@ -106,6 +107,10 @@ class RayEngineSampler:
         """Returns when the registry hands out an engine; none is sampled, as they sleep between rollouts."""
         async with _ray_failures_named(self._config.timeout_s, self._training):
             await self._snapshot()
+
+    def engines(self) -> tuple[EngineStatus, ...]:
+        """The rollout engines that were asked, by their actors' ids."""
+        return self._placement.statuses()
 
     async def close(self) -> None:
         """Forgets the registry. The connection to Ray belongs to the process and ends with it."""
@@ -238,6 +243,7 @@ class LocalEngineSampler:
         import torch
         import vllm
 
+        has_gpu = torch.cuda.is_available()
         arguments = vllm.AsyncEngineArgs(
             model=self._config.model,
             max_model_len=self._config.max_model_len,
@@ -245,9 +251,8 @@ class LocalEngineSampler:
             dtype="bfloat16",
             enforce_eager=True,
             enable_prefix_caching=True,
-            enable_chunked_prefill=None
-            if torch.cuda.is_available()
-            else False,  # seeds without a GPU, see above
+            block_size=None if has_gpu else _CPU_BLOCK_SIZE,
+            enable_chunked_prefill=None if has_gpu else False,  # seeds without a GPU, see above
             logprobs_mode="processed_logprobs",  # of the distribution that was sampled, temperature included
             disable_log_stats=True,
         )
@@ -265,9 +270,8 @@ async def _ray_failures_named(timeout_s: float, training: SharedStart[_Training]
     except SamplerError:
         raise
     except TimeoutError as error:
-        raise SamplerError(
-            "timeout", f"no rollout engine answered in {timeout_s:g} s; is it asleep?"
-        ) from error
+        detail = f"no rollout engine answered in {timeout_s:g} s; is it asleep?"
+        raise SamplerError("timeout", detail) from error
     except (RayError, ValueError, OSError, RuntimeError) as error:  # not there yet, died, or no cluster
         training.forget()
         cause = str(error).strip().rpartition("\n")[2]  # after the traceback of the other process

@@ -14,8 +14,10 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import openai
+from opentelemetry.trace import SpanKind
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
+from reward import telemetry
 from reward.samplers import SamplerError
 from reward.samplers.completions import named_failure
 from reward.samplers.servers import Server, ServerPool
@@ -95,7 +97,8 @@ class _Asking:
         share_s = self._left_s() / self._pool.num_usable(self._tried, acquired=server)
         try:
             async with asyncio.timeout(share_s):
-                answer = await send(server)
+                with telemetry.span("engine.request", server.address, kind=SpanKind.CLIENT):
+                    answer = await send(server)
         except TimeoutError as error:
             failure = SamplerError("timeout", f"{server.base_url} did not answer in {share_s:.3g} s")
             raise self._noted(failure, server) from error

@@ -18,8 +18,9 @@ from typing import Any, cast
 import openai
 from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
 
+from reward import telemetry
 from reward.config import OpenAISamplerConfig, SamplingSettings
-from reward.samplers import Message, SamplerError
+from reward.samplers import EngineStatus, Message, SamplerError
 from reward.samplers.completions import (
     REQUEST_ID_HEADER,
     named_failure,
@@ -115,12 +116,18 @@ class OpenAISampler:
             SamplerError: no server answers, or one of them serves other models.
         """
         failures = await asyncio.gather(*(self._not_ready(server) for server in self._pool.servers))
+        for server, failure in zip(self._pool.servers, failures, strict=True):
+            server.is_up = failure is None
         found = [failure for failure in failures if failure is not None]
         for failure in found:
             if not is_of_server(failure):
                 raise failure
         if len(found) == len(failures):
             raise SamplerError(found[-1].reason, "; ".join(failure.detail for failure in found))
+
+    def engines(self) -> tuple[EngineStatus, ...]:
+        """The servers, as the latest requests found them."""
+        return self._pool.statuses()
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -148,7 +155,8 @@ class OpenAISampler:
                 seed=openai.omit if settings.seed is None else settings.seed,
                 logprobs=True if self._config.logprobs else openai.omit,
                 extra_body=extra,
-                extra_headers={REQUEST_ID_HEADER: request_id},
+                # vLLM goes on with the trace
+                extra_headers=telemetry.inject({REQUEST_ID_HEADER: request_id}),
             )
         except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
             refused = [key for key in extra if key in str(error)]

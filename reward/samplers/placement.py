@@ -14,6 +14,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
 from typing import TypeVar
 
+from opentelemetry.trace import SpanKind
+
+from reward import telemetry
+from reward.samplers import EngineState, EngineStatus
+
 logger = logging.getLogger(__name__)
 
 _COOL_DOWN_S = 30.0
@@ -60,6 +65,16 @@ class Placement:
             logger.warning("engine %s gave no answer (%s); another is asked", first, type(error).__name__)
         return await self._ask_one(self._best(others), send, share_s, failures)
 
+    def statuses(self) -> tuple[EngineStatus, ...]:
+        """What is known of the engines that were asked."""
+        now = time.monotonic()
+
+        def state(name: str) -> EngineState:
+            is_avoided = self._avoided_until.get(name, 0.0) > now
+            return EngineState.FAILING if is_avoided else EngineState.READY
+
+        return tuple(EngineStatus(name, state(name), num) for name, num in sorted(self._in_flight.items()))
+
     async def _ask_one(
         self,
         name: str,
@@ -70,7 +85,8 @@ class Placement:
         self._in_flight[name] += 1
         try:
             async with asyncio.timeout(timeout_s):
-                answer = await send(name)
+                with telemetry.span("engine.request", {"march.engine": name}, kind=SpanKind.CLIENT):
+                    answer = await send(name)
         except failures:
             self._avoided_until[name] = time.monotonic() + _COOL_DOWN_S
             raise

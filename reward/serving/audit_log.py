@@ -63,6 +63,7 @@ class AuditLog:
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "caller": asked_by.name if asked_by else None,
             "request_id": asked_by.request_id if asked_by else None,
+            "trace_id": asked_by.trace_id if asked_by else None,
             "seconds": round(seconds, 3),
             "shared": shared,
             "response_sha256": hashlib.sha256(response.encode(errors="surrogatepass")).hexdigest(),

@@ -4,7 +4,7 @@ It tries again after what passes by itself: a refused or broken connection and t
 a few times and with jitter. It never makes up a verdict: what still fails is a `RewardServerError`, which
 the caller records as UNSCORED. With the server's signing key it believes no answer that the server did not
 give to this very request (signing.py): an unsigned, altered or replayed one is an `UntrustedAnswer`, which is
-not asked for again.
+not asked for again. Each request has an id, which errors name and the server logs.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import asyncio
 import hashlib
 import ssl
 import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
 import httpx
+from opentelemetry.trace import SpanKind
 from pydantic import ValidationError
 from tenacity import (
     AsyncRetrying,
@@ -28,6 +30,7 @@ from tenacity import (
     wait_random,
 )
 
+from reward import telemetry
 from reward.serving.signing import (
     NONCE_HEADER,
     SIGNATURE_HEADER,
@@ -38,7 +41,7 @@ from reward.serving.signing import (
     verify,
 )
 from reward.serving.tls import ClientTls, client_context
-from reward.serving.wire import IDEMPOTENCY_HEADER, AuditRequest
+from reward.serving.wire import AuditRequest, Post
 from reward.types import AuditResult, RagQuery
 
 _CONNECT_TIMEOUT_S = 10.0
@@ -104,6 +107,7 @@ class RewardClient:
         self._attempts = attempts
         self._patience_s = patience_s
         self._signing_key = signing_key
+        self._address = telemetry.address_of(self._base_url)
         self._http = httpx.AsyncClient(
             base_url=self._base_url,
             # Nothing is decompressed: a small answer that swells would pass the limit on what is read.
@@ -124,14 +128,13 @@ class RewardClient:
             RewardServerError: no verdict came after all attempts.
         """
         request = AuditRequest(query=query, response=response, include_trajectories=include_trajectories)
-        answer = await self._post("/v1/audit", request.model_dump_json().encode())
+        post = Post("/v1/audit", request.model_dump_json().encode())
+        answer = await self._post(post)
         try:
             return AuditResult.model_validate_json(answer.content)
         except ValidationError as error:
-            raise self._error(
-                f"its answer is no verdict ({error.error_count()} problems)",
-                "run the same version on both sides",
-            ) from error
+            failure = f"its answer is no verdict ({error.error_count()} problems)"
+            raise self._error(failure, "run the same version on both sides", post) from error
 
     async def ready(self) -> None:
         """Returns when the server and its sampler are ready.
@@ -169,60 +172,70 @@ class RewardClient:
     ) -> None:
         await self.close()
 
-    async def _post(self, path: str, body: bytes) -> httpx.Response:
+    async def _post(self, post: Post) -> httpx.Response:
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(_PassingError),
             stop=stop_after_attempt(self._attempts) & stop_after_delay(self._patience_s),
             wait=_pause_s,
             reraise=True,
         )
-        # One for all attempts: the server knows them as one request, and gives one verdict.
-        headers = {"Content-Type": "application/json", IDEMPOTENCY_HEADER: new_nonce()}
-        answer: httpx.Response = await retrying(self._post_once, path, body, headers)
+        answer: httpx.Response = await retrying(self._post_once, post)
         return answer
 
-    async def _post_once(self, path: str, body: bytes, headers: dict[str, str]) -> httpx.Response:
+    async def _post_once(self, post: Post) -> httpx.Response:
         nonce = new_nonce()
         try:
-            answer = await self._exchange(path, body, {**headers, NONCE_HEADER: nonce})
+            answer = await self._traced(post, nonce)
         except (TimeoutError, httpx.ReadTimeout, httpx.WriteTimeout, httpx.PoolTimeout) as error:
             mend = "raise timeout_s above the server's deadline_s"
-            raise self._error(f"did not answer in {self._timeout_s:g} s", mend) from error
+            raise self._error(f"did not answer in {self._timeout_s:g} s", mend, post) from error
         except httpx.TransportError as error:
             failure = f"cannot be reached ({_text(error)})"
-            raise self._error(failure, _MEND_UNREACHED, kind=_PassingError) from error
+            raise self._error(failure, _MEND_UNREACHED, post, kind=_PassingError) from error
         if answer.status_code == 200:
-            self._verify(answer, path, body, nonce)
+            self._verify(answer, post, nonce)
             return answer
         kind = _PassingError if answer.status_code in _PASSING_STATUSES else RewardServerError
         mend = _MENDS.get(answer.status_code, "see the server's log")
-        refusal = self._error(f"answered {answer.status_code}: {_detail(answer)}", mend, kind=kind)
+        refusal = self._error(f"answered {answer.status_code}: {_detail(answer)}", mend, post, kind=kind)
         if isinstance(refusal, _PassingError):
             refusal.retry_after_s = _seconds(answer.headers.get("retry-after", ""))
         raise refusal
 
-    async def _exchange(self, path: str, body: bytes, headers: dict[str, str]) -> httpx.Response:
+    async def _traced(self, post: Post, nonce: str) -> httpx.Response:
+        """One attempt with a span of its own, which the server goes on with."""
+        attributes = {"http.request.method": "POST", "march.request_id": post.request_id, **self._address}
+        with telemetry.span("POST", attributes, kind=SpanKind.CLIENT) as span:
+            headers = telemetry.inject({**post.headers, NONCE_HEADER: nonce})
+            answer = await self._exchange(post, headers)
+            span.set_attribute("http.response.status_code", answer.status_code)
+            if answer.status_code >= 400:
+                telemetry.fail(span, str(answer.status_code))
+        return answer
+
+    async def _exchange(self, post: Post, headers: Mapping[str, str]) -> httpx.Response:
         """Posts and reads the answer: within the time, however it drips, and as far as one can be long."""
         async with (
             asyncio.timeout(self._timeout_s),
-            self._http.stream("POST", path, content=body, headers=headers) as answer,
+            self._http.stream("POST", post.path, content=post.body, headers=headers) as answer,
         ):
             if "content-encoding" in answer.headers:
-                raise self._error("compresses its answer unasked", _MEND_STRANGER)
+                raise self._error("compresses its answer unasked", _MEND_STRANGER, post)
             content = bytearray()
             async for part in answer.aiter_raw():
                 content += part
                 if len(content) > _MAX_ANSWER_BYTES:
-                    raise self._error(f"sends an answer over {_MAX_ANSWER_BYTES} bytes", _MEND_STRANGER)
+                    failure = f"sends an answer over {_MAX_ANSWER_BYTES} bytes"
+                    raise self._error(failure, _MEND_STRANGER, post)
         return httpx.Response(answer.status_code, headers=answer.headers, content=bytes(content))
 
-    def _verify(self, answer: httpx.Response, path: str, body: bytes, nonce: str) -> None:
+    def _verify(self, answer: httpx.Response, post: Post, nonce: str) -> None:
         if self._signing_key is None:
             return
         exchange = Exchange(
             method="POST",
-            path=path,
-            request_sha256=hashlib.sha256(body).hexdigest(),
+            path=post.path,
+            request_sha256=hashlib.sha256(post.body).hexdigest(),
             answer_sha256=hashlib.sha256(answer.content).hexdigest(),
             weights=answer.headers.get(WEIGHTS_HEADER, ""),
             nonce=nonce,
@@ -232,12 +245,18 @@ class RewardClient:
             verify(answer.headers.get(SIGNATURE_HEADER), exchange, self._signing_key, now=None)
         except BadSignature as error:
             mend = f"give both sides the same signing key, and {_MEND_STRANGER}"
-            raise self._error(f"is not to be believed: {error}", mend, kind=UntrustedAnswer) from error
+            raise self._error(f"is not to be believed: {error}", mend, post, kind=UntrustedAnswer) from error
 
     def _error(
-        self, failure: str, mend: str, *, kind: type[RewardServerError] = RewardServerError
+        self,
+        failure: str,
+        mend: str,
+        post: Post | None = None,
+        *,
+        kind: type[RewardServerError] = RewardServerError,
     ) -> RewardServerError:
-        return kind(f"reward server {self._base_url} {failure}; {mend}")
+        named = "" if post is None else f" (request {post.request_id})"
+        return kind(f"reward server {self._base_url} {failure}; {mend}{named}")
 
 
 def _pause_s(state: RetryCallState) -> float:

@@ -3,8 +3,8 @@
 Plain ASGI, because FastAPI reads a whole body before it asks any dependency. The token travels as
 `Authorization: Bearer TOKEN`, or as the password of Basic: so OpenRLHF's stock client, which knows only a
 URL, can carry it in `http://march:TOKEN@host:port/get_reward`. It is compared in constant time and never
-logged; its name and the request's id are what the logs know. Connections that never send a request are ended
-one storey below, in connections.py.
+logged; its name is what the logs know. Connections that never send a
+request are ended one storey below, in connections.py.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import binascii
 from collections.abc import Collection
 
 from fastapi.responses import JSONResponse
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from reward.serving.caller import REQUEST_ID_HEADER, Caller, caller, request_id_of
+from reward.serving.caller import Refusal, caller, note_refusal
 from reward.serving.tokens import TokenBook
 
 _MOST_DIGITS = 20  # of a length; no reader of numbers behind this door meets more
@@ -30,7 +30,6 @@ class TokenGate:
     """Answers 401 to every request without a token, but for the open paths, and says who asks.
 
     A request whose headers and path are too long together is answered 431, before its token is looked at.
-    Every answer carries the request's id.
     """
 
     def __init__(
@@ -48,18 +47,20 @@ class TokenGate:
             return await send({"type": "websocket.close", "code": 1008})
         if _num_header_bytes(scope) > self._max_header_bytes:
             detail = f"headers over max_header_bytes {self._max_header_bytes}; send less"
-            return await refuse(scope, receive, send, status=431, detail=detail)
-        headers = Headers(scope=scope)
-        request_id = request_id_of(headers.get(REQUEST_ID_HEADER))
-        send = _with_request_id(send, request_id)
+            return await refuse(scope, receive, send, status=431, reason="headers_too_large", detail=detail)
         if scope["path"] in self._open_paths:
             return await self._app(scope, receive, send)
-        given = presented_token(headers.get("authorization", ""))
+        authorization = Headers(scope=scope).get("authorization", "")
+        given = presented_token(authorization)
         name = None if given is None else self._tokens.name_of(given)
         if name is None:
+            reason: Refusal = "token_wrong" if authorization else "token_missing"
             challenge = {"WWW-Authenticate": "Bearer"}
-            return await refuse(scope, receive, send, status=401, detail=_NO_TOKEN, headers=challenge)
-        caller.set(Caller(name=name, request_id=request_id))
+            return await refuse(
+                scope, receive, send, status=401, reason=reason, detail=_NO_TOKEN, headers=challenge
+            )
+        if (asked := caller.get()) is not None:
+            asked.name = name
         await self._app(scope, receive, send)
 
 
@@ -78,10 +79,11 @@ class BodyGate:
         headers = Headers(scope=scope)
         if "content-length" in headers and "transfer-encoding" in headers:
             detail = "content-length and transfer-encoding: send one, so that all agree where the body ends"
-            return await refuse(scope, receive, send, status=400, detail=detail)
+            return await refuse(scope, receive, send, status=400, reason="body_length_unclear", detail=detail)
         declared = headers.get("content-length", "0")
         if declared.isdecimal() and (len(declared) > _MOST_DIGITS or int(declared) > self._max_body_bytes):
-            return await refuse(scope, receive, send, status=413, detail=self._too_large())
+            detail = self._too_large()
+            return await refuse(scope, receive, send, status=413, reason="body_too_large", detail=detail)
         await self._app(scope, self._bounded(receive), send)
 
     def _bounded(self, receive: Receive) -> Receive:
@@ -97,10 +99,12 @@ class BodyGate:
                 async with asyncio.timeout_at(deadline):
                     message = await receive()
             except TimeoutError:
+                note_refusal("body_slow")
                 detail = f"body not whole in body_timeout_s {self._body_timeout_s:g}; send it faster"
                 raise HTTPException(408, detail, headers={"Connection": "close"}) from None
             num_bytes += len(message.get("body", b""))
             if num_bytes > self._max_body_bytes:
+                note_refusal("body_too_large")
                 raise HTTPException(413, self._too_large(), headers={"Connection": "close"})
             is_whole = not message.get("more_body", False)
             return message
@@ -117,10 +121,22 @@ async def refuse(
     send: Send,
     *,
     status: int,
+    reason: Refusal,
     detail: str,
     headers: dict[str, str] | None = None,
 ) -> None:
-    """Answers with one line under `detail` and ends the connection, whose body is not read."""
+    """Answers with one line under `detail` and ends the connection, whose body is not read.
+
+    Args:
+        scope: ASGI's, as the next two.
+        receive: Is not called.
+        send: Gets the answer.
+        status: HTTP's.
+        reason: For the count of refusals.
+        detail: What is wrong and how to mend it.
+        headers: Further ones.
+    """
+    note_refusal(reason)
     answer = JSONResponse(
         {"detail": detail}, status_code=status, headers={"Connection": "close", **(headers or {})}
     )
@@ -143,12 +159,3 @@ def presented_token(authorization: str) -> str | None:
 def _num_header_bytes(scope: Scope) -> int:
     target = len(scope.get("raw_path") or b"") + len(scope["query_string"])
     return target + sum(len(name) + len(value) for name, value in scope["headers"])
-
-
-def _with_request_id(send: Send, request_id: str) -> Send:
-    async def send_named(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            MutableHeaders(raw=message["headers"])[REQUEST_ID_HEADER] = request_id
-        await send(message)
-
-    return send_named

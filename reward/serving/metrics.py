@@ -5,16 +5,22 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+import math
+from collections.abc import Iterator
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
+
+from reward import telemetry
 from reward.judging.vote import Reason
 from reward.roles.asking import Turn
+from reward.serving.caller import REFUSALS
 from reward.types import ClaimState, Outcome, Role, Verdict
 
 _SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 120, 180)
 _STAGES = {Role.PROPOSER: "propose", Role.CHECKER: "check"}
 _REASONS = frozenset(Reason)
-_REFUSALS = ("overloaded", "memory", "stopping")
 _FAILURES = (Reason.TIMEOUT, Reason.CONNECTION, Reason.PROMPT_TOO_LONG, Reason.BAD_RESPONSE, Reason.ENGINE)
 
 
@@ -30,6 +36,12 @@ class AuditMetrics:
         self._votes = self._counter("march_votes", "Votes on claims, valid or unreadable", "state")
         self._agreeing = self._counter("march_votes_agreeing", "Valid votes for the claim's first place")
         self._tokens = self._counter("march_tokens", "Tokens, where the sampler tells them", "stage", "kind")
+        self._prompt_tokens = self._counter(
+            "march_prompt_tokens", "Prompt tokens, where the engine tells what its cache held", "role"
+        )
+        self._cached_tokens = self._counter(
+            "march_cached_prompt_tokens", "Those of them that its prefix cache held", "role"
+        )
         self._failures = self._counter("march_sampler_failures", "Requests to the sampler failed", "reason")
         self.special_tokens = self._counter(
             "march_special_tokens", "Special tokens that responses spelled out; broken up in every prompt"
@@ -38,13 +50,20 @@ class AuditMetrics:
         self.cached = self._counter("march_audits_cached", "Requests answered with a verdict given before")
         self.retried = self._counter("march_audits_retried", "Audits tried a second time")
         self.cancelled = self._counter("march_audits_cancelled", "Audits ended because no client waited")
-        self.refused = self._counter("march_requests_refused", "Requests answered 503 unread", "reason")
+        self.refused = self._counter(
+            "march_requests_refused",
+            "Requests refused before an audit began",
+            "reason",
+        )
         self._seconds = self._histogram("march_audit_seconds", "An audit from its acceptance to its end")
         self._wait = self._histogram("march_audit_wait_seconds", "An audit's wait for a place")
         self._stage = self._histogram("march_stage_seconds", "One request to the sampler", "stage")
         self.in_flight = self._gauge("march_audits_in_flight", "Audits that have a place")
         self.waiting = self._gauge("march_audits_waiting", "Audits that wait for a place")
+        self.weights_version = self._gauge("march_weights_version", "Of the policy in training; else NaN")
+        self.weights_version.set(math.nan)
         self.cache_bytes = self._gauge("march_cache_bytes", "Estimated memory of kept verdicts")
+        self.registry.register(_SpanCounts())
         self._begin_at_zero()
 
     def audit_ended(self, verdict: Verdict, *, seconds: float) -> None:
@@ -76,6 +95,9 @@ class AuditMetrics:
         self._tokens.labels(stage, "prompt").inc(len(turn.group.prompt_token_ids or ()))
         num_tokens = sum(len(sample.token_ids or ()) for sample in samples.values())
         self._tokens.labels(stage, "completion").inc(num_tokens)
+        if turn.group.num_prompt_tokens is not None and turn.group.num_cached_tokens is not None:
+            self._prompt_tokens.labels(turn.role.value).inc(turn.group.num_prompt_tokens)
+            self._cached_tokens.labels(turn.role.value).inc(turn.group.num_cached_tokens)
 
     def _begin_at_zero(self) -> None:
         """Shows what has not happened yet as 0, so that its first time is a rise and not a new series."""
@@ -83,7 +105,7 @@ class AuditMetrics:
             self._claims.labels(state.value)
         for kind in ("valid", "unreadable"):
             self._votes.labels(kind)
-        for refusal in _REFUSALS:
+        for refusal in REFUSALS:
             self.refused.labels(refusal)
         for failure in (*_FAILURES, "other"):
             self._failures.labels(failure)
@@ -97,3 +119,14 @@ class AuditMetrics:
 
     def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
         return Histogram(name, text, labels, buckets=_SECONDS, registry=self.registry)
+
+
+class _SpanCounts(Collector):
+    """The process's spans, which are counted where no registry is."""
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """The counts of now."""
+        spans = CounterMetricFamily("march_spans", "Spans of traces, ended and sent", labels=["state"])
+        spans.add_metric(["ended"], telemetry.counts.ended)
+        spans.add_metric(["exported"], telemetry.counts.exported)
+        yield spans

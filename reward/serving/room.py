@@ -11,9 +11,9 @@ import math
 import time
 from collections import deque
 from types import TracebackType
-from typing import Literal
 
-Refusal = Literal["overloaded", "memory", "stopping"]
+from reward import telemetry
+from reward.serving.caller import Refusal
 
 _RATE_WINDOW_S = 30.0
 _RATE_SAMPLES = 256
@@ -78,7 +78,8 @@ class Room:
         return min(max(math.ceil((self.num_waiting + 1) / rate), 1), _MOST_RETRY_S)
 
     async def __aenter__(self) -> None:
-        await self._places.acquire()
+        with telemetry.span("waiting_room"):
+            await self._places.acquire()
         self.num_inside += 1
 
     async def __aexit__(

@@ -21,6 +21,7 @@ from reward.overrides import OverrideRefused, apply_overrides
 from reward.provenance import config_digest, package_version
 from reward.roles.prompts import PromptSet
 from reward.samplers import Sampler
+from reward.serving.caller import note_refusal
 from reward.serving.readiness import Readiness
 from reward.serving.reading import AuditRoute
 from reward.serving.room import Overloaded
@@ -121,7 +122,7 @@ def add_status_routes(
     return readiness
 
 
-def add_error_answers(app: FastAPI, service: AuditService) -> None:
+def add_error_answers(app: FastAPI) -> None:
     """Every failure is one line under `detail`; none of them is a number."""
 
     @app.exception_handler(Unscored)
@@ -132,7 +133,7 @@ def add_error_answers(app: FastAPI, service: AuditService) -> None:
 
     @app.exception_handler(Overloaded)
     async def overloaded(_: Request, error: Overloaded) -> JSONResponse:
-        service.metrics.refused.labels(error.reason).inc()
+        note_refusal(error.reason)
         headers = {"Retry-After": str(error.retry_after_s)}
         headers |= {"Connection": "close"} if error.reason != "overloaded" else {}
         return JSONResponse({"detail": str(error), "reason": error.reason}, status_code=503, headers=headers)

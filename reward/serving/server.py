@@ -16,6 +16,7 @@ answers (signing.py).
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import gc
@@ -23,29 +24,37 @@ import ipaddress
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager
 
 import uvicorn
 from fastapi import FastAPI
 from prometheus_client import Counter
 
+from reward import telemetry
 from reward.config import ServerConfig
 from reward.roles.prompts import load_prompts
 from reward.samplers import Sampler, make_sampler
 from reward.serving.connections import guarded, probe_peers
 from reward.serving.drain import DrainingServer
 from reward.serving.gate import BodyGate, TokenGate
+from reward.serving.logs import configure_logging
+from reward.serving.open_files import make_room
 from reward.serving.reading import HeldBytes
 from reward.serving.routes import add_audit_routes, add_error_answers, add_status_routes
 from reward.serving.service import AuditService
 from reward.serving.signing import SigningGate, read_signing_key
 from reward.serving.tls import server_options
 from reward.serving.tokens import TokenBook, read_token
+from reward.serving.watch import RequestGate, TraceGate
 
 logger = logging.getLogger(__name__)
 
 _OPEN_PATHS = ("/healthz", "/readyz")
+_QUIET_PATHS = (*_OPEN_PATHS, "/metrics")  # asked every few seconds
 _SHUTDOWN_GRACE_S = 10
+
+Watch = Callable[[ServerConfig, FastAPI], AbstractContextManager[object]]
 
 
 def create_app(
@@ -72,7 +81,8 @@ def create_app(
     service = AuditService(config, sampler=chosen, prompts=prompts)
 
     @contextlib.asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.loop = asyncio.get_running_loop()
         yield
         await service.close()
         await readiness.close()
@@ -81,53 +91,70 @@ def create_app(
 
     app = FastAPI(title="MARCH reward server", lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.service = service
+    app.state.sampler, app.state.loop = chosen, None
     app.state.held = HeldBytes(config.max_held_bytes, max_body_bytes=config.max_body_bytes)
     add_audit_routes(app, config, service)
     readiness = add_status_routes(app, config, service, sampler=chosen, prompts=prompts)
-    add_error_answers(app, service)
+    app.state.readiness = readiness
+    add_error_answers(app)
     app.state.refused_connections = Counter(
         "march_connections_refused",
         "Connections ended before or beside a request",
         ["reason"],
         registry=service.metrics.registry,
     )
+    app.state.certificates_read = Counter(
+        "march_certificates_read",
+        "Changed TLS files, taken or refused",
+        ["result"],
+        registry=service.metrics.registry,
+    )
     _add_gates(app, config, tokens, signing_key)
+    refused = service.metrics.refused
+    app.add_middleware(RequestGate, quiet_paths=_QUIET_PATHS, logs_access=config.access_log, refused=refused)
     return app
 
 
 def _add_gates(app: FastAPI, config: ServerConfig, tokens: TokenBook, signing_key: str | None) -> None:
-    """What is added last is asked first: the token, the body, the signature."""
+    """What is added last is asked first: the token, the trace, the body, the signature."""
     door = config.door
     if signing_key is not None:
         app.add_middleware(SigningGate, key=signing_key, lifetime_s=config.signature_lifetime_s)
     app.add_middleware(BodyGate, max_body_bytes=config.max_body_bytes, body_timeout_s=door.body_timeout_s)
+    if telemetry.is_on():
+        app.add_middleware(TraceGate, quiet_paths=_QUIET_PATHS)
     app.add_middleware(
         TokenGate, tokens=tokens, open_paths=_OPEN_PATHS, max_header_bytes=door.max_header_bytes
     )
 
 
-def serve(config: ServerConfig) -> None:
+def serve(config: ServerConfig, *, watch: Watch | None = None) -> None:
     """Runs the server until it is told to stop (SIGINT, SIGTERM), and then ends in order (drain.py).
+
+    Args:
+        config: The server's settings.
+        watch: Entered while the server runs; `app.state` holds `service`, `sampler`, `readiness` and, once
+            it runs, `loop`.
 
     Raises:
         SystemExit: with one line, when the token, the prompts, the model or the port is not as it must be.
     """
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    for name in ("httpx", "httpx2"):  # ours and the openai package's, which report every request
-        logging.getLogger(name).setLevel(logging.WARNING)
+    configure_logging(config.log_format)
     try:
+        telemetry.start("march-reward-server")
         # With a tokens file the environment's token is one more, and may be missing.
         needs_token = config.tokens_file is None or os.environ.get(config.token_env)
         token = read_token(config.token_env) if needs_token else None
         signing_key = read_signing_key(config.signing_key_env)
-        tls = server_options(config.tls) if config.tls is not None else {}
         listener = _listen(config.host, config.port)
         app = create_app(config, token=token, signing_key=signing_key)
+        tls = server_options(config.tls, app.state.certificates_read) if config.tls is not None else {}
     except ValueError as error:
         raise SystemExit(f"reward server: {error}") from error
     if not tls and not _is_loopback(config.host):
         logger.warning("host %s is reachable from elsewhere and the token travels in plain HTTP", config.host)
     logger.info("reward server on http%s://%s:%d", "s" if tls else "", config.host, config.port)
+    make_room(config)
     _calm_collector()
     settings = uvicorn.Config(
         app,
@@ -141,8 +168,9 @@ def serve(config: ServerConfig) -> None:
         server_header=False,
         timeout_graceful_shutdown=_SHUTDOWN_GRACE_S,
     )
-    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after its orderly end
-        server = DrainingServer(settings, service=app.state.service, grace_s=config.drain_grace_s)
+    server = DrainingServer(settings, service=app.state.service, grace_s=config.drain_grace_s)
+    watching = watch(config, app) if watch is not None else contextlib.nullcontext()
+    with contextlib.suppress(KeyboardInterrupt), watching:  # uvicorn raises it again after its orderly end
         server.run(sockets=[listener])
 
 

@@ -19,6 +19,9 @@ import time
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from opentelemetry.trace import SpanContext
+
+from reward import telemetry
 from reward.config import AuditConfig, ServerConfig
 from reward.provenance import config_digest
 from reward.roles.prompts import PromptSet
@@ -26,6 +29,7 @@ from reward.samplers import Sampler, SamplerError, TrainedSampler, Weights
 from reward.samplers.special import count_special
 from reward.serving.audit_log import AuditLog
 from reward.serving.cache import VerdictCache, content_key
+from reward.serving.caller import note_outcome
 from reward.serving.metrics import AuditMetrics
 from reward.serving.room import Overloaded, Room
 from reward.serving.runner import AuditRunner
@@ -58,6 +62,7 @@ class _Work:
 
     task: asyncio.Task[AuditResult]
     owner: str  # idempotency key of the request that began it; "" for none
+    begun_in: SpanContext | None  # that request's span of it
     askers: set[str] = field(default_factory=set)
     num_waiting: int = 0
 
@@ -104,10 +109,14 @@ class AuditService:
         self.refuse_when_draining()
         self.num_requests += 1
         try:
-            served = await self._served(query, response, config or self._config.audit, asker)
+            with telemetry.span("march.audit", {"march.query_id": query.id}) as span:
+                served = await self._served(query, response, config or self._config.audit, asker)
+                span.set_attribute("march.source", served.source)
+                telemetry.tell_verdict(span, served.result.verdict)
         finally:
             self.num_requests -= 1
         seconds = time.perf_counter() - start
+        note_outcome(served.result.verdict.outcome)
         self.metrics.special_tokens.inc(count_special(response))
         shared = served.source is not Source.FRESH
         self._log.write(served.result.verdict, response=response, seconds=seconds, shared=shared)
@@ -136,6 +145,8 @@ class AuditService:
         key = content_key(query, response, settings=config_digest(config), weights=weights)
         if weights is not _UNKNOWN:
             self._cache.seen(weights)
+        if weights is not None and weights is not _UNKNOWN:
+            self.metrics.weights_version.set(weights.version)
         kept = self._cache.get(key, None if weights is None else asker)
         if kept is not None:
             self.metrics.cached.inc()
@@ -146,6 +157,7 @@ class AuditService:
             work = self._begin(key, query, response, config, weights=weights, ends=ends, owner=asker)
         else:
             self.metrics.joined.inc()
+            telemetry.link(work.begun_in)
         result = await self._awaited(key, work, asker)
         is_owner = source is Source.FRESH or (asker != "" and asker == work.owner)
         return Served(result if weights is None or is_owner else _bare(result), source)
@@ -173,7 +185,8 @@ class AuditService:
     ) -> _Work:
         self.refuse_when_draining()
         self.room.enter()
-        work = _Work(asyncio.create_task(self._runner.run(query, response, config, ends=ends)), owner)
+        task = asyncio.create_task(self._runner.run(query, response, config, ends=ends))
+        work = _Work(task, owner, telemetry.current())
         self._running[key] = work
 
         def ended(task: asyncio.Task[AuditResult]) -> None:

@@ -150,7 +150,7 @@ class SigningGate:
         nonce = Headers(scope=scope).get(NONCE_HEADER, "")
         if nonce and not _NONCE.fullmatch(nonce):
             detail = f"{NONCE_HEADER}: send 16 to 128 letters, digits, _ and -"
-            return await refuse(scope, receive, send, status=400, detail=detail)
+            return await refuse(scope, receive, send, status=400, reason="nonce_malformed", detail=detail)
         request_sha256 = hashlib.sha256()
         held: list[Message] = []  # a 200 answer from its start to its end
 

@@ -1,0 +1,118 @@
+"""The token work of audits: recorded from the engine that the server asks, and given to that engine again."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reward.config import LocalSamplerConfig, SamplingSettings
+from reward.samplers import Message
+from reward.samplers.engine import LocalEngineSampler
+from reward.types import SampleGroup
+
+
+@dataclass(frozen=True)
+class Work:
+    """One request that was made of the engine."""
+
+    prompt: tuple[int, ...]
+    lengths: tuple[int, ...]  # tokens of each completion
+
+    @property
+    def is_check(self) -> bool:
+        """Whether voters were asked, and not a Proposer."""
+        return len(self.lengths) > 1
+
+
+class RecordingSampler(LocalEngineSampler):
+    """The engine in this process, which remembers what was asked of it."""
+
+    def __init__(self, config: LocalSamplerConfig) -> None:
+        super().__init__(config)
+        self.work: list[Work] = []
+
+    async def sample(
+        self, messages: Sequence[Message], *, n: int, settings: SamplingSettings, pattern: str | None = None
+    ) -> SampleGroup:
+        """As the engine samples; the request is kept in `work`."""
+        group = await super().sample(messages, n=n, settings=settings, pattern=pattern)
+        lengths = tuple(len(sample.token_ids or ()) for sample in group.samples)
+        self.work.append(Work(group.prompt_token_ids or (), lengths))
+        return group
+
+
+async def run_whole(engine: Any, work: Sequence[Work]) -> None:
+    """Two whole batches: all Proposers, then all voters of all Checkers."""
+    proposals, checks = _by_role(work)
+    await _batch(engine, proposals)
+    await _batch(engine, checks)
+
+
+async def run_published(engine: Any, work: Sequence[Work], *, batch_size: int, keeps_cache: bool) -> None:
+    """Batches of `batch_size` audits, one after the other, each with a barrier after each of four passes.
+
+    The passes are the Proposers and then three times the Checkers, one sample each. The published code
+    reads the documents in each of the three anew (its engines drop their cache between generations);
+    with `keeps_cache` it is spared that.
+    """
+    proposals, checks = _by_role(work)
+    num_batches = -(-len(checks) // batch_size)
+    for share_of_proposals, share in zip(
+        _shares(proposals, num_batches), _shares(checks, num_batches), strict=True
+    ):
+        passes = zip(*(_one_by_one(check) for check in share), strict=True)
+        for batch in itertools.chain([share_of_proposals], passes):
+            if not keeps_cache:
+                await engine.reset_prefix_cache()
+            await _batch(engine, batch)
+
+
+def num_tokens(work: Sequence[Work]) -> dict[str, int]:
+    """Tokens in and out by role; a prompt counts once a request, however many voters read it."""
+    counts = {}
+    for role, requests in zip(("proposer", "checker"), _by_role(work), strict=True):
+        counts[f"{role}_prompt_tokens"] = sum(len(one.prompt) for one in requests)
+        counts[f"{role}_completion_tokens"] = sum(sum(one.lengths) for one in requests)
+        counts[f"{role}_requests"] = len(requests)
+    return counts
+
+
+def _by_role(work: Sequence[Work]) -> tuple[list[Work], list[Work]]:
+    return [one for one in work if not one.is_check], [one for one in work if one.is_check]
+
+
+def _shares(work: Sequence[Work], num: int) -> list[Sequence[Work]]:
+    """`num` consecutive shares, as equal as can be."""
+    cuts = [len(work) * i // num for i in range(num + 1)]
+    return [work[start:end] for start, end in itertools.pairwise(cuts)]
+
+
+def _one_by_one(work: Work) -> list[Work]:
+    return [Work(work.prompt, (length,)) for length in work.lengths]
+
+
+async def _batch(engine: Any, work: Sequence[Work]) -> None:
+    await asyncio.gather(*(_generate(engine, one.prompt, n) for one in work for n in one.lengths))
+
+
+async def _generate(engine: Any, prompt: tuple[int, ...], num_tokens: int) -> None:
+    from vllm import SamplingParams
+    from vllm.inputs import TokensPrompt
+    from vllm.sampling_params import RequestOutputKind
+
+    params = SamplingParams(
+        temperature=1.0,
+        max_tokens=num_tokens,
+        min_tokens=num_tokens,
+        ignore_eos=True,
+        logprobs=0,
+        detokenize=False,
+        output_kind=RequestOutputKind.FINAL_ONLY,
+    )
+    tokens = TokensPrompt(prompt_token_ids=list(prompt))
+    async for _ in engine.generate(tokens, params, f"bench-{random.getrandbits(64):x}"):
+        pass

@@ -1,0 +1,264 @@
+"""Spans: what one answer goes through, from its rollout to its reward, as one OpenTelemetry trace.
+
+    march.rollout                     the trainer's agent
+      solver.generate
+      audit
+        POST                CLIENT    one an attempt of `RewardClient`
+          POST /v1/audit    SERVER
+            march.audit               one a sample; linked to the audit that it joined
+              waiting_room
+              proposer, checker
+                chat MODEL  CLIENT    one a request to a role
+                  engine.request      one an engine that is asked for it
+              vote
+
+Off until `enable`; until then a span costs a comparison. `start` enables what the environment asks for by
+OpenTelemetry's own variables; a program that has a tracer provider of its own calls `enable` with it.
+Attributes follow OpenTelemetry's conventions (`http.*`, `gen_ai.*`, `error.type`), ours begin with `march.`.
+Prompts and completions are in no span unless OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT is "true",
+the messages of errors never.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import INVALID_SPAN, Span, SpanContext, SpanKind, StatusCode, Tracer, TracerProvider
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from reward.config import SamplingSettings
+from reward.types import Outcome, Role, SampleGroup, Verdict
+
+if TYPE_CHECKING:
+    from reward.samplers import Message
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+EXPORTERS = "OTEL_TRACES_EXPORTER"
+CAPTURE_TEXTS = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+
+Attributes = Mapping[str, str | int | float | bool]
+
+
+@dataclass
+class SpanCounts:
+    """Spans of this process: the difference was lost, or is on its way."""
+
+    ended: int = 0
+    exported: int = 0
+
+
+counts = SpanCounts()
+_W3C = TraceContextTextMapPropagator()
+_NOTHING = nullcontext(INVALID_SPAN)
+_tracer: Tracer | None = None
+_captures_texts = False
+
+
+def exporters_asked_for() -> tuple[str, ...]:
+    """The exporters that the environment asks for, "otlp" or "console"; none by default.
+
+    Raises:
+        ValueError: it asks for another one.
+    """
+    if _is_true("OTEL_SDK_DISABLED"):
+        return ()
+    named = os.environ.get(EXPORTERS) or ("otlp" if any(os.environ.get(name) for name in ENDPOINTS) else "")
+    names = tuple(name.strip() for name in named.split(",") if name.strip() not in ("", "none"))
+    for name in names:
+        if name not in ("otlp", "console"):
+            raise ValueError(f"{EXPORTERS}: {name!r} is not known here; use otlp, console or none")
+    return names
+
+
+def start(service: str) -> None:
+    """Exports spans as the environment asks, until the process ends or `reward.tracing.stop`.
+
+    Args:
+        service: Name of this part of the system, unless OTEL_SERVICE_NAME gives one.
+
+    Raises:
+        ValueError: it asks for what is not installed or not known; one line.
+    """
+    if not (exporters := exporters_asked_for()):
+        return
+    try:
+        from reward import tracing
+    except ImportError as error:
+        mend = "install march-pipeline[otel], or unset OTEL_TRACES_EXPORTER and OTEL_EXPORTER_OTLP_ENDPOINT"
+        raise ValueError(f"traces are asked for, but {error.name} is not installed; {mend}") from error
+    tracing.start(service, exporters)
+
+
+def enable(provider: TracerProvider) -> None:
+    """Makes spans from now on."""
+    global _tracer, _captures_texts
+    _tracer, _captures_texts = provider.get_tracer("march"), _is_true(CAPTURE_TEXTS)
+
+
+def disable() -> None:
+    """Makes no more spans."""
+    global _tracer
+    _tracer = None
+
+
+def is_on() -> bool:
+    """Whether spans are made."""
+    return _tracer is not None
+
+
+def span(
+    name: str,
+    attributes: Attributes | None = None,
+    *,
+    kind: SpanKind = SpanKind.INTERNAL,
+    context: Context | None = None,
+) -> AbstractContextManager[Span]:
+    """A span around a block; an error that leaves the block gives it its status.
+
+    Args:
+        name: From a small set.
+        attributes: Known before it begins.
+        kind: Which side of a call it is.
+        context: What it continues; by default the span around it.
+    """
+    return _NOTHING if _tracer is None else _recorded(_tracer, name, attributes, kind, context)
+
+
+def chat(
+    model: str, settings: SamplingSettings, *, n: int, role: Role, attempt: int
+) -> AbstractContextManager[Span]:
+    """A span around one request to a model, by OpenTelemetry's conventions for generative models.
+
+    Args:
+        model: What is sampled.
+        settings: How.
+        n: Completions that are asked for.
+        role: Who the model plays.
+        attempt: From 0; which request of this prompt it is.
+    """
+    if _tracer is None:
+        return _NOTHING
+    attributes: dict[str, str | int | float] = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": model,
+        "gen_ai.request.choice.count": n,
+        "gen_ai.request.temperature": settings.temperature,
+        "gen_ai.request.top_p": settings.top_p,
+        "gen_ai.request.max_tokens": settings.max_tokens,
+        "march.role": role.value,
+        "march.attempt": attempt,
+    }
+    if settings.seed is not None:
+        attributes["gen_ai.request.seed"] = settings.seed
+    return span(f"chat {model}", attributes, kind=SpanKind.CLIENT)
+
+
+def fail(span: Span, error: str) -> None:
+    """Gives a span the status of an error, by one word."""
+    span.set_status(StatusCode.ERROR, error)
+    span.set_attribute("error.type", error)
+
+
+def address_of(url: str) -> dict[str, str | int]:
+    """A server's attributes; nothing of what else its URL may hold."""
+    parts = urlsplit(url)
+    default_port = 443 if parts.scheme == "https" else 80
+    return {"server.address": parts.hostname or "", "server.port": parts.port or default_port}
+
+
+def current() -> SpanContext | None:
+    """The span around the caller, to be linked to from another trace."""
+    found = trace.get_current_span().get_span_context() if _tracer is not None else None
+    return found if found is not None and found.is_valid else None
+
+
+def link(other: SpanContext | None) -> None:
+    """Links the span around the caller to another one."""
+    if other is not None:
+        trace.get_current_span().add_link(other)
+
+
+def inject(headers: MutableMapping[str, str]) -> MutableMapping[str, str]:
+    """The headers, with the W3C `traceparent` of the span around the caller."""
+    if _tracer is not None:
+        _W3C.inject(headers)
+    return headers
+
+
+def extract(headers: Mapping[str, str]) -> Context:
+    """What a request's headers continue; a malformed `traceparent` continues nothing."""
+    return _W3C.extract(headers, Context())
+
+
+def tell_verdict(span: Span, verdict: Verdict) -> None:
+    """Writes a verdict on a span; an UNSCORED one is an error."""
+    if not span.is_recording():
+        return
+    span.set_attribute("march.outcome", verdict.outcome.value)
+    span.set_attribute("march.reason", verdict.reason)
+    span.set_attribute("march.num_claims", len(verdict.claims))
+    if verdict.reward is not None:
+        span.set_attribute("march.reward", verdict.reward)
+    if verdict.weights_version is not None:
+        span.set_attribute("march.weights_version", verdict.weights_version)
+    if verdict.outcome is Outcome.UNSCORED:
+        fail(span, verdict.reason)
+
+
+def tell_group(span: Span, group: SampleGroup) -> None:
+    """Writes on a span what a sampler gave: tokens, where it tells them, and how its samples ended."""
+    if not span.is_recording():
+        return
+    samples = {id(sample): sample for sample in group.samples}.values()  # a greedy one stands for all
+    if group.prompt_token_ids is not None:
+        span.set_attribute("gen_ai.usage.input_tokens", len(group.prompt_token_ids))
+        num_tokens = sum(len(sample.token_ids or ()) for sample in samples)
+        span.set_attribute("gen_ai.usage.output_tokens", num_tokens)
+    span.set_attribute("gen_ai.response.finish_reasons", [sample.finish_reason for sample in samples])
+    if group.weights_version is not None:
+        span.set_attribute("march.weights_version", group.weights_version)
+
+
+def tell_texts(span: Span, messages: Sequence[Message], outputs: Sequence[str]) -> None:
+    """Writes a prompt's messages and what came of it on a span, if the environment says that texts may be."""
+    if not (_captures_texts and span.is_recording()):
+        return
+    given = [(message["role"], message["content"]) for message in messages]
+    came = [("assistant", text) for text in outputs]
+    for name, turns in (("gen_ai.input.messages", given), ("gen_ai.output.messages", came)):
+        parts = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in turns]
+        span.set_attribute(name, json.dumps(parts))
+
+
+@contextmanager
+def _recorded(
+    tracer: Tracer, name: str, attributes: Attributes | None, kind: SpanKind, context: Context | None
+) -> Iterator[Span]:
+    begun = tracer.start_as_current_span(
+        name,
+        context,
+        kind,
+        attributes,
+        record_exception=False,  # its message may quote a text
+        set_status_on_exception=False,
+    )
+    with begun as recorded:
+        try:
+            yield recorded
+        except BaseException as error:  # cancellation, too
+            reason = getattr(error, "reason", "")
+            is_word = isinstance(reason, str) and reason.isidentifier()
+            fail(recorded, reason if is_word else type(error).__name__)
+            raise
+
+
+def _is_true(variable: str) -> bool:
+    return os.environ.get(variable, "").strip().lower() == "true"

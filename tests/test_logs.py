@@ -1,0 +1,129 @@
+"""The server's log: an id for every request, in all that is told of it, and never a token or a text."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+from typing import Any
+
+import pytest
+
+from reward.serving.caller import Caller, caller
+from reward.serving.client import RewardClient, RewardServerError
+from reward.serving.logs import TextFormatter, configure_logging, json_formatter, name_request
+from tests.role_server import (
+    LABEL,
+    QUERY,
+    RESPONSE,
+    TOKEN,
+    Spawn,
+    Start,
+    spawn_processes,  # noqa: F401
+    start_servers,  # noqa: F401
+)
+
+
+def lines_of(told: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in told.splitlines()]
+
+
+def test_a_line_a_request_and_its_id_in_all_that_is_told_of_it(spawn: Spawn) -> None:
+    server = spawn(access_log=True, deadline_s=0.2, pause_s=0.5)
+    url, wrong = "/v1/audit", {"Authorization": "Bearer knock-knock", "X-Request-ID": "stranger"}
+    server.http.get("/healthz")
+    server.http.post(url, headers=wrong, auth=None, json={})
+    body = {"query": json.loads(LABEL), "response": RESPONSE}
+    answer = server.http.post(url, json=body, headers={"X-Request-ID": "mine-7"})
+    assert answer.headers["x-request-id"] == "mine-7" and answer.json()["verdict"]["reason"] == "deadline"
+    server.http.get("/version%0A2026-01-01 INFO forged")
+    server.process.terminate()
+    _, told = server.end()
+    lines = lines_of(told)
+    asked = [line for line in lines if line["logger"] == "reward.serving.watch"]
+    shown = [(line["method"], line["status"], line["caller"], line["outcome"]) for line in asked]
+    assert shown == [
+        ("POST", 401, None, "token_wrong"),
+        ("POST", 200, "env", "UNSCORED"),
+        ("GET", 404, "env", None),
+    ]
+    assert asked[0]["request_id"] == "stranger" and asked[0]["client"] == "127.0.0.1"
+    assert asked[1]["path"] == url and asked[1]["ms"] >= 200
+    (warned,) = [line for line in lines if line["level"] == "WARNING"]
+    assert "UNSCORED" in warned["message"] and warned["request_id"] == "mine-7"
+    for text in (TOKEN, "knock-knock", "picnic raised"):
+        assert text not in told
+
+
+def test_no_line_a_request_unless_asked_for(spawn: Spawn) -> None:
+    server = spawn()
+    assert server.audit().status_code == 200
+    server.process.terminate()
+    assert "reward.serving.watch" not in server.end()[1]
+
+
+def test_the_clients_errors_name_the_request(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+    running = start(access_log=True)
+
+    async def ask() -> None:
+        async with RewardClient(running.url, "not the token") as client:
+            await client.audit(QUERY, RESPONSE)
+
+    with caplog.at_level(logging.INFO), pytest.raises(RewardServerError, match="answered 401") as caught:
+        caplog.handler.addFilter(name_request)
+        asyncio.run(ask())
+    (line,) = [record for record in caplog.records if record.name == "reward.serving.watch"]
+    assert f"(request {line.request_id})" in str(caught.value)  # type: ignore[attr-defined]
+
+
+def test_an_error_of_ours_has_an_id_too(start: Start) -> None:
+    running = start()
+
+    @running.app.get("/boom")
+    async def boom() -> None:
+        raise RuntimeError("secret words")
+
+    answer = running.http.get("/boom", headers={"X-Request-ID": "b"})
+    assert (answer.status_code, answer.headers["x-request-id"]) == (500, "b")
+    assert answer.json() == {"detail": "internal error; see the server's log"}
+    assert running.metric('march_requests_refused_total{reason="internal"}') == 1
+
+
+def record(message: str) -> logging.LogRecord:
+    made = logging.LogRecord("reward.x", logging.INFO, __file__, 1, message, (), None)
+    caller.set(Caller("r-1", trace_id="a" * 32))
+    name_request(made)
+    return made
+
+
+def test_text_is_one_line_and_json_too() -> None:
+    forged = "audit of q\n2026-01-01 INFO reward: all is well\x1b[2J"
+    text = TextFormatter("%(levelname)s %(message)s").format(record(forged))
+    assert text == "INFO audit of q\\x0a2026-01-01 INFO reward: all is well\\x1b[2J [r-1]"
+    line = json_formatter().format(record(forged))
+    assert "\n" not in line
+    told = json.loads(line)
+    assert told["message"] == forged and told["time"].count(":") >= 2
+    assert (told["level"], told["logger"], told["request_id"]) == ("INFO", "reward.x", "r-1")
+    assert told["trace_id"] == "a" * 32
+
+
+@pytest.mark.parametrize(
+    ("log_format", "is_terminal", "kind"),
+    [
+        ("auto", True, "TextFormatter"),
+        ("auto", False, "JsonFormatter"),
+        ("text", False, "TextFormatter"),
+        ("json", True, "JsonFormatter"),
+    ],
+)
+def test_people_get_text_and_machines_json(
+    monkeypatch: pytest.MonkeyPatch, log_format: Any, is_terminal: bool, kind: str
+) -> None:
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [])
+    monkeypatch.setattr(root, "level", root.level)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal, raising=False)
+    configure_logging(log_format)
+    assert type(root.handlers[0].formatter).__name__ == kind
