@@ -4,8 +4,8 @@ It tries again after what passes by itself: a refused or broken connection and t
 a few times and with jitter. With several servers each content has its own (servers.py), and another is asked
 when that one fails. It never makes up a verdict: what still fails is a `RewardServerError`, which
 the caller records as UNSCORED. With the server's signing key it believes no answer that the server did not
-give to this very request (signing.py): an unsigned, altered, replayed or expired one is an `UntrustedAnswer`,
-which is not asked for again. Each request has an id, which errors name and the server logs.
+give to this very request (signing.py): an unsigned, altered or replayed one is an `UntrustedAnswer`, which is
+not asked for again. Each request has an id, which errors name and the server logs.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class RewardServerError(RuntimeError):
 
 
 class UntrustedAnswer(RewardServerError):
-    """An answer came that the server did not give to this request: unsigned, altered, replayed or expired."""
+    """An answer came that the server did not give to this request: unsigned, altered or replayed."""
 
 
 class PassingError(RewardServerError):
