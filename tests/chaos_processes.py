@@ -21,7 +21,7 @@ import httpx
 import pytest
 
 from reward.config import AuditConfig, OpenAISamplerConfig, SamplingSettings, ServerConfig
-from tests.test_vllm_server import COMMAND, ENVIRONMENT
+from tests.vllm_process import COMMAND, ENVIRONMENT
 
 TOKEN = "a-token-of-32-characters-at-least"
 KEY = "a-signing-key-of-32-characters-at-least"

@@ -42,7 +42,7 @@ _AUDIT = AuditConfig(
     proposer=SamplingSettings(temperature=1.0, max_tokens=160),
     checker=SamplingSettings(temperature=1.0, max_tokens=160),
 )
-_LONG_DOCUMENT_WORDS = 400
+_LONG_DOCUMENT_WORDS = 250
 _ANSWERS_A_QUERY = 4  # of the long documents, as when several samples of a prompt are audited
 
 
@@ -64,11 +64,11 @@ class Setting:
 HEADLINE = Setting("short", 256, 512, _ROUNDS)
 SETTINGS = (
     HEADLINE,
-    Setting("long", 256, 256, _ROUNDS),
-    Setting("short", 16, 64),
-    Setting("long", 16, 32),
+    Setting("short", 16, 64, _ROUNDS),
     Setting("short", 1, 6),
     Setting("long", 1, 4),
+    Setting("long", 16, 32),
+    Setting("long", 256, 256, 1),
 )
 
 
