@@ -31,12 +31,13 @@ class FakeServer:
         self.behaviour = "good"
         self.requests: list[dict[str, Any]] = []
         self.num_at_once = self.most_at_once = 0
-        self.base_url = self.authorization = ""
+        self.base_url = self.authorization = self.request_id = ""
         self.usage: dict[str, Any] = {}
 
     async def complete(self, request: Request) -> Response:
         body = await request.json()
         self.authorization = request.headers["authorization"]
+        self.request_id = request.headers["x-request-id"]
         self.requests.append(body)
         self.num_at_once += 1
         self.most_at_once = max(self.most_at_once, self.num_at_once)
@@ -82,7 +83,9 @@ class FakeServer:
             for choice in choices:
                 content = [{"token": "x", "logprob": -0.5 * i, "top_logprobs": []} for i in range(num_tokens)]
                 choice["logprobs"] = {"content": content}
-        answer = {"id": "x", "object": "chat.completion", "created": 0, "model": MODEL, "choices": choices}
+        names = {"names_it": f"chatcmpl-{self.request_id}", "anothers": f"chatcmpl-march-{'0' * 32}"}
+        name = names.get(self.behaviour, "x")
+        answer = {"id": name, "object": "chat.completion", "created": 0, "model": MODEL, "choices": choices}
         answer |= {"usage": self.usage} if self.usage else {}
         if self.behaviour in ("good", "wrong_logprobs") and body.get("return_token_ids"):
             answer["prompt_token_ids"] = [1, 2, 3]
@@ -194,6 +197,15 @@ def test_missing_or_misfit_log_probabilities_are_a_failure(
     fake.behaviour = behaviour
     with pytest.raises(SamplerError, match=words) as caught:
         sample(fake, logprobs=True)
+    assert caught.value.reason == "bad_response"
+
+
+def test_the_answer_to_another_request_is_not_believed(fake: FakeServer) -> None:
+    fake.behaviour = "names_it"  # as vLLM does
+    assert len(sample(fake, n=3).samples) == 3
+    fake.behaviour = "anothers"
+    with pytest.raises(SamplerError, match="another request") as caught:
+        sample(fake, n=3)
     assert caught.value.reason == "bad_response"
 
 
