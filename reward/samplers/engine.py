@@ -120,29 +120,25 @@ class RayEngineSampler:
         import ray
         import vllm  # noqa: F401  # seconds of import, here in a thread and not in the event loop later
 
+        config = self._config
         ray.init(
-            address=self._config.address,
-            namespace=self._config.namespace,
-            ignore_reinit_error=True,
-            log_to_driver=False,
+            address=config.address, namespace=config.namespace, ignore_reinit_error=True, log_to_driver=False
         )
-        registry = ray.get_actor(self._config.registry, namespace=self._config.namespace)
+        registry = ray.get_actor(config.registry, namespace=config.namespace)
         return _Training(registry, has_gpus=ray.cluster_resources().get("GPU", 0) > 0)
 
     async def _snapshot(self, settings: SamplingSettings | None = None) -> tuple[dict[str, Any], Weights]:
         """The engines by name, and their weights."""
         training = await self._training.get()
         if settings and settings.seed is not None and settings.temperature and not training.has_gpus:
-            raise SamplerError(
-                "engine",
-                f"seed: {settings.seed} could kill a rollout engine, for the cluster has no GPU; "
-                "leave it out or set temperature: 0",
-            )
+            mend = "leave it out or set temperature: 0"
+            detail = f"seed: {settings.seed} could kill a rollout engine, for the cluster has no GPU; {mend}"
+            raise SamplerError("engine", detail)
         handles, weights_version = await training.registry.snapshot.remote()
         if not handles:
             raise SamplerError("engine", f"the registry {self._config.registry!r} holds no engine yet")
-        engines = {_actor_id(handle): handle for handle in handles}
-        return engines, Weights(run=_actor_id(training.registry), version=int(weights_version))
+        weights = Weights(run=_actor_id(training.registry), version=int(weights_version))
+        return {_actor_id(handle): handle for handle in handles}, weights
 
     async def _generate(self, engines: dict[str, Any], prompt: list[int], params: Any) -> Any:
         import ray
@@ -156,8 +152,8 @@ class RayEngineSampler:
                 ray.cancel(request)  # or the engine would go on for nobody
                 raise
 
-        timeout_s = self._config.timeout_s
-        return await self._placement.ask(engines, send, timeout_s=timeout_s, deaths=(RayActorError,))
+        timeout_s, deaths = self._config.timeout_s, (RayActorError,)
+        return await self._placement.ask(engines, send, timeout_s=timeout_s, deaths=deaths)
 
 
 @dataclass(frozen=True)
