@@ -140,11 +140,7 @@ class _View:
 def terminal_lines_into() -> Iterator[WarningLog]:
     """Takes the log's lines off the terminal; afterwards the warnings are written there."""
     root, log = logging.getLogger(), WarningLog()
-    taken = [
-        handler
-        for handler in root.handlers
-        if isinstance(handler, logging.StreamHandler) and handler.stream.isatty()
-    ]
+    taken = [handler for handler in root.handlers if _writes_to_terminal(handler)]
     for handler in taken:
         root.removeHandler(handler)
     root.addHandler(log)
@@ -156,6 +152,11 @@ def terminal_lines_into() -> Iterator[WarningLog]:
             root.addHandler(handler)
             for record in log.records:
                 handler.handle(record)
+
+
+def _writes_to_terminal(handler: logging.Handler) -> bool:
+    stream = handler.stream if isinstance(handler, logging.StreamHandler) else None
+    return stream is not None and stream.isatty()  # a file that is not open yet has no stream
 
 
 @contextlib.contextmanager

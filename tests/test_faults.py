@@ -210,7 +210,7 @@ def test_half_open_sockets_hold_up_nobody(start: Start, model: Model) -> None:
 
 def test_a_thousand_at_once_with_a_waiting_room_of_fifty_are_all_answered(start: Start) -> None:
     sampler = RoleSampler()
-    sampler.pause_s = 0.005
+    sampler.pause_s = 0.05  # 160 audits/s at most, so that the room fills on a fast machine, too
     running = start(sampler=sampler, max_in_flight=16, max_waiting=50)
     query = RagQuery(
         id="q", query="?", documents=(Document(id="d", text="The July picnic raised 466 euros."),)

@@ -40,13 +40,15 @@ def terminal() -> Iterator[tuple[int, int]]:
     os.close(ours)
 
 
-def test_lines_of_the_log_leave_the_terminal_and_come_back(terminal: tuple[int, int]) -> None:
+def test_lines_of_the_log_leave_the_terminal_and_come_back(terminal: tuple[int, int], tmp_path: Path) -> None:
     ours, theirs = terminal
     root, file = logging.getLogger(), logging.StreamHandler(io.StringIO())
+    unopened = logging.FileHandler(tmp_path / "log", delay=True)
     with os.fdopen(theirs, "w") as stream:
         handler = logging.StreamHandler(stream)
         root.addHandler(handler)
         root.addHandler(file)
+        root.addHandler(unopened)
         try:
             with terminal_lines_into() as log:
                 logging.getLogger("reward.x").warning("careful: %s", "this")
@@ -58,6 +60,7 @@ def test_lines_of_the_log_leave_the_terminal_and_come_back(terminal: tuple[int, 
         finally:
             root.removeHandler(handler)
             root.removeHandler(file)
+            root.removeHandler(unopened)
 
 
 class OnTerminal:
