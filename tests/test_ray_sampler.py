@@ -61,6 +61,8 @@ def start_training(ray_address: str) -> Iterator[Callable[[int], Any]]:
 
     class Engine:
         def __init__(self, registry: Any, answer: list[int]) -> None:
+            import vllm  # noqa: F401  # the sampling parameters need it: half a minute that no request may pay for
+
             self.registry, self.answer = registry, answer
             self.mode, self.calls, self.cancelled = "answer", 0, 0
 
@@ -111,8 +113,9 @@ def start_training(ray_address: str) -> Iterator[Callable[[int], Any]]:
         engines = [
             ray.remote(Engine).options(num_cpus=0).remote(registry, answer) for _ in range(num_engines)
         ]
-        ray.get(registry.set_engines.remote(engines))
         started.extend([registry, *engines])
+        ray.get([engine.counts.remote() for engine in engines])
+        ray.get(registry.set_engines.remote(engines))
         return SimpleNamespace(registry=registry, engines=engines)
 
     yield start
