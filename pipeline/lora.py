@@ -32,7 +32,7 @@ class MergedWeight:
     def data(self) -> torch.Tensor:
         """(outputs, inputs) the weight that the adapted layer computes with."""
         with torch.no_grad():
-            weight = self._layer.base_layer.weight.float()
+            weight: torch.Tensor = self._layer.base_layer.weight.float()
             for name in self._layer.active_adapters:
                 weight = weight + self._layer.get_delta_weight(name).float()
             return weight.to(self.dtype)

@@ -27,6 +27,8 @@ PlainPolicyModelActor: Any = (
 class MarchActorTrainer(ActorPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
     """`ActorPPOTrainer` whose figures of a micro-batch without action tokens weigh nothing."""
 
+    actor: Any
+
     def training_step(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """As OpenRLHF's; means over no tokens are 0 and not NaN."""
         return weigh_nothing(super().training_step(*args, **kwargs))

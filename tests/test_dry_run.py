@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 SECTIONS = (
     "GPUs by role",
     "GPU memory by role",
-    "On each GPU",
+    "GPU memory together",
     "Tokens of a PPO step",
     "Time",
     "Checkpoints",

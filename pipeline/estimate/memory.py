@@ -40,7 +40,7 @@ class RoleMemory:
     @property
     def total(self) -> float:
         """All of it at once."""
-        return sum(getattr(self, field.name) for field in fields(self))
+        return float(sum(getattr(self, field.name) for field in fields(self)))
 
     @property
     def states(self) -> float:
