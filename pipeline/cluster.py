@@ -194,6 +194,19 @@ def check_gpus(cluster: ClusterSettings, *, critic: bool, reference: bool) -> No
         )
 
 
+def unreachable_from_nodes(host: str, *, num_nodes: int) -> str | None:
+    """Why rollout engines on other nodes cannot reach the reward servers, if they cannot.
+
+    No rule of the recipe itself, since only the machine that starts the run knows its address.
+    """
+    if num_nodes == 1 or not (host == "localhost" or host.startswith("127.")):
+        return None
+    return (
+        f"reward.host: {host} is this machine alone, but engines on {num_nodes} nodes ask the reward servers "
+        "there; set it to this machine's address in the cluster"
+    )
+
+
 def check_batches(
     cluster: ClusterSettings, *, answers: int, rows: int, rollout_micro: int, ppo_micro: int
 ) -> None:

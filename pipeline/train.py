@@ -23,11 +23,13 @@ from typing import Any
 from pydantic import Field
 
 from pipeline.checkpoints import prepare_resume, write_atomically
+from pipeline.cluster import unreachable_from_nodes
 from pipeline.config import Recipe, load_recipe
 from pipeline.data.prepare import MANIFEST_FILE, read_manifest
 from pipeline.openrlhf_args import num_steps, rows_file
+from pipeline.reward_servers import die_with_parent
 from pipeline.tracking import drop_steps_after, read_steps
-from pipeline.worker import die_with_parent, run_openrlhf
+from pipeline.worker import run_openrlhf
 from reward.config import Settings
 
 RUN_FILE, RESULT_FILE, ERROR_FILE, LOG_FILE = "run.json", "result.json", "error.json", "train.log"
@@ -68,6 +70,8 @@ def train(
         show_plan(settings, folder)
         return 0
     _check_model(settings)
+    if problem := unreachable_from_nodes(settings.reward.host, num_nodes=settings.cluster.num_nodes):
+        raise ValueError(problem)
     folder.mkdir(parents=True, exist_ok=True)
     with _only_run_in(folder):
         state = _open_run(settings, folder)

@@ -281,7 +281,9 @@ class ServerConfig(Settings):
     signing_key_env: str = Field(
         default="MARCH_SIGNING_KEY", description="Environment variable; answers are signed when it is set."
     )
-    signature_lifetime_s: float = Field(default=300.0, gt=0, description="A signed answer expires after it.")
+    signature_lifetime_s: float = Field(
+        default=300.0, gt=0, description="A signed answer expires after it, for clients without a nonce."
+    )
     tls: TlsConfig | None = Field(default=None, description="HTTPS; plain HTTP by default.")
     door: DoorLimits = DoorLimits()
     audit: AuditConfig = AuditConfig()

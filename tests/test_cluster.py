@@ -128,3 +128,12 @@ def test_trap_all_linear_as_an_argument_would_be_a_list(
 def test_without_lora_or_sharing_no_such_argument_is_passed() -> None:
     arguments = arguments_of(load_recipe("tiny"))
     assert not [part for part in arguments if "lora" in part or "colocate" in part or "sleep" in part]
+
+
+def test_a_run_on_several_nodes_needs_a_reward_server_that_they_reach() -> None:
+    from pipeline.train import train
+
+    with pytest.raises(
+        ValueError, match=r"reward.host: 127.0.0.1 is this machine alone, but engines on 4 no"
+    ):
+        train("llama31_8b_stem_4x8")

@@ -202,6 +202,7 @@ def test_without_manifest_and_table_the_rows_are_asked_for() -> None:
     [
         (["cluster.engine_memory_fraction=0.25"], "engine: its cache holds"),
         (["cluster.ring_attention=1"], "shared by all, training: does not fit"),
+        (["cluster.num_nodes=4", "cluster.ray_address=auto"], "reward.host: 127.0.0.1 is this machine alone"),
         (["rollout.max_prompt_tokens=130000"], "exceed the model's 131,072"),
     ],
 )
@@ -211,7 +212,8 @@ def test_what_would_not_run_is_a_warning(overrides: list[str], says: str) -> Non
 
 def test_the_shipped_gpu_recipes_fit() -> None:
     for path in RECIPES.glob("*8b*.yaml"):
-        assert estimate(load_recipe(path.stem)).warnings == (), path.stem
+        known_address = ["reward.host=10.0.0.1"]  # of several nodes' first, which no recipe can know
+        assert estimate(load_recipe(path.stem, known_address)).warnings == (), path.stem
 
 
 def test_the_table_of_the_docs_is_what_a_dry_run_prints() -> None:

@@ -11,6 +11,7 @@ import asyncio
 import gc
 import logging
 import socket
+import threading
 import time
 import tracemalloc
 from collections.abc import Iterator
@@ -177,21 +178,25 @@ def test_a_dead_engine_is_left_for_one_that_lives(start: Start, model: Model) ->
 
 
 def test_clients_that_go_take_nothing_from_those_who_stay(start: Start, model: Model) -> None:
-    running = start(sampler=sampler_of(model), linger_s=0.05)
-    model.fault = lambda *_: bool(time.sleep(0.2))
+    running = start(sampler=sampler_of(model, timeout_s=30.0), linger_s=0.05)
+    go_on = threading.Event()
+    model.fault = lambda *_: not go_on.wait(20)
 
     async def some_go() -> dict[str, AuditResult]:
         async with RewardClient(running.url, TOKEN, timeout_s=30) as going:
             gone = [asyncio.create_task(going.audit(*question(i))) for i in range(6, 18)]
             staying = asyncio.create_task(ask(running.url))
-            await asyncio.sleep(0.1)
+            while len(running.service._running) < 18:
+                await asyncio.sleep(0.01)
             for task in gone:
                 task.cancel()
+            while not running.metric("march_audits_cancelled_total"):
+                await asyncio.sleep(0.01)
+            go_on.set()
             return await staying
 
     assert rewards(asyncio.run(some_go())) == EARNED
     assert_at_rest(running)
-    assert running.metric("march_audits_cancelled_total") > 0
 
 
 def test_half_open_sockets_hold_up_nobody(start: Start, model: Model) -> None:
@@ -210,7 +215,7 @@ def test_half_open_sockets_hold_up_nobody(start: Start, model: Model) -> None:
 
 def test_a_thousand_at_once_with_a_waiting_room_of_fifty_are_all_answered(start: Start) -> None:
     sampler = RoleSampler()
-    sampler.pause_s = 0.005
+    sampler.pause_s = 0.05  # 160 audits/s at most, so that the room fills on a fast machine, too
     running = start(sampler=sampler, max_in_flight=16, max_waiting=50)
     query = RagQuery(
         id="q", query="?", documents=(Document(id="d", text="The July picnic raised 466 euros."),)

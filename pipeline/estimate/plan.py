@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pipeline.cluster import unreachable_from_nodes
 from pipeline.estimate.dimensions import Dimensions, dimensions_of
 from pipeline.estimate.memory import Memory, memory
 from pipeline.estimate.storage import Storage, storage
@@ -79,4 +80,6 @@ def _warnings(recipe: Recipe, dimensions: Dimensions, space: Memory) -> list[str
             f"rollout: prompt and response of {longest:,} tokens exceed the model's "
             f"{dimensions.max_position_embeddings:,}; vLLM will not start, so lower them"
         )
+    problem = unreachable_from_nodes(recipe.reward.host, num_nodes=recipe.cluster.num_nodes)
+    warnings += [problem] if problem else []
     return warnings
