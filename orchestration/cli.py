@@ -138,7 +138,9 @@ def train(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. ppo.kl_coef=0.01."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print OpenRLHF's command and exit.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print OpenRLHF's command and what it will take.")
+    ] = False,
 ) -> None:
     """Train a policy with MARCH on OpenRLHF, or resume a training."""
     from pipeline.train import train as run_training

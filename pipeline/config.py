@@ -14,14 +14,15 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import yaml
 from pydantic import Field, ValidationError, model_validator
 
+from pipeline.cluster import ClusterSettings, check_batches, check_gpus
+from pipeline.estimate.assumptions import EstimateSettings
+from pipeline.recipe_tree import read_tree, recipe_file
 from reward.assignments import assign
 from reward.config import AuditConfig, Settings
 from reward.types import Role
 
-RECIPES = Path(__file__).parent / "recipes"
 TINY_POLICY = Path(__file__).parent / "tiny" / "checkpoint"
 
 # One Checker row for each Solver row, a filler where there is none, so that the count a step never changes.
@@ -103,22 +104,6 @@ class PpoSettings(Settings):
     )
 
 
-class ClusterSettings(Settings):
-    """What runs where."""
-
-    ray_address: str = Field(
-        default="local", description='"local" starts Ray on this machine and stops it at the end.'
-    )
-    num_engines: int = Field(default=1, ge=1)
-    engine_tensor_parallel: int = Field(default=1, ge=1)
-    engine_memory_fraction: float = Field(default=0.5, gt=0, le=1)
-    actor_ranks: int = Field(default=1, ge=1, description="Data-parallel ranks of actor and reference.")
-    critic_ranks: int = Field(default=1, ge=1)
-    zero_stage: int = Field(default=2, ge=0, le=3)
-    attention: str = Field(default="sdpa", description="flash_attention_2 needs flash-attn and a GPU.")
-    prefix_caching: bool = True
-
-
 class RewardSettings(Settings):
     """The reward servers of a run; they sample its own rollout engines."""
 
@@ -185,6 +170,7 @@ class Recipe(Settings):
     checkpoint: CheckpointSettings = CheckpointSettings()
     guards: GuardSettings = GuardSettings()
     tracking: TrackingSettings = TrackingSettings()
+    estimate: EstimateSettings = EstimateSettings()
     oracle: Literal["none", "tiny"] = Field(
         default="none",
         description="Ground truth for monitoring, where a world has one; it never touches a reward.",
@@ -210,25 +196,36 @@ class Recipe(Settings):
         return self
 
     @model_validator(mode="after")
-    def _batches_divide(self) -> Self:
-        answers = self.rollout.batch_size * self.rollout.samples_per_query
-        for name, size, ranks in (
-            ("rollout.micro_batch_size", self.rollout.micro_batch_size, self.cluster.actor_ranks),
-            ("rollout.micro_batch_size", self.rollout.micro_batch_size, self.cluster.critic_ranks),
-            ("ppo.micro_batch_size", self.ppo.micro_batch_size, self.cluster.actor_ranks),
-            ("ppo.micro_batch_size", self.ppo.micro_batch_size, self.cluster.critic_ranks),
-        ):
-            if answers % size or (self.rows_per_step // size) % ranks:
-                raise ValueError(
-                    f"{name}: {size} does not divide {answers} answers a step evenly over {ranks} rank(s); "
-                    "ragged micro-batches can hang a collective or lose rows, so use a divisor"
-                )
+    def _cluster_can_run_it(self) -> Self:
+        check_gpus(self.cluster, critic=self.has_critic, reference=self.has_reference)
+        check_batches(
+            self.cluster,
+            answers=self.answers_per_step,
+            rows=self.rows_per_step,
+            rollout_micro=self.rollout.micro_batch_size,
+            ppo_micro=self.ppo.micro_batch_size,
+        )
         return self
+
+    @property
+    def has_critic(self) -> bool:
+        """Whether a critic is trained."""
+        return self.ppo.estimator is AdvantageEstimator.GAE
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether a reference policy runs beside the actor."""
+        return self.ppo.kl_coef > 0
+
+    @property
+    def answers_per_step(self) -> int:
+        """Solver's trajectories of one PPO step."""
+        return self.rollout.batch_size * self.rollout.samples_per_query
 
     @property
     def rows_per_step(self) -> int:
         """Trajectories of one PPO step: Solver rows and as many Checker rows (or fillers)."""
-        return self.rollout.batch_size * self.rollout.samples_per_query * ROWS_PER_ANSWER
+        return self.answers_per_step * ROWS_PER_ANSWER
 
     @property
     def max_model_len(self) -> int:
@@ -242,45 +239,37 @@ class Recipe(Settings):
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the canonical JSON of the recipe."""
-        return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
+        """SHA-256 over the canonical JSON of the merged recipe, without what only estimates read."""
+        settings = self.model_dump(mode="json", exclude={"estimate"})
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
 def load_recipe(name_or_path: str, overrides: list[str] | None = None) -> Recipe:
-    """Reads a recipe by name (of `pipeline/recipes/`) or path; `overrides` are `dotted.key=yaml value`.
+    """Reads a recipe, and what it extends, by name (of `pipeline/recipes/`) or path.
+
+    Args:
+        name_or_path: Which recipe.
+        overrides: `dotted.key=yaml value`, put over the merged tree.
 
     Raises:
         FileNotFoundError: no such recipe.
         ValueError: an override without "=", not YAML, or a key or value that the tree refuses.
     """
-    path = Path(name_or_path)
-    if not path.is_file():
-        path = RECIPES / f"{name_or_path}.yaml"
-    if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in RECIPES.glob("*.yaml")))
-        raise FileNotFoundError(
-            f"recipe {name_or_path!r}: no such file and no such recipe; there are: {known}"
-        )
-    tree = _yaml(path.read_text(), where=str(path))
-    if not isinstance(tree, dict):
-        raise ValueError(f"{path}: a recipe is a mapping of keys, found {type(tree).__name__}")
+    path = recipe_file(name_or_path)
+    tree = read_tree(path)
     try:
         return Recipe.model_validate(assign(tree, overrides or ()))
     except ValidationError as error:
         raise ValueError("; ".join(_explain(path, e) for e in error.errors())) from None
 
 
-def _yaml(text: str, *, where: str) -> Any:
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ValueError(f"{where}: not YAML: {' '.join(str(error).split())}") from None
-
-
 def _explain(path: Path, error: Any) -> str:
-    where = ".".join(str(part) for part in error["loc"]) or "recipe"
+    where = ": ".join([path.name, *filter(None, [".".join(str(part) for part in error["loc"])])])
     if error["type"] == "extra_forbidden":
-        return f"{path.name}: {where}: unknown key; remove it or mend its name"
+        return f"{where}: unknown key; remove it or mend its name"
     if error["type"] == "missing":
-        return f"{path.name}: {where}: missing; add it"
-    return f"{path.name}: {where}: {error['msg'].removeprefix('Value error, ')} (got {error['input']!r:.80})"
+        return f"{where}: missing; add it"
+    message = error["msg"].removeprefix("Value error, ")
+    # A rule over several fields names those that it read; its input is the whole group.
+    found = "" if isinstance(error["input"], dict) else f" (got {error['input']!r:.80})"
+    return f"{where}: {message}{found}"

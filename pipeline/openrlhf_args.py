@@ -1,6 +1,6 @@
 """A recipe as OpenRLHF's command line: pure, so that `--dry-run` prints exactly what a run passes.
 
-Every argument here is one of OpenRLHF 0.11.2's own (`tests/test_openrlhf_args.py` parses them with its
+Every argument here is one of OpenRLHF 0.11.2's own (`tests/test_recipes.py` parses them with its
 parser).
 """
 
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.config import AdvantageEstimator, OptimizerSettings, Recipe
+from pipeline.cluster import ALL_LINEAR, Colocation, LoraSettings
+from pipeline.config import OptimizerSettings, Recipe
+from pipeline.data.prepare import ROWS_FILE
 
 AGENT_FILE = Path(__file__).with_name("agent.py")
 
@@ -45,11 +47,16 @@ def openrlhf_arguments(
             "ckpt.best_metric_key": "none",
         }
     )
-    flags = ["data.apply_chat_template", "ckpt.load_enable"]
-    flags += ["vllm.enable_prefix_caching"] if recipe.cluster.prefix_caching else []
-    flags += [] if cuda else ["vllm.enforce_eager"]
     arguments = [part for key, value in pairs.items() for part in (f"--{key}", str(value))]
-    return arguments + [f"--{flag}" for flag in flags]
+    return arguments + _adapters(recipe.cluster.lora) + _flags(recipe, cuda=cuda)
+
+
+def rows_file(recipe: Recipe, folder: Path) -> Path:
+    """Returns the JSONL that a run in `folder` reads: worlds of the tiny task are written there."""
+    if recipe.data.source == "tiny":
+        return folder / "data" / ROWS_FILE
+    assert recipe.data.path is not None
+    return recipe.data.path.resolve() / ROWS_FILE
 
 
 def num_steps(recipe: Recipe, num_rows: int) -> int:
@@ -70,22 +77,54 @@ def num_steps(recipe: Recipe, num_rows: int) -> int:
 
 def _placement(recipe: Recipe) -> dict[str, object]:
     cluster = recipe.cluster
-    return {
-        "actor.num_nodes": 1,
-        "actor.num_gpus_per_node": cluster.actor_ranks,
-        "ref.num_nodes": 1,
-        "ref.num_gpus_per_node": cluster.actor_ranks,
-        "critic.num_nodes": 1,
-        "critic.num_gpus_per_node": cluster.critic_ranks,
+    placed = {"actor": cluster.actor_ranks, "ref": cluster.actor_ranks, "critic": cluster.critic_ranks}
+    arguments: dict[str, object] = {}
+    for name, ranks in placed.items():
+        each = min(ranks, cluster.gpus_per_node)
+        arguments |= {f"{name}.num_nodes": ranks // each, f"{name}.num_gpus_per_node": each}
+    return arguments | {
         "vllm.num_engines": cluster.num_engines,
         "vllm.tensor_parallel_size": cluster.engine_tensor_parallel,
         "vllm.gpu_memory_utilization": cluster.engine_memory_fraction,
         "ds.zero_stage": cluster.zero_stage,
         "ds.param_dtype": "bf16",
         "ds.attn_implementation": cluster.attention,
+        "ds.ring_attn_size": cluster.ring_attention,
         "actor.model_name_or_path": recipe.model_path,
-        **({"critic.model_name_or_path": recipe.model_path} if _has_critic(recipe) else {}),
+        **({"critic.model_name_or_path": recipe.model_path} if recipe.has_critic else {}),
     }
+
+
+def _adapters(lora: LoraSettings | None) -> list[str]:
+    """LoRA's arguments; without target modules OpenRLHF takes all linear layers.
+
+    "all-linear" must not be passed: as an argument it becomes a list, in which PEFT looks for a layer of
+    that name.
+    """
+    if lora is None:
+        return []
+    arguments = ["--ds.lora.rank", str(lora.rank), "--ds.lora.alpha", str(lora.alpha)]
+    arguments += ["--ds.lora.dropout", str(lora.dropout)]
+    return arguments + ([] if lora.targets == ALL_LINEAR else ["--ds.lora.target_modules", *lora.targets])
+
+
+def _flags(recipe: Recipe, *, cuda: bool) -> list[str]:
+    cluster = recipe.cluster
+    flags = {
+        "data.apply_chat_template": True,
+        "ckpt.load_enable": True,
+        "train.colocate_all": cluster.colocate is Colocation.ALL,
+        "train.colocate_actor_ref": cluster.colocate is Colocation.ACTOR_REF,
+        "vllm.enable_prefix_caching": cluster.prefix_caching,
+        "vllm.enable_sleep": cluster.engine_sleep,
+        "vllm.enforce_eager": not cuda,
+        "ds.enable_sleep": cluster.trainer_sleep,
+        "ds.adam_offload": cluster.adam_offload,
+        "ds.packing_samples": cluster.packing,
+        "ref.offload": cluster.ref_offload,
+        "actor.gradient_checkpointing_enable": cluster.gradient_checkpointing,  # the critic's, too
+    }
+    return [f"--{flag}" for flag, on in flags.items() if on]
 
 
 def _rollout(recipe: Recipe, *, cuda: bool) -> dict[str, object]:
@@ -132,7 +171,3 @@ def _update(recipe: Recipe, *, max_optimizer_steps: int) -> dict[str, object]:
 def _warmup_ratio(optimizer: OptimizerSettings, max_steps: int) -> float:
     """OpenRLHF takes ceil(steps * ratio); half a step less gives `warmup_steps` whatever the rounding."""
     return 0.0 if optimizer.warmup_steps == 0 else (optimizer.warmup_steps - 0.5) / max_steps
-
-
-def _has_critic(recipe: Recipe) -> bool:
-    return recipe.ppo.estimator is AdvantageEstimator.GAE

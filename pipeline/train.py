@@ -23,8 +23,10 @@ from typing import Any
 from pydantic import Field
 
 from pipeline.checkpoints import prepare_resume, write_atomically
+from pipeline.cluster import unreachable_from_nodes
 from pipeline.config import Recipe, load_recipe
-from pipeline.openrlhf_args import num_steps, openrlhf_arguments
+from pipeline.data.prepare import MANIFEST_FILE, read_manifest
+from pipeline.openrlhf_args import num_steps, rows_file
 from pipeline.reward_servers import die_with_parent
 from pipeline.tracking import drop_steps_after, read_steps
 from pipeline.worker import run_openrlhf
@@ -63,9 +65,13 @@ def train(
     settings = load_recipe(recipe, overrides)
     folder = (run_dir or Path("runs") / settings.name).resolve()
     if dry_run:
-        print(dry_run_command(settings, folder))
+        from pipeline.dry_run import show_plan
+
+        show_plan(settings, folder)
         return 0
     _check_model(settings)
+    if problem := unreachable_from_nodes(settings.reward.host, num_nodes=settings.cluster.num_nodes):
+        raise ValueError(problem)
     folder.mkdir(parents=True, exist_ok=True)
     with _only_run_in(folder):
         state = _open_run(settings, folder)
@@ -92,24 +98,6 @@ def _quiet_libraries() -> None:
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # read when it is imported
 
 
-def dry_run_command(recipe: Recipe, folder: Path) -> str:
-    """Returns the exact OpenRLHF command of a run, for a machine like this one."""
-    import shlex
-
-    import torch
-
-    rows, num_rows = _planned_rows(recipe, folder)
-    arguments = openrlhf_arguments(
-        recipe,
-        rows=rows,
-        num_rows=num_rows,
-        checkpoints=folder / "checkpoints",
-        output=folder / "model",
-        cuda=torch.cuda.is_available(),
-    )
-    return "python -m openrlhf.cli.train_ppo_ray " + shlex.join(arguments)
-
-
 def _check_model(recipe: Recipe) -> None:
     path = Path(recipe.model_path)
     looks_local = path.is_absolute() or recipe.model.startswith((".", "~"))
@@ -120,17 +108,17 @@ def _check_model(recipe: Recipe) -> None:
 
 
 def _planned_rows(recipe: Recipe, folder: Path) -> tuple[Path, int]:
+    rows = rows_file(recipe, folder)
     if recipe.data.source == "tiny":
         assert recipe.data.max_steps is not None
-        return folder / "data" / "train.jsonl", recipe.data.max_steps * recipe.rollout.batch_size
-    assert recipe.data.path is not None
-    manifest = recipe.data.path / "manifest.json"
-    if not manifest.is_file():
+        return rows, recipe.data.max_steps * recipe.rollout.batch_size
+    manifest = read_manifest(recipe.data.path)
+    if manifest is None:
         raise FileNotFoundError(
-            f"data.path: {recipe.data.path} has no manifest.json; write it with `march prepare` "
+            f"data.path: {recipe.data.path} has no {MANIFEST_FILE}; write it with `march prepare` "
             "(it comes last, so a folder without one is not whole)"
         )
-    return recipe.data.path.resolve() / "train.jsonl", int(json.loads(manifest.read_text())["num_rows"])
+    return rows, manifest.num_rows
 
 
 def _open_run(recipe: Recipe, folder: Path) -> RunState:

@@ -52,7 +52,8 @@ def _environment(
     from pipeline import rollout, trainer
 
     recipe = state.recipe
-    probed = recipe.rollout.temperature == 1.0  # the engine's prompt log-probabilities are at temperature 1
+    # The engine's log-probabilities are at temperature 1, and an engine asleep gives none.
+    probed = recipe.rollout.temperature == 1.0 and not recipe.cluster.engine_sleep
     for_rollout = rollout.RolloutSettings(
         reward_urls=tuple(f"http://{recipe.reward.host}:{port}" for port in ports),
         patience_s=recipe.reward.patience_s,
@@ -89,11 +90,7 @@ def _start_ray(recipe: Recipe, environment: dict[str, str], *, cuda: bool) -> st
     cluster = recipe.cluster
     options: dict[str, Any] = {"address": cluster.ray_address, "namespace": NAMESPACE}
     if cluster.ray_address == "local":
-        devices = (
-            cluster.num_engines * cluster.engine_tensor_parallel
-            + 2 * cluster.actor_ranks
-            + cluster.critic_ranks
-        )
+        devices = cluster.num_gpus(critic=recipe.has_critic, reference=recipe.has_reference)
         options |= {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
         options |= {"_node_ip_address": "127.0.0.1", "num_cpus": devices + 2}
         options |= {} if cuda else {"num_gpus": devices}

@@ -20,6 +20,7 @@ HEAVY = {"deepspeed", "mlflow", "openrlhf", "ray", "tokenizers", "torch", "trans
 AT_ANY_LEVEL = (
     "pipeline/rollout.py",
     "pipeline/experience.py",
+    "pipeline/lora.py",
     "pipeline/policy.py",
     "pipeline/trainer.py",
     "pipeline/metrics.py",

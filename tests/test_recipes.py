@@ -1,44 +1,16 @@
 """Recipes load, and what OpenRLHF would break in silence is refused with the field's name."""
 
-import runpy
-import sys
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+import math
 
 import pytest
 
-from pipeline.config import RECIPES, Recipe, load_recipe
-from pipeline.openrlhf_args import num_steps, openrlhf_arguments
+from pipeline.config import load_recipe
+from pipeline.openrlhf_args import num_steps
+from pipeline.recipe_tree import RECIPES
+from tests.openrlhf_parser import arguments_of, checked_by_openrlhf, parse_with_openrlhf
 
 ALL_RECIPES = sorted(path.stem for path in RECIPES.glob("*.yaml"))
-
-
-class ParsedError(Exception):
-    """Carries OpenRLHF's parsed arguments out of its module before it trains."""
-
-
-def parse_with_openrlhf(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    from pipeline import cpu
-
-    cpu.install()
-    import openrlhf.utils.config as config
-
-    def stop(parsed: Any) -> None:
-        raise ParsedError(parsed)
-
-    hierarchize = config.hierarchize
-    monkeypatch.setattr(config, "hierarchize", stop)
-    monkeypatch.setattr(sys, "argv", ["train_ppo_ray", *arguments])
-    with pytest.raises(ParsedError) as caught:
-        runpy.run_module("openrlhf.cli.train_ppo_ray", run_name="__main__")
-    return hierarchize(caught.value.args[0])
-
-
-def arguments_of(recipe: Recipe, num_rows: int = 100_000, cuda: bool = False) -> list[str]:
-    return openrlhf_arguments(
-        recipe, rows=Path("rows.jsonl"), num_rows=num_rows, checkpoints=Path("c"), output=Path("m"), cuda=cuda
-    )
+FOR_GPUS = sorted(name for name in ALL_RECIPES if "8b" in name)
 
 
 @pytest.mark.parametrize("name", ALL_RECIPES)
@@ -52,11 +24,40 @@ def test_shipped_recipes_parse_with_openrlhfs_own_parser(name: str, monkeypatch:
     assert parsed.vllm.sync_backend == "gloo"
 
 
+@pytest.mark.parametrize("name", FOR_GPUS)
+def test_openrlhf_changes_nothing_of_a_gpu_recipe_in_silence(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = load_recipe(name)
+    parsed = checked_by_openrlhf(arguments_of(recipe, cuda=True), monkeypatch)
+    assert "Warning" not in capsys.readouterr().out
+    cluster = recipe.cluster
+    assert (parsed.ds.packing_samples, parsed.ds.ring_attn_size) == (cluster.packing, cluster.ring_attention)
+    assert parsed.ds.attn_implementation == cluster.attention
+    assert (parsed.vllm.enable_sleep, parsed.ds.enable_sleep) == (cluster.engine_sleep, cluster.trainer_sleep)
+    assert parsed.vllm.sync_backend == "nccl"
+    for group, ranks in ((parsed.actor, cluster.actor_ranks), (parsed.critic, cluster.critic_ranks)):
+        assert group.num_nodes * group.num_gpus_per_node == ranks
+        assert (group.num_nodes == 1) == (ranks <= cluster.gpus_per_node)
+    assert parsed.train.async_enable is False
+
+
+@pytest.mark.parametrize("name", FOR_GPUS)
+def test_gpu_recipes_keep_the_papers_values(name: str) -> None:
+    recipe = load_recipe(name)
+    ppo, rollout = recipe.ppo, recipe.rollout
+    assert (rollout.batch_size, rollout.temperature, recipe.audit.voters) == (32, 0.6, 3)
+    assert (ppo.gamma, ppo.kl_coef, ppo.epochs, recipe.checkpoint.every) == (0.998, 1e-3, 1, 20)
+    assert (ppo.actor.warmup_steps, ppo.critic.warmup_steps) == (5, 10)
+    if "lora" not in name:
+        assert (rollout.max_prompt_tokens, rollout.max_response_tokens) == (24_567, 8_192)
+        assert (ppo.actor.lr, ppo.critic.lr) == (1e-6, 1e-5)
+    assert "not run on a GPU" in recipe.note
+
+
 @pytest.mark.parametrize("warmup", [0, 1, 5, 7])
 @pytest.mark.parametrize("steps", [40, 49, 1000])
 def test_warm_up_takes_exactly_its_steps(warmup: int, steps: int) -> None:
-    import math
-
     recipe = load_recipe("tiny", [f"data.max_steps={steps}", f"ppo.actor.warmup_steps={warmup}"])
     arguments = arguments_of(recipe)
     ratio = float(arguments[arguments.index("--actor.lr_warmup_ratio") + 1])

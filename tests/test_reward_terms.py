@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.config import RECIPES, load_recipe
+from pipeline.config import load_recipe
 from pipeline.openrlhf_args import openrlhf_arguments
+from pipeline.recipe_tree import RECIPES
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in RECIPES.glob("*.yaml")))

@@ -94,6 +94,39 @@ def test_trap_dynamic_batches_still_drop_injected_rows_so_recipes_must_not_offer
     assert "dynamic" not in str(Recipe.model_json_schema())
 
 
+def test_trap_the_asynchronous_mode_builds_a_trainer_of_its_own_so_recipes_must_not_offer_it() -> None:
+    from openrlhf.trainer import ppo_trainer_async
+
+    from pipeline.config import Recipe
+
+    assert "from openrlhf.trainer.ppo_trainer_async import PPOTrainerAsync" in inspect.getsource(
+        command_line.train
+    )
+    assert "class TrainingActor(BasePPOTrainer)" in inspect.getsource(ppo_trainer_async)
+    assert "async" not in str(Recipe.model_json_schema()).lower()
+
+
+def test_trap_upstream_sends_adapters_under_names_that_no_engine_knows() -> None:
+    from openrlhf.trainer.ray.ppo_actor import ActorPPOTrainer
+
+    source = inspect.getsource(ActorPPOTrainer.broadcast_to_vllm)
+    assert "model = self.actor.model.module" in source and "merge" not in source
+    assert "requires_grad or not getattr(self.actor, " in source
+    for read in ("param.data", "param.shape", "param.dtype", "enabled=self.strategy.args.ds.zero_stage == 3"):
+        assert read in source  # what `pipeline.lora.MergedWeight` offers, below stage 3
+
+
+def test_trap_sleep_is_switched_off_in_silence_without_sharing() -> None:
+    source = inspect.getsource(command_line)
+    assert "args.vllm.enable_sleep = False" in source
+    assert 'args.ds.attn_implementation = "flash_attention_2"' in source  # packing exchanges it
+
+
+def test_trap_a_weight_sync_leaves_the_engines_cache_asleep_so_there_is_no_probe() -> None:
+    plain = PPOTrainer.__ray_metadata__.modified_class
+    assert 'tags=["weights"]' in inspect.getsource(plain.broadcast_to_vllm)
+
+
 def test_trap_the_horizon_knows_only_prompts_so_ours_counts_rows() -> None:
     from openrlhf.trainer.ppo_trainer import prepare_datasets
 

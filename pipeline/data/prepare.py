@@ -41,6 +41,7 @@ class Manifest(Record):
     num_overlong: int = Field(description="Rows over max_prompt_tokens; left out.")
     num_rows: int = Field(description="Rows written.")
     longest_prompt_tokens: int | None = Field(default=None, description="Of the rows written, if counted.")
+    mean_prompt_tokens: float | None = Field(default=None, description="Of the rows written, if counted.")
     prompt_digest: str
     tokenizer: str | None = None
     max_prompt_tokens: int | None = None
@@ -56,6 +57,7 @@ class _Counts:
     overlong: int = 0
     rows: int = 0
     longest: int = 0  # tokens
+    tokens: int = 0  # of all prompts
 
 
 def write_rows(
@@ -108,6 +110,7 @@ def write_rows(
         num_overlong=counts.overlong,
         num_rows=counts.rows,
         longest_prompt_tokens=counts.longest if count_tokens else None,
+        mean_prompt_tokens=counts.tokens / counts.rows if count_tokens else None,
         prompt_digest=prompts.digest,
         tokenizer=tokenizer_path,
         max_prompt_tokens=max_prompt_tokens,
@@ -115,6 +118,12 @@ def write_rows(
     )
     write_atomically(out_dir / MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
     return manifest
+
+
+def read_manifest(folder: Path | None) -> Manifest | None:
+    """Returns the manifest of prepared rows, if it is there."""
+    path = folder / MANIFEST_FILE if folder else None
+    return Manifest.model_validate_json(path.read_text()) if path and path.is_file() else None
 
 
 def file_sha256(path: Path) -> str:
@@ -160,6 +169,7 @@ def _lines(
                 counts.overlong += 1
                 continue
             counts.longest = max(counts.longest, num_tokens)
+            counts.tokens += num_tokens
         counts.rows += 1
         row = {"input": messages, "label": query.model_dump_json(), "datasource": source}
         yield json.dumps(row, ensure_ascii=False) + "\n"

@@ -1,0 +1,115 @@
+"""Seconds of a PPO step and hours of a run.
+
+A forward pass costs 2 FLOPs a parameter and token, training three times that (Kaplan et al. 2020, section
+2.1: C = 6ND; Hoffmann et al. 2022, appendix F), one more forward pass with checkpointing; LoRA needs no
+gradients of frozen weights, half of the backward pass. Attention adds 4 FLOPs a layer, channel and pair of
+tokens, half of them behind the causal mask (Chowdhery et al. 2022, appendix B). Prompts are read at the GPU's
+FLOPs; answers are written at its bandwidth, since each token reads all weights and the sequence's keys and
+values once (Pope et al. 2022, section 2). Means stand for all rows, also in attention's square.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.cluster import Colocation
+from pipeline.estimate.dimensions import Dimensions
+from pipeline.estimate.workload import RoleLoad, Workload
+from reward.types import Role
+
+if TYPE_CHECKING:
+    from pipeline.config import Recipe
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """Seconds of one PPO step."""
+
+    rollout_s: float
+    scoring_s: float
+    training_s: float
+    overhead_s: float
+    waves: int  # of the role that the key-value cache makes wait most
+
+    @property
+    def total_s(self) -> float:
+        """One phase after the other."""
+        return self.rollout_s + self.scoring_s + self.training_s + self.overhead_s
+
+
+def step_time(recipe: Recipe, dimensions: Dimensions, load: Workload, *, cached_tokens: float) -> StepTime:
+    """Returns the time of a PPO step; `cached_tokens` is what one engine's cache holds."""
+    rollouts = [_rollout(recipe, dimensions, role, cached_tokens=cached_tokens) for role in load.roles]
+    scoring, training = _update(recipe, dimensions, load)
+    return StepTime(
+        rollout_s=sum(seconds for seconds, _ in rollouts),
+        scoring_s=scoring,
+        training_s=training,
+        overhead_s=recipe.estimate.step_overhead_s,
+        waves=max(waves for _, waves in rollouts),
+    )
+
+
+def forward_flops(dimensions: Dimensions, tokens: float, *, head: bool = True) -> float:
+    """FLOPs of one forward pass over one sequence, with or without the matrix to logits."""
+    parameters = dimensions.num_body_parameters + (dimensions.num_head_parameters if head else 0)
+    attention = 2 * dimensions.num_hidden_layers * dimensions.query_size * tokens**2
+    return 2 * parameters * tokens + attention
+
+
+def training_factor(recipe: Recipe) -> int:
+    """Forward passes that one training pass is worth."""
+    backward = 1 if recipe.cluster.lora else 2
+    return 1 + backward + (1 if recipe.cluster.gradient_checkpointing else 0)
+
+
+def _rollout(
+    recipe: Recipe, dimensions: Dimensions, role: RoleLoad, *, cached_tokens: float
+) -> tuple[float, int]:
+    """Seconds of one role's requests, and in how many waves the engines' caches let them run."""
+    cluster, assumed = recipe.cluster, recipe.estimate
+    gpus = cluster.num_engines * cluster.engine_tensor_parallel
+    read = role.requests * forward_flops(dimensions, role.prompt_tokens, head=False)
+    read_s = read / (gpus * assumed.gpu_tflops * 1e12 * assumed.prefill_mfu)
+    if assumed.decode_tokens_per_gpu_s:
+        return read_s + role.completions / (gpus * assumed.decode_tokens_per_gpu_s), 1
+    each = role.prompt_tokens + role.completion_tokens
+    waiting = role.requests / cluster.num_engines
+    at_once = min(max(cached_tokens / each, 1.0), max(waiting, 1.0))
+    waves = math.ceil(waiting / at_once)
+    read_bytes = 2 * dimensions.num_parameters + at_once * each * dimensions.key_value_bytes
+    bandwidth = cluster.engine_tensor_parallel * assumed.gpu_bandwidth_gb_s * 1e9 * assumed.decode_bandwidth
+    longest = min(role.completion_tokens * assumed.longest_over_mean, _limit(recipe, role.role))
+    # All waves but the last are refilled as sequences end; the last one waits for its longest.
+    written = (waves - 1) * role.completion_tokens + longest
+    return read_s + written * read_bytes / bandwidth, waves
+
+
+def _limit(recipe: Recipe, role: Role) -> int:
+    return {
+        Role.SOLVER: recipe.rollout.max_response_tokens,
+        Role.PROPOSER: recipe.audit.proposer.max_tokens,
+        Role.CHECKER: recipe.audit.checker.max_tokens,
+    }[role]
+
+
+def _update(recipe: Recipe, dimensions: Dimensions, load: Workload) -> tuple[float, float]:
+    """Seconds of log-probabilities and values, and of the PPO update, over the rows of a step."""
+    cluster, assumed = recipe.cluster, recipe.estimate
+    rate = assumed.gpu_tflops * 1e12 * assumed.mfu
+    trained = [load.solver] + ([load.checker] if Role.CHECKER in recipe.train_roles else [])
+    lengths = [role.prompt_tokens + role.completion_tokens for role in trained]
+    actor, critic = (
+        recipe.answers_per_step * sum(forward_flops(dimensions, tokens, head=head) for tokens in lengths)
+        for head in (True, False)
+    )
+    actor_s = actor / (rate * cluster.actor_ranks)
+    critic_s = critic / (rate * cluster.critic_ranks) if recipe.has_critic else 0.0
+    reference_s = actor_s if recipe.has_reference else 0.0
+    passes = training_factor(recipe) * recipe.ppo.epochs
+    if cluster.colocate is Colocation.ALL:
+        return actor_s + critic_s + reference_s, passes * (actor_s + critic_s)
+    policy_s = actor_s + reference_s if cluster.colocate is Colocation.ACTOR_REF else actor_s
+    return max(policy_s, critic_s), passes * max(actor_s, critic_s)

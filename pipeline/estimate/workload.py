@@ -1,0 +1,141 @@
+"""What a run reads and writes: its rows, and the tokens of a PPO step by role."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.data.prepare import MANIFEST_FILE, Manifest, read_manifest
+from reward.roles.prompts import PromptSet, load_prompts
+from reward.samplers import Message
+from reward.types import Document, RagQuery, Role
+
+if TYPE_CHECKING:
+    from pipeline.config import Recipe
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Rows and mean lengths of one training set of the paper (Table 1), in words."""
+
+    num_rows: int
+    query_words: float
+    document_words: float  # all documents of a query together
+
+
+STEM = Dataset(num_rows=4721, query_words=8.62, document_words=1314.86)
+# 2WikiMultiHopQA and MuSiQue, 4,500 rows each.
+GENERAL = Dataset(num_rows=9000, query_words=(12.87 + 15.85) / 2, document_words=(575.65 + 11_221.72) / 2)
+TABLE1 = {"stem": STEM, "general": GENERAL}
+
+
+@dataclass(frozen=True)
+class RoleLoad:
+    """One role's requests of one PPO step; tokens are means over them."""
+
+    role: Role
+    requests: float
+    prompt_tokens: float
+    completion_tokens: float
+
+    @property
+    def prompts(self) -> float:
+        """Prompt tokens of a step."""
+        return self.requests * self.prompt_tokens
+
+    @property
+    def completions(self) -> float:
+        """Completion tokens of a step."""
+        return self.requests * self.completion_tokens
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Rows of a run and requests of one PPO step."""
+
+    num_rows: int
+    rows_source: str  # where the number of rows is from
+    lengths_source: str  # where the prompts' length is from
+    solver: RoleLoad
+    proposer: RoleLoad
+    checker: RoleLoad
+
+    @property
+    def roles(self) -> tuple[RoleLoad, ...]:
+        """In the order in which they speak."""
+        return (self.solver, self.proposer, self.checker)
+
+
+def workload(recipe: Recipe) -> Workload:
+    """Returns what a recipe reads and writes, from its rows' manifest, else from the paper's Table 1.
+
+    Raises:
+        FileNotFoundError: no manifest, and `estimate.table1` names no table either.
+    """
+    manifest = read_manifest(recipe.data.path)
+    num_rows, rows_source = _rows(recipe, manifest)
+    prompts, assumed = load_prompts(recipe.audit.prompts), recipe.estimate
+    frames = {
+        role: words * assumed.tokens_per_word for role, words in _words_without_documents(prompts).items()
+    }
+    solver_prompt, lengths_source = _solver_prompt(recipe, manifest, frames[Role.SOLVER])
+    limit = recipe.rollout.max_response_tokens
+    solver = min(assumed.solver_tokens, limit)
+    proposer = min(assumed.proposer_tokens, recipe.audit.proposer.max_tokens)
+    checker = min(assumed.checker_tokens, recipe.audit.checker.max_tokens)
+    documents = max(solver_prompt - frames[Role.SOLVER], 0.0)
+    answers, voters = recipe.answers_per_step, recipe.audit.voters
+    return Workload(
+        num_rows=num_rows,
+        rows_source=rows_source,
+        lengths_source=lengths_source,
+        solver=RoleLoad(Role.SOLVER, answers, solver_prompt, solver),
+        proposer=RoleLoad(
+            Role.PROPOSER, answers * assumed.proposer_calls, frames[Role.PROPOSER] + solver, proposer
+        ),
+        checker=RoleLoad(
+            Role.CHECKER,
+            answers * voters * assumed.checker_calls,
+            frames[Role.CHECKER] + documents + proposer,  # the questions are the Proposer's
+            checker,
+        ),
+    )
+
+
+def _rows(recipe: Recipe, manifest: Manifest | None) -> tuple[int, str]:
+    if manifest:
+        return manifest.num_rows, f"{recipe.data.path}/{MANIFEST_FILE}"
+    if recipe.data.source == "tiny":
+        assert recipe.data.max_steps is not None
+        return recipe.data.max_steps * recipe.rollout.batch_size, "data.max_steps"
+    if recipe.estimate.table1:
+        return TABLE1[recipe.estimate.table1].num_rows, f"the paper's Table 1, {recipe.estimate.table1}"
+    raise FileNotFoundError(
+        f"data.path: {recipe.data.path} has no {MANIFEST_FILE}; write it with `march prepare` (it comes "
+        "last, so a folder without one is not whole), or set estimate.table1: stem or general"
+    )
+
+
+def _solver_prompt(recipe: Recipe, manifest: Manifest | None, frame: float) -> tuple[float, str]:
+    limit = recipe.rollout.max_prompt_tokens
+    if manifest and manifest.mean_prompt_tokens is not None:
+        return min(manifest.mean_prompt_tokens, limit), f"{recipe.data.path}/{MANIFEST_FILE}"
+    if table := recipe.estimate.table1:
+        words = TABLE1[table].query_words + TABLE1[table].document_words
+        tokens = frame + words * recipe.estimate.tokens_per_word
+        return min(tokens, limit), f"the paper's Table 1, {table}, and the Solver's template"
+    return limit / 2, "half of rollout.max_prompt_tokens: no manifest counts them"
+
+
+def _words_without_documents(prompts: PromptSet) -> dict[Role, int]:
+    """Words of each role's prompt around an empty query, response and document."""
+    empty = Document(id="", text="")
+    return {
+        Role.SOLVER: _words(prompts.solver(RagQuery(id="", query="", documents=(empty,)))),
+        Role.PROPOSER: _words(prompts.proposer("")),
+        Role.CHECKER: _words(prompts.checker([empty], [""])),
+    }
+
+
+def _words(messages: list[Message]) -> int:
+    return sum(len(message["content"].split()) for message in messages)

@@ -1,0 +1,67 @@
+"""LoRA for the rollout engines: the adapter's product added to the weights that it adapts, under their names.
+
+OpenRLHF 0.11.2 sends an adapted policy's parameters as they are called inside PEFT, which no engine knows
+(OpenRLHF issue 1349), and saves the adapter alone. Here each weight is added up when it is sent, into a new
+tensor: merging in place and taking apart again would round the frozen weights in bfloat16 at every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+_PEFT_PREFIX = "base_model.model."
+_BASE = ".base_layer"
+_ADAPTER = "lora_"
+
+
+class MergedWeight:
+    """What the weight sync reads of a parameter, for a weight with its adapter; added up at each reading."""
+
+    requires_grad = True
+
+    def __init__(self, layer: Any) -> None:
+        self._layer = layer
+        self.dtype: torch.dtype = layer.base_layer.weight.dtype
+        self.shape: torch.Size = layer.base_layer.weight.shape
+
+    @property
+    def data(self) -> torch.Tensor:
+        """(outputs, inputs) the weight that the adapted layer computes with."""
+        with torch.no_grad():
+            weight: torch.Tensor = self._layer.base_layer.weight.float()
+            for name in self._layer.active_adapters:
+                weight = weight + self._layer.get_delta_weight(name).float()
+            return weight.to(self.dtype)
+
+
+class MergedModel:
+    """An adapted model as the weight sync sees it."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def named_parameters(self) -> Iterator[tuple[str, Any]]:
+        """Yields the parameters of the model without adapters, under its names, with the adapters' part."""
+        for name, parameter in self._model.named_parameters():
+            if f".{_ADAPTER}" in name:
+                continue
+            plain = name.removeprefix(_PEFT_PREFIX)
+            if f"{_BASE}.weight" in plain:
+                layer = self._model.get_submodule(name.removesuffix(f"{_BASE}.weight"))
+                yield plain.replace(_BASE, ""), MergedWeight(layer)
+            else:
+                yield plain.replace(_BASE, ""), parameter
+
+
+def merged_actor(actor: Any) -> Any:
+    """What the weight sync takes for the actor: `.model.module` with its parameters."""
+    return SimpleNamespace(model=SimpleNamespace(module=MergedModel(actor.model.module)))
+
+
+def merged_for_saving(actor: Any) -> Any:
+    """Returns the trained model without adapters, for `save_model`; nothing may be trained after it."""
+    return SimpleNamespace(module=actor.model.module.merge_and_unload())

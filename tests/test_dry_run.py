@@ -1,0 +1,85 @@
+"""`march train --dry-run`: the command to copy, and tables that hold at 80 columns and in a pipe."""
+
+import io
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from pipeline.config import load_recipe
+from pipeline.dry_run import command, show_plan
+from pipeline.recipe_tree import RECIPES
+from tests.openrlhf_parser import parse_with_openrlhf
+
+ROOT = Path(__file__).parent.parent
+SECTIONS = (
+    "GPUs by role",
+    "GPU memory by role",
+    "GPU memory together",
+    "Tokens of a PPO step",
+    "Time",
+    "Checkpoints",
+)
+
+
+def printed(name: str, *, width: int, terminal: bool = False, overrides: tuple[str, ...] = ()) -> str:
+    out = io.StringIO()
+    console = Console(file=out, width=width, force_terminal=terminal, no_color=True, legacy_windows=False)
+    show_plan(load_recipe(name, list(overrides)), Path("/runs/x"), console=console)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("name", sorted(path.stem for path in RECIPES.glob("*8b*.yaml")))
+def test_every_gpu_recipe_is_shown_whole(name: str, width: int) -> None:
+    command_line, *rest = printed(name, width=width).splitlines()
+    assert command_line.startswith("python -m openrlhf.cli.train_ppo_ray --")
+    assert max(map(len, rest)) <= width
+    text = "\n".join(rest)
+    assert all(section in text for section in SECTIONS)
+    for word in (
+        "not run on a GPU",
+        "fits",
+        "hours",
+        "GPU hours",
+        "estimate.mfu",
+        "estimate.solver_tokens",
+        "kept",
+    ):
+        assert word in text, word
+    assert "…" not in text  # nothing is cut
+
+
+def test_a_pipe_gets_no_lines_and_no_escapes_and_a_terminal_gets_tables() -> None:
+    piped, shown = printed("llama31_8b_stem", width=80), printed("llama31_8b_stem", width=80, terminal=True)
+    assert piped.isascii() and "\x1b" not in piped
+    assert "─" in shown
+
+
+def test_the_command_is_the_one_that_a_run_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = load_recipe("llama31_8b_stem")
+    parts = shlex.split(command(recipe, Path("/runs/x"), num_rows=4_721))
+    assert parts[:3] == ["python", "-m", "openrlhf.cli.train_ppo_ray"]
+    parsed = parse_with_openrlhf(parts[3:], monkeypatch)
+    assert parsed.data.max_samples == 147 * 32
+    assert parsed.data.prompt_dataset == str(Path("runs/data/stem/train.jsonl").resolve())
+    assert (parsed.ckpt.path, parsed.vllm.sync_backend) == ("/runs/x/checkpoints", "nccl")
+
+
+def test_what_does_not_fit_is_said() -> None:
+    text = printed("llama31_8b_stem", width=80, overrides=("cluster.ring_attention=1",))
+    assert "does not fit" in text and "warning: shared by all, training" in text
+
+
+def test_a_dry_run_imports_nothing_of_the_training_stack() -> None:
+    code = (
+        "import sys; from orchestration.cli import main\n"
+        "try: main(['train', 'llama31_8b_stem', '--dry-run'])\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        "heavy = {'torch', 'ray', 'vllm', 'openrlhf', 'deepspeed', 'mlflow'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, capture_output=True)

@@ -1,0 +1,69 @@
+"""LoRA on the tiny policy: engines and saved model get the adapted weights, the frozen ones never move."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModelForCausalLM
+
+from pipeline.config import TINY_POLICY
+from pipeline.lora import merged_actor, merged_for_saving
+
+
+@pytest.fixture
+def actor() -> Any:
+    """An actor whose engine holds the tiny policy with adapters that have been trained."""
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_pretrained(TINY_POLICY, dtype=torch.bfloat16)
+    config = LoraConfig(task_type="CAUSAL_LM", r=4, lora_alpha=8, target_modules="all-linear")
+    adapted = get_peft_model(model, config).bfloat16()
+    for name, parameter in adapted.named_parameters():
+        if "lora_B" in name:
+            parameter.data.normal_(std=0.02)
+    return SimpleNamespace(model=SimpleNamespace(module=adapted), is_vlm=False)
+
+
+def weights(model: Any) -> dict[str, torch.Tensor]:
+    return {name: parameter.data.clone() for name, parameter in model.named_parameters()}
+
+
+def test_engines_get_the_plain_names_and_the_sum_of_weights_and_adapters(actor: Any) -> None:
+    before = weights(actor.model.module)
+    start = weights(AutoModelForCausalLM.from_pretrained(TINY_POLICY, dtype=torch.bfloat16))
+    sent = dict(merged_actor(actor).model.module.named_parameters())
+    assert set(sent) == set(start)
+    for name, parameter in sent.items():
+        assert parameter.requires_grad or name in (
+            "model.embed_tokens.weight",
+            *[n for n in start if "norm" in n],
+        )
+        assert (parameter.data.shape, parameter.data.dtype) == (parameter.shape, parameter.dtype)
+        assert parameter.dtype == torch.bfloat16
+        assert torch.equal(parameter.data, start[name]) == ("proj" not in name)
+    after = weights(actor.model.module)
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_what_is_sent_computes_what_the_adapted_policy_computes(actor: Any) -> None:
+    tokens = torch.arange(5, 45).unsqueeze(0)
+    adapted = actor.model.module.float()  # so that the rounding of bfloat16 hides nothing
+    sent = dict(merged_actor(actor).model.module.named_parameters())
+    plain = AutoModelForCausalLM.from_pretrained(TINY_POLICY, dtype=torch.float32)
+    for name, parameter in plain.named_parameters():
+        parameter.data.copy_(sent[name].data)
+    with torch.no_grad():
+        wanted, got = adapted(tokens).logits, plain(tokens).logits
+        with adapted.disable_adapter():
+            unadapted = adapted(tokens).logits
+    assert torch.allclose(got, wanted, atol=1e-3)
+    assert not torch.allclose(unadapted, wanted, atol=0.1)
+
+
+def test_the_saved_model_needs_no_peft_and_is_what_was_sent(actor: Any) -> None:
+    sent = {name: p.data.clone() for name, p in merged_actor(actor).model.module.named_parameters()}
+    saved = weights(merged_for_saving(actor).module)
+    assert set(saved) == set(sent)
+    for name in saved:
+        assert torch.allclose(saved[name].float(), sent[name].float(), rtol=0.01, atol=1e-3), name

@@ -1,0 +1,56 @@
+"""Real trainings on CPU of what the GPU recipes use: LoRA, and all models on shared devices with sleep."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.config import TINY_POLICY
+from pipeline.tracking import read_steps
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+STEPS = 2
+SMALL = {
+    "data.max_steps": STEPS,
+    "rollout.batch_size": 8,
+    "rollout.micro_batch_size": 4,
+    "ppo.micro_batch_size": 4,
+    "checkpoint.every": 1,
+    "cluster.colocate": "all",
+}
+
+
+def trained(folder: Path, settings: dict[str, object]) -> list[dict[str, float]]:
+    arguments = [part for key, value in (SMALL | settings).items() for part in ("--set", f"{key}={value}")]
+    march = Path(sys.executable).with_name("march")
+    command = [str(march), "train", "tiny", "--run-dir", str(folder), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr + (folder / "train.log").read_text()[-3000:]
+    return read_steps(folder)
+
+
+def test_with_lora_engines_follow_the_policy_and_the_model_loads_without_peft(tmp_path: Path) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    # A rate at which two steps move the policy far more than the probe's tolerance.
+    steps = trained(tmp_path, {"cluster.lora": "{rank: 8, alpha: 16}", "ppo.actor.lr": 0.01})
+    assert len(steps) == STEPS
+    for step in steps:
+        assert step["sync/logprob_gap"] < 0.02
+    saved = AutoModelForCausalLM.from_pretrained(tmp_path / "model", dtype=torch.float32).state_dict()
+    start = AutoModelForCausalLM.from_pretrained(TINY_POLICY, dtype=torch.float32).state_dict()
+    assert set(saved) == set(start)
+    moved = {name for name in start if not torch.equal(saved[name], start[name])}
+    assert moved and all("proj" in name for name in moved)
+
+
+def test_the_hybrid_engine_with_sleep_audits_and_trains_every_step(tmp_path: Path) -> None:
+    sleep = {"cluster.engine_sleep": "true", "cluster.trainer_sleep": "true", "cluster.zero_stage": 3}
+    steps = trained(tmp_path, {**sleep, "cluster.gradient_checkpointing": "true"})
+    assert len(steps) == STEPS
+    for step in steps:
+        assert step["audit/unscored_rate"] == 0 and step["checker/num_trained"] > 0
+        assert "sync/logprob_gap" not in step  # nobody asks an engine that sleeps
