@@ -90,7 +90,7 @@ def test_one_verdict_a_row_in_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"audit": AuditConfig(prompts="compact", reward_refuted=-2)}, "was audited with other settings"),
+        ({"audit": AuditConfig(prompts="compact", reward_refuted=-0.5)}, "was audited with other settings"),
         ({"sampler": MODEL}, "was audited with other settings"),
         ({"num_rows": 5}, "is not among the input's rows"),
     ],
