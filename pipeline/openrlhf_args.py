@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.config import AdvantageEstimator, OptimizerSettings, Recipe
+from pipeline.config import Recipe
+from pipeline.ppo import AdvantageEstimator, OptimizerSettings
 
 AGENT_FILE = Path(__file__).with_name("agent.py")
 

@@ -1,8 +1,14 @@
-"""OpenRLHF's policy actor, made safe for micro-batches in which no row is trained.
+"""OpenRLHF's policy actor, made safe for micro-batches in which no row is trained, and its loss's divisor.
 
 Fillers and UNSCORED rows have an all-zero action mask, and OpenRLHF shuffles rows into micro-batches, so one
 may hold nothing but such rows. Its loss is right then (normalised over the whole optimizer step), but its
-logging divides by the micro-batch's number of action tokens. Put in the place of
+logging divides by the micro-batch's number of action tokens.
+
+The paper's joint gradient (section 2.3) divides the sum of all token terms by 2|B|, OpenRLHF by the tokens of
+the step. Its flag `actor.loss_agg_mode seq-mean-token-mean` is another mean again, so `loss_scale: paper`
+exchanges the divisor that OpenRLHF hands to its own loss.
+
+Put in the place of
 `openrlhf.trainer.ray.ppo_actor.PolicyModelActor`, as `pipeline.trainer` is in that of `PPOTrainer`.
 """
 
@@ -14,6 +20,8 @@ import torch
 from openrlhf.trainer.ray.ppo_actor import ActorPPOTrainer
 from openrlhf.trainer.ray.ppo_actor import PolicyModelActor as _RayPolicyModelActor
 
+from pipeline.trainer_settings import TrainerSettings
+
 _NO_TOKENS = 1e-9  # stands for zero tokens as a divisor; every sum that it divides is zero too
 
 PlainPolicyModelActor: Any = (
@@ -24,9 +32,33 @@ PlainPolicyModelActor: Any = (
 class MarchActorTrainer(ActorPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
     """`ActorPPOTrainer` whose figures of a micro-batch without action tokens weigh nothing."""
 
-    def training_step(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """As OpenRLHF's; means over no tokens are 0 and not NaN."""
-        return weigh_nothing(super().training_step(*args, **kwargs))
+    loss_divisor: int | None = None
+
+    def training_step(
+        self, experience: Any, kl_ctl: float, step: int, loss_batch_info: dict[str, Any]
+    ) -> dict[str, Any]:
+        """As OpenRLHF's, with our divisor; means over no tokens are 0 and not NaN."""
+        if self.loss_divisor is not None:
+            loss_batch_info = divided_by(
+                self.loss_divisor, loss_batch_info, num_micro_batches=self.strategy.accumulated_gradient
+            )
+        return weigh_nothing(super().training_step(experience, kl_ctl, step, loss_batch_info))
+
+
+def divided_by(divisor: int, loss_batch_info: dict[str, Any], *, num_micro_batches: int) -> dict[str, Any]:
+    """Returns OpenRLHF's normalisers with another divisor of an optimizer step's sum of token terms.
+
+    Args:
+        divisor: of the whole step, over all ranks.
+        loss_batch_info: `batch_num_tokens` is the step's tokens over the micro-batches of a rank, since
+            DeepSpeed divides each micro-batch's loss by their number; the same is done here.
+        num_micro_batches: of a rank and an optimizer step.
+    """
+    tokens = torch.as_tensor(loss_batch_info["batch_num_tokens"], dtype=torch.float32)
+    return {
+        **loss_batch_info,
+        "batch_num_tokens": torch.full_like(tokens, divisor / max(num_micro_batches, 1)),
+    }
 
 
 def weigh_nothing(status: dict[str, Any]) -> dict[str, Any]:
@@ -48,3 +80,4 @@ class MarchPolicyActor(PlainPolicyModelActor):  # type: ignore[misc]  # OpenRLHF
         super().init_model_from_pretrained(*args, **kwargs)
         assert type(self.trainer) is ActorPPOTrainer
         self.trainer.__class__ = MarchActorTrainer
+        self.trainer.loss_divisor = TrainerSettings.from_environment().loss_divisor

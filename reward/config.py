@@ -46,7 +46,7 @@ class UncoveredPolicy(StrEnum):
 class RewardFunction(StrEnum):
     """What the claims of a response are worth together; the paper compares the two (Table 5)."""
 
-    ZERO_TOLERANCE = "ztr"  # equation 6: one unsupported claim costs all
+    ZERO_TOLERANCE = "ztr"  # section 2.3: one unsupported claim costs all
     ERROR_RATE = "error_rate"  # minus the share of unsupported claims
 
 
