@@ -9,7 +9,7 @@ export UV_EXTRA_INDEX_URL ?= $(PIP_EXTRA_INDEX_URL)
 export UV_INDEX_STRATEGY ?= unsafe-best-match
 export UV_SYSTEM_CERTS ?= true
 
-.PHONY: help demo test test-fast test-slow check bench lock clean
+.PHONY: help demo test test-fast test-slow chaos check bench lock clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
@@ -26,15 +26,19 @@ demo: $(VENV)/ready ## train the tiny policy with MARCH on this machine's CPUs a
 test: test-fast test-slow ## every test; the slow ones run real engines and trainings
 
 test-fast: $(VENV)/ready ## tests of seconds
-	$(BIN)/pytest -m "not slow and not gpu"
+	$(BIN)/pytest -m "not slow and not gpu and not chaos"
 
 test-slow: $(VENV)/ready ## tests that start vLLM, Ray or a training
-	$(BIN)/pytest -m "slow and not gpu"
+	$(BIN)/pytest -m "slow and not gpu and not chaos"
 
-check: $(VENV)/ready ## lint, format and types
+chaos: $(VENV)/ready ## the reward server under faults for a quarter of an hour; CHAOS_MINUTES and CHAOS_SEED set its storm
+	$(BIN)/pytest -m chaos
+
+check: $(VENV)/ready ## lint, format, types and known vulnerabilities of the pins
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python requirements/advisories.py
 
 bench: $(VENV)/ready ## benchmarks; one JSON each under bench/results/
 	$(BIN)/python -m bench

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from bench import audit, lexical, ragtruth, reward_server
+from bench import audit, lexical, ragtruth, reward_server, sizing
 
 BENCHMARKS = {
     "audit": audit.run,
     "lexical": lexical.run,
     "ragtruth": ragtruth.run,
     "reward_server": reward_server.run,
+    "reward_server_soak": reward_server.run_soak,
+    "sizing": sizing.run,
 }
 
 if __name__ == "__main__":

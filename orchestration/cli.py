@@ -17,6 +17,7 @@ import typer
 
 from orchestration.audit_command import audit, review
 from orchestration.messages import error_console, fail
+from orchestration.serve_command import serve
 
 _DEBUG = "MARCH_DEBUG"
 
@@ -69,38 +70,7 @@ def _root(
 
 app.command()(audit)
 app.command()(review)
-
-
-@app.command()
-def serve(
-    config: Annotated[Path | None, typer.Option(help="Settings in YAML; options override them.")] = None,
-    openai_url: Annotated[
-        str | None,
-        typer.Option(help="OpenAI-compatible server that is sampled, e.g. http://127.0.0.1:8000/v1."),
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="Its model's name; without --openai-url a model for vLLM here.")
-    ] = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
-    port: Annotated[
-        int | None, typer.Option(min=1, max=65_535, help="Port to listen on.", show_default="5001")
-    ] = None,
-    prompts: Annotated[
-        str | None, typer.Option(help="full, compact, or a YAML file like them.", show_default="full")
-    ] = None,
-) -> None:
-    """Run the reward server: audits over HTTP, for OpenRLHF and for any RAG system.
-
-    The environment variable MARCH_REWARD_TOKEN holds the token that a caller must present; more tokens
-    (`march token`), TLS and limits are settings of --config. With MARCH_SIGNING_KEY set, answers are signed.
-    """
-    from orchestration.settings import server_config
-
-    options = {"host": host, "port": port, "prompts": prompts}
-    settings = server_config(config, openai_url=openai_url, model=model, options=options)
-    from reward.serving.server import serve as run_server
-
-    run_server(settings)
+app.command()(serve)
 
 
 @app.command()

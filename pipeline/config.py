@@ -75,6 +75,21 @@ class ClusterSettings(Settings):
     prefix_caching: bool = True
 
 
+class RewardSettings(Settings):
+    """The reward servers of a run; they sample its own rollout engines."""
+
+    num_servers: int = Field(
+        default=1, ge=1, le=64, description="Processes that share the audits (docs/scaling.md)."
+    )
+    host: str = Field(
+        default="127.0.0.1",
+        description="This machine's address for rollout engines on others; plain HTTP, answers signed.",
+    )
+    patience_s: float = Field(
+        default=120.0, ge=0, description="How long a step waits for servers that are gone."
+    )
+
+
 class CheckpointSettings(Settings):
     """What is kept to resume from."""
 
@@ -129,6 +144,7 @@ class Recipe(Settings):
     ppo: PpoSettings = PpoSettings()
     audit: AuditConfig = AuditConfig()
     cluster: ClusterSettings = ClusterSettings()
+    reward: RewardSettings = RewardSettings()
     checkpoint: CheckpointSettings = CheckpointSettings()
     guards: GuardSettings = GuardSettings()
     tracking: TrackingSettings = TrackingSettings()

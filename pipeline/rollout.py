@@ -2,8 +2,10 @@
 
 OpenRLHF's rollout actor loads `pipeline/agent.py`, which points here, and calls `AgentExecutor.execute` once
 a sample. The returned dict is OpenRLHF's own plus one key, `rollout`: a `RolloutRecord`, which
-`pipeline.experience.MarchSamplesGenerator` reads. An audit that failed leaves `reward` at None; it is masked
-there and never becomes a number here.
+`pipeline.experience.MarchSamplesGenerator` reads. A reward server that is gone is waited for, and the step
+with it: neither OpenRLHF nor Ray bounds a rollout in time, and no engine sleeps and no weight changes before
+all answers are there. An audit that failed leaves `reward` at None; it is masked there and never becomes a
+number here.
 """
 
 from __future__ import annotations
@@ -35,10 +37,11 @@ logger = logging.getLogger(__name__)
 class RolloutSettings(Settings):
     """What the agent needs to know; travels to the rollout actor as JSON in an environment variable."""
 
-    reward_url: str
+    reward_urls: tuple[str, ...] = Field(min_length=1, description="The servers that share the audits.")
     token_env: str = "MARCH_REWARD_TOKEN"
     signing_key_env: str = "MARCH_SIGNING_KEY"
     timeout_s: float = 170.0
+    patience_s: float = 120.0
     turns_by_role: dict[Role, int] = Field(
         default={Role.CHECKER: 1}, description="Most turns of an answer to train on, beside the Solver's."
     )
@@ -77,7 +80,11 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             token, key = os.environ[settings.token_env], os.environ[settings.signing_key_env]
             # With the key, a reward is believed only when it is signed.
             self._client = RewardClient(
-                settings.reward_url, token, timeout_s=settings.timeout_s, signing_key=key
+                settings.reward_urls,
+                token,
+                timeout_s=settings.timeout_s,
+                patience_s=settings.patience_s,
+                signing_key=key,
             )
         return self._client
 

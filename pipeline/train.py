@@ -25,8 +25,9 @@ from pydantic import Field
 from pipeline.checkpoints import prepare_resume, write_atomically
 from pipeline.config import Recipe, load_recipe
 from pipeline.openrlhf_args import num_steps, openrlhf_arguments
+from pipeline.reward_servers import die_with_parent
 from pipeline.tracking import drop_steps_after, read_steps
-from pipeline.worker import die_with_parent, run_openrlhf
+from pipeline.worker import run_openrlhf
 from reward.config import Settings
 
 RUN_FILE, RESULT_FILE, ERROR_FILE, LOG_FILE = "run.json", "result.json", "error.json", "train.log"

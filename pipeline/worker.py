@@ -1,4 +1,4 @@
-"""What runs inside a training worker: Ray, the reward server beside it, and OpenRLHF's command line with our
+"""What runs inside a training worker: Ray, the reward servers beside it, and OpenRLHF's command line with our
 trainer.
 
 OpenRLHF's command line imports `PPOTrainer` and `PolicyModelActor` from their modules when it runs, so
@@ -7,34 +7,25 @@ putting ours there first is enough; nothing of OpenRLHF is copied or changed on 
 
 from __future__ import annotations
 
-import ctypes
 import os
 import runpy
 import secrets
-import signal
-import socket
-import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline import cpu
 from pipeline.config import Recipe
 from pipeline.openrlhf_args import openrlhf_arguments
+from pipeline.reward_servers import NAMESPACE, free_ports, registry_name, reward_servers, server_configs
 from reward import telemetry
-from reward.config import RaySamplerConfig, ServerConfig
 from reward.types import Role
 
 if TYPE_CHECKING:
     from pipeline.train import RunState
 
-NAMESPACE = "march"
 _KEYS = ("MARCH_REWARD_TOKEN", "MARCH_SIGNING_KEY")
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
-_SERVER_STARTS_WITHIN_S = 180.0
 _OBJECT_STORE_BYTES = 512 * 1024**2  # of a local Ray; rollouts of a step are a few megabytes
 
 
@@ -47,44 +38,24 @@ def run_openrlhf(state: RunState, folder: Path) -> None:
     cuda = torch.cuda.is_available()
     # Of this run alone, unless set: what opens its reward server, and what proves its answers to be its own.
     keys = {name: os.environ.get(name) or secrets.token_urlsafe(32) for name in _KEYS}
-    port = _free_port()
-    environment = _environment(state, folder, port=port, keys=keys, cuda=cuda)
+    ports = free_ports(state.recipe.reward)
+    environment = _environment(state, folder, ports=ports, keys=keys, cuda=cuda)
     os.environ.update(environment)
     address = _start_ray(state.recipe, environment, cuda=cuda)
-    with _reward_server(server_config(state, address=address, port=port), folder):
+    with reward_servers(server_configs(state, address=address, ports=ports), folder):
         _run_command_line(state, folder, cuda=cuda)
 
 
-def server_config(state: RunState, *, address: str, port: int) -> ServerConfig:
-    """Returns the configuration of the reward server of a run: it samples the run's own engines."""
-    recipe = state.recipe
-    return ServerConfig(
-        port=port,
-        audit=recipe.audit,
-        sampler=RaySamplerConfig(
-            address=address,
-            namespace=NAMESPACE,
-            registry=registry_name(state),
-            tokenizer=recipe.model_path,
-            max_model_len=recipe.max_model_len,
-        ),
-    )
-
-
-def registry_name(state: RunState) -> str:
-    """Names the run's engine registry; runs that share a cluster must not find each other's engines."""
-    return f"march-engines-{state.mlflow_run_id}"
-
-
 def _environment(
-    state: RunState, folder: Path, *, port: int, keys: dict[str, str], cuda: bool
+    state: RunState, folder: Path, *, ports: Sequence[int], keys: dict[str, str], cuda: bool
 ) -> dict[str, str]:
     from pipeline import rollout, trainer_settings
 
     recipe = state.recipe
     probed = recipe.rollout.temperature == 1.0  # the engine's prompt log-probabilities are at temperature 1
     for_rollout = rollout.RolloutSettings(
-        reward_url=f"http://127.0.0.1:{port}",
+        reward_urls=tuple(f"http://{recipe.reward.host}:{port}" for port in ports),
+        patience_s=recipe.reward.patience_s,
         turns_by_role={role: num for role, num in recipe.rows_by_role.items() if role is not Role.SOLVER},
         seed=recipe.seed,
         oracle=recipe.oracle,
@@ -133,48 +104,6 @@ def _start_ray(recipe: Recipe, environment: dict[str, str], *, cuda: bool) -> st
     return str(ray.get_runtime_context().gcs_address)
 
 
-@contextmanager
-def _reward_server(config: ServerConfig, folder: Path) -> Iterator[None]:
-    """Runs `python -m reward` until the block ends; it dies with this process."""
-    path = folder / "reward_server.json"
-    path.write_text(config.model_dump_json(indent=2))
-    with (folder / "reward_server.log").open("ab") as log:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "reward", str(path)],
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            preexec_fn=die_with_parent,
-        )
-    try:
-        _wait_until_alive(server, config, folder)
-        yield
-    finally:
-        server.terminate()
-        server.wait(timeout=30)
-
-
-def _wait_until_alive(server: subprocess.Popen[bytes], config: ServerConfig, folder: Path) -> None:
-    """Returns when the server answers; its engines come later, with the trainer.
-
-    Asking whether it is ready (it is not yet) makes it load vLLM's client now and not in the first step.
-
-    Raises:
-        RuntimeError: it ended, or did not answer in time.
-    """
-    import httpx
-
-    url = f"http://{config.host}:{config.port}"
-    deadline = time.monotonic() + _SERVER_STARTS_WITHIN_S
-    while server.poll() is None and time.monotonic() < deadline:
-        try:
-            httpx.get(f"{url}/healthz", timeout=5).raise_for_status()
-            httpx.get(f"{url}/readyz", timeout=30)
-            return
-        except httpx.HTTPError:
-            time.sleep(0.5)
-    raise RuntimeError(f"the reward server did not start; see {folder / 'reward_server.log'}")
-
-
 def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
     import openrlhf.trainer.ppo_trainer
     import openrlhf.trainer.ray.ppo_actor
@@ -196,14 +125,3 @@ def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
     sys.argv = ["openrlhf.cli.train_ppo_ray", *arguments]
     runpy.run_module("openrlhf.cli.train_ppo_ray", run_name="__main__")
     ray.shutdown()
-
-
-def die_with_parent() -> None:
-    """In a new child: ends it when its parent dies, however the parent dies (Linux)."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

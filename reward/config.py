@@ -44,7 +44,7 @@ class UncoveredPolicy(StrEnum):
 
 
 class RewardFunction(StrEnum):
-    """What the claims of a response are worth together; the paper compares the two (Table 5)."""
+    """What the claims of a response are worth together; the paper compares both (section 3.4)."""
 
     ZERO_TOLERANCE = "ztr"  # section 2.3: one unsupported claim costs all
     ERROR_RATE = "error_rate"  # minus the share of unsupported claims
@@ -295,7 +295,9 @@ class ServerConfig(Settings):
     signing_key_env: str = Field(
         default="MARCH_SIGNING_KEY", description="Environment variable; answers are signed when it is set."
     )
-    signature_lifetime_s: float = Field(default=300.0, gt=0, description="A signed answer expires after it.")
+    signature_lifetime_s: float = Field(
+        default=300.0, gt=0, description="A signed answer expires after it, for clients without a nonce."
+    )
     tls: TlsConfig | None = Field(default=None, description="HTTPS; plain HTTP by default.")
     door: DoorLimits = DoorLimits()
     audit: AuditConfig = AuditConfig()

@@ -141,6 +141,15 @@ class SampleGroup(Record):
     weights_version: int | None = Field(
         default=None, description="Count of weight syncs before this request."
     )
+    num_prompt_tokens: int | None = Field(
+        default=None, ge=0, description="Length of the prompt, from whoever tells what was cached of it."
+    )
+    num_cached_tokens: int | None = Field(
+        default=None,
+        ge=0,
+        description="How much of it the engine's prefix cache held, for one of the completions, as vLLM "
+        "tells it; None when nobody says.",
+    )
 
 
 class Trajectory(Record):

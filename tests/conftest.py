@@ -10,6 +10,7 @@ import pytest
 from reward.config import SamplingSettings
 from reward.samplers import Message
 from reward.types import Document, RagQuery, Sample, SampleGroup
+from tests.chaos_table import print_table
 
 Completion = str | Sample | Exception
 Script = (
@@ -131,3 +132,8 @@ def picnic() -> RagQuery:
         Document(id="may", text="The May picnic in Kabul raised 120 euros."),
     )
     return RagQuery(id="q1", query="How much did the July picnic in Kabul raise?", documents=documents)
+
+
+def pytest_terminal_summary() -> None:
+    """Shows what the tests of faults saw."""
+    print_table()

@@ -31,6 +31,7 @@ class RoleSampler:
         self.num_cancelled = 0
         self.num_voters = 0  # of the last call
         self.is_ready = True
+        self.num_cached: int | None = None  # tokens of the prompt's three
 
     async def sample(
         self,
@@ -54,7 +55,13 @@ class RoleSampler:
         if messages[0]["content"] == "proposer":
             text = "- Question: How many euros did the July picnic raise? [Answer: 466]"
         sample = Sample(text=text, finish_reason="stop", token_ids=(5, 6), logprobs=(-0.1, -0.2))
-        return SampleGroup(samples=(sample,) * n, prompt_token_ids=(1, 2, 3), weights_version=version)
+        return SampleGroup(
+            samples=(sample,) * n,
+            prompt_token_ids=(1, 2, 3),
+            weights_version=version,
+            num_prompt_tokens=3,
+            num_cached_tokens=self.num_cached,
+        )
 
     async def count_tokens(self, messages: Sequence[Message]) -> int:
         return sum(len(message["content"].split()) for message in messages)

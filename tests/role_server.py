@@ -92,8 +92,8 @@ class Process:
     def audit(self, response: str = RESPONSE) -> httpx.Response:
         return self.http.post("/v1/audit", json={"query": json.loads(LABEL), "response": response})
 
-    def wait_in_flight(self) -> None:
-        while "march_audits_in_flight 1.0" not in self.http.get("/metrics").text:
+    def wait_in_flight(self, num: int = 1) -> None:
+        while f"march_audits_in_flight {num}.0" not in self.http.get("/metrics").text:
             time.sleep(0.02)
 
     def memory(self, which: str = "VmRSS") -> int:

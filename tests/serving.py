@@ -66,7 +66,7 @@ class Serving:
         self.app = app
         listener = socket.create_server(("127.0.0.1", 0))
         self.port = listener.getsockname()[1]
-        self.url = f"http{'s' if 'ssl_certfile' in options else ''}://127.0.0.1:{self.port}"
+        self.url = f"http{'s' if 'ssl_context_factory' in options else ''}://127.0.0.1:{self.port}"
         self.http = httpx.Client(
             base_url=self.url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=20, trust_env=False
         )

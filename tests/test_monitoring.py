@@ -32,6 +32,7 @@ RULES = [rule for group in GROUPS for rule in group["rules"]]
 DASHBOARD = json.loads((MONITORING / "dashboard.json").read_text())
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 SELECTOR = re.compile(r"(march_\w+)(?:\{([^}]*)\})?")
+LABELLED_LATER = ("march_connections_refused_total", "march_certificates_read_total")  # by their first event
 LABEL = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"')
 
 
@@ -64,7 +65,7 @@ def test_alerts_and_panels_name_only_what_the_server_exposes(exposed: dict[str, 
             asked += 1
             assert name in exposed, f"{where}: {name} is no metric of the server"
             labels = set(LABEL.findall(selector)) - {"job"}
-            if name != "march_connections_refused_total":  # its labels come with its first event
+            if name not in LABELLED_LATER:
                 assert labels <= exposed[name], f"{where}: {name} has no label {labels - exposed[name]}"
     assert asked > 40
 

@@ -15,7 +15,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from reward.config import OpenAISamplerConfig, SamplingSettings
-from reward.samplers import Message, SamplerError
+from reward.samplers import EngineState, Message, SamplerError
 from reward.samplers.openai import OpenAISampler
 from reward.types import SampleGroup
 
@@ -31,11 +31,13 @@ class FakeServer:
         self.behaviour = "good"
         self.requests: list[dict[str, Any]] = []
         self.num_at_once = self.most_at_once = 0
-        self.base_url = self.authorization = ""
+        self.base_url = self.authorization = self.request_id = ""
+        self.usage: dict[str, Any] = {}
 
     async def complete(self, request: Request) -> Response:
         body = await request.json()
         self.authorization = request.headers["authorization"]
+        self.request_id = request.headers["x-request-id"]
         self.requests.append(body)
         self.num_at_once += 1
         self.most_at_once = max(self.most_at_once, self.num_at_once)
@@ -81,7 +83,10 @@ class FakeServer:
             for choice in choices:
                 content = [{"token": "x", "logprob": -0.5 * i, "top_logprobs": []} for i in range(num_tokens)]
                 choice["logprobs"] = {"content": content}
-        answer = {"id": "x", "object": "chat.completion", "created": 0, "model": MODEL, "choices": choices}
+        names = {"names_it": f"chatcmpl-{self.request_id}", "anothers": f"chatcmpl-march-{'0' * 32}"}
+        name = names.get(self.behaviour, "x")
+        answer = {"id": name, "object": "chat.completion", "created": 0, "model": MODEL, "choices": choices}
+        answer |= {"usage": self.usage} if self.usage else {}
         if self.behaviour in ("good", "wrong_logprobs") and body.get("return_token_ids"):
             answer["prompt_token_ids"] = [1, 2, 3]
             for choice in choices:
@@ -195,6 +200,15 @@ def test_missing_or_misfit_log_probabilities_are_a_failure(
     assert caught.value.reason == "bad_response"
 
 
+def test_the_answer_to_another_request_is_not_believed(fake: FakeServer) -> None:
+    fake.behaviour = "names_it"  # as vLLM does
+    assert len(sample(fake, n=3).samples) == 3
+    fake.behaviour = "anothers"
+    with pytest.raises(SamplerError, match="another request") as caught:
+        sample(fake, n=3)
+    assert caught.value.reason == "bad_response"
+
+
 @pytest.mark.parametrize(("behaviour", "num_requests"), [("ignores_ids", 1), ("refuses_ids", 2)])
 def test_a_server_without_token_ids_still_serves(fake: FakeServer, behaviour: str, num_requests: int) -> None:
     fake.behaviour = behaviour
@@ -285,6 +299,27 @@ def test_ready_asks_for_the_model_by_name(fake: FakeServer) -> None:
         asyncio.run(make_sampler(fake, model="other").ready())
 
 
+def test_what_was_last_seen_of_each_server_is_known(fake: FakeServer) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        dead = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+
+    async def run() -> list[list[EngineState]]:
+        config = OpenAISamplerConfig(base_urls=(fake.base_url, dead), model=MODEL, max_retries=0)
+        sampler = OpenAISampler(config)
+        seen = [[one.state for one in sampler.engines()]]
+        await sampler.ready()
+        seen.append([one.state for one in sampler.engines()])
+        fake.behaviour = "broken"
+        with pytest.raises(SamplerError):
+            await sampler.sample(MESSAGES, n=1, settings=SETTINGS)
+        seen.append([one.state for one in sampler.engines()])
+        await sampler.close()
+        return seen
+
+    unknown, ready, failing = EngineState.UNKNOWN, EngineState.READY, EngineState.FAILING
+    assert asyncio.run(run()) == [[unknown, unknown], [ready, failing], [failing, failing]]
+
+
 def test_the_key_comes_from_the_environment(fake: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_KEY", "sk-test")
     sample(fake, api_key_env="SOME_KEY")
@@ -293,3 +328,26 @@ def test_the_key_comes_from_the_environment(fake: FakeServer, monkeypatch: pytes
 
 def test_a_sampler_names_its_model(fake: FakeServer) -> None:
     assert make_sampler(fake).model == MODEL
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({}, (None, None)),
+        ({"prompt_tokens_details": None}, (None, None)),
+        ({"prompt_tokens_details": {}}, (None, None)),
+        ({"prompt_tokens_details": {"cached_tokens": 0}}, (30, 0)),  # known to be none
+        ({"prompt_tokens_details": {"cached_tokens": 16}}, (30, 16)),
+        ({"prompt_tokens_details": {"cached_tokens": 31}}, (None, None)),  # more than there are
+        ({"prompt_tokens_details": {"cached_tokens": -1}}, (None, None)),
+        ({"prompt_tokens_details": {"cached_tokens": "many"}}, (None, None)),
+        ({"prompt_tokens": None, "prompt_tokens_details": {"cached_tokens": 16}}, (None, None)),
+    ],
+)
+def test_what_was_cached_is_read_where_it_is_told(
+    fake: FakeServer, usage: dict[str, Any], expected: tuple[int | None, int | None]
+) -> None:
+    if usage:
+        fake.usage = {"prompt_tokens": 30, "completion_tokens": 2, "total_tokens": 32} | usage
+    group = sample(fake, n=2)
+    assert (group.num_prompt_tokens, group.num_cached_tokens) == expected

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from reward.samplers import EngineState, EngineStatus
 from reward.samplers.placement import Placement
 
 
@@ -131,3 +132,17 @@ def test_engines_that_are_no_more_are_forgotten() -> None:
 
     asyncio.run(run())
     assert set(placement._avoided_until) == set() and set(placement._in_flight) <= {"c"}
+
+
+def test_what_was_last_seen_of_each_engine_is_known() -> None:
+    engines = Engines(a=Died(), b=0.0)
+
+    async def run() -> None:
+        assert engines.placement.statuses() == ()
+        await engines.ask()
+
+    asyncio.run(run())
+    assert engines.placement.statuses() == (
+        EngineStatus("a", EngineState.FAILING, 0),
+        EngineStatus("b", EngineState.READY, 0),
+    )

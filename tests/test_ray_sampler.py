@@ -87,7 +87,9 @@ def start_training(ray_address: str) -> Iterator[Callable[[int], Any]]:
             token_ids = self.answer
             logprobs = [{token: SimpleNamespace(logprob=-1.0)} for token in token_ids]
             one = SimpleNamespace(token_ids=token_ids, logprobs=logprobs, finish_reason="stop")
-            return SimpleNamespace(prompt_token_ids=prompt_token_ids, outputs=[one] * sampling_params.n)
+            return SimpleNamespace(
+                prompt_token_ids=prompt_token_ids, outputs=[one] * sampling_params.n, num_cached_tokens=1
+            )
 
     class Registry:
         def __init__(self) -> None:

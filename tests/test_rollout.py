@@ -61,7 +61,7 @@ class Client:
 def test_only_an_answer_that_ended_and_was_audited_has_a_reward(
     monkeypatch: pytest.MonkeyPatch, finish_reason: str, up: bool, reward: float | None, reason: str
 ) -> None:
-    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_url": "http://127.0.0.1:9"}))
+    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_urls": ["http://127.0.0.1:9"]}))
     agent = AgentExecutor()
     agent._client = Client(up)  # type: ignore[assignment]
     params = SimpleNamespace(max_tokens=8)
@@ -77,7 +77,7 @@ def test_the_agent_believes_signed_answers_only(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("MARCH_SIGNING_KEY", KEY)
     try:
         for server, reward, reason in ((honest, 0.0, "supported"), (forger, None, "untrusted_answer")):
-            monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_url": server.url}))
+            monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_urls": [server.url]}))
             record = asyncio.run(AgentExecutor()._audit(PICNIC, RESPONSE, finish_reason="stop"))
             assert (record.verdict.reward, record.verdict.reason) == (reward, reason)
             seen = ("march_audits_total", "march_audits_cached_total", "march_audits_joined_total")
@@ -88,7 +88,7 @@ def test_the_agent_believes_signed_answers_only(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_an_agent_without_the_key_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_url": "http://127.0.0.1:9"}))
+    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_urls": ["http://127.0.0.1:9"]}))
     monkeypatch.setenv("MARCH_REWARD_TOKEN", TOKEN)
     monkeypatch.delenv("MARCH_SIGNING_KEY", raising=False)
     with pytest.raises(KeyError, match="MARCH_SIGNING_KEY"):
@@ -96,7 +96,7 @@ def test_an_agent_without_the_key_asks_nobody(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_prompt_that_leaves_no_room_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_url": "http://127.0.0.1:9"}))
+    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_urls": ["http://127.0.0.1:9"]}))
     arguments = ("p", QUERY.model_dump_json(), SimpleNamespace(max_tokens=8), 10, Tokenizer(), Engine("stop"))
     with pytest.raises(ValueError, match="--max-prompt-tokens"):
         asyncio.run(AgentExecutor().execute(*arguments))

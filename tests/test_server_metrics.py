@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import httpx
@@ -50,6 +51,25 @@ def test_metrics_count_stages_tokens_and_failures_of_the_sampler(start: Start) -
         ("check", "completion", 2),  # one sample stands for all three voters
     ):
         assert f'march_tokens_total{{kind="{kind}",stage="{stage}"}} {tokens}.0' in text
+
+
+def test_the_prefix_cache_is_counted_by_role_and_unknown_is_not_zero(start: Start) -> None:
+    running = start()
+    running.audit()
+    assert "march_prompt_tokens_total{" not in running.http.get("/metrics").text
+    running.sampler.num_cached = 2
+    running.audit(RESPONSE + " ")
+    for role in ("proposer", "checker"):
+        assert running.metric(f'march_prompt_tokens_total{{role="{role}"}}') == 3
+        assert running.metric(f'march_cached_prompt_tokens_total{{role="{role}"}}') == 2
+
+
+def test_the_weights_of_a_training_are_shown_and_of_a_frozen_model_none_are(start: Start) -> None:
+    frozen, trained = start(), start(sampler=PolicySampler())
+    for running in (frozen, trained):
+        running.audit()
+    assert math.isnan(frozen.metric("march_weights_version"))
+    assert trained.metric("march_weights_version") == 9
 
 
 def test_unreadable_votes_are_counted(start: Start) -> None:

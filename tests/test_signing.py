@@ -7,8 +7,10 @@ import hashlib
 import hmac
 import json
 import re
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -18,6 +20,7 @@ from fastapi.responses import Response
 from prometheus_client import Counter
 
 from reward.config import ServerConfig
+from reward.serving import signing
 from reward.serving.client import RewardClient, UntrustedAnswer
 from reward.serving.signing import (
     NONCE_HEADER,
@@ -208,13 +211,15 @@ def test_who_stands_between_cannot_make_a_reward(
     assert len(nonces) == len(set(nonces)) == 1 + replaying  # and it is not asked again
 
 
-def test_an_expired_answer_is_refused() -> None:
-    server = serve_picnic(signing_key=KEY, signature_lifetime_s=0.001)
-    try:
-        with pytest.raises(UntrustedAnswer, match="expired"):
-            ask(server.url, signing_key=KEY)
-    finally:
-        server.close()
+@pytest.mark.parametrize("hours", [-7, 0, 30 * 24])
+def test_a_clock_that_is_off_costs_no_answer(
+    server: Serving, hours: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bug: every answer of a server whose clock was late by more than the lifetime was refused as expired."""
+    seconds = int(time.time()) + 3600 * hours
+    monkeypatch.setattr(signing, "time", SimpleNamespace(time=lambda: float(seconds)))
+    assert server.get_reward().headers[SIGNATURE_HEADER].split()[1] == str(seconds + 300)
+    assert ask(server.url, signing_key=KEY).verdict.reward == 0.0
 
 
 @pytest.mark.parametrize("key", ["", None])

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import shutil
+import ssl
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry, Counter
 
 from reward.config import TlsConfig
 from reward.serving.client import RewardClient, RewardServerError
@@ -31,12 +35,16 @@ def start(folder: Path) -> Iterator[Callable[[bool], Serving]]:
     def start_one(is_mutual: bool) -> Serving:
         client_ca = folder / "ca.pem" if is_mutual else None
         tls = TlsConfig(cert=folder / "server.pem", key=folder / "server.key", client_ca=client_ca)
-        running.append(serve_picnic(options=server_options(tls), tls=tls))
+        running.append(serve_picnic(options=server_options(tls, read_counter()), tls=tls))
         return running[-1]
 
     yield start_one
     for one in running:
         one.close()
+
+
+def read_counter() -> Counter:
+    return Counter("read", "Files read", ["result"], registry=CollectorRegistry())
 
 
 def reward(url: str, tls: ClientTls | None) -> float | None:
@@ -87,7 +95,7 @@ def test_a_wrong_file_is_one_line_at_the_start(
 ) -> None:
     tls = TlsConfig(cert=folder / cert, key=folder / key, client_ca=folder / client_ca if client_ca else None)
     with pytest.raises(ValueError, match=words) as caught:
-        server_options(tls)
+        server_options(tls, read_counter())
     assert "\n" not in str(caught.value)
 
 
@@ -96,3 +104,95 @@ def test_a_clients_half_pair_or_needless_tls_is_refused(folder: Path) -> None:
         client_context(ClientTls(cert=folder / "client.pem"))
     with pytest.raises(ValueError, match="not https"):
         RewardClient("http://127.0.0.1:1", TOKEN, tls=ClientTls(ca=folder / "ca.pem"))
+
+
+class Renewed:
+    """A server on certificates of its own folder, which are replaced while it runs."""
+
+    def __init__(self, folder: Path, *, is_mutual: bool) -> None:
+        self.folder = folder
+        self.read = read_counter()
+        client_ca = folder / "ca.pem" if is_mutual else None
+        tls = TlsConfig(cert=folder / "server.pem", key=folder / "server.key", client_ca=client_ca)
+        self.server = serve_picnic(options=server_options(tls, self.read), tls=tls)
+
+    def replace(self, name: str, text: str) -> None:
+        """By rename, as certbot and Kubernetes do."""
+        (self.folder / "new").write_text(text)
+        os.replace(self.folder / "new", self.folder / name)
+
+    def shown(self, **names: str) -> bytes:
+        """The certificate that the server shows a new connection."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with context.wrap_socket(self.server.connect(), **names) as connection:  # type: ignore[arg-type]
+            return connection.getpeercert(binary_form=True) or b""
+
+    def count(self, result: str) -> float:
+        return self.read.labels(result)._value.get()
+
+
+@pytest.fixture
+def renew(folder: Path, tmp_path: Path) -> Iterator[Callable[[bool], Renewed]]:
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    running: list[Renewed] = []
+
+    def start_one(is_mutual: bool) -> Renewed:
+        running.append(Renewed(tmp_path, is_mutual=is_mutual))
+        return running[-1]
+
+    yield start_one
+    for one in running:
+        one.server.close()
+
+
+def der(pem: Path) -> bytes:
+    return ssl.PEM_cert_to_DER_cert(pem.read_text())
+
+
+def test_a_renewed_certificate_is_shown_to_new_connections(
+    renew: Callable[[bool], Renewed], folder: Path
+) -> None:
+    renewed = renew(False)
+    context = client_context(ClientTls(ca=folder / "ca.pem"))
+    with context.wrap_socket(renewed.server.connect(), server_hostname="127.0.0.1") as kept:
+        assert renewed.shown() == renewed.shown(server_hostname="name") == der(folder / "server.pem")
+        for name in ("client.pem", "client.key"):  # signed by the same authority, for the same address
+            renewed.replace(name.replace("client", "server"), (folder / name).read_text())
+        assert renewed.shown() == renewed.shown(server_hostname="name") == der(folder / "client.pem")
+        kept.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")  # who was connected stays so
+        assert b"200 OK" in kept.recv(65_536)
+    assert reward(renewed.server.url, ClientTls(ca=folder / "ca.pem")) == 0.0
+    assert renewed.count("taken") == 1 and renewed.count("refused") == 0
+
+
+def test_a_broken_or_half_renewed_pair_leaves_the_old_one(
+    renew: Callable[[bool], Renewed], folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    renewed = renew(False)
+    old, new = der(folder / "server.pem"), der(folder / "client.pem")
+    with caplog.at_level(logging.ERROR, "reward.serving.tls"):
+        renewed.replace("server.pem", "no certificate")
+        assert renewed.shown() == renewed.shown() == old
+        renewed.replace("server.pem", (folder / "client.pem").read_text())  # its key is not there yet
+        assert renewed.shown() == old
+        (folder_key := renewed.folder / "server.key").unlink()
+        assert renewed.shown() == old
+        assert renewed.count("refused") == len(caplog.records) == 3
+        assert "the certificates stay as they were" in caplog.text
+    shutil.copy(folder / "client.key", folder_key)
+    assert renewed.shown() == new and renewed.count("taken") == 1
+
+
+def test_a_renewed_client_authority_decides_who_comes_in(
+    renew: Callable[[bool], Renewed], folder: Path
+) -> None:
+    renewed, ca = renew(True), folder / "ca.pem"
+    client = ClientTls(ca=ca, cert=folder / "client.pem", key=folder / "client.key")
+    stranger = ClientTls(ca=ca, cert=folder / "stranger.pem", key=folder / "stranger.key")
+    assert reward(renewed.server.url, client) == 0.0
+    renewed.replace("ca.pem", (folder / "stranger.pem").read_text())
+    assert reward(renewed.server.url, stranger) == 0.0
+    for tls in (client, ClientTls(ca=ca)):
+        with pytest.raises(RewardServerError):
+            reward(renewed.server.url, tls)

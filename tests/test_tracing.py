@@ -62,7 +62,7 @@ class Tokenizer:
 
 def roll_out(monkeypatch: pytest.MonkeyPatch, url: str) -> Any:
     """One sample by the trainer's agent; its record."""
-    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_url": url}))
+    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_urls": [url]}))
     monkeypatch.setenv("MARCH_REWARD_TOKEN", TOKEN)
     monkeypatch.setenv("MARCH_SIGNING_KEY", KEY)
     params = SimpleNamespace(max_tokens=8)

@@ -1,34 +1,31 @@
 """Real trainings on CPU: OpenRLHF, Ray, DeepSpeed, vLLM and the reward server, with real kills.
 
-One run goes through three lives: its reward server is killed (the run must stop by itself, with a clear line
-and no step taken on missing rewards), its trainer is killed with SIGKILL, and the third life ends it. The
-record must then be the same as if nothing had happened. The last test is OpenRLHF alone, with nothing of ours
-but the reward server.
+One run goes through three lives: its reward server dies and stays away (the run must stop by itself, with a
+clear line and no step taken on missing rewards), its trainer is killed with SIGKILL, and the third life ends
+it. The record must then be the same as if nothing had happened. The last test is OpenRLHF alone, with nothing
+of ours but the reward server. What a training survives is in test_training_faults.py.
 """
 
 import json
 import os
 import random
-import re
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 from mlflow import MlflowClient
 
 from pipeline.config import TINY_POLICY
-from pipeline.data.prepare import write_rows
-from pipeline.tiny.world import worlds
 from pipeline.tracking import read_steps
 from pipeline.train import RunState
-from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings, ServerConfig
-from reward.roles.prompts import load_prompts
+from reward.config import LocalSamplerConfig
+from tests.march_training import Run
+from tests.stock_training import TOKEN, StockTraining, earned_means, server_command
+from tests.supervised import environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
@@ -39,33 +36,8 @@ SETTINGS = {
     "rollout.micro_batch_size": 8,
     "ppo.micro_batch_size": 8,
     "checkpoint.every": 1,
+    "reward.patience_s": 3,
 }
-
-
-class Run:
-    """`march train` in a process of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        arguments = [part for key, value in SETTINGS.items() for part in ("--set", f"{key}={value}")]
-        march = Path(sys.executable).with_name("march")
-        command = [str(march), "train", "tiny", "--run-dir", str(folder), *arguments]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-
-    def wait_for_step(self, step: int) -> None:
-        deadline = time.monotonic() + 600
-        while len(read_steps(self.folder)) < step:
-            assert self.process.poll() is None, self.end()
-            assert time.monotonic() < deadline, (self.folder / "train.log").read_text()[-3000:]
-            time.sleep(0.1)
-
-    def child(self, is_it: Callable[[list[str]], bool]) -> psutil.Process:
-        children = psutil.Process(self.process.pid).children(recursive=True)
-        return next(p for p in children if is_it(p.cmdline()))
-
-    def end(self) -> str:
-        _, error = self.process.communicate(timeout=600)
-        return str(error)
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +45,10 @@ def survivor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that lost its reward server once and its trainer once."""
     folder = tmp_path_factory.mktemp("runs") / "survivor"
 
-    first = Run(folder)
+    first = Run(folder, SETTINGS)
     first.wait_for_step(1)
-    first.child(lambda line: line[1:3] == ["-m", "reward"]).kill()
+    (folder / "reward_server-0.json").write_text("{}")  # so that it cannot start again
+    first.reward_server(0).kill()
     message = first.end()
     assert first.process.returncode != 0
     assert "have no reward" in message and "resume" in message, message
@@ -83,14 +56,14 @@ def survivor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     stopped_at = len(read_steps(folder))
     assert 1 <= stopped_at < STEPS
 
-    second = Run(folder)
+    second = Run(folder, SETTINGS)
     second.wait_for_step(stopped_at + 1)
     time.sleep(random.uniform(0, 3))  # somewhere in the next step: generation, update, sync or checkpoint
     os.kill(second.child(lambda line: line[1:3] == ["-m", "pipeline.train"]).pid, signal.SIGKILL)
     second.end()
     assert second.process.returncode != 0
 
-    third = Run(folder)
+    third = Run(folder, SETTINGS)
     error = third.end()
     assert third.process.returncode == 0, error
     return folder
@@ -151,7 +124,7 @@ def test_the_saved_model_loads_and_differs_from_the_start(survivor: Path) -> Non
 
 def test_a_finished_run_says_so_and_changes_nothing(survivor: Path) -> None:
     before = (survivor / "steps.jsonl").read_bytes()
-    again = Run(survivor)
+    again = Run(survivor, SETTINGS)
     assert again.end() == ""
     assert again.process.returncode == 0
     assert (survivor / "steps.jsonl").read_bytes() == before
@@ -176,86 +149,20 @@ def test_official_rows_go_through_the_real_trainer(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "model" / "config.json").is_file()
 
 
-STOCK = """
-import os, runpy, sys
-from pipeline import cpu
-cpu.install()
-import ray
-ray.init(address="local", include_dashboard=False, num_cpus=16, num_gpus=4, _node_ip_address="127.0.0.1",
-         object_store_memory=256 * 1024**2,
-         runtime_env={"env_vars": cpu.ENVIRONMENT, "worker_process_setup_hook": "pipeline.cpu.install"})
-runpy.run_module("openrlhf.cli.train_ppo_ray", run_name="__main__")
-"""
-
-
 def test_stock_openrlhf_gets_correct_rewards_from_the_server(tmp_path: Path) -> None:
-    write_rows(
-        worlds(16, seed=5, split="train"),
-        tmp_path / "rows",
-        prompts=load_prompts("compact"),
-        tokenizer_path=None,
-        max_prompt_tokens=None,
-        source="tiny",
-    )
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    sampling = SamplingSettings(temperature=1.0, max_tokens=128)
-    config = ServerConfig(
-        port=port,
-        audit=AuditConfig(prompts="compact", proposer=sampling, checker=sampling),
-        sampler=LocalSamplerConfig(model=str(TINY_POLICY), max_model_len=512),
-        audit_log=tmp_path / "audit.jsonl",
-    )
-    (tmp_path / "server.json").write_text(config.model_dump_json())
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # ninja, for DeepSpeed
-    environment = {**os.environ, "MARCH_REWARD_TOKEN": "a-token-of-the-test-suite", "PATH": path}
-    command = [sys.executable, "-m", "reward", str(tmp_path / "server.json")]
-    server = subprocess.Popen(command, env=environment)
-    arguments = {
-        "actor.num_gpus_per_node": 1,
-        "ref.num_gpus_per_node": 1,
-        "critic.num_gpus_per_node": 1,
-        "vllm.num_engines": 1,
-        "vllm.sync_backend": "gloo",
-        "vllm.gpu_memory_utilization": 0.3,
-        "ds.attn_implementation": "sdpa",
-        "actor.model_name_or_path": TINY_POLICY,
-        "critic.model_name_or_path": TINY_POLICY,
-        "reward.remote_url": f"http://march:a-token-of-the-test-suite@127.0.0.1:{port}/get_reward",
-        "data.prompt_dataset": tmp_path / "rows" / "train.jsonl",
-        "data.input_key": "input",
-        "data.label_key": "label",
-        "data.max_samples": 16,
-        "data.max_len": 512,
-        "rollout.max_new_tokens": 128,
-        "rollout.batch_size": 8,
-        "rollout.micro_batch_size": 8,
-        "train.batch_size": 8,
-        "train.micro_batch_size": 8,
-        "algo.kl.init_coef": 0.01,
-        "ckpt.output_dir": tmp_path / "model",
-        "ckpt.path": tmp_path / "ckpt",
-    }
-    flags = ["--vllm.enforce_eager", "--data.apply_chat_template"]
-    line = [part for key, value in arguments.items() for part in (f"--{key}", str(value))] + flags
+    log = tmp_path / "audit.jsonl"
+    sampler = LocalSamplerConfig(model=str(TINY_POLICY), max_model_len=512)
+    command = server_command(tmp_path / "server.json", sampler=sampler, audit_log=log, port=port)
+    server = subprocess.Popen(command, env=environment(MARCH_REWARD_TOKEN=TOKEN))
+    training = StockTraining(tmp_path, f"http://127.0.0.1:{port}", num_steps=2, batch_size=8)
     try:
-        run = subprocess.run(
-            [sys.executable, "-c", STOCK, *line],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=1200,
-        )
+        training.wait()
     finally:
+        training.close()
         server.terminate()
         server.wait(timeout=60)
-    output = run.stdout + run.stderr
-    assert run.returncode == 0, output[-3000:]
-    logged = re.findall(r"Global step \d+: .*?'rollout/reward_mean': ([-\d.]+)", output)
-    means = [float(mean) for mean in logged]
-    verdicts = [json.loads(line)["verdict"] for line in (tmp_path / "audit.jsonl").open()]
-    given = [verdict["reward"] for verdict in verdicts if verdict["reward"] is not None]
-    assert len(means) == 2
-    assert len(given) == 16
-    assert sum(means) / 2 == pytest.approx(sum(given) / 16, abs=1e-6)
+    assert training.reward_means() == pytest.approx(earned_means(log, batch_size=8), abs=1e-6)
+    assert len(training.reward_means()) == 2

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import re
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,51 +16,23 @@ from reward.config import OpenAISamplerConfig, SamplingSettings
 from reward.samplers import Message, SamplerError
 from reward.samplers.openai import OpenAISampler
 from reward.samplers.tokens import load_tokenizer, prompt_token_ids
+from tests.vllm_process import VllmServer
 
 pytestmark = pytest.mark.slow
 
 TINY_POLICY = Path(__file__).parents[1] / "pipeline" / "tiny" / "checkpoint"
 MESSAGES = [Message(role="user", content="How many euros did the July picnic in Kabul raise?")]
 HOT = SamplingSettings(temperature=1.9, max_tokens=48)
-# `python -m`: the `vllm serve` of the CPU build does not start. Prompts are read whole for seeds (engine.py).
-COMMAND = [
-    *(sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1"),
-    *("--model", str(TINY_POLICY), "--served-model-name", "tiny", "--dtype", "bfloat16", "--enforce-eager"),
-    *("--no-enable-chunked-prefill", "--logprobs-mode", "processed_logprobs"),
-]
-ENVIRONMENT = {
-    "OMP_NUM_THREADS": "1",
-    "TORCHDYNAMO_DISABLE": "1",
-    "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "VLLM_LOGGING_LEVEL": "WARNING",
-}
 
 
 @pytest.fixture(scope="module")
 def vllm_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    log = tmp_path_factory.mktemp("vllm") / "log.txt"
-    with log.open("w") as out:
-        server = subprocess.Popen(
-            [*COMMAND, "--port", str(port)], stdout=out, stderr=out, env=os.environ | ENVIRONMENT
-        )
+    server = VllmServer(tmp_path_factory.mktemp("vllm") / "log.txt")
     try:
-        until = time.monotonic() + 240
-        while not _healthy(port):
-            assert server.poll() is None and time.monotonic() < until, log.read_text()[-3000:]
-            time.sleep(0.5)
-        yield f"http://127.0.0.1:{port}/v1"
+        server.wait_until_healthy()
+        yield server.url
     finally:
-        server.terminate()
-        server.wait(60)
-
-
-def _healthy(port: int) -> bool:
-    with contextlib.suppress(httpx.TransportError):
-        return httpx.get(f"http://127.0.0.1:{port}/health", trust_env=False).is_success
-    return False
+        server.close()
 
 
 @contextlib.asynccontextmanager
@@ -87,6 +54,7 @@ def test_ids_counts_and_log_probabilities_are_exact(vllm_url: str) -> None:
             assert await sampler.count_tokens(MESSAGES) == len(prompt)
             group = await sampler.sample(MESSAGES, n=4, settings=HOT)
         assert group.prompt_token_ids == prompt
+        assert group.num_prompt_tokens == len(prompt) and group.num_cached_tokens is not None
         for sample in group.samples:
             assert sample.token_ids and sample.logprobs
             assert len(sample.token_ids) == len(sample.logprobs) and max(sample.logprobs) <= 0

@@ -42,7 +42,7 @@ _AUDIT = AuditConfig(
     proposer=SamplingSettings(temperature=1.0, max_tokens=160),
     checker=SamplingSettings(temperature=1.0, max_tokens=160),
 )
-_LONG_DOCUMENT_WORDS = 400
+_LONG_DOCUMENT_WORDS = 250
 _ANSWERS_A_QUERY = 4  # of the long documents, as when several samples of a prompt are audited
 
 
@@ -53,6 +53,7 @@ class Setting:
     documents: str  # short or long
     in_flight: int
     num_audits: int  # a round
+    num_rounds: int = 3
 
     @property
     def name(self) -> str:
@@ -60,14 +61,14 @@ class Setting:
         return f"{self.documents}_documents_{self.in_flight}_in_flight"
 
 
-HEADLINE = Setting("short", 256, 768)
+HEADLINE = Setting("short", 256, 512, _ROUNDS)
 SETTINGS = (
     HEADLINE,
-    Setting("short", 16, 128),
-    Setting("short", 1, 16),
-    Setting("long", 256, 256),
-    Setting("long", 16, 64),
-    Setting("long", 1, 8),
+    Setting("short", 16, 64, _ROUNDS),
+    Setting("short", 1, 6),
+    Setting("long", 1, 4),
+    Setting("long", 16, 32),
+    Setting("long", 256, 256, 1),
 )
 
 
@@ -148,7 +149,7 @@ class Bench:
         """One round that is not counted, then those that are."""
         await self._round(setting, Samples())
         samples = Samples()
-        for _ in range(_ROUNDS):
+        for _ in range(setting.num_rounds):
             await self._round(setting, samples)
         return samples
 

@@ -24,12 +24,12 @@ from rich.table import Table
 
 from pipeline.checkpoints import write_atomically
 from pipeline.config import Recipe, load_recipe
+from pipeline.reward_servers import die_with_parent
 from pipeline.tiny.evaluate import Evaluation, EvaluationSetup, setup_for
 from pipeline.tiny.figures import draw_curves
 from pipeline.tiny.report import Summary, find, render_page, table
 from pipeline.tracking import finish_mlflow_run, read_steps
 from pipeline.train import RESULT_FILE, RUN_FILE, RunState, TrainingFailedError, train
-from pipeline.worker import die_with_parent
 
 RECIPE = "tiny"
 SUMMARY_FILE, PAGE_FILE, CURVES_FILE = "summary.json", "demo.html", "curves.png"

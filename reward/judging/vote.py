@@ -3,7 +3,7 @@
 The consensus comes first (plurality over typed equality, "cannot answer" being one of the options), and only
 then is it compared with the claim; the paper takes a majority of independent audits (section 2.3). The reward
 is the paper's zero-tolerance reward (equation 6): one unsupported claim costs the whole response. Or it is
-the error-rate reward of its ablation (Table 5): minus the share of unsupported claims.
+the error-rate reward of its ablation (section 3.4): minus the share of unsupported claims.
 
 Votes are bare numbers as a rule, and are read in the terms of the claim (`reward.judging.readings`): for a
 claim about "over 270 cars" the Checker was asked "more than how many?", and its 270 is that bound.
@@ -198,7 +198,7 @@ def judge(
 
 
 def error_count(verdicts: Sequence[ClaimVerdict], *, num_uncovered: int, config: AuditConfig) -> ErrorCount:
-    """Counts a response's errors for the error-rate reward, -N_err / N_total (paper, section 4.4).
+    """Counts a response's errors for the error-rate reward, -N_err / N_total (paper, section 3.4).
 
     N_total is the claims that were put to the vote, those from templates too, and, unless `uncovered` is
     ignore, each number that no claim covers as a claim of its own. Claims that coverage dropped, which are

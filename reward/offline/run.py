@@ -29,6 +29,7 @@ from reward.auditor import audit
 from reward.lexical import lexical_audit
 from reward.offline.figures import Figures, count_figures
 from reward.offline.plan import AuditJob, Plan, make_plan, take_rows
+from reward.offline.prefix import PrefixUse
 from reward.offline.ragtruth import RESPONSES, SOURCES
 from reward.offline.resume import AuditedRow, Standing, kept_path, take_stock
 from reward.offline.rows import AuditRow, RowFormat
@@ -52,6 +53,9 @@ class Summary(Record):
     num_excluded: dict[str, int] = Field(description="Rows of the input that take no part, by reason.")
     num_audited: int = Field(description="Rows audited by the run that wrote this.")
     audit_s: float = Field(description="Wall time of those audits, in seconds; without the model's start.")
+    prefix_cache_hit_rate: float | None = Field(
+        default=None, description="Of that run's prompt tokens; None where the engine does not tell."
+    )
     figures: Figures
 
     @property
@@ -98,8 +102,9 @@ def run_audit(job: AuditJob, progress: Progress, *, sampler: Sampler | None = No
         finished = _finished(job, plan, standing)
         if finished is not None:
             return finished, False
-        audit_s = asyncio.run(_write(job, plan, standing, out, progress, sampler))
-        summary = _summarise(job, plan, standing, audit_s=audit_s)
+        prefix = PrefixUse()
+        audit_s = asyncio.run(_write(job, plan, standing, out, progress, sampler, prefix))
+        summary = _summarise(job, plan, standing, audit_s=audit_s, hit_rate=prefix.hit_rate)
         replace_file(job.summary_path, summary.model_dump_json(indent=2) + "\n")
         _remove(kept_path(job.output))
         return summary, True
@@ -120,7 +125,7 @@ def audit_row(job: AuditJob, row: AuditRow, *, sampler: Sampler | None = None) -
     """
 
     async def alone() -> Verdict:
-        async with _auditor(job, sampler) as audit_one:
+        async with _auditor(job, sampler, PrefixUse()) as audit_one:
             return await audit_one(row)
 
     return asyncio.run(alone())
@@ -181,10 +186,11 @@ async def _write(
     out: BinaryIO,
     progress: Progress,
     sampler: Sampler | None,
+    prefix: PrefixUse,
 ) -> float:
     """Appends what the output lacks, each row in its turn; returns the seconds after the model was ready."""
     todo = (row for place, row in enumerate(take_rows(job)) if place >= standing.num_prefix)
-    async with _auditor(job, sampler) as audit_one:
+    async with _auditor(job, sampler, prefix) as audit_one:
 
         async def line_of(row: AuditRow) -> tuple[bytes, Verdict | None]:
             if row.query.id in standing.aside:
@@ -233,7 +239,7 @@ async def _in_order(
 
 
 @asynccontextmanager
-async def _auditor(job: AuditJob, sampler: Sampler | None) -> AsyncIterator[AuditOne]:
+async def _auditor(job: AuditJob, sampler: Sampler | None, prefix: PrefixUse) -> AsyncIterator[AuditOne]:
     """The audit of one row: a model's if the job has one and it answers, else the lexical one."""
     if job.sampler is None:
 
@@ -246,7 +252,14 @@ async def _auditor(job: AuditJob, sampler: Sampler | None) -> AsyncIterator[Audi
     chosen = sampler or make_sampler(job.sampler)
 
     async def ask(row: AuditRow) -> Verdict:
-        result = await audit(row.query, row.response, sampler=chosen, prompts=prompts, config=job.audit)
+        result = await audit(
+            row.query,
+            row.response,
+            sampler=chosen,
+            prompts=prompts,
+            config=job.audit,
+            observer=prefix.turn_ended,
+        )
         return result.verdict
 
     try:
@@ -259,7 +272,9 @@ async def _auditor(job: AuditJob, sampler: Sampler | None) -> AsyncIterator[Audi
         await chosen.close()
 
 
-def _summarise(job: AuditJob, plan: Plan, standing: Standing, *, audit_s: float) -> Summary:
+def _summarise(
+    job: AuditJob, plan: Plan, standing: Standing, *, audit_s: float, hit_rate: float | None
+) -> Summary:
     return Summary(
         input=str(job.input),
         input_sha256=plan.input_sha256,
@@ -269,6 +284,7 @@ def _summarise(job: AuditJob, plan: Plan, standing: Standing, *, audit_s: float)
         num_excluded=dict(plan.excluded),
         num_audited=len(plan.rows) - standing.num_rows,
         audit_s=audit_s,
+        prefix_cache_hit_rate=hit_rate,
         figures=count_figures(audited_rows(job)),
     )
 

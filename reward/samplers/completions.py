@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import uuid
+
 import openai
 from openai.types.chat import ChatCompletion
 from openai.types.chat.chat_completion import Choice
@@ -9,7 +12,14 @@ from openai.types.chat.chat_completion import Choice
 from reward.samplers import SamplerError
 from reward.types import Sample, SampleGroup
 
+REQUEST_ID_HEADER = "X-Request-Id"  # vLLM names the completion after it: chatcmpl-march-...
+_REQUEST_ID = re.compile(r"march-[0-9a-f]{32}")
 _TOO_LONG_MARKS = ("context length", "context_length", "context window", "too long", "max_model_len")
+
+
+def new_request_id() -> str:
+    """Names one request, so that its answer can be told from another's."""
+    return f"march-{uuid.uuid4().hex}"
 
 
 def named_failure(error: openai.OpenAIError, base_url: str) -> SamplerError:
@@ -32,7 +42,9 @@ def named_failure(error: openai.OpenAIError, base_url: str) -> SamplerError:
     return SamplerError("bad_response", detail)
 
 
-def read_completion(completion: ChatCompletion, *, num_asked: int, n: int, logprobs: bool) -> SampleGroup:
+def read_completion(
+    completion: ChatCompletion, *, num_asked: int, n: int, logprobs: bool, request_id: str
+) -> SampleGroup:
     """A chat completion as a record of `n` samples; the one of a greedy request stands for all.
 
     Args:
@@ -40,20 +52,37 @@ def read_completion(completion: ChatCompletion, *, num_asked: int, n: int, logpr
         num_asked: Completions asked for.
         n: Samples wanted, a multiple of `num_asked`.
         logprobs: Whether log-probabilities were asked for and must be there.
+        request_id: As it was sent; an answer that names another one of ours is not this request's.
 
     Raises:
-        SamplerError: `bad_response` when anything asked for is missing.
+        SamplerError: `bad_response` when anything asked for is missing, or another request's answer came.
     """
     if not isinstance(completion, ChatCompletion):  # the package hands on a page that is not JSON as its text
         raise SamplerError("bad_response", f"not a chat completion: {str(completion)[:80]!r}")
+    named = _REQUEST_ID.search(str(completion.id))
+    if named is not None and named.group() != request_id:
+        raise SamplerError("bad_response", "the answer to another request came back")
     choices = completion.choices or []
     if len(choices) != num_asked:
         raise SamplerError("bad_response", f"{len(choices)} of {num_asked} completions came back")
     samples = tuple(_sample(choice, logprobs=logprobs) for choice in choices)
+    num_prompt_tokens, num_cached_tokens = _prompt_use(completion)
     return SampleGroup(
         samples=samples * (n // num_asked),
         prompt_token_ids=_token_ids(getattr(completion, "prompt_token_ids", None)),
+        num_prompt_tokens=num_prompt_tokens,
+        num_cached_tokens=num_cached_tokens,
     )
+
+
+def _prompt_use(completion: ChatCompletion) -> tuple[int, int] | tuple[None, None]:
+    """Tokens of the prompt, and those that were cached; vLLM tells with --enable-prompt-tokens-details."""
+    details = getattr(completion.usage, "prompt_tokens_details", None)
+    num_prompt = getattr(completion.usage, "prompt_tokens", None)
+    num_cached = getattr(details, "cached_tokens", None)
+    if type(num_prompt) is int and type(num_cached) is int and 0 <= num_cached <= num_prompt:
+        return num_prompt, num_cached
+    return None, None
 
 
 def _sample(choice: Choice, *, logprobs: bool) -> Sample:

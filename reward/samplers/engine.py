@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reward.config import LocalSamplerConfig, RaySamplerConfig, SamplingSettings
-from reward.samplers import Message, SamplerError, Weights
+from reward.samplers import EngineStatus, Message, SamplerError, Weights
 from reward.samplers.placement import Placement
 from reward.samplers.start import SharedStart
 from reward.samplers.tokens import (
@@ -82,9 +82,8 @@ class RayEngineSampler:
             SamplerError: with reason `timeout`, `prompt_too_long`, `bad_response` or `engine`.
         """
         prompt = prompt_token_ids(self._tokenizer, messages)
-        budget = completion_budget(
-            len(prompt), max_tokens=settings.max_tokens, max_model_len=self._config.max_model_len
-        )
+        max_model_len = self._config.max_model_len
+        budget = completion_budget(len(prompt), max_tokens=settings.max_tokens, max_model_len=max_model_len)
         async with _ray_failures_named(self._config.timeout_s, self._training):
             engines, weights = await self._snapshot(settings)
             params = sampling_params(settings, n=n, max_tokens=budget, pattern=pattern)
@@ -109,6 +108,10 @@ class RayEngineSampler:
         async with _ray_failures_named(self._config.timeout_s, self._training):
             await self._snapshot()
 
+    def engines(self) -> tuple[EngineStatus, ...]:
+        """The rollout engines that were asked, by their actors' ids."""
+        return self._placement.statuses()
+
     async def close(self) -> None:
         """Forgets the registry. The connection to Ray belongs to the process and ends with it."""
         self._training.forget()
@@ -117,29 +120,25 @@ class RayEngineSampler:
         import ray
         import vllm  # noqa: F401  # seconds of import, here in a thread and not in the event loop later
 
+        config = self._config
         ray.init(
-            address=self._config.address,
-            namespace=self._config.namespace,
-            ignore_reinit_error=True,
-            log_to_driver=False,
+            address=config.address, namespace=config.namespace, ignore_reinit_error=True, log_to_driver=False
         )
-        registry = ray.get_actor(self._config.registry, namespace=self._config.namespace)
+        registry = ray.get_actor(config.registry, namespace=config.namespace)
         return _Training(registry, has_gpus=ray.cluster_resources().get("GPU", 0) > 0)
 
     async def _snapshot(self, settings: SamplingSettings | None = None) -> tuple[dict[str, Any], Weights]:
         """The engines by name, and their weights."""
         training = await self._training.get()
         if settings and settings.seed is not None and settings.temperature and not training.has_gpus:
-            raise SamplerError(
-                "engine",
-                f"seed: {settings.seed} could kill a rollout engine, for the cluster has no GPU; "
-                "leave it out or set temperature: 0",
-            )
+            mend = "leave it out or set temperature: 0"
+            detail = f"seed: {settings.seed} could kill a rollout engine, for the cluster has no GPU; {mend}"
+            raise SamplerError("engine", detail)
         handles, weights_version = await training.registry.snapshot.remote()
         if not handles:
             raise SamplerError("engine", f"the registry {self._config.registry!r} holds no engine yet")
-        engines = {_actor_id(handle): handle for handle in handles}
-        return engines, Weights(run=_actor_id(training.registry), version=int(weights_version))
+        weights = Weights(run=_actor_id(training.registry), version=int(weights_version))
+        return {_actor_id(handle): handle for handle in handles}, weights
 
     async def _generate(self, engines: dict[str, Any], prompt: list[int], params: Any) -> Any:
         import ray
@@ -153,8 +152,8 @@ class RayEngineSampler:
                 ray.cancel(request)  # or the engine would go on for nobody
                 raise
 
-        timeout_s = self._config.timeout_s
-        return await self._placement.ask(engines, send, timeout_s=timeout_s, deaths=(RayActorError,))
+        timeout_s, deaths = self._config.timeout_s, (RayActorError,)
+        return await self._placement.ask(engines, send, timeout_s=timeout_s, deaths=deaths)
 
 
 @dataclass(frozen=True)
@@ -240,6 +239,7 @@ class LocalEngineSampler:
         import torch
         import vllm
 
+        has_gpu = torch.cuda.is_available()
         arguments = vllm.AsyncEngineArgs(
             model=self._config.model,
             max_model_len=self._config.max_model_len,
@@ -247,10 +247,8 @@ class LocalEngineSampler:
             dtype="bfloat16",
             enforce_eager=True,
             enable_prefix_caching=True,
-            block_size=None if torch.cuda.is_available() else _CPU_BLOCK_SIZE,
-            enable_chunked_prefill=None
-            if torch.cuda.is_available()
-            else False,  # seeds without a GPU, see above
+            block_size=None if has_gpu else _CPU_BLOCK_SIZE,
+            enable_chunked_prefill=None if has_gpu else False,  # seeds without a GPU, see above
             logprobs_mode="processed_logprobs",  # of the distribution that was sampled, temperature included
             disable_log_stats=True,
         )
@@ -268,9 +266,8 @@ async def _ray_failures_named(timeout_s: float, training: SharedStart[_Training]
     except SamplerError:
         raise
     except TimeoutError as error:
-        raise SamplerError(
-            "timeout", f"no rollout engine answered in {timeout_s:g} s; is it asleep?"
-        ) from error
+        detail = f"no rollout engine answered in {timeout_s:g} s; is it asleep?"
+        raise SamplerError("timeout", detail) from error
     except (RayError, ValueError, OSError, RuntimeError) as error:  # not there yet, died, or no cluster
         training.forget()
         cause = str(error).strip().rpartition("\n")[2]  # after the traceback of the other process

@@ -3,7 +3,8 @@
 For audits, and for training with a frozen verifier. The least busy server is asked, and the others when it
 fails (`failover.py`). vLLM is asked for the exact token ids (`return_token_ids`) and can be bound to a
 pattern (`structured_outputs`); a server that refuses such a key is warned about once and asked without it. A
-server that does not know them and does not mind still serves audits, only without trajectories.
+server that does not know them and does not mind still serves audits, only without trajectories. Each request
+bears an id of its own, and vLLM's answer names it: an answer that names another one is not believed.
 """
 
 from __future__ import annotations
@@ -19,8 +20,13 @@ from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
 
 from reward import telemetry
 from reward.config import OpenAISamplerConfig, SamplingSettings
-from reward.samplers import Message, SamplerError
-from reward.samplers.completions import named_failure, read_completion
+from reward.samplers import EngineStatus, Message, SamplerError
+from reward.samplers.completions import (
+    REQUEST_ID_HEADER,
+    named_failure,
+    new_request_id,
+    read_completion,
+)
 from reward.samplers.failover import ask, is_of_server
 from reward.samplers.servers import Server, ServerPool
 from reward.types import SampleGroup
@@ -74,10 +80,14 @@ class OpenAISampler:
         num_asked = 1 if settings.temperature == 0 else n
 
         async def send(server: Server) -> SampleGroup:
+            request_id = new_request_id()
             completion = await self._complete(
-                server, messages, n=num_asked, settings=settings, pattern=pattern
+                server, messages, n=num_asked, settings=settings, pattern=pattern, request_id=request_id
             )
-            return read_completion(completion, num_asked=num_asked, n=n, logprobs=self._config.logprobs)
+            logprobs = self._config.logprobs
+            return read_completion(
+                completion, num_asked=num_asked, n=n, logprobs=logprobs, request_id=request_id
+            )
 
         return await ask(
             self._pool, send, timeout_s=self._config.timeout_s, max_retries=self._config.max_retries
@@ -106,12 +116,18 @@ class OpenAISampler:
             SamplerError: no server answers, or one of them serves other models.
         """
         failures = await asyncio.gather(*(self._not_ready(server) for server in self._pool.servers))
+        for server, failure in zip(self._pool.servers, failures, strict=True):
+            server.is_up = failure is None
         found = [failure for failure in failures if failure is not None]
         for failure in found:
             if not is_of_server(failure):
                 raise failure
         if len(found) == len(failures):
             raise SamplerError(found[-1].reason, "; ".join(failure.detail for failure in found))
+
+    def engines(self) -> tuple[EngineStatus, ...]:
+        """The servers, as the latest requests found them."""
+        return self._pool.statuses()
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -125,6 +141,7 @@ class OpenAISampler:
         n: int,
         settings: SamplingSettings,
         pattern: str | None,
+        request_id: str,
     ) -> ChatCompletion:
         extra = _extra_body(server, pattern)
         try:
@@ -138,7 +155,8 @@ class OpenAISampler:
                 seed=openai.omit if settings.seed is None else settings.seed,
                 logprobs=True if self._config.logprobs else openai.omit,
                 extra_body=extra,
-                extra_headers=telemetry.inject({}),  # vLLM goes on with the trace
+                # vLLM goes on with the trace
+                extra_headers=telemetry.inject({REQUEST_ID_HEADER: request_id}),
             )
         except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
             refused = [key for key in extra if key in str(error)]
@@ -147,7 +165,9 @@ class OpenAISampler:
             for key in refused:
                 logger.warning("%s refuses %s: %s", server.base_url, key, _CONSEQUENCES[key])
             server.refused_keys.update(refused)
-            return await self._complete(server, messages, n=n, settings=settings, pattern=pattern)
+            return await self._complete(
+                server, messages, n=n, settings=settings, pattern=pattern, request_id=request_id
+            )
 
     async def _count(self, server: Server, messages: Sequence[Message]) -> int:
         if server.counts_tokens:

@@ -17,6 +17,7 @@ from typing import TypeVar
 from opentelemetry.trace import SpanKind
 
 from reward import telemetry
+from reward.samplers import EngineState, EngineStatus
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +64,16 @@ class Placement:
                 raise
             logger.warning("engine %s gave no answer (%s); another is asked", first, type(error).__name__)
         return await self._ask_one(self._best(others), send, share_s, failures)
+
+    def statuses(self) -> tuple[EngineStatus, ...]:
+        """What is known of the engines that were asked."""
+        now = time.monotonic()
+
+        def state(name: str) -> EngineState:
+            is_avoided = self._avoided_until.get(name, 0.0) > now
+            return EngineState.FAILING if is_avoided else EngineState.READY
+
+        return tuple(EngineStatus(name, state(name), num) for name, num in sorted(self._in_flight.items()))
 
     async def _ask_one(
         self,

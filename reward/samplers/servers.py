@@ -16,6 +16,7 @@ from urllib.parse import urljoin
 import openai
 
 from reward import telemetry
+from reward.samplers import EngineState, EngineStatus
 
 # Connecting takes milliseconds or fails; all else is bounded by the sampler, over all servers together.
 _TIMEOUT = openai.Timeout(None, connect=5.0)
@@ -32,6 +33,7 @@ class Server:
     num_requests: int = 0  # under way or waiting for a slot
     avoided_until: float = 0.0  # on the monotonic clock, seconds
     failed: bool = False  # its latest request did
+    is_up: bool | None = None  # at the latest request or look; None before
     refused_keys: set[str] = field(default_factory=set)  # of a request's body
     counts_tokens: bool = True  # until it says that it has no /tokenize
 
@@ -101,7 +103,16 @@ class ServerPool:
     def note(self, server: Server, *, failed: bool) -> None:
         """Remembers how a request ended."""
         server.failed = failed
+        server.is_up = not failed
         server.avoided_until = time.monotonic() + self._cool_down_s if failed else 0.0
+
+    def statuses(self) -> tuple[EngineStatus, ...]:
+        """What is known of each server."""
+        states = {None: EngineState.UNKNOWN, True: EngineState.READY, False: EngineState.FAILING}
+        return tuple(
+            EngineStatus(server.base_url, states[server.is_up], server.num_requests)
+            for server in self.servers
+        )
 
     async def close(self) -> None:
         """Closes all connections."""

@@ -95,6 +95,8 @@ def sample_group(
         samples=samples * (n // params.n),
         prompt_token_ids=tuple(output.prompt_token_ids),
         weights_version=weights_version,
+        num_prompt_tokens=len(output.prompt_token_ids),
+        num_cached_tokens=output.num_cached_tokens,
     )
 
 

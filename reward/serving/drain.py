@@ -4,6 +4,9 @@ Uvicorn by itself closes its port at once, and hands the signal on at the end; a
 servers would see connections refused and not that this one is about to stop, and a supervisor a death by
 signal. Here the port stays open until the audits under way have ended or the grace is over, `/readyz` and new
 audits are answered 503 meanwhile, and the process then exits with 0. A second signal ends it at once.
+
+A socket that a supervisor holds (listening.py) is left first instead: who comes now waits in its backlog for
+the next process, and is not refused; who was let in until then is answered.
 """
 
 from __future__ import annotations
@@ -23,12 +26,16 @@ class DrainingServer(uvicorn.Server):
         settings: Uvicorn's.
         service: Whose audits are waited for.
         grace_s: How long.
+        is_succeeded: Whether another process will listen on the same socket.
     """
 
-    def __init__(self, settings: uvicorn.Config, *, service: AuditService, grace_s: float) -> None:
+    def __init__(
+        self, settings: uvicorn.Config, *, service: AuditService, grace_s: float, is_succeeded: bool = False
+    ) -> None:
         super().__init__(settings)
         self._service = service
         self._grace_s = grace_s
+        self._holds_passed_socket = is_succeeded
         self._ends: float | None = None  # on the monotonic clock, once a signal came
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -36,7 +43,8 @@ class DrainingServer(uvicorn.Server):
         if self._ends is not None or not self.started:
             return super().handle_exit(sig, frame)
         self._ends = time.monotonic() + self._grace_s
-        self._service.drain()
+        if not self._holds_passed_socket:
+            self._service.drain()
 
     async def on_tick(self, counter: int) -> bool:
         """Whether to stop; asked ten times a second."""
@@ -44,6 +52,12 @@ class DrainingServer(uvicorn.Server):
             return True
         if self._ends is None:
             return False
+        if self._holds_passed_socket:
+            self._holds_passed_socket = False
+            for server in self.servers:
+                server.close()  # this process's hold on the socket, not the socket
+            return False  # what was just accepted is read before the next tick
+        self._service.drain()
         if self._service.num_requests and time.monotonic() < self._ends:
             return False
         await self._service.close()  # who still waits is told to ask again

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -35,6 +36,12 @@ class AuditMetrics:
         self._votes = self._counter("march_votes", "Votes on claims, valid or unreadable", "state")
         self._agreeing = self._counter("march_votes_agreeing", "Valid votes for the claim's first place")
         self._tokens = self._counter("march_tokens", "Tokens, where the sampler tells them", "stage", "kind")
+        self._prompt_tokens = self._counter(
+            "march_prompt_tokens", "Prompt tokens, where the engine tells what its cache held", "role"
+        )
+        self._cached_tokens = self._counter(
+            "march_cached_prompt_tokens", "Those of them that its prefix cache held", "role"
+        )
         self._failures = self._counter("march_sampler_failures", "Requests to the sampler failed", "reason")
         self.special_tokens = self._counter(
             "march_special_tokens", "Special tokens that responses spelled out; broken up in every prompt"
@@ -53,6 +60,8 @@ class AuditMetrics:
         self._stage = self._histogram("march_stage_seconds", "One request to the sampler", "stage")
         self.in_flight = self._gauge("march_audits_in_flight", "Audits that have a place")
         self.waiting = self._gauge("march_audits_waiting", "Audits that wait for a place")
+        self.weights_version = self._gauge("march_weights_version", "Of the policy in training; else NaN")
+        self.weights_version.set(math.nan)
         self.cache_bytes = self._gauge("march_cache_bytes", "Estimated memory of kept verdicts")
         self.registry.register(_SpanCounts())
         self._begin_at_zero()
@@ -86,6 +95,9 @@ class AuditMetrics:
         self._tokens.labels(stage, "prompt").inc(len(turn.group.prompt_token_ids or ()))
         num_tokens = sum(len(sample.token_ids or ()) for sample in samples.values())
         self._tokens.labels(stage, "completion").inc(num_tokens)
+        if turn.group.num_prompt_tokens is not None and turn.group.num_cached_tokens is not None:
+            self._prompt_tokens.labels(turn.role.value).inc(turn.group.num_prompt_tokens)
+            self._cached_tokens.labels(turn.role.value).inc(turn.group.num_cached_tokens)
 
     def _begin_at_zero(self) -> None:
         """Shows what has not happened yet as 0, so that its first time is a rise and not a new series."""

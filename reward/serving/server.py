@@ -11,19 +11,19 @@
 An UNSCORED audit is 503 on `/get_reward`, because that wire knows only numbers, and 200 on `/v1/audit`,
 whose verdict says so. The server listens on the loopback by default and speaks plain HTTP; with `tls` it
 speaks HTTPS, and with `tls.client_ca` only to clients who show a certificate. With a signing key it signs its
-answers (signing.py).
+answers (signing.py). It takes a listening socket from a supervisor, if one is passed (listening.py).
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import errno
 import gc
 import ipaddress
 import logging
 import os
-import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager
 
 import uvicorn
 from fastapi import FastAPI
@@ -33,10 +33,12 @@ from reward import telemetry
 from reward.config import ServerConfig
 from reward.roles.prompts import load_prompts
 from reward.samplers import Sampler, make_sampler
-from reward.serving.connections import guarded, probe_peers
+from reward.serving.connections import guarded
 from reward.serving.drain import DrainingServer
 from reward.serving.gate import BodyGate, TokenGate
+from reward.serving.listening import open_listener
 from reward.serving.logs import configure_logging
+from reward.serving.open_files import make_room
 from reward.serving.reading import HeldBytes
 from reward.serving.routes import add_audit_routes, add_error_answers, add_status_routes
 from reward.serving.service import AuditService
@@ -50,6 +52,8 @@ logger = logging.getLogger(__name__)
 _OPEN_PATHS = ("/healthz", "/readyz")
 _QUIET_PATHS = (*_OPEN_PATHS, "/metrics")  # asked every few seconds
 _SHUTDOWN_GRACE_S = 10
+
+Watch = Callable[[ServerConfig, FastAPI], AbstractContextManager[object]]
 
 
 def create_app(
@@ -76,7 +80,8 @@ def create_app(
     service = AuditService(config, sampler=chosen, prompts=prompts)
 
     @contextlib.asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.loop = asyncio.get_running_loop()
         yield
         await service.close()
         await readiness.close()
@@ -85,14 +90,22 @@ def create_app(
 
     app = FastAPI(title="MARCH reward server", lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.service = service
+    app.state.sampler, app.state.loop = chosen, None
     app.state.held = HeldBytes(config.max_held_bytes, max_body_bytes=config.max_body_bytes)
     add_audit_routes(app, config, service)
     readiness = add_status_routes(app, config, service, sampler=chosen, prompts=prompts)
+    app.state.readiness = readiness
     add_error_answers(app)
     app.state.refused_connections = Counter(
         "march_connections_refused",
         "Connections ended before or beside a request",
         ["reason"],
+        registry=service.metrics.registry,
+    )
+    app.state.certificates_read = Counter(
+        "march_certificates_read",
+        "Changed TLS files, taken or refused",
+        ["result"],
         registry=service.metrics.registry,
     )
     _add_gates(app, config, tokens, signing_key)
@@ -114,8 +127,13 @@ def _add_gates(app: FastAPI, config: ServerConfig, tokens: TokenBook, signing_ke
     )
 
 
-def serve(config: ServerConfig) -> None:
+def serve(config: ServerConfig, *, watch: Watch | None = None) -> None:
     """Runs the server until it is told to stop (SIGINT, SIGTERM), and then ends in order (drain.py).
+
+    Args:
+        config: The server's settings.
+        watch: Entered while the server runs; `app.state` holds `service`, `sampler`, `readiness` and, once
+            it runs, `loop`.
 
     Raises:
         SystemExit: with one line, when the token, the prompts, the model or the port is not as it must be.
@@ -127,14 +145,18 @@ def serve(config: ServerConfig) -> None:
         needs_token = config.tokens_file is None or os.environ.get(config.token_env)
         token = read_token(config.token_env) if needs_token else None
         signing_key = read_signing_key(config.signing_key_env)
-        tls = server_options(config.tls) if config.tls is not None else {}
-        listener = _listen(config.host, config.port)
+        listener = open_listener(config.host, config.port)
         app = create_app(config, token=token, signing_key=signing_key)
+        tls = server_options(config.tls, app.state.certificates_read) if config.tls is not None else {}
     except ValueError as error:
         raise SystemExit(f"reward server: {error}") from error
-    if not tls and not _is_loopback(config.host):
-        logger.warning("host %s is reachable from elsewhere and the token travels in plain HTTP", config.host)
-    logger.info("reward server on http%s://%s:%d", "s" if tls else "", config.host, config.port)
+    if not tls and not _is_loopback(listener.host):
+        logger.warning(
+            "host %s is reachable from elsewhere and the token travels in plain HTTP", listener.host
+        )
+    how = " (a socket that was passed; host and port are not used)" if listener.is_passed else ""
+    logger.info("reward server on http%s://%s:%d%s", "s" if tls else "", listener.host, listener.port, how)
+    make_room(config)
     _calm_collector()
     settings = uvicorn.Config(
         app,
@@ -148,9 +170,15 @@ def serve(config: ServerConfig) -> None:
         server_header=False,
         timeout_graceful_shutdown=_SHUTDOWN_GRACE_S,
     )
-    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after its orderly end
-        server = DrainingServer(settings, service=app.state.service, grace_s=config.drain_grace_s)
-        server.run(sockets=[listener])
+    server = DrainingServer(
+        settings,
+        service=app.state.service,
+        grace_s=config.drain_grace_s,
+        is_succeeded=listener.is_passed,
+    )
+    watching = watch(config, app) if watch is not None else contextlib.nullcontext()
+    with contextlib.suppress(KeyboardInterrupt), watching:  # uvicorn raises it again after its orderly end
+        server.run(sockets=[listener.socket])
 
 
 def _calm_collector() -> None:
@@ -158,18 +186,6 @@ def _calm_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.create_server((host, port), family=family)
-    except OSError as error:
-        in_use = error.errno == errno.EADDRINUSE
-        mend = "stop what uses it or set another port" if in_use else "mend host or port"
-        raise ValueError(f"port: cannot listen on {host}:{port} ({error.strerror}); {mend}") from error
-    probe_peers(listener)
-    return listener
 
 
 def _is_loopback(host: str) -> bool:

@@ -145,6 +145,8 @@ class AuditService:
         key = content_key(query, response, settings=config_digest(config), weights=weights)
         if weights is not _UNKNOWN:
             self._cache.seen(weights)
+        if weights is not None and weights is not _UNKNOWN:
+            self.metrics.weights_version.set(weights.version)
         kept = self._cache.get(key, None if weights is None else asker)
         if kept is not None:
             self.metrics.cached.inc()

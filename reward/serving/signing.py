@@ -18,9 +18,10 @@ lines joined by "\\n", without one at the end:
 
 March-Weights-Version names the policy's weights, one number a sample with commas between them, "-" where
 they are not known. March-Nonce is a client's fresh random text, 16 to 128 letters, digits, `_` and `-`: an
-answer to one request is none to any other, not even to the same question asked again. A client without one
-is protected from a replay by the expiry alone. Error answers are not signed: they carry no number, and the
-worst they do is an answer without a reward.
+answer to one request is none to any other, not even to the same question asked again. With a nonce no answer
+is older than its request, so `RewardClient` does not look at EXPIRES, and clocks that jump cost no answer. A
+client without one is protected from a replay by the expiry alone, as far as both clocks are right.
+Error answers are not signed: they carry no number, and the worst they do is an answer without a reward.
 """
 
 from __future__ import annotations
@@ -108,8 +109,14 @@ def sign(exchange: Exchange, key: str, *, expires: int) -> str:
     return f"v1 {expires} {exchange.mac(key, expires=expires)}"
 
 
-def verify(signature: str | None, exchange: Exchange, key: str, *, now: float) -> None:
+def verify(signature: str | None, exchange: Exchange, key: str, *, now: float | None) -> None:
     """Returns when the answer is the server's own to this very request.
+
+    Args:
+        signature: Value of March-Signature, if there is one.
+        exchange: What was sent and what came.
+        key: Of both sides.
+        now: Seconds since 1970; None when the exchange's nonce is fresh, which says more than a clock.
 
     Raises:
         BadSignature: it is unsigned, altered, another request's, or expired.
@@ -122,7 +129,7 @@ def verify(signature: str | None, exchange: Exchange, key: str, *, now: float) -
     expires = int(found.group(1))
     if not hmac.compare_digest(exchange.mac(key, expires=expires), found.group(2)):
         raise BadSignature("its answer's signature is wrong: altered, replayed, or of another key")
-    if now > expires:
+    if now is not None and now > expires:
         raise BadSignature(f"its answer expired {now - expires:.0f} s ago")
 
 

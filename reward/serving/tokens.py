@@ -115,7 +115,7 @@ class TokenBook:
         self._seen: object = None
         self._digests: Digests = self._fixed
         if path is not None:
-            self._seen = _state(path)
+            self._seen = file_state(path)
             try:
                 self._digests = self._fixed | _read(path)
             except (OSError, ValueError) as error:
@@ -129,7 +129,7 @@ class TokenBook:
         return matches[0] if matches else None
 
     def _refresh(self) -> None:
-        if self._path is None or (state := _state(self._path)) == self._seen:
+        if self._path is None or (state := file_state(self._path)) == self._seen:
             return
         self._seen = state  # also when it is bad, so that it is logged once
         try:
@@ -140,7 +140,7 @@ class TokenBook:
             logger.info("tokens_file: %s: read again, %d tokens", self._path, len(self._digests))
 
 
-def _state(path: Path) -> object:
+def file_state(path: Path) -> object:
     """What changes when the file changes; None while it cannot be seen."""
     try:
         found = path.stat()

@@ -10,12 +10,15 @@ which must always have the same keys. Several samples in one request get lists.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from reward.config import DoorLimits
 from reward.overrides import AuditOverrides
+from reward.serving.caller import REQUEST_ID_HEADER, new_request_id
+from reward.serving.signing import new_nonce
 from reward.types import Outcome, RagQuery, Record, Verdict
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"  # the same for each attempt of one request
@@ -162,3 +165,22 @@ def one_line(problems: Sequence[Mapping[str, Any]]) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= _MOST_ERROR_CHARS else f"{text[:_MOST_ERROR_CHARS]}..."
+
+
+@dataclass(frozen=True)
+class Post:
+    """One request of a client; all attempts have its ids: the server knows them as one, gives one verdict."""
+
+    path: str
+    body: bytes
+    request_id: str = field(default_factory=new_request_id)
+    idempotency_key: str = field(default_factory=new_nonce)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """All but the token and the nonce, which is another at each attempt."""
+        return {
+            "Content-Type": "application/json",
+            REQUEST_ID_HEADER: self.request_id,
+            IDEMPOTENCY_HEADER: self.idempotency_key,
+        }

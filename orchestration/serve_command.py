@@ -1,0 +1,59 @@
+"""`march serve`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestration.messages import warn_ignored
+
+
+def serve(
+    config: Annotated[Path | None, typer.Option(help="Settings in YAML; options override them.")] = None,
+    openai_url: Annotated[
+        str | None,
+        typer.Option(help="OpenAI-compatible server that is sampled, e.g. http://127.0.0.1:8000/v1."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Its model's name; without --openai-url a model for vLLM here.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65_535, help="Port to listen on.", show_default="5001")
+    ] = None,
+    prompts: Annotated[
+        str | None, typer.Option(help="full, compact, or a YAML file like them.", show_default="full")
+    ] = None,
+    live: Annotated[
+        bool | None,
+        typer.Option("--live/--no-live", help="Show what it does.", show_default="on a terminal"),
+    ] = None,
+) -> None:
+    """Run the reward server: audits over HTTP, for OpenRLHF and for any RAG system.
+
+    The environment variable MARCH_REWARD_TOKEN holds the token that a caller must present; more tokens
+    (`march token`), TLS and limits are settings of --config. With MARCH_SIGNING_KEY set, answers are signed.
+    """
+    from orchestration.settings import server_config
+
+    options = {"host": host, "port": port, "prompts": prompts}
+    settings = server_config(config, openai_url=openai_url, model=model, options=options)
+    from reward.serving.server import serve as run_server
+
+    if not is_shown(live):
+        return run_server(settings)
+    from orchestration.serve_live import watch
+
+    run_server(settings, watch=watch)
+
+
+def is_shown(live: bool | None) -> bool:
+    """Whether there is a terminal that can show the view, and nobody who does not want it."""
+    can_show = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    if not can_show:
+        warn_ignored("where standard output is no terminal", live=live)
+    return can_show and live is not False

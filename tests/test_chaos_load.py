@@ -1,0 +1,44 @@
+"""Far more answers at once than there is room for: all of them come in the end, in bounded memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.chaos_processes import (
+    ScriptedEngine,
+    Serve,
+    reward_servers,  # noqa: F401
+    scripted_engines,  # noqa: F401
+)
+from tests.chaos_scale import in_both_lengths
+from tests.chaos_table import ROWS
+from tests.chaos_trial import MIB, Trial, assert_right, fairs
+
+
+@in_both_lengths
+def test_more_than_there_is_room_for_are_all_answered(
+    engines: list[ScriptedEngine], serve: Serve, is_long: bool
+) -> None:
+    num, room = (1000, 200) if is_long else (300, 40)
+    for engine in engines:
+        engine.fail(pause_s=0.1)
+    server = serve(max_in_flight=32, max_waiting=room)
+    trial = Trial(server, fairs(num), at_once=32)
+    asked = trial.under(f"load: {num:,} at once, {room:,} may wait", at_once=num)
+    assert_right(trial.cases, asked.answers)
+    assert asked.statuses[503] > 0
+    trial.finish()
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(1800)
+def test_ten_thousand_at_once_with_a_room_of_five_hundred(serve: Serve) -> None:
+    server = serve(max_in_flight=64, max_waiting=500, deadline_s=120)
+    trial = Trial(server, fairs(10_000), at_once=64)
+    crowd = {"at_once": 10_000, "num_clients": 20, "patience_s": 900, "timeout_s": 170}
+    asked = trial.under("load: 10,000 at once, 500 may wait", **crowd)
+    assert_right(trial.cases, asked.answers)
+    assert asked.statuses[503] > 0
+    before, peak, _ = ROWS[-1].rss
+    assert peak - before < 256 * MIB
+    trial.finish(more_mib=64)

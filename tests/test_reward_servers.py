@@ -1,0 +1,125 @@
+"""The reward servers of a training: several, kept alive, and waited for by the agent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from pipeline import cpu
+from pipeline.config import load_recipe
+from pipeline.reward_servers import free_ports, registry_name, reward_servers, server_configs
+from pipeline.train import RunState
+from reward.config import RaySamplerConfig
+from reward.types import Role
+from tests.role_server import QUERY, RESPONSE, TOKEN, Spawn, server_config, spawn_processes  # noqa: F401
+from tests.serving import KEY
+
+cpu.install()
+
+from pipeline.rollout import SETTINGS_VARIABLE, AgentExecutor, RolloutRecord  # noqa: E402
+
+
+def servers_of(folder: Path) -> list[psutil.Process]:
+    children = psutil.Process().children()
+    return [child for child in children if str(folder) in " ".join(child.cmdline())]
+
+
+def wait_until_alive(url: str) -> None:
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        try:
+            httpx.get(f"{url}/healthz", timeout=5, trust_env=False).raise_for_status()
+            return
+        except httpx.HTTPError:
+            time.sleep(0.1)
+    raise AssertionError(url)
+
+
+def test_a_run_has_as_many_servers_as_it_says_and_each_samples_its_engines(tmp_path: Path) -> None:
+    recipe = load_recipe("tiny", ["reward.num_servers=3", "reward.host=127.0.0.2"])
+    state = RunState(
+        recipe=recipe,
+        recipe_digest=recipe.digest,
+        rows=tmp_path,
+        num_rows=1,
+        tracking_uri="",
+        mlflow_run_id="run",
+    )
+    ports = free_ports(recipe.reward)
+    configs = server_configs(state, address="127.0.0.1:6379", ports=ports)
+    assert len(set(ports)) == 3 and [config.port for config in configs] == ports
+    for config in configs:
+        assert config.host == "127.0.0.2" and config.audit == recipe.audit
+        assert isinstance(config.sampler, RaySamplerConfig)
+        assert config.sampler.registry == registry_name(state) == "march-engines-run"
+
+
+def test_servers_are_started_again_and_end_with_the_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MARCH_REWARD_TOKEN", TOKEN)
+    configs = [server_config(port=port) for port in free_ports(load_recipe("tiny").reward)]
+    (url,) = (f"http://127.0.0.1:{config.port}" for config in configs)
+    with reward_servers(configs, tmp_path):
+        (first,) = servers_of(tmp_path)
+        first.kill()
+        first.wait(30)
+        wait_until_alive(url)
+        (second,) = servers_of(tmp_path)
+        assert second.pid != first.pid
+    assert not second.is_running()
+    assert (tmp_path / "reward_server-0.log").read_text().count("reward server on") == 2
+
+
+def test_a_server_that_cannot_start_is_told_and_not_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MARCH_REWARD_TOKEN", "short")
+    (port,) = free_ports(load_recipe("tiny").reward)
+    with (
+        pytest.raises(RuntimeError, match=r"did not start; see .*reward_server-0\.log"),
+        reward_servers([server_config(port=port)], tmp_path),
+    ):
+        pass
+    assert not servers_of(tmp_path)
+
+
+def test_the_agent_waits_out_a_restart_and_gets_one_checker_turn(
+    spawn: Spawn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MARCH_REWARD_TOKEN", TOKEN)
+    monkeypatch.setenv("MARCH_SIGNING_KEY", KEY)
+    first = spawn(pause_s=0.5)
+    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_urls": [first.url], "patience_s": 120}))
+
+    async def run() -> list[RolloutRecord]:
+        agent = AgentExecutor()
+        answers = [agent._audit(QUERY, RESPONSE + " " * i, finish_reason="stop") for i in range(8)]
+        asked = [asyncio.create_task(answer) for answer in answers]
+        await asyncio.to_thread(first.wait_in_flight, 8)
+        first.process.kill()
+        await asyncio.to_thread(first.process.wait)
+        await asyncio.to_thread(spawn, pause_s=0.01)
+        return await asyncio.gather(*asked)
+
+    for record in asyncio.run(run()):
+        assert record.verdict.reward == 0.0, record.verdict.detail
+        assert record.num_checker_turns == 3
+        assert record.checker is not None and record.checker.role is Role.CHECKER
+
+
+def test_an_agent_whose_patience_is_over_has_no_reward(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MARCH_REWARD_TOKEN", TOKEN)
+    monkeypatch.setenv("MARCH_SIGNING_KEY", KEY)
+    urls = [f"http://127.0.0.1:{port}" for port in free_ports(load_recipe("tiny").reward)]
+    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_urls": urls, "patience_s": 0}))
+    record = asyncio.run(AgentExecutor()._audit(QUERY, RESPONSE, finish_reason="stop"))
+    assert (record.verdict.reward, record.verdict.reason, record.checker) == (None, "reward_server", None)
+    assert os.environ["MARCH_REWARD_TOKEN"] not in record.verdict.detail

@@ -1,0 +1,150 @@
+"""Trainings that go on: unmodified OpenRLHF over restarts of its reward server and a stall of the engine
+behind it, and ours with several engines and several reward servers, of which some and then all are killed.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import time
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+
+import httpx
+import pytest
+
+from pipeline.tracking import read_steps
+from reward.config import OpenAISamplerConfig
+from tests.march_training import Run
+from tests.stock_training import TOKEN, StockTraining, earned_means, server_command
+from tests.supervised import Supervised, environment
+from tests.vllm_process import VllmServer
+
+pytestmark = pytest.mark.timeout(1500)
+
+BATCH = 8
+
+
+class Fault(StrEnum):
+    """What happens in the middle of a step."""
+
+    STOP = "stop"  # the reward server gets SIGTERM, as at every new version
+    KILL = "kill"  # it gets SIGKILL
+    STALL = "stall"  # the engine behind it stands still for longer than the server waits
+
+
+class Stock:
+    """A stock training, its supervised reward server and the frozen engine behind that."""
+
+    def __init__(self, folder: Path, *, num_steps: int) -> None:
+        self.audit_log = folder / "audit.jsonl"
+        self.engine = VllmServer(folder / "vllm.log")
+        sampler = OpenAISamplerConfig(base_url=self.engine.url, model="tiny", timeout_s=5, max_retries=0)
+        command = server_command(folder / "server.json", sampler=sampler, audit_log=self.audit_log)
+        self.server = Supervised(command, environment(MARCH_REWARD_TOKEN=TOKEN))
+        self.training = StockTraining(folder, self.server.url, num_steps=num_steps, batch_size=BATCH)
+
+    def strike(self, fault: Fault) -> None:
+        """Waits for the middle of a step, which must have audits under way."""
+        self._wait_for_audits()
+        if fault is not Fault.STALL:
+            return self.server.send(signal.SIGTERM if fault is Fault.STOP else signal.SIGKILL)
+        num_unscored = self.num_unscored()
+        self.engine.stall()
+        while self.num_unscored() == num_unscored:  # until an audit was given up for it
+            time.sleep(0.1)
+        self.engine.go_on()
+
+    def num_unscored(self) -> int:
+        log = self.audit_log.read_text() if self.audit_log.exists() else ""
+        return log.count('"outcome": "UNSCORED"')
+
+    def close(self) -> None:
+        self.training.close()
+        self.server.close()
+        self.engine.close()
+
+    def _wait_for_audits(self) -> None:
+        url = f"{self.server.url}/metrics"
+        while True:
+            assert self.training.process.poll() is None, self.training.output[-3000:]
+            text = httpx.get(url, auth=("march", TOKEN), timeout=120, trust_env=False).text
+            if "march_audits_in_flight 0.0" not in text:
+                return
+            time.sleep(0.01)
+
+
+def faults_of(num_steps: int, *, every: int, seed: int) -> dict[int, Fault]:
+    """A fault after every so many steps, of any kind."""
+    rng = random.Random(seed)
+    return {step: rng.choice(list(Fault)) for step in range(1, num_steps, every)}
+
+
+@pytest.mark.parametrize(
+    ("num_steps", "faults"),
+    [
+        pytest.param(20, {4: Fault.STOP, 9: Fault.KILL, 14: Fault.STALL}, marks=pytest.mark.slow),
+        pytest.param(
+            100,
+            faults_of(100, every=4, seed=0),
+            marks=[pytest.mark.chaos, pytest.mark.timeout(5400)],
+        ),
+    ],
+    ids=["slow", "chaos"],
+)
+def test_stock_openrlhf_goes_on_over_restarts_and_a_stalled_engine(
+    tmp_path: Path, num_steps: int, faults: Mapping[int, Fault]
+) -> None:
+    stock = Stock(tmp_path, num_steps=num_steps)
+    try:
+        for step, fault in faults.items():
+            stock.training.wait_for_step(step)
+            stock.strike(fault)
+        stock.training.wait()
+    finally:
+        stock.close()
+    struck = list(faults.values())
+    codes = [0 if fault is Fault.STOP else -signal.SIGKILL for fault in struck if fault is not Fault.STALL]
+    assert stock.server.exit_codes == [*codes, 0]
+    assert "Request error, please check" in stock.training.output  # the kill broke requests
+    assert stock.num_unscored() > 0  # the stall failed audits
+    trained = stock.training.reward_means()
+    assert len(trained) == num_steps
+    assert trained == pytest.approx(earned_means(stock.audit_log, batch_size=BATCH), abs=1e-6)
+
+
+@pytest.mark.slow
+def test_several_engines_and_reward_servers_share_a_run_and_lose_no_answer_when_servers_die(
+    tmp_path: Path,
+) -> None:
+    folder, steps = tmp_path / "run", 6
+    settings = {
+        "data.max_steps": steps,
+        "rollout.batch_size": 16,
+        "rollout.micro_batch_size": 8,
+        "ppo.micro_batch_size": 8,
+        "cluster.num_engines": 2,
+        "reward.num_servers": 2,
+    }
+    run = Run(folder, settings)
+    run.wait_for_step(1)
+    assert min(run.metric(number, "march_audits_total") for number in range(2)) > 0
+    run.wait_for_audit(0)
+    run.reward_server(0).kill()  # the other one does its work
+    run.wait_for_step(len(read_steps(folder)) + 1)
+    run.wait_for_audit(1)
+    for number in range(2):  # now the step waits until they are back
+        run.reward_server(number).kill()
+    error = run.end()
+    assert run.process.returncode == 0, error
+    assert [row["step"] for row in read_steps(folder)] == list(range(1, steps + 1))
+    answers = [
+        json.loads(line)
+        for path in sorted((folder / "rollouts").glob("step-*.jsonl"))
+        for line in path.read_text().splitlines()
+    ]
+    assert len({answer["query_id"] for answer in answers}) == len(answers) == steps * 16
+    assert "reward_server" not in {answer["verdict"]["reason"] for answer in answers}
+    assert "another server is asked" in (folder / "train.log").read_text()
