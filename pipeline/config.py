@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -18,22 +17,13 @@ from pydantic import Field, ValidationError, model_validator
 
 from pipeline.cluster import ClusterSettings, check_batches, check_gpus
 from pipeline.estimate.assumptions import EstimateSettings
+from pipeline.ppo import AdvantageEstimator, LossScale, PpoSettings
 from pipeline.recipe_tree import read_tree, recipe_file
 from reward.assignments import assign
-from reward.config import AuditConfig, Settings
+from reward.config import AuditConfig, Settings, Structured
 from reward.types import Role
 
 TINY_POLICY = Path(__file__).parent / "tiny" / "checkpoint"
-
-# One Checker row for each Solver row, a filler where there is none, so that the count a step never changes.
-ROWS_PER_ANSWER = 2
-
-
-class AdvantageEstimator(StrEnum):
-    """Estimators that hold for single samples; group baselines need grouping by prompt and role."""
-
-    GAE = "gae"  # the paper's, with a critic
-    REINFORCE = "reinforce"
 
 
 class DataSettings(Settings):
@@ -68,40 +58,6 @@ class RolloutSettings(Settings):
         default=24_567, ge=1, description="The paper's; longer prompts are filtered."
     )
     max_response_tokens: int = Field(default=8_192, ge=1, description="The paper's.")
-
-
-class OptimizerSettings(Settings):
-    """One model's optimiser."""
-
-    lr: float = Field(gt=0)
-    warmup_steps: int = Field(default=0, ge=0)
-    max_norm: float = Field(default=1.0, gt=0)
-
-
-class PpoSettings(Settings):
-    """The update (paper, Table 6)."""
-
-    estimator: AdvantageEstimator = AdvantageEstimator.GAE
-    actor: OptimizerSettings = OptimizerSettings(lr=1e-6, warmup_steps=5)
-    critic: OptimizerSettings = OptimizerSettings(lr=1e-5, warmup_steps=10)
-    lr_scheduler: Literal["constant_with_warmup", "constant", "linear", "cosine_with_min_lr"] = (
-        "constant_with_warmup"
-    )
-    kl_coef: float = Field(default=1e-3, ge=0, description="Weight of the KL penalty in the reward.")
-    gamma: float = Field(default=0.998, gt=0, le=1)
-    lambd: float = Field(default=1.0, ge=0, le=1)
-    eps_clip: float = Field(default=0.2, gt=0, lt=1)
-    value_clip: float = Field(default=0.5, gt=0)
-    epochs: int = Field(default=1, ge=1, description="Passes over a step's rows.")
-    micro_batch_size: int = Field(
-        default=4, ge=1, description="Rows of one backward pass on a rank; sets memory."
-    )
-    critic_warmup_steps: int = Field(default=0, ge=0, description="Steps that train the critic alone.")
-    truncated_reward: float | None = Field(
-        default=None,
-        lt=0,
-        description="Reward of a turn that was cut at its token limit, in place of the audit's.",
-    )
 
 
 class RewardSettings(Settings):
@@ -160,7 +116,14 @@ class Recipe(Settings):
     model: str = Field(
         description='Folder or name of a Hugging Face model; "tiny" is the policy in this repository.'
     )
-    train_roles: tuple[Role, ...] = (Role.SOLVER, Role.CHECKER)
+    train_roles: tuple[Role, ...] = Field(
+        default=(Role.SOLVER, Role.CHECKER), description="The Solver and any of the other two."
+    )
+    checker_turns: Literal["seeded", "all"] = Field(
+        default="seeded",
+        description="Which valid Checker turns of an answer are trained: one, by a seeded choice, or all, "
+        "which weigh as much as one together.",
+    )
     data: DataSettings
     rollout: RolloutSettings = RolloutSettings()
     ppo: PpoSettings = PpoSettings()
@@ -178,20 +141,35 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _roles_are_trainable(self) -> Self:
-        if Role.SOLVER not in self.train_roles or Role.PROPOSER in self.train_roles:
-            raise ValueError("train_roles: must be [solver] or [solver, checker]")
+        if Role.SOLVER not in self.train_roles or len(set(self.train_roles)) < len(self.train_roles):
+            raise ValueError("train_roles: must name the solver, and no role twice")
         return self
 
     @model_validator(mode="after")
-    def _checker_is_on_policy(self) -> Self:
-        sampled, rollout = self.audit.checker, self.rollout
-        if Role.CHECKER in self.train_roles and (sampled.temperature, sampled.top_p) != (
-            rollout.temperature,
-            rollout.top_p,
-        ):
+    def _audited_turns_are_on_policy(self) -> Self:
+        sampled = {Role.CHECKER: self.audit.checker, Role.PROPOSER: self.audit.proposer}
+        free = {Role.CHECKER: self.audit.structured is not Structured.ALL}
+        free[Role.PROPOSER] = self.audit.structured is Structured.NONE
+        wanted = (self.rollout.temperature, self.rollout.top_p)
+        for role in set(self.train_roles) & set(sampled):
+            if (sampled[role].temperature, sampled[role].top_p) != wanted:
+                raise ValueError(
+                    f"audit.{role}: temperature and top_p must equal rollout's, since the actor recomputes "
+                    f"the {role}'s log-probabilities at rollout.temperature ({wanted[0]}); set them alike"
+                )
+            if not free[role]:
+                raise ValueError(
+                    f"audit.structured: {self.audit.structured} constrains the {role}, which is trained; "
+                    "its tokens would not be the policy's own, so use none"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _groups_have_members(self) -> Self:
+        if self.ppo.estimator.is_grouped and self.rollout.samples_per_query < 2:
             raise ValueError(
-                "audit.checker: temperature and top_p must equal rollout's, since the actor recomputes the "
-                f"Checker's log-probabilities at rollout.temperature ({rollout.temperature}); set them alike"
+                f"rollout.samples_per_query: 1, but ppo.estimator {self.ppo.estimator} compares the answers "
+                "to one query; use 2 or more"
             )
         return self
 
@@ -219,13 +197,27 @@ class Recipe(Settings):
 
     @property
     def answers_per_step(self) -> int:
-        """Solver's trajectories of one PPO step."""
+        """Solver turns of one PPO step; the paper's |B| where a query is answered once."""
         return self.rollout.batch_size * self.rollout.samples_per_query
 
     @property
+    def rows_by_role(self) -> dict[Role, int]:
+        """Rows of one answer, fillers included, so that the count a step never changes."""
+        rows = {Role.SOLVER: 1, Role.CHECKER: 1, Role.PROPOSER: 1}
+        if self.checker_turns == "all":
+            rows[Role.CHECKER] = self.audit.voters
+        return {role: num for role, num in rows.items() if role in self.train_roles}
+
+    @property
     def rows_per_step(self) -> int:
-        """Trajectories of one PPO step: Solver rows and as many Checker rows (or fillers)."""
-        return self.answers_per_step * ROWS_PER_ANSWER
+        """Trajectories of one PPO step."""
+        return self.answers_per_step * sum(self.rows_by_role.values())
+
+    @property
+    def loss_divisor(self) -> int | None:
+        """What the policy's token terms of a step are divided by; None for their number."""
+        is_paper = self.ppo.loss_scale is LossScale.PAPER
+        return len(self.train_roles) * self.answers_per_step if is_paper else None
 
     @property
     def max_model_len(self) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from reward.types import Outcome, Role
+from reward.types import ClaimState, Outcome, Role
 
 if TYPE_CHECKING:
     from openrlhf.trainer.ppo_utils.experience import Experience
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def rollout_metrics(
-    records: Sequence[RolloutRecord], batches: Mapping[Role, Sequence[Experience]]
+    records: Sequence[RolloutRecord], batches: Mapping[Role, Sequence[Experience]], *, group_size: int = 1
 ) -> dict[str, float]:
-    """Returns slash-named figures: `audit/*`, `oracle/*` if there is one, `solver/*` and `checker/*`."""
+    """Returns slash-named figures: `audit/*`, `oracle/*` if there is one, and those of each trained role."""
     metrics = audit_metrics(records) | oracle_metrics(records)
     for role, role_batches in batches.items():
-        metrics |= role_metrics(role, role_batches)
+        metrics |= role_metrics(role, role_batches) | group_metrics(role, role_batches, group_size)
     return metrics
 
 
@@ -33,15 +33,22 @@ def audit_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
     total = len(verdicts)
     numbers = sum(verdict.num_numbers for verdict in verdicts)
     claims = [claim for verdict in verdicts for claim in verdict.claims]
+    decided = [claim for claim in claims if claim.state is not ClaimState.FAILED]
+    rewards = [verdict.reward for verdict in verdicts if verdict.reward is not None]
     metrics = {f"audit/{outcome.value.lower()}_rate": outcomes[outcome] / total for outcome in Outcome}
     metrics |= {
         "audit/numbers_per_answer": numbers / total,
         "audit/claims_per_answer": len(claims) / total,
         "audit/uncovered_rate": sum(len(verdict.uncovered) for verdict in verdicts) / max(numbers, 1),
         "audit/dropped_claims_per_answer": sum(verdict.num_dropped_claims for verdict in verdicts) / total,
+        "audit/errors_per_claim": sum(claim.state is not ClaimState.SUPPORTED for claim in decided)
+        / max(len(decided), 1),
+        "audit/checker_turns_per_answer": sum(record.num_checker_turns for record in records) / total,
         "audit/vote_entropy": sum(claim.entropy for claim in claims) / max(len(claims), 1),
         "audit/seconds_per_answer": sum(record.audit_s for record in records) / total,
     }
+    if rewards:  # on the audit's scale -1/0, whatever the trainer pays
+        metrics["audit/reward"] = sum(rewards) / len(rewards)
     reasons = Counter(verdict.reason for verdict in verdicts if verdict.outcome is Outcome.UNSCORED)
     return metrics | {f"audit/unscored/{reason}": count / total for reason, count in reasons.items()}
 
@@ -91,3 +98,15 @@ def role_metrics(role: Role, batches: Sequence[Experience]) -> dict[str, float]:
         metrics[f"{prefix}/{name}_mean"] = float(values.mean())
         metrics[f"{prefix}/{name}_std"] = float(values.std(unbiased=False))
     return counts | metrics
+
+
+def group_metrics(role: Role, batches: Sequence[Experience], group_size: int) -> dict[str, float]:
+    """How far apart the scored answers to one prompt are; a group without contrast teaches nothing."""
+    if group_size < 2:
+        return {}
+    scored = torch.cat([batch.action_mask.any(dim=-1) for batch in batches]).reshape(-1, group_size)
+    rewards = torch.cat([batch.rewards.float() for batch in batches]).reshape(-1, group_size)
+    groups = [row[members] for row, members in zip(rewards, scored, strict=True) if members.sum() > 1]
+    flat = sum(bool((group == group[0]).all()) for group in groups)
+    metrics = {f"{role.value}/num_groups": float(len(groups))}
+    return metrics | ({f"{role.value}/flat_group_rate": flat / len(groups)} if groups else {})

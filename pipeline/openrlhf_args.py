@@ -9,8 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.cluster import ALL_LINEAR, Colocation, LoraSettings
-from pipeline.config import OptimizerSettings, Recipe
+from pipeline.config import Recipe
 from pipeline.data.prepare import ROWS_FILE
+from pipeline.ppo import OptimizerSettings
 
 AGENT_FILE = Path(__file__).with_name("agent.py")
 

@@ -2,8 +2,14 @@
 
 Fillers and UNSCORED rows have an all-zero action mask, and OpenRLHF shuffles rows into micro-batches, so one
 may hold nothing but such rows. Its loss is right then (normalised over the whole optimizer step), but its
-logging divides by the micro-batch's number of action tokens. With LoRA the engines and the saved model get
-weights with the adapter in them (`pipeline.lora`). Put in the place of
+logging divides by the micro-batch's number of action tokens.
+
+The paper's joint gradient (section 2.3) divides the sum of all token terms by 2|B|, OpenRLHF by the tokens of
+the step. Its flag `actor.loss_agg_mode seq-mean-token-mean` is another mean again, so `loss_scale: paper`
+exchanges the divisor that OpenRLHF hands to its own loss.
+
+With LoRA the engines and the saved model get weights with the adapter in them (`pipeline.lora`). Put in the
+place of
 `openrlhf.trainer.ray.ppo_actor.PolicyModelActor`, as `pipeline.trainer` is in that of `PPOTrainer`.
 """
 
@@ -16,6 +22,7 @@ from openrlhf.trainer.ray.ppo_actor import ActorPPOTrainer
 from openrlhf.trainer.ray.ppo_actor import PolicyModelActor as _RayPolicyModelActor
 
 from pipeline.lora import merged_actor, merged_for_saving
+from pipeline.trainer_settings import TrainerSettings
 
 _NO_TOKENS = 1e-9  # stands for zero tokens as a divisor; every sum that it divides is zero too
 
@@ -28,10 +35,17 @@ class MarchActorTrainer(ActorPPOTrainer):  # type: ignore[misc]  # OpenRLHF is u
     """`ActorPPOTrainer` whose figures of a micro-batch without action tokens weigh nothing."""
 
     actor: Any
+    loss_divisor: int | None = None
 
-    def training_step(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """As OpenRLHF's; means over no tokens are 0 and not NaN."""
-        return weigh_nothing(super().training_step(*args, **kwargs))
+    def training_step(
+        self, experience: Any, kl_ctl: float, step: int, loss_batch_info: dict[str, Any]
+    ) -> dict[str, Any]:
+        """As OpenRLHF's, with our divisor; means over no tokens are 0 and not NaN."""
+        if self.loss_divisor is not None:
+            loss_batch_info = divided_by(
+                self.loss_divisor, loss_batch_info, num_micro_batches=self.strategy.accumulated_gradient
+            )
+        return weigh_nothing(super().training_step(experience, kl_ctl, step, loss_batch_info))
 
     def broadcast_to_vllm(self) -> None:
         """As OpenRLHF's; an adapted policy is sent as one model."""
@@ -42,6 +56,22 @@ class MarchActorTrainer(ActorPPOTrainer):  # type: ignore[misc]  # OpenRLHF is u
             super().broadcast_to_vllm()
         finally:
             self.actor = actor
+
+
+def divided_by(divisor: int, loss_batch_info: dict[str, Any], *, num_micro_batches: int) -> dict[str, Any]:
+    """Returns OpenRLHF's normalisers with another divisor of an optimizer step's sum of token terms.
+
+    Args:
+        divisor: of the whole step, over all ranks.
+        loss_batch_info: `batch_num_tokens` is the step's tokens over the micro-batches of a rank, since
+            DeepSpeed divides each micro-batch's loss by their number; the same is done here.
+        num_micro_batches: of a rank and an optimizer step.
+    """
+    tokens = torch.as_tensor(loss_batch_info["batch_num_tokens"], dtype=torch.float32)
+    return {
+        **loss_batch_info,
+        "batch_num_tokens": torch.full_like(tokens, divisor / max(num_micro_batches, 1)),
+    }
 
 
 def weigh_nothing(status: dict[str, Any]) -> dict[str, Any]:
@@ -63,6 +93,7 @@ class MarchPolicyActor(PlainPolicyModelActor):  # type: ignore[misc]  # OpenRLHF
         super().init_model_from_pretrained(*args, **kwargs)
         assert type(self.trainer) is ActorPPOTrainer
         self.trainer.__class__ = MarchActorTrainer
+        self.trainer.loss_divisor = TrainerSettings.from_environment().loss_divisor
 
     def save_model(self) -> None:
         """Saves the policy, an adapted one as one model that needs no PEFT to load."""

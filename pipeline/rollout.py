@@ -42,7 +42,9 @@ class RolloutSettings(Settings):
     signing_key_env: str = "MARCH_SIGNING_KEY"
     timeout_s: float = 170.0
     patience_s: float = 120.0
-    train_checker: bool = True
+    turns_by_role: dict[Role, int] = Field(
+        default={Role.CHECKER: 1}, description="Most turns of an answer to train on, beside the Solver's."
+    )
     seed: int = 0
     oracle: str = "none"
 
@@ -53,8 +55,8 @@ class RolloutRecord(Record):
     query_id: str
     response: str
     verdict: Verdict
-    checker: Trajectory | None = Field(
-        default=None, description="The Checker's turn to train on, if there is one."
+    turns: dict[Role, tuple[Trajectory, ...]] = Field(
+        default_factory=dict, description="The turns to train on, beside the Solver's."
     )
     num_checker_turns: int = Field(default=0, description="Voters whose tokens came back.")
     oracle: OracleJudgement | None = Field(default=None, description="Ground truth, for monitoring only.")
@@ -136,15 +138,18 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
         with telemetry.span("audit") as span:
             result = await self._asked(query, response, finish_reason)
             telemetry.tell_verdict(span, result.verdict)
-        turns = [t for t in result.trajectories if t.role is Role.CHECKER]
+        is_scored = result.verdict.outcome is not Outcome.UNSCORED
+        seed = f"{self.settings.seed}/{query.id}/{response}"
         return RolloutRecord(
             query_id=query.id,
             response=response,
             verdict=result.verdict,
-            checker=choose_turn(turns, seed=f"{self.settings.seed}/{query.id}/{response}")
-            if self.settings.train_checker and result.verdict.outcome is not Outcome.UNSCORED
-            else None,
-            num_checker_turns=len(turns),
+            turns={
+                role: choose_turns([t for t in result.trajectories if t.role is role], num, seed=seed)
+                for role, num in self.settings.turns_by_role.items()
+                if is_scored
+            },
+            num_checker_turns=sum(t.role is Role.CHECKER for t in result.trajectories),
             oracle=self.judge(query, response, result.verdict),
             audit_s=time.perf_counter() - start,
         )
@@ -174,11 +179,14 @@ async def _generate(engine: Any, prompt_ids: list[int], sampling_params: Any) ->
     return output
 
 
-def choose_turn(turns: list[Trajectory], *, seed: str) -> Trajectory | None:
-    """Picks the Checker turn to train on: a seeded choice, so that no place among the voters is favoured."""
+def choose_turns(turns: list[Trajectory], num: int, *, seed: str) -> tuple[Trajectory, ...]:
+    """Picks at most `num` of a role's valid turns: a seeded choice, so that no place is favoured.
+
+    Valid are those that ended by themselves, or, where none did, those that were cut at their token limit.
+    """
     ended = [t for t in turns if t.finish_reason in _ENDED]
-    finished = [t for t in ended if t.finish_reason == "stop"] or ended
-    return random.Random(seed).choice(finished) if finished else None
+    valid = [t for t in ended if t.finish_reason == "stop"] or ended
+    return tuple(random.Random(seed).sample(valid, min(num, len(valid))))
 
 
 def _unscored(query: RagQuery, reason: Reason, detail: str) -> AuditResult:

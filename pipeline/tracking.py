@@ -51,7 +51,7 @@ class StepLog:
 
         folder = self.run_dir / "rollouts"
         folder.mkdir(exist_ok=True)
-        rows = "".join(record.model_dump_json(exclude={"checker"}) + "\n" for record in records)
+        rows = "".join(record.model_dump_json(exclude={"turns"}) + "\n" for record in records)
         write_atomically(folder / f"step-{step:06d}.jsonl", rows)
         with (self.run_dir / STEPS_FILE).open("a") as file:
             file.write(json.dumps({"step": step, **metrics}) + "\n")

@@ -10,7 +10,6 @@ actor's after each weight sync, stops a run whose audits fail, logs the step, an
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,16 +17,14 @@ from typing import Any
 import ray
 import torch
 from openrlhf.trainer.ppo_trainer import PPOTrainer as _RayPPOTrainer
-from pydantic import Field
 from torch.nn.utils.rnn import pad_sequence
 
 from pipeline.checkpoints import mark_complete
 from pipeline.engines import EngineRegistry
 from pipeline.experience import MarchExperienceMaker, MarchSamplesGenerator
 from pipeline.tracking import StepLog
-from reward.config import Settings
+from pipeline.trainer_settings import TrainerSettings
 
-SETTINGS_VARIABLE = "MARCH_TRAINER_SETTINGS"
 _PROBE_SAMPLES, _PROBE_TOKENS = 4, 64
 
 # OpenRLHF's own step figures that say what ours do not; its rewards and lengths average over fillers.
@@ -45,21 +42,6 @@ _STATUS_KEYS = (
 PlainPPOTrainer: Any = _RayPPOTrainer.__ray_metadata__.modified_class  # the class before @ray.remote
 
 
-class TrainerSettings(Settings):
-    """What the trainer needs beside OpenRLHF's own arguments; travels as JSON in an environment variable."""
-
-    run_dir: Path
-    tracking_uri: str
-    mlflow_run_id: str
-    namespace: str
-    registry: str
-    rows_per_answer: int
-    max_unscored_rate: float
-    probe_tolerance: float | None = Field(
-        description="None switches the probe off (temperatures other than 1, sleep)."
-    )
-
-
 class WeightSyncError(RuntimeError):
     """Engine and actor disagree after a sync: what is sampled is not what is trained."""
 
@@ -69,12 +51,14 @@ class TooManyUnscoredError(RuntimeError):
 
 
 class MarchTrainer(PlainPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
-    """`PPOTrainer` for Solver and Checker trajectories."""
+    """`PPOTrainer` for the trajectories of several roles."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.settings = TrainerSettings.model_validate_json(os.environ[SETTINGS_VARIABLE])
+        self.settings = TrainerSettings.from_environment()
+        rows_by_role = self.settings.rows_by_role
         self.samples_generator = MarchSamplesGenerator(
+            rows_by_role=rows_by_role,
             strategy=self.strategy,
             prompts_dataloader=self.prompts_dataloader,
             eval_dataloader=self.eval_dataloader,
@@ -89,11 +73,13 @@ class MarchTrainer(PlainPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untype
             self.kl_ctl,
             self.strategy,
             self.tokenizer,
+            ppo=self.settings.ppo,
+            rows_by_role=rows_by_role,
         )
         self.max_steps = optimizer_steps(
             num_rows=len(self.prompts_dataloader)
             * self.args.rollout.n_samples_per_prompt
-            * self.settings.rows_per_answer,
+            * sum(rows_by_role.values()),
             batch_size=self.args.train.batch_size,
             passes=self.args.train.num_episodes * self.args.train.max_epochs,
         )

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline import cpu
-from pipeline.config import ROWS_PER_ANSWER, Recipe
+from pipeline.config import Recipe
 from pipeline.openrlhf_args import openrlhf_arguments
 from pipeline.reward_servers import NAMESPACE, free_ports, registry_name, reward_servers, server_configs
 from reward import telemetry
@@ -49,7 +49,7 @@ def run_openrlhf(state: RunState, folder: Path) -> None:
 def _environment(
     state: RunState, folder: Path, *, ports: Sequence[int], keys: dict[str, str], cuda: bool
 ) -> dict[str, str]:
-    from pipeline import rollout, trainer
+    from pipeline import rollout, trainer_settings
 
     recipe = state.recipe
     # The engine's log-probabilities are at temperature 1, and an engine asleep gives none.
@@ -57,17 +57,19 @@ def _environment(
     for_rollout = rollout.RolloutSettings(
         reward_urls=tuple(f"http://{recipe.reward.host}:{port}" for port in ports),
         patience_s=recipe.reward.patience_s,
-        train_checker=Role.CHECKER in recipe.train_roles,
+        turns_by_role={role: num for role, num in recipe.rows_by_role.items() if role is not Role.SOLVER},
         seed=recipe.seed,
         oracle=recipe.oracle,
     )
-    for_trainer = trainer.TrainerSettings(
+    for_trainer = trainer_settings.TrainerSettings(
         run_dir=folder,
         tracking_uri=state.tracking_uri,
         mlflow_run_id=state.mlflow_run_id,
         namespace=NAMESPACE,
         registry=registry_name(state),
-        rows_per_answer=ROWS_PER_ANSWER,
+        rows_by_role=recipe.rows_by_role,
+        ppo=recipe.ppo,
+        loss_divisor=recipe.loss_divisor,
         max_unscored_rate=recipe.guards.max_unscored_rate,
         probe_tolerance=recipe.guards.probe_tolerance if probed else None,
     )
@@ -76,7 +78,7 @@ def _environment(
     variables = variables | {name: os.environ[name] for name in os.environ if name.startswith("OTEL_")}
     return variables | {
         rollout.SETTINGS_VARIABLE: for_rollout.model_dump_json(),
-        trainer.SETTINGS_VARIABLE: for_trainer.model_dump_json(),
+        trainer_settings.SETTINGS_VARIABLE: for_trainer.model_dump_json(),
         **keys,
         # DeepSpeed compiles with the ninja beside this Python, whether or not the environment is active.
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",

@@ -43,6 +43,13 @@ class UncoveredPolicy(StrEnum):
     IGNORE = "ignore"  # the paper's own reward; invites "less said, less leaked"
 
 
+class RewardFunction(StrEnum):
+    """What the claims of a response are worth together; the paper compares both (section 3.4)."""
+
+    ZERO_TOLERANCE = "ztr"  # section 2.3: one unsupported claim costs all
+    ERROR_RATE = "error_rate"  # minus the share of unsupported claims
+
+
 class AuditConfig(Settings):
     """One audit: the prompts, the voters, the guards and the reward."""
 
@@ -75,8 +82,8 @@ class AuditConfig(Settings):
     coverage_penalty: float = Field(
         default=0.0,
         ge=0,
-        description="Times the share of uncovered numbers, taken off a supported response's reward, with "
-        "uncovered: ignore; never below reward_refuted.",
+        description="Times the share of uncovered numbers, taken off the reward, with uncovered: ignore; "
+        "never below reward_refuted.",
     )
     number_words: bool = Field(
         default=True, description='Whether numbers in words ("four hundred", "a dozen") must be checked, too.'
@@ -104,9 +111,16 @@ class AuditConfig(Settings):
         default=False,
         description='A number whose evidence stands in no document verbatim counts as "cannot answer".',
     )
-    reward_supported: float = 0.0
-    reward_refuted: float = -1.0
-    reward_no_claims: float = Field(default=-1.0, description="An answer without claims is not paid.")
+    reward_function: RewardFunction = Field(
+        default=RewardFunction.ZERO_TOLERANCE,
+        description="ztr, or error_rate: from reward_supported down to reward_refuted with the share of "
+        "errors (`reward.judging.vote.error_count`).",
+    )
+    reward_supported: float = Field(default=0.0, ge=-1, le=0)
+    reward_refuted: float = Field(default=-1.0, ge=-1, le=0)
+    reward_no_claims: float = Field(
+        default=-1.0, ge=-1, le=0, description="An answer without claims is not paid."
+    )
     max_response_chars: int = Field(default=100_000, ge=1)
     max_documents_chars: int = Field(
         default=1_000_000, ge=1, description="All documents of a query together."

@@ -198,12 +198,19 @@ class Provenance(Record):
 
 
 class Verdict(Record):
-    """What an audit says of a response. `reward` is None exactly when the outcome is UNSCORED."""
+    """What an audit says of a response.
+
+    `reward` is None exactly when the outcome is UNSCORED; else it lies from -1 to 0, and below 0 when the
+    response is refuted. Other scalars, such as 0/1, are the trainer's: no verdict carries them.
+    """
 
     id: str
     outcome: Outcome
     reward: float | None = Field(
-        description="Zero-tolerance reward, or None: a failure never becomes a reward."
+        ge=-1,
+        le=0,
+        allow_inf_nan=False,
+        description="By `AuditConfig.reward_function`, or None: a failure never becomes a reward.",
     )
     reason: str = Field(
         default="",
@@ -240,6 +247,8 @@ class Verdict(Record):
             raise ValueError(
                 f"reward: {self.reward!r} with outcome {self.outcome}; UNSCORED has none, all others have one"
             )
+        if self.outcome is Outcome.REFUTED and self.reward == 0:
+            raise ValueError("reward: 0 with outcome REFUTED; 0 is the best reward, so it must be below")
         return self
 
 

@@ -194,7 +194,7 @@ def test_bounds_leave_the_audit_unscored(scripted, picnic) -> None:
 
 
 def test_the_invariant_a_failure_never_becomes_a_reward() -> None:
-    for reward in (0.0, -1.0, 0.5):
+    for reward in (0.0, -1.0, -0.5):
         with pytest.raises(ValueError, match="UNSCORED has none"):
             Verdict(id="q", outcome=Outcome.UNSCORED, reward=reward)
     for outcome in set(Outcome) - {Outcome.UNSCORED}:

@@ -1,109 +1,24 @@
-"""Injected Checker rows: where the reward stands, what is masked, and that roles are estimated apart.
+"""Injected rows: where the reward stands, what is masked, and that roles are estimated apart.
 
-OpenRLHF's own code computes everything here; only its remote models are replaced, by tensors.
+OpenRLHF's own code computes everything here; only its remote models are replaced, by formulas.
 """
-
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline import cpu
-from reward.types import Outcome, Role, Trajectory, Verdict
+from pipeline.metrics import audit_metrics
+from pipeline.ppo import PpoSettings, RewardScalars
+from reward.types import Claim, ClaimState, ClaimVerdict, Outcome, Role, Trajectory, Verdict
+from tests.experience_rows import PLAIN, TWO_ROLES, Experience, Maker, answer, rows_of, trained, turn
 
-cpu.install()
-
-from openrlhf.models.loss import PolicyLoss, ValueLoss  # noqa: E402
-from openrlhf.trainer.ppo_utils.experience import Experience, split_experience_batch  # noqa: E402
-
-from pipeline.experience import MarchExperienceMaker, MarchSamplesGenerator  # noqa: E402
-from pipeline.rollout import RolloutRecord, choose_turn  # noqa: E402
-
-ARGS = SimpleNamespace(
-    algo=SimpleNamespace(advantage=SimpleNamespace(estimator="gae", gamma=1.0, lambd=1.0, no_std_norm=False)),
-    rollout=SimpleNamespace(n_samples_per_prompt=1, micro_batch_size=2),
-    train=SimpleNamespace(dynamic_batch_enable=False),
-    reward=SimpleNamespace(
-        clip_range=(-10, 10),
-        overlong_buffer_len=None,
-        stop_properly_penalty_coef=None,
-        overlong_penalty_factor=1,
-    ),
-)
-
-
-class Generator(MarchSamplesGenerator):
-    def __init__(self) -> None:
-        """Needs no engines: only responses are processed."""
-
-
-class Maker(MarchExperienceMaker):
-    """The remote models replaced: values are zero, the policy equals the reference."""
-
-    def __init__(self, args: Any = ARGS) -> None:
-        self.args, self.strategy = args, SimpleNamespace(args=args)
-        self.tokenizer = SimpleNamespace(pad_token_id=0)
-        self.kl_ctl = SimpleNamespace(value=0.0)
-        self.advantage_estimator = args.algo.advantage.estimator
-
-    def make_experience(self, samples_list: list[Experience]) -> list[Experience]:
-        for batch in samples_list:
-            batch.values = torch.zeros(batch.action_mask.shape)
-            batch.action_log_probs = torch.zeros(batch.action_mask.shape)
-            batch.kl = torch.zeros(batch.action_mask.shape)
-            batch.info["kl"] = torch.zeros(len(batch.rewards))
-        return samples_list
-
-
-def answer(
-    reward: float | None,
-    *,
-    solver: int = 4,
-    checker: int | None = 6,
-    prompt: int = 5,
-    truncated: bool = False,
-) -> Experience:
-    outcome = {0.0: Outcome.SUPPORTED, -1.0: Outcome.REFUTED, None: Outcome.UNSCORED}[reward]
-    turn = checker and Trajectory(
-        role=Role.CHECKER,
-        prompt_token_ids=tuple(range(1, 9)),
-        response_token_ids=tuple(range(1, checker + 1)),
-        finish_reason="stop",
-    )
-    record = RolloutRecord(
-        query_id="q",
-        response="r",
-        verdict=Verdict(id="q", outcome=outcome, reward=reward, reason="timeout" if reward is None else ""),
-        checker=turn or None,
-    )
-    response = {
-        "prompt": "p",
-        "label": "l",
-        "reward": reward,
-        "scores": reward,
-        "observation_tokens": list(range(1, prompt + solver + 1)),
-        "action_ranges": [(prompt, prompt + solver)],
-        "rollout_log_probs": None,
-        "truncated": truncated,
-        "extra_logs": {},
-        "rollout": record,
-    }
-    experience: Experience = Generator()._process_response_into_experience(response, max_len=64)
-    return experience
-
-
-def rows_of(batches: list[Experience]) -> list[Experience]:
-    return [row for batch in batches for row in split_experience_batch(batch)]
+from openrlhf.models.loss import PolicyLoss, ValueLoss  # isort: skip  # after cpu.install()
+from pipeline.rollout import RolloutRecord, choose_turns  # isort: skip
 
 
 def test_row_01_the_terminal_reward_stands_on_the_last_valid_token_of_each_row() -> None:
-    # Without whitening by deviation and with gamma 0 a return is the reward of its own token.
-    advantage = SimpleNamespace(estimator="gae", gamma=0.0, lambd=1.0, no_std_norm=True)
-    args = SimpleNamespace(**{**vars(ARGS), "algo": SimpleNamespace(advantage=advantage)})
-    maker = Maker(args)
+    maker = Maker(PLAIN.model_copy(update={"gamma": 0.0}))  # a return is then the reward of its own token
     answers = [answer(-1.0, solver=3, checker=9), answer(0.0, solver=7, checker=2)]
     batches = maker.make_experience_batch(answers)
     for row, reward in zip(rows_of(batches), [-1.0, 0.0, -1.0, 0.0], strict=True):
@@ -182,7 +97,138 @@ def test_row_13_the_trained_vote_is_a_seeded_choice_among_finished_ones() -> Non
         Trajectory(role=Role.CHECKER, prompt_token_ids=(1,), response_token_ids=(i,), finish_reason=reason)
         for i, reason in ((1, "stop"), (2, "length"), (3, "stop"))
     ]
-    picks = {choose_turn(turns, seed=str(seed)).response_token_ids[0] for seed in range(50)}  # type: ignore[union-attr]
+    picks = {choose_turns(turns, 1, seed=str(seed))[0].response_token_ids[0] for seed in range(50)}
     assert picks == {1, 3}
-    assert choose_turn(turns, seed="7") == choose_turn(turns, seed="7")
-    assert choose_turn([], seed="7") is None
+    assert choose_turns(turns, 1, seed="7") == choose_turns(turns, 1, seed="7")
+    assert {t.response_token_ids[0] for t in choose_turns(turns, 3, seed="7")} == {1, 3}
+    assert choose_turns([], 1, seed="7") == ()
+
+
+def test_scalars_0_1_pay_scored_rows_alone() -> None:
+    ppo = PpoSettings(gamma=1.0, reward_scalars=RewardScalars.INCENTIVE)
+    answers = [answer(0.0), answer(-1.0, checker=None), answer(None), answer(-1 / 3)]
+    rows = rows_of(Maker(ppo).make_experience_batch(answers))
+    rewards = [row.rewards.item() for row in rows]
+    assert rewards == pytest.approx([1, 0, 0, 2 / 3, 1, 0, 0, 2 / 3])
+    assert [row.info["reward"].item() for row in rows] == rewards
+    unpaid = [rows[2], rows[5], rows[6]]  # UNSCORED, a filler, UNSCORED
+    assert not any(row.action_mask.any() or row.advantages.any() or row.returns.any() for row in unpaid)
+
+
+def test_the_scalars_differ_by_a_constant_return_and_not_in_what_an_audit_says() -> None:
+    answers = [0.0, -1.0, None, -1.0]
+    penalty, incentive = (
+        Maker(PLAIN.model_copy(update={"reward_scalars": scalars})) for scalars in RewardScalars
+    )
+    low = rows_of(penalty.make_experience_batch([answer(reward) for reward in answers]))
+    high = rows_of(incentive.make_experience_batch([answer(reward) for reward in answers]))
+    for one, other in zip(low, high, strict=True):
+        mask = one.action_mask.bool()
+        assert torch.allclose((other.returns - one.returns)[mask], torch.ones(int(mask.sum())))
+    assert penalty.metrics["audit/reward"] == incentive.metrics["audit/reward"] == pytest.approx(-2 / 3)
+    assert incentive.metrics["solver/reward"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(("scalars", "reward"), [("-1/0", -1.0), ("0/1", 0.0)])
+def test_a_truncated_turn_has_the_truncated_reward_on_the_scale_that_is_paid(
+    scalars: str, reward: float
+) -> None:
+    ppo = PpoSettings(gamma=1.0, truncated_reward=-1.0, reward_scalars=RewardScalars(scalars))
+    cut = turn(Role.CHECKER, prompt=3, length=4, truncated=True)
+    answers = [
+        answer(0.0, truncated=True),
+        answer(0.0, checker=None, more=[cut]),
+        answer(None, truncated=True),
+    ]
+    rows = rows_of(Maker(ppo).make_experience_batch(answers))
+    best = reward + 1
+    assert [row.rewards.item() for row in rows] == [reward, best, 0.0, best, reward, 0.0]
+
+
+ALL_TURNS = TWO_ROLES | {Role.CHECKER: 3}
+
+
+def test_all_checker_turns_have_rows_of_their_own_and_fillers_fill() -> None:
+    answers = [answer(reward, checker=turns, rows_by_role=ALL_TURNS) for reward, turns in (
+        (0.0, [5, 2, 7]), (-1.0, [4]), (None, [1, 1, 1]), (-1.0, None)
+    )]  # fmt: skip
+    maker = Maker(PLAIN, ALL_TURNS)
+    rows = rows_of(maker.make_experience_batch(answers))
+    assert [int(row.action_mask.sum()) for row in rows] == [
+        4,
+        4,
+        0,
+        4,
+        *(5, 4, 0, 0),
+        *(2, 0, 0, 0),
+        *(7, 0, 0, 0),
+    ]
+    assert [row.rewards.item() for row in rows[4:8]] == [0.0, -1.0, 0.0, 0.0]
+    assert maker.metrics["checker/num_trained"] == 4
+
+
+@pytest.mark.parametrize("loss_scale", ["token_mean", "paper"])
+def test_the_turns_of_an_answer_weigh_as_much_as_one_in_openrlhfs_own_loss(loss_scale: str) -> None:
+    """Three equal turns at a third each give the gradient of that turn alone, whatever the divisor."""
+    ppo = PpoSettings(gamma=1.0, loss_scale=loss_scale)
+    shapes = ((0.0, 3, 5), (-1.0, 6, 2), (-1.0, 2, 9), (0.0, 4, 4))
+    gradients = []
+    for num in (1, 3):
+        rows_by_role = TWO_ROLES | {Role.CHECKER: num}
+        answers = [
+            answer(
+                reward,
+                solver=solver,
+                checker=None,
+                more=[turn(Role.CHECKER, prompt=8, length=checker)] * num,
+                rows_by_role=rows_by_role,
+            )
+            for reward, solver, checker in shapes
+        ]
+        batches = Maker(ppo, rows_by_role).make_experience_batch(answers)
+        divisor = sum(b.action_mask.sum() for b in batches) if loss_scale == "token_mean" else torch.tensor(8)
+        gradients.append(torch.cat([policy_gradients(batch, divisor) for batch in batches]))
+    one, three = gradients
+    assert torch.allclose(three[:4], one[:4], atol=1e-7)  # the Solver's rows
+    assert torch.allclose(three[4:].reshape(3, 4).sum(0), one[4:], atol=1e-7)
+
+
+def policy_gradients(batch: Experience, divisor: torch.Tensor) -> torch.Tensor:
+    """(B,) a row's sum of gradients to its log-probabilities, by OpenRLHF's loss at ratio 1."""
+    log_probs = batch.action_log_probs.clone().requires_grad_()
+    mask, advantages = batch.action_mask, batch.advantages
+    PolicyLoss()(log_probs, log_probs.detach(), advantages, mask, None, 1, divisor)[0].backward()
+    assert log_probs.grad is not None
+    return log_probs.grad.sum(-1)
+
+
+def test_a_trained_proposer_has_the_answers_reward_on_a_row_of_its_own() -> None:
+    rows_by_role = TWO_ROLES | {Role.PROPOSER: 1}
+    asked = turn(Role.PROPOSER, prompt=4, length=7)
+    answers = [
+        answer(reward, more=more, rows_by_role=rows_by_role)
+        for reward, more in ((0.0, [asked]), (-1.0, [asked]), (-1.0, []), (None, [asked]))
+    ]
+    maker = Maker(PLAIN, rows_by_role)
+    rows = rows_of(maker.make_experience_batch(answers))
+    assert [int(row.action_mask.sum()) for row in rows[8:]] == [7, 7, 0, 0]
+    assert [row.rewards.item() for row in rows[8:]] == [0.0, -1.0, 0.0, 0.0]
+    assert trained(rows[8]).mean() > 0 > trained(rows[9]).mean()
+    assert (maker.metrics["proposer/num_trained"], maker.metrics["proposer/reward"]) == (2, -0.5)
+
+
+def test_errors_a_claim_and_turns_an_answer_are_counted_over_the_step() -> None:
+    claim = Claim(index=1, question="How much?", answer="466")
+    states = [ClaimState.SUPPORTED, ClaimState.CONTRADICTED, ClaimState.NO_CONSENSUS, ClaimState.FAILED]
+    claims = tuple(ClaimVerdict(claim=claim, state=state) for state in states)
+    verdict = Verdict(id="q", outcome=Outcome.REFUTED, reward=-2 / 3, claims=claims)
+    failed = Verdict(id="q", outcome=Outcome.UNSCORED, reward=None, reason="timeout")
+    metrics = audit_metrics(
+        [
+            RolloutRecord(query_id="q", response="r", verdict=verdict, num_checker_turns=3),
+            RolloutRecord(query_id="q", response="r", verdict=failed),
+        ]
+    )
+    assert metrics["audit/errors_per_claim"] == pytest.approx(2 / 3)  # a FAILED claim is no error
+    assert metrics["audit/checker_turns_per_answer"] == 1.5
+    assert metrics["audit/reward"] == pytest.approx(-2 / 3)

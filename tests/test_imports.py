@@ -24,6 +24,7 @@ AT_ANY_LEVEL = (
     "pipeline/policy.py",
     "pipeline/trainer.py",
     "pipeline/metrics.py",
+    "pipeline/advantages.py",
     "pipeline/agent.py",
     "pipeline/tiny/*.py",
 )

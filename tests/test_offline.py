@@ -104,7 +104,7 @@ def test_the_summary_tells_the_prefix_caches_hit_rate_where_it_is_known(tmp_path
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"audit": AuditConfig(prompts="compact", reward_refuted=-2)}, "was audited with other settings"),
+        ({"audit": AuditConfig(prompts="compact", reward_refuted=-0.5)}, "was audited with other settings"),
         ({"sampler": MODEL}, "was audited with other settings"),
         ({"num_rows": 5}, "is not among the input's rows"),
     ],

@@ -73,6 +73,12 @@ def test_warm_up_takes_exactly_its_steps(warmup: int, steps: int) -> None:
         ("rollout.micro_batch_size=48", "rollout.micro_batch_size: 48 does not divide"),
         ("ppo.micro_batch_size=3", "ppo.micro_batch_size: 3 does not divide"),
         ("train_roles=[proposer]", "train_roles"),
+        ("train_roles=[solver, solver]", "train_roles"),
+        ("audit.structured=all", "audit.structured: all constrains the checker"),
+        ("ppo.estimator=rloo", "rollout.samples_per_query: 1"),
+        ("ppo.reward_scalars=1/0", "ppo.reward_scalars"),
+        ("audit.reward_supported=1", "audit.reward_supported"),
+        ("ppo.truncated_reward=0", "ppo.truncated_reward"),
         ("checkpoint.keep=1", "checkpoint.keep"),
         ("audit.reward_no_claims=0.5", "reward_no_claims"),
         ("data={source: prepared}", "path: missing"),
@@ -96,3 +102,49 @@ def test_an_unknown_recipe_names_those_that_exist() -> None:
 def test_too_few_rows_are_refused_before_anything_starts() -> None:
     with pytest.raises(ValueError, match="fewer than the 40 steps"):
         num_steps(load_recipe("tiny"), num_rows=64 * 39)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "rows", "divisor"),
+    [
+        ([], {"solver": 1, "checker": 1}, None),
+        (["train_roles=[solver]"], {"solver": 1}, None),
+        (["checker_turns=all"], {"solver": 1, "checker": 3}, None),
+        (["train_roles=[solver, checker, proposer]"], {"solver": 1, "checker": 1, "proposer": 1}, None),
+        (["ppo.loss_scale=paper"], {"solver": 1, "checker": 1}, 128),
+        (["ppo.loss_scale=paper", "checker_turns=all"], {"solver": 1, "checker": 3}, 128),
+        (["ppo.loss_scale=paper", "train_roles=[solver]"], {"solver": 1}, 64),
+    ],
+)
+def test_the_methods_switches_decide_the_rows_and_the_divisor(
+    overrides: list[str], rows: dict[str, int], divisor: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pipeline.trainer import optimizer_steps
+
+    recipe = load_recipe("tiny", overrides)
+    assert (recipe.rows_by_role, recipe.loss_divisor) == (rows, divisor)
+    parsed = parse_with_openrlhf(arguments_of(recipe), monkeypatch)
+    assert parsed.train.batch_size == recipe.rows_per_step == 64 * sum(rows.values())
+    num_rows = 40 * 64 * sum(rows.values())
+    assert optimizer_steps(num_rows=num_rows, batch_size=parsed.train.batch_size, passes=1) == 40
+
+
+@pytest.mark.parametrize("estimator", ["rloo", "reinforce_baseline", "group_norm", "dr_grpo"])
+def test_group_estimators_are_passed_on_by_openrlhfs_names(
+    estimator: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grouped = [f"ppo.estimator={estimator}", "rollout.samples_per_query=4"]
+    parsed = parse_with_openrlhf(arguments_of(load_recipe("tiny", grouped)), monkeypatch)
+    assert (parsed.algo.advantage.estimator, parsed.rollout.n_samples_per_prompt) == (estimator, 4)
+    assert parsed.train.batch_size == 64 * 4 * 2
+    with pytest.raises(ValueError, match=r"ppo: gamma: 0.9 with estimator"):
+        load_recipe("tiny", [*grouped, "ppo.gamma=0.9"])
+
+
+def test_a_trained_proposer_is_sampled_as_the_actor_scores_it() -> None:
+    three = "train_roles=[solver, checker, proposer]"
+    with pytest.raises(ValueError, match=r"audit.proposer: temperature and top_p must equal"):
+        load_recipe("tiny", [three, "audit.proposer.temperature=0.5"])
+    with pytest.raises(ValueError, match=r"audit.structured: proposer constrains the proposer"):
+        load_recipe("tiny", [three, "audit.structured=proposer"])
+    assert load_recipe("tiny", ["audit.structured=proposer"]).audit.structured == "proposer"

@@ -7,6 +7,10 @@ import pytest
 from pipeline.config import load_recipe
 from pipeline.openrlhf_args import openrlhf_arguments
 from pipeline.recipe_tree import RECIPES
+from reward.config import AuditConfig, RewardFunction, ServerConfig
+from reward.provenance import config_digest
+from reward.serving.server import create_app
+from tests.serving import KEY, RESPONSE, SAMPLER, TOKEN, PicnicSampler, Serving
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in RECIPES.glob("*.yaml")))
@@ -17,3 +21,28 @@ def test_row_12_no_recipe_adds_the_score_of_a_learned_reward_model(name: str) ->
     )
     assert "--train.agent_func_path" in arguments  # the audit's verdict is the reward
     assert not {"--reward.model_name_or_path", "--reward.remote_url"} & set(arguments)
+
+
+@pytest.mark.parametrize(("function", "reward"), [("ztr", -1.0), ("error_rate", -0.5)])
+def test_both_wires_give_the_reward_of_the_servers_own_reward_function(
+    function: RewardFunction, reward: float
+) -> None:
+    audit = AuditConfig(prompts="compact", reward_function=function)
+    config = ServerConfig(audit=audit, sampler=SAMPLER)
+    running = Serving(create_app(config, sampler=PicnicSampler(), token=TOKEN, signing_key=KEY), config)
+    try:
+        half = f"{RESPONSE} The May picnic raised 120."  # no claim asks about 120
+        verdict = running.audit(half).json()["verdict"]
+        assert (verdict["outcome"], verdict["reward"]) == ("REFUTED", reward)
+        assert verdict["provenance"]["config_digest"] == config_digest(audit)
+        assert running.get_reward(half).json()["rewards"] == reward
+        refused = running.audit(half, overrides={"reward_function": "ztr"})
+        assert refused.status_code == 422  # no request chooses what its answer is worth
+    finally:
+        running.close()
+
+
+def test_the_reward_function_is_part_of_the_settings_digest() -> None:
+    assert config_digest(AuditConfig(reward_function=RewardFunction.ERROR_RATE)) != config_digest(
+        AuditConfig()
+    )

@@ -15,7 +15,7 @@ from tests.serving import QUERY as PICNIC
 
 cpu.install()
 
-from pipeline.rollout import SETTINGS_VARIABLE, AgentExecutor, choose_turn  # noqa: E402
+from pipeline.rollout import SETTINGS_VARIABLE, AgentExecutor, choose_turns  # noqa: E402
 
 QUERY = RagQuery(id="q", query="?", documents=(Document(id="d", text="It raised 5 euros."),))
 
@@ -106,4 +106,4 @@ def test_a_turn_that_its_engine_gave_up_is_never_trained() -> None:
     turn = Trajectory(
         role=Role.CHECKER, prompt_token_ids=(1,), response_token_ids=(2,), finish_reason="abort"
     )
-    assert choose_turn([turn], seed="0") is None
+    assert choose_turns([turn], 1, seed="0") == ()

@@ -145,3 +145,32 @@ def test_trap_ragged_counts_are_refused_by_the_recipe() -> None:
     assert "chunk_size += 1" in inspect.getsource(RayActorGroup.async_run_method_batch)
     with pytest.raises(ValueError, match="evenly over 3 rank"):
         load_recipe("tiny", ["cluster.actor_ranks=3"])
+
+
+def test_the_actor_takes_the_divisor_of_its_loss_as_an_argument() -> None:
+    from openrlhf.models.loss import aggregate_loss
+    from openrlhf.trainer.ray.ppo_actor import ActorPPOTrainer
+    from openrlhf.utils.deepspeed.deepspeed import DeepspeedStrategy
+
+    from pipeline.policy import MarchActorTrainer
+
+    wanted = ["self", "experience", "kl_ctl", "step", "loss_batch_info"]
+    for trainer in (ActorPPOTrainer, MarchActorTrainer):
+        assert list(inspect.signature(trainer.training_step).parameters) == wanted
+    call = "self.training_step(experience, kl_ctl, step, loss_batch_info)"
+    assert call in inspect.getsource(ActorPPOTrainer.ppo_train)
+    assert "(loss * loss_mask).sum() / batch_num_tokens * dp_size" in inspect.getsource(aggregate_loss)
+    assert "self.accumulated_gradient" in inspect.getsource(DeepspeedStrategy)
+
+
+def test_the_pieces_of_openrlhfs_advantages_that_ours_are_made_of() -> None:
+    from openrlhf.trainer.ppo_utils import length_penalty
+
+    maker = experience_maker.RemoteExperienceMaker
+    advantages = ["values", "rewards", "action_mask", "gamma", "lambd"]
+    assert list(inspect.signature(maker.get_advantages_and_returns).parameters)[1:] == advantages
+    assert list(inspect.signature(maker.get_cumulative_returns).parameters)[1:] == advantages[1:-1]
+    assert list(inspect.signature(length_penalty.apply_length_penalties).parameters) == [
+        "experiences",
+        "args",
+    ]

@@ -6,11 +6,12 @@ from itertools import product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
-from reward.config import AuditConfig, UncoveredPolicy
-from reward.judging.vote import CANNOT_ANSWER, Reason, is_decided, judge, vote
+from reward.config import AuditConfig, RewardFunction, UncoveredPolicy
+from reward.judging.vote import CANNOT_ANSWER, Reason, error_count, is_decided, judge, vote
 from reward.numbers import find_numbers, parse_number
-from reward.types import Answer, Claim, ClaimState, ClaimVerdict, Outcome
+from reward.types import Answer, Claim, ClaimState, ClaimVerdict, Outcome, Verdict
 
 INVALID = "invalid"
 
@@ -225,3 +226,79 @@ def test_judgement(
     config = AuditConfig(uncovered=UncoveredPolicy(policy))
     judgement = judge(verdicts, num_uncovered=num_uncovered, config=config)
     assert (judgement.outcome, judgement.reward, judgement.reason) == (outcome, reward, reason)
+
+
+def verdicts_of(states: list[ClaimState]) -> list[ClaimVerdict]:
+    claim = Claim(index=1, question="How much?", answer="466")
+    return [ClaimVerdict(claim=claim, state=state) for state in states]
+
+
+ERROR_RATE = AuditConfig(reward_function=RewardFunction.ERROR_RATE)
+
+
+@pytest.mark.parametrize(
+    ("states", "num_uncovered", "policy", "counts", "reward"),
+    [
+        ([SUPPORTED] * 3, 0, "refute", (0, 3), 0.0),
+        ([SUPPORTED, CONTRADICTED, SUPPORTED], 0, "refute", (1, 3), -1 / 3),
+        ([SUPPORTED, CONTRADICTED, ABSENT, TIED], 0, "refute", (3, 4), -3 / 4),
+        ([CONTRADICTED], 0, "refute", (1, 1), -1.0),
+        ([SUPPORTED] * 3, 1, "refute", (1, 4), -1 / 4),  # an unchecked number is an unsupported one
+        ([SUPPORTED, CONTRADICTED], 2, "template", (3, 4), -3 / 4),  # no template could ask about two
+        ([SUPPORTED, SUPPORTED, CONTRADICTED], 5, "ignore", (1, 3), -1 / 3),  # the paper's own
+        ([SUPPORTED, FAILED], 0, "refute", (0, 2), None),  # the rate is not known
+        ([CONTRADICTED, FAILED], 0, "refute", (1, 2), None),
+        ([CONTRADICTED], 1, "unscored", (2, 2), None),
+        ([CONTRADICTED], 5, "ignore", (1, 1), None),  # fewer claims than min_claims
+    ],
+)
+def test_the_error_rate_is_minus_errors_over_all_claims(
+    states: list[ClaimState], num_uncovered: int, policy: str, counts: tuple[int, int], reward: float | None
+) -> None:
+    config = ERROR_RATE.model_copy(update={"uncovered": UncoveredPolicy(policy)})
+    errors = error_count(verdicts_of(states), num_uncovered=num_uncovered, config=config)
+    assert (errors.num_errors, errors.num_total) == counts
+    judgement = judge(verdicts_of(states), num_uncovered=num_uncovered, config=config)
+    assert judgement.reward == pytest.approx(reward)
+    assert (judgement.outcome is Outcome.UNSCORED) == (reward is None)
+    assert (judgement.outcome is Outcome.SUPPORTED) == (reward == 0.0)
+
+
+@given(
+    st.lists(st.sampled_from(list(ClaimState)), min_size=1, max_size=6),
+    st.integers(0, 4),
+    st.sampled_from(list(UncoveredPolicy)),
+    st.sampled_from(list(RewardFunction)),
+    st.sampled_from([0.0, 0.5, 9.0]),
+)
+def test_any_judgement_is_a_reward_from_minus_one_to_zero_or_none(
+    states: list[ClaimState],
+    num_uncovered: int,
+    policy: UncoveredPolicy,
+    function: RewardFunction,
+    penalty: float,
+) -> None:
+    config = AuditConfig(uncovered=policy, reward_function=function, coverage_penalty=penalty)
+    judgement = judge(verdicts_of(states), num_uncovered=num_uncovered, config=config)
+    verdict = Verdict(id="q", outcome=judgement.outcome, reward=judgement.reward)
+    if FAILED in states and function is RewardFunction.ERROR_RATE:
+        assert verdict.reward is None
+    if judgement.outcome is Outcome.REFUTED:
+        assert verdict.reward is not None and verdict.reward < 0
+
+
+def test_the_penalty_for_silence_counts_beside_errors_too() -> None:
+    config = ERROR_RATE.model_copy(update={"uncovered": UncoveredPolicy.IGNORE, "coverage_penalty": 0.5})
+    one_wrong = [SUPPORTED, SUPPORTED, SUPPORTED, CONTRADICTED]
+    assert judge(verdicts_of(one_wrong), num_uncovered=4, config=config).reward == -0.25 - 0.25
+
+
+@pytest.mark.parametrize("reward", [1.0, 0.5, -1.5, float("nan"), float("-inf")])
+def test_no_verdict_carries_a_reward_outside_its_scale(reward: float) -> None:
+    with pytest.raises(ValidationError, match="reward"):
+        Verdict(id="q", outcome=Outcome.REFUTED, reward=reward)
+
+
+def test_a_refuted_response_never_has_the_best_reward() -> None:
+    with pytest.raises(ValidationError, match="must be below"):
+        Verdict(id="q", outcome=Outcome.REFUTED, reward=0.0)

@@ -178,7 +178,7 @@ def _summarise(recipe: Recipe, run_dir: Path, before: Evaluation, after: Evaluat
         | {
             "seed": recipe.seed,
             "steps": len(rows),
-            "num_checker_trajectories": round(sum(row["checker/num_trained"] for row in rows)),
+            "num_checker_trajectories": round(sum(row.get("checker/num_trained", 0) for row in rows)),
             "wall_s": sum(phases.values()),
             "mlflow_run_id": _state(run_dir).mlflow_run_id,
             "num_worlds": after.setup.num_worlds,

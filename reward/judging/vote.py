@@ -2,7 +2,8 @@
 
 The consensus comes first (plurality over typed equality, "cannot answer" being one of the options), and only
 then is it compared with the claim; the paper takes a majority of independent audits (section 2.3). The reward
-is the paper's zero-tolerance reward (equation 6): one unsupported claim costs the whole response.
+is the paper's zero-tolerance reward (equation 6): one unsupported claim costs the whole response. Or it is
+the error-rate reward of its ablation (section 3.4): minus the share of unsupported claims.
 
 Votes are bare numbers as a rule, and are read in the terms of the claim (`reward.judging.readings`): for a
 claim about "over 270 cars" the Checker was asked "more than how many?", and its 270 is that bound.
@@ -15,13 +16,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from reward.config import AuditConfig, UncoveredPolicy
+from reward.config import AuditConfig, RewardFunction, UncoveredPolicy
 from reward.judging.evidence import holds
 from reward.judging.readings import bears_out, in_terms_of, taken_as
 from reward.numbers import Number, canonical, equal, parse_number
 from reward.types import Answer, Claim, ClaimState, ClaimVerdict, Document, Outcome
 
 CANNOT_ANSWER = "Cannot answer"
+_UNSUPPORTED = (ClaimState.CONTRADICTED, ClaimState.NOT_IN_DOCUMENTS, ClaimState.NO_CONSENSUS)
 
 
 class Reason(StrEnum):
@@ -65,6 +67,19 @@ class Judgement:
     outcome: Outcome
     reward: float | None
     reason: Reason
+
+
+@dataclass(frozen=True)
+class ErrorCount:
+    """The paper's N_err and N_total of one response."""
+
+    num_errors: int
+    num_total: int
+
+    @property
+    def rate(self) -> float:
+        """Share of errors, from 0 to 1."""
+        return self.num_errors / self.num_total
 
 
 @dataclass
@@ -157,7 +172,9 @@ def judge(
     """Combines the claims into the verdict on the response.
 
     The first unsupported claim refutes; else a failed claim leaves the response unscored; else the numbers
-    that no claim covers are treated as configured.
+    that no claim covers are treated as configured. With `reward_function: error_rate` a failed claim leaves
+    the response unscored even beside unsupported ones, and so does whatever else hides the rate: zero
+    tolerance needs to know one error, a rate needs to know them all.
 
     Args:
         verdicts: At least one claim.
@@ -168,24 +185,52 @@ def judge(
     """
     assert verdicts, "a response without claims is not judged by its claims"
     states = [verdict.state for verdict in verdicts]
-    refuting = [s for s in states if s not in (ClaimState.SUPPORTED, ClaimState.FAILED)]
-    if refuting:
-        return Judgement(Outcome.REFUTED, config.reward_refuted, Reason(refuting[0].value))
-    if ClaimState.FAILED in states:
-        reason = Reason.UNREAD_DOCUMENTS if any_unread else Reason.TOO_FEW_VALID_VOTES
-        return Judgement(Outcome.UNSCORED, None, reason)
-    if not num_uncovered:
-        return Judgement(Outcome.SUPPORTED, config.reward_supported, Reason.SUPPORTED)
-    if config.uncovered is UncoveredPolicy.UNSCORED:
-        return Judgement(Outcome.UNSCORED, None, Reason.UNCOVERED_NUMBERS)
-    if config.uncovered is not UncoveredPolicy.IGNORE:  # also a number that no template could ask about
-        return Judgement(Outcome.REFUTED, config.reward_refuted, Reason.UNCOVERED_NUMBERS)
     total = num_numbers if num_numbers is not None else len(verdicts) + num_uncovered
-    if len(verdicts) < min(config.min_claims, total):
-        return Judgement(Outcome.UNSCORED, None, Reason.TOO_FEW_CLAIMS)
-    lost = config.coverage_penalty * num_uncovered / total
-    reward = max(config.reward_supported - lost, config.reward_refuted)
-    return Judgement(Outcome.SUPPORTED, reward, Reason.SUPPORTED)
+    wrong = next((state for state in states if state in _UNSUPPORTED), None)
+    hidden = _hidden(states, num_uncovered, total, config, any_unread=any_unread)
+    if hidden and (wrong is None or config.reward_function is RewardFunction.ERROR_RATE):
+        return Judgement(Outcome.UNSCORED, None, hidden)
+    errors = error_count(verdicts, num_uncovered=num_uncovered, config=config)
+    reward = _reward(errors, num_uncovered / total if total else 0.0, config)
+    if not errors.num_errors:
+        return Judgement(Outcome.SUPPORTED, reward, Reason.SUPPORTED)
+    return Judgement(Outcome.REFUTED, reward, Reason(wrong.value) if wrong else Reason.UNCOVERED_NUMBERS)
+
+
+def error_count(verdicts: Sequence[ClaimVerdict], *, num_uncovered: int, config: AuditConfig) -> ErrorCount:
+    """Counts a response's errors for the error-rate reward, -N_err / N_total (paper, section 3.4).
+
+    N_total is the claims that were put to the vote, those from templates too, and, unless `uncovered` is
+    ignore, each number that no claim covers as a claim of its own. Claims that coverage dropped, which are
+    about no number of the response, are in neither count. N_err is the claims whose consensus is another
+    number, "cannot answer" or none at all, and those uncovered numbers: what was not checked is not
+    supported. FAILED claims are in N_total only; a response that has one gets no error rate.
+    """
+    unchecked = 0 if config.uncovered is UncoveredPolicy.IGNORE else num_uncovered
+    wrong = sum(verdict.state in _UNSUPPORTED for verdict in verdicts)
+    return ErrorCount(wrong + unchecked, len(verdicts) + unchecked)
+
+
+def _hidden(
+    states: Sequence[ClaimState], num_uncovered: int, total: int, config: AuditConfig, *, any_unread: bool
+) -> Reason | None:
+    """What keeps some of the response's claims or numbers from being judged, if anything does."""
+    if ClaimState.FAILED in states:
+        return Reason.UNREAD_DOCUMENTS if any_unread else Reason.TOO_FEW_VALID_VOTES
+    if num_uncovered and config.uncovered is UncoveredPolicy.UNSCORED:
+        return Reason.UNCOVERED_NUMBERS
+    few = config.uncovered is UncoveredPolicy.IGNORE and len(states) < min(config.min_claims, total)
+    return Reason.TOO_FEW_CLAIMS if num_uncovered and few else None
+
+
+def _reward(errors: ErrorCount, uncovered_share: float, config: AuditConfig) -> float:
+    """From `reward_supported` down to `reward_refuted`, and never below."""
+    is_rate = config.reward_function is RewardFunction.ERROR_RATE
+    loss = errors.rate if is_rate else float(errors.num_errors > 0)
+    reward = config.reward_supported + (config.reward_refuted - config.reward_supported) * loss
+    if config.uncovered is UncoveredPolicy.IGNORE:
+        reward -= config.coverage_penalty * uncovered_share
+    return max(reward, config.reward_refuted)
 
 
 def _asked(claim: Claim, number: Number | None) -> Number:

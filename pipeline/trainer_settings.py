@@ -1,0 +1,39 @@
+"""What the trainer and the policy's actors need beside OpenRLHF's own arguments."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field
+
+from pipeline.ppo import PpoSettings
+from reward.config import Settings
+from reward.types import Role
+
+SETTINGS_VARIABLE = "MARCH_TRAINER_SETTINGS"
+
+
+class TrainerSettings(Settings):
+    """Travels as JSON in an environment variable that every actor of the run has."""
+
+    run_dir: Path
+    tracking_uri: str
+    mlflow_run_id: str
+    namespace: str
+    registry: str
+    rows_by_role: dict[Role, int] = Field(description="Rows of one answer, the Solver's first.")
+    ppo: PpoSettings
+    loss_divisor: int | None = Field(
+        description="What the policy's token terms of a step are divided by; None for their number."
+    )
+    max_unscored_rate: float
+    probe_tolerance: float | None = Field(
+        description="None switches the probe off (temperatures other than 1, sleep)."
+    )
+
+    @classmethod
+    def from_environment(cls) -> Self:
+        """Reads what `pipeline.worker` set."""
+        return cls.model_validate_json(os.environ[SETTINGS_VARIABLE])

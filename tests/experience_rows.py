@@ -1,0 +1,153 @@
+"""Shared by the tests of the PPO buffer: answers as OpenRLHF's agent hands them over, and an experience maker
+whose remote models are formulas.
+
+OpenRLHF's own code computes everything else, `make_experience` with its KL included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pipeline import cpu
+from pipeline.ppo import PpoSettings
+from reward.types import Outcome, Role, Trajectory, Verdict
+
+cpu.install()
+
+from openrlhf.trainer.ppo_utils import experience_maker  # noqa: E402
+from openrlhf.trainer.ppo_utils.experience import Experience, split_experience_batch  # noqa: E402
+
+from pipeline.experience import MarchExperienceMaker, MarchSamplesGenerator  # noqa: E402
+from pipeline.rollout import RolloutRecord  # noqa: E402
+
+TWO_ROLES = {Role.SOLVER: 1, Role.CHECKER: 1}
+PLAIN = PpoSettings(gamma=1.0, kl_coef=0.0)
+Model = Callable[[Tensor], Tensor]  # (B, T) tokens to (B, T - 1) figures of the actions
+
+
+def zeros(tokens: Tensor) -> Tensor:
+    return torch.zeros(tokens[:, 1:].shape)
+
+
+def args_of(ppo: PpoSettings, *, samples: int, micro_batch: int = 2) -> Any:
+    """OpenRLHF's arguments as far as experiences are made by them."""
+    advantage = SimpleNamespace(
+        estimator=ppo.estimator.value, gamma=ppo.gamma, lambd=ppo.lambd, no_std_norm=False
+    )
+    reward = SimpleNamespace(
+        clip_range=(-10, 10),
+        overlong_buffer_len=None,
+        stop_properly_penalty_coef=ppo.truncated_reward,
+        overlong_penalty_factor=1,
+    )
+    return SimpleNamespace(
+        algo=SimpleNamespace(advantage=advantage, kl=SimpleNamespace(use_loss=False, estimator="k1")),
+        rollout=SimpleNamespace(n_samples_per_prompt=samples, micro_batch_size=micro_batch),
+        train=SimpleNamespace(
+            dynamic_batch_enable=False,
+            colocate_all=False,
+            colocate_actor_ref=False,
+            colocate_critic_reward=False,
+        ),
+        ds=SimpleNamespace(ring_attn_size=1, tensor_parallel_size=1),
+        reward=reward,
+    )
+
+
+class Generator(MarchSamplesGenerator):
+    def __init__(self, rows_by_role: dict[Role, int]) -> None:
+        """Needs no engines: only responses are processed."""
+        self.rows_by_role = rows_by_role
+
+
+class Maker(MarchExperienceMaker):
+    """Its policy, reference and critic are functions of the tokens."""
+
+    def __init__(
+        self,
+        ppo: PpoSettings = PLAIN,
+        rows_by_role: dict[Role, int] | None = None,
+        *,
+        samples: int = 1,
+        policy: Model = zeros,
+        reference: Model = zeros,
+        critic: Model = zeros,
+    ) -> None:
+        args = args_of(ppo, samples=samples)
+        self.args, self.strategy = args, SimpleNamespace(args=args)
+        self.ppo, self.rows_by_role = ppo, rows_by_role or TWO_ROLES
+        self.tokenizer = SimpleNamespace(pad_token_id=0)
+        self.kl_ctl = SimpleNamespace(value=ppo.kl_coef)
+        self.advantage_estimator = ppo.estimator.value
+        self.actor_model_group, self.initial_model_group = policy, reference
+        self.critic_model_group, self.reward_model_group = critic, None
+        experience_maker.ray = SimpleNamespace(put=lambda value: value)  # starts no cluster
+
+    def _dispatch_forward(self, group: Model, sync_condition: bool, **kwargs: Any) -> list[Tensor]:
+        return [group(sequences) for sequences in kwargs["sequences"]]
+
+    def _flatten_results(self, refs: list[Tensor], duplicate_factor: int) -> list[Tensor]:
+        return refs
+
+
+def turn(role: Role, *, prompt: int, length: int, first: int = 1, truncated: bool = False) -> Trajectory:
+    return Trajectory(
+        role=role,
+        prompt_token_ids=tuple(range(1, prompt + 1)),
+        response_token_ids=tuple(range(first, first + length)),
+        finish_reason="length" if truncated else "stop",
+    )
+
+
+def answer(
+    reward: float | None,
+    *,
+    solver: int = 4,
+    checker: int | Sequence[int] | None = 6,
+    prompt: int = 5,
+    truncated: bool = False,
+    rows_by_role: dict[Role, int] | None = None,
+    more: Sequence[Trajectory] = (),
+) -> Experience:
+    """An answer with turns of so many tokens; None for no Checker turn."""
+    lengths = [checker] if isinstance(checker, int) else list(checker or ())
+    turns = [turn(Role.CHECKER, prompt=8, length=n, first=i + 1) for i, n in enumerate(lengths)] + list(more)
+    by_role = {role: tuple(t for t in turns if t.role is role) for role in (Role.CHECKER, Role.PROPOSER)}
+    outcome = Outcome.UNSCORED if reward is None else Outcome.REFUTED if reward else Outcome.SUPPORTED
+    record = RolloutRecord(
+        query_id="q",
+        response="r",
+        verdict=Verdict(id="q", outcome=outcome, reward=reward, reason="timeout" if reward is None else ""),
+        turns={} if reward is None else by_role,
+        num_checker_turns=len(lengths),
+    )
+    response = {
+        "prompt": "p",
+        "label": "l",
+        "reward": reward,
+        "scores": reward,
+        "observation_tokens": list(range(1, prompt + solver + 1)),
+        "action_ranges": [(prompt, prompt + solver)],
+        "rollout_log_probs": None,
+        "truncated": truncated,
+        "extra_logs": {},
+        "rollout": record,
+    }
+    generator = Generator(rows_by_role or TWO_ROLES)
+    experience: Experience = generator._process_response_into_experience(response, max_len=64)
+    return experience
+
+
+def rows_of(batches: list[Experience]) -> list[Experience]:
+    return [row for batch in batches for row in split_experience_batch(batch)]
+
+
+def trained(row: Experience) -> Tensor:
+    """The advantages of a row's actions."""
+    values: Tensor = row.advantages[row.action_mask.bool()]
+    return values
