@@ -11,9 +11,10 @@ import sys
 from collections.abc import Sequence
 from unittest import mock
 
-from reward.config import AuditConfig, OpenAISamplerConfig, SamplingSettings, ServerConfig
+from reward.config import AuditConfig, OpenAISamplerConfig, SamplingSettings
 from reward.samplers import Message
 from reward.serving import server
+from reward.serving.config import ServerConfig
 from reward.types import Document, RagQuery, Sample, SampleGroup
 
 TOKEN = "a-token-of-the-benchmark"

@@ -26,8 +26,8 @@ from rich.live import Live
 
 from orchestration.serve_figures import LONG_S, Reading, count_figures, read
 from orchestration.serve_view import READY, Snapshot, Warned, render
-from reward.config import ServerConfig
 from reward.samplers import ManyEngines
+from reward.serving.config import ServerConfig
 
 _PER_SECOND = 4
 _READY_EVERY_S = 5.0

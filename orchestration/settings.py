@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplerConfig, ServerConfig
+from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplerConfig
+from reward.serving.config import ServerConfig
 
 
 def audit_sampler(model: str, model_name: str | None) -> SamplerConfig:

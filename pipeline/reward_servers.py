@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.config import RewardSettings
-from reward.config import RaySamplerConfig, ServerConfig
+from reward.config import RaySamplerConfig
+from reward.serving.config import ServerConfig
 
 if TYPE_CHECKING:
     from pipeline.train import RunState

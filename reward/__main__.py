@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from reward.config import ServerConfig
+from reward.serving.config import ServerConfig
 from reward.serving.server import serve
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
-"""Settings of the audit and of the reward server. A default is vetted; unknown keys are refused."""
+"""Settings of the audit and of its samplers. A default is vetted; unknown keys are refused."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -248,102 +247,3 @@ class LocalSamplerConfig(Settings):
 
 
 SamplerConfig = OpenAISamplerConfig | RaySamplerConfig | LocalSamplerConfig
-
-
-class OverrideBounds(Settings):
-    """How far a request of `/v1/audit` may change the server's own audit settings; 0 refuses the override."""
-
-    max_voters: int = Field(default=9, ge=0, le=15, description="Most voters that a request may ask for.")
-    max_claims: int = Field(
-        default=128, ge=0, le=512, description="Most claims that a request may let the Proposer make."
-    )
-
-
-class TlsConfig(Settings):
-    """The server's certificate; PEM files."""
-
-    cert: Path = Field(description="The server's certificate and its chain.")
-    key: Path = Field(description="The certificate's key, without a password.")
-    client_ca: Path | None = Field(
-        default=None, description="Clients must show a certificate that one of these signed (mutual TLS)."
-    )
-
-
-class DoorLimits(Settings):
-    """What a caller may send and for how long, beside `max_body_bytes`."""
-
-    max_connections: int = Field(default=8192, ge=1, description="Open at once; one more is answered 503.")
-    max_header_bytes: int = Field(default=16_384, ge=1024, description="Path and headers together; else 431.")
-    header_timeout_s: float = Field(default=20.0, gt=0, description="For a request's headers; else 408.")
-    body_timeout_s: float = Field(default=30.0, gt=0, description="For a request's whole body; else 408.")
-    stall_timeout_s: float = Field(
-        default=30.0, gt=0, description="A client that takes nothing of its answer for so long is cut off."
-    )
-    max_samples: int = Field(default=256, ge=1, description="Samples of one /get_reward; more are a 422.")
-    max_documents: int = Field(default=1024, ge=1, description="Documents of one query; more are a 422.")
-
-
-class ServerConfig(Settings):
-    """The reward server. Tokens and keys come from the environment or as hashes, never in clear text."""
-
-    host: str = "127.0.0.1"
-    port: int = Field(default=5001, ge=1, le=65_535)
-    token_env: str = Field(default="MARCH_REWARD_TOKEN", description="Environment variable with one token.")
-    tokens_file: Path | None = Field(
-        default=None, description="More tokens, as `name: sha256-hex` lines, read again when it changes."
-    )
-    signing_key_env: str = Field(
-        default="MARCH_SIGNING_KEY", description="Environment variable; answers are signed when it is set."
-    )
-    signature_lifetime_s: float = Field(
-        default=300.0, gt=0, description="A signed answer expires after it, for clients without a nonce."
-    )
-    tls: TlsConfig | None = Field(default=None, description="HTTPS; plain HTTP by default.")
-    door: DoorLimits = DoorLimits()
-    audit: AuditConfig = AuditConfig()
-    overrides: OverrideBounds = Field(
-        default=OverrideBounds(), description="What a request of /v1/audit may change; /get_reward never may."
-    )
-    sampler: SamplerConfig = Field(discriminator="kind")
-    deadline_s: float = Field(default=150.0, gt=0, lt=180, description="Below OpenRLHF's 180 s a request.")
-    max_in_flight: int = Field(default=512, ge=1, description="Audits that ask the sampler at once.")
-    max_waiting: int = Field(
-        default=4096,
-        ge=0,
-        description="Audits that wait for a place; more are answered 503 with Retry-After.",
-    )
-    max_held_bytes: int = Field(
-        default=1024**3,
-        ge=1024,
-        description="Bodies of all requests at once; more are answered 503 before they are read.",
-    )
-    linger_s: float = Field(
-        default=2.0,
-        ge=0,
-        lt=60,
-        description="How long an audit goes on when the last client that waited for it has gone; one that "
-        "asks again meanwhile joins it.",
-    )
-    cache_bytes: int = Field(
-        default=256 * 1024**2, ge=0, description="Room for verdicts that may be given again; 0 keeps none."
-    )
-    drain_grace_s: float = Field(
-        default=20.0,
-        ge=0,
-        description="How long SIGTERM waits for audits under way; `deadline_s` would see them all through.",
-    )
-    max_body_bytes: int = Field(default=16 * 1024**2, ge=1024)
-    strip_suffixes: tuple[str, ...] = Field(
-        default=("<|end|>", "<|im_end|>", "<|eot_id|>", "<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"),
-        description="End tokens that OpenRLHF's wire leaves at the end of a response.",
-    )
-    log_format: Literal["auto", "text", "json"] = Field(
-        default="auto",
-        description="Of the log on stderr: auto is text on a terminal, else JSON lines.",
-    )
-    access_log: bool = Field(
-        default=False,
-        description="A line a request in that log (of health and metrics only failures); it takes about 5 % "
-        "of what the server itself can do.",
-    )
-    audit_log: Path | None = Field(default=None, description="JSONL of every verdict given; none by default.")

@@ -20,7 +20,8 @@ from typing import Any
 import httpx
 import pytest
 
-from reward.config import AuditConfig, OpenAISamplerConfig, SamplingSettings, ServerConfig
+from reward.config import AuditConfig, OpenAISamplerConfig, SamplingSettings
+from reward.serving.config import ServerConfig
 from tests.vllm_process import COMMAND, ENVIRONMENT
 
 TOKEN = "a-token-of-32-characters-at-least"

@@ -12,7 +12,7 @@ import httpx
 import psutil
 
 from pipeline.tracking import read_steps
-from reward.config import ServerConfig
+from reward.serving.config import ServerConfig
 from tests.supervised import environment
 
 TOKEN = "a-token-of-the-test-suite"

@@ -11,9 +11,10 @@ import asyncio
 import sys
 from collections.abc import Sequence
 
-from reward.config import SamplingSettings, ServerConfig
+from reward.config import SamplingSettings
 from reward.samplers import Message, SamplerError
 from reward.serving import server
+from reward.serving.config import ServerConfig
 from reward.types import Sample, SampleGroup
 
 

@@ -18,8 +18,9 @@ from typing import Any
 import httpx
 import pytest
 
-from reward.config import AuditConfig, ServerConfig
+from reward.config import AuditConfig
 from reward.samplers import SamplerError, Weights
+from reward.serving.config import ServerConfig
 from reward.serving.reading import HeldBytes
 from reward.serving.server import create_app
 from reward.serving.service import AuditService

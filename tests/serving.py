@@ -16,8 +16,9 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from reward.config import AuditConfig, OpenAISamplerConfig, SamplingSettings, ServerConfig
+from reward.config import AuditConfig, OpenAISamplerConfig, SamplingSettings
 from reward.samplers import Message
+from reward.serving.config import ServerConfig
 from reward.serving.connections import guarded
 from reward.serving.server import create_app
 from reward.types import Document, RagQuery, Sample, SampleGroup

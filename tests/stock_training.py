@@ -16,8 +16,9 @@ from pathlib import Path
 from pipeline.config import TINY_POLICY
 from pipeline.data.prepare import write_rows
 from pipeline.tiny.world import worlds
-from reward.config import AuditConfig, SamplerConfig, SamplingSettings, ServerConfig
+from reward.config import AuditConfig, SamplerConfig, SamplingSettings
 from reward.roles.prompts import load_prompts
+from reward.serving.config import ServerConfig
 from tests.supervised import environment
 
 TOKEN = "a-token-of-the-test-suite"

@@ -14,9 +14,10 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
-from reward.config import AuditConfig, OpenAISamplerConfig, ServerConfig
+from reward.config import AuditConfig, OpenAISamplerConfig
 from reward.samplers import Sampler, SamplerError
 from reward.serving.client import RewardClient, RewardServerError
+from reward.serving.config import ServerConfig
 from reward.serving.server import create_app
 from reward.types import AuditResult, Document, Outcome, RagQuery
 

@@ -10,7 +10,7 @@ import pytest
 
 SCRIPT = """
 import logging, resource, sys
-from reward.config import ServerConfig
+from reward.serving.config import ServerConfig
 from reward.serving.open_files import make_room
 logging.basicConfig(format="%(message)s")
 soft, hard, connections = map(int, sys.argv[1:])

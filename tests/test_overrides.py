@@ -3,8 +3,9 @@
 import pytest
 from pydantic import ValidationError
 
-from reward.config import AuditConfig, OverrideBounds
-from reward.overrides import AuditOverrides, OverrideRefused, apply_overrides
+from reward.config import AuditConfig
+from reward.serving.config import OverrideBounds
+from reward.serving.overrides import AuditOverrides, OverrideRefused, apply_overrides
 
 CONFIG = AuditConfig()
 

@@ -7,8 +7,9 @@ import pytest
 from pipeline.config import load_recipe
 from pipeline.openrlhf_args import openrlhf_arguments
 from pipeline.recipe_tree import RECIPES
-from reward.config import AuditConfig, RewardFunction, ServerConfig
+from reward.config import AuditConfig, RewardFunction
 from reward.provenance import config_digest
+from reward.serving.config import ServerConfig
 from reward.serving.server import create_app
 from tests.serving import KEY, RESPONSE, SAMPLER, TOKEN, PicnicSampler, Serving
 

@@ -16,7 +16,7 @@ TOKEN = "a-token/of:32 characters, awkward"
 
 SERVE = """
 import sys
-from reward.config import ServerConfig
+from reward.serving.config import ServerConfig
 from reward.serving.server import serve
 serve(ServerConfig.model_validate_json(sys.argv[1]))
 """

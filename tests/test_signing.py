@@ -19,9 +19,9 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 from prometheus_client import Counter
 
-from reward.config import ServerConfig
 from reward.serving import signing
 from reward.serving.client import RewardClient, UntrustedAnswer
+from reward.serving.config import ServerConfig
 from reward.serving.signing import (
     NONCE_HEADER,
     SIGNATURE_HEADER,

@@ -10,11 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipeline.config import TINY_POLICY
-from reward.config import ServerConfig
 from reward.roles.prompts import load_prompts
 from reward.samplers import Message
 from reward.samplers.special import count_special, neutralise, pattern_of
 from reward.samplers.tokens import load_tokenizer, prompt_token_ids
+from reward.serving.config import ServerConfig
 from reward.types import Document
 
 FAMILIES = [

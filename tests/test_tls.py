@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from reward.config import TlsConfig
 from reward.serving.client import RewardClient, RewardServerError
+from reward.serving.config import TlsConfig
 from reward.serving.tls import ClientTls, client_context, server_options
 from tests.serving import QUERY, RESPONSE, TOKEN, Serving, make_certificates, serve_picnic
 

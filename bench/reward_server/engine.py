@@ -29,8 +29,9 @@ from bench.measure import median_ratio
 from bench.reward_server.processes import free_port, percentiles
 from bench.reward_server.profile import profiled
 from bench.reward_server.work import RecordingSampler, num_tokens, run_published, run_whole
-from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings, ServerConfig
+from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings
 from reward.serving.client import RewardClient
+from reward.serving.config import ServerConfig
 from reward.serving.server import create_app
 from reward.types import Document, Outcome, RagQuery
 

@@ -21,7 +21,7 @@ from typing import Any, cast
 from prometheus_client import Counter
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from reward.config import DoorLimits
+from reward.serving.config import DoorLimits
 
 _PROBES = (
     ("TCP_KEEPIDLE", 30),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import resource
 
-from reward.config import ServerConfig
+from reward.serving.config import ServerConfig
 
 logger = logging.getLogger(__name__)
 

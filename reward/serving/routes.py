@@ -16,12 +16,12 @@ from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel
 
-from reward.config import ServerConfig
-from reward.overrides import OverrideRefused, apply_overrides
 from reward.provenance import config_digest, package_version
 from reward.roles.prompts import PromptSet
 from reward.samplers import Sampler
 from reward.serving.caller import note_refusal
+from reward.serving.config import ServerConfig
+from reward.serving.overrides import OverrideRefused, apply_overrides
 from reward.serving.readiness import Readiness
 from reward.serving.reading import AuditRoute
 from reward.serving.room import Overloaded

@@ -30,9 +30,9 @@ from fastapi import FastAPI
 from prometheus_client import Counter
 
 from reward import telemetry
-from reward.config import ServerConfig
 from reward.roles.prompts import load_prompts
 from reward.samplers import Sampler, make_sampler
+from reward.serving.config import ServerConfig
 from reward.serving.connections import guarded
 from reward.serving.drain import DrainingServer
 from reward.serving.gate import BodyGate, TokenGate

@@ -22,7 +22,7 @@ from enum import StrEnum
 from opentelemetry.trace import SpanContext
 
 from reward import telemetry
-from reward.config import AuditConfig, ServerConfig
+from reward.config import AuditConfig
 from reward.provenance import config_digest
 from reward.roles.prompts import PromptSet
 from reward.samplers import Sampler, SamplerError, TrainedSampler, Weights
@@ -30,6 +30,7 @@ from reward.samplers.special import count_special
 from reward.serving.audit_log import AuditLog
 from reward.serving.cache import VerdictCache, content_key
 from reward.serving.caller import note_outcome
+from reward.serving.config import ServerConfig
 from reward.serving.metrics import AuditMetrics
 from reward.serving.room import Overloaded, Room
 from reward.serving.runner import AuditRunner

@@ -15,7 +15,7 @@ from typing import Any
 
 from prometheus_client import Counter
 
-from reward.config import TlsConfig
+from reward.serving.config import TlsConfig
 from reward.serving.tokens import file_state
 
 logger = logging.getLogger(__name__)

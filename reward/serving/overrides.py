@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from pydantic import Field, ValidationError
 
-from reward.config import AuditConfig, OverrideBounds, UncoveredPolicy
+from reward.config import AuditConfig, UncoveredPolicy
+from reward.serving.config import OverrideBounds
 from reward.types import Record
 
 
