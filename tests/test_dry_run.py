@@ -49,7 +49,7 @@ def test_every_gpu_recipe_is_shown_whole(name: str, width: int) -> None:
         "estimate.solver_tokens",
         "kept",
     ):
-        assert word in text, word
+        assert word in " ".join(text.split()), word
     assert "…" not in text  # nothing is cut
 
 
