@@ -18,8 +18,11 @@ def actor() -> Any:
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_pretrained(TINY_POLICY, dtype=torch.bfloat16)
     config = LoraConfig(task_type="CAUSAL_LM", r=4, lora_alpha=8, target_modules="all-linear")
-    adapted = get_peft_model(model, config).bfloat16()
+    adapted = get_peft_model(model, config)
     for name, parameter in adapted.named_parameters():
+        parameter.data = (
+            parameter.data.bfloat16()
+        )  # parameters alone, as DeepSpeed does: rotary buffers stay exact
         if "lora_B" in name:
             parameter.data.normal_(std=0.02)
     return SimpleNamespace(model=SimpleNamespace(module=adapted), is_vlm=False)
