@@ -69,7 +69,7 @@ PLANS = (
         ),
     ),
     Plan(
-        "KL from the reference, nats a token",
+        "KL, nats a token",
         (
             Line("solver/kl", "Solver", "one"),
             Line("checker/kl", "Checker", "two"),

@@ -18,7 +18,6 @@ from reward.offline.terminal import STYLES, plain_table, spoken
 from reward.types import Outcome
 
 _MOST_BINS = 25
-_WIDE = 118  # columns from which headings are whole words
 _KEY_STYLES = {
     "audit/supported_rate": STYLES[Outcome.SUPPORTED],
     "audit/refuted_rate": STYLES[Outcome.REFUTED],
@@ -36,8 +35,12 @@ def print_overview(run: Run, console: Console) -> None:
         parts.append(Text(f"{run.folder}: no step is finished yet", style="yellow"))
     else:
         columns = known_columns(found)
-        parts.append(_steps_table(run, found, columns, wide=console.width >= _WIDE))
-        parts += [Text(line, style="dim") for line in _remarks(run, found, columns, console.width)]
+        table = _steps_table(run, found, columns, wide=True)
+        unbounded = console.options.update(width=1_000)
+        is_wide = console.measure(table, options=unbounded).maximum <= console.width
+        parts.append(table if is_wide else _steps_table(run, found, columns, wide=False))
+        legend = [] if is_wide else [_legend(columns)]
+        parts += [Text(line, style="dim") for line in (*legend, *_remarks(run, found))]
     console.print(Group(*parts))
 
 
@@ -62,6 +65,8 @@ def _steps_table(run: Run, found: Sequence[Bin], columns: Sequence[Column], *, w
     names = [column.name if wide else column.short for column in columns]
     first = "step" if len(found) == len(run.steps) else "steps"
     table = plain_table(printable(run.name), first, *names, "kept")
+    if not wide:
+        table.padding = (0, 0)
     for one in found:
         cells = [
             Text(in_words(column, one.figures.get(column.key)), style=_style(column, one))
@@ -76,19 +81,18 @@ def _style(column: Column, one: Bin) -> str:
     return _KEY_STYLES.get(column.key, "") if one.figures.get(column.key) else "dim"
 
 
-def _remarks(run: Run, found: Sequence[Bin], columns: Sequence[Column], width: int) -> list[str]:
+def _legend(columns: Sequence[Column]) -> str:
+    return ", ".join(f"{column.short} = {column.name}" for column in columns if column.short != column.name)
+
+
+def _remarks(run: Run, found: Sequence[Bin]) -> list[str]:
     lines = [kept_in_words(run)]
     if len(found) < len(run.steps):
-        lines.append(f"{len(run.steps):,} steps; each line is the mean of up to {_size(found)} of them")
-    if width < _WIDE:
-        lines.append("; ".join(f"{c.short}: {c.name}" for c in columns if c.short != c.name))
+        most = found[0].last - found[0].first + 1
+        lines.append(f"{len(run.steps):,} steps; each line is the mean of up to {most} of them")
     if run.num_kept:
         lines.append("--step N, --worst or --outcome REFUTED shows answers; --html FILE writes a page")
     return lines
-
-
-def _size(found: Sequence[Bin]) -> int:
-    return found[0].last - found[0].first + 1
 
 
 def _answer(row: RolloutRow) -> Group:
