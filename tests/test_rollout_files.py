@@ -81,11 +81,13 @@ def test_documents_stand_once_a_file_and_are_read_with_every_answer(tmp_path: Pa
 def test_the_columns_are_those_of_this_version() -> None:
     """A change of any column changes this digest: raise SCHEMA_VERSION where readers must know of it."""
     digest = hashlib.sha256(str(rollout_schema().remove_metadata()).encode()).hexdigest()
-    assert (SCHEMA_VERSION, digest[:16]) == (1, "DIGEST")
+    assert (SCHEMA_VERSION, digest[:16]) == (1, "40bcd726f14fcac6")
 
 
-def test_a_reader_without_this_code_finds_columns_and_version(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", pytest.MonkeyPatch(), [[trained_answer()] * 3], keep=2)
+def test_a_reader_without_this_code_finds_columns_and_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = write_run(tmp_path / "run", monkeypatch, [[trained_answer()] * 3], keep=2)
     with ParquetFile(rollouts_file(run, 1)) as file:
         about = json.loads(file.schema_arrow.metadata[b"march"])
         outcomes = file.read(columns=["verdict.outcome"]).to_pylist()
