@@ -61,7 +61,7 @@ def read_rollouts(path: Path, *, places: Container[int] | None = None) -> list[R
         FileNotFoundError: there is no such file.
         ValueError: it is no whole Parquet file, of a newer schema, or a row is not what it must be.
     """
-    documents: dict[str, Any] = {}
+    documents: dict[Any, Any] = {}  # by their digest
     rows = []
     for number, cells in enumerate(_read(path, None), start=1):
         digest = cells.get("documents_sha256")

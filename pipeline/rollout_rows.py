@@ -164,14 +164,12 @@ def answer_turns(
 
 
 def _turns_of(record: RolloutRecord, role: Role, figures: Sequence[dict[str, Any]]) -> list[RolloutTurn]:
+    ends: list[tuple[int, int, str, int | None]] = [
+        (len(t.prompt_token_ids), len(t.response_token_ids), t.finish_reason, t.weights_version)
+        for t in record.turns.get(role, ())
+    ]
     if role is Role.SOLVER:
-        lengths = (record.num_prompt_tokens, record.num_response_tokens)
-        ends = [(*lengths, record.finish_reason, None)]
-    else:
-        ends = [
-            (len(t.prompt_token_ids), len(t.response_token_ids), t.finish_reason, t.weights_version)
-            for t in record.turns.get(role, ())
-        ]
+        ends = [(record.num_prompt_tokens, record.num_response_tokens, record.finish_reason, None)]
     return [
         RolloutTurn(
             role=role,

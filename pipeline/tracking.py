@@ -73,7 +73,7 @@ class StepLog:
 
 
 def fetch_mlflow_run(tracking_uri: str, run_id: str, folder: Path) -> None:
-    """Lays down what MLflow has of a run as in its folder: `steps.jsonl`, and the rollouts.
+    """Lays down what MLflow has of a run as in its folder: `run.json`, `steps.jsonl` and the rollouts.
 
     Raises:
         ValueError: there is no such run, or the server does not answer.
@@ -83,8 +83,9 @@ def fetch_mlflow_run(tracking_uri: str, run_id: str, folder: Path) -> None:
 
     client = MlflowClient(tracking_uri)
     try:
+        run = client.get_run(run_id)
         steps: dict[int, dict[str, float]] = {}
-        for name in client.get_run(run_id).data.metrics:
+        for name in run.data.metrics:
             for point in client.get_metric_history(run_id, name):  # of points of one step the last counts
                 steps.setdefault(point.step, {"step": point.step})[name] = point.value
         if any(step.get(KEPT) for step in steps.values()):
@@ -92,6 +93,8 @@ def fetch_mlflow_run(tracking_uri: str, run_id: str, folder: Path) -> None:
     except MlflowException as error:
         problem = " ".join(str(error).split())
         raise ValueError(f"{tracking_uri}: run {run_id}: {problem:.200}; mend the id or address") from error
+    recipe = {"name": run.info.run_name, "note": run.data.params.get("note", "")}
+    write_atomically(folder / "run.json", json.dumps({"recipe": recipe}))
     lines = (json.dumps(steps[step]) + "\n" for step in sorted(steps) if KEPT in steps[step])
     write_atomically(folder / STEPS_FILE, "".join(lines))
 

@@ -188,7 +188,8 @@ def test_the_page_shows_what_others_wrote_as_text(evil_run: Run) -> None:
     assert not any(name.startswith("on") or name == "style" for _, at in page.elements for name in at)
     places = [value for _, at in page.elements for name, value in at.items() if name in ("src", "href")]
     assert places and all(place is not None and place.startswith("#") for place in places)
-    assert html.startswith("<!doctype html>") and "default-src 'none'" in html
+    [policy] = [one["content"] or "" for one in page.all("meta") if "http-equiv" in one]
+    assert html.startswith("<!doctype html>") and policy.startswith("default-src 'none'; style-src 'sha256-")
     assert page_data(html)["rows"]["row-1-1"]["claims"][0]["question"] == "How many, 1?"
 
 

@@ -25,8 +25,9 @@ from pipeline.rollout_rows import (
     choose_rollouts,
     rollout_rows,
 )
-from pipeline.tracking import drop_steps_after, read_steps
+from pipeline.tracking import StepLog, drop_steps_after, read_steps, start_mlflow_run
 from reward.types import Outcome, Role
+from tests.march_cli import march, refused
 from tests.rollout_runs import EVIL, Artifacts, step_log, trained_answer, write_run
 
 OUTCOMES = list(Outcome)
@@ -143,6 +144,23 @@ def test_mlflow_has_one_artifact_a_step_and_the_counts(
     quiet.write(1, {}, [trained_answer()])
     assert isinstance(quiet.client, Artifacts) and not quiet.client.files
     assert rollouts_file(tmp_path / "quiet", 1).is_file()
+
+
+def test_a_run_is_inspected_from_mlflow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
+    made = {"artifact_root": tmp_path / "artifacts", "experiment": "e", "params": {"note": "Fetched."}}
+    run_id = start_mlflow_run(tracking_uri=uri, name="far away", **made)
+    settings = {"tracking_uri": uri, "mlflow_run_id": run_id, "rollouts": RolloutFileSettings()}
+    (tmp_path / "run").mkdir()
+    log = StepLog(tmp_path / "run", **settings)
+    for step, num in ((1, 2), (2, 2), (2, 3)):  # step 2 was trained again after a resume
+        log.write(step, {"audit/reward": -1.0 / num}, [trained_answer()] * num)
+    assert march("inspect", run_id, "--tracking-uri", uri) == 0
+    text = capsys.readouterr().out
+    assert "far away" in text and "Fetched." in text and "5 answers of 2 steps kept" in text
+    assert march("inspect", run_id, "--tracking-uri", uri, "--step", 2, "--limit", 1) == 0
+    assert "1 of 3 answers that fit" in capsys.readouterr().out
+    assert "f" * 32 in refused(capsys, "inspect", "f" * 32, "--tracking-uri", uri)
 
 
 @pytest.mark.parametrize(("keep", "kept"), [("all", 5), ("none", 0), (2, 2), (9, 5)])

@@ -11,10 +11,12 @@ import base64
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from reward.offline.report_rows import anchor
 from reward.offline.terminal import ratio, spoken
 
+_Name = TypeVar("_Name", bound=str)
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -42,7 +44,7 @@ def render_page(template: str, *, folder: Path | None = None, style: str = "", *
     return environment.get_template(template).render(**made, **content)
 
 
-def stacked_bar(counts: Mapping[str, int]) -> list[tuple[str, float, float]]:
+def stacked_bar(counts: Mapping[_Name, int]) -> list[tuple[str, float, float]]:
     """Name, left end and width of each part of a stacked bar, in thousandths."""
     total = sum(counts.values())
     parts, left = [], 0.0
