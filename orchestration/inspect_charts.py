@@ -54,6 +54,13 @@ PLANS = (
         percent=True,
     ),
     Plan(
+        "Against the frozen Checker",
+        (
+            Line("canary/support_gap", "more accepted", "one"),
+            Line("canary/only_live_rate", "accepted by the live one alone", "three"),
+        ),
+    ),
+    Plan(
         "Numbers and claims an answer",
         (
             Line("audit/numbers_per_answer", "numbers", "one"),

@@ -72,6 +72,8 @@ def inspect(
     from orchestration.inspect_run import open_run
     from reward.types import Outcome, Role
 
+    if html is not None and html.suffix.lower() not in (".html", ".htm"):  # no record of the run is at risk
+        raise ValueError(f"--html: {html} does not end in .html; name the page so")
     order = _order(sort, worst=worst, changed=changed)
     wanted = Wanted(
         steps=_steps(step) if step else None,

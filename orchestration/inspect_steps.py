@@ -31,6 +31,7 @@ COLUMNS = (
     Column("audit/unscored_rate", "unsc", "unscored", percent=True),
     Column("audit/claims_per_answer", "claims", "claims"),
     Column("audit/vote_agreement", "agree", "voters agree", percent=True),
+    Column("canary/support_gap", "gap", "canary gap", percent=True),
     Column("oracle/faithful_rate", "true", "faithful", percent=True),
     Column("oracle/false_accept_rate", "f.acc", "false accepts", percent=True),
     Column("oracle/consensus_accuracy", "right", "consensus right", percent=True),

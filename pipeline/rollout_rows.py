@@ -65,7 +65,7 @@ class RolloutTurn(Record):
     weights_version: int | None = Field(
         description="Count of weight syncs before it was sampled; None where the sampler does not say."
     )
-    trained: bool = Field(description="False when it is masked, since its answer is UNSCORED.")
+    trained: bool = Field(description="False when it is masked, as that of an UNSCORED answer.")
     reward: float | None = Field(
         description="As paid, on the scale of `ppo.reward_scalars`; None when masked."
     )

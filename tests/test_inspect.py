@@ -11,7 +11,7 @@ from orchestration.inspect_charts import charts, outcome_stacks
 from orchestration.inspect_choice import Order, Wanted, choose, spread, totals
 from orchestration.inspect_page import render_run
 from orchestration.inspect_run import Run, as_audited, open_run, read_answers, read_entries
-from orchestration.inspect_steps import bins
+from orchestration.inspect_steps import COLUMNS, bins
 from orchestration.inspect_terminal import print_answers, print_overview
 from pipeline.rollout_files import rollouts_file
 from pipeline.rollout_rows import TrainedAnswer
@@ -106,6 +106,13 @@ def test_the_overview_fits_the_terminal_and_shows_every_step(run_dir: Path, widt
     ]
     assert "12 answers of 3 steps kept" in text
     assert ("true = faithful" in text) == (width == 80)
+
+
+def test_every_figure_of_a_long_run_fits_80_columns() -> None:
+    figures = {column.key: -0.25 for column in COLUMNS} | {"rollouts/kept": 64.0}
+    text = overview(Run(Path("run"), "long", "", [{"step": i, **figures} for i in range(1, 2001)]), 80)
+    assert all(len(line) <= 80 for line in text.splitlines()) and "\u2026" not in text
+    assert "1921-2000" in text and "2,000 steps; each line is the mean of up to 80 of them" in text
 
 
 def test_a_run_without_an_oracle_has_no_columns_of_it(
@@ -265,6 +272,7 @@ def test_the_command_shows_steps_answers_and_writes_a_page(
     [
         (["--step", "x"], "--step: 'x' is no step"),
         (["--step", "9"], "--step: 9-9: the run has steps 1 to 3"),
+        (["--html", "steps.jsonl"], "--html: steps.jsonl does not end in .html"),
         (["--worst", "--sort", "reward"], "--sort: reward beside --worst"),
     ],
 )

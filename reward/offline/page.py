@@ -47,7 +47,8 @@ def render_page(template: str, *, folder: Path | None = None, style: str = "", *
 def stacked_bar(counts: Mapping[_Name, int]) -> list[tuple[str, float, float]]:
     """Name, left end and width of each part of a stacked bar, in thousandths."""
     total = sum(counts.values())
-    parts, left = [], 0.0
+    parts: list[tuple[str, float, float]] = []
+    left = 0.0
     for name, count in counts.items():
         if count:
             width = 1000 * count / total
