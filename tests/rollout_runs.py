@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -98,3 +99,28 @@ def write_run(
     for number, answers in enumerate(steps, start=1):
         log.write(number, figures(answers), answers)
     return folder
+
+
+def picnic_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three steps of four answers; step 2 accepted a wrong one, and q1 was refuted in step 1 alone."""
+
+    def step(*outcomes: Outcome) -> list[TrainedAnswer]:
+        return [
+            trained_answer(one, query_id=f"q{place}", faithful=one is Outcome.SUPPORTED and place != 3)
+            for place, one in enumerate(outcomes, start=1)
+        ]
+
+    good, bad, none, lost = Outcome.SUPPORTED, Outcome.REFUTED, Outcome.NO_CLAIMS, Outcome.UNSCORED
+    steps = [step(bad, good, bad, lost), step(good, good, good, lost), step(good, good, none, lost)]
+    run = write_run(folder / "run", monkeypatch, steps)
+    about = {"recipe": {"name": "picnics", "note": "Only a test."}, "mlflow_run_id": "0" * 32}
+    (run / "run.json").write_text(json.dumps(about))
+    return run
+
+
+def evil_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run whose every text is hostile."""
+    answer = trained_answer(query_id=EVIL, response=f"{EVIL} 500 euros", faithful=False)
+    run = write_run(folder / "run", monkeypatch, [[answer]])
+    (run / "run.json").write_text(json.dumps({"recipe": {"name": EVIL, "note": EVIL}}))
+    return run

@@ -1,42 +1,31 @@
-"""`march inspect`: what is chosen, what a terminal and a page show, and what is said of a bad run."""
+"""`march inspect`: what is chosen, what a terminal shows, and what is said of a bad run."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from orchestration.inspect_charts import charts, outcome_stacks
-from orchestration.inspect_choice import Order, Wanted, choose, spread, totals
+from orchestration.inspect_choice import Order, Wanted, choose, totals
 from orchestration.inspect_page import render_run
 from orchestration.inspect_run import Run, as_audited, open_run, read_answers, read_entries
 from orchestration.inspect_steps import COLUMNS, bins
 from orchestration.inspect_terminal import print_answers, print_overview
 from pipeline.rollout_files import rollouts_file
-from pipeline.rollout_rows import TrainedAnswer
 from reward.types import Outcome, Role
 from tests.march_cli import march, refused
-from tests.rollout_runs import EVIL, trained_answer, write_run
-from tests.test_report import Page, page_data
+from tests.rollout_runs import evil_run, picnic_run, trained_answer, write_run
+from tests.test_report import Page
 
 
 @pytest.fixture
 def run_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Three steps of four answers; step 2 accepted a wrong one, and q1 was refuted in step 1 alone."""
+    return picnic_run(tmp_path, monkeypatch)
 
-    def step(*outcomes: Outcome) -> list[TrainedAnswer]:
-        return [
-            trained_answer(one, query_id=f"q{place}", faithful=one is Outcome.SUPPORTED and place != 3)
-            for place, one in enumerate(outcomes, start=1)
-        ]
 
-    good, bad, none, lost = Outcome.SUPPORTED, Outcome.REFUTED, Outcome.NO_CLAIMS, Outcome.UNSCORED
-    steps = [step(bad, good, bad, lost), step(good, good, good, lost), step(good, good, none, lost)]
-    run = write_run(tmp_path / "run", monkeypatch, steps)
-    about = {"recipe": {"name": "picnics", "note": "Only a test."}, "mlflow_run_id": "0" * 32}
-    (run / "run.json").write_text(json.dumps(about))
-    return run
+@pytest.fixture
+def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    return open_run(evil_run(tmp_path, monkeypatch))
 
 
 def chosen(folder: Path, **wanted: object) -> list[tuple[int, int]]:
@@ -75,13 +64,6 @@ def test_the_worst_are_the_false_accepts_then_the_refuted(run_dir: Path) -> None
 def test_what_has_no_figure_comes_last(run_dir: Path) -> None:
     for order in (Order.REWARD, Order.ADVANTAGE):
         assert {place for _, place in chosen(run_dir, order=order)[-3:]} == {4}
-
-
-def test_a_page_of_a_few_has_some_of_every_step(run_dir: Path) -> None:
-    entries = read_entries(open_run(run_dir))
-    picked = [(one.step, one.place) for one in spread(entries, 5)]
-    assert picked == [(1, 1), (1, 3), (2, 3), (2, 4), (3, 4)]
-    assert len(spread(entries, 100)) == 12
 
 
 def test_a_long_run_is_shown_in_bins_that_leave_nothing_out() -> None:
@@ -172,62 +154,10 @@ def test_without_documents_the_quoted_evidence_is_shown(
     assert "The texts of documents were not kept" in page
 
 
-@pytest.fixture
-def evil_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    answer = trained_answer(query_id=EVIL, response=f"{EVIL} 500 euros", faithful=False)
-    run = write_run(tmp_path / "run", monkeypatch, [[answer]])
-    (run / "run.json").write_text(json.dumps({"recipe": {"name": EVIL, "note": EVIL}}))
-    return open_run(run)
-
-
-def test_no_terminal_obeys_a_run(evil_run: Run) -> None:
-    text = overview(evil_run, 300) + shown(evil_run, 300)
+def test_no_terminal_obeys_a_run(evil: Run) -> None:
+    text = overview(evil, 300) + shown(evil, 300)
     assert "\x1b" not in text
-    assert "[red]x[/red]" in overview(evil_run, 300)  # markup stays text
-
-
-def test_the_page_shows_what_others_wrote_as_text(evil_run: Run) -> None:
-    entries = read_entries(evil_run)
-    html = render_run(evil_run, read_answers(evil_run, entries), totals(entries))
-    page = Page(html)
-    assert [one.get("type") for one in page.all("script")] == ["application/json", None]
-    assert not page.all("img") and not page.all("link")
-    assert not any(name.startswith("on") or name == "style" for _, at in page.elements for name in at)
-    places = [value for _, at in page.elements for name, value in at.items() if name in ("src", "href")]
-    assert places and all(place is not None and place.startswith("#") for place in places)
-    [policy] = [one["content"] or "" for one in page.all("meta") if "http-equiv" in one]
-    assert html.startswith("<!doctype html>") and policy.startswith("default-src 'none'; style-src 'sha256-")
-    assert page_data(html)["rows"]["row-1-1"]["claims"][0]["question"] == "How many, 1?"
-
-
-def test_the_page_counts_what_it_leaves_out(run_dir: Path) -> None:
-    run = open_run(run_dir)
-    entries = read_entries(run)
-    html = render_run(run, read_answers(run, spread(entries, 5)), totals(entries))
-    assert "shows 5 of 12 answers; 7 are left out" in html
-    articles = Page(html).all("article")
-    assert [one["id"] for one in articles] == ["row-1-1", "row-1-3", "row-2-3", "row-2-4", "row-3-4"]
-    assert [one["data-step"] for one in articles] == ["1", "1", "2", "2", "3"]
-    whole = render_run(run, read_answers(run, entries), totals(entries))
-    assert "are left out" not in whole
-
-
-def test_documents_of_several_answers_stand_in_the_page_once(run_dir: Path) -> None:
-    run = open_run(run_dir)
-    entries = read_entries(run)
-    data = page_data(render_run(run, read_answers(run, entries), totals(entries)))
-    assert len(data["documents"]) == 2 and len(data["rows"]) == 12
-
-
-def test_charts_have_a_point_a_step_within_their_frame(run_dir: Path) -> None:
-    found = bins(open_run(run_dir).steps, 150)
-    drawn = {chart.title: chart for chart in charts(found)}
-    points = drawn["Accepted, and true"].curves[0].points
-    assert [y for _, y in points] == [75.0, 25.0, 50.0]
-    assert (drawn["Reward"].low, drawn["Reward"].high) == ("-0.50", "0")
-    for chart in drawn.values():
-        assert all(0 <= x <= 300 and 0 <= y <= 100 for curve in chart.curves for x, y in curve.points)
-    assert [name for name, _, _ in outcome_stacks(found)[0].parts] == ["SUPPORTED", "REFUTED", "UNSCORED"]
+    assert "[red]x[/red]" in overview(evil, 300)  # markup stays text
 
 
 def test_answers_are_the_ones_that_were_audited(run_dir: Path) -> None:

@@ -146,6 +146,7 @@ def test_mlflow_has_one_artifact_a_step_and_the_counts(
     assert rollouts_file(tmp_path / "quiet", 1).is_file()
 
 
+@pytest.mark.slow  # a real store takes seconds to make
 def test_a_run_is_inspected_from_mlflow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
     made = {"artifact_root": tmp_path / "artifacts", "experiment": "e", "params": {"note": "Fetched."}}
