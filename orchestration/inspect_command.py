@@ -110,7 +110,7 @@ def _print_answers(run: Run, wanted: Wanted, limit: int) -> None:
     from orchestration.inspect_terminal import print_answers
 
     fitting = _fitting(run, wanted)
-    print_answers(read_answers(run, fitting[:limit]), totals(fitting), Console())
+    print_answers(run, read_answers(run, fitting[:limit]), totals(fitting), Console())
 
 
 def _write_page(run: Run, wanted: Wanted, path: Path, *, limit: int, is_sorted: bool) -> None:

@@ -44,8 +44,8 @@ def print_overview(run: Run, console: Console) -> None:
     console.print(Group(*parts))
 
 
-def print_answers(rows: Sequence[RolloutRow], found: Totals, console: Console) -> None:
-    """Prints answers, each with its claims, and how many more fit."""
+def print_answers(run: Run, rows: Sequence[RolloutRow], found: Totals, console: Console) -> None:
+    """Prints answers, each with its claims, and how many more fit or were never kept."""
     for row in rows:
         console.print(_answer(row))
         console.print()
@@ -53,6 +53,8 @@ def print_answers(rows: Sequence[RolloutRow], found: Totals, console: Console) -
     line = f"{len(rows):,} of {found.num_rows:,} answers that fit are shown ({counts or 'none'})"
     more = "; --limit shows more, --html FILE a page of them" if found.num_rows > len(rows) else ""
     console.print(Text(line + more))
+    if run.num_skipped or not run.num_kept:
+        console.print(Text(kept_in_words(run), style="yellow"))
 
 
 def kept_in_words(run: Run) -> str:

@@ -112,12 +112,13 @@ def test_what_was_not_kept_is_counted(tmp_path: Path, monkeypatch: pytest.Monkey
     none = open_run(write_run(tmp_path / "none", monkeypatch, [[trained_answer()] * 5], keep="none"))
     assert "0 answers of 1 steps kept, 5 not" in overview(none, 140)
     assert read_entries(none) == []
+    assert "0 answers of 1 steps kept, 5 not" in shown(none, 140)
 
 
 def shown(run: Run, width: int, **wanted: object) -> str:
     entries = choose(read_entries(run), Wanted(**wanted))  # type: ignore[arg-type]
     console = Console(record=True, width=width)
-    print_answers(read_answers(run, entries[:1]), totals(entries), console)
+    print_answers(run, read_answers(run, entries[:1]), totals(entries), console)
     return console.export_text()
 
 
