@@ -59,7 +59,8 @@ def print_answers(run: Run, rows: Sequence[RolloutRow], found: Totals, console: 
 
 def kept_in_words(run: Run) -> str:
     """How many answers are on disk, and how many are not."""
-    line = f"{run.num_kept:,} answers of {len(run.steps):,} steps kept"
+    plural = "" if len(run.steps) == 1 else "s"
+    line = f"{run.num_kept:,} answers of {len(run.steps):,} step{plural} kept"
     return line + (f", {run.num_skipped:,} not (tracking.rollouts.keep)" if run.num_skipped else "")
 
 

@@ -110,9 +110,9 @@ def test_what_was_not_kept_is_counted(tmp_path: Path, monkeypatch: pytest.Monkey
     run = open_run(write_run(tmp_path / "run", monkeypatch, [[trained_answer()] * 5] * 2, keep=2))
     assert "4 answers of 2 steps kept, 6 not (tracking.rollouts.keep)" in overview(run, 140)
     none = open_run(write_run(tmp_path / "none", monkeypatch, [[trained_answer()] * 5], keep="none"))
-    assert "0 answers of 1 steps kept, 5 not" in overview(none, 140)
+    assert "0 answers of 1 step kept, 5 not" in overview(none, 140)
     assert read_entries(none) == []
-    assert "0 answers of 1 steps kept, 5 not" in shown(none, 140)
+    assert "0 answers of 1 step kept, 5 not" in shown(none, 140)
 
 
 def shown(run: Run, width: int, **wanted: object) -> str:
