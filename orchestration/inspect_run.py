@@ -22,7 +22,8 @@ from reward.types import ClaimState, Document, Outcome, RagQuery, Role
 _RUN_FILE = "run.json"
 _COLUMNS = (
     *("place", "query_id", "verdict.outcome", "verdict.reward", "verdict.claims.list.element.state"),
-    *("verdict.uncovered", "oracle", "turns"),
+    *("verdict.uncovered.list.element.start", "oracle.faithful"),
+    *(f"turns.list.element.{name}" for name in ("role", "trained", "num_response_tokens", "advantage")),
 )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import types
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
@@ -54,7 +54,7 @@ def write_rollouts(path: Path, rows: Sequence[RolloutRow], *, step: int, num_ans
         write_table(table, temporary, compression="zstd")
 
 
-def read_rollouts(path: Path, *, places: Container[int] | None = None) -> list[RolloutRow]:
+def read_rollouts(path: Path, *, places: Collection[int] | None = None) -> list[RolloutRow]:
     """Returns the rows of a file, or those of some places, each with its documents if the file has them.
 
     Raises:
@@ -63,7 +63,7 @@ def read_rollouts(path: Path, *, places: Container[int] | None = None) -> list[R
     """
     documents: dict[Any, Any] = {}  # by their digest
     rows = []
-    for number, cells in enumerate(_read(path, None), start=1):
+    for number, cells in enumerate(_read(path, places=places), start=1):
         digest = cells.get("documents_sha256")
         if cells.get("documents") is not None:
             documents[digest] = cells["documents"]
@@ -85,7 +85,7 @@ def read_columns(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
         FileNotFoundError: there is no such file.
         ValueError: it is no whole Parquet file, of a newer schema, or lacks a column.
     """
-    return _read(path, columns)
+    return _read(path, columns=columns)
 
 
 def rollout_schema() -> pyarrow.Schema:
@@ -99,7 +99,9 @@ def rollout_schema() -> pyarrow.Schema:
 _MEND = "copy the file again, or train the step again"
 
 
-def _read(path: Path, columns: Sequence[str] | None) -> list[dict[str, Any]]:
+def _read(
+    path: Path, *, columns: Sequence[str] | None = None, places: Collection[int] | None = None
+) -> list[dict[str, Any]]:
     with _parquet(path) as file:
         about = json.loads((file.schema_arrow.metadata or {}).get(_METADATA, b"{}"))
         version = about.get("schema_version")
@@ -109,8 +111,21 @@ def _read(path: Path, columns: Sequence[str] | None) -> list[dict[str, Any]]:
             raise ValueError(
                 f"{path}: schema_version: {version}, but this version reads {SCHEMA_VERSION}; update march"
             )
-        rows: list[dict[str, Any]] = file.read(columns=columns).to_pylist(maps_as_pydicts="strict")
+        table = file.read(columns=columns)
+        table = table if places is None else _rows_at(table, places)
+        rows: list[dict[str, Any]] = table.to_pylist(maps_as_pydicts="strict")
     return rows
+
+
+def _rows_at(table: Any, places: Collection[int]) -> Any:
+    """The rows of some places, and those that hold their documents."""
+    import pyarrow
+    import pyarrow.compute as pc
+
+    is_wanted = pc.is_in(table["place"], value_set=pyarrow.array(sorted(places), pyarrow.int64()))
+    digests = table.filter(is_wanted)["documents_sha256"].combine_chunks()
+    holds = pc.is_in(table["documents_sha256"], value_set=digests)
+    return table.filter(pc.or_(is_wanted, pc.and_(holds, pc.is_valid(table["documents"]))))
 
 
 @contextmanager
