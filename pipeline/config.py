@@ -19,6 +19,7 @@ from pipeline.cluster import ClusterSettings, check_batches, check_gpus
 from pipeline.estimate.assumptions import EstimateSettings
 from pipeline.ppo import AdvantageEstimator, LossScale, PpoSettings
 from pipeline.recipe_tree import read_tree, recipe_file
+from pipeline.rollout_rows import RolloutFileSettings
 from reward.assignments import assign
 from reward.config import AuditConfig, Settings, Structured
 from reward.types import Role
@@ -105,6 +106,7 @@ class TrackingSettings(Settings):
         default=None, description="Tracking server; a local SQLite store beside the runs by default."
     )
     experiment: str = "march"
+    rollouts: RolloutFileSettings = RolloutFileSettings()
 
 
 class Recipe(Settings):

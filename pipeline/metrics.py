@@ -49,6 +49,9 @@ def audit_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
     }
     if rewards:  # on the audit's scale -1/0, whatever the trainer pays
         metrics["audit/reward"] = sum(rewards) / len(rewards)
+    tallies = [claim.tally.values() for claim in claims if claim.tally]
+    if tallies:  # of the votes that could be read, the share that the first place has
+        metrics["audit/vote_agreement"] = sum(max(votes) / sum(votes) for votes in tallies) / len(tallies)
     reasons = Counter(verdict.reason for verdict in verdicts if verdict.outcome is Outcome.UNSCORED)
     return metrics | {f"audit/unscored/{reason}": count / total for reason, count in reasons.items()}
 

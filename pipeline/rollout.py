@@ -59,6 +59,9 @@ class RolloutRecord(Record):
         default_factory=dict, description="The turns to train on, beside the Solver's."
     )
     num_checker_turns: int = Field(default=0, description="Voters whose tokens came back.")
+    num_prompt_tokens: int = Field(default=0, description="Of the Solver's turn, as are the next two.")
+    num_response_tokens: int = 0
+    finish_reason: str = ""
     oracle: OracleJudgement | None = Field(default=None, description="Ground truth, for monitoring only.")
     audit_s: float = 0.0
 
@@ -118,6 +121,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             telemetry.tell_texts(span, [{"role": "user", "content": prompt}], [response])
             record = await self._audit(query, response, finish_reason=output.finish_reason)
             telemetry.tell_verdict(span, record.verdict)
+        lengths = {"num_prompt_tokens": len(prompt_ids), "num_response_tokens": len(output.token_ids)}
         return {
             "prompt": prompt,
             "label": label,
@@ -130,7 +134,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             "rollout_log_probs": _log_probs(len(prompt_ids), output),
             "truncated": output.finish_reason == "length",
             "extra_logs": {},
-            "rollout": record,
+            "rollout": record.model_copy(update={**lengths, "finish_reason": output.finish_reason}),
         }
 
     async def _audit(self, query: RagQuery, response: str, *, finish_reason: str) -> RolloutRecord:

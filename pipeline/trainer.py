@@ -90,6 +90,7 @@ class MarchTrainer(PlainPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untype
             self.settings.run_dir,
             tracking_uri=self.settings.tracking_uri,
             mlflow_run_id=self.settings.mlflow_run_id,
+            rollouts=self.settings.rollouts,
         )
         self.probe: dict[str, float] = {}
 
@@ -169,7 +170,7 @@ class MarchTrainer(PlainPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untype
     ) -> None:
         """Logs the step, saves as OpenRLHF does, and marks the checkpoint once both models are on disk."""
         metrics = self.experience_maker.metrics | self.probe | _finite(logs_dict or {})
-        self.log.write(global_step, metrics, self.experience_maker.records)
+        self.log.write(global_step, metrics, self.experience_maker.answers)
         super().save_logs_and_checkpoints(global_step, logs_dict, client_states)
         if global_step % self.args.ckpt.save_steps == 0:
             mark_complete(Path(self.args.ckpt.path), global_step)

@@ -9,6 +9,7 @@ from typing import Self
 from pydantic import Field
 
 from pipeline.ppo import PpoSettings
+from pipeline.rollout_rows import RolloutFileSettings
 from reward.config import Settings
 from reward.types import Role
 
@@ -28,6 +29,7 @@ class TrainerSettings(Settings):
     loss_divisor: int | None = Field(
         description="What the policy's token terms of a step are divided by; None for their number."
     )
+    rollouts: RolloutFileSettings
     max_unscored_rate: float
     probe_tolerance: float | None = Field(
         description="None switches the probe off (temperatures other than 1, sleep)."

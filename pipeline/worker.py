@@ -70,6 +70,7 @@ def _environment(
         rows_by_role=recipe.rows_by_role,
         ppo=recipe.ppo,
         loss_divisor=recipe.loss_divisor,
+        rollouts=recipe.tracking.rollouts,
         max_unscored_rate=recipe.guards.max_unscored_rate,
         probe_tolerance=recipe.guards.probe_tolerance if probed else None,
     )

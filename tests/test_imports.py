@@ -98,7 +98,7 @@ def modules_after(code: str) -> set[str]:
     [
         ["--help"],
         ["--version"],
-        *([name, "--help"] for name in ("audit", "serve", "prepare", "train", "demo")),
+        *([name, "--help"] for name in ("audit", "serve", "prepare", "train", "demo", "inspect")),
         ["audit", "--no-such-option"],
         ["no-such-command"],
     ],

@@ -56,7 +56,9 @@ def test_overridden_methods_keep_their_parameters(owner: type, method: str, para
 def test_the_fields_of_an_experience_that_we_fill() -> None:
     names = {field.name for field in fields(experience.Experience)}
     assert {"sequences", "action_mask", "rewards", "values", "kl", "advantages", "returns"} <= names
-    assert {"truncated", "info"} <= names
+    assert {"truncated", "info", "labels"} <= names
+    source = inspect.getsource(samples_generator.SamplesGenerator._process_response_into_experience)
+    assert 'labels=[response["label"]]' in source
 
 
 def test_the_command_line_imports_the_policy_actor_by_name() -> None:

@@ -18,9 +18,12 @@ from pathlib import Path
 import pytest
 from mlflow import MlflowClient
 
+from orchestration.inspect_run import open_run, read_entries
 from pipeline.config import TINY_POLICY
-from pipeline.tracking import read_steps
+from pipeline.rollout_files import read_rollouts, rollouts_file
+from pipeline.tracking import fetch_mlflow_run, read_steps
 from pipeline.train import RunState
+from reward.types import Role
 from tests.march_training import Run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
@@ -68,11 +71,9 @@ def survivor(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_killed_run_resumes_with_no_step_lost_or_trained_twice(survivor: Path) -> None:
     assert [row["step"] for row in read_steps(survivor)] == list(range(1, STEPS + 1))
     assert json.loads((survivor / "result.json").read_text())["steps"] == STEPS
-    trained = [
-        json.loads(line)["query_id"]
-        for path in sorted((survivor / "rollouts").glob("step-*.jsonl"))
-        for line in path.read_text().splitlines()
-    ]
+    files = sorted((survivor / "rollouts").iterdir())
+    assert [path.name for path in files] == [f"step-{step:06d}.parquet" for step in range(1, STEPS + 1)]
+    trained = [row.query_id for path in files for row in read_rollouts(path)]
     rows = [json.loads(json.loads(line)["label"])["id"] for line in (survivor / "data/train.jsonl").open()]
     assert sorted(trained) == sorted(rows[: STEPS * BATCH])  # every query once
 
@@ -93,12 +94,24 @@ def test_engine_and_actor_agree_after_each_weight_sync(survivor: Path) -> None:
 
 def test_rewards_are_those_of_the_verdicts(survivor: Path) -> None:
     for row in read_steps(survivor):
-        rollouts = (survivor / "rollouts" / f"step-{int(row['step']):06d}.jsonl").read_text().splitlines()
-        verdicts = [json.loads(line)["verdict"] for line in rollouts]
-        rewards = [verdict["reward"] for verdict in verdicts if verdict["reward"] is not None]
-        assert row["solver/reward"] == pytest.approx(sum(rewards) / len(rewards))
-        assert all((v["reward"] is None) == (v["outcome"] == "UNSCORED") for v in verdicts)
-        assert all(v["reward"] != 0 or v["outcome"] == "SUPPORTED" for v in verdicts)
+        rollouts = read_rollouts(rollouts_file(survivor, int(row["step"])))
+        paid = [one.turns[0].reward for one in rollouts if one.turns[0].trained]
+        assert [one.verdict.reward for one in rollouts if one.verdict.reward is not None] == paid
+        assert row["solver/reward"] == pytest.approx(sum(paid) / len(paid))
+        assert all(one.verdict.reward != 0 or one.verdict.outcome == "SUPPORTED" for one in rollouts)
+
+
+def test_each_rollout_says_what_of_it_was_trained(survivor: Path) -> None:
+    for row in read_steps(survivor):
+        rollouts = read_rollouts(rollouts_file(survivor, int(row["step"])))
+        for role in (Role.SOLVER, Role.CHECKER):
+            turns = [turn for one in rollouts if (turn := one.turn(role)) is not None and turn.trained]
+            assert len(turns) == row[f"{role}/num_trained"]
+            mean = sum(turn.num_response_tokens for turn in turns) / len(turns)
+            assert mean == pytest.approx(row[f"{role}/response_length"])
+            assert all(turn.advantage is not None for turn in turns)
+        checkers = [(one.verdict, turn) for one in rollouts if (turn := one.turn(Role.CHECKER)) is not None]
+        assert all(turn.weights_version == verdict.weights_version for verdict, turn in checkers)
 
 
 def test_mlflow_has_every_step(survivor: Path) -> None:
@@ -106,6 +119,15 @@ def test_mlflow_has_every_step(survivor: Path) -> None:
     history = MlflowClient(state.tracking_uri).get_metric_history(state.mlflow_run_id, "solver/reward")
     last = {point.step: point.value for point in history}
     assert last == {int(row["step"]): pytest.approx(row["solver/reward"]) for row in read_steps(survivor)}
+
+
+def test_mlflow_has_every_rollout_and_can_be_inspected_from_there(survivor: Path, tmp_path: Path) -> None:
+    state = RunState.model_validate_json((survivor / "run.json").read_text())
+    fetch_mlflow_run(state.tracking_uri, state.mlflow_run_id, tmp_path)
+    assert len(read_entries(open_run(tmp_path))) == STEPS * BATCH
+    for row in read_steps(survivor):
+        path = rollouts_file(survivor, int(row["step"])).relative_to(survivor)
+        assert (tmp_path / path).read_bytes() == (survivor / path).read_bytes()
 
 
 def test_the_saved_model_loads_and_differs_from_the_start(survivor: Path) -> None:
@@ -140,7 +162,7 @@ def test_official_rows_go_through_the_real_trainer(tmp_path: Path) -> None:
     )
     assert run.returncode == 0, run.stderr
     (step,) = read_steps(tmp_path / "run")
-    answers = (tmp_path / "run" / "rollouts" / "step-000001.jsonl").read_text().splitlines()
+    answers = read_rollouts(rollouts_file(tmp_path / "run", 1))
     assert len(answers) == 4
     assert step["solver/num_trained"] + step["solver/num_masked"] == 4
     assert (tmp_path / "run" / "model" / "config.json").is_file()

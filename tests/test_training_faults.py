@@ -4,7 +4,6 @@ behind it, and ours with several engines and several reward servers, of which so
 
 from __future__ import annotations
 
-import json
 import signal
 import time
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from pipeline.rollout_files import read_rollouts, rollouts_file
 from pipeline.tracking import read_steps
 from reward.config import OpenAISamplerConfig
 from tests.march_training import Run
@@ -129,11 +129,8 @@ def test_several_engines_and_reward_servers_share_a_run_and_lose_no_answer_when_
     error = run.end()
     assert run.process.returncode == 0, error
     assert [row["step"] for row in read_steps(folder)] == list(range(1, steps + 1))
-    answers = [
-        json.loads(line)
-        for path in sorted((folder / "rollouts").glob("step-*.jsonl"))
-        for line in path.read_text().splitlines()
-    ]
-    assert len({answer["query_id"] for answer in answers}) == len(answers) == steps * 16
-    assert "reward_server" not in {answer["verdict"]["reason"] for answer in answers}
+    numbers = [int(step["step"]) for step in read_steps(folder)]
+    answers = [row for number in numbers for row in read_rollouts(rollouts_file(folder, number))]
+    assert len({answer.query_id for answer in answers}) == len(answers) == steps * 16
+    assert "reward_server" not in {answer.verdict.reason for answer in answers}
     assert "another server is asked" in (folder / "train.log").read_text()
