@@ -11,6 +11,7 @@ neither for nor against it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -173,7 +174,9 @@ def guard_metrics(found: Sequence[Finding]) -> dict[str, float]:
 
 
 def _finding(name: str, guard: Guard, steps: Sequence[Step]) -> Finding | None:
-    figures = [max(step[key] for key in _FIGURES[name] if key in step) for step in steps if _has(name, step)]
+    figures = [
+        _largest([step[key] for key in _FIGURES[name] if key in step]) for step in steps if _has(name, step)
+    ]
     if isinstance(guard, LengthGuard):
         return _length_finding(name, guard, figures)
     if not figures:
@@ -190,6 +193,11 @@ def _length_finding(name: str, guard: LengthGuard, lengths: Sequence[float]) -> 
     usual = sum(first) / len(first)
     what = f"{_FIGURES[name][0]} {judged[-1]:.3g} is under {guard.limit:g} of {usual:.3g}, as it began"
     return Finding(name, guard, what, _num_last([not length >= guard.limit * usual for length in judged]))
+
+
+def _largest(values: Sequence[float]) -> float:
+    """What is no number is above all numbers."""
+    return max(values, key=lambda value: (math.isnan(value), value))
 
 
 def _has(name: str, step: Step) -> bool:

@@ -24,8 +24,9 @@ CLAIMS = (
     "- Question: The July picnic in Kabul raised how many euros? [Answer: 466]\n"
     "- Question: How many people did the July picnic draw? [Answer: 60]"
 )
-INVENTED = "1. Evidence: The July picnic in Kabul raised 466 euros. [Answer: 466]\n2. Evidence: It drew 60. [Answer: 60]"
-TRUE = "1. Evidence: The July picnic in Kabul raised 466 euros. [Answer: 466]\n2. Evidence: It drew 50 people. [Answer: 50]"
+RAISED = "1. Evidence: The July picnic in Kabul raised 466 euros. [Answer: 466]"
+INVENTED = f"{RAISED}\n2. Evidence: It drew 60 people. [Answer: 60]"
+TRUE = f"{RAISED}\n2. Evidence: It drew 50 people. [Answer: 50]"
 
 
 def live_verdict(picnic: RagQuery, scripted: Any) -> Verdict:
@@ -56,9 +57,9 @@ def test_a_second_look_by_an_equal_checker_is_the_same_verdict(picnic: RagQuery,
 
 def test_what_the_first_audit_left_uncovered_still_refutes(picnic: RagQuery, scripted: Any) -> None:
     first_only = CLAIMS.partition("\n")[0]
-    sampler = scripted({"proposer": [first_only] * 2, "checker": [TRUE.partition("\n")[0]] * 3})
+    sampler = scripted({"proposer": [first_only] * 2, "checker": [RAISED] * 3})
     live = asyncio.run(audit(picnic, RESPONSE, sampler=sampler, prompts=PROMPTS)).verdict
-    verdict = rechecked(picnic, live, scripted({"checker": [TRUE.partition("\n")[0]] * 3}))
+    verdict = rechecked(picnic, live, scripted({"checker": [RAISED] * 3}))
     assert verdict == live
     assert verdict.reason == "uncovered_numbers"
 
