@@ -197,7 +197,9 @@ class Recipe(Settings):
     @property
     def canary_plan(self) -> CanaryPlan | None:
         """What the trainer needs to run a canary; None without one."""
-        return self.canary and self.canary.plan(
+        if self.canary is None:
+            return None
+        return self.canary.plan(
             model=self.model_path, max_model_len=self.max_model_len, audit=self.audit, seed=self.seed
         )
 
