@@ -2,15 +2,14 @@
 
 One run goes through three lives: its reward server dies and stays away (the run must stop by itself, with a
 clear line and no step taken on missing rewards), its trainer is killed with SIGKILL, and the third life ends
-it. The record must then be the same as if nothing had happened. The last test is OpenRLHF alone, with nothing
-of ours but the reward server. What a training survives is in test_training_faults.py.
+it. The record must then be the same as if nothing had happened. What else a training survives, and OpenRLHF
+alone with nothing of ours but the reward server, is in test_training_faults.py.
 """
 
 import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,10 +21,7 @@ from mlflow import MlflowClient
 from pipeline.config import TINY_POLICY
 from pipeline.tracking import read_steps
 from pipeline.train import RunState
-from reward.config import LocalSamplerConfig
 from tests.march_training import Run
-from tests.stock_training import TOKEN, StockTraining, earned_means, server_command
-from tests.supervised import environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
@@ -130,6 +126,7 @@ def test_a_finished_run_says_so_and_changes_nothing(survivor: Path) -> None:
     assert (survivor / "steps.jsonl").read_bytes() == before
 
 
+@pytest.mark.long
 def test_official_rows_go_through_the_real_trainer(tmp_path: Path) -> None:
     march = Path(sys.executable).with_name("march")
     rows = Path(__file__).parent / "data" / "2wikimultihopqa" / "train.json"
@@ -147,22 +144,3 @@ def test_official_rows_go_through_the_real_trainer(tmp_path: Path) -> None:
     assert len(answers) == 4
     assert step["solver/num_trained"] + step["solver/num_masked"] == 4
     assert (tmp_path / "run" / "model" / "config.json").is_file()
-
-
-def test_stock_openrlhf_gets_correct_rewards_from_the_server(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    log = tmp_path / "audit.jsonl"
-    sampler = LocalSamplerConfig(model=str(TINY_POLICY), max_model_len=512)
-    command = server_command(tmp_path / "server.json", sampler=sampler, audit_log=log, port=port)
-    server = subprocess.Popen(command, env=environment(MARCH_REWARD_TOKEN=TOKEN))
-    training = StockTraining(tmp_path, f"http://127.0.0.1:{port}", num_steps=2, batch_size=8)
-    try:
-        training.wait()
-    finally:
-        training.close()
-        server.terminate()
-        server.wait(timeout=60)
-    assert training.reward_means() == pytest.approx(earned_means(log, batch_size=8), abs=1e-6)
-    assert len(training.reward_means()) == 2

@@ -85,14 +85,15 @@ def faults_of(num_steps: int, *, every: int, seed: int) -> dict[int, Fault]:
 @pytest.mark.parametrize(
     ("num_steps", "faults"),
     [
-        pytest.param(20, {4: Fault.STOP, 9: Fault.KILL, 14: Fault.STALL}, marks=pytest.mark.slow),
+        pytest.param(6, {1: Fault.STOP, 3: Fault.KILL, 4: Fault.STALL}, marks=pytest.mark.slow),
+        pytest.param(20, {4: Fault.STOP, 9: Fault.KILL, 14: Fault.STALL}, marks=pytest.mark.long),
         pytest.param(
             100,
             faults_of(100, every=4, seed=0),
             marks=[pytest.mark.chaos, pytest.mark.timeout(5400)],
         ),
     ],
-    ids=["slow", "chaos"],
+    ids=["short", "long", "chaos"],
 )
 def test_stock_openrlhf_goes_on_over_restarts_and_a_stalled_engine(
     tmp_path: Path, num_steps: int, faults: Mapping[int, Fault]
@@ -115,7 +116,7 @@ def test_stock_openrlhf_goes_on_over_restarts_and_a_stalled_engine(
     assert trained == pytest.approx(earned_means(stock.audit_log, batch_size=BATCH), abs=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_several_engines_and_reward_servers_share_a_run_and_lose_no_answer_when_servers_die(
     tmp_path: Path,
 ) -> None:
