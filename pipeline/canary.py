@@ -8,19 +8,22 @@ helps, so a small gap proves nothing; one that grows while the reward rises is w
 
 It touches no reward, and none of its failures stops a step: they are `canary/failed_rate`, and no gap. Its
 Ray actor works beside the update. The frozen Checker is the run's initial policy in an engine of its own, or
-an OpenAI-compatible server.
+an OpenAI-compatible server. Both verdicts on each answer are kept in `canary/step-NNNNNN.jsonl`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import random
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
+from pipeline.checkpoints import write_atomically
 from reward.config import AuditConfig, LocalSamplerConfig, OpenAISamplerConfig, SamplerConfig, Settings
 from reward.types import ClaimState, ClaimVerdict, Outcome, RagQuery, Verdict
 
@@ -117,10 +120,10 @@ class FrozenChecker:
 class Canary:
     """The trainer's side: asks before the update, and hears what was found after it."""
 
-    def __init__(self, plan: CanaryPlan) -> None:
+    def __init__(self, plan: CanaryPlan, folder: Path) -> None:
         import ray
 
-        self.plan = plan
+        self.plan, self.folder, self.step = plan, folder, 0
         options = {"num_cpus": 0, "num_gpus": plan.num_gpus, "max_restarts": -1}
         self.checker: Any = ray.remote(FrozenChecker).options(**options).remote(plan)
         self.asked: list[Asked] = []
@@ -137,6 +140,7 @@ class Canary:
             for sample in samples
             if sample.rollout.verdict.outcome in (Outcome.SUPPORTED, Outcome.REFUTED)
         ]
+        self.step = step
         choice = random.Random(f"{self.plan.seed}/{step}")
         self.asked = choice.sample(answers, min(self.plan.answers, len(answers)))
         self.answer = self.checker.verdicts.remote(self.asked) if self.asked else None
@@ -154,7 +158,22 @@ class Canary:
             logger.warning("the canary failed: %s: %s", type(error).__name__, str(error)[-500:])
             ray.cancel(self.answer)
             return {"canary/num_answers": 0.0, "canary/failed_rate": 1.0}
+        self._write(frozen)
         return canary_metrics([answer.live for answer in self.asked], frozen)
+
+    def _write(self, frozen: Sequence[Verdict]) -> None:
+        """Leaves both verdicts on each answer for a person to read, one line an answer."""
+        rows = [
+            {
+                "response": answer.response,
+                "live": answer.live.model_dump(mode="json"),
+                "frozen": verdict.model_dump(mode="json"),
+            }
+            for answer, verdict in zip(self.asked, frozen, strict=True)
+        ]
+        self.folder.mkdir(exist_ok=True)
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        write_atomically(self.folder / f"step-{self.step:06d}.jsonl", text)
 
 
 def canary_metrics(live: Sequence[Verdict], frozen: Sequence[Verdict]) -> dict[str, float]:

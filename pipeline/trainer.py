@@ -149,7 +149,7 @@ class MarchTrainer(PlainPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untype
             total=len(rollout_samples),
             limit=self.settings.guards.max_unscored_rate,
         )
-        self.watch.begin(rollout_samples, global_step)
+        self.watch.begin(rollout_samples, global_step + 1)
         status, step = super().train_step(rollout_samples, global_step)
         return status, step
 

@@ -44,7 +44,7 @@ class Watch:
 
     def __init__(self, settings: TrainerSettings) -> None:
         self.guards = settings.guards
-        self.canary = Canary(settings.canary) if settings.canary else None
+        self.canary = Canary(settings.canary, settings.run_dir / "canary") if settings.canary else None
         self.steps: list[Mapping[str, float]] = list(read_steps(settings.run_dir))
         self.found: list[Finding] = []
         self.clock = Stopwatch()  # our own code
@@ -55,7 +55,7 @@ class Watch:
         return all(finding.is_quiet for finding in self.found)
 
     def begin(self, samples: Sequence[Any], step: int) -> None:
-        """Before the update of a step: the canary gets its answers."""
+        """Before the update of a step (counted from 1): the canary gets its answers."""
         if self.canary:
             with self.clock:
                 self.canary.ask(samples, step)

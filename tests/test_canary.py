@@ -4,13 +4,16 @@ touches a reward."""
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ray.exceptions import RayActorError
 
-from pipeline.canary import Canary, CanaryPlan, canary_metrics
+from pipeline.canary import Canary, CanaryPlan, FrozenChecker, canary_metrics
 from pipeline.config import load_recipe
 from reward.auditor import audit, recheck
 from reward.config import AuditConfig, LocalSamplerConfig, OpenAISamplerConfig
@@ -143,22 +146,32 @@ class Checker:
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
-        self.verdicts = SimpleNamespace(remote=self.asked.append)
+        self.verdicts = SimpleNamespace(remote=self._ask)
+
+    def _ask(self, asked: Any) -> str:
+        self.asked.append(asked)
+        return "a reference"
+
+
+def record(verdict: Verdict, response: str = RESPONSE) -> Any:
+    """As much of a rollout's record as a canary reads."""
+    return SimpleNamespace(response=response, verdict=verdict)
 
 
 def samples(picnic: RagQuery, verdicts: Sequence[Verdict]) -> list[Any]:
     label = picnic.model_dump_json()
     return [
-        SimpleNamespace(labels=[label], rollout=SimpleNamespace(response=f"answer {i}", verdict=verdict))
+        SimpleNamespace(labels=[label], rollout=record(verdict, f"answer {i}"))
         for i, verdict in enumerate(verdicts)
     ]
 
 
-def test_a_seeded_choice_of_a_steps_answers_with_claims_is_asked_about(picnic: RagQuery) -> None:
+def test_a_seeded_choice_of_a_steps_answers_with_claims_is_asked_about(
+    picnic: RagQuery, tmp_path: Path
+) -> None:
     none = Verdict(id="q", outcome=Outcome.NO_CLAIMS, reward=-1.0)
     step = samples(picnic, [FAILED, verdict(YES), none, verdict(NO), verdict(YES), verdict(NO)])
-    canary = Canary.__new__(Canary)  # without its actor
-    canary.plan, canary.checker = PLAN, Checker()
+    canary = canary_without_its_actor(tmp_path)
     for number in (1, 1, 2):
         canary.ask(step, number)
     first, again, other = canary.checker.asked
@@ -167,11 +180,45 @@ def test_a_seeded_choice_of_a_steps_answers_with_claims_is_asked_about(picnic: R
     assert all(asked.live.claims and asked.query == picnic for asked in first + other)
 
 
-def test_a_step_without_claims_has_no_figures(picnic: RagQuery) -> None:
+def canary_without_its_actor(folder: Path) -> Canary:
     canary = Canary.__new__(Canary)
-    canary.plan, canary.checker = PLAN, Checker()
+    canary.plan, canary.folder, canary.checker = PLAN, folder / "canary", Checker()
+    return canary
+
+
+def test_a_step_without_claims_has_no_figures(picnic: RagQuery, tmp_path: Path) -> None:
+    canary = canary_without_its_actor(tmp_path)
     canary.ask(samples(picnic, [FAILED]), 1)
     assert (canary.checker.asked, canary.metrics()) == ([], {})
+
+
+def test_both_verdicts_are_kept_and_compared(
+    picnic: RagQuery, scripted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = live_verdict(picnic, scripted)
+    checker = FrozenChecker.__new__(FrozenChecker)  # without its engine
+    checker.sampler, checker.audit = scripted({"checker": [TRUE] * 3}), AuditConfig(prompts="compact")
+    canary = canary_without_its_actor(tmp_path)
+    canary.ask([SimpleNamespace(labels=[picnic.model_dump_json()], rollout=record(live))], 7)
+    (asked,) = canary.checker.asked
+    monkeypatch.setattr("ray.get", lambda *_, **__: asyncio.run(checker.verdicts(asked)))
+    assert canary.metrics()["canary/support_gap"] == 1
+    (row,) = map(json.loads, (tmp_path / "canary" / "step-000007.jsonl").read_text().splitlines())
+    assert (row["live"]["outcome"], row["frozen"]["outcome"]) == ("SUPPORTED", "REFUTED")
+    assert row["response"] == RESPONSE
+
+
+def test_a_canary_that_died_costs_no_step(
+    picnic: RagQuery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(*_: object, **__: object) -> None:
+        raise RayActorError
+
+    canary = canary_without_its_actor(tmp_path)
+    canary.ask(samples(picnic, [verdict(YES)]), 1)
+    monkeypatch.setattr("ray.get", dies)
+    monkeypatch.setattr("ray.cancel", lambda request: None)
+    assert canary.metrics() == {"canary/num_answers": 0, "canary/failed_rate": 1}
 
 
 def test_the_frozen_checker_is_the_initial_policy_or_a_server() -> None:
