@@ -100,13 +100,17 @@ class Asked(NamedTuple):
 
 
 class FrozenChecker:
-    """Runs as a Ray actor; its engine starts at the first request."""
+    """Runs as a Ray actor."""
 
     def __init__(self, plan: CanaryPlan) -> None:
         from reward.samplers import make_sampler
 
         self.sampler = make_sampler(plan.sampler)
         self.audit = plan.audit
+
+    async def start(self) -> None:
+        """Starts the engine, which takes a minute; the first request would, too."""
+        await self.sampler.ready()
 
     async def verdicts(self, asked: Sequence[Asked]) -> list[Verdict]:
         """What it says of each answer; UNSCORED where it failed."""
@@ -126,6 +130,7 @@ class Canary:
         self.plan, self.folder, self.step = plan, folder, 0
         options = {"num_cpus": 0, "num_gpus": plan.num_gpus, "max_restarts": -1}
         self.checker: Any = ray.remote(FrozenChecker).options(**options).remote(plan)
+        self.checker.start.remote()  # while the rest of the run starts
         self.asked: list[Asked] = []
         self.answer: Any = None
 
@@ -181,7 +186,8 @@ def canary_metrics(live: Sequence[Verdict], frozen: Sequence[Verdict]) -> dict[s
 
     `support_gap` is the live support rate less the frozen one, `only_live_rate` the share of answers that the
     live Checker supports and the frozen one refutes, `consensus_gap` the share of claims on which their
-    consensus differs. Answers and claims that either of them could not decide are left out.
+    consensus differs. Answers and claims that either of them could not decide are left out. Equal weights have
+    a gap, too: votes are sampled (docs/log.md).
 
     Args:
         live: Verdicts of the Checker in training, SUPPORTED or REFUTED.

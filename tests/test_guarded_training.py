@@ -27,6 +27,7 @@ SETTINGS = {
     "ppo.actor.lr": 2e-3,
     "checkpoint.every": 1,
     "canary.answers": CANARY,
+    "canary.timeout_s": 600,  # its engine starts when all others do
     "guards.kl": f"{{limit: {LIMIT}, patience: {PATIENCE}, action: roll_back}}",
 }
 
