@@ -186,8 +186,8 @@ def canary_metrics(live: Sequence[Verdict], frozen: Sequence[Verdict]) -> dict[s
 
     `support_gap` is the live support rate less the frozen one, `only_live_rate` the share of answers that the
     live Checker supports and the frozen one refutes, `consensus_gap` the share of claims on which their
-    consensus differs. Answers and claims that either of them could not decide are left out. Equal weights have
-    a gap, too: votes are sampled (docs/log.md).
+    consensus differs. Answers and claims that either of them could not decide are left out. Equal weights
+    differ, too, since votes are sampled.
 
     Args:
         live: Verdicts of the Checker in training, SUPPORTED or REFUTED.

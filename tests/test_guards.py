@@ -224,6 +224,19 @@ def test_a_resumed_run_goes_on_with_the_patience_of_the_one_before(tmp_path: Pat
         run.act(tmp_path, 3)
 
 
+def test_the_user_is_told_the_guards_line_and_exit_code(tmp_path: Path) -> None:
+    from pipeline.train import ERROR_FILE, _failure, _told
+
+    class RemoteError(Exception):  # as Ray's, which carries the error of the remote call
+        cause = RolledBackError("guard kl: too far; rolled back to step 4")
+
+    (tmp_path / ERROR_FILE).write_text(json.dumps(_told(RemoteError())))
+    failure = _failure(tmp_path, 1)
+    assert failure.exit_code == 4
+    assert str(failure).startswith("RolledBackError: guard kl: too far; rolled back to step 4 (after 0 steps")
+    assert _told(ValueError("x")) == {"message": "ValueError: x", "exit_code": 1}
+
+
 def test_the_progress_names_the_guards_whose_patience_is_over() -> None:
     step = {"audit/supported_rate": 0.5, "guards/kl": 1.2, "guards/length": 0.8}
     assert figures(step) == "accepted 0.50  guard kl!"
