@@ -171,5 +171,5 @@ def _finish(command: Callable[[], int]) -> NoReturn:
     except TrainingFailedError as error:
         if os.environ.get(_DEBUG):
             raise
-        fail(str(error), code=1)
+        fail(str(error), code=error.exit_code)
     raise typer.Exit(code)

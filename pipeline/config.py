@@ -15,8 +15,10 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from pipeline.canary import CanaryPlan, CanarySettings
 from pipeline.cluster import ClusterSettings, check_batches, check_gpus
 from pipeline.estimate.assumptions import EstimateSettings
+from pipeline.guards import GuardAction, GuardSettings
 from pipeline.ppo import AdvantageEstimator, LossScale, PpoSettings
 from pipeline.recipe_tree import read_tree, recipe_file
 from pipeline.rollout_rows import RolloutFileSettings
@@ -85,20 +87,6 @@ class CheckpointSettings(Settings):
     )
 
 
-class GuardSettings(Settings):
-    """What stops a run that can no longer be trusted."""
-
-    max_unscored_rate: float = Field(
-        default=0.5, ge=0, lt=1, description="Of a step's answers; above it the run stops."
-    )
-    probe_tolerance: float = Field(
-        default=0.1,
-        gt=0,
-        description="Largest mean gap of engine and actor after a weight sync, nats a token. On equal "
-        "weights in bfloat16 it is below 0.005 where the policy is sure and 0.04 where it is not.",
-    )
-
-
 class TrackingSettings(Settings):
     """MLflow."""
 
@@ -134,6 +122,9 @@ class Recipe(Settings):
     reward: RewardSettings = RewardSettings()
     checkpoint: CheckpointSettings = CheckpointSettings()
     guards: GuardSettings = GuardSettings()
+    canary: CanarySettings | None = Field(
+        default=None, description="A frozen Checker beside the live one; none when left out."
+    )
     tracking: TrackingSettings = TrackingSettings()
     estimate: EstimateSettings = EstimateSettings()
     oracle: Literal["none", "tiny"] = Field(
@@ -177,7 +168,8 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _cluster_can_run_it(self) -> Self:
-        check_gpus(self.cluster, critic=self.has_critic, reference=self.has_reference)
+        canary = self.canary_plan.num_gpus if self.canary_plan else 0
+        check_gpus(self.cluster, critic=self.has_critic, reference=self.has_reference, canary=canary)
         check_batches(
             self.cluster,
             answers=self.answers_per_step,
@@ -186,6 +178,38 @@ class Recipe(Settings):
             ppo_micro=self.ppo.micro_batch_size,
         )
         return self
+
+    @model_validator(mode="after")
+    def _guards_have_what_they_need(self) -> Self:
+        asked_for = self.guards.model_fields_set
+        if self.guards.canary_gap and "canary_gap" in asked_for and not self.canary_plan:
+            raise ValueError("guards.canary_gap: there is no canary to follow; set canary.answers, e.g. to 8")
+        if self.guards.kl and "kl" in asked_for and not self.has_reference:
+            raise ValueError("guards.kl: ppo.kl_coef 0 runs no reference to measure it; raise it above 0")
+        every, keep = self.checkpoint.every, self.checkpoint.keep
+        for name, guard in self.guards.by_name.items():
+            if guard.action is GuardAction.ROLL_BACK and guard.patience > every * (keep - 1):
+                raise ValueError(
+                    f"guards.{name}.patience: {guard.patience} with checkpoint.every {every} and keep "
+                    f"{keep}, so the last good checkpoint would be deleted before the guard acts; lower "
+                    f"patience to {every * (keep - 1)} or raise keep"
+                )
+        return self
+
+    @property
+    def canary_plan(self) -> CanaryPlan | None:
+        """What the trainer needs to run a canary; None without one."""
+        if self.canary is None:
+            return None
+        return self.canary.plan(
+            model=self.model_path, max_model_len=self.max_model_len, audit=self.audit, seed=self.seed
+        )
+
+    @property
+    def num_gpus(self) -> int:
+        """GPUs that the run takes; without CUDA they are logical."""
+        canary = self.canary_plan.num_gpus if self.canary_plan else 0
+        return self.cluster.num_gpus(critic=self.has_critic, reference=self.has_reference) + canary
 
     @property
     def has_critic(self) -> bool:

@@ -31,7 +31,7 @@ from openrlhf.trainer.ppo_utils.length_penalty import apply_length_penalties
 from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
 
 from pipeline.advantages import against_group, loss_weights, whitening
-from pipeline.metrics import rollout_metrics
+from pipeline.metrics import Stopwatch, rollout_metrics
 from pipeline.ppo import AdvantageEstimator, LossScale, PpoSettings
 from pipeline.rollout import RolloutRecord
 from pipeline.rollout_rows import TrainedAnswer, answer_turns
@@ -118,6 +118,7 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         super().__init__(*args, **kwargs)
         self.ppo = ppo
         self.rows_by_role = rows_by_role
+        self.models_clock = Stopwatch()
         self.metrics: dict[str, float] = {}
         self.records: list[RolloutRecord] = []
         self.answers: list[TrainedAnswer] = []
@@ -147,7 +148,8 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
 
     def make_experience(self, samples_list: list[Experience]) -> list[Experience]:
         """As OpenRLHF's, with the mean over no tokens of a masked row set to 0 in the logged figures."""
-        experiences: list[Experience] = super().make_experience(samples_list)
+        with self.models_clock:
+            experiences: list[Experience] = super().make_experience(samples_list)
         for experience in experiences:
             for key in ("kl", "logprobs_diff"):
                 experience.info[key] = torch.nan_to_num(experience.info[key], nan=0.0)

@@ -8,6 +8,8 @@ from typing import Self
 
 from pydantic import Field
 
+from pipeline.canary import CanaryPlan
+from pipeline.guards import GuardSettings
 from pipeline.ppo import PpoSettings
 from pipeline.rollout_rows import RolloutFileSettings
 from reward.config import Settings
@@ -30,7 +32,8 @@ class TrainerSettings(Settings):
         description="What the policy's token terms of a step are divided by; None for their number."
     )
     rollouts: RolloutFileSettings
-    max_unscored_rate: float
+    guards: GuardSettings
+    canary: CanaryPlan | None
     probe_tolerance: float | None = Field(
         description="None switches the probe off (temperatures other than 1, sleep)."
     )

@@ -32,6 +32,7 @@ AT_ANY_LEVEL = (
 INSIDE_FUNCTIONS = (
     "pipeline/train.py",
     "pipeline/worker.py",
+    "pipeline/canary.py",
     "pipeline/cpu.py",
     "pipeline/tracking.py",
     "reward/samplers/engine.py",
