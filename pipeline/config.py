@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from pipeline.cluster import ClusterSettings, check_batches, check_gpus
+from pipeline.cluster import ClusterSettings, Colocation, check_batches, check_gpus
 from pipeline.estimate.assumptions import EstimateSettings
 from pipeline.ppo import AdvantageEstimator, LossScale, PpoSettings
 from pipeline.recipe_tree import read_tree, recipe_file
@@ -58,6 +58,12 @@ class RolloutSettings(Settings):
         default=24_567, ge=1, description="The paper's; longer prompts are filtered."
     )
     max_response_tokens: int = Field(default=8_192, ge=1, description="The paper's.")
+    max_staleness: int = Field(
+        default=0,
+        ge=0,
+        description="Weight syncs that an answer may be old when it is trained. 0: the engines wait for each "
+        "update. More: OpenRLHF's asynchronous mode, they answer so many batches ahead meanwhile.",
+    )
 
 
 class RewardSettings(Settings):
@@ -183,6 +189,23 @@ class Recipe(Settings):
             rollout_micro=self.rollout.micro_batch_size,
             ppo_micro=self.ppo.micro_batch_size,
         )
+        return self
+
+    @model_validator(mode="after")
+    def _stale_answers_are_corrected(self) -> Self:
+        if not self.rollout.max_staleness:
+            return self
+        ahead = f"rollout.max_staleness: {self.rollout.max_staleness}"
+        if self.ppo.correction.level == "off":
+            raise ValueError(
+                f"{ahead}: without ppo.correction answers of older weights would be trained as if the policy "
+                "had given them now; set ppo.correction.level: token"
+            )
+        if self.cluster.colocate is Colocation.ALL:
+            raise ValueError(
+                f"{ahead} with cluster.colocate: all, where engines and trainer take turns on the same GPUs "
+                "and nobody can run ahead; set colocate: actor_ref or none, or max_staleness: 0"
+            )
         return self
 
     @property

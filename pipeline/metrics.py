@@ -86,6 +86,8 @@ def role_metrics(role: Role, batches: Sequence[Experience]) -> dict[str, float]:
         "truncated_rate": torch.cat([batch.truncated.float() for batch in batches]),
     }
     metrics = {f"{prefix}/{name}": float(values[trained].mean()) for name, values in per_row.items()}
+    if batches[0].rollout_log_probs is not None:
+        metrics[f"{prefix}/sampler_gap"] = sampler_gap(batches)
     per_token = {
         "advantage": [batch.advantages for batch in batches],
         "value": [batch.values for batch in batches],
@@ -98,6 +100,15 @@ def role_metrics(role: Role, batches: Sequence[Experience]) -> dict[str, float]:
         metrics[f"{prefix}/{name}_mean"] = float(values.mean())
         metrics[f"{prefix}/{name}_std"] = float(values.std(unbiased=False))
     return counts | metrics
+
+
+def sampler_gap(batches: Sequence[Experience]) -> float:
+    """Mean |log p_sampler - log p_actor| over the trained tokens, in nats: rounding, or older weights."""
+    gaps = [
+        (batch.rollout_log_probs - batch.action_log_probs).abs()[batch.action_mask.bool()]
+        for batch in batches
+    ]
+    return float(torch.cat(gaps).float().mean())
 
 
 def group_metrics(role: Role, batches: Sequence[Experience], group_size: int) -> dict[str, float]:

@@ -14,6 +14,7 @@ import logging
 import os
 import random
 import time
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -59,6 +60,9 @@ class RolloutRecord(Record):
         default_factory=dict, description="The turns to train on, beside the Solver's."
     )
     num_checker_turns: int = Field(default=0, description="Voters whose tokens came back.")
+    weights_versions: dict[Role, tuple[int, ...]] = Field(
+        default_factory=dict, description="Weight syncs before each role's turns, each count once, in order."
+    )
     oracle: OracleJudgement | None = Field(default=None, description="Ground truth, for monitoring only.")
     audit_s: float = 0.0
 
@@ -113,10 +117,14 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
                 "--max-prompt-tokens`"
             )
         with telemetry.span("march.rollout", {"march.query_id": query.id}) as span:
+            versions = [llm_engine.weights_version]
             output = await _generate(llm_engine, prompt_ids, sampling_params)
+            versions.append(llm_engine.weights_version)
             response = hf_tokenizer.decode(output.token_ids, skip_special_tokens=True)
             telemetry.tell_texts(span, [{"role": "user", "content": prompt}], [response])
-            record = await self._audit(query, response, finish_reason=output.finish_reason)
+            record = await self._audit(
+                query, response, finish_reason=output.finish_reason, solver_versions=versions
+            )
             telemetry.tell_verdict(span, record.verdict)
         return {
             "prompt": prompt,
@@ -133,7 +141,9 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             "rollout": record,
         }
 
-    async def _audit(self, query: RagQuery, response: str, *, finish_reason: str) -> RolloutRecord:
+    async def _audit(
+        self, query: RagQuery, response: str, *, finish_reason: str, solver_versions: Sequence[int] = ()
+    ) -> RolloutRecord:
         start = time.perf_counter()
         with telemetry.span("audit") as span:
             result = await self._asked(query, response, finish_reason)
@@ -150,6 +160,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
                 if is_scored
             },
             num_checker_turns=sum(t.role is Role.CHECKER for t in result.trajectories),
+            weights_versions=_versions_by_role(solver_versions, result.trajectories),
             oracle=self.judge(query, response, result.verdict),
             audit_s=time.perf_counter() - start,
         )
@@ -187,6 +198,15 @@ def choose_turns(turns: list[Trajectory], num: int, *, seed: str) -> tuple[Traje
     ended = [t for t in turns if t.finish_reason in _ENDED]
     valid = [t for t in ended if t.finish_reason == "stop"] or ended
     return tuple(random.Random(seed).sample(valid, min(num, len(valid))))
+
+
+def _versions_by_role(solver: Sequence[int], turns: Sequence[Trajectory]) -> dict[Role, tuple[int, ...]]:
+    """The weights versions of each role's turns; of the Solver's, before and after it answered."""
+    versions = {Role.SOLVER: set(solver)}
+    for turn in turns:
+        if turn.weights_version is not None:
+            versions.setdefault(turn.role, set()).add(turn.weights_version)
+    return {role: tuple(sorted(found)) for role, found in versions.items()}
 
 
 def _unscored(query: RagQuery, reason: Reason, detail: str) -> AuditResult:
