@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -112,7 +113,33 @@ def test_the_agent_waits_out_a_restart_and_gets_one_checker_turn(
     for record in asyncio.run(run()):
         assert record.verdict.reward == 0.0, record.verdict.detail
         assert record.num_checker_turns == 3
-        assert record.checker is not None and record.checker.role is Role.CHECKER
+        (turn,) = record.turns[Role.CHECKER]
+        assert turn.role is Role.CHECKER
+
+
+@pytest.mark.parametrize(
+    ("timeout_s", "reward", "reason"), [(60.0, 0.0, "supported"), (1.0, None, "reward_server")]
+)
+def test_a_server_that_stands_still_costs_time_and_is_never_a_reward(
+    spawn: Spawn, monkeypatch: pytest.MonkeyPatch, timeout_s: float, reward: float | None, reason: str
+) -> None:
+    monkeypatch.setenv("MARCH_REWARD_TOKEN", TOKEN)
+    monkeypatch.setenv("MARCH_SIGNING_KEY", KEY)
+    server = spawn(pause_s=0.2)
+    settings = {"reward_urls": [server.url], "patience_s": 120, "timeout_s": timeout_s}
+    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps(settings))
+
+    async def run() -> RolloutRecord:
+        asked = asyncio.create_task(AgentExecutor()._audit(QUERY, RESPONSE, finish_reason="stop"))
+        await asyncio.to_thread(server.wait_in_flight)
+        server.process.send_signal(signal.SIGSTOP)
+        await asyncio.wait([asked], timeout=2.0)
+        server.process.send_signal(signal.SIGCONT)
+        return await asked
+
+    record = asyncio.run(run())
+    assert (record.verdict.reward, record.verdict.reason) == (reward, reason)
+    assert bool(record.turns) == (reward is not None)
 
 
 def test_an_agent_whose_patience_is_over_has_no_reward(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,5 +148,5 @@ def test_an_agent_whose_patience_is_over_has_no_reward(monkeypatch: pytest.Monke
     urls = [f"http://127.0.0.1:{port}" for port in free_ports(load_recipe("tiny").reward)]
     monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_urls": urls, "patience_s": 0}))
     record = asyncio.run(AgentExecutor()._audit(QUERY, RESPONSE, finish_reason="stop"))
-    assert (record.verdict.reward, record.verdict.reason, record.checker) == (None, "reward_server", None)
+    assert (record.verdict.reward, record.verdict.reason, record.turns) == (None, "reward_server", {})
     assert os.environ["MARCH_REWARD_TOKEN"] not in record.verdict.detail
