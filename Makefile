@@ -31,7 +31,7 @@ test-fast: $(VENV)/ready ## tests of seconds
 test-slow: $(VENV)/ready ## tests that start vLLM, Ray or a training
 	$(BIN)/pytest -m "slow and not gpu and not chaos"
 
-chaos: $(VENV)/ready ## the reward server under faults for a quarter of an hour; CHAOS_MINUTES and CHAOS_SEED set its storm
+chaos: $(VENV)/ready ## long forms: reward server and trainings under faults and kills; CHAOS_MINUTES and CHAOS_SEED set the storm
 	$(BIN)/pytest -m chaos
 
 check: $(VENV)/ready ## lint, format, types and known vulnerabilities of the pins

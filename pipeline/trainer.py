@@ -37,6 +37,7 @@ _STATUS_KEYS = (
     "critic_grad_norm",
     "ppo_clip_ratio",
     "ppo_kl",
+    "is_filter_ratio",
 )
 
 STALE = "stale"  # beside the reasons of verdicts without a reward
@@ -81,6 +82,7 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
             tracking_uri=self.settings.tracking_uri,
             mlflow_run_id=self.settings.mlflow_run_id,
         )
+        self.probe_prompt = first_prompt(self.strategy, self.tokenizer)
         self.probe: dict[str, float] = {}
         self.ages: dict[str, float] = {}
 
@@ -96,9 +98,11 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         self.probe = {"sync/weights_version": float(version)}
         if self.settings.probe_tolerance is None:
             return
-        prompt, temperature = first_prompt(self.strategy, self.tokenizer), self.args.rollout.temperature
         gap = log_probability_gap(
-            self.vllm_engines[0], self.actor_model_group, prompt, temperature=temperature
+            self.vllm_engines[0],
+            self.actor_model_group,
+            self.probe_prompt,
+            temperature=self.args.rollout.temperature,
         )
         self.probe["sync/logprob_gap"] = gap
         if not gap <= self.settings.probe_tolerance:
@@ -137,7 +141,10 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         client_states: dict[str, Any] | None = None,
     ) -> None:
         """Logs the step, saves as OpenRLHF does, and marks the checkpoint once both models are on disk."""
-        metrics = self.experience_maker.metrics | self.ages | self.probe | _finite(logs_dict or {})
+        status = dict(logs_dict or {})
+        if self.settings.ppo.correction.level != "token":
+            status.pop("is_filter_ratio", None)  # of whole rows, OpenRLHF counts fillers as left out
+        metrics = self.experience_maker.metrics | self.ages | self.probe | _finite(status)
         self.log.write(global_step, metrics, self.experience_maker.records)
         super().save_logs_and_checkpoints(global_step, logs_dict, client_states)
         if global_step % self.args.ckpt.save_steps == 0:
