@@ -103,7 +103,7 @@ def role_metrics(role: Role, batches: Sequence[Experience]) -> dict[str, float]:
 
 
 def sampler_gap(batches: Sequence[Experience]) -> float:
-    """Mean |log p_sampler - log p_actor| over the trained tokens, in nats: rounding, older weights, or top_p."""
+    """Mean |log p_sampler - log p_actor| over trained tokens, in nats: rounding, older weights, top_p."""
     gaps = [
         (batch.rollout_log_probs - batch.action_log_probs).abs()[batch.action_mask.bool()]
         for batch in batches
