@@ -64,7 +64,7 @@ class Run:
 
     def kill_when_held(self) -> int:
         """Kills every process of the run at once, as a power cut does; returns the steps finished by then."""
-        deadline = time.monotonic() + 600
+        deadline = time.monotonic() + 1500
         while not self.held.exists():
             assert self.process.poll() is None, self.end()
             assert time.monotonic() < deadline, (self.folder / "train.log").read_text()[-3000:]
@@ -77,7 +77,7 @@ class Run:
         return len(read_steps(self.folder))
 
     def wait_for_step(self, step: int) -> None:
-        deadline = time.monotonic() + 600
+        deadline = time.monotonic() + 1500
         while len(read_steps(self.folder)) < step:
             assert self.process.poll() is None, self.end()
             assert time.monotonic() < deadline, (self.folder / "train.log").read_text()[-3000:]
@@ -106,7 +106,7 @@ class Run:
         return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name))
 
     def end(self) -> str:
-        _, error = self.process.communicate(timeout=600)
+        _, error = self.process.communicate(timeout=1500)
         return str(error)
 
 

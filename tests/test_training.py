@@ -24,7 +24,7 @@ from tests.march_training import Run, answers, assert_nothing_lost_or_repeated
 from tests.stock_training import TOKEN, StockTraining, earned_means, server_command
 from tests.supervised import environment
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
 
 STEPS, BATCH = 6, 16
 SETTINGS = {

@@ -11,7 +11,7 @@ import pytest
 from pipeline.tracking import read_steps
 from tests.march_training import Run, answers, assert_nothing_lost_or_repeated, data_order
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
 
 BATCH = 8
 SMALL = {
