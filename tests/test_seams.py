@@ -105,7 +105,7 @@ def test_the_asynchronous_trainer_looks_its_two_actors_up_when_it_starts_them() 
     plain = ppo_trainer_async.PPOTrainerAsync.__ray_metadata__.modified_class
     source = inspect.getsource(plain.__init__)
     assert "GenerateSamplesActor.remote(" in source and "TrainingActor.remote(" in source
-    assert plain.__init__.__globals__ is vars(ppo_trainer_async)
+    assert inspect.unwrap(plain.__init__).__globals__ is vars(ppo_trainer_async)
     assert issubclass(MarchAsyncTrainer, plain)
     generator = inspect.getsource(MarchGenerator.__bases__[0].__init__)
     assert "self.samples_generator = SamplesGenerator(" in generator and "self.max_steps = " in generator
