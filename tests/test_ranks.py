@@ -74,7 +74,7 @@ def trained(ranks: int, batches: list[Experience], folder: Path) -> dict[str, di
         )
         for rank in range(ranks)
     ]
-    errors = [process.communicate(timeout=500)[1] for process in running]
+    errors = [process.communicate()[1] for process in running]
     assert [process.returncode for process in running] == [0] * ranks, "\n".join(errors)[-3000:]
     result: dict[str, dict[str, Any]] = torch.load(folder / "result.pt", weights_only=False)
     return result
