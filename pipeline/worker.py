@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline import cpu
+from pipeline.build_locks import drop_stale_locks, extensions_folder
 from pipeline.config import Recipe
 from pipeline.openrlhf_args import openrlhf_arguments
 from pipeline.reward_servers import NAMESPACE, free_ports, registry_name, reward_servers, server_configs
@@ -34,6 +35,7 @@ def run_openrlhf(state: RunState, folder: Path) -> None:
     """Trains to the end and saves the model under `folder / "model"`."""
     telemetry.exporters_asked_for()  # a wrong setting ends the run here and not in some actor
     cpu.install()
+    drop_stale_locks(extensions_folder())
     import torch
 
     cuda = torch.cuda.is_available()
@@ -109,7 +111,7 @@ def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
     import openrlhf.trainer.ray.vllm_engine
     import ray
 
-    from pipeline.engine_actor import MarchRolloutActor
+    from pipeline.engine_actor import rollout_actor
     from pipeline.policy import MarchPolicyActor
     from pipeline.trainer import MarchTrainer
     from pipeline.trainer_async import MarchAsyncTrainer
@@ -124,7 +126,7 @@ def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
     )
     openrlhf.trainer.ppo_trainer.PPOTrainer = ray.remote(MarchTrainer)
     openrlhf.trainer.ppo_trainer_async.PPOTrainerAsync = ray.remote(MarchAsyncTrainer)
-    openrlhf.trainer.ray.vllm_engine.RolloutRayActor = ray.remote(MarchRolloutActor)
+    openrlhf.trainer.ray.vllm_engine.RolloutRayActor = rollout_actor()
     openrlhf.trainer.ray.ppo_actor.PolicyModelActor = ray.remote(num_gpus=1)(MarchPolicyActor)
     sys.argv = ["openrlhf.cli.train_ppo_ray", *arguments]
     runpy.run_module("openrlhf.cli.train_ppo_ray", run_name="__main__")
