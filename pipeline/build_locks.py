@@ -1,9 +1,9 @@
 """Locks of C++ extensions that a killed run left behind.
 
-DeepSpeed compiles its extensions on first use, and torch guards that with a file, `lock`, which whoever builds
-or loads an extension creates, holds open and removes (`torch.utils.file_baton`). Who is killed in between
-leaves it, and every later training waits for it for ever. So a run begins by removing those that no process
-of this machine holds open.
+DeepSpeed compiles its extensions on first use. Torch guards that with a file, `lock`, which whoever builds or
+loads an extension creates, holds open and removes (`torch.utils.file_baton`). Who is killed in between leaves
+it, and every later training waits for it for ever. So a run begins by removing those that no process of this
+machine holds open.
 """
 
 from __future__ import annotations

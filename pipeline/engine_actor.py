@@ -8,10 +8,8 @@ something else. Put in the place of `openrlhf.trainer.ray.vllm_engine.RolloutRay
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
-import ray
 from openrlhf.trainer.ray.vllm_engine import RolloutRayActor as _RayRolloutActor
 
 LOGPROBS_MODE = "processed_logprobs"
@@ -29,13 +27,3 @@ class MarchRolloutActor(PlainRolloutActor):  # type: ignore[misc]  # OpenRLHF is
     def set_weights_version(self, version: int) -> None:
         """The trainer says after each sync which weights arrived; `pipeline.rollout` reads it."""
         self.weights_version = version
-
-
-def rollout_actor() -> Any:
-    """Returns the Ray actor class.
-
-    It travels whole, as OpenRLHF's own does, and not as a name to import: reward servers and registry, which
-    only hold handles of engines, must not need OpenRLHF and the CPU layer for them.
-    """
-    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    return ray.remote(MarchRolloutActor)

@@ -111,7 +111,7 @@ def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
     import openrlhf.trainer.ray.vllm_engine
     import ray
 
-    from pipeline.engine_actor import rollout_actor
+    from pipeline.engine_actor import MarchRolloutActor
     from pipeline.policy import MarchPolicyActor
     from pipeline.trainer import MarchTrainer
     from pipeline.trainer_async import MarchAsyncTrainer
@@ -126,7 +126,7 @@ def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
     )
     openrlhf.trainer.ppo_trainer.PPOTrainer = ray.remote(MarchTrainer)
     openrlhf.trainer.ppo_trainer_async.PPOTrainerAsync = ray.remote(MarchAsyncTrainer)
-    openrlhf.trainer.ray.vllm_engine.RolloutRayActor = rollout_actor()
+    openrlhf.trainer.ray.vllm_engine.RolloutRayActor = ray.remote(MarchRolloutActor)
     openrlhf.trainer.ray.ppo_actor.PolicyModelActor = ray.remote(num_gpus=1)(MarchPolicyActor)
     sys.argv = ["openrlhf.cli.train_ppo_ray", *arguments]
     runpy.run_module("openrlhf.cli.train_ppo_ray", run_name="__main__")
