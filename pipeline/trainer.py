@@ -42,7 +42,9 @@ _STATUS_KEYS = (
 
 STALE = "stale"  # beside the reasons of verdicts without a reward
 
-PlainPPOTrainer: Any = _RayPPOTrainer.__ray_metadata__.modified_class  # the class before @ray.remote
+# The class that was written, and not Ray's `modified_class` over it: for tracing, Ray puts copies of all
+# methods into that, those of `BasePPOTrainer` too, and they would come before ours.
+PlainPPOTrainer: Any = _RayPPOTrainer.__ray_metadata__.modified_class.__ray_actor_class__
 
 
 class WeightSyncError(RuntimeError):

@@ -19,9 +19,10 @@ from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
 from pipeline.trainer import MarchSteps, horizon, march_generator
 from pipeline.trainer_settings import TrainerSettings
 
-PlainGenerator: Any = upstream.GenerateSamplesActor.__ray_metadata__.modified_class
-PlainTrainingActor: Any = upstream.TrainingActor.__ray_metadata__.modified_class
-PlainAsyncTrainer: Any = upstream.PPOTrainerAsync.__ray_metadata__.modified_class
+# The classes that were written (`pipeline.trainer` says why).
+PlainGenerator: Any = upstream.GenerateSamplesActor.__ray_metadata__.modified_class.__ray_actor_class__
+PlainTrainingActor: Any = upstream.TrainingActor.__ray_metadata__.modified_class.__ray_actor_class__
+PlainAsyncTrainer: Any = upstream.PPOTrainerAsync.__ray_metadata__.modified_class.__ray_actor_class__
 
 
 class MarchGenerator(PlainGenerator):  # type: ignore[misc]  # OpenRLHF is untyped
