@@ -15,10 +15,14 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from pipeline.canary import CanaryPlan, CanarySettings
 from pipeline.cluster import ClusterSettings, Colocation, check_batches, check_gpus
 from pipeline.estimate.assumptions import EstimateSettings
+from pipeline.guards import GuardAction, GuardSettings
 from pipeline.ppo import AdvantageEstimator, LossScale, PpoSettings
 from pipeline.recipe_tree import read_tree, recipe_file
+from pipeline.rollout_rows import RolloutFileSettings
+from pipeline.sampling import RolloutSettings
 from reward.assignments import assign
 from reward.config import AuditConfig, Settings, Structured
 from reward.types import Role
@@ -42,28 +46,6 @@ class DataSettings(Settings):
         if self.source == "tiny" and self.max_steps is None:
             raise ValueError("max_steps: missing; worlds are made on the spot, so say how many steps")
         return self
-
-
-class RolloutSettings(Settings):
-    """Generation by the live policy, shared by all three roles."""
-
-    batch_size: int = Field(default=32, ge=1, description="Queries a PPO step; 32 in the paper.")
-    samples_per_query: int = Field(default=1, ge=1)
-    micro_batch_size: int = Field(default=4, ge=1, description="Rows of one forward pass; sets memory.")
-    temperature: float = Field(
-        default=0.6, gt=0, le=2, description="0.6 in the paper; the Checker samples at it too."
-    )
-    top_p: float = Field(default=1.0, gt=0, le=1)
-    max_prompt_tokens: int = Field(
-        default=24_567, ge=1, description="The paper's; longer prompts are filtered."
-    )
-    max_response_tokens: int = Field(default=8_192, ge=1, description="The paper's.")
-    max_staleness: int = Field(
-        default=0,
-        ge=0,
-        description="Weight syncs that an answer may be old when it is trained. 0: the engines wait for each "
-        "update. More: OpenRLHF's asynchronous mode, they answer so many batches ahead meanwhile.",
-    )
 
 
 class RewardSettings(Settings):
@@ -90,20 +72,6 @@ class CheckpointSettings(Settings):
     )
 
 
-class GuardSettings(Settings):
-    """What stops a run that can no longer be trusted."""
-
-    max_unscored_rate: float = Field(
-        default=0.5, ge=0, lt=1, description="Of a step's answers; above it the run stops."
-    )
-    probe_tolerance: float = Field(
-        default=0.1,
-        gt=0,
-        description="Largest mean gap of engine and actor after a weight sync, nats a token. On equal "
-        "weights in bfloat16 it is below 0.005 where the policy is sure and 0.04 where it is not.",
-    )
-
-
 class TrackingSettings(Settings):
     """MLflow."""
 
@@ -111,6 +79,7 @@ class TrackingSettings(Settings):
         default=None, description="Tracking server; a local SQLite store beside the runs by default."
     )
     experiment: str = "march"
+    rollouts: RolloutFileSettings = RolloutFileSettings()
 
 
 class Recipe(Settings):
@@ -138,6 +107,9 @@ class Recipe(Settings):
     reward: RewardSettings = RewardSettings()
     checkpoint: CheckpointSettings = CheckpointSettings()
     guards: GuardSettings = GuardSettings()
+    canary: CanarySettings | None = Field(
+        default=None, description="A frozen Checker beside the live one; none when left out."
+    )
     tracking: TrackingSettings = TrackingSettings()
     estimate: EstimateSettings = EstimateSettings()
     oracle: Literal["none", "tiny"] = Field(
@@ -181,7 +153,8 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _cluster_can_run_it(self) -> Self:
-        check_gpus(self.cluster, critic=self.has_critic, reference=self.has_reference)
+        canary = self.canary_plan.num_gpus if self.canary_plan else 0
+        check_gpus(self.cluster, critic=self.has_critic, reference=self.has_reference, canary=canary)
         check_batches(
             self.cluster,
             answers=self.answers_per_step,
@@ -207,6 +180,38 @@ class Recipe(Settings):
                 "and nobody can run ahead; set colocate: actor_ref or none, or max_staleness: 0"
             )
         return self
+
+    @model_validator(mode="after")
+    def _guards_have_what_they_need(self) -> Self:
+        asked_for = self.guards.model_fields_set
+        if self.guards.canary_gap and "canary_gap" in asked_for and not self.canary_plan:
+            raise ValueError("guards.canary_gap: there is no canary to follow; set canary.answers, e.g. to 8")
+        if self.guards.kl and "kl" in asked_for and not self.has_reference:
+            raise ValueError("guards.kl: ppo.kl_coef 0 runs no reference to measure it; raise it above 0")
+        every, keep = self.checkpoint.every, self.checkpoint.keep
+        for name, guard in self.guards.by_name.items():
+            if guard.action is GuardAction.ROLL_BACK and guard.patience > every * (keep - 1):
+                raise ValueError(
+                    f"guards.{name}.patience: {guard.patience} with checkpoint.every {every} and keep "
+                    f"{keep}, so the last good checkpoint would be deleted before the guard acts; lower "
+                    f"patience to {every * (keep - 1)} or raise keep"
+                )
+        return self
+
+    @property
+    def canary_plan(self) -> CanaryPlan | None:
+        """What the trainer needs to run a canary; None without one."""
+        if self.canary is None:
+            return None
+        return self.canary.plan(
+            model=self.model_path, max_model_len=self.max_model_len, audit=self.audit, seed=self.seed
+        )
+
+    @property
+    def num_gpus(self) -> int:
+        """GPUs that the run takes; without CUDA they are logical."""
+        canary = self.canary_plan.num_gpus if self.canary_plan else 0
+        return self.cluster.num_gpus(critic=self.has_critic, reference=self.has_reference) + canary
 
     @property
     def has_critic(self) -> bool:

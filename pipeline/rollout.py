@@ -63,7 +63,16 @@ class RolloutRecord(Record):
     weights_versions: dict[Role, tuple[int, ...]] = Field(
         default_factory=dict, description="Weight syncs before each role's turns, each count once, in order."
     )
+    num_prompt_tokens: int = Field(default=0, description="Of the Solver's turn, as are the next two.")
+    num_response_tokens: int = 0
+    finish_reason: str = ""
+    turn_tokens: dict[Role, tuple[int, ...]] = Field(
+        default_factory=dict, description="Sampled tokens of each turn that came back, trained or not."
+    )
     oracle: OracleJudgement | None = Field(default=None, description="Ground truth, for monitoring only.")
+    generation_s: float = Field(
+        default=0.0, description="The Solver's turn, waiting for the engine included."
+    )
     audit_s: float = 0.0
 
 
@@ -117,8 +126,9 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
                 "--max-prompt-tokens`"
             )
         with telemetry.span("march.rollout", {"march.query_id": query.id}) as span:
-            versions = [llm_engine.weights_version]
+            versions, start = [llm_engine.weights_version], time.perf_counter()
             output = await _generate(llm_engine, prompt_ids, sampling_params)
+            generation_s = time.perf_counter() - start
             versions.append(llm_engine.weights_version)
             response = hf_tokenizer.decode(output.token_ids, skip_special_tokens=True)
             telemetry.tell_texts(span, [{"role": "user", "content": prompt}], [response])
@@ -126,6 +136,13 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
                 query, response, finish_reason=output.finish_reason, solver_versions=versions
             )
             telemetry.tell_verdict(span, record.verdict)
+        measured = {
+            "generation_s": generation_s,
+            "turn_tokens": record.turn_tokens | {Role.SOLVER: (len(output.token_ids),)},
+            "num_prompt_tokens": len(prompt_ids),
+            "num_response_tokens": len(output.token_ids),
+            "finish_reason": output.finish_reason,
+        }
         return {
             "prompt": prompt,
             "label": label,
@@ -138,7 +155,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             "rollout_log_probs": _log_probs(len(prompt_ids), output),
             "truncated": output.finish_reason == "length",
             "extra_logs": {},
-            "rollout": record,
+            "rollout": record.model_copy(update=measured),
         }
 
     async def _audit(
@@ -161,6 +178,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             },
             num_checker_turns=sum(t.role is Role.CHECKER for t in result.trajectories),
             weights_versions=_versions_by_role(solver_versions, result.trajectories),
+            turn_tokens=_turn_tokens(result.trajectories),
             oracle=self.judge(query, response, result.verdict),
             audit_s=time.perf_counter() - start,
         )
@@ -207,6 +225,11 @@ def _versions_by_role(solver: Sequence[int], turns: Sequence[Trajectory]) -> dic
         if turn.weights_version is not None:
             versions.setdefault(turn.role, set()).add(turn.weights_version)
     return {role: tuple(sorted(found)) for role, found in versions.items()}
+
+
+def _turn_tokens(turns: Sequence[Trajectory]) -> dict[Role, tuple[int, ...]]:
+    roles = sorted({turn.role for turn in turns})
+    return {role: tuple(len(t.response_token_ids) for t in turns if t.role is role) for role in roles}
 
 
 def _unscored(query: RagQuery, reason: Reason, detail: str) -> AuditResult:

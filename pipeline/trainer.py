@@ -4,13 +4,12 @@ trustworthy.
 `pipeline.train` puts `MarchTrainer`, as a Ray actor, in the place of
 `openrlhf.trainer.ppo_trainer.PPOTrainer` before OpenRLHF's command line runs. Around each step it keeps the
 engines' registry and weights version for the reward server, compares the engines' log-probabilities with the
-actor's after each weight sync, stops a run whose audits fail, logs the step, and marks checkpoints complete.
+actor's after each weight sync, stops a run whose audits fail, logs the step, marks checkpoints complete, and
+lets the guards end the run (`pipeline.watch`).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +21,12 @@ from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
 from pipeline.checkpoints import mark_complete
 from pipeline.engines import EngineRegistry
 from pipeline.experience import MarchExperienceMaker, MarchSamplesGenerator
+from pipeline.metrics import step_metrics
 from pipeline.probe import first_prompt, log_probability_gap
 from pipeline.staleness import mask_stale, staleness
 from pipeline.tracking import StepLog
 from pipeline.trainer_settings import TrainerSettings
-
-# OpenRLHF's own step figures that say what ours do not; its rewards and lengths average over fillers.
-_STATUS_KEYS = (
-    "policy_loss",
-    "critic_loss",
-    "actor_lr",
-    "critic_lr",
-    "actor_grad_norm",
-    "critic_grad_norm",
-    "ppo_clip_ratio",
-    "ppo_kl",
-    "is_filter_ratio",
-)
+from pipeline.watch import Watch
 
 STALE = "stale"  # beside the reasons of verdicts without a reward
 
@@ -83,10 +71,12 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
             self.settings.run_dir,
             tracking_uri=self.settings.tracking_uri,
             mlflow_run_id=self.settings.mlflow_run_id,
+            rollouts=self.settings.rollouts,
         )
         self.probe_prompt = first_prompt(self.strategy, self.tokenizer)
         self.probe: dict[str, float] = {}
         self.ages: dict[str, float] = {}
+        self.watch = Watch(self.settings)
 
     def broadcast_to_vllm(self) -> None:
         """Syncs the weights, counts the version and checks that engine and actor agree on the same tokens.
@@ -100,12 +90,13 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         self.probe = {"sync/weights_version": float(version)}
         if self.settings.probe_tolerance is None:
             return
-        gap = log_probability_gap(
-            self.vllm_engines[0],
-            self.actor_model_group,
-            self.probe_prompt,
-            temperature=self.args.rollout.temperature,
-        )
+        with self.watch.clock:
+            gap = log_probability_gap(
+                self.vllm_engines[0],
+                self.actor_model_group,
+                self.probe_prompt,
+                temperature=self.args.rollout.temperature,
+            )
         self.probe["sync/logprob_gap"] = gap
         if not gap <= self.settings.probe_tolerance:
             raise WeightSyncError(
@@ -127,12 +118,13 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         refuse_unscored(
             [verdict.reason for verdict in verdicts if verdict.reward is None] + [STALE] * num_stale,
             total=len(rollout_samples),
-            limit=self.settings.max_unscored_rate,
+            limit=self.settings.guards.max_unscored_rate,
         )
         self.ages = {
             "rollout/staleness": sum(ages) / len(ages),
             "rollout/stale_rate": num_stale / len(rollout_samples),
         }
+        self.watch.begin(rollout_samples, global_step + 1)
         status, step = super().train_step(rollout_samples, global_step)
         return status, step
 
@@ -142,15 +134,29 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         logs_dict: dict[str, Any] | None = None,
         client_states: dict[str, Any] | None = None,
     ) -> None:
-        """Logs the step, saves as OpenRLHF does, and marks the checkpoint once both models are on disk."""
+        """Logs the step, saves as OpenRLHF does, and marks the checkpoint once both models are on disk.
+
+        Raises:
+            EndedByGuardError: a guard is due; the step is logged and saved.
+        """
         status = dict(logs_dict or {})
         if self.settings.ppo.correction.level != "token":
             status.pop("is_filter_ratio", None)  # of whole rows, OpenRLHF counts fillers as left out
-        metrics = self.experience_maker.metrics | self.ages | self.probe | _finite(status)
-        self.log.write(global_step, metrics, self.experience_maker.records)
+        figures = self.experience_maker.metrics | self.ages | self.probe
+        metrics = self.watch.judged(figures)
+        metrics |= step_metrics(status, figures, own_s=self._own_s(status))
+        with self.watch.clock:
+            self.log.write(global_step, metrics, self.experience_maker.answers)
         super().save_logs_and_checkpoints(global_step, logs_dict, client_states)
+        checkpoints = Path(self.args.ckpt.path)
         if global_step % self.args.ckpt.save_steps == 0:
-            mark_complete(Path(self.args.ckpt.path), global_step)
+            mark_complete(checkpoints, global_step, quiet=self.watch.is_quiet)
+        self.watch.act(checkpoints, global_step)
+
+    def _own_s(self, status: dict[str, Any]) -> float:
+        """Seconds in our own code since the last step; writing the record of a step counts in the next."""
+        experience_s = status.get("timing/make_experience", 0.0) - self.experience_maker.models_clock.take()
+        return float(experience_s + self.watch.clock.take())
 
 
 class MarchTrainer(PlainPPOTrainer, MarchSteps):  # type: ignore[misc]  # OpenRLHF is untyped
@@ -199,9 +205,3 @@ def refuse_unscored(reasons: list[str], *, total: int, limit: float) -> None:
             f"{len(reasons)} of {total} answers of the step have no reward ({counts}), over "
             f"guards.max_unscored_rate {limit}; mend the reward server, then run the same command to resume"
         )
-
-
-def _finite(status: Mapping[str, Any]) -> dict[str, float]:
-    picked = {f"ppo/{key}": status[key] for key in _STATUS_KEYS if key in status}
-    picked |= {f"{key}_s": value for key, value in status.items() if key.startswith("timing/")}
-    return {key: float(value) for key, value in picked.items() if math.isfinite(float(value))}

@@ -11,13 +11,14 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import httpx
 import psutil
 import pytest
 
 from pipeline.openrlhf_args import openrlhf_arguments
+from pipeline.rollout_files import read_rollouts
+from pipeline.rollout_rows import RolloutRow
 from pipeline.tracking import read_steps
 from pipeline.train import RunState
 from reward.serving.config import ServerConfig
@@ -110,10 +111,9 @@ class Run:
         return str(error)
 
 
-def answers(folder: Path) -> list[list[dict[str, Any]]]:
+def answers(folder: Path) -> list[list[RolloutRow]]:
     """The rollouts of a run, step by step."""
-    paths = sorted((folder / "rollouts").glob("step-*.jsonl"))
-    return [[json.loads(line) for line in path.read_text().splitlines()] for path in paths]
+    return [list(read_rollouts(path)) for path in sorted((folder / "rollouts").glob("step-*.parquet"))]
 
 
 def data_order(folder: Path) -> list[str]:
@@ -151,7 +151,7 @@ def assert_nothing_lost_or_repeated(folder: Path, *, steps: int, batch: int) -> 
     rows = read_steps(folder)
     assert [row["step"] for row in rows] == list(range(1, steps + 1))
     assert json.loads((folder / "result.json").read_text())["steps"] == steps
-    trained = [{answer["query_id"] for answer in step} for step in answers(folder)]
+    trained = [{answer.query_id for answer in step} for step in answers(folder)]
     order = data_order(folder)
     assert trained == [set(order[i * batch : (i + 1) * batch]) for i in range(steps)]
     # The scheduler counts optimizer steps, and a checkpoint has its count: one twice would be too low.

@@ -17,6 +17,7 @@ import torch
 
 from pipeline.config import load_recipe
 from pipeline.ppo import PpoSettings
+from pipeline.trainer_settings import SETTINGS_VARIABLE, TrainerSettings
 from tests.experience_rows import Experience, Maker, answer
 from tests.openrlhf_parser import arguments_of, checked_by_openrlhf
 
@@ -57,12 +58,22 @@ def trained(ranks: int, batches: list[Experience], folder: Path) -> dict[str, di
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    settings = (
-        '{"run_dir": ".", "tracking_uri": "", "mlflow_run_id": "", "namespace": "", "registry": "", '
-        '"rows_by_role": {}, "ppo": {}, "loss_divisor": null, "max_unscored_rate": 0, "max_staleness": 0, '
-        '"probe_tolerance": null}'
+    settings = TrainerSettings(
+        run_dir=folder,
+        tracking_uri="",
+        mlflow_run_id="",
+        namespace="",
+        registry="",
+        rows_by_role=recipe.rows_by_role,
+        ppo=recipe.ppo,
+        loss_divisor=recipe.loss_divisor,
+        rollouts=recipe.tracking.rollouts,
+        guards=recipe.guards,
+        canary=None,
+        max_staleness=0,
+        probe_tolerance=None,
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MARCH_TRAINER_SETTINGS": settings}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), SETTINGS_VARIABLE: settings.model_dump_json()}
     command = [sys.executable, str(ROOT / "tests" / "rank_process.py")]
     running = [
         subprocess.Popen(

@@ -39,10 +39,10 @@ def test_two_ranks_train_each_answer_once_though_some_have_no_reward(tmp_path: P
         for role in ("solver", "checker"):
             assert row[f"{role}/num_trained"] + row[f"{role}/num_masked"] == BATCH
             assert row[f"{role}/sampler_gap"] < 0.03
-        assert row["solver/num_trained"] == sum(a["verdict"]["reward"] is not None for a in answered)
+        assert row["solver/num_trained"] == sum(a.verdict.reward is not None for a in answered)
         assert row["sync/logprob_gap"] < 0.02
         assert row["ppo/actor_grad_norm"] > 0 or row["ppo/actor_lr"] == 0
-    trained = [answer["query_id"] for step in answers(folder) for answer in step]
+    trained = [answer.query_id for step in answers(folder) for answer in step]
     assert sorted(trained) == sorted(data_order(folder))
 
 
@@ -60,5 +60,6 @@ def test_asynchronous_rows_are_one_version_old_and_survive_a_kill(tmp_path: Path
     for row, answered in zip(rows, answers(folder), strict=True):
         assert row["rollout/stale_rate"] == 0 and row["checker/num_trained"] > 0
         assert row["sync/logprob_gap"] < 0.02
-        versions = {v for a in answered for of_role in a["weights_versions"].values() for v in of_role}
+        versions = {turn.weights_version for answer in answered for turn in answer.turns}
+        versions |= {answer.verdict.weights_version for answer in answered if answer.verdict.claims}
         assert len(versions) == 1  # no answer, no audit straddles a sync
