@@ -4,7 +4,6 @@ Real OpenRLHF actors under DeepSpeed and gloo, without Ray and engines. Micro-ba
 sends them, the Solver's rows to the first half of the ranks and the Checker's to the second.
 """
 
-import os
 import socket
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from pipeline.ppo import PpoSettings
 from pipeline.trainer_settings import SETTINGS_VARIABLE, TrainerSettings
 from tests.experience_rows import Experience, Maker, answer
 from tests.openrlhf_parser import arguments_of, checked_by_openrlhf
+from tests.supervised import environment
 
 pytestmark = pytest.mark.slow
 
@@ -73,12 +73,12 @@ def trained(ranks: int, batches: list[Experience], folder: Path) -> dict[str, di
         max_staleness=0,
         probe_tolerance=None,
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), SETTINGS_VARIABLE: settings.model_dump_json()}
+    variables = {"PYTHONPATH": str(ROOT), SETTINGS_VARIABLE: settings.model_dump_json()}
     command = [sys.executable, str(ROOT / "tests" / "rank_process.py")]
     running = [
         subprocess.Popen(
             [*command, str(rank), str(ranks), str(port), str(folder)],
-            env=environment,
+            env=environment(**variables),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
