@@ -68,8 +68,8 @@ class Supervised:
 def environment(**variables: str) -> dict[str, str]:
     """This process's environment with more in it.
 
-    A training starts ten processes. Where no compiled modules may be written beside the packages, each of them
-    compiles torch, vLLM and DeepSpeed for itself, half a minute of CPU; so they are kept for all of them.
+    A training starts ten processes. Where no compiled modules may be written beside the packages, each of
+    them compiles torch, vLLM and DeepSpeed for itself, half a minute of CPU; so they are kept for all.
     """
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {"PYTHONPYCACHEPREFIX": str(COMPILED), **kept, **variables}
