@@ -1,8 +1,8 @@
 """What it costs to train the Checker too: tiny runs that differ in `train_roles` alone, in turn.
 
-`joint_over_solver_only` is the ratio of the median seconds of their steps, `own_share` the part of a joint step
-that the trainer spends in our code. Both audit each answer; joint training has twice the rows to update on.
-The first steps of a run are left out: kernels and caches are cold in them.
+`joint_over_solver_only` is the ratio of the median seconds of their steps, `own_share` the part of a joint
+step that the trainer spends in our code. Both audit each answer; joint training has twice the rows to update
+on. The first steps of a run are left out, in which kernels and caches are cold.
 """
 
 from __future__ import annotations
