@@ -13,6 +13,7 @@ from pipeline.config import load_recipe
 from pipeline.guards import GuardAction, GuardSettings, due, findings, guard_metrics
 from pipeline.ppo import PpoSettings
 from pipeline.progress import figures
+from pipeline.rollout_rows import RolloutFileSettings
 from pipeline.trainer_settings import TrainerSettings
 from pipeline.watch import RolledBackError, StoppedByGuardError, Watch
 from reward.types import Role
@@ -155,6 +156,7 @@ def watch(folder: Path, **settings: object) -> Watch:
             rows_by_role={Role.SOLVER: 1},
             ppo=PpoSettings(),
             loss_divisor=None,
+            rollouts=RolloutFileSettings(),
             guards=GuardSettings.model_validate(settings),
             canary=None,
             probe_tolerance=None,
