@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError, model_validator
 from pipeline.canary import CanaryPlan, CanarySettings
 from pipeline.cluster import ClusterSettings, Colocation, check_batches, check_gpus
 from pipeline.estimate.assumptions import EstimateSettings
-from pipeline.guards import GuardAction, GuardSettings
+from pipeline.guards import CanaryGuard, GuardAction, GuardSettings, KlGuard
 from pipeline.ppo import AdvantageEstimator, LossScale, PpoSettings
 from pipeline.recipe_tree import read_tree, recipe_file
 from pipeline.rollout_rows import RolloutFileSettings
@@ -183,10 +183,10 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _guards_have_what_they_need(self) -> Self:
-        asked_for = self.guards.model_fields_set
-        if self.guards.canary_gap and "canary_gap" in asked_for and not self.canary_plan:
+        # The defaults pass: they are in every recipe that was written out, as a run's own is.
+        if self.guards.canary_gap not in (None, CanaryGuard()) and not self.canary_plan:
             raise ValueError("guards.canary_gap: there is no canary to follow; set canary.answers, e.g. to 8")
-        if self.guards.kl and "kl" in asked_for and not self.has_reference:
+        if self.guards.kl not in (None, KlGuard()) and not self.has_reference:
             raise ValueError("guards.kl: ppo.kl_coef 0 runs no reference to measure it; raise it above 0")
         every, keep = self.checkpoint.every, self.checkpoint.keep
         for name, guard in self.guards.by_name.items():

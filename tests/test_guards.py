@@ -24,14 +24,14 @@ HEALTHY = {
     "canary/support_gap": 0.1,
     "solver/kl": 0.02,
     "checker/kl": 0.03,
-    "solver/response_length": 50.0,
+    "solver/tokens_per_turn": 50.0,
 }
 FAILURES = {  # of each guard: a figure that is over its default limit
     "no_claims": {"audit/no_claims_rate": 0.6},
     "unscored": {"audit/unscored_rate": 0.3},
     "canary_gap": {"canary/support_gap": 0.5},
     "kl": {"checker/kl": 1.5},
-    "length": {"solver/response_length": 10.0},
+    "length": {"solver/tokens_per_turn": 10.0},
 }
 
 
@@ -102,7 +102,7 @@ def test_a_figure_that_is_no_number_is_over_the_limit(name: str) -> None:
 def test_lengths_are_held_against_the_first_steps_only() -> None:
     settings = guards("length", limit=0.5, patience=1, baseline_steps=2, action="stop")
     lengths = [100.0, 60.0, 41.0, 39.0]
-    record = [{"solver/response_length": length} for length in lengths]
+    record = [{"solver/tokens_per_turn": length} for length in lengths]
     assert due(findings(settings, record[:3])) is None
     finding = due(findings(settings, record))
     assert finding is not None and "39 is under 0.5 of 80" in str(finding)
@@ -159,6 +159,7 @@ def watch(folder: Path, **settings: object) -> Watch:
             rollouts=RolloutFileSettings(),
             guards=GuardSettings.model_validate(settings),
             canary=None,
+            max_staleness=0,
             probe_tolerance=None,
         )
     )

@@ -11,7 +11,7 @@ import pytest
 from pipeline.tracking import read_steps
 from tests.march_training import Run, answers, assert_nothing_lost_or_repeated, data_order
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
+pytestmark = pytest.mark.timeout(3000)
 
 BATCH = 8
 SMALL = {
@@ -26,6 +26,7 @@ SMALL = {
 TOO_LONG = 100  # characters of an answer; some of the policy's are longer, and so their audits fail
 
 
+@pytest.mark.slow
 def test_two_ranks_train_each_answer_once_though_some_have_no_reward(tmp_path: Path) -> None:
     folder, steps = tmp_path / "run", 3
     ranks = {"cluster.actor_ranks": 2, "cluster.critic_ranks": 2, "checkpoint.every": steps}
@@ -46,10 +47,18 @@ def test_two_ranks_train_each_answer_once_though_some_have_no_reward(tmp_path: P
     assert sorted(trained) == sorted(data_order(folder))
 
 
-def test_asynchronous_rows_are_one_version_old_and_survive_a_kill(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "is_killed",
+    [
+        pytest.param(False, marks=pytest.mark.slow, id="plain"),
+        pytest.param(True, marks=pytest.mark.long, id="killed"),
+    ],
+)
+def test_asynchronous_rows_are_one_version_old_and_survive_a_kill(tmp_path: Path, is_killed: bool) -> None:
     folder, steps = tmp_path / "run", 5
     settings = {**SMALL, "rollout.max_staleness": 1, "data.max_steps": steps, "checkpoint.every": 2}
-    assert Run(folder, settings, hold=("update", 3)).kill_when_held() == 3
+    if is_killed:
+        assert Run(folder, settings, hold=("update", 3)).kill_when_held() == 3
     run = Run(folder, settings)
     error = run.end()
     assert run.process.returncode == 0, error + (folder / "train.log").read_text()[-3000:]
