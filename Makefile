@@ -17,7 +17,7 @@ $(VENV)/ready: pyproject.toml requirements/cpu.txt
 	@command -v g++ >/dev/null || { echo "g++ is missing: DeepSpeed compiles a C++ extension on first use; install it (Debian: apt-get install g++)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet uv==$(UV_VERSION)
-	$(BIN)/uv pip install --python $(BIN)/python --quiet -c requirements/cpu.txt -e '.[train-cpu,dev]'
+	$(BIN)/uv pip install --python $(BIN)/python --quiet --compile-bytecode -c requirements/cpu.txt -e '.[train-cpu,dev]'
 	@touch $@
 
 demo: $(VENV)/ready ## train the tiny policy with MARCH on this machine's CPUs and show what it learned
