@@ -24,7 +24,7 @@ SMALL = {
 KILLS = {"rollout": 1, "audit": 2, "update": 3, "sync": 4, "half_saved": 5, "saved": 5}
 
 
-def test_a_run_killed_in_every_phase_trains_each_query_once_in_the_same_order(
+def test_a_run_killed_in_every_phase_trains_each_query_once(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "run"
