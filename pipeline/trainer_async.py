@@ -38,7 +38,18 @@ class MarchGenerator(PlainGenerator):  # type: ignore[misc]  # OpenRLHF is untyp
 
 
 class MarchTrainingActor(PlainTrainingActor, MarchSteps):  # type: ignore[misc]  # OpenRLHF is untyped
-    """`TrainingActor` with our steps; its lock is around our weight sync and probe."""
+    """`TrainingActor` with our steps; its lock is around our weight sync and probe.
+
+    Ray copies inherited methods into a class of its own and sends them by value; those that call `super()`
+    would then mean another class than the worker's, so they are written out here.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+
+    def broadcast_to_vllm(self) -> None:
+        """As OpenRLHF's, under its lock."""
+        super().broadcast_to_vllm()
 
 
 class MarchAsyncTrainer(PlainAsyncTrainer):  # type: ignore[misc]  # OpenRLHF is untyped

@@ -21,7 +21,7 @@ from tests.experience_rows import Experience, Maker, answer
 from tests.openrlhf_parser import arguments_of, checked_by_openrlhf
 from tests.supervised import environment
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]  # the first one compiles for DeepSpeed
+pytestmark = [pytest.mark.long, pytest.mark.timeout(3000)]  # the first one compiles for DeepSpeed
 
 ROOT = Path(__file__).parent.parent
 OVERRIDES = ["rollout.batch_size=4", "rollout.micro_batch_size=2", "ppo.micro_batch_size=1"]
