@@ -47,6 +47,8 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
 
 
 class Engine:
+    weights_version = 0
+
     async def generate(self, prompt_ids: list[int], params: Any) -> Any:
         output = SimpleNamespace(token_ids=[4, 5], finish_reason="stop", logprobs=None)
         return SimpleNamespace(outputs=[output])
