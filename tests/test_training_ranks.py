@@ -47,8 +47,13 @@ def test_two_ranks_train_each_answer_once_though_some_have_no_reward(tmp_path: P
     assert sorted(trained) == sorted(rows_of(folder)[: steps * BATCH])
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("is_killed", [False, True], ids=["plain", "killed"])
+@pytest.mark.parametrize(
+    "is_killed",
+    [
+        pytest.param(False, marks=pytest.mark.slow, id="plain"),
+        pytest.param(True, marks=pytest.mark.long, id="killed"),
+    ],
+)
 def test_asynchronous_rows_are_one_version_old_and_survive_a_kill(tmp_path: Path, is_killed: bool) -> None:
     folder, steps = tmp_path / "run", 5
     settings = {**SMALL, "rollout.max_staleness": 1, "data.max_steps": steps, "checkpoint.every": 2}
