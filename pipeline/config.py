@@ -17,10 +17,11 @@ from pydantic import Field, ValidationError, model_validator
 
 from pipeline.cluster import ClusterSettings, check_batches, check_gpus
 from pipeline.estimate.assumptions import EstimateSettings
-from pipeline.ppo import AdvantageEstimator, LossScale, PpoSettings
+from pipeline.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings
 from pipeline.recipe_tree import read_tree, recipe_file
+from pipeline.tiny.world import WorldSettings
 from reward.assignments import assign
-from reward.config import AuditConfig, Settings, Structured
+from reward.config import AuditConfig, LocalSamplerConfig, OpenAISamplerConfig, Settings, Structured
 from reward.types import Role
 
 TINY_POLICY = Path(__file__).parent / "tiny" / "checkpoint"
@@ -33,6 +34,7 @@ class DataSettings(Settings):
     path: Path | None = Field(
         default=None, description="Folder that `march prepare` wrote; for source: prepared."
     )
+    world: WorldSettings = Field(default=WorldSettings(), description="For source: tiny.")
     max_steps: int | None = Field(default=None, ge=1, description="PPO steps; all rows once when left out.")
 
     @model_validator(mode="after")
@@ -61,7 +63,7 @@ class RolloutSettings(Settings):
 
 
 class RewardSettings(Settings):
-    """The reward servers of a run; they sample its own rollout engines."""
+    """The reward servers of a run; they sample its own rollout engines, unless told otherwise."""
 
     num_servers: int = Field(
         default=1, ge=1, le=64, description="Processes that share the audits (docs/scaling.md)."
@@ -72,6 +74,12 @@ class RewardSettings(Settings):
     )
     patience_s: float = Field(
         default=120.0, ge=0, description="How long a step waits for servers that are gone."
+    )
+    sampler: OpenAISamplerConfig | LocalSamplerConfig | None = Field(
+        default=None,
+        discriminator="kind",
+        description="What plays Proposer and Checker in place of the live policy: a frozen model; then only "
+        "the Solver can be trained.",
     )
 
 
@@ -131,6 +139,9 @@ class Recipe(Settings):
     cluster: ClusterSettings = ClusterSettings()
     reward: RewardSettings = RewardSettings()
     checkpoint: CheckpointSettings = CheckpointSettings()
+    ablation: bool = Field(
+        default=False, description="Says that a setting which repeats a known mistake is meant."
+    )
     guards: GuardSettings = GuardSettings()
     tracking: TrackingSettings = TrackingSettings()
     estimate: EstimateSettings = EstimateSettings()
@@ -162,6 +173,24 @@ class Recipe(Settings):
                     f"audit.structured: {self.audit.structured} constrains the {role}, which is trained; "
                     "its tokens would not be the policy's own, so use none"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _a_frozen_checker_is_not_trained(self) -> Self:
+        if self.reward.sampler is not None and self.train_roles != (Role.SOLVER,):
+            raise ValueError(
+                "reward.sampler: a frozen model plays Proposer and Checker, whose turns are then not the "
+                "policy's own; set train_roles: [solver], or leave the sampler out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _known_mistakes_are_meant(self) -> Self:
+        if self.ppo.checker_reward is CheckerReward.LAST_SLOT and not self.ablation:
+            raise ValueError(
+                "ppo.checker_reward: last_slot loses the Checker's reward, as the published code does; use "
+                "last_token, or set ablation: true where this is what the run is to show"
+            )
         return self
 
     @model_validator(mode="after")

@@ -40,7 +40,7 @@ _prctl = ctypes.CDLL(None).prctl  # found now: between fork and exec nothing may
 def server_configs(state: RunState, *, address: str, ports: Sequence[int]) -> list[ServerConfig]:
     """Returns the configuration of each of a run's servers."""
     recipe = state.recipe
-    sampler = RaySamplerConfig(
+    sampler = recipe.reward.sampler or RaySamplerConfig(
         address=address,
         namespace=NAMESPACE,
         registry=registry_name(state),
