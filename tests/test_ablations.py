@@ -39,7 +39,7 @@ def figures(faithful: int = 90, *, false_accept: int = 0, checker: float = 0.9) 
 
 def row(arm: str = "base", seed: int = 0, *, after: Figures | None = None, **changes: Any) -> Row:
     known = {
-        "arm": arm, "seed": seed, "settings": Cell(plan=PLAN, arm=arm, seed=seed).digest, "code": "c0de",
+        "arm": arm, "seed": seed, "settings": "d1gest", "code": "c0de",
         "date": "2026-01-01", "wall_s": 360.0, "before": figures(60), "after": after or figures(),
         "trained": TRAINED,
     }  # fmt: skip
@@ -47,9 +47,8 @@ def row(arm: str = "base", seed: int = 0, *, after: Figures | None = None, **cha
 
 
 def failed(**changes: Any) -> Row:
-    return row(
-        before=None, after=None, trained=None, failure="it died", num_failures=1, **changes
-    ).model_copy(update={"after": None})
+    none = {"before": None, "after": None, "trained": None}
+    return Row.model_validate(row().model_dump() | none | {"failure": "it died", "num_failures": 1} | changes)
 
 
 # What a cell is.
@@ -224,7 +223,7 @@ def played(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, i
 
     def run_cell(cell: Cell, scratch: Path) -> Row:
         ran.append((cell.arm, cell.seed))
-        return row(cell.arm, cell.seed)
+        return row(cell.arm, cell.seed, settings=cell.digest)
 
     monkeypatch.setattr(cells, "run_cell", run_cell)
     monkeypatch.setattr(command, "SCRATCH", tmp_path / "scratch")
@@ -266,7 +265,11 @@ def test_a_cell_of_other_settings_is_run_again_and_said_so(
 def test_a_failed_cell_is_tried_again_once_and_then_left(
     played: list[tuple[str, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cells, "run_cell", lambda cell, scratch: played.append(("base", 0)) or failed())
+    def fail(cell: Cell, scratch: Path) -> Row:
+        played.append((cell.arm, cell.seed))
+        return failed(settings=cell.digest)
+
+    monkeypatch.setattr(cells, "run_cell", fail)
     one = ["--arms", "base", "--seeds", "0"]
     assert [command.main(one) for _ in range(3)] == [1, 1, 0]
     assert len(played) == 2 and read_rows("base", folder=tmp_path)[0].num_failures == 2
