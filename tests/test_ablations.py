@@ -79,7 +79,7 @@ def test_cells_differ_by_digest_and_those_of_one_start_and_world_share_their_fir
     assert len({shared[name] for name in ("base", "undertrained", "harder", "long", "ambiguous")}) == 5
 
 
-def test_a_digest_knows_settings_but_neither_folders_nor_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_digest_knows_settings_but_neither_folders_nor_names() -> None:
     cell = Cell(plan=PLAN, arm="base", seed=0)
     before = cell.digest
     changed = PLAN.model_copy(update={"steps": PLAN.steps + 1})
@@ -88,7 +88,10 @@ def test_a_digest_knows_settings_but_neither_folders_nor_names(monkeypatch: pyte
     said = PLAN.model_copy(update={"arms": {**PLAN.arms, "base": renamed}})
     assert Cell(plan=said, arm="base", seed=0).digest == before
     tracked = renamed.model_copy(update={"set": ("tracking.experiment=other", "checkpoint.keep=5")})
-    assert Cell(plan=PLAN.model_copy(update={"arms": {"base": tracked}}), arm="base", seed=0).digest == before
+    assert (
+        Cell(plan=PLAN.model_copy(update={"arms": {**PLAN.arms, "base": tracked}}), arm="base", seed=0).digest
+        == before
+    )
 
 
 def test_cells_come_block_by_block_and_seed_by_seed() -> None:
@@ -204,9 +207,7 @@ def test_without_another_arm_the_start_is_what_it_is_held_against() -> None:
 def test_page_and_plot_are_the_same_for_the_same_rows(tmp_path: Path, num_seeds: int) -> None:
     rows = {arm: {s: row(arm, s, after=figures(80 + s)) for s in range(num_seeds)} for arm in PLAN.arms}
     text = page.render(PLAN, rows)
-    assert (
-        f"{num_seeds} of 5" in text and ("undecided" in text.split("## The arms")[0].split("|")[-2]) is False
-    )
+    assert ("seeds run" not in text) if num_seeds == 5 else (f"{num_seeds} of 5 seeds run" in text)
     findings = [find(one, rows, PLAN) for one in PLAN.comparisons]
     draw(findings, tmp_path / "a.svg")
     draw(findings, tmp_path / "b.svg")

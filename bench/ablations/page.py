@@ -108,7 +108,7 @@ def _starts(plan: Plan, rows: Rows) -> list[tuple[str, ...]]:
     for name, arm in plan.arms.items():
         world = next((f"`{setting}`" for setting in arm.set if setting.startswith("data.world")), "plain")
         found.setdefault((arm.start, world), []).extend(finished(rows[name]))
-    table = []
+    table: list[tuple[str, ...]] = []
     for (start, world), of_start in found.items():
         measured = {row.seed: row.before for row in of_start if row.before}
         weights = ", ".join(sorted({f"`{row.start}`" for row in of_start}))
