@@ -105,7 +105,11 @@ def test_cells_come_block_by_block_and_seed_by_seed() -> None:
         ({"blocks": (("base",),)}, "blocks: must name every arm once"),
         ({"starts": {}}, "start"),
         (
-            {"comparisons": ({"question": "?", "arm": "x", "figure": "faithful", "paper": "higher"},)},
+            {
+                "comparisons": (
+                    {"question": "?", "arm": "x", "figure": "faithful", "claim": "higher", "by": "paper"},
+                )
+            },
             "no arms",
         ),
     ],
@@ -155,7 +159,14 @@ def test_the_page_equals_the_data() -> None:
 
 
 def comparison(**changes: Any) -> Comparison:
-    known = {"question": "?", "arm": "base", "against": "plain", "figure": "faithful", "paper": "higher"}
+    known = {
+        "question": "?",
+        "arm": "base",
+        "against": "plain",
+        "figure": "faithful",
+        "claim": "higher",
+        "by": "paper",
+    }
     return Comparison.model_validate(known | changes)
 
 
@@ -171,7 +182,7 @@ def test_the_rate_is_pooled_with_wilsons_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "paper", "verdict"),
+    ("low", "high", "claim", "verdict"),
     [
         (0.01, 0.05, "higher", "yes"),
         (0.01, 0.05, "lower", "no"),
@@ -181,8 +192,8 @@ def test_the_rate_is_pooled_with_wilsons_interval() -> None:
         (0.0, 0.0, "lower", "undecided"),
     ],
 )
-def test_verdicts_follow_the_rule(low: float, high: float, paper: str, verdict: str) -> None:
-    assert decide(Interval((low + high) / 2, low, high), comparison(paper=paper)) == verdict
+def test_verdicts_follow_the_rule(low: float, high: float, claim: str, verdict: str) -> None:
+    assert decide(Interval((low + high) / 2, low, high), comparison(claim=claim)) == verdict
 
 
 def test_differences_are_paired_by_seed_and_failures_are_no_figures() -> None:

@@ -1,6 +1,6 @@
 """What the rows say: differences paired by seed with t intervals, and verdicts by a rule; pure.
 
-The rule: with every planned seed there, the paper's direction holds ("yes") where the 95% interval of the
+The rule: with every planned seed there, the claimed direction holds ("yes") where the 95% interval of the
 mean difference lies on its side of 0, does not ("no") where it lies on the other side, and is "undecided"
 where the interval includes 0. Nothing corrects for the number of comparisons: of twenty true zeros one is
 expected to be decided.
@@ -64,7 +64,7 @@ def decide(interval: Interval, comparison: Comparison) -> str:
     """Applies the rule."""
     if interval.low <= 0 <= interval.high:
         return "undecided"
-    return "yes" if (interval.low > 0) == (comparison.paper == "higher") else "no"
+    return "yes" if (interval.low > 0) == (comparison.claim == "higher") else "no"
 
 
 def mean_interval(values: Sequence[float]) -> Interval:

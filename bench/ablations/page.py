@@ -44,7 +44,7 @@ def render(plan: Plan, rows: Rows) -> str:
     """Returns the page; pure."""
     findings = [find(comparison, rows, plan) for comparison in plan.comparisons]
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)  # Markdown, not HTML
-    return environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
+    text = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
         plan=plan,
         plot=PLOT.name,
         state=_state(plan, rows),
@@ -56,8 +56,10 @@ def render(plan: Plan, rows: Rows) -> str:
         starts=_table(
             ("start", "worlds", "weights", "faithful", "false accepts", "Checker"), _starts(plan, rows)
         ),
+        reasons="".join(f"- {one.question}: {one.why}\n" for one in plan.comparisons if one.why),
         failures=_failures(rows),
     )
+    return text.rstrip() + "\n"
 
 
 def _state(plan: Plan, rows: Rows) -> str:
@@ -77,7 +79,7 @@ def _verdict(finding: Finding) -> tuple[str, ...]:
     return (
         f"{comparison.question} (`{comparison.arm}` - {against})",
         _FIGURES[comparison.figure],
-        "more" if comparison.paper == "higher" else "fewer",
+        f"{'more' if comparison.claim == 'higher' else 'fewer'} ({comparison.by})",
         _difference(finding),
         finding.verdict,
     )

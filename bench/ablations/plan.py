@@ -74,7 +74,9 @@ class Comparison(Settings):
     arm: str
     against: str | None = Field(default=None, description="Another arm; None for the arm's own start.")
     figure: FigureName
-    paper: Literal["higher", "lower"] = Field(description="What is claimed of `arm` minus `against`.")
+    claim: Literal["higher", "lower"] = Field(description="Of `arm` minus `against`.")
+    by: Literal["paper", "project"] = Field(description="Whose claim it is.")
+    why: str = Field(default="", description="Why we think that it came out so; written when it has.")
 
     @property
     def arms(self) -> tuple[str, ...]:
