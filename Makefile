@@ -9,7 +9,7 @@ export UV_EXTRA_INDEX_URL ?= $(PIP_EXTRA_INDEX_URL)
 export UV_INDEX_STRATEGY ?= unsafe-best-match
 export UV_SYSTEM_CERTS ?= true
 
-.PHONY: help demo test test-fast test-slow chaos check bench ablations lock clean
+.PHONY: help demo test test-fast test-real test-slow chaos check bench ablations lock clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
@@ -23,13 +23,16 @@ $(VENV)/ready: pyproject.toml requirements/cpu.txt
 demo: $(VENV)/ready ## train the tiny policy with MARCH on this machine's CPUs and show what it learned
 	$(BIN)/march demo
 
-test: test-fast test-slow ## every test; the slow ones run real engines and trainings
+test: test-fast test-real ## tests of seconds, then those that start vLLM, Ray or a training
 
 test-fast: $(VENV)/ready ## tests of seconds
-	$(BIN)/pytest -m "not slow and not gpu and not chaos"
+	$(BIN)/pytest -m "not slow and not long and not gpu and not chaos"
 
-test-slow: $(VENV)/ready ## tests that start vLLM, Ray or a training
-	$(BIN)/pytest -m "slow and not gpu and not chaos"
+test-real: $(VENV)/ready ## real engines, trainings and kills in their short forms
+	$(BIN)/pytest -m "slow and not long and not gpu and not chaos"
+
+test-slow: $(VENV)/ready ## the same, and the long forms that `make test` leaves out; above an hour
+	$(BIN)/pytest -m "(slow or long) and not gpu and not chaos"
 
 chaos: $(VENV)/ready ## the reward server under faults for a quarter of an hour; CHAOS_MINUTES and CHAOS_SEED set its storm
 	$(BIN)/pytest -m chaos

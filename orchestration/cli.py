@@ -16,6 +16,7 @@ from typing import Annotated, Literal, NoReturn
 import typer
 
 from orchestration.audit_command import audit, review
+from orchestration.inspect_command import inspect
 from orchestration.messages import error_console, fail
 from orchestration.serve_command import serve
 
@@ -71,6 +72,7 @@ def _root(
 app.command()(audit)
 app.command()(review)
 app.command()(serve)
+app.command()(inspect)
 
 
 @app.command()
@@ -169,5 +171,5 @@ def _finish(command: Callable[[], int]) -> NoReturn:
     except TrainingFailedError as error:
         if os.environ.get(_DEBUG):
             raise
-        fail(str(error), code=1)
+        fail(str(error), code=error.exit_code)
     raise typer.Exit(code)

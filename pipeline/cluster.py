@@ -164,22 +164,20 @@ class ClusterSettings(Settings):
         )
 
 
-def check_gpus(cluster: ClusterSettings, *, critic: bool, reference: bool) -> None:
+def check_gpus(cluster: ClusterSettings, *, critic: bool, reference: bool, canary: int = 0) -> None:
     """Refuses a placement for which Ray would wait for ever, or that gives models of one step other GPUs.
 
     Raises:
         ValueError: more GPUs than there are, a critic that does not lie on the shared GPUs, or one whose head
             no adapter would train.
     """
-    needed, there = (
-        cluster.num_gpus(critic=critic, reference=reference),
-        cluster.num_nodes * cluster.gpus_per_node,
-    )
+    needed = cluster.num_gpus(critic=critic, reference=reference) + canary
+    there = cluster.num_nodes * cluster.gpus_per_node
     if needed > there:
         raise ValueError(
             f"cluster: its roles take {needed} GPUs, but {cluster.num_nodes} node(s) x "
             f"{cluster.gpus_per_node} are {there}, so Ray would wait for ever; lower the ranks or engines, "
-            "colocate, or raise num_nodes or gpus_per_node"
+            "colocate, give canary a base_url, or raise num_nodes or gpus_per_node"
         )
     if critic and cluster.colocate is Colocation.ALL and cluster.critic_ranks != cluster.actor_ranks:
         raise ValueError(

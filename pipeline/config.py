@@ -15,35 +15,19 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from pipeline.canary import CanaryPlan, CanarySettings
 from pipeline.cluster import ClusterSettings, check_batches, check_gpus
 from pipeline.estimate.assumptions import EstimateSettings
+from pipeline.guards import GuardAction, GuardSettings
 from pipeline.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings
 from pipeline.recipe_tree import read_tree, recipe_file
-from pipeline.tiny.world import WorldSettings
+from pipeline.rollout_rows import RolloutFileSettings
+from pipeline.sources import DataSettings, RewardSettings
 from reward.assignments import assign
-from reward.config import AuditConfig, LocalSamplerConfig, OpenAISamplerConfig, Settings, Structured
+from reward.config import AuditConfig, Settings, Structured
 from reward.types import Role
 
 TINY_POLICY = Path(__file__).parent / "tiny" / "checkpoint"
-
-
-class DataSettings(Settings):
-    """Where the prompts come from: prepared rows, or worlds of the tiny task made on the spot."""
-
-    source: Literal["prepared", "tiny"] = "prepared"
-    path: Path | None = Field(
-        default=None, description="Folder that `march prepare` wrote; for source: prepared."
-    )
-    world: WorldSettings = Field(default=WorldSettings(), description="For source: tiny.")
-    max_steps: int | None = Field(default=None, ge=1, description="PPO steps; all rows once when left out.")
-
-    @model_validator(mode="after")
-    def _source_has_what_it_needs(self) -> Self:
-        if self.source == "prepared" and self.path is None:
-            raise ValueError("path: missing; give the folder that `march prepare` wrote")
-        if self.source == "tiny" and self.max_steps is None:
-            raise ValueError("max_steps: missing; worlds are made on the spot, so say how many steps")
-        return self
 
 
 class RolloutSettings(Settings):
@@ -62,47 +46,12 @@ class RolloutSettings(Settings):
     max_response_tokens: int = Field(default=8_192, ge=1, description="The paper's.")
 
 
-class RewardSettings(Settings):
-    """The reward servers of a run; they sample its own rollout engines, unless told otherwise."""
-
-    num_servers: int = Field(
-        default=1, ge=1, le=64, description="Processes that share the audits (docs/scaling.md)."
-    )
-    host: str = Field(
-        default="127.0.0.1",
-        description="This machine's address for rollout engines on others; plain HTTP, answers signed.",
-    )
-    patience_s: float = Field(
-        default=120.0, ge=0, description="How long a step waits for servers that are gone."
-    )
-    sampler: OpenAISamplerConfig | LocalSamplerConfig | None = Field(
-        default=None,
-        discriminator="kind",
-        description="What plays Proposer and Checker in place of the live policy: a frozen model; then only "
-        "the Solver can be trained.",
-    )
-
-
 class CheckpointSettings(Settings):
     """What is kept to resume from."""
 
     every: int = Field(default=20, ge=1, description="Steps between checkpoints; 20 in the paper.")
     keep: int = Field(
         default=3, ge=2, description="Two at least: a kill while one is written must leave another."
-    )
-
-
-class GuardSettings(Settings):
-    """What stops a run that can no longer be trusted."""
-
-    max_unscored_rate: float = Field(
-        default=0.5, ge=0, lt=1, description="Of a step's answers; above it the run stops."
-    )
-    probe_tolerance: float = Field(
-        default=0.1,
-        gt=0,
-        description="Largest mean gap of engine and actor after a weight sync, nats a token. On equal "
-        "weights in bfloat16 it is below 0.005 where the policy is sure and 0.04 where it is not.",
     )
 
 
@@ -113,6 +62,7 @@ class TrackingSettings(Settings):
         default=None, description="Tracking server; a local SQLite store beside the runs by default."
     )
     experiment: str = "march"
+    rollouts: RolloutFileSettings = RolloutFileSettings()
 
 
 class Recipe(Settings):
@@ -143,6 +93,9 @@ class Recipe(Settings):
         default=False, description="Says that a setting which repeats a known mistake is meant."
     )
     guards: GuardSettings = GuardSettings()
+    canary: CanarySettings | None = Field(
+        default=None, description="A frozen Checker beside the live one; none when left out."
+    )
     tracking: TrackingSettings = TrackingSettings()
     estimate: EstimateSettings = EstimateSettings()
     oracle: Literal["none", "tiny"] = Field(
@@ -204,7 +157,8 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _cluster_can_run_it(self) -> Self:
-        check_gpus(self.cluster, critic=self.has_critic, reference=self.has_reference)
+        canary = self.canary_plan.num_gpus if self.canary_plan else 0
+        check_gpus(self.cluster, critic=self.has_critic, reference=self.has_reference, canary=canary)
         check_batches(
             self.cluster,
             answers=self.answers_per_step,
@@ -213,6 +167,38 @@ class Recipe(Settings):
             ppo_micro=self.ppo.micro_batch_size,
         )
         return self
+
+    @model_validator(mode="after")
+    def _guards_have_what_they_need(self) -> Self:
+        asked_for = self.guards.model_fields_set
+        if self.guards.canary_gap and "canary_gap" in asked_for and not self.canary_plan:
+            raise ValueError("guards.canary_gap: there is no canary to follow; set canary.answers, e.g. to 8")
+        if self.guards.kl and "kl" in asked_for and not self.has_reference:
+            raise ValueError("guards.kl: ppo.kl_coef 0 runs no reference to measure it; raise it above 0")
+        every, keep = self.checkpoint.every, self.checkpoint.keep
+        for name, guard in self.guards.by_name.items():
+            if guard.action is GuardAction.ROLL_BACK and guard.patience > every * (keep - 1):
+                raise ValueError(
+                    f"guards.{name}.patience: {guard.patience} with checkpoint.every {every} and keep "
+                    f"{keep}, so the last good checkpoint would be deleted before the guard acts; lower "
+                    f"patience to {every * (keep - 1)} or raise keep"
+                )
+        return self
+
+    @property
+    def canary_plan(self) -> CanaryPlan | None:
+        """What the trainer needs to run a canary; None without one."""
+        if self.canary is None:
+            return None
+        return self.canary.plan(
+            model=self.model_path, max_model_len=self.max_model_len, audit=self.audit, seed=self.seed
+        )
+
+    @property
+    def num_gpus(self) -> int:
+        """GPUs that the run takes; without CUDA they are logical."""
+        canary = self.canary_plan.num_gpus if self.canary_plan else 0
+        return self.cluster.num_gpus(critic=self.has_critic, reference=self.has_reference) + canary
 
     @property
     def has_critic(self) -> bool:

@@ -93,9 +93,11 @@ def _placement(recipe: Recipe) -> Table:
         placed.insert(1, ("reference", cluster.actor_ranks, beside))
     if recipe.has_critic:
         placed.insert(-1, ("critic", cluster.critic_ranks, ""))
+    if recipe.canary_plan and recipe.canary_plan.num_gpus:
+        placed.append(("canary", recipe.canary_plan.num_gpus, ""))
     for role, gpus, which in placed:
         table.add_row(role, str(gpus), str(-(-gpus // cluster.gpus_per_node)), which)
-    total = cluster.num_gpus(critic=recipe.has_critic, reference=recipe.has_reference)
+    total = recipe.num_gpus
     shared = ", shared by all roles" if cluster.colocate is Colocation.ALL else ""
     there = f"of {cluster.num_nodes} x {cluster.gpus_per_node} with {cluster.gpu_memory_gib:g} GiB{shared}"
     table.add_row("together", str(total), str(-(-total // cluster.gpus_per_node)), there)

@@ -31,9 +31,10 @@ from openrlhf.trainer.ppo_utils.length_penalty import apply_length_penalties
 from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
 
 from pipeline.advantages import against_group, loss_weights, whitening
-from pipeline.metrics import rollout_metrics
+from pipeline.metrics import Stopwatch, rollout_metrics
 from pipeline.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings
 from pipeline.rollout import RolloutRecord
+from pipeline.rollout_rows import TrainedAnswer, answer_turns
 from reward.types import Role, Trajectory
 
 _FILLER_TOKENS = 2  # the shortest row that has one action
@@ -117,12 +118,15 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         super().__init__(*args, **kwargs)
         self.ppo = ppo
         self.rows_by_role = rows_by_role
+        self.models_clock = Stopwatch()
         self.metrics: dict[str, float] = {}
         self.records: list[RolloutRecord] = []
+        self.answers: list[TrainedAnswer] = []
 
     @torch.no_grad()
     def make_experience_batch(self, rollout_samples: list[Experience]) -> list[Experience]:
-        """Returns the micro-batches of one PPO step, Solver's first; fills `metrics` and `records`."""
+        """Returns the micro-batches of one PPO step, Solver's first; fills `metrics`, `records` and
+        `answers`."""
         self.records = [sample.rollout for sample in rollout_samples]
         batches = {role: self._batches(role, rollout_samples) for role in self.rows_by_role}
         weights = {role: self._weights(role, batches[role]) for role in self.rows_by_role}
@@ -133,12 +137,19 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         self.metrics = rollout_metrics(
             self.records, batches, group_size=self.args.rollout.n_samples_per_prompt
         )
+        self.answers = [
+            TrainedAnswer(sample.labels[0], record, turns)
+            for sample, record, turns in zip(
+                rollout_samples, self.records, answer_turns(self.records, batches), strict=True
+            )
+        ]
         self._weigh(experiences, [weight for role in batches for weight in weights[role]])
         return experiences
 
     def make_experience(self, samples_list: list[Experience]) -> list[Experience]:
         """As OpenRLHF's, with the mean over no tokens of a masked row set to 0 in the logged figures."""
-        experiences: list[Experience] = super().make_experience(samples_list)
+        with self.models_clock:
+            experiences: list[Experience] = super().make_experience(samples_list)
         for experience in experiences:
             for key in ("kl", "logprobs_diff"):
                 experience.info[key] = torch.nan_to_num(experience.info[key], nan=0.0)

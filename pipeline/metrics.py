@@ -1,7 +1,18 @@
-"""The figures of one PPO step, from its verdicts and its tensors: pure, so that tests need no trainer."""
+"""The figures of one PPO step, from its verdicts, its tensors and OpenRLHF's own: pure, so that tests need no
+trainer.
+
+    solver/ checker/ proposer/    reward, KL, entropy, value error, advantages, lengths, tokens a second
+    audit/ oracle/ canary/        outcomes, claims and votes; the truth, where it is known; a frozen Checker
+    ppo/ sync/                    the update, as OpenRLHF tells it; the weight sync
+    time/ guards/                 seconds by phase and our own share of them; how near each guard is to acting
+
+A refusal is an answer without a number: `audit/no_claims_rate`.
+"""
 
 from __future__ import annotations
 
+import math
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -15,12 +26,47 @@ if TYPE_CHECKING:
 
     from pipeline.rollout import RolloutRecord
 
+# OpenRLHF's own step figures that say what ours do not; its rewards and lengths average over fillers.
+STATUS_NAMES = {
+    "policy_loss": "ppo/policy_loss",
+    "critic_loss": "ppo/critic_loss",
+    "actor_lr": "ppo/actor_lr",
+    "critic_lr": "ppo/critic_lr",
+    "actor_grad_norm": "ppo/actor_grad_norm",
+    "critic_grad_norm": "ppo/critic_grad_norm",
+    "ppo_clip_ratio": "ppo/clip_fraction",
+    "ppo_kl": "ppo/update_kl",
+    "timing/generation": "time/rollout_s",
+    "timing/make_experience": "time/experience_s",
+    "timing/ppo_train": "time/update_s",
+    "timing/broadcast": "time/sync_s",
+    "timing/step_total": "time/step_s",
+}
+
+
+class Stopwatch:
+    """Adds up the seconds of its `with` blocks."""
+
+    def __init__(self) -> None:
+        self._total_s = 0.0
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *error: object) -> None:
+        self._total_s += time.perf_counter() - self._start
+
+    def take(self) -> float:
+        """Returns the seconds since the last time they were taken."""
+        taken, self._total_s = self._total_s, 0.0
+        return taken
+
 
 def rollout_metrics(
     records: Sequence[RolloutRecord], batches: Mapping[Role, Sequence[Experience]], *, group_size: int = 1
 ) -> dict[str, float]:
     """Returns slash-named figures: `audit/*`, `oracle/*` if there is one, and those of each trained role."""
-    metrics = audit_metrics(records) | oracle_metrics(records)
+    metrics = audit_metrics(records) | oracle_metrics(records) | turn_metrics(records)
     for role, role_batches in batches.items():
         metrics |= role_metrics(role, role_batches) | group_metrics(role, role_batches, group_size)
     return metrics
@@ -49,6 +95,9 @@ def audit_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
     }
     if rewards:  # on the audit's scale -1/0, whatever the trainer pays
         metrics["audit/reward"] = sum(rewards) / len(rewards)
+    tallies = [claim.tally.values() for claim in claims if claim.tally]
+    if tallies:  # of the votes that could be read, the share that the first place has
+        metrics["audit/vote_agreement"] = sum(max(votes) / sum(votes) for votes in tallies) / len(tallies)
     reasons = Counter(verdict.reason for verdict in verdicts if verdict.outcome is Outcome.UNSCORED)
     return metrics | {f"audit/unscored/{reason}": count / total for reason, count in reasons.items()}
 
@@ -69,8 +118,49 @@ def oracle_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
     return metrics
 
 
+def turn_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
+    """What each role wrote, trained on or not: tokens of the step, and of a turn."""
+    metrics = {"solver/seconds_per_answer": sum(record.generation_s for record in records) / len(records)}
+    for role in Role:
+        lengths = [length for record in records for length in record.turn_tokens.get(role, ())]
+        if lengths:
+            metrics[f"{role}/num_tokens"] = float(sum(lengths))
+            metrics[f"{role}/response_length"] = sum(lengths) / len(lengths)
+    return metrics
+
+
+def step_metrics(
+    status: Mapping[str, float], rollout: Mapping[str, float], *, own_s: float
+) -> dict[str, float]:
+    """Returns OpenRLHF's figures of a step by our names, and the time by phase and role.
+
+    Answers and audits of a step run side by side. `time/audit_s` is the audits' part of the rollout, which is
+    shared out by the seconds that answers spent in the one and in the other. `time/own_share` is what the
+    trainer spent in our code (experience outside the models, probe, canary, records) of the step.
+
+    Args:
+        status: OpenRLHF's figures.
+        rollout: Those of `rollout_metrics`.
+        own_s: Seconds of the trainer in our own code.
+    """
+    named = {name: float(status[key]) for key, name in STATUS_NAMES.items() if key in status}
+    metrics = {name: value for name, value in named.items() if math.isfinite(value)}
+    solving_s, auditing_s = rollout["solver/seconds_per_answer"], rollout["audit/seconds_per_answer"]
+    if rollout_s := metrics.get("time/rollout_s"):
+        metrics["time/audit_s"] = rollout_s * auditing_s / ((solving_s + auditing_s) or 1.0)
+        tokens = {role: rollout.get(f"{role}/num_tokens") for role in Role}
+        metrics |= {f"{role}/tokens_per_s": num / rollout_s for role, num in tokens.items() if num}
+    if step_s := metrics.get("time/step_s"):
+        metrics |= {"time/own_s": own_s, "time/own_share": own_s / step_s}
+    return metrics
+
+
 def role_metrics(role: Role, batches: Sequence[Experience]) -> dict[str, float]:
-    """Means over the rows of a role that are trained; `num_trained` and `num_masked` count all of them."""
+    """Means over the rows of a role that are trained; `num_trained` and `num_masked` count all of them.
+
+    `entropy` is the policy's, in nats a token at the rollout's temperature; `value_error` the critic's mean
+    squared distance from the returns before the update.
+    """
     trained = torch.cat([batch.action_mask.any(dim=-1) for batch in batches])  # (N,)
     prefix = role.value
     counts = {
@@ -82,22 +172,29 @@ def role_metrics(role: Role, batches: Sequence[Experience]) -> dict[str, float]:
     per_row = {
         "reward": torch.cat([batch.rewards.float() for batch in batches]),
         "kl": torch.cat([batch.info["kl"].float() for batch in batches]),
-        "response_length": torch.cat([batch.response_length.float() for batch in batches]),
         "truncated_rate": torch.cat([batch.truncated.float() for batch in batches]),
     }
     metrics = {f"{prefix}/{name}": float(values[trained].mean()) for name, values in per_row.items()}
-    per_token = {
-        "advantage": [batch.advantages for batch in batches],
-        "value": [batch.values for batch in batches],
-    }
     masks = torch.cat([batch.action_mask.flatten() for batch in batches]).bool()
-    for name, tensors in per_token.items():
-        if tensors[0] is None:
-            continue
+    for name, tensors in _per_token(batches).items():
         values = torch.cat([tensor.float().flatten() for tensor in tensors])[masks]
         metrics[f"{prefix}/{name}_mean"] = float(values.mean())
         metrics[f"{prefix}/{name}_std"] = float(values.std(unbiased=False))
+    # Estimated from the sampled tokens, so it costs no pass over the vocabulary.
+    sampled = torch.cat([batch.action_log_probs.float().flatten() for batch in batches])[masks]
+    metrics[f"{prefix}/entropy"] = -float(sampled.mean())
+    if batches[0].values is not None:
+        errors = [(batch.returns - batch.values).float().flatten() for batch in batches]
+        metrics[f"{prefix}/value_error"] = float(torch.cat(errors)[masks].square().mean())
     return counts | metrics
+
+
+def _per_token(batches: Sequence[Experience]) -> dict[str, list[torch.Tensor]]:
+    """(B, A) tensors of each micro-batch, by name; the critic's only if there is one."""
+    tensors = {"advantage": [batch.advantages for batch in batches]}
+    if batches[0].values is not None:
+        tensors["value"] = [batch.values for batch in batches]
+    return tensors
 
 
 def group_metrics(role: Role, batches: Sequence[Experience], group_size: int) -> dict[str, float]:

@@ -20,6 +20,7 @@ from rich.progress import (
 from pipeline.tracking import STEPS_FILE, read_steps
 
 _POLL_S = 0.5
+_GUARDS = "guards/"
 _FIGURES = (
     ("audit/supported_rate", "accepted"),
     ("oracle/faithful_rate", "true"),
@@ -29,8 +30,12 @@ _FIGURES = (
 
 
 def figures(step: dict[str, float]) -> str:
-    """Returns the figures of a step for one line."""
-    return "  ".join(f"{label} {step[key]:.2f}" for key, label in _FIGURES if key in step)
+    """Returns the figures of a step for one line, and the guards whose patience is over."""
+    parts = [f"{label} {step[key]:.2f}" for key, label in _FIGURES if key in step]
+    parts += [
+        f"guard {key.removeprefix(_GUARDS)}!" for key in step if key.startswith(_GUARDS) and step[key] >= 1
+    ]
+    return "  ".join(parts)
 
 
 def show_progress(worker: subprocess.Popen[bytes], run_dir: Path, *, total_steps: int, note: str) -> None:

@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.config import RewardSettings
+from pipeline.sources import RewardSettings
 from reward.config import RaySamplerConfig
 from reward.serving.config import ServerConfig
 

@@ -14,6 +14,7 @@ import logging
 import os
 import random
 import time
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -59,7 +60,16 @@ class RolloutRecord(Record):
         default_factory=dict, description="The turns to train on, beside the Solver's."
     )
     num_checker_turns: int = Field(default=0, description="Voters whose tokens came back.")
+    num_prompt_tokens: int = Field(default=0, description="Of the Solver's turn, as are the next two.")
+    num_response_tokens: int = 0
+    finish_reason: str = ""
+    turn_tokens: dict[Role, tuple[int, ...]] = Field(
+        default_factory=dict, description="Sampled tokens of each turn that came back, trained or not."
+    )
     oracle: OracleJudgement | None = Field(default=None, description="Ground truth, for monitoring only.")
+    generation_s: float = Field(
+        default=0.0, description="The Solver's turn, waiting for the engine included."
+    )
     audit_s: float = 0.0
 
 
@@ -113,11 +123,20 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
                 "--max-prompt-tokens`"
             )
         with telemetry.span("march.rollout", {"march.query_id": query.id}) as span:
+            start = time.perf_counter()
             output = await _generate(llm_engine, prompt_ids, sampling_params)
+            generation_s = time.perf_counter() - start
             response = hf_tokenizer.decode(output.token_ids, skip_special_tokens=True)
             telemetry.tell_texts(span, [{"role": "user", "content": prompt}], [response])
             record = await self._audit(query, response, finish_reason=output.finish_reason)
             telemetry.tell_verdict(span, record.verdict)
+        measured = {
+            "generation_s": generation_s,
+            "turn_tokens": record.turn_tokens | {Role.SOLVER: (len(output.token_ids),)},
+            "num_prompt_tokens": len(prompt_ids),
+            "num_response_tokens": len(output.token_ids),
+            "finish_reason": output.finish_reason,
+        }
         return {
             "prompt": prompt,
             "label": label,
@@ -130,7 +149,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             "rollout_log_probs": _log_probs(len(prompt_ids), output),
             "truncated": output.finish_reason == "length",
             "extra_logs": {},
-            "rollout": record,
+            "rollout": record.model_copy(update=measured),
         }
 
     async def _audit(self, query: RagQuery, response: str, *, finish_reason: str) -> RolloutRecord:
@@ -150,6 +169,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
                 if is_scored
             },
             num_checker_turns=sum(t.role is Role.CHECKER for t in result.trajectories),
+            turn_tokens=_turn_tokens(result.trajectories),
             oracle=self.judge(query, response, result.verdict),
             audit_s=time.perf_counter() - start,
         )
@@ -187,6 +207,11 @@ def choose_turns(turns: list[Trajectory], num: int, *, seed: str) -> tuple[Traje
     ended = [t for t in turns if t.finish_reason in _ENDED]
     valid = [t for t in ended if t.finish_reason == "stop"] or ended
     return tuple(random.Random(seed).sample(valid, min(num, len(valid))))
+
+
+def _turn_tokens(turns: Sequence[Trajectory]) -> dict[Role, tuple[int, ...]]:
+    roles = sorted({turn.role for turn in turns})
+    return {role: tuple(len(t.response_token_ids) for t in turns if t.role is role) for role in roles}
 
 
 def _unscored(query: RagQuery, reason: Reason, detail: str) -> AuditResult:

@@ -1,9 +1,9 @@
 """What a run leaves to look at: one line a step in `steps.jsonl`, the same figures in MLflow, rollouts with
-verdicts.
+verdicts as Parquet files.
 
-`steps.jsonl` is the record that a resume trusts: lines after the checkpoint are dropped, so no step stands
-twice. MLflow keeps the dropped points in a metric's history (it has no way to delete them); the last value of
-a step is the one that counts.
+`steps.jsonl` is the record that a resume trusts: lines and rollouts after the checkpoint are dropped, so no
+step stands twice. MLflow keeps the dropped points in a metric's history (it has no way to delete them); the
+last value of a step is the one that counts.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipeline.checkpoints import write_atomically
-
-if TYPE_CHECKING:
-    from pipeline.rollout import RolloutRecord
+from pipeline.rollout_files import ROLLOUTS_FOLDER, drop_rollouts_after, rollouts_file, write_rollouts
+from pipeline.rollout_rows import RolloutFileSettings, TrainedAnswer, choose_rollouts, rollout_rows
 
 STEPS_FILE = "steps.jsonl"
+KEPT, SKIPPED = "rollouts/kept", "rollouts/skipped"
 
 
 def read_steps(run_dir: Path) -> list[dict[str, float]]:
@@ -32,32 +32,71 @@ def read_steps(run_dir: Path) -> list[dict[str, float]]:
 def drop_steps_after(run_dir: Path, step: int) -> None:
     """Forgets steps later than a checkpoint, before they are trained again."""
     kept = [row for row in read_steps(run_dir) if row["step"] <= step]
+    drop_rollouts_after(run_dir, step)
     write_atomically(run_dir / STEPS_FILE, "".join(json.dumps(row) + "\n" for row in kept))
 
 
 class StepLog:
     """Writes each step to disk and to MLflow; created in the trainer's process."""
 
-    def __init__(self, run_dir: Path, *, tracking_uri: str, mlflow_run_id: str) -> None:
+    def __init__(
+        self, run_dir: Path, *, tracking_uri: str, mlflow_run_id: str, rollouts: RolloutFileSettings
+    ) -> None:
         from mlflow import MlflowClient
 
         self.run_dir = run_dir
         self.run_id = mlflow_run_id
+        self.rollouts = rollouts
         self.client = MlflowClient(tracking_uri)
 
-    def write(self, step: int, metrics: dict[str, float], records: Sequence[RolloutRecord]) -> None:
-        """Appends one step's figures and its rollouts."""
+    def write(self, step: int, metrics: dict[str, float], answers: Sequence[TrainedAnswer]) -> None:
+        """Writes one step's rollouts, and then appends its figures."""
         from mlflow.entities import Metric
 
-        folder = self.run_dir / "rollouts"
-        folder.mkdir(exist_ok=True)
-        rows = "".join(record.model_dump_json(exclude={"turns"}) + "\n" for record in records)
-        write_atomically(folder / f"step-{step:06d}.jsonl", rows)
+        metrics = metrics | self._write_rollouts(step, answers)
         with (self.run_dir / STEPS_FILE).open("a") as file:
             file.write(json.dumps({"step": step, **metrics}) + "\n")
         now = int(time.time() * 1000)
         points = [Metric(name, value, now, step) for name, value in metrics.items()]
         self.client.log_batch(self.run_id, metrics=points)
+
+    def _write_rollouts(self, step: int, answers: Sequence[TrainedAnswer]) -> dict[str, float]:
+        """Writes what shall be kept of a step; returns how much that is."""
+        chosen = choose_rollouts(len(answers), self.rollouts, step=step)
+        if chosen:
+            path = rollouts_file(self.run_dir, step)
+            rows = rollout_rows(answers, chosen, step=step, documents=self.rollouts.documents)
+            write_rollouts(path, rows, step=step, num_answers=len(answers))
+            if self.rollouts.artifacts:
+                self.client.log_artifact(self.run_id, str(path), artifact_path=ROLLOUTS_FOLDER)
+        return {KEPT: float(len(chosen)), SKIPPED: float(len(answers) - len(chosen))}
+
+
+def fetch_mlflow_run(tracking_uri: str, run_id: str, folder: Path) -> None:
+    """Lays down what MLflow has of a run as in its folder: `run.json`, `steps.jsonl` and the rollouts.
+
+    Raises:
+        ValueError: there is no such run, or the server does not answer.
+    """
+    from mlflow import MlflowClient
+    from mlflow.exceptions import MlflowException
+
+    client = MlflowClient(tracking_uri)
+    try:
+        run = client.get_run(run_id)
+        steps: dict[int, dict[str, float]] = {}
+        for name in run.data.metrics:
+            for point in client.get_metric_history(run_id, name):  # of points of one step the last counts
+                steps.setdefault(point.step, {"step": point.step})[name] = point.value
+        if any(step.get(KEPT) for step in steps.values()):
+            client.download_artifacts(run_id, ROLLOUTS_FOLDER, str(folder))
+    except MlflowException as error:
+        problem = " ".join(str(error).split())
+        raise ValueError(f"{tracking_uri}: run {run_id}: {problem:.200}; mend the id or address") from error
+    recipe = {"name": run.info.run_name, "note": run.data.params.get("note", "")}
+    write_atomically(folder / "run.json", json.dumps({"recipe": recipe}))
+    lines = (json.dumps(steps[step]) + "\n" for step in sorted(steps) if KEPT in steps[step])
+    write_atomically(folder / STEPS_FILE, "".join(lines))
 
 
 def start_mlflow_run(

@@ -47,7 +47,14 @@ class RunState(Settings):
 
 
 class TrainingFailedError(RuntimeError):
-    """The worker ended with an error; the message says which and where its log is."""
+    """The worker ended with an error; the message says which and where its log is.
+
+    `exit_code` is 1, or 3 and 4 when a guard stopped the run or rolled it back.
+    """
+
+    def __init__(self, message: str, *, exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
 
 
 def train(
@@ -89,7 +96,7 @@ def train(
             )
         show_progress(worker, folder, total_steps=num_steps(settings, state.num_rows), note=settings.note)
         if worker.returncode != 0:
-            raise TrainingFailedError(_why(folder, worker.returncode))
+            raise _failure(folder, worker.returncode)
     return 0
 
 
@@ -190,13 +197,13 @@ def _only_run_in(folder: Path) -> Iterator[None]:
         yield
 
 
-def _why(folder: Path, code: int) -> str:
+def _failure(folder: Path, code: int) -> TrainingFailedError:
     error = folder / ERROR_FILE
-    what = (
-        json.loads(error.read_text())["message"] if error.is_file() else f"the worker ended with code {code}"
-    )
+    told = json.loads(error.read_text()) if error.is_file() else {}
+    what = told.get("message", f"the worker ended with code {code}")
     done = len(read_steps(folder))
-    return f"{what} (after {done} steps; log: {folder / LOG_FILE}; the same command resumes the run)"
+    where = f"(after {done} steps; log: {folder / LOG_FILE}; the same command resumes the run)"
+    return TrainingFailedError(f"{what} {where}", exit_code=told.get("exit_code", 1))
 
 
 def run_worker(folder: Path) -> None:
@@ -206,7 +213,7 @@ def run_worker(folder: Path) -> None:
     try:
         run_openrlhf(state, folder)
     except BaseException as error:
-        write_atomically(folder / ERROR_FILE, json.dumps({"message": _root_cause(error)}) + "\n")
+        write_atomically(folder / ERROR_FILE, json.dumps(_told(error)) + "\n")
         raise
     result: dict[str, Any] = {
         "steps": len(read_steps(folder)),
@@ -216,11 +223,13 @@ def run_worker(folder: Path) -> None:
     write_atomically(folder / RESULT_FILE, json.dumps(result) + "\n")
 
 
-def _root_cause(error: BaseException) -> str:
+def _told(error: BaseException) -> dict[str, str | int]:
+    """What the process that the user started is told of an error."""
     cause = getattr(error, "cause", None)  # a RayTaskError carries the error of the remote call
     while isinstance(cause, BaseException):
         error, cause = cause, getattr(cause, "cause", None)
-    return f"{type(error).__name__}: {error}".splitlines()[0]
+    message = f"{type(error).__name__}: {error}".splitlines()[0]
+    return {"message": message, "exit_code": getattr(error, "exit_code", 1)}
 
 
 if __name__ == "__main__":

@@ -4,13 +4,12 @@ trustworthy.
 `pipeline.train` puts `MarchTrainer`, as a Ray actor, in the place of
 `openrlhf.trainer.ppo_trainer.PPOTrainer` before OpenRLHF's command line runs. Around each step it keeps the
 engines' registry and weights version for the reward server, compares the engines' log-probabilities with the
-actor's after each weight sync, stops a run whose audits fail, logs the step, and marks checkpoints complete.
+actor's after each weight sync, stops a run whose audits fail, logs the step, marks checkpoints complete, and
+lets the guards end the run (`pipeline.watch`).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,22 +21,12 @@ from torch.nn.utils.rnn import pad_sequence
 from pipeline.checkpoints import mark_complete
 from pipeline.engines import EngineRegistry
 from pipeline.experience import MarchExperienceMaker, MarchSamplesGenerator
+from pipeline.metrics import step_metrics
 from pipeline.tracking import StepLog
 from pipeline.trainer_settings import TrainerSettings
+from pipeline.watch import Watch
 
 _PROBE_SAMPLES, _PROBE_TOKENS = 4, 64
-
-# OpenRLHF's own step figures that say what ours do not; its rewards and lengths average over fillers.
-_STATUS_KEYS = (
-    "policy_loss",
-    "critic_loss",
-    "actor_lr",
-    "critic_lr",
-    "actor_grad_norm",
-    "critic_grad_norm",
-    "ppo_clip_ratio",
-    "ppo_kl",
-)
 
 PlainPPOTrainer: Any = _RayPPOTrainer.__ray_metadata__.modified_class  # the class before @ray.remote
 
@@ -90,8 +79,10 @@ class MarchTrainer(PlainPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untype
             self.settings.run_dir,
             tracking_uri=self.settings.tracking_uri,
             mlflow_run_id=self.settings.mlflow_run_id,
+            rollouts=self.settings.rollouts,
         )
         self.probe: dict[str, float] = {}
+        self.watch = Watch(self.settings)
 
     def broadcast_to_vllm(self) -> None:
         """Syncs the weights, counts the version and checks that engine and actor agree on the same tokens.
@@ -104,7 +95,8 @@ class MarchTrainer(PlainPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untype
         self.probe = {"sync/weights_version": float(version)}
         if self.settings.probe_tolerance is None:
             return
-        gap = self._log_probability_gap()
+        with self.watch.clock:
+            gap = self._log_probability_gap()
         self.probe["sync/logprob_gap"] = gap
         if not gap <= self.settings.probe_tolerance:
             raise WeightSyncError(
@@ -156,8 +148,9 @@ class MarchTrainer(PlainPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untype
                 if sample.rollout.verdict.reward is None
             ],
             total=len(rollout_samples),
-            limit=self.settings.max_unscored_rate,
+            limit=self.settings.guards.max_unscored_rate,
         )
+        self.watch.begin(rollout_samples, global_step + 1)
         status, step = super().train_step(rollout_samples, global_step)
         return status, step
 
@@ -167,12 +160,26 @@ class MarchTrainer(PlainPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untype
         logs_dict: dict[str, Any] | None = None,
         client_states: dict[str, Any] | None = None,
     ) -> None:
-        """Logs the step, saves as OpenRLHF does, and marks the checkpoint once both models are on disk."""
-        metrics = self.experience_maker.metrics | self.probe | _finite(logs_dict or {})
-        self.log.write(global_step, metrics, self.experience_maker.records)
+        """Logs the step, saves as OpenRLHF does, and marks the checkpoint once both models are on disk.
+
+        Raises:
+            EndedByGuardError: a guard is due; the step is logged and saved.
+        """
+        figures = self.experience_maker.metrics | self.probe
+        metrics = self.watch.judged(figures)
+        metrics |= step_metrics(logs_dict or {}, figures, own_s=self._own_s(logs_dict or {}))
+        with self.watch.clock:
+            self.log.write(global_step, metrics, self.experience_maker.answers)
         super().save_logs_and_checkpoints(global_step, logs_dict, client_states)
+        checkpoints = Path(self.args.ckpt.path)
         if global_step % self.args.ckpt.save_steps == 0:
-            mark_complete(Path(self.args.ckpt.path), global_step)
+            mark_complete(checkpoints, global_step, quiet=self.watch.is_quiet)
+        self.watch.act(checkpoints, global_step)
+
+    def _own_s(self, status: dict[str, Any]) -> float:
+        """Seconds in our own code since the last step; writing the record of a step counts in the next."""
+        experience_s = status.get("timing/make_experience", 0.0) - self.experience_maker.models_clock.take()
+        return float(experience_s + self.watch.clock.take())
 
 
 def optimizer_steps(*, num_rows: int, batch_size: int, passes: int) -> int:
@@ -188,9 +195,3 @@ def refuse_unscored(reasons: list[str], *, total: int, limit: float) -> None:
             f"{len(reasons)} of {total} answers of the step have no reward ({counts}), over "
             f"guards.max_unscored_rate {limit}; mend the reward server, then run the same command to resume"
         )
-
-
-def _finite(status: Mapping[str, Any]) -> dict[str, float]:
-    picked = {f"ppo/{key}": status[key] for key in _STATUS_KEYS if key in status}
-    picked |= {f"{key}_s": value for key, value in status.items() if key.startswith("timing/")}
-    return {key: float(value) for key, value in picked.items() if math.isfinite(float(value))}

@@ -8,7 +8,10 @@ from typing import Self
 
 from pydantic import Field
 
+from pipeline.canary import CanaryPlan
+from pipeline.guards import GuardSettings
 from pipeline.ppo import PpoSettings
+from pipeline.rollout_rows import RolloutFileSettings
 from reward.config import Settings
 from reward.types import Role
 
@@ -28,7 +31,9 @@ class TrainerSettings(Settings):
     loss_divisor: int | None = Field(
         description="What the policy's token terms of a step are divided by; None for their number."
     )
-    max_unscored_rate: float
+    rollouts: RolloutFileSettings
+    guards: GuardSettings
+    canary: CanaryPlan | None
     probe_tolerance: float | None = Field(
         description="None switches the probe off (temperatures other than 1, sleep)."
     )

@@ -70,7 +70,9 @@ def _environment(
         rows_by_role=recipe.rows_by_role,
         ppo=recipe.ppo,
         loss_divisor=recipe.loss_divisor,
-        max_unscored_rate=recipe.guards.max_unscored_rate,
+        rollouts=recipe.tracking.rollouts,
+        guards=recipe.guards,
+        canary=recipe.canary_plan,
         probe_tolerance=recipe.guards.probe_tolerance if probed else None,
     )
     variables = {} if cuda else cpu.ENVIRONMENT
@@ -92,7 +94,7 @@ def _start_ray(recipe: Recipe, environment: dict[str, str], *, cuda: bool) -> st
     cluster = recipe.cluster
     options: dict[str, Any] = {"address": cluster.ray_address, "namespace": NAMESPACE}
     if cluster.ray_address == "local":
-        devices = cluster.num_gpus(critic=recipe.has_critic, reference=recipe.has_reference)
+        devices = recipe.num_gpus
         options |= {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
         options |= {"_node_ip_address": "127.0.0.1", "num_cpus": devices + 2}
         options |= {} if cuda else {"num_gpus": devices}

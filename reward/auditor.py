@@ -21,7 +21,7 @@ from typing import Final
 
 from reward import telemetry
 from reward.config import AuditConfig
-from reward.judging.coverage import blind_rounds, num_atoms
+from reward.judging.coverage import Coverage, CoveredClaim, blind_rounds, num_atoms
 from reward.judging.evidence import sources
 from reward.judging.grounding import response_numbers
 from reward.judging.vote import Reason, judge
@@ -47,7 +47,7 @@ _DIGIT_RUN = re.compile(r"\d+")
 _MOST_RUNS_A_CLAIM = 16  # a date with a time has seven; more than this is refused before numbers are read
 DEFAULT_CONFIG: Final = AuditConfig()
 
-__all__ = ["AuditFailure", "audit", "check_bounds", "no_claims", "unscored"]
+__all__ = ["AuditFailure", "audit", "check_bounds", "no_claims", "recheck", "unscored"]
 
 
 async def audit(
@@ -98,16 +98,45 @@ async def audit(
         means = Means(sampler, prompts, config, observer)
         with telemetry.span("proposer"):
             proposal = await propose(response, numbers, means=means)
-        within = sources(query.documents)
-        asked = blind_rounds(proposal.coverage.claims)
-        with telemetry.span("checker", {"march.num_rounds": len(asked)}):
-            rounds = await gathered([hear(query.documents, claims, within, means) for claims in asked])
+        return await _heard(query, proposal, means, num_numbers, provenance)
     except (AuditFailure, SamplerError) as error:
         return AuditResult(verdict=unscored(query, error, num_numbers=num_numbers, provenance=provenance))
-    with telemetry.span("vote", {"march.num_voters": config.voters}) as span:
-        verdict = _verdict(query, proposal, rounds, config, num_numbers, provenance)
-        telemetry.tell_verdict(span, verdict)
-    return AuditResult(verdict=verdict, trajectories=_all_trajectories(proposal, rounds))
+
+
+async def recheck(
+    query: RagQuery,
+    response: str,
+    first: Verdict,
+    *,
+    sampler: Sampler,
+    prompts: PromptSet | None = None,
+    config: AuditConfig = DEFAULT_CONFIG,
+) -> Verdict:
+    """Puts the questions of an audit to another Checker: the same claims and documents, another consensus.
+
+    Args:
+        query: The query and its documents.
+        response: What was audited.
+        first: What that audit said; it must have claims.
+        sampler: The other Checker.
+        prompts: As for `audit`.
+        config: As for `audit`; that of the first audit, if the verdicts are to be compared.
+
+    Returns:
+        The verdict; UNSCORED where this Checker failed, whatever the first one said.
+
+    Raises:
+        ValueError: `first` has no claims, or is about another response.
+    """
+    prompts = prompts or _prompts(config.prompts)
+    provenance = provenance_of(config, auditor="model", prompt_digest=prompts.digest, model=sampler.model)
+    proposal = Proposal(_coverage_of(first, response, query, config), first.num_malformed_claims, None)
+    try:
+        return (
+            await _heard(query, proposal, Means(sampler, prompts, config), first.num_numbers, provenance)
+        ).verdict
+    except (AuditFailure, SamplerError) as error:
+        return unscored(query, error, num_numbers=first.num_numbers, provenance=provenance)
 
 
 def check_bounds(query: RagQuery, response: str, config: AuditConfig) -> None:
@@ -172,6 +201,38 @@ def unscored(
 @lru_cache(maxsize=8)
 def _prompts(name_or_path: str) -> PromptSet:
     return load_prompts(name_or_path)
+
+
+async def _heard(
+    query: RagQuery, proposal: Proposal, means: Means, num_numbers: int, provenance: Provenance
+) -> AuditResult:
+    """Puts the claims to the voters and takes their consensus.
+
+    Raises:
+        AuditFailure, SamplerError: the voters could not be asked.
+    """
+    config = means.config
+    within = sources(query.documents)
+    asked = blind_rounds(proposal.coverage.claims)
+    with telemetry.span("checker", {"march.num_rounds": len(asked)}):
+        rounds = await gathered([hear(query.documents, claims, within, means) for claims in asked])
+    with telemetry.span("vote", {"march.num_voters": config.voters}) as span:
+        verdict = _verdict(query, proposal, rounds, config, num_numbers, provenance)
+        telemetry.tell_verdict(span, verdict)
+    return AuditResult(verdict=verdict, trajectories=_all_trajectories(proposal, rounds))
+
+
+def _coverage_of(first: Verdict, response: str, query: RagQuery, config: AuditConfig) -> Coverage:
+    """What the claims of an earlier verdict cover: each has the span of its number."""
+    numbers = response_numbers(response, query, words=config.number_words)
+    by_span = {(n.start, n.end): n for number in numbers for n in (*number.parts, number)}
+    spans = [(c.claim.span.start, c.claim.span.end) if c.claim.span else None for c in first.claims]
+    if not spans or any(span not in by_span for span in spans):
+        raise ValueError("first: has no claims, or claims about numbers that this response does not hold")
+    claims = [
+        CoveredClaim(c.claim, by_span[span]) for c, span in zip(first.claims, spans, strict=True) if span
+    ]
+    return Coverage(tuple(claims), first.uncovered, first.num_dropped_claims)
 
 
 def _verdict(

@@ -149,7 +149,11 @@ class Trial:
         self._first = _idle(server)
         self.plain = asyncio.run(ask(server.url, cases, **asking)).answers
         assert not [given for given in self.plain if isinstance(given, Exception)]
-        self._rss_before = server.usage()["rss"]
+        self.take_level()
+
+    def take_level(self) -> None:
+        """Takes the memory of now for the level that it must come back to."""
+        self._rss_before = self._server.usage()["rss"]
 
     def under(self, name: str, fault: Fault | None = None, **asking: Any) -> Asked:
         """Asks again under a fault, compares, and adds a row to the table."""

@@ -23,6 +23,7 @@ from openrlhf.trainer.ppo_utils import experience_maker  # noqa: E402
 from openrlhf.trainer.ppo_utils.experience import Experience, split_experience_batch  # noqa: E402
 
 from pipeline.experience import MarchExperienceMaker, MarchSamplesGenerator  # noqa: E402
+from pipeline.metrics import Stopwatch  # noqa: E402
 from pipeline.rollout import RolloutRecord  # noqa: E402
 
 TWO_ROLES = {Role.SOLVER: 1, Role.CHECKER: 1}
@@ -81,6 +82,7 @@ class Maker(MarchExperienceMaker):
         args = args_of(ppo, samples=samples)
         self.args, self.strategy = args, SimpleNamespace(args=args)
         self.ppo, self.rows_by_role = ppo, rows_by_role or TWO_ROLES
+        self.models_clock = Stopwatch()
         self.tokenizer = SimpleNamespace(pad_token_id=0)
         self.kl_ctl = SimpleNamespace(value=ppo.kl_coef)
         self.advantage_estimator = ppo.estimator.value

@@ -39,14 +39,15 @@ def test_train_and_demo_pass_on_what_they_are_given(monkeypatch: pytest.MonkeyPa
     ]
 
 
+@pytest.mark.parametrize("code", [1, 3, 4])
 def test_a_training_that_stopped_says_why_in_one_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    code: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from pipeline.train import TrainingFailedError
 
     def stops(*_: object, **__: object) -> int:
-        raise TrainingFailedError("the worker ended with code 1")
+        raise TrainingFailedError("the worker ended with code 1", exit_code=code)
 
     monkeypatch.setattr("pipeline.train.train", stops)
-    assert march("train", "tiny") == 1
+    assert march("train", "tiny") == code
     assert capsys.readouterr().err == "march: the worker ended with code 1\n"

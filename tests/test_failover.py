@@ -212,8 +212,8 @@ def test_waiting_for_a_place_counts_and_moves_on_when_the_server_fails() -> None
             assert await asyncio.gather(*(text_of(sampler) for _ in range(6))) == ["well"] * 6
         assert hanging.num_requests == 1
         async with sampling(SmallServer("alone", "hang"), timeout_s=0.3, max_in_flight=1) as sampler:
-            outcomes = await asyncio.gather(*(text_of(sampler) for _ in range(2)), return_exceptions=True)
-        assert [getattr(outcome, "reason", None) for outcome in outcomes] == ["timeout"] * 2
+            outcomes = await asyncio.gather(*(text_of(sampler) for _ in range(6)), return_exceptions=True)
+        assert [getattr(outcome, "reason", None) for outcome in outcomes] == ["timeout"] * 6
         assert any("no place was free" in str(outcome) for outcome in outcomes)
 
     asyncio.run(run())

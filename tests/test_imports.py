@@ -32,6 +32,7 @@ AT_ANY_LEVEL = (
 INSIDE_FUNCTIONS = (
     "pipeline/train.py",
     "pipeline/worker.py",
+    "pipeline/canary.py",
     "pipeline/cpu.py",
     "pipeline/tracking.py",
     "reward/samplers/engine.py",
@@ -98,7 +99,7 @@ def modules_after(code: str) -> set[str]:
     [
         ["--help"],
         ["--version"],
-        *([name, "--help"] for name in ("audit", "serve", "prepare", "train", "demo")),
+        *([name, "--help"] for name in ("audit", "serve", "prepare", "train", "demo", "inspect")),
         ["audit", "--no-such-option"],
         ["no-such-command"],
     ],

@@ -1,8 +1,6 @@
 """The page's script, driven in a real browser: an address opens its claim, and filters filter."""
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,14 +10,9 @@ from reward.offline.report import render_report
 from reward.offline.run import Summary
 from reward.types import Outcome
 from tests.audit_jobs import picnic_pair
+from tests.browser import BROWSER, MISSING, articles, opened_page, panel
 
-BROWSER = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
-)
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="no Chromium found (Debian: apt-get install chromium)"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason=MISSING)]
 
 
 def opened(folder: Path, address: str) -> str:
@@ -41,24 +34,7 @@ def opened(folder: Path, address: str) -> str:
     )
     page = folder / "report.html"
     page.write_text(render_report(summary, rows), encoding="utf-8")
-    assert BROWSER is not None
-    command = [
-        *(BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
-        *(
-            "--disable-background-networking",
-            "--disable-component-update",
-            f"--user-data-dir={folder / 'profile'}",
-        ),
-        *("--virtual-time-budget=2000", "--dump-dom", f"{page.as_uri()}#{address}"),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    return done.stdout
-
-
-def panel(html: str) -> str:
-    found = re.search(r'<aside id="panel".*?</aside>', html, re.DOTALL)
-    assert found is not None
-    return found[0]
+    return opened_page(page, address)
 
 
 def test_an_address_opens_its_claim_with_the_evidence_marked(tmp_path: Path) -> None:
@@ -78,8 +54,7 @@ def test_each_state_says_what_it_is(tmp_path: Path) -> None:
 
 def test_an_address_of_filters_filters(tmp_path: Path) -> None:
     html = opened(tmp_path, "?outcome=UNSCORED")
-    articles = re.findall(r'<article id="([^"]*)"[^>]*?( hidden="")?>', html)
-    assert articles == [("row-a%2Fb", ' hidden=""'), ("row-c", "")]
+    assert articles(html) == [("row-a%2Fb", False), ("row-c", True)]
     assert "1 of 2 answers" in html
 
 

@@ -122,7 +122,8 @@ def test_the_agent_waits_out_a_restart_and_gets_one_checker_turn(
     for record in asyncio.run(run()):
         assert record.verdict.reward == 0.0, record.verdict.detail
         assert record.num_checker_turns == 3
-        assert record.checker is not None and record.checker.role is Role.CHECKER
+        assert [turn.role for turn in record.turns[Role.CHECKER]] == [Role.CHECKER]
+        assert len(record.turn_tokens[Role.CHECKER]) == 3
 
 
 def test_an_agent_whose_patience_is_over_has_no_reward(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,5 +132,5 @@ def test_an_agent_whose_patience_is_over_has_no_reward(monkeypatch: pytest.Monke
     urls = [f"http://127.0.0.1:{port}" for port in free_ports(load_recipe("tiny").reward)]
     monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_urls": urls, "patience_s": 0}))
     record = asyncio.run(AgentExecutor()._audit(QUERY, RESPONSE, finish_reason="stop"))
-    assert (record.verdict.reward, record.verdict.reason, record.checker) == (None, "reward_server", None)
+    assert (record.verdict.reward, record.verdict.reason, record.turns) == (None, "reward_server", {})
     assert os.environ["MARCH_REWARD_TOKEN"] not in record.verdict.detail

@@ -56,7 +56,9 @@ def test_overridden_methods_keep_their_parameters(owner: type, method: str, para
 def test_the_fields_of_an_experience_that_we_fill() -> None:
     names = {field.name for field in fields(experience.Experience)}
     assert {"sequences", "action_mask", "rewards", "values", "kl", "advantages", "returns"} <= names
-    assert {"truncated", "info"} <= names
+    assert {"truncated", "info", "labels"} <= names
+    source = inspect.getsource(samples_generator.SamplesGenerator._process_response_into_experience)
+    assert 'labels=[response["label"]]' in source
 
 
 def test_the_command_line_imports_the_policy_actor_by_name() -> None:
@@ -174,3 +176,22 @@ def test_the_pieces_of_openrlhfs_advantages_that_ours_are_made_of() -> None:
         "experiences",
         "args",
     ]
+
+
+def test_the_figures_of_a_step_that_we_give_our_names() -> None:
+    from openrlhf.trainer.ray import ppo_actor, ppo_critic
+
+    from pipeline.metrics import STATUS_NAMES
+
+    modules = (inspect.getmodule(PPOTrainer.__ray_metadata__.modified_class), ppo_actor, ppo_critic)
+    source = "".join(inspect.getsource(module) for module in modules if module)
+    assert all(f'"{name}"' in source for name in STATUS_NAMES)
+
+
+def test_checkpoints_are_saved_inside_the_method_after_which_the_guards_act() -> None:
+    plain = PPOTrainer.__ray_metadata__.modified_class
+    source = inspect.getsource(plain.save_logs_and_checkpoints)
+    assert 'tag = f"global_step{global_step}"' in source and "ray.get(refs)" in source
+    assert "self.save_logs_and_checkpoints(global_step, status, client_states)" in inspect.getsource(
+        plain.fit
+    )

@@ -2,15 +2,14 @@
 
 One run goes through three lives: its reward server dies and stays away (the run must stop by itself, with a
 clear line and no step taken on missing rewards), its trainer is killed with SIGKILL, and the third life ends
-it. The record must then be the same as if nothing had happened. The last test is OpenRLHF alone, with nothing
-of ours but the reward server. What a training survives is in test_training_faults.py.
+it. The record must then be the same as if nothing had happened. What else a training survives, and OpenRLHF
+alone with nothing of ours but the reward server, is in test_training_faults.py.
 """
 
 import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,13 +18,13 @@ from pathlib import Path
 import pytest
 from mlflow import MlflowClient
 
+from orchestration.inspect_run import open_run, read_entries
 from pipeline.config import TINY_POLICY
-from pipeline.tracking import read_steps
+from pipeline.rollout_files import read_rollouts, rollouts_file
+from pipeline.tracking import fetch_mlflow_run, read_steps
 from pipeline.train import RunState
-from reward.config import LocalSamplerConfig
+from reward.types import Role
 from tests.march_training import Run
-from tests.stock_training import TOKEN, StockTraining, earned_means, server_command
-from tests.supervised import environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
@@ -72,11 +71,9 @@ def survivor(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_killed_run_resumes_with_no_step_lost_or_trained_twice(survivor: Path) -> None:
     assert [row["step"] for row in read_steps(survivor)] == list(range(1, STEPS + 1))
     assert json.loads((survivor / "result.json").read_text())["steps"] == STEPS
-    trained = [
-        json.loads(line)["query_id"]
-        for path in sorted((survivor / "rollouts").glob("step-*.jsonl"))
-        for line in path.read_text().splitlines()
-    ]
+    files = sorted((survivor / "rollouts").iterdir())
+    assert [path.name for path in files] == [f"step-{step:06d}.parquet" for step in range(1, STEPS + 1)]
+    trained = [row.query_id for path in files for row in read_rollouts(path)]
     rows = [json.loads(json.loads(line)["label"])["id"] for line in (survivor / "data/train.jsonl").open()]
     assert sorted(trained) == sorted(rows[: STEPS * BATCH])  # every query once
 
@@ -97,12 +94,24 @@ def test_engine_and_actor_agree_after_each_weight_sync(survivor: Path) -> None:
 
 def test_rewards_are_those_of_the_verdicts(survivor: Path) -> None:
     for row in read_steps(survivor):
-        rollouts = (survivor / "rollouts" / f"step-{int(row['step']):06d}.jsonl").read_text().splitlines()
-        verdicts = [json.loads(line)["verdict"] for line in rollouts]
-        rewards = [verdict["reward"] for verdict in verdicts if verdict["reward"] is not None]
-        assert row["solver/reward"] == pytest.approx(sum(rewards) / len(rewards))
-        assert all((v["reward"] is None) == (v["outcome"] == "UNSCORED") for v in verdicts)
-        assert all(v["reward"] != 0 or v["outcome"] == "SUPPORTED" for v in verdicts)
+        rollouts = read_rollouts(rollouts_file(survivor, int(row["step"])))
+        paid = [one.turns[0].reward for one in rollouts if one.turns[0].trained]
+        assert [one.verdict.reward for one in rollouts if one.verdict.reward is not None] == paid
+        assert row["solver/reward"] == pytest.approx(sum(paid) / len(paid))
+        assert all(one.verdict.reward != 0 or one.verdict.outcome == "SUPPORTED" for one in rollouts)
+
+
+def test_each_rollout_says_what_of_it_was_trained(survivor: Path) -> None:
+    for row in read_steps(survivor):
+        rollouts = read_rollouts(rollouts_file(survivor, int(row["step"])))
+        for role in (Role.SOLVER, Role.CHECKER):
+            turns = [turn for one in rollouts if (turn := one.turn(role)) is not None and turn.trained]
+            assert len(turns) == row[f"{role}/num_trained"]
+            mean = sum(turn.num_response_tokens for turn in turns) / len(turns)
+            assert mean == pytest.approx(row[f"{role}/response_length"])
+            assert all(turn.advantage is not None for turn in turns)
+        checkers = [(one.verdict, turn) for one in rollouts if (turn := one.turn(Role.CHECKER)) is not None]
+        assert all(turn.weights_version == verdict.weights_version for verdict, turn in checkers)
 
 
 def test_mlflow_has_every_step(survivor: Path) -> None:
@@ -110,6 +119,15 @@ def test_mlflow_has_every_step(survivor: Path) -> None:
     history = MlflowClient(state.tracking_uri).get_metric_history(state.mlflow_run_id, "solver/reward")
     last = {point.step: point.value for point in history}
     assert last == {int(row["step"]): pytest.approx(row["solver/reward"]) for row in read_steps(survivor)}
+
+
+def test_mlflow_has_every_rollout_and_can_be_inspected_from_there(survivor: Path, tmp_path: Path) -> None:
+    state = RunState.model_validate_json((survivor / "run.json").read_text())
+    fetch_mlflow_run(state.tracking_uri, state.mlflow_run_id, tmp_path)
+    assert len(read_entries(open_run(tmp_path))) == STEPS * BATCH
+    for row in read_steps(survivor):
+        path = rollouts_file(survivor, int(row["step"])).relative_to(survivor)
+        assert (tmp_path / path).read_bytes() == (survivor / path).read_bytes()
 
 
 def test_the_saved_model_loads_and_differs_from_the_start(survivor: Path) -> None:
@@ -130,6 +148,7 @@ def test_a_finished_run_says_so_and_changes_nothing(survivor: Path) -> None:
     assert (survivor / "steps.jsonl").read_bytes() == before
 
 
+@pytest.mark.long
 def test_official_rows_go_through_the_real_trainer(tmp_path: Path) -> None:
     march = Path(sys.executable).with_name("march")
     rows = Path(__file__).parent / "data" / "2wikimultihopqa" / "train.json"
@@ -143,26 +162,7 @@ def test_official_rows_go_through_the_real_trainer(tmp_path: Path) -> None:
     )
     assert run.returncode == 0, run.stderr
     (step,) = read_steps(tmp_path / "run")
-    answers = (tmp_path / "run" / "rollouts" / "step-000001.jsonl").read_text().splitlines()
+    answers = read_rollouts(rollouts_file(tmp_path / "run", 1))
     assert len(answers) == 4
     assert step["solver/num_trained"] + step["solver/num_masked"] == 4
     assert (tmp_path / "run" / "model" / "config.json").is_file()
-
-
-def test_stock_openrlhf_gets_correct_rewards_from_the_server(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    log = tmp_path / "audit.jsonl"
-    sampler = LocalSamplerConfig(model=str(TINY_POLICY), max_model_len=512)
-    command = server_command(tmp_path / "server.json", sampler=sampler, audit_log=log, port=port)
-    server = subprocess.Popen(command, env=environment(MARCH_REWARD_TOKEN=TOKEN))
-    training = StockTraining(tmp_path, f"http://127.0.0.1:{port}", num_steps=2, batch_size=8)
-    try:
-        training.wait()
-    finally:
-        training.close()
-        server.terminate()
-        server.wait(timeout=60)
-    assert training.reward_means() == pytest.approx(earned_means(log, batch_size=8), abs=1e-6)
-    assert len(training.reward_means()) == 2

@@ -4,8 +4,6 @@ behind it, and ours with several engines and several reward servers, of which so
 
 from __future__ import annotations
 
-import json
-import random
 import signal
 import time
 from collections.abc import Mapping
@@ -15,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from pipeline.rollout_files import read_rollouts, rollouts_file
 from pipeline.tracking import read_steps
 from reward.config import OpenAISamplerConfig
 from tests.march_training import Run
@@ -76,23 +75,13 @@ class Stock:
             time.sleep(0.01)
 
 
-def faults_of(num_steps: int, *, every: int, seed: int) -> dict[int, Fault]:
-    """A fault after every so many steps, of any kind."""
-    rng = random.Random(seed)
-    return {step: rng.choice(list(Fault)) for step in range(1, num_steps, every)}
-
-
 @pytest.mark.parametrize(
     ("num_steps", "faults"),
     [
-        pytest.param(20, {4: Fault.STOP, 9: Fault.KILL, 14: Fault.STALL}, marks=pytest.mark.slow),
-        pytest.param(
-            100,
-            faults_of(100, every=4, seed=0),
-            marks=[pytest.mark.chaos, pytest.mark.timeout(5400)],
-        ),
+        pytest.param(6, {1: Fault.STOP, 3: Fault.KILL, 4: Fault.STALL}, marks=pytest.mark.slow),
+        pytest.param(20, {4: Fault.STOP, 9: Fault.KILL, 14: Fault.STALL}, marks=pytest.mark.long),
     ],
-    ids=["slow", "chaos"],
+    ids=["short", "long"],
 )
 def test_stock_openrlhf_goes_on_over_restarts_and_a_stalled_engine(
     tmp_path: Path, num_steps: int, faults: Mapping[int, Fault]
@@ -115,7 +104,7 @@ def test_stock_openrlhf_goes_on_over_restarts_and_a_stalled_engine(
     assert trained == pytest.approx(earned_means(stock.audit_log, batch_size=BATCH), abs=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_several_engines_and_reward_servers_share_a_run_and_lose_no_answer_when_servers_die(
     tmp_path: Path,
 ) -> None:
@@ -140,11 +129,8 @@ def test_several_engines_and_reward_servers_share_a_run_and_lose_no_answer_when_
     error = run.end()
     assert run.process.returncode == 0, error
     assert [row["step"] for row in read_steps(folder)] == list(range(1, steps + 1))
-    answers = [
-        json.loads(line)
-        for path in sorted((folder / "rollouts").glob("step-*.jsonl"))
-        for line in path.read_text().splitlines()
-    ]
-    assert len({answer["query_id"] for answer in answers}) == len(answers) == steps * 16
-    assert "reward_server" not in {answer["verdict"]["reason"] for answer in answers}
+    numbers = [int(step["step"]) for step in read_steps(folder)]
+    answers = [row for number in numbers for row in read_rollouts(rollouts_file(folder, number))]
+    assert len({answer.query_id for answer in answers}) == len(answers) == steps * 16
+    assert "reward_server" not in {answer.verdict.reason for answer in answers}
     assert "another server is asked" in (folder / "train.log").read_text()

@@ -9,7 +9,7 @@ import pytest
 from pipeline.config import TINY_POLICY
 from pipeline.tracking import read_steps
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 STEPS = 2
 SMALL = {
@@ -31,6 +31,7 @@ def trained(folder: Path, settings: dict[str, object]) -> list[dict[str, float]]
     return read_steps(folder)
 
 
+@pytest.mark.slow
 def test_with_lora_engines_follow_the_policy_and_the_model_loads_without_peft(tmp_path: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM
@@ -47,6 +48,7 @@ def test_with_lora_engines_follow_the_policy_and_the_model_loads_without_peft(tm
     assert moved and all("proj" in name for name in moved)
 
 
+@pytest.mark.long
 def test_the_hybrid_engine_with_sleep_audits_and_trains_every_step(tmp_path: Path) -> None:
     sleep = {"cluster.engine_sleep": "true", "cluster.trainer_sleep": "true", "cluster.zero_stage": 3}
     steps = trained(tmp_path, {**sleep, "cluster.gradient_checkpointing": "true"})

@@ -58,7 +58,7 @@ def estimate(recipe: Recipe) -> Estimate:
         step=step_time(recipe, dimensions, load, cached_tokens=space.cached_tokens),
         storage=storage(recipe, dimensions, num_steps=steps),
         num_steps=steps,
-        num_gpus=recipe.cluster.num_gpus(critic=recipe.has_critic, reference=recipe.has_reference),
+        num_gpus=recipe.num_gpus,
         warnings=tuple(_warnings(recipe, dimensions, space)),
     )
 

@@ -7,7 +7,7 @@ it stands in its document, then what no claim covers, what was not read, the jud
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
@@ -60,13 +60,22 @@ def find_verdict(output: Path, row: AuditRow) -> Verdict | None:
 
 def print_explanation(row: AuditRow, verdict: Verdict, console: Console) -> None:
     """Prints how an audit came to its verdict on one response."""
-    console.print(Group(*_parts(row, verdict)))
+    console.print(explanation(row, verdict))
 
 
-def _parts(row: AuditRow, verdict: Verdict) -> Iterator[RenderableType]:
+def explanation(row: AuditRow, verdict: Verdict, facts: Sequence[Text] = ()) -> Group:
+    """How an audit came to its verdict on one response, and what else is known of it.
+
+    A document whose text is empty shows the evidence without what stands around it.
+    """
+    return Group(*_parts(row, verdict, facts))
+
+
+def _parts(row: AuditRow, verdict: Verdict, facts: Sequence[Text]) -> Iterator[RenderableType]:
     yield Rule(
         Text.assemble((verdict.outcome, f"bold {STYLES[verdict.outcome]}"), f" {printable(verdict.id)}")
     )
+    yield from map(_indented, facts)
     yield _field("query", row.query.query)
     yield Text("response", style="dim")
     yield _indented(_coloured(row, verdict))
@@ -123,13 +132,13 @@ def _vote(row: AuditRow, number: int, answer: Answer | None) -> Iterator[Rendera
         return
     yield _field(f"vote {number}", answer.value if answer.value is not None else "cannot answer")
     if answer.evidence_at is not None:
-        yield Padding(_in_document(row, answer.evidence_at), (0, 0, 0, 6))
+        yield Padding(_in_document(row, answer.evidence_at, answer.evidence), (0, 0, 0, 6))
     elif answer.evidence:
         said = f"{answer.evidence}\n(stands in no document verbatim)"
         yield Padding(Text(printable(said), style="yellow"), (0, 0, 0, 6))
 
 
-def _in_document(row: AuditRow, at: DocumentSpan) -> Text:
+def _in_document(row: AuditRow, at: DocumentSpan, evidence: str) -> Text:
     """The evidence in its document, with what stands around it."""
     document = next((one for one in row.query.documents if one.id == at.document), None)
     if document is None:
@@ -137,8 +146,11 @@ def _in_document(row: AuditRow, at: DocumentSpan) -> Text:
     text, low = document.text, max(0, at.start - _SURROUNDINGS)
     high = min(len(text), at.end + _SURROUNDINGS)
     head = f"{document.id}, {document.title}" if document.title else document.id
+    place = (f"{printable(head)}, characters {at.start} to {at.end}\n", "dim")
+    if at.end > len(text):
+        return Text.assemble(place, (printable(evidence), "bold black on green"))
     return Text.assemble(
-        (f"{printable(head)}, characters {at.start} to {at.end}\n", "dim"),
+        place,
         ("\u2026" if low else "") + printable(text[low : at.start]),
         (printable(text[at.start : at.end]), "bold black on green"),
         printable(text[at.end : high]) + ("\u2026" if high < len(text) else ""),

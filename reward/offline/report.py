@@ -3,16 +3,12 @@
 Totals, agreement with people, what changed since another audit, filters, and each answer with its numbers
 coloured; a click on a number opens its claim with the votes and the evidence marked in its document.
 
-Everything in the page is escaped, and a Content Security Policy allows its own style and script by their
-digests and nothing else: whatever an answer or a document holds, it is shown as text. The page depends on the
-audit alone, so the same audit gives the same bytes. It shows the rows that turned and the worst rows first,
-and says how many it leaves out.
+The page is safe to open (`reward/offline/page.py`) and depends on the audit alone, so the same audit gives
+the same bytes. It shows the rows that turned and the worst rows first, and says how many it leaves out.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -21,14 +17,14 @@ from pathlib import Path
 from reward.offline.agreement import OVERALL
 from reward.offline.compare import Comparison, Turn
 from reward.offline.figures import Figures
-from reward.offline.report_rows import anchor, report_row, script_data
+from reward.offline.page import render_page, stacked_bar
+from reward.offline.report_rows import report_row, script_data
 from reward.offline.rows import AuditRow
 from reward.offline.run import Summary
 from reward.offline.targets import Target
-from reward.offline.terminal import TARGET_NOTE, paired_sentence, ratio, remarks, rows_sentence, spoken
+from reward.offline.terminal import TARGET_NOTE, paired_sentence, remarks, rows_sentence
 from reward.types import ClaimState, Outcome, Verdict
 
-TEMPLATES = Path(__file__).parent / "templates"
 MOST_ROWS = 500
 WORST_FIRST = (Outcome.REFUTED, Outcome.UNSCORED, Outcome.NO_CLAIMS, Outcome.SUPPORTED)
 _MOST_TURNED = 200
@@ -38,22 +34,12 @@ def render_report(
     summary: Summary, rows: Iterable[tuple[AuditRow, Verdict]], comparison: Comparison | None = None
 ) -> str:
     """Returns the page; of more than `MOST_ROWS` rows it shows those that turned, then the worst."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"ratio": ratio, "spoken": spoken, "anchor": anchor}
     turns = {turn.id: turn for turn in comparison.turned} if comparison else {}
     shown = [
         report_row(row, verdict, turns.get(verdict.id)) for row, verdict in _chosen(rows, summary, turns)
     ]
-    style, script = (_asset(name) for name in ("report.css", "report.js"))
-    return environment.get_template("report.html").render(
+    return render_page(
+        "report.html",
         summary=summary,
         name=Path(summary.input).name,
         figures=summary.figures,
@@ -65,15 +51,12 @@ def render_report(
         target_note=TARGET_NOTE,
         outcomes=list(Outcome),
         states=list(ClaimState),
-        outcome_bar=_bar(summary.figures.outcomes),
-        state_bar=_bar(summary.figures.claim_states),
+        outcome_bar=stacked_bar(summary.figures.outcomes),
+        state_bar=stacked_bar(summary.figures.claim_states),
         comparison=comparison,
         comparison_sentences=_sentences(comparison),
         most_turned=_MOST_TURNED,
         shown_ids={one.verdict.id for one in shown},
-        policy=_policy(style, script),
-        style=style,
-        script=script,
         data=script_data(shown),
         settings=json.dumps(summary.settings, indent=2, sort_keys=True, ensure_ascii=False),
     )
@@ -105,35 +88,9 @@ def _quota(figures: Figures, turns: Iterable[Turn]) -> dict[Outcome, int]:
     return quota
 
 
-def _bar(counts: Mapping[str, int]) -> list[tuple[str, float, float]]:
-    """Name, left end and width of each part of a stacked bar, in thousandths."""
-    total = sum(counts.values())
-    parts, left = [], 0.0
-    for name, count in counts.items():
-        if count:
-            width = 1000 * count / total
-            parts.append((name, round(left, 2), round(width, 2)))
-            left += width
-    return parts
-
-
 def _sentences(comparison: Comparison | None) -> list[str]:
     if comparison is None:
         return []
     if comparison.refuted is None:
         return ["Only the other audit's summary is there, so rows cannot be compared one by one."]
     return [paired_sentence(comparison.refuted), rows_sentence(comparison)]
-
-
-def _asset(name: str) -> str:
-    return (TEMPLATES / name).read_text(encoding="utf-8")
-
-
-def _policy(style: str, script: str) -> str:
-    """A Content Security Policy that allows this style and this script."""
-    allowed = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script))
-    style_digest, script_digest = allowed
-    return (
-        f"default-src 'none'; style-src 'sha256-{style_digest}'; script-src 'sha256-{script_digest}'; "
-        "base-uri 'none'; form-action 'none'"
-    )

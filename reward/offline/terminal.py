@@ -59,7 +59,7 @@ def print_summary(summary: Summary, console: Console) -> None:
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
     """Prints what changed since another audit."""
-    table = _table(f"Compared with {comparison.name}", "outcome", "before", "now", "change")
+    table = plain_table(f"Compared with {comparison.name}", "outcome", "before", "now", "change")
     for outcome in Outcome:
         before, after = comparison.before[outcome], comparison.after[outcome]
         change = f"{after - before:+,}"
@@ -86,7 +86,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
 
 def print_review(found: ReviewFigures, console: Console) -> None:
     """Prints how an audit agrees with a person, and where it does not."""
-    table = _table("Audit and person", "audit", *HumanAnswer)
+    table = plain_table("Audit and person", "audit", *HumanAnswer)
     for state, humans in found.confusion.items():
         if any(humans.values()):
             style = STYLES[state]
@@ -181,7 +181,7 @@ def _side_by_side(console: Console, *tables: Table) -> RenderableType:
 
 
 def _outcomes(figures: Figures) -> Table:
-    table = _table("Outcomes", "outcome", "rows", "share")
+    table = plain_table("Outcomes", "outcome", "rows", "share")
     for outcome in Outcome:
         count, share = f"{figures.outcomes[outcome]:,}", f"{figures.rates[outcome]:.1%}"
         table.add_row(Text(outcome, style=STYLES[outcome]), count, share)
@@ -191,7 +191,7 @@ def _outcomes(figures: Figures) -> Table:
 
 
 def _claims(figures: Figures) -> Table:
-    table = _table("Claims", "state", "claims", "share")
+    table = plain_table("Claims", "state", "claims", "share")
     for state in ClaimState:
         count = figures.claim_states[state]
         if count:
@@ -205,7 +205,8 @@ def _claims(figures: Figures) -> Table:
 def _agreement(human: Mapping[str, Human], *, wide: bool) -> Table:
     """Wide tables give every figure its interval; narrow ones leave out counts and give F1 its own."""
     counts = ("n", "marked", "refuted") if wide else ("n",)
-    table = _table("Agreement with people", "target", *counts, "precision", "recall", "F1", "false alarms")
+    names = (*counts, "precision", "recall", "F1", "false alarms")
+    table = plain_table("Agreement with people", "target", *names)
     for target in Target:
         if target is not Target.PLAIN:
             table.add_section()
@@ -235,8 +236,10 @@ def _in_cell(value: float | None, interval: Interval | None) -> Text:
     return Text.assemble(ratio(value), (f" {reach:>8}", "dim"))
 
 
-def _table(title: str, first: str, *numeric: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+def plain_table(title: str, first: str, *numeric: str) -> Table:
+    """A table whose first column is text and whose others are numbers."""
+    heading = Text(title, style="bold")  # a text, since a string would be read as markup
+    table = Table(title=heading, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column(first, no_wrap=True)
     for name in numeric:
         table.add_column(name, justify="right", no_wrap=True)

@@ -6,10 +6,9 @@
   const panel = document.getElementById("panel");
   const hint = panel.firstElementChild;
   const articles = [...document.querySelectorAll("article")];
-  const filters = ["text", "outcome", "state", "task", "people", "turned"]
-    .map((name) => [name, document.getElementById(`filter-${name}`)])
-    .filter(([, field]) => field);
   const form = document.querySelector(".filters");
+  // Each filter holds articles by the attribute of its name: filter-step by data-step.
+  const filters = [...form.querySelectorAll('[id^="filter-"]')].map((field) => [field.id.slice("filter-".length), field]);
   const total = document.getElementById("count").textContent.split(" of ")[1];
 
   function make(tag, options = {}, ...children) {
@@ -29,14 +28,13 @@
   const valueOf = (field) => (field.type === "checkbox" ? (field.checked ? "1" : "") : field.value.trim());
 
   function fits(article, wanted) {
-    return (
-      (!wanted.outcome || article.dataset.outcome === wanted.outcome) &&
-      (!wanted.state || article.dataset.states.split(" ").includes(wanted.state)) &&
-      (!wanted.task || article.dataset.task === wanted.task) &&
-      (!wanted.people || article.dataset.people === wanted.people) &&
-      (!wanted.turned || article.hasAttribute("data-turned")) &&
-      (!wanted.text || textOf(article).includes(wanted.text.toLowerCase()))
-    );
+    return filters.every(([name, field]) => {
+      const value = wanted[name];
+      if (!value) return true;
+      if (name === "text") return textOf(article).includes(value.toLowerCase());
+      const said = article.dataset[name] ?? "";
+      return "many" in field.dataset ? said.split(" ").includes(value) : said === value;
+    });
   }
   const texts = new Map();
   function textOf(article) {

@@ -1,0 +1,175 @@
+"""`march inspect`: what a training run did, by steps and answer by answer.
+
+RUN is a run folder, finished or not, or the id of an MLflow run. Without options it prints the figures of the
+steps; with any that chooses answers, those answers; with --html it writes a page of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from orchestration.messages import warn_ignored
+
+if TYPE_CHECKING:
+    from orchestration.inspect_choice import Wanted
+    from orchestration.inspect_run import Entry, Run
+
+_TERMINAL_ROWS, _PAGE_ROWS = 3, 500
+_MLFLOW_ID = re.compile(r"[0-9a-f]{32}")
+_CHOICE = "Which answers"
+
+
+def inspect(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder, or an MLflow run id.")],
+    step: Annotated[
+        str | None, typer.Option(metavar="N or N-M", help="Of these steps.", rich_help_panel=_CHOICE)
+    ] = None,
+    outcome: Annotated[
+        Literal["SUPPORTED", "REFUTED", "NO_CLAIMS", "UNSCORED"] | None,
+        typer.Option(case_sensitive=False, help="With this outcome.", rich_help_panel=_CHOICE),
+    ] = None,
+    role: Annotated[
+        Literal["solver", "checker", "proposer"] | None,
+        typer.Option(help="With a trained turn of this role; --sort is by it.", rich_help_panel=_CHOICE),
+    ] = None,
+    query_id: Annotated[
+        str | None, typer.Option(metavar="ID", help="To this query.", rich_help_panel=_CHOICE)
+    ] = None,
+    changed: Annotated[
+        bool, typer.Option("--changed", help="To queries whose outcome changed.", rich_help_panel=_CHOICE)
+    ] = False,
+    worst: Annotated[
+        bool, typer.Option("--worst", help="The worst first; as --sort worst.", rich_help_panel=_CHOICE)
+    ] = False,
+    sort: Annotated[
+        Literal["step", "worst", "reward", "length", "claims", "advantage", "query"] | None,
+        typer.Option(help="What comes first.", show_default="step", rich_help_panel=_CHOICE),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Most answers shown.",
+            show_default=f"{_TERMINAL_ROWS}, on a page {_PAGE_ROWS}",
+            rich_help_panel=_CHOICE,
+        ),
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page: charts, filters, answers.")] = None,
+    tracking_uri: Annotated[
+        str | None,
+        typer.Option(help="Where the MLflow run is.", show_default="sqlite:///runs/mlflow.db"),
+    ] = None,
+) -> None:
+    """Show what a training run did: its steps, and its answers with claims, votes and evidence."""
+    from orchestration.inspect_choice import Order, Wanted
+    from orchestration.inspect_run import open_run
+    from reward.types import Outcome, Role
+
+    if html is not None and html.suffix.lower() not in (".html", ".htm"):  # no record of the run is at risk
+        raise ValueError(f"--html: {html} does not end in .html; name the page so")
+    order = _order(sort, worst=worst, changed=changed)
+    wanted = Wanted(
+        steps=_steps(step) if step else None,
+        outcome=Outcome(outcome) if outcome else None,
+        role=Role(role) if role else None,
+        query_id=query_id,
+        changed=changed,
+        order=Order(order or "step"),
+    )
+    chooses = any((step, outcome, role, query_id, changed, order, limit))
+    with _run_folder(run, tracking_uri) as folder:
+        opened = open_run(folder)
+        if html is not None:
+            _write_page(opened, wanted, html, limit=limit or _PAGE_ROWS, is_sorted=order is not None)
+        elif chooses:
+            _print_answers(opened, wanted, limit or _TERMINAL_ROWS)
+        else:
+            _print_overview(opened)
+
+
+def _print_overview(run: Run) -> None:
+    from rich.console import Console
+
+    from orchestration.inspect_terminal import print_overview
+
+    print_overview(run, Console())
+
+
+def _print_answers(run: Run, wanted: Wanted, limit: int) -> None:
+    from rich.console import Console
+
+    from orchestration.inspect_choice import totals
+    from orchestration.inspect_run import read_answers
+    from orchestration.inspect_terminal import print_answers
+
+    fitting = _fitting(run, wanted)
+    print_answers(run, read_answers(run, fitting[:limit]), totals(fitting), Console())
+
+
+def _write_page(run: Run, wanted: Wanted, path: Path, *, limit: int, is_sorted: bool) -> None:
+    """Writes the page; without an order asked for, it shows equally many answers of every step."""
+    from orchestration.inspect_choice import spread, totals
+    from orchestration.inspect_page import render_run
+    from orchestration.inspect_run import read_answers
+    from reward.offline.run import replace_file
+
+    fitting = _fitting(run, wanted)
+    shown = fitting[:limit] if is_sorted else spread(fitting, limit)
+    replace_file(path, render_run(run, read_answers(run, shown), totals(fitting)))
+    left = len(fitting) - len(shown)
+    cut = f"; {left:,} more fit and are not on it (--limit)" if left else ""
+    print(f"{path}: {len(shown):,} of {len(fitting):,} answers{cut}")
+
+
+def _fitting(run: Run, wanted: Wanted) -> list[Entry]:
+    """The answers that fit, in order; reads no file of a step that is not asked for.
+
+    Raises:
+        ValueError: a step that the run has not finished.
+    """
+    from orchestration.inspect_choice import choose
+    from orchestration.inspect_run import read_entries
+
+    if wanted.steps is None:
+        return choose(read_entries(run), wanted)
+    first, last = wanted.steps
+    done = [int(step["step"]) for step in run.steps]
+    inside = [number for number in done if first <= number <= last]
+    if not inside:
+        have = f"steps {done[0]} to {done[-1]}" if done else "no finished step"
+        raise ValueError(f"--step: {first}-{last}: the run has {have}; give one of them")
+    return choose(read_entries(run, None if wanted.changed else inside), wanted)
+
+
+def _order(sort: str | None, *, worst: bool, changed: bool) -> str | None:
+    if worst and sort not in (None, "worst"):
+        raise ValueError(f"--sort: {sort} beside --worst; give one of them")
+    return "worst" if worst else sort or ("query" if changed else None)
+
+
+def _steps(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d+)(?:-(\d+))?", text.strip())
+    if found is None:
+        raise ValueError(f"--step: {text!r} is no step; give one, such as 7, or a range, such as 7-12")
+    return int(found[1]), int(found[2] or found[1])
+
+
+@contextmanager
+def _run_folder(run: str, tracking_uri: str | None) -> Iterator[Path]:
+    """The run's folder; what MLflow has of a run is put into one for as long as it is needed."""
+    if Path(run).exists() or not _MLFLOW_ID.fullmatch(run):
+        warn_ignored("on a run folder", tracking_uri=tracking_uri)
+        yield Path(run)
+        return
+    from pipeline.tracking import fetch_mlflow_run
+
+    with TemporaryDirectory() as folder:
+        fetch_mlflow_run(tracking_uri or "sqlite:///runs/mlflow.db", run, Path(folder))
+        yield Path(folder)

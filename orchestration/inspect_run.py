@@ -1,0 +1,186 @@
+"""A training run as `march inspect` reads it: the figures of its finished steps and its kept answers.
+
+`steps.jsonl` is trusted: a file of rollouts that it does not name is of a step that did not end, and is not
+read; one that it names must be there and whole. A light `Entry` of every answer is enough to filter, sort and
+count; whole answers are read for those that are shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.rollout_files import read_columns, read_rollouts, rollouts_file
+from pipeline.rollout_rows import RolloutRow, RolloutTurn
+from pipeline.tracking import KEPT, SKIPPED, STEPS_FILE, read_steps
+from reward.offline.rows import AuditRow
+from reward.types import ClaimState, Document, Outcome, RagQuery, Role
+
+_RUN_FILE = "run.json"
+_COLUMNS = (
+    *("place", "query_id", "verdict.outcome", "verdict.reward", "verdict.claims.list.element.state"),
+    *("verdict.uncovered.list.element.start", "oracle.faithful"),
+    *(f"turns.list.element.{name}" for name in ("role", "trained", "num_response_tokens", "advantage")),
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run says of itself."""
+
+    folder: Path
+    name: str
+    note: str
+    steps: Sequence[Mapping[str, float]]  # figures of each finished step, in order
+
+    @property
+    def num_kept(self) -> int:
+        """Answers that are on disk."""
+        return sum(int(step.get(KEPT, 0)) for step in self.steps)
+
+    @property
+    def num_skipped(self) -> int:
+        """Answers that were trained but not kept."""
+        return sum(int(step.get(SKIPPED, 0)) for step in self.steps)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What of a turn is filtered and sorted by."""
+
+    trained: bool
+    num_response_tokens: int
+    advantage: float | None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An answer as far as it is filtered, sorted and counted."""
+
+    step: int
+    place: int
+    query_id: str
+    outcome: Outcome
+    reward: float | None
+    claims: Sequence[ClaimState]
+    has_uncovered: bool
+    faithful: bool | None  # None where the truth is not known
+    turns: Mapping[Role, Turn]  # the first of each role
+
+    @property
+    def false_accept(self) -> bool:
+        """Whether the best reward went to a wrong answer, as far as the truth is known."""
+        return self.faithful is False and self.outcome is Outcome.SUPPORTED
+
+
+def open_run(folder: Path) -> Run:
+    """Reads what a run folder says of its steps.
+
+    Raises:
+        FileNotFoundError: there is no such folder.
+        ValueError: it is the folder of no run, or a line of its record is damaged.
+    """
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder}: no such folder; give the folder of a run (march train --run-dir)")
+    about = folder / _RUN_FILE
+    if not about.is_file() and not (folder / STEPS_FILE).is_file():
+        raise ValueError(f"{folder}: has no {_RUN_FILE} and no {STEPS_FILE}; give the folder of a run")
+    recipe = _json(about).get("recipe", {}) if about.is_file() else {}
+    try:
+        steps = read_steps(folder)
+    except ValueError as error:
+        raise ValueError(f"{folder / STEPS_FILE}: a line is not JSON ({error}); copy it again") from error
+    return Run(folder, str(recipe.get("name", folder.name)), str(recipe.get("note", "")), steps)
+
+
+def read_entries(run: Run, steps: Iterable[int] | None = None) -> list[Entry]:
+    """Reads the light form of the kept answers, of some steps or of all.
+
+    Raises:
+        FileNotFoundError: the file of a step is not there.
+        ValueError: it is no whole Parquet file, or lacks answers.
+    """
+    wanted = None if steps is None else set(steps)
+    entries: list[Entry] = []
+    for step in run.steps:
+        number, kept = int(step["step"]), int(step.get(KEPT, 0))
+        if kept and (wanted is None or number in wanted):
+            path = rollouts_file(run.folder, number)
+            rows = read_columns(path, _COLUMNS)
+            if len(rows) != kept:
+                raise ValueError(
+                    f"{path}: holds {len(rows)} answers, but {STEPS_FILE} says {kept}; copy both again"
+                )
+            entries += [_entry(number, cells) for cells in rows]
+    return entries
+
+
+def read_answers(run: Run, entries: Sequence[Entry]) -> list[RolloutRow]:
+    """Reads the whole answers of some entries, in their order."""
+    places: dict[int, set[int]] = {}
+    for entry in entries:
+        places.setdefault(entry.step, set()).add(entry.place)
+    rows = {
+        (row.step, row.place): row
+        for step, wanted in places.items()
+        for row in read_rollouts(rollouts_file(run.folder, step), places=wanted)
+    }
+    return [rows[entry.step, entry.place] for entry in entries]
+
+
+def _entry(step: int, cells: Mapping[str, Any]) -> Entry:
+    verdict, oracle = cells["verdict"], cells["oracle"]
+    turns: dict[Role, Turn] = {}
+    for turn in cells["turns"]:
+        kept = Turn(turn["trained"], turn["num_response_tokens"], turn["advantage"])
+        turns.setdefault(Role(turn["role"]), kept)
+    return Entry(
+        step=step,
+        place=cells["place"],
+        query_id=cells["query_id"],
+        outcome=Outcome(verdict["outcome"]),
+        reward=verdict["reward"],
+        claims=[ClaimState(claim["state"]) for claim in verdict["claims"]],
+        has_uncovered=bool(verdict["uncovered"]),
+        faithful=oracle["faithful"] if oracle else None,
+        turns=turns,
+    )
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        tree = json.loads(path.read_text())
+    except ValueError as error:
+        raise ValueError(f"{path}: not JSON ({error}); copy it again") from error
+    return tree if isinstance(tree, dict) else {}
+
+
+def as_audited(row: RolloutRow) -> AuditRow:
+    """The answer as the views of audits take it; documents whose texts were not kept are empty."""
+    documents = row.documents or tuple(Document(id=one, text="") for one in row.document_ids)
+    query = RagQuery(id=row.query_id, query=row.query, documents=documents)
+    return AuditRow(place=f"step {row.step}, answer {row.place}", query=query, response=row.response)
+
+
+def truth_in_words(row: RolloutRow) -> str:
+    """What the truth says of an answer, held against the audit; nothing where it is not known."""
+    if row.oracle is None:
+        return ""
+    if row.oracle.false_accept:
+        return "wrong, but accepted"
+    if row.oracle.false_reject:
+        return "true, but refused"
+    return "true" if row.oracle.faithful else "wrong"
+
+
+def turn_in_words(turn: RolloutTurn) -> str:
+    """What a turn brought, in one line."""
+    tokens = f"{turn.num_prompt_tokens:,} + {turn.num_response_tokens:,} tokens"
+    cut = ", cut" if turn.finish_reason == "length" else ""
+    version = "" if turn.weights_version is None else f", weights {turn.weights_version}"
+    if not turn.trained:
+        return f"{turn.role}: {tokens}{cut}{version}, masked"
+    return f"{turn.role}: {tokens}{cut}{version}, reward {turn.reward:g}, advantage {turn.advantage:+.2f}"

@@ -1,0 +1,82 @@
+"""The figures of a run over its steps, as tables and charts show them: pure.
+
+A long run is shown in bins of equally many steps, each with the mean of its steps, so that nothing is left
+out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pipeline.tracking import KEPT
+
+
+@dataclass(frozen=True)
+class Column:
+    """One figure of a step."""
+
+    key: str  # as in steps.jsonl
+    short: str  # for a narrow terminal
+    name: str
+    percent: bool = False
+
+
+COLUMNS = (
+    Column("audit/reward", "reward", "reward"),
+    Column("audit/supported_rate", "supp", "supported", percent=True),
+    Column("audit/refuted_rate", "ref", "refuted", percent=True),
+    Column("audit/no_claims_rate", "none", "no claims", percent=True),
+    Column("audit/unscored_rate", "unsc", "unscored", percent=True),
+    Column("audit/claims_per_answer", "claims", "claims"),
+    Column("audit/vote_agreement", "agree", "voters agree", percent=True),
+    Column("canary/support_gap", "gap", "canary gap", percent=True),
+    Column("oracle/faithful_rate", "true", "faithful", percent=True),
+    Column("oracle/false_accept_rate", "f.acc", "false accepts", percent=True),
+    Column("oracle/consensus_accuracy", "right", "consensus right", percent=True),
+)
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Some steps that follow each other."""
+
+    first: int
+    last: int
+    figures: Mapping[str, float]  # means over those of its steps that have the figure
+    num_kept: int  # answers on disk
+
+    @property
+    def label(self) -> str:
+        """Its steps, such as 7 or 7-12."""
+        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
+
+
+def bins(steps: Sequence[Mapping[str, float]], most: int) -> list[Bin]:
+    """Returns at most so many bins, which hold equally many steps but for the last."""
+    size = max(1, math.ceil(len(steps) / most))
+    return [_bin(steps[at : at + size]) for at in range(0, len(steps), size)]
+
+
+def known_columns(found: Sequence[Bin]) -> list[Column]:
+    """The columns that any bin has a figure for."""
+    return [column for column in COLUMNS if any(column.key in one.figures for one in found)]
+
+
+def in_words(column: Column, value: float | None) -> str:
+    """A figure for people; a dash where there is none."""
+    if value is None:
+        return "\u2013"
+    return f"{value:.0%}" if column.percent else f"{value:.2f}"
+
+
+def _bin(steps: Sequence[Mapping[str, float]]) -> Bin:
+    keys = dict.fromkeys(key for step in steps for key in step)
+    values = {key: [step[key] for step in steps if key in step] for key in keys}
+    return Bin(
+        first=int(steps[0]["step"]),
+        last=int(steps[-1]["step"]),
+        figures={key: sum(found) / len(found) for key, found in values.items()},
+        num_kept=sum(int(step.get(KEPT, 0)) for step in steps),
+    )

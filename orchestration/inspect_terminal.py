@@ -1,0 +1,107 @@
+"""What `march inspect` shows in a terminal: the run by steps, and single answers with their claims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from orchestration.inspect_choice import Totals
+from orchestration.inspect_run import Run, as_audited, truth_in_words, turn_in_words
+from orchestration.inspect_steps import Bin, Column, bins, in_words, known_columns
+from pipeline.rollout_rows import RolloutRow
+from reward.offline.excerpt import printable
+from reward.offline.explain import explanation
+from reward.offline.terminal import STYLES, plain_table, spoken
+from reward.types import Outcome
+
+_MOST_BINS = 25
+_KEY_STYLES = {
+    "audit/supported_rate": STYLES[Outcome.SUPPORTED],
+    "audit/refuted_rate": STYLES[Outcome.REFUTED],
+    "audit/no_claims_rate": STYLES[Outcome.NO_CLAIMS],
+    "audit/unscored_rate": STYLES[Outcome.UNSCORED],
+    "oracle/false_accept_rate": "bold red",
+}
+
+
+def print_overview(run: Run, console: Console) -> None:
+    """Prints the figures of a run by steps, and how many answers can be looked at."""
+    found = bins(run.steps, _MOST_BINS)
+    parts: list[RenderableType] = [Text(printable(run.note), style="dim")] if run.note else []
+    if not found:
+        parts.append(Text(f"{run.folder}: no step is finished yet", style="yellow"))
+    else:
+        columns = known_columns(found)
+        table = _steps_table(run, found, columns, wide=True)
+        unbounded = console.options.update(width=1_000)
+        is_wide = console.measure(table, options=unbounded).maximum <= console.width
+        parts.append(table if is_wide else _steps_table(run, found, columns, wide=False))
+        legend = [] if is_wide else [_legend(columns)]
+        parts += [Text(line, style="dim") for line in (*legend, *_remarks(run, found))]
+    console.print(Group(*parts))
+
+
+def print_answers(run: Run, rows: Sequence[RolloutRow], found: Totals, console: Console) -> None:
+    """Prints answers, each with its claims, and how many more fit or were never kept."""
+    for row in rows:
+        console.print(_answer(row))
+        console.print()
+    counts = ", ".join(f"{count:,} {spoken(outcome)}" for outcome, count in found.outcomes.items() if count)
+    line = f"{len(rows):,} of {found.num_rows:,} answers that fit are shown ({counts or 'none'})"
+    more = "; --limit shows more, --html FILE a page of them" if found.num_rows > len(rows) else ""
+    console.print(Text(line + more))
+    if run.num_skipped or not run.num_kept:
+        console.print(Text(kept_in_words(run), style="yellow"))
+
+
+def kept_in_words(run: Run) -> str:
+    """How many answers are on disk, and how many are not."""
+    plural = "" if len(run.steps) == 1 else "s"
+    line = f"{run.num_kept:,} answers of {len(run.steps):,} step{plural} kept"
+    return line + (f", {run.num_skipped:,} not (tracking.rollouts.keep)" if run.num_skipped else "")
+
+
+def _steps_table(run: Run, found: Sequence[Bin], columns: Sequence[Column], *, wide: bool) -> Table:
+    names = [column.name if wide else column.short for column in columns]
+    first = "step" if len(found) == len(run.steps) else "steps"
+    table = plain_table(printable(run.name), first, *names, "kept")
+    if not wide:
+        table.padding = (0, 0)
+    for one in found:
+        cells = [
+            Text(in_words(column, one.figures.get(column.key)), style=_style(column, one))
+            for column in columns
+        ]
+        table.add_row(one.label, *cells, f"{one.num_kept:,}")
+    return table
+
+
+def _style(column: Column, one: Bin) -> str:
+    """Colours what is there; zeros stay quiet."""
+    return _KEY_STYLES.get(column.key, "") if one.figures.get(column.key) else "dim"
+
+
+def _legend(columns: Sequence[Column]) -> str:
+    return ", ".join(f"{column.short} = {column.name}" for column in columns if column.short != column.name)
+
+
+def _remarks(run: Run, found: Sequence[Bin]) -> list[str]:
+    lines = [kept_in_words(run)]
+    if len(found) < len(run.steps):
+        most = found[0].last - found[0].first + 1
+        lines.append(f"{len(run.steps):,} steps; each line is the mean of up to {most} of them")
+    if run.num_kept:
+        lines.append("--step N, --worst or --outcome REFUTED shows answers; --html FILE writes a page")
+    return lines
+
+
+def _answer(row: RolloutRow) -> Group:
+    truth = truth_in_words(row)
+    said = [f"step {row.step}, answer {row.place}", *([f"truth: {truth}"] if truth else [])]
+    facts = [Text(line, style="dim") for line in ("; ".join(said), *map(turn_in_words, row.turns))]
+    if row.documents is None:
+        facts.append(Text("the documents' texts were not kept (tracking.rollouts.documents)", style="yellow"))
+    return explanation(as_audited(row), row.verdict, facts)

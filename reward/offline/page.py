@@ -1,0 +1,71 @@
+"""What our pages have in common: templates, style, script, and the policy that allows these and nothing else.
+
+A page is one HTML file that works from a disk, with no network. Everything in it is escaped, and a Content
+Security Policy allows its own style and script by their digests: whatever an answer or a document holds, it
+is shown as text. `parts.html` holds what several pages show, `report.css` and `report.js` serve them all.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from reward.offline.report_rows import anchor
+from reward.offline.terminal import ratio, spoken
+
+_Name = TypeVar("_Name", bound=str)
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def render_page(template: str, *, folder: Path | None = None, style: str = "", **content: object) -> str:
+    """Returns a page.
+
+    Args:
+        template: Name of its template.
+        folder: Where the template is, if not among those of the audit.
+        style: Rules to add to `report.css`.
+        **content: What the template shows.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader([folder, TEMPLATES] if folder else TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"ratio": ratio, "spoken": spoken, "anchor": anchor}
+    style, script = _asset("report.css") + style, _asset("report.js")
+    made = {"policy": _policy(style, script), "style": style, "script": script}
+    return environment.get_template(template).render(**made, **content)
+
+
+def stacked_bar(counts: Mapping[_Name, int]) -> list[tuple[str, float, float]]:
+    """Name, left end and width of each part of a stacked bar, in thousandths."""
+    total = sum(counts.values())
+    parts: list[tuple[str, float, float]] = []
+    left = 0.0
+    for name, count in counts.items():
+        if count:
+            width = 1000 * count / total
+            parts.append((name, round(left, 2), round(width, 2)))
+            left += width
+    return parts
+
+
+def _asset(name: str) -> str:
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    """A Content Security Policy that allows this style and this script."""
+    allowed = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script))
+    style_digest, script_digest = allowed
+    return (
+        f"default-src 'none'; style-src 'sha256-{style_digest}'; script-src 'sha256-{script_digest}'; "
+        "base-uri 'none'; form-action 'none'"
+    )

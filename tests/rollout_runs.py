@@ -1,0 +1,126 @@
+"""Shared by the tests of rollouts and `march inspect`: run folders, written as the trainer writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pipeline import tracking
+from pipeline.oracle import OracleJudgement
+from pipeline.rollout_rows import RolloutFileSettings, RolloutTurn, TrainedAnswer
+from reward.types import Outcome, Role, Verdict
+from tests.audit_jobs import picnic_pair
+
+EVIL = "</script><script>alert('5')</script><img src=x onerror=alert(1)>\u2028[red]x[/red]\x1b[31m"
+
+
+class Artifacts:
+    """Stands for MLflow: remembers what it was given."""
+
+    def __init__(self, uri: str) -> None:
+        self.files: dict[str, bytes] = {}
+        self.metrics: list[tuple[str, int]] = []
+
+    def log_artifact(self, run_id: str, path: str, artifact_path: str) -> None:
+        self.files[f"{artifact_path}/{Path(path).name}"] = Path(path).read_bytes()
+
+    def log_batch(self, run_id: str, metrics: Sequence[Any]) -> None:
+        self.metrics += [(metric.key, metric.step) for metric in metrics]
+
+
+def step_log(folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> tracking.StepLog:
+    """The trainer's log, in a folder, without an MLflow server."""
+    monkeypatch.setattr("mlflow.MlflowClient", Artifacts)
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = RolloutFileSettings(**settings)
+    return tracking.StepLog(folder, tracking_uri="", mlflow_run_id="0" * 32, rollouts=kept)
+
+
+def trained_answer(
+    outcome: Outcome = Outcome.REFUTED,
+    *,
+    query_id: str = "p1",
+    faithful: bool | None = None,
+    response: str | None = None,
+) -> TrainedAnswer:
+    """An answer about the picnic with one claim of each state, and what its turns brought."""
+    row, audited = picnic_pair(row_id=query_id)
+    reward = {Outcome.UNSCORED: None, Outcome.REFUTED: -1.0}.get(outcome, 0.0)
+    changes = {"outcome": outcome, "reward": reward, "reason": outcome.lower()}
+    verdict = Verdict(**{name: getattr(audited, name) for name in Verdict.model_fields} | changes)
+    trained = reward is not None
+    turns = [
+        RolloutTurn(
+            role=role,
+            num_prompt_tokens=100,
+            num_response_tokens=20 + len(query_id),
+            finish_reason="stop",
+            weights_version=None if role is Role.SOLVER else 3,
+            trained=trained,
+            reward=reward,
+            advantage=0.5 if trained else None,
+        )
+        for role in ((Role.SOLVER, Role.CHECKER) if trained else (Role.SOLVER,))
+    ]
+    oracle = None
+    if faithful is not None:
+        wrong, right = outcome is Outcome.SUPPORTED and not faithful, outcome is Outcome.REFUTED and faithful
+        oracle = OracleJudgement(faithful=faithful, false_accept=wrong, false_reject=right)
+    said = row.response if response is None else response
+    record: Any = SimpleNamespace(
+        response=said, verdict=verdict, oracle=oracle, num_checker_turns=3, audit_s=0.25
+    )
+    return TrainedAnswer(row.query.model_dump_json(), record, turns)
+
+
+def figures(answers: Sequence[TrainedAnswer]) -> dict[str, float]:
+    """A few figures of a step, named as the trainer names them."""
+    outcomes = [answer.record.verdict.outcome for answer in answers]
+    rates = {f"audit/{one.lower()}_rate": outcomes.count(one) / len(outcomes) for one in Outcome}
+    judged = [answer.record.oracle for answer in answers if answer.record.oracle]
+    true = {"oracle/faithful_rate": sum(one.faithful for one in judged) / len(judged)} if judged else {}
+    more = {"audit/reward": -outcomes.count(Outcome.REFUTED) / len(outcomes), "audit/claims_per_answer": 5.0}
+    return rates | more | {"audit/vote_agreement": 0.8, "solver/response_length": 22.0} | true
+
+
+def write_run(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    steps: Sequence[Sequence[TrainedAnswer]],
+    **settings: Any,
+) -> Path:
+    """Writes the steps of a run; returns its folder."""
+    log = step_log(folder, monkeypatch, **settings)
+    for number, answers in enumerate(steps, start=1):
+        log.write(number, figures(answers), answers)
+    return folder
+
+
+def picnic_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three steps of four answers; step 2 accepted a wrong one, and q1 was refuted in step 1 alone."""
+
+    def step(*outcomes: Outcome) -> list[TrainedAnswer]:
+        return [
+            trained_answer(one, query_id=f"q{place}", faithful=one is Outcome.SUPPORTED and place != 3)
+            for place, one in enumerate(outcomes, start=1)
+        ]
+
+    good, bad, none, lost = Outcome.SUPPORTED, Outcome.REFUTED, Outcome.NO_CLAIMS, Outcome.UNSCORED
+    steps = [step(bad, good, bad, lost), step(good, good, good, lost), step(good, good, none, lost)]
+    run = write_run(folder / "run", monkeypatch, steps)
+    about = {"recipe": {"name": "picnics", "note": "Only a test."}, "mlflow_run_id": "0" * 32}
+    (run / "run.json").write_text(json.dumps(about))
+    return run
+
+
+def evil_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run whose every text is hostile."""
+    answer = trained_answer(query_id=EVIL, response=f"{EVIL} 500 euros", faithful=False)
+    run = write_run(folder / "run", monkeypatch, [[answer]])
+    (run / "run.json").write_text(json.dumps({"recipe": {"name": EVIL, "note": EVIL}}))
+    return run

@@ -1,0 +1,242 @@
+"""Each guard fires on the figures of a run that goes wrong, and only then."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from pipeline.checkpoints import mark_complete, prepare_resume
+from pipeline.config import load_recipe
+from pipeline.guards import GuardAction, GuardSettings, due, findings, guard_metrics
+from pipeline.ppo import PpoSettings
+from pipeline.progress import figures
+from pipeline.trainer_settings import TrainerSettings
+from pipeline.watch import RolledBackError, StoppedByGuardError, Watch
+from reward.types import Role
+
+HEALTHY = {
+    "audit/no_claims_rate": 0.05,
+    "audit/unscored_rate": 0.0,
+    "canary/support_gap": 0.1,
+    "solver/kl": 0.02,
+    "checker/kl": 0.03,
+    "solver/response_length": 50.0,
+}
+FAILURES = {  # of each guard: a figure that is over its default limit
+    "no_claims": {"audit/no_claims_rate": 0.6},
+    "unscored": {"audit/unscored_rate": 0.3},
+    "canary_gap": {"canary/support_gap": 0.5},
+    "kl": {"checker/kl": 1.5},
+    "length": {"solver/response_length": 10.0},
+}
+
+
+def guards(name: str, **settings: object) -> GuardSettings:
+    return GuardSettings.model_validate({name: settings})
+
+
+def steps(num_healthy: int, *bad: dict[str, float]) -> list[dict[str, float]]:
+    return [HEALTHY] * num_healthy + [HEALTHY | one for one in bad]
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_each_guard_acts_after_its_patience_and_no_other_does(name: str) -> None:
+    bad = FAILURES[name]
+    settings = guards(name, patience=3, action="stop")
+    assert due(findings(settings, steps(6, bad, bad))) is None
+    finding = due(findings(settings, steps(6, bad, bad, bad)))
+    assert finding is not None and finding.name == name
+    assert "3 steps in a row" in str(finding) and next(iter(bad)) in str(finding)
+    noticed = guard_metrics(findings(settings, steps(6, bad, bad)))
+    assert {key for key, share in noticed.items() if share} == {f"guards/{name}"}
+    assert noticed[f"guards/{name}"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_one_healthy_step_is_a_new_start(name: str) -> None:
+    bad = FAILURES[name]
+    record = steps(6, bad, bad, {}, bad, bad)
+    assert due(findings(guards(name, patience=3, action="stop"), record)) is None
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_healthy_run_is_quiet(name: str) -> None:
+    found = findings(guards(name, patience=1, action="roll_back"), steps(30))
+    assert len(found) == len(FAILURES)
+    assert all(finding.is_quiet and not finding.is_due for finding in found)
+
+
+def test_a_guard_that_warns_ends_nothing_and_rejects_no_checkpoint() -> None:
+    found = findings(guards("kl", patience=1), steps(1, FAILURES["kl"]))
+    assert due(found) is None
+    assert all(finding.is_quiet for finding in found)
+    assert guard_metrics(found)["guards/kl"] == 1.0
+
+
+def test_a_guard_that_rolls_back_goes_before_one_that_stops() -> None:
+    settings = GuardSettings.model_validate(
+        {"no_claims": {"patience": 1, "action": "stop"}, "kl": {"patience": 1, "action": "roll_back"}}
+    )
+    finding = due(findings(settings, steps(1, FAILURES["no_claims"] | FAILURES["kl"])))
+    assert finding is not None and finding.guard.action is GuardAction.ROLL_BACK
+
+
+def test_a_step_without_the_figure_counts_neither_for_nor_against() -> None:
+    bad, blind = HEALTHY | FAILURES["canary_gap"], {"solver/kl": 0.0}
+    settings = guards("canary_gap", patience=2, action="stop")
+    assert due(findings(settings, [bad, blind])) is None
+    assert due(findings(settings, [bad, blind, bad])) is not None
+    assert "canary_gap" not in {finding.name for finding in findings(settings, [blind])}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_figure_that_is_no_number_is_over_the_limit(name: str) -> None:
+    broken = dict.fromkeys(FAILURES[name], math.nan)
+    assert due(findings(guards(name, patience=1, action="stop"), steps(6, broken))) is not None
+
+
+def test_lengths_are_held_against_the_first_steps_only() -> None:
+    settings = guards("length", limit=0.5, patience=1, baseline_steps=2, action="stop")
+    lengths = [100.0, 60.0, 41.0, 39.0]
+    record = [{"solver/response_length": length} for length in lengths]
+    assert due(findings(settings, record[:3])) is None
+    finding = due(findings(settings, record))
+    assert finding is not None and "39 is under 0.5 of 80" in str(finding)
+    assert findings(settings, record[:2]) == []  # nothing to hold them against yet
+
+
+def test_guards_that_are_off_say_nothing() -> None:
+    off = GuardSettings(no_claims=None, unscored=None, canary_gap=None, kl=None, length=None)
+    assert findings(off, steps(9, *FAILURES.values())) == []
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        (["guards.no_claims.limit=1.5"], "guards.no_claims.limit: Input should be less than 1"),
+        (["guards.kl.patience=0"], "guards.kl.patience"),
+        (["guards.kl.action=explode"], "guards.kl.action"),
+        (["guards.kl.limit=.inf"], "guards.kl.limit"),
+        (["guards.length.limit=0"], "guards.length.limit"),
+        (["guards.unscored.limit=0.6"], "unscored.limit: 0.6 is not below max_unscored_rate 0.5"),
+        (["guards.canary_gap.limit=0.2"], "guards.canary_gap: there is no canary to follow; set canary"),
+        (["guards.kl.limit=0.2", "ppo.kl_coef=0"], "guards.kl: ppo.kl_coef 0 runs no reference"),
+        (
+            ["guards.length={patience: 21, action: roll_back}"],
+            "guards.length.patience: 21 with checkpoint.every 10 and keep 3, so the last good checkpoint",
+        ),
+        (["canary.base_url=http://host:8000/v1"], "base_url: given without model_name"),
+        (["canary={base_url: host, model_name: m}"], "base_url: 'host' is no address"),
+        (["canary.answers=8", "cluster.gpus_per_node=4"], "take 5 GPUs"),
+    ],
+)
+def test_bad_settings_are_named_with_their_mend(overrides: list[str], says: str) -> None:
+    with pytest.raises(ValueError, match=says.replace("(", r"\(")) as error:
+        load_recipe("tiny", overrides)
+    assert "\n" not in str(error.value)
+
+
+def test_the_demo_recipe_only_warns() -> None:
+    actions = {guard.action for guard in load_recipe("tiny").guards.by_name.values()}
+    assert actions == {GuardAction.WARN}
+
+
+def watch(folder: Path, **settings: object) -> Watch:
+    return Watch(
+        TrainerSettings(
+            run_dir=folder,
+            tracking_uri="",
+            mlflow_run_id="",
+            namespace="",
+            registry="",
+            rows_by_role={Role.SOLVER: 1},
+            ppo=PpoSettings(),
+            loss_divisor=None,
+            guards=GuardSettings.model_validate(settings),
+            canary=None,
+            probe_tolerance=None,
+        )
+    )
+
+
+def save(checkpoints: Path, step: int, *, quiet: bool) -> None:
+    for model in ("_actor", "_critic"):
+        (checkpoints / model / f"global_step{step}").mkdir(parents=True)
+    mark_complete(checkpoints, step, quiet=quiet)
+
+
+def manifest(checkpoints: Path, step: int) -> dict[str, object]:
+    found: dict[str, object] = json.loads((checkpoints / f"global_step{step}.json").read_text())
+    return found
+
+
+def test_a_roll_back_marks_the_last_quiet_checkpoint_and_rejects_the_later_ones(tmp_path: Path) -> None:
+    run = watch(tmp_path, kl={"patience": 3, "action": "roll_back"})
+    for step in range(1, 8):
+        run.judged(HEALTHY | (FAILURES["kl"] if step > 4 else {}))
+        save(tmp_path, step, quiet=run.is_quiet)
+        if step < 7:
+            run.act(tmp_path, step)
+    with pytest.raises(RolledBackError, match=r"guard kl: .* at step 7; rolled back to step 4") as error:
+        run.act(tmp_path, 7)
+    assert error.value.exit_code == 4
+    assert [manifest(tmp_path, step)["mark"] for step in (3, 4, 5, 6, 7)] == [
+        "none",
+        "good",
+        "rejected",
+        "rejected",
+        "rejected",
+    ]
+    assert prepare_resume(tmp_path) == 4
+    assert not (tmp_path / "_actor" / "global_step5").exists()
+
+
+def test_a_roll_back_without_a_quiet_checkpoint_ends_at_the_start(tmp_path: Path) -> None:
+    run = watch(tmp_path, kl={"patience": 1, "action": "roll_back"})
+    run.judged(HEALTHY | FAILURES["kl"])
+    save(tmp_path, 1, quiet=run.is_quiet)
+    with pytest.raises(RolledBackError, match="rolled back to the start, for no checkpoint"):
+        run.act(tmp_path, 1)
+    assert manifest(tmp_path, 1)["mark"] == "rejected"
+    assert prepare_resume(tmp_path) == 0
+
+
+def test_a_stop_leaves_the_checkpoints_as_they_are(tmp_path: Path) -> None:
+    run = watch(tmp_path, no_claims={"patience": 1, "action": "stop"})
+    run.judged(HEALTHY | FAILURES["no_claims"])
+    save(tmp_path, 1, quiet=run.is_quiet)
+    with pytest.raises(StoppedByGuardError, match=r"guard no_claims: .* at step 1") as error:
+        run.act(tmp_path, 1)
+    assert error.value.exit_code == 3
+    assert manifest(tmp_path, 1) == {"global_step": 1, "quiet": False, "mark": "none"}
+
+
+def test_a_resumed_run_goes_on_with_the_patience_of_the_one_before(tmp_path: Path) -> None:
+    bad = HEALTHY | FAILURES["kl"]
+    record = [{"step": step, **bad} for step in (1, 2)]
+    (tmp_path / "steps.jsonl").write_text("".join(json.dumps(row) + "\n" for row in record))
+    run = watch(tmp_path, kl={"patience": 3, "action": "stop"})
+    assert run.judged(bad)["guards/kl"] == 1.0
+    with pytest.raises(StoppedByGuardError):
+        run.act(tmp_path, 3)
+
+
+def test_the_user_is_told_the_guards_line_and_exit_code(tmp_path: Path) -> None:
+    from pipeline.train import ERROR_FILE, _failure, _told
+
+    class RemoteError(Exception):  # as Ray's, which carries the error of the remote call
+        cause = RolledBackError("guard kl: too far; rolled back to step 4")
+
+    (tmp_path / ERROR_FILE).write_text(json.dumps(_told(RemoteError())))
+    failure = _failure(tmp_path, 1)
+    assert failure.exit_code == 4
+    assert str(failure).startswith("RolledBackError: guard kl: too far; rolled back to step 4 (after 0 steps")
+    assert _told(ValueError("x")) == {"message": "ValueError: x", "exit_code": 1}
+
+
+def test_the_progress_names_the_guards_whose_patience_is_over() -> None:
+    step = {"audit/supported_rate": 0.5, "guards/kl": 1.2, "guards/length": 0.8}
+    assert figures(step) == "accepted 0.50  guard kl!"

@@ -1,0 +1,74 @@
+"""The page of `march inspect`: charts, what it holds, what it leaves out, and that it is safe to open."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestration.inspect_charts import charts, outcome_stacks
+from orchestration.inspect_choice import spread, totals
+from orchestration.inspect_page import render_run
+from orchestration.inspect_run import Run, open_run, read_answers, read_entries
+from orchestration.inspect_steps import bins
+from tests.rollout_runs import evil_run, picnic_run
+from tests.test_report import Page, page_data
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return picnic_run(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    return open_run(evil_run(tmp_path, monkeypatch))
+
+
+def test_a_page_of_a_few_has_some_of_every_step(run_dir: Path) -> None:
+    entries = read_entries(open_run(run_dir))
+    picked = [(one.step, one.place) for one in spread(entries, 5)]
+    assert picked == [(1, 1), (1, 3), (2, 3), (2, 4), (3, 4)]
+    assert len(spread(entries, 100)) == 12
+
+
+def test_the_page_shows_what_others_wrote_as_text(evil: Run) -> None:
+    entries = read_entries(evil)
+    html = render_run(evil, read_answers(evil, entries), totals(entries))
+    page = Page(html)
+    assert [one.get("type") for one in page.all("script")] == ["application/json", None]
+    assert not page.all("img") and not page.all("link")
+    assert not any(name.startswith("on") or name == "style" for _, at in page.elements for name in at)
+    places = [value for _, at in page.elements for name, value in at.items() if name in ("src", "href")]
+    assert places and all(place is not None and place.startswith("#") for place in places)
+    [policy] = [one["content"] or "" for one in page.all("meta") if "http-equiv" in one]
+    assert html.startswith("<!doctype html>") and policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert page_data(html)["rows"]["row-1-1"]["claims"][0]["question"] == "How many, 1?"
+
+
+def test_the_page_counts_what_it_leaves_out(run_dir: Path) -> None:
+    run = open_run(run_dir)
+    entries = read_entries(run)
+    html = render_run(run, read_answers(run, spread(entries, 5)), totals(entries))
+    assert "shows 5 of 12 answers; 7 are left out" in html
+    articles = Page(html).all("article")
+    assert [one["id"] for one in articles] == ["row-1-1", "row-1-3", "row-2-3", "row-2-4", "row-3-4"]
+    assert [one["data-step"] for one in articles] == ["1", "1", "2", "2", "3"]
+    whole = render_run(run, read_answers(run, entries), totals(entries))
+    assert "are left out" not in whole
+
+
+def test_documents_of_several_answers_stand_in_the_page_once(run_dir: Path) -> None:
+    run = open_run(run_dir)
+    entries = read_entries(run)
+    data = page_data(render_run(run, read_answers(run, entries), totals(entries)))
+    assert len(data["documents"]) == 2 and len(data["rows"]) == 12
+
+
+def test_charts_have_a_point_a_step_within_their_frame(run_dir: Path) -> None:
+    found = bins(open_run(run_dir).steps, 150)
+    drawn = {chart.title: chart for chart in charts(found)}
+    points = drawn["Accepted, and true"].curves[0].points
+    assert [y for _, y in points] == [75.0, 25.0, 50.0]
+    assert (drawn["Reward"].low, drawn["Reward"].high) == ("-0.50", "0")
+    for chart in drawn.values():
+        assert all(0 <= x <= 300 and 0 <= y <= 100 for curve in chart.curves for x, y in curve.points)
+    assert [name for name, _, _ in outcome_stacks(found)[0].parts] == ["SUPPORTED", "REFUTED", "UNSCORED"]

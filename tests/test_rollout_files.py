@@ -1,0 +1,229 @@
+"""Rollouts as Parquet: what is written is read, whole or not at all, and once a step."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import pyarrow
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow.parquet import ParquetFile, read_table, write_table
+
+from pipeline.rollout_files import (
+    drop_rollouts_after,
+    read_columns,
+    read_rollouts,
+    rollout_schema,
+    rollouts_file,
+    write_rollouts,
+)
+from pipeline.rollout_rows import (
+    SCHEMA_VERSION,
+    RolloutFileSettings,
+    choose_rollouts,
+    rollout_rows,
+)
+from pipeline.tracking import StepLog, drop_steps_after, read_steps, start_mlflow_run
+from reward.types import Outcome, Role
+from tests.march_cli import march, refused
+from tests.rollout_runs import EVIL, Artifacts, step_log, trained_answer, write_run
+
+OUTCOMES = list(Outcome)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    answers = [trained_answer(one, query_id=one, faithful=one is OUTCOMES[0]) for one in OUTCOMES]
+    rows = rollout_rows(answers, range(4), step=7, documents=True)
+    path = rollouts_file(tmp_path, 7)
+    write_rollouts(path, rows, step=7, num_answers=4)
+    assert path.name == "step-000007.parquet"
+    found = read_rollouts(path)
+    assert [row.verdict for row in found] == [answer.record.verdict for answer in answers]
+    assert [row.oracle for row in found] == [answer.record.oracle for answer in answers]
+    assert [list(row.turns) for row in found] == [answer.turns for answer in answers]
+    assert [(row.step, row.place) for row in found] == [(7, 1), (7, 2), (7, 3), (7, 4)]
+    checker = found[0].turn(Role.CHECKER)
+    assert checker is not None and checker.weights_version == 3 and checker.trained
+    assert [row.place for row in read_rollouts(path, places={2, 4})] == [2, 4]
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.text(max_size=40))
+def test_any_text_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    path = rollouts_file(tmp_path_factory.mktemp("run"), 1)
+    rows = rollout_rows([trained_answer(response=text)], [0], step=1, documents=True)
+    write_rollouts(path, rows, step=1, num_answers=1)
+    assert read_rollouts(path) == rows
+
+
+def test_an_answer_without_a_reward_stays_without_one(tmp_path: Path) -> None:
+    rows = rollout_rows([trained_answer(Outcome.UNSCORED)], [0], step=1, documents=True)
+    write_rollouts(rollouts_file(tmp_path, 1), rows, step=1, num_answers=1)
+    cells = read_table(rollouts_file(tmp_path, 1)).to_pylist()[0]
+    assert cells["verdict"]["reward"] is None
+    assert [(turn["trained"], turn["reward"]) for turn in cells["turns"]] == [(False, None)]
+
+
+def test_documents_stand_once_a_file_and_are_read_with_every_answer(tmp_path: Path) -> None:
+    answers = [trained_answer() for _ in range(4)]
+    path = rollouts_file(tmp_path, 1)
+    write_rollouts(path, rollout_rows(answers, range(4), step=1, documents=True), step=1, num_answers=4)
+    cells = read_columns(path, ["documents", "document_ids"])
+    assert [row["documents"] is None for row in cells] == [False, True, True, True]
+    assert all(row["document_ids"] == ["july", "may"] for row in cells)
+    found = read_rollouts(path, places={3})
+    assert found[0].documents is not None and found[0].documents[1].text.startswith("The May picnic")
+    write_rollouts(path, rollout_rows(answers, range(4), step=1, documents=False), step=1, num_answers=4)
+    assert read_rollouts(path)[0].documents is None
+
+
+def test_the_columns_are_those_of_this_version() -> None:
+    """A change of any column changes this digest: raise SCHEMA_VERSION where readers must know of it."""
+    digest = hashlib.sha256(str(rollout_schema().remove_metadata()).encode()).hexdigest()
+    assert (SCHEMA_VERSION, digest[:16]) == (1, "40bcd726f14fcac6")
+
+
+def test_a_reader_without_this_code_finds_columns_and_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = write_run(tmp_path / "run", monkeypatch, [[trained_answer()] * 3], keep=2)
+    with ParquetFile(rollouts_file(run, 1)) as file:
+        about = json.loads(file.schema_arrow.metadata[b"march"])
+        outcomes = file.read(columns=["verdict.outcome"]).to_pylist()
+    assert about == {"schema_version": 1, "step": 1, "num_answers": 3}
+    assert outcomes == [{"verdict": {"outcome": "REFUTED"}}] * 2
+
+
+def test_a_kill_while_a_file_is_written_leaves_the_old_one_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = rollouts_file(tmp_path, 1)
+    rows = rollout_rows([trained_answer()] * 2, range(2), step=1, documents=True)
+    write_rollouts(path, rows, step=1, num_answers=2)
+
+    def killed(table: object, where: Path, **_: object) -> None:
+        where.write_bytes(b"PAR1 half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pyarrow.parquet.write_table", killed)
+    with pytest.raises(KeyboardInterrupt):
+        write_rollouts(path, rows[:1], step=1, num_answers=1)
+    assert len(read_rollouts(path)) == 2
+    drop_rollouts_after(tmp_path, 1)
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_step_that_is_trained_again_replaces_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    first = [[trained_answer(query_id=f"{step}-{i}") for i in range(4)] for step in (1, 2, 3)]
+    write_run(run, monkeypatch, first)
+    drop_steps_after(run, 1)
+    assert sorted(os.listdir(run / "rollouts")) == ["step-000001.parquet"]
+    log = step_log(run, monkeypatch)
+    again = [trained_answer(query_id=f"again-{i}") for i in range(4)]
+    log.write(2, {}, again)
+    assert [step["step"] for step in read_steps(run)] == [1, 2]
+    assert [row.query_id for row in read_rollouts(rollouts_file(run, 2))] == [f"again-{i}" for i in range(4)]
+
+
+def test_mlflow_has_one_artifact_a_step_and_the_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = step_log(tmp_path, monkeypatch)
+    for _ in range(2):  # as after a resume
+        log.write(1, {"audit/reward": -1.0}, [trained_answer()] * 2)
+    assert isinstance(log.client, Artifacts)
+    assert list(log.client.files) == ["rollouts/step-000001.parquet"]
+    assert log.client.files["rollouts/step-000001.parquet"] == rollouts_file(tmp_path, 1).read_bytes()
+    assert ("rollouts/skipped", 1) in log.client.metrics
+    quiet = step_log(tmp_path / "quiet", monkeypatch, artifacts=False)
+    quiet.write(1, {}, [trained_answer()])
+    assert isinstance(quiet.client, Artifacts) and not quiet.client.files
+    assert rollouts_file(tmp_path / "quiet", 1).is_file()
+
+
+@pytest.mark.slow  # a real store takes seconds to make
+def test_a_run_is_inspected_from_mlflow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
+    made = {"artifact_root": tmp_path / "artifacts", "experiment": "e", "params": {"note": "Fetched."}}
+    run_id = start_mlflow_run(tracking_uri=uri, name="far away", **made)
+    settings = {"tracking_uri": uri, "mlflow_run_id": run_id, "rollouts": RolloutFileSettings()}
+    (tmp_path / "run").mkdir()
+    log = StepLog(tmp_path / "run", **settings)
+    for step, num in ((1, 2), (2, 2), (2, 3)):  # step 2 was trained again after a resume
+        log.write(step, {"audit/reward": -1.0 / num}, [trained_answer()] * num)
+    assert march("inspect", run_id, "--tracking-uri", uri) == 0
+    text = capsys.readouterr().out
+    assert "far away" in text and "Fetched." in text and "5 answers of 2 steps kept" in text
+    assert march("inspect", run_id, "--tracking-uri", uri, "--step", 2, "--limit", 1) == 0
+    assert "1 of 3 answers that fit" in capsys.readouterr().out
+    assert "f" * 32 in refused(capsys, "inspect", "f" * 32, "--tracking-uri", uri)
+
+
+@pytest.mark.parametrize(("keep", "kept"), [("all", 5), ("none", 0), (2, 2), (9, 5)])
+def test_as_much_is_kept_as_the_recipe_says_and_the_rest_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: object, kept: int
+) -> None:
+    run = write_run(tmp_path / "run", monkeypatch, [[trained_answer()] * 5], keep=keep)
+    (step,) = read_steps(run)
+    assert (step["rollouts/kept"], step["rollouts/skipped"]) == (kept, 5 - kept)
+    path = rollouts_file(run, 1)
+    assert path.exists() == bool(kept)
+    assert not kept or len(read_rollouts(path)) == kept
+
+
+def test_the_choice_of_a_step_is_the_same_when_it_is_trained_again() -> None:
+    some = RolloutFileSettings(keep=8)
+    assert choose_rollouts(64, some, step=3) == choose_rollouts(64, some, step=3)
+    assert choose_rollouts(64, some, step=3) != choose_rollouts(64, some, step=4)
+    two = RolloutFileSettings(keep=2)
+    assert {at for step in range(200) for at in choose_rollouts(8, two, step=step)} == set(range(8))
+
+
+@pytest.mark.parametrize("keep", [0, -1, "some"])
+def test_no_other_amount_is_taken(keep: object) -> None:
+    with pytest.raises(ValueError, match="keep"):
+        RolloutFileSettings.model_validate({"keep": keep})
+
+
+def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
+    path = rollouts_file(tmp_path, 1)
+    with pytest.raises(FileNotFoundError, match=r"step-000001\.parquet: no such file"):
+        read_rollouts(path)
+    path.parent.mkdir()
+    path.write_bytes(b"half a file")
+    with pytest.raises(ValueError, match=r"step-000001\.parquet: not a whole Parquet file .*; copy the file"):
+        read_rollouts(path)
+    write_table(pyarrow.table({"a": [1]}), path)
+    with pytest.raises(ValueError, match=r"step-000001\.parquet: holds no rollouts"):
+        read_rollouts(path)
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    path = rollouts_file(tmp_path, 1)
+    rows = rollout_rows([trained_answer(response=EVIL * 50)] * 4, range(4), step=1, documents=True)
+    write_rollouts(path, rows, step=1, num_answers=4)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"step-000001\.parquet: not a whole Parquet file"):
+        read_rollouts(path)
+
+
+def test_a_file_of_a_later_version_or_with_an_impossible_row_is_named(tmp_path: Path) -> None:
+    path = rollouts_file(tmp_path, 1)
+    path.parent.mkdir()
+    (row,) = rollout_rows([trained_answer()], [0], step=1, documents=True)
+    rows = [row.model_dump(mode="json")]
+    later = rollout_schema().with_metadata({"march": json.dumps({"schema_version": SCHEMA_VERSION + 1})})
+    write_table(pyarrow.Table.from_pylist(rows, schema=later), path)
+    with pytest.raises(ValueError, match=r"step-000001\.parquet: schema_version: 2, .* update march"):
+        read_rollouts(path)
+    rows[0]["verdict"] |= {"outcome": "UNSCORED", "reward": 0.0}  # a failure must not be read as a reward
+    now = rollout_schema().with_metadata({"march": json.dumps({"schema_version": SCHEMA_VERSION})})
+    write_table(pyarrow.Table.from_pylist(rows, schema=now), path)
+    with pytest.raises(ValueError, match=r"step-000001\.parquet: row 1: verdict: .*UNSCORED has none"):
+        read_rollouts(path)
