@@ -10,6 +10,7 @@ import hashlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -39,9 +40,7 @@ def run_cell(cell: Cell, scratch: Path) -> Row:
         cell: What to run.
         scratch: Folder of starts, runs and logs; nothing in it is data.
     """
-    folder = scratch / "runs" / f"{cell.arm}-{cell.seed}"
-    shutil.rmtree(folder, ignore_errors=True)  # of a call that was killed: a cell has one life
-    folder.mkdir(parents=True)
+    folder = new_folder(scratch / "runs", f"{cell.arm}-{cell.seed}-")
     phases: dict[str, float] = {}
     begun = Row(
         arm=cell.arm, seed=cell.seed, settings=cell.digest, code=code_digest(),
@@ -57,6 +56,17 @@ def run_cell(cell: Cell, scratch: Path) -> Row:
     return Row.model_validate(
         begun.model_dump() | {"failure": None, "wall_s": wall_s, "phases_s": took} | figures
     )
+
+
+def new_folder(within: Path, prefix: str) -> Path:
+    """Returns an empty folder and throws away what earlier calls left: a cell has one life.
+
+    It has a name of its own, since processes of a call that was killed may still write to the last one.
+    """
+    within.mkdir(parents=True, exist_ok=True)
+    for left in within.glob(f"{prefix}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=within))
 
 
 def _run(cell: Cell, scratch: Path, folder: Path, phases: dict[str, float]) -> dict[str, object]:
