@@ -34,7 +34,7 @@ test-real: $(VENV)/ready ## real engines, trainings and kills in their short for
 test-slow: $(VENV)/ready ## the same, and the long forms that `make test` leaves out; above an hour
 	$(BIN)/pytest -m "(slow or long) and not gpu and not chaos"
 
-chaos: $(VENV)/ready ## the reward server under faults for a quarter of an hour; CHAOS_MINUTES and CHAOS_SEED set its storm
+chaos: $(VENV)/ready ## the reward server under faults for half an hour; CHAOS_MINUTES and CHAOS_SEED set its storm
 	$(BIN)/pytest -m chaos
 
 check: $(VENV)/ready ## lint, format, types and known vulnerabilities of the pins

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from bench import audit, lexical, ragtruth, reward_server, sizing
+from bench import audit, lexical, ragtruth, reward_server, sizing, training
 
 BENCHMARKS = {
     "audit": audit.run,
@@ -13,6 +13,7 @@ BENCHMARKS = {
     "reward_server": reward_server.run,
     "reward_server_soak": reward_server.run_soak,
     "sizing": sizing.run,
+    "training": training.run,
 }
 
 if __name__ == "__main__":

@@ -60,11 +60,14 @@ def choose(entries: Sequence[Entry], wanted: Wanted) -> list[Entry]:
 
 
 def spread(entries: Sequence[Entry], most: int) -> list[Entry]:
-    """Returns at most so many: from every step equally many, its worst; the steps in order."""
+    """Returns at most so many: of each step its worst, equally many; of too many steps every so many-th."""
     by_step: dict[int, list[Entry]] = {}
     for entry in sorted(entries, key=_key(Order.WORST, Role.SOLVER)):
         by_step.setdefault(entry.step, []).append(entry)
-    rounds = zip_longest(*by_step.values())
+    steps = sorted(by_step)
+    if len(steps) > most:
+        steps = [steps[place * len(steps) // most] for place in range(most)]
+    rounds = zip_longest(*(by_step[step] for step in steps))
     picked = [entry for one_each in rounds for entry in one_each if entry is not None][:most]
     return sorted(picked, key=lambda entry: entry.step)
 

@@ -7,7 +7,7 @@ steps; with any that chooses answers, those answers; with --html it writes a pag
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from orchestration.messages import warn_ignored
+from orchestration.messages import error_console, warn_ignored
 
 if TYPE_CHECKING:
     from orchestration.inspect_choice import Wanted
@@ -134,18 +134,32 @@ def _fitting(run: Run, wanted: Wanted) -> list[Entry]:
     Raises:
         ValueError: a step that the run has not finished.
     """
+    from rich.progress import track
+
     from orchestration.inspect_choice import choose
     from orchestration.inspect_run import read_entries
 
+    console = error_console()
+    steps = track(
+        _asked_for(run, wanted),
+        description="reading rollouts",
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    return choose(read_entries(run, steps), wanted)
+
+
+def _asked_for(run: Run, wanted: Wanted) -> Sequence[Mapping[str, float]]:
     if wanted.steps is None:
-        return choose(read_entries(run), wanted)
+        return run.steps
     first, last = wanted.steps
-    done = [int(step["step"]) for step in run.steps]
-    inside = [number for number in done if first <= number <= last]
+    inside = [step for step in run.steps if first <= step["step"] <= last]
     if not inside:
+        done = [int(step["step"]) for step in run.steps]
         have = f"steps {done[0]} to {done[-1]}" if done else "no finished step"
         raise ValueError(f"--step: {first}-{last}: the run has {have}; give one of them")
-    return choose(read_entries(run, None if wanted.changed else inside), wanted)
+    return run.steps if wanted.changed else inside
 
 
 def _order(sort: str | None, *, worst: bool, changed: bool) -> str | None:

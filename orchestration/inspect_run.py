@@ -96,18 +96,17 @@ def open_run(folder: Path) -> Run:
     return Run(folder, str(recipe.get("name", folder.name)), str(recipe.get("note", "")), steps)
 
 
-def read_entries(run: Run, steps: Iterable[int] | None = None) -> list[Entry]:
-    """Reads the light form of the kept answers, of some steps or of all.
+def read_entries(run: Run, steps: Iterable[Mapping[str, float]] | None = None) -> list[Entry]:
+    """Reads the light form of the kept answers, of some of the run's steps or of all.
 
     Raises:
         FileNotFoundError: the file of a step is not there.
         ValueError: it is no whole Parquet file, or lacks answers.
     """
-    wanted = None if steps is None else set(steps)
     entries: list[Entry] = []
-    for step in run.steps:
+    for step in run.steps if steps is None else steps:
         number, kept = int(step["step"]), int(step.get(KEPT, 0))
-        if kept and (wanted is None or number in wanted):
+        if kept:
             path = rollouts_file(run.folder, number)
             rows = read_columns(path, _COLUMNS)
             if len(rows) != kept:

@@ -29,7 +29,7 @@ _FIGURES = {  # of several, the largest counts
     "unscored": ("audit/unscored_rate",),
     "canary_gap": ("canary/support_gap",),
     "kl": _KL,
-    "length": ("solver/response_length",),
+    "length": ("solver/tokens_per_turn",),
 }
 
 

@@ -125,7 +125,7 @@ def turn_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
         lengths = [length for record in records for length in record.turn_tokens.get(role, ())]
         if lengths:
             metrics[f"{role}/num_tokens"] = float(sum(lengths))
-            metrics[f"{role}/response_length"] = sum(lengths) / len(lengths)
+            metrics[f"{role}/tokens_per_turn"] = sum(lengths) / len(lengths)
     return metrics
 
 
@@ -172,6 +172,7 @@ def role_metrics(role: Role, batches: Sequence[Experience]) -> dict[str, float]:
     per_row = {
         "reward": torch.cat([batch.rewards.float() for batch in batches]),
         "kl": torch.cat([batch.info["kl"].float() for batch in batches]),
+        "response_length": torch.cat([batch.response_length.float() for batch in batches]),
         "truncated_rate": torch.cat([batch.truncated.float() for batch in batches]),
     }
     metrics = {f"{prefix}/{name}": float(values[trained].mean()) for name, values in per_row.items()}

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.checkpoints import MODEL_FOLDERS, prepare_resume
+from pipeline.rollout_files import read_rollouts, rollouts_file
 from pipeline.tracking import read_steps
 from tests.march_training import Run
 
@@ -79,9 +80,8 @@ def test_each_step_has_the_canarys_figures_and_no_reward_of_it(ended: tuple[Path
         assert step["canary/num_answers"] == CANARY * (1 - step["canary/failed_rate"])
         assert step["canary/failed_rate"] < 1
         assert -1 <= step["canary/support_gap"] <= step["canary/only_live_rate"] <= 1
-        path = folder / "rollouts" / f"step-{int(step['step']):06d}.jsonl"
-        verdicts = [json.loads(line)["verdict"] for line in path.read_text().splitlines()]
-        rewards = [verdict["reward"] for verdict in verdicts if verdict["reward"] is not None]
+        rollouts = read_rollouts(rollouts_file(folder, int(step["step"])))
+        rewards = [one.verdict.reward for one in rollouts if one.verdict.reward is not None]
         assert step["audit/reward"] == pytest.approx(sum(rewards) / len(rewards))
 
 
@@ -92,7 +92,7 @@ def test_each_step_has_figures_by_role_and_phase(ended: tuple[Path, str, int]) -
             assert step[f"{role}/entropy"] > 0
             assert step[f"{role}/value_error"] >= 0
             assert step[f"{role}/tokens_per_s"] > 0
-        assert step["proposer/response_length"] > 0
+        assert step["proposer/tokens_per_turn"] > 0
         assert 0.3 < step["audit/vote_agreement"] <= 1
         assert step["ppo/clip_fraction"] >= 0
         phases = ("rollout", "experience", "update", "sync")

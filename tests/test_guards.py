@@ -13,6 +13,7 @@ from pipeline.config import load_recipe
 from pipeline.guards import GuardAction, GuardSettings, due, findings, guard_metrics
 from pipeline.ppo import PpoSettings
 from pipeline.progress import figures
+from pipeline.rollout_rows import RolloutFileSettings
 from pipeline.trainer_settings import TrainerSettings
 from pipeline.watch import RolledBackError, StoppedByGuardError, Watch
 from reward.types import Role
@@ -23,14 +24,14 @@ HEALTHY = {
     "canary/support_gap": 0.1,
     "solver/kl": 0.02,
     "checker/kl": 0.03,
-    "solver/response_length": 50.0,
+    "solver/tokens_per_turn": 50.0,
 }
 FAILURES = {  # of each guard: a figure that is over its default limit
     "no_claims": {"audit/no_claims_rate": 0.6},
     "unscored": {"audit/unscored_rate": 0.3},
     "canary_gap": {"canary/support_gap": 0.5},
     "kl": {"checker/kl": 1.5},
-    "length": {"solver/response_length": 10.0},
+    "length": {"solver/tokens_per_turn": 10.0},
 }
 
 
@@ -101,7 +102,7 @@ def test_a_figure_that_is_no_number_is_over_the_limit(name: str) -> None:
 def test_lengths_are_held_against_the_first_steps_only() -> None:
     settings = guards("length", limit=0.5, patience=1, baseline_steps=2, action="stop")
     lengths = [100.0, 60.0, 41.0, 39.0]
-    record = [{"solver/response_length": length} for length in lengths]
+    record = [{"solver/tokens_per_turn": length} for length in lengths]
     assert due(findings(settings, record[:3])) is None
     finding = due(findings(settings, record))
     assert finding is not None and "39 is under 0.5 of 80" in str(finding)
@@ -155,6 +156,7 @@ def watch(folder: Path, **settings: object) -> Watch:
             rows_by_role={Role.SOLVER: 1},
             ppo=PpoSettings(),
             loss_divisor=None,
+            rollouts=RolloutFileSettings(),
             guards=GuardSettings.model_validate(settings),
             canary=None,
             probe_tolerance=None,

@@ -1,5 +1,6 @@
 """The page of `march inspect`: charts, what it holds, what it leaves out, and that it is safe to open."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,8 @@ def test_a_page_of_a_few_has_some_of_every_step(run_dir: Path) -> None:
     picked = [(one.step, one.place) for one in spread(entries, 5)]
     assert picked == [(1, 1), (1, 3), (2, 3), (2, 4), (3, 4)]
     assert len(spread(entries, 100)) == 12
+    many = [dataclasses.replace(entries[0], step=step) for step in range(1, 101)]
+    assert [one.step for one in spread(many, 4)] == [1, 26, 51, 76]
 
 
 def test_the_page_shows_what_others_wrote_as_text(evil: Run) -> None:

@@ -32,9 +32,9 @@ def test_lengths_are_of_all_turns_of_a_role_trained_or_not() -> None:
     assert metrics == {
         "solver/seconds_per_answer": 0,
         "solver/num_tokens": 40,
-        "solver/response_length": 20,
+        "solver/tokens_per_turn": 20,
         "checker/num_tokens": 15,
-        "checker/response_length": 5,
+        "checker/tokens_per_turn": 5,
     }
 
 

@@ -44,6 +44,8 @@ class Source:
         return DocumentSpan(document=self.document.id, start=self._own(start), end=self._own(end - 1) + 1)
 
     def _own(self, place: int) -> int:
+        if self.flat == self.document.text:
+            return place
         flat, own = self._words
         word = bisect_right(flat, place) - 1
         return own[word] + place - flat[word]

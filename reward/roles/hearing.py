@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 from reward.config import AuditConfig
 from reward.judging.coverage import CoveredClaim
@@ -39,11 +40,12 @@ async def hear(
     parts = await plan_parts(documents, questions, means=means)
     votes: list[tuple[Answer | None, ...]] = []
     groups: list[SampleGroup] = []
+    located = cache(partial(_located, within=within, config=config))  # voters often agree word for word
     for attempt, n in enumerate((config.num_first_voters, config.voters - config.num_first_voters)):
         if not n or (attempt and _all_decided(claims, votes, config)):
             break
         reading = await check(parts, questions, n=n, attempt=attempt, means=means)
-        votes += [tuple(_located(answer, within, config) for answer in row) for row in reading.answers]
+        votes += [tuple(map(located, row)) for row in reading.answers]
         groups += reading.groups
     return Round(tuple(claims), tuple(votes), tuple(groups), parts.unread)
 
