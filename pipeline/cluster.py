@@ -2,9 +2,7 @@
 for ever, from running out of memory late, or from training something else than the recipe says.
 
 `pipeline.openrlhf_args` maps these settings to OpenRLHF's arguments, `pipeline.estimate` says what they cost.
-OpenRLHF's dynamic batches and its asynchronous mode are left out on purpose: the first drops the Checker's
-rows, the second builds a trainer of its own, in which ours, and so the Checker's rows, would be missing
-(`tests/test_seams.py`).
+OpenRLHF's dynamic batches are left out on purpose: they drop the Checker's rows (`tests/test_seams.py`).
 """
 
 from __future__ import annotations

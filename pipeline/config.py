@@ -16,34 +16,19 @@ from typing import Any, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from pipeline.canary import CanaryPlan, CanarySettings
-from pipeline.cluster import ClusterSettings, check_batches, check_gpus
+from pipeline.cluster import ClusterSettings, Colocation, check_batches, check_gpus
 from pipeline.estimate.assumptions import EstimateSettings
-from pipeline.guards import GuardAction, GuardSettings
+from pipeline.guards import CanaryGuard, GuardAction, GuardSettings, KlGuard
 from pipeline.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings
 from pipeline.recipe_tree import read_tree, recipe_file
 from pipeline.rollout_rows import RolloutFileSettings
+from pipeline.sampling import RolloutSettings
 from pipeline.sources import DataSettings, RewardSettings
 from reward.assignments import assign
 from reward.config import AuditConfig, Settings, Structured
 from reward.types import Role
 
 TINY_POLICY = Path(__file__).parent / "tiny" / "checkpoint"
-
-
-class RolloutSettings(Settings):
-    """Generation by the live policy, shared by all three roles."""
-
-    batch_size: int = Field(default=32, ge=1, description="Queries a PPO step; 32 in the paper.")
-    samples_per_query: int = Field(default=1, ge=1)
-    micro_batch_size: int = Field(default=4, ge=1, description="Rows of one forward pass; sets memory.")
-    temperature: float = Field(
-        default=0.6, gt=0, le=2, description="0.6 in the paper; the Checker samples at it too."
-    )
-    top_p: float = Field(default=1.0, gt=0, le=1)
-    max_prompt_tokens: int = Field(
-        default=24_567, ge=1, description="The paper's; longer prompts are filtered."
-    )
-    max_response_tokens: int = Field(default=8_192, ge=1, description="The paper's.")
 
 
 class CheckpointSettings(Settings):
@@ -169,11 +154,28 @@ class Recipe(Settings):
         return self
 
     @model_validator(mode="after")
+    def _stale_answers_are_corrected(self) -> Self:
+        if not self.rollout.max_staleness:
+            return self
+        ahead = f"rollout.max_staleness: {self.rollout.max_staleness}"
+        if self.ppo.correction.level == "off":
+            raise ValueError(
+                f"{ahead}: without ppo.correction answers of older weights would be trained as if the policy "
+                "had given them now; set ppo.correction.level: token"
+            )
+        if self.cluster.colocate is Colocation.ALL:
+            raise ValueError(
+                f"{ahead} with cluster.colocate: all, where engines and trainer take turns on the same GPUs "
+                "and nobody can run ahead; set colocate: actor_ref or none, or max_staleness: 0"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _guards_have_what_they_need(self) -> Self:
-        asked_for = self.guards.model_fields_set
-        if self.guards.canary_gap and "canary_gap" in asked_for and not self.canary_plan:
+        # The defaults pass: they are in every recipe that was written out, as a run's own is.
+        if self.guards.canary_gap not in (None, CanaryGuard()) and not self.canary_plan:
             raise ValueError("guards.canary_gap: there is no canary to follow; set canary.answers, e.g. to 8")
-        if self.guards.kl and "kl" in asked_for and not self.has_reference:
+        if self.guards.kl not in (None, KlGuard()) and not self.has_reference:
             raise ValueError("guards.kl: ppo.kl_coef 0 runs no reference to measure it; raise it above 0")
         every, keep = self.checkpoint.every, self.checkpoint.keep
         for name, guard in self.guards.by_name.items():

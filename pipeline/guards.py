@@ -114,8 +114,9 @@ class GuardSettings(Settings):
 
     @model_validator(mode="after")
     def _each_can_act(self) -> Self:
-        set_here = self.unscored and "unscored" in self.model_fields_set
-        if self.unscored and set_here and self.unscored.limit >= self.max_unscored_rate:
+        if self.unscored is None or self.unscored == UnscoredGuard():
+            return self  # the default does not refuse a lower bound: it is in every recipe written out
+        if self.unscored.limit >= self.max_unscored_rate:
             raise ValueError(
                 f"unscored.limit: {self.unscored.limit} is not below max_unscored_rate "
                 f"{self.max_unscored_rate}, where the run stops at once; lower it"

@@ -36,6 +36,7 @@ STATUS_NAMES = {
     "critic_grad_norm": "ppo/critic_grad_norm",
     "ppo_clip_ratio": "ppo/clip_fraction",
     "ppo_kl": "ppo/update_kl",
+    "is_filter_ratio": "ppo/corrected_away_rate",
     "timing/generation": "time/rollout_s",
     "timing/make_experience": "time/experience_s",
     "timing/ppo_train": "time/update_s",
@@ -176,6 +177,8 @@ def role_metrics(role: Role, batches: Sequence[Experience]) -> dict[str, float]:
         "truncated_rate": torch.cat([batch.truncated.float() for batch in batches]),
     }
     metrics = {f"{prefix}/{name}": float(values[trained].mean()) for name, values in per_row.items()}
+    if batches[0].rollout_log_probs is not None:
+        metrics[f"{prefix}/sampler_gap"] = sampler_gap(batches)
     masks = torch.cat([batch.action_mask.flatten() for batch in batches]).bool()
     for name, tensors in _per_token(batches).items():
         values = torch.cat([tensor.float().flatten() for tensor in tensors])[masks]
@@ -188,6 +191,15 @@ def role_metrics(role: Role, batches: Sequence[Experience]) -> dict[str, float]:
         errors = [(batch.returns - batch.values).float().flatten() for batch in batches]
         metrics[f"{prefix}/value_error"] = float(torch.cat(errors)[masks].square().mean())
     return counts | metrics
+
+
+def sampler_gap(batches: Sequence[Experience]) -> float:
+    """Mean |log p_sampler - log p_actor| over trained tokens, in nats: rounding, older weights, top_p."""
+    gaps = [
+        (batch.rollout_log_probs - batch.action_log_probs).abs()[batch.action_mask.bool()]
+        for batch in batches
+    ]
+    return float(torch.cat(gaps).float().mean())
 
 
 def _per_token(batches: Sequence[Experience]) -> dict[str, list[torch.Tensor]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from pipeline.cluster import ALL_LINEAR, Colocation, LoraSettings
 from pipeline.config import Recipe
 from pipeline.data.prepare import ROWS_FILE
-from pipeline.ppo import OptimizerSettings
+from pipeline.ppo import CorrectionSettings, OptimizerSettings
 
 AGENT_FILE = Path(__file__).with_name("agent.py")
 
@@ -49,7 +49,8 @@ def openrlhf_arguments(
         }
     )
     arguments = [part for key, value in pairs.items() for part in (f"--{key}", str(value))]
-    return arguments + _adapters(recipe.cluster.lora) + _flags(recipe, cuda=cuda)
+    arguments += _adapters(recipe.cluster.lora) + _correction(recipe.ppo.correction)
+    return arguments + _flags(recipe, cuda=cuda)
 
 
 def rows_file(recipe: Recipe, folder: Path) -> Path:
@@ -109,11 +110,22 @@ def _adapters(lora: LoraSettings | None) -> list[str]:
     return arguments + ([] if lora.targets == ALL_LINEAR else ["--ds.lora.target_modules", *lora.targets])
 
 
+def _correction(correction: CorrectionSettings) -> list[str]:
+    """The off-policy correction's arguments; nothing when it is off, as in OpenRLHF itself."""
+    if correction.level == "off":
+        return []
+    prefix = "--algo.advantage.is_correction"
+    arguments = [f"{prefix}_level", correction.level, f"{prefix}_mode", correction.mode]
+    arguments += [f"{prefix}_gating", correction.gating]
+    return [*arguments, f"{prefix}_threshold", str(correction.low), str(correction.high)]
+
+
 def _flags(recipe: Recipe, *, cuda: bool) -> list[str]:
     cluster = recipe.cluster
     flags = {
         "data.apply_chat_template": True,
         "ckpt.load_enable": True,
+        "train.async_enable": recipe.rollout.max_staleness > 0,
         "train.colocate_all": cluster.colocate is Colocation.ALL,
         "train.colocate_actor_ref": cluster.colocate is Colocation.ACTOR_REF,
         "vllm.enable_prefix_caching": cluster.prefix_caching,
@@ -130,7 +142,9 @@ def _flags(recipe: Recipe, *, cuda: bool) -> list[str]:
 
 def _rollout(recipe: Recipe, *, cuda: bool) -> dict[str, object]:
     rollout = recipe.rollout
-    return {
+    # OpenRLHF's queue of this many batches is what bounds the staleness (`tests/test_staleness.py`).
+    queue = {"train.async_queue_size": rollout.max_staleness} if rollout.max_staleness else {}
+    return queue | {
         "vllm.sync_backend": "nccl" if cuda else "gloo",
         "data.max_len": recipe.max_model_len,
         "rollout.max_new_tokens": rollout.max_response_tokens,

@@ -58,6 +58,42 @@ class LossScale(StrEnum):
     PAPER = "paper"  # section 2.3, the joint gradient: 2|B|, trained roles times answers of the step
 
 
+class CorrectionSettings(Settings):
+    """OpenRLHF's correction for rows that the trained policy did not sample as it is now.
+
+    Each token's term of the loss is multiplied by p_actor / p_sampler: engines round otherwise than the
+    actor, and in asynchronous mode sample with older weights. Its named schemes are `token` with `clip`
+    (TIS), `token` with `mask` (IcePop) and `seq` with `mask`.
+    """
+
+    level: Literal["off", "token", "seq"] = Field(
+        default="off", description="What is held against the bounds: each token, or the mean of a row."
+    )
+    mode: Literal["mask", "clip"] = Field(
+        default="mask", description="What is out of bounds is left out, or its factor is clipped to them."
+    )
+    gating: Literal["ratio", "binary_kl", "tv"] = Field(
+        default="ratio", description="Figure held against the bounds; the two divergences have no low one."
+    )
+    low: float = Field(default=0.5, ge=0)
+    high: float = Field(default=5.0, gt=0)
+
+    @model_validator(mode="after")
+    def _openrlhf_supports_it(self) -> Self:
+        if self.mode == "clip" and (self.level == "seq" or self.gating != "ratio"):
+            raise ValueError(
+                f"mode: clip with level {self.level} and gating {self.gating}; OpenRLHF clips only the "
+                "ratios of tokens, so set level: token and gating: ratio, or mode: mask"
+            )
+        if self.gating != "ratio" and self.low:
+            raise ValueError(
+                f"low: {self.low:g} with gating {self.gating}, which has an upper bound only; set it to 0"
+            )
+        if self.low >= self.high:
+            raise ValueError(f"low: {self.low:g} is not below high {self.high:g}; exchange them")
+        return self
+
+
 class OptimizerSettings(Settings):
     """One model's optimiser."""
 
@@ -76,6 +112,7 @@ class PpoSettings(Settings):
     )
     checker_reward: CheckerReward = CheckerReward.LAST_TOKEN
     loss_scale: LossScale = LossScale.TOKEN_MEAN
+    correction: CorrectionSettings = CorrectionSettings()
     actor: OptimizerSettings = OptimizerSettings(lr=1e-6, warmup_steps=5)
     critic: OptimizerSettings = OptimizerSettings(lr=1e-5, warmup_steps=10)
     lr_scheduler: Literal["constant_with_warmup", "constant", "linear", "cosine_with_min_lr"] = (

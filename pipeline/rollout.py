@@ -60,6 +60,9 @@ class RolloutRecord(Record):
         default_factory=dict, description="The turns to train on, beside the Solver's."
     )
     num_checker_turns: int = Field(default=0, description="Voters whose tokens came back.")
+    weights_versions: dict[Role, tuple[int, ...]] = Field(
+        default_factory=dict, description="Weight syncs before each role's turns, each count once, in order."
+    )
     num_prompt_tokens: int = Field(default=0, description="Of the Solver's turn, as are the next two.")
     num_response_tokens: int = 0
     finish_reason: str = ""
@@ -123,12 +126,15 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
                 "--max-prompt-tokens`"
             )
         with telemetry.span("march.rollout", {"march.query_id": query.id}) as span:
-            start = time.perf_counter()
+            versions, start = [llm_engine.weights_version], time.perf_counter()
             output = await _generate(llm_engine, prompt_ids, sampling_params)
             generation_s = time.perf_counter() - start
+            versions.append(llm_engine.weights_version)
             response = hf_tokenizer.decode(output.token_ids, skip_special_tokens=True)
             telemetry.tell_texts(span, [{"role": "user", "content": prompt}], [response])
-            record = await self._audit(query, response, finish_reason=output.finish_reason)
+            record = await self._audit(
+                query, response, finish_reason=output.finish_reason, solver_versions=versions
+            )
             telemetry.tell_verdict(span, record.verdict)
         measured = {
             "generation_s": generation_s,
@@ -152,7 +158,9 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             "rollout": record.model_copy(update=measured),
         }
 
-    async def _audit(self, query: RagQuery, response: str, *, finish_reason: str) -> RolloutRecord:
+    async def _audit(
+        self, query: RagQuery, response: str, *, finish_reason: str, solver_versions: Sequence[int] = ()
+    ) -> RolloutRecord:
         start = time.perf_counter()
         with telemetry.span("audit") as span:
             result = await self._asked(query, response, finish_reason)
@@ -169,6 +177,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
                 if is_scored
             },
             num_checker_turns=sum(t.role is Role.CHECKER for t in result.trajectories),
+            weights_versions=_versions_by_role(solver_versions, result.trajectories),
             turn_tokens=_turn_tokens(result.trajectories),
             oracle=self.judge(query, response, result.verdict),
             audit_s=time.perf_counter() - start,
@@ -207,6 +216,15 @@ def choose_turns(turns: list[Trajectory], num: int, *, seed: str) -> tuple[Traje
     ended = [t for t in turns if t.finish_reason in _ENDED]
     valid = [t for t in ended if t.finish_reason == "stop"] or ended
     return tuple(random.Random(seed).sample(valid, min(num, len(valid))))
+
+
+def _versions_by_role(solver: Sequence[int], turns: Sequence[Trajectory]) -> dict[Role, tuple[int, ...]]:
+    """The weights versions of each role's turns; of the Solver's, before and after it answered."""
+    versions = {Role.SOLVER: set(solver)}
+    for turn in turns:
+        if turn.weights_version is not None:
+            versions.setdefault(turn.role, set()).add(turn.weights_version)
+    return {role: tuple(sorted(found)) for role, found in versions.items()}
 
 
 def _turn_tokens(turns: Sequence[Trajectory]) -> dict[Role, tuple[int, ...]]:

@@ -169,7 +169,8 @@ def _turns_of(record: RolloutRecord, role: Role, figures: Sequence[dict[str, Any
         for t in record.turns.get(role, ())
     ]
     if role is Role.SOLVER:
-        ends = [(record.num_prompt_tokens, record.num_response_tokens, record.finish_reason, None)]
+        version = min(record.weights_versions.get(role, ()), default=None)
+        ends = [(record.num_prompt_tokens, record.num_response_tokens, record.finish_reason, version)]
     return [
         RolloutTurn(
             role=role,

@@ -9,6 +9,7 @@ last value of a step is the one that counts.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -81,6 +82,7 @@ def fetch_mlflow_run(tracking_uri: str, run_id: str, folder: Path) -> None:
     from mlflow import MlflowClient
     from mlflow.exceptions import MlflowException
 
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     client = MlflowClient(tracking_uri)
     try:
         run = client.get_run(run_id)

@@ -14,21 +14,25 @@ from pathlib import Path
 from typing import Any
 
 import ray
-import torch
+from openrlhf.trainer.ppo_trainer import BasePPOTrainer
 from openrlhf.trainer.ppo_trainer import PPOTrainer as _RayPPOTrainer
-from torch.nn.utils.rnn import pad_sequence
+from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
 
 from pipeline.checkpoints import mark_complete
 from pipeline.engines import EngineRegistry
 from pipeline.experience import MarchExperienceMaker, MarchSamplesGenerator
 from pipeline.metrics import step_metrics
+from pipeline.probe import first_prompt, log_probability_gap
+from pipeline.staleness import mask_stale, staleness
 from pipeline.tracking import StepLog
 from pipeline.trainer_settings import TrainerSettings
 from pipeline.watch import Watch
 
-_PROBE_SAMPLES, _PROBE_TOKENS = 4, 64
+STALE = "stale"  # beside the reasons of verdicts without a reward
 
-PlainPPOTrainer: Any = _RayPPOTrainer.__ray_metadata__.modified_class  # the class before @ray.remote
+# The class that was written, and not Ray's `modified_class` over it: for tracing, Ray puts copies of all
+# methods into that, those of `BasePPOTrainer` too, and they would come before ours.
+PlainPPOTrainer: Any = _RayPPOTrainer.__ray_metadata__.modified_class.__ray_actor_class__
 
 
 class WeightSyncError(RuntimeError):
@@ -39,21 +43,16 @@ class TooManyUnscoredError(RuntimeError):
     """So many audits of a step failed that its gradient would not be worth having."""
 
 
-class MarchTrainer(PlainPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
-    """`PPOTrainer` for the trajectories of several roles."""
+class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
+    """OpenRLHF's PPO steps for the trajectories of several roles.
+
+    Between a trainer of OpenRLHF and its `BasePPOTrainer` in the order of classes: the trainer's own
+    `broadcast_to_vllm`, which in asynchronous mode holds the engines' lock, is around this one.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.settings = TrainerSettings.from_environment()
-        rows_by_role = self.settings.rows_by_role
-        self.samples_generator = MarchSamplesGenerator(
-            rows_by_role=rows_by_role,
-            strategy=self.strategy,
-            prompts_dataloader=self.prompts_dataloader,
-            eval_dataloader=self.eval_dataloader,
-            tokenizer=self.tokenizer,
-            vllm_engines=self.vllm_engines,
-        )
         self.experience_maker = MarchExperienceMaker(
             self.actor_model_group,
             self.critic_model_group,
@@ -63,25 +62,20 @@ class MarchTrainer(PlainPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untype
             self.strategy,
             self.tokenizer,
             ppo=self.settings.ppo,
-            rows_by_role=rows_by_role,
-        )
-        self.max_steps = optimizer_steps(
-            num_rows=len(self.prompts_dataloader)
-            * self.args.rollout.n_samples_per_prompt
-            * sum(rows_by_role.values()),
-            batch_size=self.args.train.batch_size,
-            passes=self.args.train.num_episodes * self.args.train.max_epochs,
+            rows_by_role=self.settings.rows_by_role,
         )
         options = {"num_cpus": 0, "name": self.settings.registry, "namespace": self.settings.namespace}
         self.registry = ray.remote(EngineRegistry).options(**options).remote(self.vllm_engines)
-        ray.get(self.registry.snapshot.remote())
+        _, self.weights_version = ray.get(self.registry.snapshot.remote())
         self.log = StepLog(
             self.settings.run_dir,
             tracking_uri=self.settings.tracking_uri,
             mlflow_run_id=self.settings.mlflow_run_id,
             rollouts=self.settings.rollouts,
         )
+        self.probe_prompt = first_prompt(self.strategy, self.tokenizer)
         self.probe: dict[str, float] = {}
+        self.ages: dict[str, float] = {}
         self.watch = Watch(self.settings)
 
     def broadcast_to_vllm(self) -> None:
@@ -91,12 +85,18 @@ class MarchTrainer(PlainPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untype
             WeightSyncError: their log-probabilities differ by more than the tolerance.
         """
         super().broadcast_to_vllm()
-        version = ray.get(self.registry.advance.remote())
+        self.weights_version = version = ray.get(self.registry.advance.remote())
+        ray.get([engine.set_weights_version.remote(version) for engine in self.vllm_engines])
         self.probe = {"sync/weights_version": float(version)}
         if self.settings.probe_tolerance is None:
             return
         with self.watch.clock:
-            gap = self._log_probability_gap()
+            gap = log_probability_gap(
+                self.vllm_engines[0],
+                self.actor_model_group,
+                self.probe_prompt,
+                temperature=self.args.rollout.temperature,
+            )
         self.probe["sync/logprob_gap"] = gap
         if not gap <= self.settings.probe_tolerance:
             raise WeightSyncError(
@@ -104,52 +104,26 @@ class MarchTrainer(PlainPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untype
                 f"over guards.probe_tolerance {self.settings.probe_tolerance}; the sync did not arrive"
             )
 
-    def _log_probability_gap(self) -> float:
-        """Returns mean |log p_engine - log p_actor| over freshly sampled responses, in nats.
-
-        Sampled tokens, because there both sides round alike: on the same weights in bfloat16 the mean over
-        responses is below 0.001, while single unlikely prompt tokens differ by 0.3 (docs/log.md).
-        """
-        from vllm import SamplingParams
-
-        prompt = self.tokenizer(text=self.prompts_dataloader.dataset.prompts[0], add_special_tokens=False)
-        ids = prompt["input_ids"]
-        params = SamplingParams(n=_PROBE_SAMPLES, max_tokens=_PROBE_TOKENS, temperature=1.0, logprobs=0)
-        outputs = ray.get(self.vllm_engines[0].generate.remote(ids, params)).outputs
-        responses = [torch.tensor(output.token_ids) for output in outputs]
-        engine = [
-            torch.tensor(
-                [by_token[token].logprob for by_token, token in zip(o.logprobs, o.token_ids, strict=True)]
-            )
-            for o in outputs
-        ]
-        sequences = pad_sequence(
-            [torch.cat([torch.tensor(ids), r]) for r in responses], batch_first=True
-        )  # (N, T)
-        attention = pad_sequence(
-            [torch.ones(len(ids) + len(r), dtype=torch.long) for r in responses], batch_first=True
-        )
-        actions = attention[:, 1:].clone()  # (N, T - 1)
-        actions[:, : len(ids) - 1] = 0
-        forward = self.actor_model_group.async_run_method("forward", sequences, actions, attention)
-        actor = ray.get(forward)[0].float()[actions.bool()]
-        return float((torch.cat(engine) - actor).abs().mean())
-
     def train_step(self, rollout_samples: list[Any], global_step: int) -> tuple[dict[str, Any], int]:
         """One PPO step, refused when too many of its audits failed.
 
         Raises:
             TooManyUnscoredError: above `guards.max_unscored_rate`.
         """
+        ages = [staleness(sample, version=self.weights_version) for sample in rollout_samples]
+        num_stale = mask_stale(
+            rollout_samples, version=self.weights_version, limit=self.settings.max_staleness
+        )
+        verdicts = [sample.rollout.verdict for sample in rollout_samples]
         refuse_unscored(
-            [
-                sample.rollout.verdict.reason
-                for sample in rollout_samples
-                if sample.rollout.verdict.reward is None
-            ],
+            [verdict.reason for verdict in verdicts if verdict.reward is None] + [STALE] * num_stale,
             total=len(rollout_samples),
             limit=self.settings.guards.max_unscored_rate,
         )
+        self.ages = {
+            "rollout/staleness": sum(ages) / len(ages),
+            "rollout/stale_rate": num_stale / len(rollout_samples),
+        }
         self.watch.begin(rollout_samples, global_step + 1)
         status, step = super().train_step(rollout_samples, global_step)
         return status, step
@@ -165,9 +139,12 @@ class MarchTrainer(PlainPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untype
         Raises:
             EndedByGuardError: a guard is due; the step is logged and saved.
         """
-        figures = self.experience_maker.metrics | self.probe
+        status = dict(logs_dict or {})
+        if self.settings.ppo.correction.level != "token":
+            status.pop("is_filter_ratio", None)  # of whole rows, OpenRLHF counts fillers as left out
+        figures = self.experience_maker.metrics | self.ages | self.probe
         metrics = self.watch.judged(figures)
-        metrics |= step_metrics(logs_dict or {}, figures, own_s=self._own_s(logs_dict or {}))
+        metrics |= step_metrics(status, figures, own_s=self._own_s(status))
         with self.watch.clock:
             self.log.write(global_step, metrics, self.experience_maker.answers)
         super().save_logs_and_checkpoints(global_step, logs_dict, client_states)
@@ -180,6 +157,39 @@ class MarchTrainer(PlainPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untype
         """Seconds in our own code since the last step; writing the record of a step counts in the next."""
         experience_s = status.get("timing/make_experience", 0.0) - self.experience_maker.models_clock.take()
         return float(experience_s + self.watch.clock.take())
+
+
+class MarchTrainer(PlainPPOTrainer, MarchSteps):  # type: ignore[misc]  # OpenRLHF is untyped
+    """`PPOTrainer` with our steps: rollout, then update."""
+
+    samples_generator: SamplesGenerator
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.samples_generator = march_generator(self.samples_generator, self.settings)
+        self.max_steps = horizon(self.args, self.prompts_dataloader, self.settings)
+
+
+def march_generator(plain: SamplesGenerator, settings: TrainerSettings) -> MarchSamplesGenerator:
+    """Returns our samples generator in the place of OpenRLHF's, over the same engines and rows."""
+    return MarchSamplesGenerator(
+        rows_by_role=settings.rows_by_role,
+        strategy=plain.strategy,
+        prompts_dataloader=plain.prompts_dataloader,
+        eval_dataloader=plain.eval_dataloader,
+        tokenizer=plain.tokenizer,
+        vllm_engines=plain.vllm_engines,
+    )
+
+
+def horizon(args: Any, prompts_dataloader: Any, settings: TrainerSettings) -> int:
+    """Returns the optimizer steps of the run, of which OpenRLHF counts only those of the Solver's rows."""
+    rows_per_answer = sum(settings.rows_by_role.values())
+    return optimizer_steps(
+        num_rows=len(prompts_dataloader) * args.rollout.n_samples_per_prompt * rows_per_answer,
+        batch_size=args.train.batch_size,
+        passes=args.train.num_episodes * args.train.max_epochs,
+    )
 
 
 def optimizer_steps(*, num_rows: int, batch_size: int, passes: int) -> int:

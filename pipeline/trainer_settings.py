@@ -31,11 +31,12 @@ class TrainerSettings(Settings):
     loss_divisor: int | None = Field(
         description="What the policy's token terms of a step are divided by; None for their number."
     )
+    max_staleness: int = Field(ge=0, description="Weight syncs an answer may be old; older ones are masked.")
     rollouts: RolloutFileSettings
     guards: GuardSettings
     canary: CanaryPlan | None
     probe_tolerance: float | None = Field(
-        description="None switches the probe off (temperatures other than 1, sleep)."
+        description="None switches the probe off: an engine that sleeps gives no samples."
     )
 
     @classmethod

@@ -1,8 +1,9 @@
 """What runs inside a training worker: Ray, the reward servers beside it, and OpenRLHF's command line with our
 trainer.
 
-OpenRLHF's command line imports `PPOTrainer` and `PolicyModelActor` from their modules when it runs, so
-putting ours there first is enough; nothing of OpenRLHF is copied or changed on disk.
+OpenRLHF's command line imports `PPOTrainer`, `PPOTrainerAsync` and `PolicyModelActor` from their modules when
+it runs, and looks `RolloutRayActor` up when it starts engines, so putting ours there first is enough; nothing
+of OpenRLHF is copied or changed on disk.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline import cpu
+from pipeline.build_locks import drop_stale_locks, extensions_folder
 from pipeline.config import Recipe
 from pipeline.openrlhf_args import openrlhf_arguments
 from pipeline.reward_servers import NAMESPACE, free_ports, registry_name, reward_servers, server_configs
@@ -33,6 +35,7 @@ def run_openrlhf(state: RunState, folder: Path) -> None:
     """Trains to the end and saves the model under `folder / "model"`."""
     telemetry.exporters_asked_for()  # a wrong setting ends the run here and not in some actor
     cpu.install()
+    drop_stale_locks(extensions_folder())
     import torch
 
     cuda = torch.cuda.is_available()
@@ -52,8 +55,6 @@ def _environment(
     from pipeline import rollout, trainer_settings
 
     recipe = state.recipe
-    # The engine's log-probabilities are at temperature 1, and an engine asleep gives none.
-    probed = recipe.rollout.temperature == 1.0 and not recipe.cluster.engine_sleep
     for_rollout = rollout.RolloutSettings(
         reward_urls=tuple(f"http://{recipe.reward.host}:{port}" for port in ports),
         patience_s=recipe.reward.patience_s,
@@ -70,10 +71,12 @@ def _environment(
         rows_by_role=recipe.rows_by_role,
         ppo=recipe.ppo,
         loss_divisor=recipe.loss_divisor,
+        max_staleness=recipe.rollout.max_staleness,
         rollouts=recipe.tracking.rollouts,
         guards=recipe.guards,
         canary=recipe.canary_plan,
-        probe_tolerance=recipe.guards.probe_tolerance if probed else None,
+        # An engine asleep gives no samples to compare.
+        probe_tolerance=None if recipe.cluster.engine_sleep else recipe.guards.probe_tolerance,
     )
     variables = {} if cuda else cpu.ENVIRONMENT
     # The rollout actors of a cluster go on with the traces that this environment asks for.
@@ -105,11 +108,15 @@ def _start_ray(recipe: Recipe, environment: dict[str, str], *, cuda: bool) -> st
 
 def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
     import openrlhf.trainer.ppo_trainer
+    import openrlhf.trainer.ppo_trainer_async
     import openrlhf.trainer.ray.ppo_actor
+    import openrlhf.trainer.ray.vllm_engine
     import ray
 
+    from pipeline.engine_actor import MarchRolloutActor
     from pipeline.policy import MarchPolicyActor
     from pipeline.trainer import MarchTrainer
+    from pipeline.trainer_async import MarchAsyncTrainer
 
     arguments = openrlhf_arguments(
         state.recipe,
@@ -120,6 +127,8 @@ def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
         cuda=cuda,
     )
     openrlhf.trainer.ppo_trainer.PPOTrainer = ray.remote(MarchTrainer)
+    openrlhf.trainer.ppo_trainer_async.PPOTrainerAsync = ray.remote(MarchAsyncTrainer)
+    openrlhf.trainer.ray.vllm_engine.RolloutRayActor = ray.remote(MarchRolloutActor)
     openrlhf.trainer.ray.ppo_actor.PolicyModelActor = ray.remote(num_gpus=1)(MarchPolicyActor)
     sys.argv = ["openrlhf.cli.train_ppo_ray", *arguments]
     runpy.run_module("openrlhf.cli.train_ppo_ray", run_name="__main__")

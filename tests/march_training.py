@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import shutil
 import subprocess
 import sys
 import time
@@ -10,8 +14,13 @@ from pathlib import Path
 
 import httpx
 import psutil
+import pytest
 
+from pipeline.openrlhf_args import openrlhf_arguments
+from pipeline.rollout_files import read_rollouts
+from pipeline.rollout_rows import RolloutRow
 from pipeline.tracking import read_steps
+from pipeline.train import RunState
 from reward.serving.config import ServerConfig
 from tests.supervised import environment
 
@@ -19,10 +28,19 @@ TOKEN = "a-token-of-the-test-suite"
 
 
 class Run:
-    """`march train tiny` with settings."""
+    """`march train tiny` with settings.
 
-    def __init__(self, folder: Path, settings: Mapping[str, object]) -> None:
+    Args:
+        folder: of the run.
+        settings: over those of the recipe.
+        hold: a phase of `tests.held_phases`, and after how many finished steps the run stops there.
+    """
+
+    def __init__(
+        self, folder: Path, settings: Mapping[str, object], *, hold: tuple[str, int] | None = None
+    ) -> None:
         self.folder = folder
+        self.held = folder.with_name(f"{folder.name}-hold") / "held"
         arguments = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
         march = Path(sys.executable).with_name("march")
         command = [str(march), "train", "tiny", "--run-dir", str(folder), *arguments]
@@ -31,11 +49,36 @@ class Run:
             stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             text=True,
-            env=environment(MARCH_REWARD_TOKEN=TOKEN),
+            env=environment(MARCH_REWARD_TOKEN=TOKEN, **(self._holding(*hold) if hold else {})),
         )
 
+    def _holding(self, phase: str, steps: int) -> dict[str, str]:
+        self.held.parent.mkdir(exist_ok=True)
+        self.held.unlink(missing_ok=True)
+        code = Path(__file__).with_name("held_phases.py")
+        shutil.copy(code, self.held.with_name("sitecustomize.py"))
+        paths = [str(self.held.parent), str(code.parent.parent), os.environ.get("PYTHONPATH", "")]
+        return {
+            "MARCH_TEST_HOLD": f"{phase} {steps} {self.held.parent}",
+            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        }
+
+    def kill_when_held(self) -> int:
+        """Kills every process of the run at once, as a power cut does; returns the steps finished by then."""
+        deadline = time.monotonic() + 1500
+        while not self.held.exists():
+            assert self.process.poll() is None, self.end()
+            assert time.monotonic() < deadline, (self.folder / "train.log").read_text()[-3000:]
+            time.sleep(0.1)
+        processes = [*psutil.Process(self.process.pid).children(recursive=True), self.process]
+        for process in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        self.end()
+        return len(read_steps(self.folder))
+
     def wait_for_step(self, step: int) -> None:
-        deadline = time.monotonic() + 600
+        deadline = time.monotonic() + 1500
         while len(read_steps(self.folder)) < step:
             assert self.process.poll() is None, self.end()
             assert time.monotonic() < deadline, (self.folder / "train.log").read_text()[-3000:]
@@ -64,5 +107,53 @@ class Run:
         return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name))
 
     def end(self) -> str:
-        _, error = self.process.communicate(timeout=600)
+        _, error = self.process.communicate(timeout=1500)
         return str(error)
+
+
+def answers(folder: Path) -> list[list[RolloutRow]]:
+    """The rollouts of a run, step by step."""
+    return [list(read_rollouts(path)) for path in sorted((folder / "rollouts").glob("step-*.parquet"))]
+
+
+def data_order(folder: Path) -> list[str]:
+    """Ids of a run's queries in the order in which OpenRLHF's trainer asks them when nobody kills it."""
+    import torch
+
+    from tests.openrlhf_parser import checked_by_openrlhf
+
+    state = RunState.model_validate_json((folder / "run.json").read_text())
+    output, checkpoints = folder / "model", folder / "checkpoints"
+    arguments = openrlhf_arguments(
+        state.recipe,
+        rows=state.rows,
+        num_rows=state.num_rows,
+        checkpoints=checkpoints,
+        output=output,
+        cuda=False,
+    )
+    with pytest.MonkeyPatch.context() as patches:
+        args = checked_by_openrlhf(arguments, patches)
+    from openrlhf.trainer.ppo_trainer import prepare_datasets
+    from openrlhf.utils import get_strategy
+    from openrlhf.utils.utils import get_tokenizer
+
+    strategy = get_strategy(args)
+    tokenizer = get_tokenizer(state.recipe.model_path, None, "left", strategy)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(torch.Generator().initial_seed())  # as in a new process: its shuffle follows it
+        loader, _, _ = prepare_datasets(strategy, tokenizer)
+        return [json.loads(label)["id"] for _, _, labels, _ in loader for label in labels]
+
+
+def assert_nothing_lost_or_repeated(folder: Path, *, steps: int, batch: int) -> None:
+    """A killed run's record is that of a run without kills: steps, data, optimizer steps."""
+    rows = read_steps(folder)
+    assert [row["step"] for row in rows] == list(range(1, steps + 1))
+    assert json.loads((folder / "result.json").read_text())["steps"] == steps
+    trained = [{answer.query_id for answer in step} for step in answers(folder)]
+    order = data_order(folder)
+    assert trained == [set(order[i * batch : (i + 1) * batch]) for i in range(steps)]
+    # The scheduler counts optimizer steps, and a checkpoint has its count: one twice would be too low.
+    rates = [row["ppo/actor_lr"] for row in rows]
+    assert rates == pytest.approx([rates[0] * (steps - i) / (steps - 1) for i in range(1, steps + 1)])

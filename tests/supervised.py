@@ -11,8 +11,10 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 # The process id of a child is known only inside it: this sets LISTEN_PID and becomes the command.
 PASS_SOCKET = """
@@ -22,6 +24,7 @@ os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
 os.execv(sys.argv[2], sys.argv[2:])
 """
 RESTART_S = 0.2
+COMPILED = Path(tempfile.gettempdir()) / f"march-tests-compiled-{os.getuid()}"
 
 
 class Supervised:
@@ -63,5 +66,10 @@ class Supervised:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """This process's environment with more in it."""
-    return {**os.environ, **variables}
+    """This process's environment with more in it.
+
+    A training starts ten processes. Where no compiled modules may be written beside the packages, each of
+    them compiles torch, vLLM and DeepSpeed for itself, half a minute of CPU; so they are kept for all.
+    """
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {"PYTHONPYCACHEPREFIX": str(COMPILED), **kept, **variables}

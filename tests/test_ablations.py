@@ -18,7 +18,7 @@ from bench.ablations.compare import Interval, decide, find, mean_interval, poole
 from bench.ablations.plan import Cell, Comparison, Plan, load_plan
 from bench.ablations.plot import draw
 from bench.ablations.results import Figures, Row, Trained, append_row, figures_of, read_rows, trained_of
-from pipeline.config import TINY_POLICY, load_recipe
+from pipeline.config import TINY_POLICY, Recipe, load_recipe
 from pipeline.tiny.manifest import read_manifest
 from pipeline.tiny.supervised import parse_arguments, stages_of
 from pipeline.train import TrainingFailedError
@@ -59,6 +59,7 @@ def test_every_arm_is_a_recipe_that_loads(arm: str) -> None:
     recipe = load_recipe(PLAN.recipe, Cell(plan=PLAN, arm=arm, seed=3).overrides("/start"))
     assert (recipe.seed, recipe.model, recipe.data.max_steps) == (3, "/start", PLAN.steps)
     assert recipe.checkpoint.every > PLAN.steps
+    assert Recipe.model_validate_json(recipe.model_dump_json()) == recipe, "the worker reads it from a file"
     if recipe.reward.sampler is not None:
         assert recipe.reward.sampler.model == "/start"
 
@@ -365,6 +366,7 @@ def test_a_training_that_stops_is_a_failure_with_its_reason(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def stop(folder: Path) -> None:
+        (folder / "train.log").write_text("...\nValueError: the reason\n\n")
         raise TrainingFailedError(f"33 of 64 answers have no reward (log: {folder}/train.log)")
 
     stage = Stage(monkeypatch)
@@ -373,6 +375,7 @@ def test_a_training_that_stops_is_a_failure_with_its_reason(
     assert done.failure is not None and done.failure.startswith(
         "33 of 64 answers have no reward (log: /runs/base"
     )
+    assert done.failure.endswith("ValueError: the reason")
     assert (done.before, done.after, done.trained, done.num_failures) == (None, None, None, 1)
 
 

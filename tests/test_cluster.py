@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.cluster import ClusterSettings, Colocation, check_gpus
 from pipeline.config import load_recipe
-from tests.openrlhf_parser import arguments_of, parse_with_openrlhf
+from tests.openrlhf_parser import arguments_of, checked_by_openrlhf, parse_with_openrlhf
 
 HYBRID = "llama31_8b_stem"
 
@@ -51,6 +51,15 @@ HYBRID = "llama31_8b_stem"
         ),
         ("tiny", ["cluster.gpus_per_node=3"], "cluster: its roles take 4 GPUs"),
         ("tiny", ["cluster.colocate=some"], "cluster.colocate"),
+        ("tiny", ["rollout.max_staleness=1"], "rollout.max_staleness: 1: without ppo.correction answers of"),
+        (
+            "tiny",
+            ["rollout.max_staleness=2", "ppo.correction.level=token", "cluster.colocate=all"],
+            "rollout.max_staleness: 2 with cluster.colocate: all, where engines and trainer take turns",
+        ),
+        ("tiny", ["ppo.correction={level: seq, mode: clip}"], "ppo.correction: mode: clip with level seq"),
+        ("tiny", ["ppo.correction={level: seq, gating: tv}"], "ppo.correction: low: 0.5 with gating tv"),
+        ("tiny", ["ppo.correction={low: 5, high: 2}"], "ppo.correction: low: 5 is not below high 2"),
     ],
 )
 def test_what_would_hang_or_be_ignored_is_one_clear_line(
@@ -111,6 +120,20 @@ def test_settings_reach_openrlhfs_arguments(monkeypatch: pytest.MonkeyPatch) -> 
     assert parsed.actor.gradient_checkpointing_enable and parsed.ds.packing_samples
     assert (parsed.vllm.num_engines, parsed.ds.ring_attn_size, parsed.ds.zero_stage) == (32, 4, 3)
     assert not parsed.vllm.enforce_eager and not parsed.ref.offload
+
+
+def test_the_asynchronous_mode_and_its_correction_reach_openrlhf(monkeypatch: pytest.MonkeyPatch) -> None:
+    correction = "{level: token, mode: clip, low: 0.2, high: 2.0}"
+    recipe = load_recipe("tiny", ["rollout.max_staleness=2", f"ppo.correction={correction}"])
+    parsed = checked_by_openrlhf(arguments_of(recipe), monkeypatch)
+    assert (parsed.train.async_enable, parsed.train.async_queue_size) == (True, 2)
+    assert parsed.train.partial_rollout_enable is False  # answers would straddle weight syncs
+    advantage = parsed.algo.advantage
+    assert (advantage.is_correction_level, advantage.is_correction_mode) == ("token", "clip")
+    assert advantage.is_correction_gating == "ratio"
+    assert advantage.is_correction_threshold == [0.2, 2.0]
+    plain = checked_by_openrlhf(arguments_of(load_recipe("tiny")), monkeypatch)
+    assert not plain.train.async_enable and plain.algo.advantage.is_correction_level == "off"
 
 
 @pytest.mark.parametrize(

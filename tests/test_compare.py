@@ -23,7 +23,7 @@ def audited(outcomes: Sequence[Outcome]) -> list[tuple[AuditRow, AuditedRow]]:
     for i, outcome in enumerate(outcomes):
         query = {"id": f"r{i}", "query": f"q{i}", "documents": [{"id": "d", "text": "t"}]}
         row = AuditRow.model_validate({"place": f"f:{i}", "query": query, "response": "5"})
-        reward = None if outcome is U else 0.0
+        reward = {U: None, S: 0.0}.get(outcome, -1.0)
         line = AuditedRow(
             id=f"r{i}", outcome=outcome, reward=reward, input_sha256=row.digest, settings_sha256=""
         )

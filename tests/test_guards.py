@@ -159,6 +159,7 @@ def watch(folder: Path, **settings: object) -> Watch:
             rollouts=RolloutFileSettings(),
             guards=GuardSettings.model_validate(settings),
             canary=None,
+            max_staleness=0,
             probe_tolerance=None,
         )
     )

@@ -19,10 +19,14 @@ HEAVY = {"deepspeed", "mlflow", "openrlhf", "ray", "tokenizers", "torch", "trans
 # These are loaded by OpenRLHF or by a command that trains; the stack is there anyway.
 AT_ANY_LEVEL = (
     "pipeline/rollout.py",
+    "pipeline/engine_actor.py",
     "pipeline/experience.py",
     "pipeline/lora.py",
     "pipeline/policy.py",
+    "pipeline/probe.py",
+    "pipeline/staleness.py",
     "pipeline/trainer.py",
+    "pipeline/trainer_async.py",
     "pipeline/metrics.py",
     "pipeline/advantages.py",
     "pipeline/agent.py",

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pipeline.config import load_recipe
+from pipeline.config import Recipe, load_recipe
 from pipeline.openrlhf_args import num_steps
 from pipeline.recipe_tree import RECIPES
 from tests.openrlhf_parser import arguments_of, checked_by_openrlhf, parse_with_openrlhf
@@ -151,3 +151,12 @@ def test_a_trained_proposer_is_sampled_as_the_actor_scores_it() -> None:
     with pytest.raises(ValueError, match=r"audit.structured: proposer constrains the proposer"):
         load_recipe("tiny", [three, "audit.structured=proposer"])
     assert load_recipe("tiny", ["audit.structured=proposer"]).audit.structured == "proposer"
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [[], ["ppo.kl_coef=0"], ["guards.max_unscored_rate=0.1"], ["canary.answers=4", "guards.kl.patience=2"]],
+)
+def test_a_recipe_that_was_written_out_is_read_again(overrides: list[str]) -> None:
+    recipe = load_recipe("tiny", overrides)
+    assert Recipe.model_validate_json(recipe.model_dump_json()) == recipe

@@ -26,7 +26,7 @@ def labelled(outcome: Outcome, marked: bool, source: str = "s") -> tuple[AuditRo
     row = next(read_rows(RAGTRUTH, RowFormat.RAGTRUTH))
     spans = ({"start": 0, "end": len(row.response)},) if marked else ()
     row = AuditRow.model_validate(row.model_dump() | {"human_spans": spans, "source_id": source})
-    reward = None if outcome is Outcome.UNSCORED else 0.0
+    reward = {Outcome.UNSCORED: None, Outcome.REFUTED: -1.0}.get(outcome, 0.0)
     return row, Verdict(id=row.query.id, outcome=outcome, reward=reward, reason="timeout")
 
 

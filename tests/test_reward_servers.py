@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -124,6 +125,31 @@ def test_the_agent_waits_out_a_restart_and_gets_one_checker_turn(
         assert record.num_checker_turns == 3
         assert [turn.role for turn in record.turns[Role.CHECKER]] == [Role.CHECKER]
         assert len(record.turn_tokens[Role.CHECKER]) == 3
+
+
+@pytest.mark.parametrize(
+    ("timeout_s", "reward", "reason"), [(60.0, 0.0, "supported"), (1.0, None, "reward_server")]
+)
+def test_a_server_that_stands_still_costs_time_and_is_never_a_reward(
+    spawn: Spawn, monkeypatch: pytest.MonkeyPatch, timeout_s: float, reward: float | None, reason: str
+) -> None:
+    monkeypatch.setenv("MARCH_REWARD_TOKEN", TOKEN)
+    monkeypatch.setenv("MARCH_SIGNING_KEY", KEY)
+    server = spawn(pause_s=0.2)
+    settings = {"reward_urls": [server.url], "patience_s": 120, "timeout_s": timeout_s}
+    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps(settings))
+
+    async def run() -> RolloutRecord:
+        asked = asyncio.create_task(AgentExecutor()._audit(QUERY, RESPONSE, finish_reason="stop"))
+        await asyncio.to_thread(server.wait_in_flight)
+        server.process.send_signal(signal.SIGSTOP)
+        await asyncio.wait([asked], timeout=2.0)
+        server.process.send_signal(signal.SIGCONT)
+        return await asked
+
+    record = asyncio.run(run())
+    assert (record.verdict.reward, record.verdict.reason) == (reward, reason)
+    assert bool(record.turns) == (reward is not None)
 
 
 def test_an_agent_whose_patience_is_over_has_no_reward(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,8 @@ class Tokenizer:
 
 
 class Engine:
+    weights_version = 3
+
     def __init__(self, finish_reason: str) -> None:
         self.output = SimpleNamespace(token_ids=[4, 5], finish_reason=finish_reason, logprobs=None)
 
@@ -45,7 +47,18 @@ class Client:
     async def audit(self, query: RagQuery, response: str, *, include_trajectories: bool) -> AuditResult:
         if not self.up:
             raise RewardServerError("gone")
-        return AuditResult(verdict=Verdict(id=query.id, outcome=Outcome.SUPPORTED, reward=0.0))
+        verdict = Verdict(id=query.id, outcome=Outcome.SUPPORTED, reward=0.0)
+        return AuditResult(verdict=verdict, trajectories=(turn_of(4), turn_of(5)))
+
+
+def turn_of(version: int) -> Trajectory:
+    return Trajectory(
+        role=Role.CHECKER,
+        prompt_token_ids=(1,),
+        response_token_ids=(2,),
+        finish_reason="stop",
+        weights_version=version,
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,6 +82,8 @@ def test_only_an_answer_that_ended_and_was_audited_has_a_reward(
     result = asyncio.run(agent.execute(*arguments))
     assert result["reward"] == reward
     assert result["rollout"].verdict.reason == reason
+    checked = {Role.CHECKER: (4, 5)} if reward is not None else {}
+    assert result["rollout"].weights_versions == {Role.SOLVER: (3,), **checked}
 
 
 def test_the_agent_believes_signed_answers_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,16 +96,73 @@ def test_trap_dynamic_batches_still_drop_injected_rows_so_recipes_must_not_offer
     assert "dynamic" not in str(Recipe.model_json_schema())
 
 
-def test_trap_the_asynchronous_mode_builds_a_trainer_of_its_own_so_recipes_must_not_offer_it() -> None:
+def test_the_asynchronous_trainer_looks_its_two_actors_up_when_it_starts_them() -> None:
     from openrlhf.trainer import ppo_trainer_async
 
-    from pipeline.config import Recipe
+    from pipeline.trainer_async import MarchAsyncTrainer, MarchGenerator, PlainAsyncTrainer
 
     assert "from openrlhf.trainer.ppo_trainer_async import PPOTrainerAsync" in inspect.getsource(
         command_line.train
     )
-    assert "class TrainingActor(BasePPOTrainer)" in inspect.getsource(ppo_trainer_async)
-    assert "async" not in str(Recipe.model_json_schema()).lower()
+    plain = PlainAsyncTrainer
+    source = inspect.getsource(plain.__init__)
+    assert "GenerateSamplesActor.remote(" in source and "TrainingActor.remote(" in source
+    assert plain.__init__.__globals__ is vars(ppo_trainer_async)
+    assert issubclass(MarchAsyncTrainer, plain)
+    generator = inspect.getsource(MarchGenerator.__bases__[0].__init__)
+    assert "self.samples_generator = SamplesGenerator(" in generator and "self.max_steps = " in generator
+
+
+def test_our_steps_stand_between_openrlhfs_trainers_and_their_base() -> None:
+    from openrlhf.trainer.ppo_trainer import BasePPOTrainer
+
+    from pipeline.trainer import MarchSteps, MarchTrainer
+    from pipeline.trainer_async import MarchTrainingActor, PlainTrainingActor
+
+    # Ray's own class over a written one has copies of all methods; ours would come after them.
+    steps = ("train_step", "save_logs_and_checkpoints", "broadcast_to_vllm")
+    assert set(steps) <= set(vars(PPOTrainer.__ray_metadata__.modified_class))
+    assert [getattr(MarchTrainer, step) for step in steps] == [getattr(MarchSteps, step) for step in steps]
+    for step in steps[:2]:
+        assert getattr(MarchTrainingActor, step) is getattr(MarchSteps, step)
+    assert MarchTrainingActor.broadcast_to_vllm is PlainTrainingActor.broadcast_to_vllm
+    order = MarchTrainingActor.__mro__
+    assert order.index(PlainTrainingActor) < order.index(MarchSteps) < order.index(BasePPOTrainer)
+    # The lock of the engines is held around our sync and probe.
+    source = inspect.getsource(PlainTrainingActor.broadcast_to_vllm)
+    held = [source.index(call) for call in ("acquire", "super().broadcast_to_vllm()", "release")]
+    assert held == sorted(held)
+
+
+def test_answers_and_audits_of_a_batch_are_under_the_lock_of_the_engines() -> None:
+    from pipeline.trainer_async import PlainGenerator
+
+    source = inspect.getsource(PlainGenerator.fit)
+    steps = ("self.vllm_lock.acquire", "self.samples_generator.generate_samples(", "rollout_queue.put(")
+    places = [source.rindex(step) for step in steps]
+    assert places == sorted(places)
+    assert '"data_loader_state_dict": self.prompts_dataloader.state_dict()' in source  # of this very batch
+
+
+def test_engines_take_our_logprobs_mode_and_are_looked_up_when_they_start() -> None:
+    from pipeline.engine_actor import LOGPROBS_MODE, MarchRolloutActor
+
+    source = inspect.getsource(vllm_engine.create_vllm_engines)
+    assert "RolloutRayActor.options(" in source
+    assert f'"{LOGPROBS_MODE}" if args.algo.advantage.is_correction_level' in inspect.getsource(command_line)
+    assert 'actor_kwargs["logprobs_mode"] = logprobs_mode' in source
+    plain = vllm_engine.RolloutRayActor.__ray_metadata__.modified_class
+    assert inspect.iscoroutinefunction(plain.__init__) and issubclass(MarchRolloutActor, plain)
+    assert "vllm.AsyncEngineArgs(*args, **self.kwargs)" in inspect.getsource(plain.__init__)
+
+
+def test_the_correction_holds_the_sampler_against_the_actor_of_now() -> None:
+    from openrlhf.models.loss import PolicyLoss
+
+    source = inspect.getsource(PolicyLoss.forward)
+    assert "is_log_ratio = (old_log_probs - rollout_log_probs).detach()" in source
+    call = inspect.getsource(samples_generator.SamplesGenerator._dispatch_prompts_to_vllm)
+    assert 'logprobs=1 if self.args.algo.advantage.is_correction_level != "off"' in call
 
 
 def test_trap_upstream_sends_adapters_under_names_that_no_engine_knows() -> None:

@@ -1,18 +1,15 @@
 """Real trainings on CPU: OpenRLHF, Ray, DeepSpeed, vLLM and the reward server, with real kills.
 
 One run goes through three lives: its reward server dies and stays away (the run must stop by itself, with a
-clear line and no step taken on missing rewards), its trainer is killed with SIGKILL, and the third life ends
-it. The record must then be the same as if nothing had happened. What else a training survives, and OpenRLHF
-alone with nothing of ours but the reward server, is in test_training_faults.py.
+clear line and no step taken on missing rewards), everything is killed with SIGKILL while a checkpoint is
+written, and the third life ends it. The record must then be the same as if nothing had happened. What else a
+training survives, and OpenRLHF alone with nothing of ours but the reward server, is in
+test_training_faults.py; kills in every phase of a step are in test_training_kills.py.
 """
 
 import json
-import os
-import random
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -24,9 +21,9 @@ from pipeline.rollout_files import read_rollouts, rollouts_file
 from pipeline.tracking import fetch_mlflow_run, read_steps
 from pipeline.train import RunState
 from reward.types import Role
-from tests.march_training import Run
+from tests.march_training import Run, answers, assert_nothing_lost_or_repeated
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
 
 STEPS, BATCH = 6, 16
 SETTINGS = {
@@ -55,12 +52,8 @@ def survivor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     stopped_at = len(read_steps(folder))
     assert 1 <= stopped_at < STEPS
 
-    second = Run(folder, SETTINGS)
-    second.wait_for_step(stopped_at + 1)
-    time.sleep(random.uniform(0, 3))  # somewhere in the next step: generation, update, sync or checkpoint
-    os.kill(second.child(lambda line: line[1:3] == ["-m", "pipeline.train"]).pid, signal.SIGKILL)
-    second.end()
-    assert second.process.returncode != 0
+    second = Run(folder, SETTINGS, hold=("half_saved", stopped_at + 1))
+    assert second.kill_when_held() == stopped_at + 1  # logged, but its checkpoint is not whole
 
     third = Run(folder, SETTINGS)
     error = third.end()
@@ -69,11 +62,10 @@ def survivor(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_killed_run_resumes_with_no_step_lost_or_trained_twice(survivor: Path) -> None:
-    assert [row["step"] for row in read_steps(survivor)] == list(range(1, STEPS + 1))
-    assert json.loads((survivor / "result.json").read_text())["steps"] == STEPS
+    assert_nothing_lost_or_repeated(survivor, steps=STEPS, batch=BATCH)
     files = sorted((survivor / "rollouts").iterdir())
     assert [path.name for path in files] == [f"step-{step:06d}.parquet" for step in range(1, STEPS + 1)]
-    trained = [row.query_id for path in files for row in read_rollouts(path)]
+    trained = [answer.query_id for step in answers(survivor) for answer in step]
     rows = [json.loads(json.loads(line)["label"])["id"] for line in (survivor / "data/train.jsonl").open()]
     assert sorted(trained) == sorted(rows[: STEPS * BATCH])  # every query once
 
@@ -107,9 +99,9 @@ def test_each_rollout_says_what_of_it_was_trained(survivor: Path) -> None:
         for role in (Role.SOLVER, Role.CHECKER):
             turns = [turn for one in rollouts if (turn := one.turn(role)) is not None and turn.trained]
             assert len(turns) == row[f"{role}/num_trained"]
-            mean = sum(turn.num_response_tokens for turn in turns) / len(turns)
-            assert mean == pytest.approx(row[f"{role}/response_length"])
             assert all(turn.advantage is not None for turn in turns)
+        lengths = [one.turns[0].num_response_tokens for one in rollouts]
+        assert row["solver/response_length"] == pytest.approx(sum(lengths) / len(lengths))
         checkers = [(one.verdict, turn) for one in rollouts if (turn := one.turn(Role.CHECKER)) is not None]
         assert all(turn.weights_version == verdict.weights_version for verdict, turn in checkers)
 

@@ -24,7 +24,7 @@ from pipeline.reward_servers import die_with_parent
 from pipeline.tiny.evaluate import Evaluation
 from pipeline.tiny.manifest import MANIFEST
 from pipeline.tracking import read_steps
-from pipeline.train import TrainingFailedError, train
+from pipeline.train import LOG_FILE, TrainingFailedError, train
 
 _T = TypeVar("_T")
 
@@ -49,13 +49,19 @@ def run_cell(cell: Cell, scratch: Path) -> Row:
     try:
         figures = _run(cell, scratch, folder, phases)
     except (TrainingFailedError, CellFailedError, ValueError, FileNotFoundError) as error:
-        reason = " ".join(str(error).replace(str(scratch), "").split())[:500]
-        figures = {"failure": reason, "num_failures": 1}
+        said = f"{error} {last_line(folder / 'training' / LOG_FILE)}"
+        figures = {"failure": " ".join(said.replace(str(scratch), "").split())[:800], "num_failures": 1}
     took = {name: round(seconds, 1) for name, seconds in phases.items()}
     wall_s = round(phases.get("training", 0.0) + phases.get("after", 0.0), 1)
     return Row.model_validate(
         begun.model_dump() | {"failure": None, "wall_s": wall_s, "phases_s": took} | figures
     )
+
+
+def last_line(log: Path) -> str:
+    """What a training's log ends with; a worker that dies early says why nowhere else."""
+    lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
+    return next((line for line in reversed(lines) if line.strip()), "")
 
 
 def new_folder(within: Path, prefix: str) -> Path:

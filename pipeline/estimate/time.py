@@ -32,11 +32,14 @@ class StepTime:
     training_s: float
     overhead_s: float
     waves: int  # of the role that the key-value cache makes wait most
+    overlaps: bool = False  # engines answer while the actor trains
 
     @property
     def total_s(self) -> float:
-        """One phase after the other."""
-        return self.rollout_s + self.scoring_s + self.training_s + self.overhead_s
+        """One phase after the other; in asynchronous mode the longer of rollout and update."""
+        update_s = self.scoring_s + self.training_s
+        busy_s = max(self.rollout_s, update_s) if self.overlaps else self.rollout_s + update_s
+        return busy_s + self.overhead_s
 
 
 def step_time(recipe: Recipe, dimensions: Dimensions, load: Workload, *, cached_tokens: float) -> StepTime:
@@ -49,6 +52,7 @@ def step_time(recipe: Recipe, dimensions: Dimensions, load: Workload, *, cached_
         training_s=training,
         overhead_s=recipe.estimate.step_overhead_s,
         waves=max(waves for _, waves in rollouts),
+        overlaps=recipe.rollout.max_staleness > 0,
     )
 
 
