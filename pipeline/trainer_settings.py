@@ -31,7 +31,9 @@ class TrainerSettings(Settings):
     loss_divisor: int | None = Field(
         description="What the policy's token terms of a step are divided by; None for their number."
     )
-    max_staleness: int = Field(ge=0, description="Weight syncs an answer may be old; older ones are masked.")
+    max_staleness: int = Field(
+        default=0, ge=0, description="Weight syncs an answer may be old; older ones are masked."
+    )
     rollouts: RolloutFileSettings
     guards: GuardSettings
     canary: CanaryPlan | None

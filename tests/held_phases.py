@@ -14,6 +14,7 @@ FOLDER/held and waits to be killed. Phases are where a trainer can lose or repea
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import os
@@ -38,11 +39,13 @@ def before(owner: Any, name: str, phase: str, when: Callable[..., bool] = lambda
     """Holds whoever calls a method, before it does anything."""
     original = getattr(owner, name)
 
+    @functools.wraps(original)  # Ray reads the signature
     def held(*args: Any, **kwargs: Any) -> Any:
         if when(*args):
             hold(phase)
         return original(*args, **kwargs)
 
+    @functools.wraps(original)
     async def held_when_awaited(*args: Any, **kwargs: Any) -> Any:
         return await held(*args, **kwargs)
 

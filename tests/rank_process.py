@@ -27,8 +27,12 @@ from pipeline.policy import MarchPolicyActor  # noqa: E402
 
 
 def figures(status: dict[str, Any], model: torch.nn.Module) -> dict[str, Any]:
-    """What must not depend on the number of ranks: the losses, the gradient, and the weights after it."""
-    wanted = ("policy_loss", "actor_grad_norm", "critic_loss", "critic_grad_norm")
+    """What must not depend on the number of ranks: the losses, the gradient, and the weights after it.
+
+    The critic's logged gradient norm does depend on it: OpenRLHF averages it over a rank's micro-batches, of
+    which only the last has one. Its weights tell of its gradient.
+    """
+    wanted = ("policy_loss", "actor_grad_norm", "critic_loss")
     weights = torch.cat([parameter.detach().float().flatten() for parameter in model.parameters()])
     return {name: float(status[name]) for name in wanted if name in status} | {"weights": weights}
 

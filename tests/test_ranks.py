@@ -21,7 +21,7 @@ from tests.experience_rows import Experience, Maker, answer
 from tests.openrlhf_parser import arguments_of, checked_by_openrlhf
 from tests.supervised import environment
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]  # the first one compiles for DeepSpeed
 
 ROOT = Path(__file__).parent.parent
 OVERRIDES = ["rollout.batch_size=4", "rollout.micro_batch_size=2", "ppo.micro_batch_size=1"]
@@ -85,7 +85,11 @@ def trained(ranks: int, batches: list[Experience], folder: Path) -> dict[str, di
         )
         for rank in range(ranks)
     ]
-    errors = [process.communicate()[1] for process in running]
+    try:
+        errors = [process.communicate()[1] for process in running]
+    finally:
+        for process in running:
+            process.kill()
     assert [process.returncode for process in running] == [0] * ranks, "\n".join(errors)[-3000:]
     result: dict[str, dict[str, Any]] = torch.load(folder / "result.pt", weights_only=False)
     return result
