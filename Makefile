@@ -9,7 +9,7 @@ export UV_EXTRA_INDEX_URL ?= $(PIP_EXTRA_INDEX_URL)
 export UV_INDEX_STRATEGY ?= unsafe-best-match
 export UV_SYSTEM_CERTS ?= true
 
-.PHONY: help demo test test-fast test-real test-slow chaos check bench lock clean
+.PHONY: help demo test test-fast test-real test-slow chaos check bench ablations lock clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
@@ -45,6 +45,9 @@ check: $(VENV)/ready ## lint, format, types and known vulnerabilities of the pin
 
 bench: $(VENV)/ready ## benchmarks; one JSON each under bench/results/
 	$(BIN)/python -m bench
+
+ablations: $(VENV)/ready ## the ablations on the tiny world: every cell that is missing, hours; HOURS bounds one call
+	$(BIN)/python -m bench.ablations $(if $(HOURS),--max-hours $(HOURS))
 
 lock: $(VENV)/ready ## resolve the pinned versions again
 	$(BIN)/uv pip compile -q --python-version 3.11 --no-header --no-annotate --no-emit-package torch --no-emit-package setuptools --extra train-cpu --extra dev pyproject.toml -o requirements/cpu.txt

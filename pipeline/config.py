@@ -19,48 +19,16 @@ from pipeline.canary import CanaryPlan, CanarySettings
 from pipeline.cluster import ClusterSettings, Colocation, check_batches, check_gpus
 from pipeline.estimate.assumptions import EstimateSettings
 from pipeline.guards import CanaryGuard, GuardAction, GuardSettings, KlGuard
-from pipeline.ppo import AdvantageEstimator, LossScale, PpoSettings
+from pipeline.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings
 from pipeline.recipe_tree import read_tree, recipe_file
 from pipeline.rollout_rows import RolloutFileSettings
 from pipeline.sampling import RolloutSettings
+from pipeline.sources import DataSettings, RewardSettings
 from reward.assignments import assign
 from reward.config import AuditConfig, Settings, Structured
 from reward.types import Role
 
 TINY_POLICY = Path(__file__).parent / "tiny" / "checkpoint"
-
-
-class DataSettings(Settings):
-    """Where the prompts come from: prepared rows, or worlds of the tiny task made on the spot."""
-
-    source: Literal["prepared", "tiny"] = "prepared"
-    path: Path | None = Field(
-        default=None, description="Folder that `march prepare` wrote; for source: prepared."
-    )
-    max_steps: int | None = Field(default=None, ge=1, description="PPO steps; all rows once when left out.")
-
-    @model_validator(mode="after")
-    def _source_has_what_it_needs(self) -> Self:
-        if self.source == "prepared" and self.path is None:
-            raise ValueError("path: missing; give the folder that `march prepare` wrote")
-        if self.source == "tiny" and self.max_steps is None:
-            raise ValueError("max_steps: missing; worlds are made on the spot, so say how many steps")
-        return self
-
-
-class RewardSettings(Settings):
-    """The reward servers of a run; they sample its own rollout engines."""
-
-    num_servers: int = Field(
-        default=1, ge=1, le=64, description="Processes that share the audits (docs/scaling.md)."
-    )
-    host: str = Field(
-        default="127.0.0.1",
-        description="This machine's address for rollout engines on others; plain HTTP, answers signed.",
-    )
-    patience_s: float = Field(
-        default=120.0, ge=0, description="How long a step waits for servers that are gone."
-    )
 
 
 class CheckpointSettings(Settings):
@@ -106,6 +74,9 @@ class Recipe(Settings):
     cluster: ClusterSettings = ClusterSettings()
     reward: RewardSettings = RewardSettings()
     checkpoint: CheckpointSettings = CheckpointSettings()
+    ablation: bool = Field(
+        default=False, description="Says that a setting which repeats a known mistake is meant."
+    )
     guards: GuardSettings = GuardSettings()
     canary: CanarySettings | None = Field(
         default=None, description="A frozen Checker beside the live one; none when left out."
@@ -140,6 +111,24 @@ class Recipe(Settings):
                     f"audit.structured: {self.audit.structured} constrains the {role}, which is trained; "
                     "its tokens would not be the policy's own, so use none"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _a_frozen_checker_is_not_trained(self) -> Self:
+        if self.reward.sampler is not None and self.train_roles != (Role.SOLVER,):
+            raise ValueError(
+                "reward.sampler: a frozen model plays Proposer and Checker, whose turns are then not the "
+                "policy's own; set train_roles: [solver], or leave the sampler out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _known_mistakes_are_meant(self) -> Self:
+        if self.ppo.checker_reward is CheckerReward.LAST_SLOT and not self.ablation:
+            raise ValueError(
+                "ppo.checker_reward: last_slot loses the Checker's reward, as the published code does; use "
+                "last_token, or set ablation: true where this is what the run is to show"
+            )
         return self
 
     @model_validator(mode="after")

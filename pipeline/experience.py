@@ -32,7 +32,7 @@ from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
 
 from pipeline.advantages import against_group, loss_weights, whitening
 from pipeline.metrics import Stopwatch, rollout_metrics
-from pipeline.ppo import AdvantageEstimator, LossScale, PpoSettings
+from pipeline.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings
 from pipeline.rollout import RolloutRecord
 from pipeline.rollout_rows import TrainedAnswer, answer_turns
 from reward.types import Role, Trajectory
@@ -133,7 +133,7 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         experiences = [batch for role_batches in batches.values() for batch in role_batches]
         self.make_experience(experiences)
         for role, role_batches in batches.items():
-            self.compute_advantages_and_returns(role_batches, weights[role])
+            self.compute_advantages_and_returns(role_batches, weights[role], role)
         self.metrics = rollout_metrics(
             self.records, batches, group_size=self.args.rollout.n_samples_per_prompt
         )
@@ -157,13 +157,16 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
 
     @torch.no_grad()
     def compute_advantages_and_returns(
-        self, experiences: list[Experience], weights: Sequence[torch.Tensor] | None = None
+        self,
+        experiences: list[Experience],
+        weights: Sequence[torch.Tensor] | None = None,
+        role: Role | None = None,
     ) -> list[Experience]:
         """As OpenRLHF's, for the rows of one role, with masked rows left out of every statistic."""
         weights = weights or [torch.ones(len(experience.rewards)) for experience in experiences]
         estimator = self.ppo.estimator
         for experience, reward in zip(experiences, self._shaped_rewards(experiences), strict=True):
-            self._spread(experience, reward)
+            self._spread(experience, reward * self._is_paid(experience, role))
         advantages = [experience.advantages for experience in experiences]
         masks = [experience.action_mask for experience in experiences]
         mean, scale = whitening(advantages, masks, list(weights), estimator=estimator)
@@ -202,6 +205,11 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
             group_size=self.args.rollout.n_samples_per_prompt,
         )
         return _by_batch(shaped, experiences)
+
+    def _is_paid(self, experience: Experience, role: Role | None) -> torch.Tensor:
+        """(B,) one where the terminal reward is written on a valid token."""
+        is_lost = role is Role.CHECKER and self.ppo.checker_reward is CheckerReward.LAST_SLOT
+        return experience.truncated.float() if is_lost else torch.ones_like(experience.rewards)
 
     def _spread(self, experience: Experience, reward: torch.Tensor) -> None:
         """Puts the reward on the last token and the KL penalty on each; fills returns and advantages."""

@@ -42,6 +42,15 @@ class RewardScalars(StrEnum):
         return 1.0 if self is RewardScalars.INCENTIVE else 0.0
 
 
+class CheckerReward(StrEnum):
+    """Where the terminal reward of a Checker's turn is written."""
+
+    LAST_TOKEN = "last_token"  # the turn's last valid token, as the paper has it
+    # The last slot of the response padded to its longest length, as the authors' published code has it: the
+    # mask drops it there, so only a turn that fills its token limit is paid. For ablations alone.
+    LAST_SLOT = "last_slot"
+
+
 class LossScale(StrEnum):
     """By what the sum of the policy's token terms of an optimizer step is divided."""
 
@@ -101,6 +110,7 @@ class PpoSettings(Settings):
         default=RewardScalars.PENALTY,
         description='"0/1" adds 1 to the reward of each scored row, in the trainer alone.',
     )
+    checker_reward: CheckerReward = CheckerReward.LAST_TOKEN
     loss_scale: LossScale = LossScale.TOKEN_MEAN
     correction: CorrectionSettings = CorrectionSettings()
     actor: OptimizerSettings = OptimizerSettings(lr=1e-6, warmup_steps=5)

@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.config import RewardSettings
+from pipeline.sources import RewardSettings
 from reward.config import RaySamplerConfig
 from reward.serving.config import ServerConfig
 
@@ -40,7 +40,7 @@ _prctl = ctypes.CDLL(None).prctl  # found now: between fork and exec nothing may
 def server_configs(state: RunState, *, address: str, ports: Sequence[int]) -> list[ServerConfig]:
     """Returns the configuration of each of a run's servers."""
     recipe = state.recipe
-    sampler = RaySamplerConfig(
+    sampler = recipe.reward.sampler or RaySamplerConfig(
         address=address,
         namespace=NAMESPACE,
         registry=registry_name(state),

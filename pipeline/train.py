@@ -173,7 +173,9 @@ def _write_tiny_rows(recipe: Recipe, folder: Path, num_rows: int) -> int:
     from reward.roles.prompts import load_prompts
 
     manifest = write_rows(
-        worlds(num_rows + recipe.rollout.batch_size, seed=recipe.seed, split="train"),
+        worlds(
+            num_rows + recipe.rollout.batch_size, seed=recipe.seed, split="train", settings=recipe.data.world
+        ),
         folder,
         prompts=load_prompts(recipe.audit.prompts),
         tokenizer_path=recipe.model_path,
