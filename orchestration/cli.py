@@ -107,9 +107,9 @@ def prepare(
     from itertools import islice
 
     from orchestration.progress import RowProgress
-    from pipeline.config import TINY_POLICY
     from pipeline.data.prepare import file_sha256, write_rows
     from pipeline.data.twowiki import read_twowiki
+    from pipeline.settings.recipe import TINY_POLICY
     from reward.roles.prompts import load_prompts
 
     prompt_set = load_prompts(prompts)

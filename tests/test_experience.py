@@ -8,15 +8,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.config import load_recipe
-from pipeline.metrics import audit_metrics
-from pipeline.ppo import CheckerReward, PpoSettings, RewardScalars
-from pipeline.recipe_tree import RECIPES
+from pipeline.record.metrics import audit_metrics
+from pipeline.settings.ppo import CheckerReward, PpoSettings, RewardScalars
+from pipeline.settings.recipe import load_recipe
+from pipeline.settings.tree import RECIPES
 from reward.types import Claim, ClaimState, ClaimVerdict, Outcome, Role, Trajectory, Verdict
 from tests.experience_rows import PLAIN, TWO_ROLES, Experience, Maker, answer, rows_of, trained, turn
 
 from openrlhf.models.loss import PolicyLoss, ValueLoss  # isort: skip  # after cpu.install()
-from pipeline.rollout import RolloutRecord, choose_turns  # isort: skip
+from pipeline.training.rollout import RolloutRecord, choose_turns  # isort: skip
 
 
 def test_row_01_the_terminal_reward_stands_on_the_last_valid_token_of_each_row() -> None:

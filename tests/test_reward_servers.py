@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from pipeline import cpu
-from pipeline.config import load_recipe
-from pipeline.reward_servers import free_ports, registry_name, reward_servers, server_configs
+from pipeline.launch.reward_servers import free_ports, registry_name, reward_servers, server_configs
+from pipeline.settings.recipe import load_recipe
 from pipeline.train import RunState
 from reward.config import LocalSamplerConfig, RaySamplerConfig
 from reward.types import Role
@@ -24,7 +24,7 @@ from tests.serving import KEY
 
 cpu.install()
 
-from pipeline.rollout import SETTINGS_VARIABLE, AgentExecutor, RolloutRecord  # noqa: E402
+from pipeline.training.rollout import SETTINGS_VARIABLE, AgentExecutor, RolloutRecord  # noqa: E402
 
 
 def servers_of(folder: Path) -> list[psutil.Process]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pipeline.config import TINY_POLICY
+from pipeline.settings.recipe import TINY_POLICY
 from pipeline.tiny.initialisation import new_model
 from pipeline.tiny.manifest import read_manifest
 from pipeline.tiny.recipe import BASE, ERRORS

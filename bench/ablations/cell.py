@@ -19,11 +19,11 @@ from typing import TypeVar
 
 from bench.ablations.plan import Cell, Start, code_digest
 from bench.ablations.results import Row, figures_of, trained_of
-from pipeline.config import TINY_POLICY, load_recipe
-from pipeline.reward_servers import die_with_parent
+from pipeline.launch.reward_servers import die_with_parent
+from pipeline.record.tracking import read_steps
+from pipeline.settings.recipe import TINY_POLICY, load_recipe
 from pipeline.tiny.evaluate import Evaluation
 from pipeline.tiny.manifest import MANIFEST
-from pipeline.tracking import read_steps
 from pipeline.train import LOG_FILE, TrainingFailedError, train
 
 _T = TypeVar("_T")

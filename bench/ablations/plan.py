@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 import yaml
 from pydantic import Field, model_validator
 
-from pipeline.config import TINY_POLICY, Recipe, load_recipe
+from pipeline.settings.recipe import TINY_POLICY, Recipe, load_recipe
 from pipeline.tiny.evaluate import EVALUATION_SEED
 from pipeline.tiny.manifest import MANIFEST
 from pipeline.tiny.supervised import parse_arguments, stages_of

@@ -12,7 +12,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from bench.measure import RESULTS
-from pipeline.checkpoints import write_atomically
+from pipeline.record.checkpoints import write_atomically
 from pipeline.tiny.evaluate import Evaluation
 from reward.types import Outcome, Record
 

@@ -26,11 +26,11 @@ from typing import NoReturn
 
 from pydantic import Field
 
-from pipeline.checkpoints import write_atomically
-from pipeline.config import Recipe, load_recipe
-from pipeline.oracle import judge_tiny
+from pipeline.record.checkpoints import write_atomically
+from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.tiny.intervals import Estimate, rate, ratio
 from pipeline.tiny.world import World, WorldSettings, oracle, sample_worlds
+from pipeline.training.oracle import judge_tiny
 from reward.auditor import audit
 from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings
 from reward.judging.vote import vote
