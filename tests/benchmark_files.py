@@ -1,4 +1,4 @@
-"""Where the tests find a small file of each benchmark, and what they read of it."""
+"""Where the tests find the small files of each benchmark, and what they read of them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,9 +13,9 @@ FOLDERS: Mapping[str, Path] = {
     "faithbench": DATA / "faithbench_layout",
     "facts_grounding": DATA / "facts_grounding_layout",
     "contextual_judge_bench": DATA / "contextual_judge_bench_layout",
-    "hotpotqa": DATA / "hotpotqa_cc-by-sa-4.0",
+    "hotpotqa": DATA / "hotpotqa_cc-by-sa-4.0" / "hotpot_dev_distractor.json",
     "2wikimultihopqa": DATA / "2wikimultihopqa",
-    "musique": DATA / "musique_cc-by-4.0",
+    "musique": DATA / "musique_cc-by-4.0" / "musique_ans.jsonl",
 }
 FOLDERS = {**FOLDERS, **{name: FOLDERS[name.removesuffix("_judge")] for name in CALIBRATION_NAMES}}
 QA = ("hotpotqa", "2wikimultihopqa", "musique")

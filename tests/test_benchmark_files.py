@@ -8,7 +8,7 @@ import pytest
 from pipeline.evaluate.benchmarks import CALIBRATION_NAMES, NAMES, make_benchmark
 from tests.benchmark_files import FOLDERS
 
-MUSIQUE = (FOLDERS["musique"] / "musique_ans_v1.0_dev.jsonl").read_text().splitlines()[0]
+MUSIQUE = FOLDERS["musique"].read_text().splitlines()[0]
 PAIR = {
     "question": "q",
     "context": "c",

@@ -41,7 +41,7 @@ def test_every_style_shows_the_documents_and_the_question(name: str) -> None:
     for benchmark, item, style in asked(name):
         for prompt in benchmark.prompts(item, style):
             text = text_of(prompt.messages)
-            assert item.query.query in text
+            assert item.query.query.strip() in text
             assert all(document.text.strip() in text for document in item.query.documents)
 
 
