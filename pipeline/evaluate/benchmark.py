@@ -1,0 +1,142 @@
+"""What a benchmark is: items to ask, a judge's question for each answer, and scores an item.
+
+Everything here is pure: a benchmark reads files and values and knows no network, so that the runner can be
+killed and resumed, and the scores be worked out again from what was kept. One item takes this way:
+
+    item -> prompts (one, or both orders of a pair) -> `n` generations of each
+         -> each generation judged by itself (a judge's reply, or the generation's own text by rule)
+         -> majority of the judgements of a prompt -> scores of the item
+
+A reply that cannot be read is no judgement: it is asked for again, then counted apart, and never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import Field, JsonValue
+
+from reward.samplers import Message
+from reward.types import RagQuery, Record
+
+
+class PromptStyle(StrEnum):
+    """How the Solver is asked (paper, Table 4)."""
+
+    PLAIN = "plain"
+    COT = "cot"  # it reasons first, then answers
+    TEN_SHOT = "10-shot"  # ten solved examples stand before the question
+
+
+class BenchmarkCard(Record):
+    """What a report says about a benchmark."""
+
+    name: str = Field(description="As the command line names it, e.g. `ragtruth`.")
+    title: str
+    url: str
+    licence: str = Field(description="SPDX identifier, or what is known of it.")
+    primary: str = Field(description="Name of the score that stands in tables and averages.")
+    higher_is_better: bool = True
+    scored_by: str = Field(description="Judge or rule, and whose scorer it equals.")
+    styles: tuple[PromptStyle, ...] = Field(description="How it can be asked; `prompts` refuses others.")
+    prompt_digest: str = Field(description="SHA-256 of all its prompt texts, the judge's too, and its shots.")
+
+
+class LabelledResponse(Record):
+    """A given answer, with what people said of it."""
+
+    id: str
+    text: str
+    consistent: bool | None = Field(default=None, description="People's label; None where there is none.")
+    notes: tuple[str, ...] = Field(default=(), description="Spans and remarks of the annotators.")
+
+
+class Item(Record):
+    """One thing to ask. Neither references nor labelled responses are ever shown to the Solver."""
+
+    id: str
+    slice: str = Field(description="Task or split; figures are also given per slice.")
+    cluster: str = Field(description="What intervals resample: items of one document belong together.")
+    query: RagQuery
+    instruction: str | None = Field(default=None, description="A system instruction of the item itself.")
+    judge_text: str | None = Field(
+        default=None, description="The judge's prompt, where the benchmark's own files bring it."
+    )
+    references: tuple[str, ...] = Field(default=(), description="Official answers and their aliases.")
+    responses: tuple[LabelledResponse, ...] = Field(default=(), description="Of pairs, and for calibration.")
+
+
+class Prompt(Record):
+    """One chat that the model under test answers, or a response that is given and only judged."""
+
+    name: str = Field(description="What is asked for, or which response of a pair stands first.")
+    messages: tuple[Message, ...] = ()
+    given: str | None = Field(
+        default=None, description="The one generation, if it is given: the model is not asked (calibration)."
+    )
+
+
+class JudgeRequest(Record):
+    """One question to the judge; its reply must be JSON of this schema."""
+
+    messages: tuple[Message, ...]
+    json_schema: dict[str, JsonValue] | None = Field(default=None, description="None: free text.")
+
+
+class Judgement(Record):
+    """What one generation was found to be."""
+
+    passed: bool = Field(description="Consistent, accurate or correct; the primary score counts it.")
+    label: str = Field(description="The benchmark's own word for it, from a closed set.")
+    reason: str = Field(default="", description="The judge's explanation, for people.")
+
+
+class Judged(Record):
+    """One generation and its judgement."""
+
+    text: str
+    judgement: Judgement | None = Field(description="None: no reply could be read; counted apart.")
+
+
+class Benchmark(Protocol):
+    """One benchmark."""
+
+    @property
+    def card(self) -> BenchmarkCard:
+        """What it is."""
+        ...
+
+    def items(self, source: Path) -> Iterator[Item]:
+        """Yields the items of the official files, in order.
+
+        Raises:
+            FileNotFoundError: a file is not there; says where it is published.
+            ValueError: a row is not of the format; names file, line, field and mend.
+        """
+        ...
+
+    def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
+        """The chats to ask of the model under test.
+
+        Raises:
+            ValueError: the benchmark is not asked in this style.
+        """
+        ...
+
+    def judge_request(self, item: Item, prompt: Prompt, generation: str) -> JudgeRequest | None:
+        """What to ask the judge of one generation; None where a rule reads the generation itself."""
+        ...
+
+    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement | None:
+        """Reads the judge's reply, or the generation where there is no judge; None when it cannot be read."""
+        ...
+
+    def scores(self, item: Item, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+        """Scores of one item, each in [0, 1], from the generations of each prompt by its name.
+
+        None where nothing could be judged. The primary score is the majority's verdict over the generations.
+        """
+        ...
