@@ -41,6 +41,8 @@ class BenchmarkCard(Record):
     primary: str = Field(description="Name of the score that stands in tables and averages.")
     higher_is_better: bool = True
     scored_by: str = Field(description="Judge or rule, and whose scorer it equals.")
+    styles: tuple[PromptStyle, ...] = Field(description="How it can be asked; `prompts` refuses others.")
+    prompt_digest: str = Field(description="SHA-256 of all its prompt texts, the judge's too, and its shots.")
 
 
 class LabelledResponse(Record):
@@ -65,10 +67,13 @@ class Item(Record):
 
 
 class Prompt(Record):
-    """One chat that the model under test answers."""
+    """One chat that the model under test answers, or a response that is given and only judged."""
 
-    name: str = Field(description='"answer", or which response of a pair stands first.')
-    messages: tuple[Message, ...]
+    name: str = Field(description="What is asked for, or which response of a pair stands first.")
+    messages: tuple[Message, ...] = ()
+    given: str | None = Field(
+        default=None, description="The one generation, if it is given: the model is not asked (calibration)."
+    )
 
 
 class JudgeRequest(Record):
@@ -111,7 +116,11 @@ class Benchmark(Protocol):
         ...
 
     def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
-        """The chats to ask of the model under test."""
+        """The chats to ask of the model under test.
+
+        Raises:
+            ValueError: the benchmark is not asked in this style.
+        """
         ...
 
     def judge_request(self, item: Item, prompt: Prompt, generation: str) -> JudgeRequest | None:
