@@ -87,9 +87,10 @@ def _prompt_use(completion: ChatCompletion) -> tuple[int, int] | tuple[None, Non
 
 
 def _use(completion: ChatCompletion) -> TokenUse | None:
-    counts = [getattr(completion.usage, f"{part}_tokens", None) for part in ("prompt", "completion")]
-    if all(type(count) is int and count >= 0 for count in counts):
-        return TokenUse(num_prompt=counts[0], num_completion=counts[1])
+    num_prompt = getattr(completion.usage, "prompt_tokens", None)
+    num_completion = getattr(completion.usage, "completion_tokens", None)
+    if type(num_prompt) is int and type(num_completion) is int and min(num_prompt, num_completion) >= 0:
+        return TokenUse(num_prompt=num_prompt, num_completion=num_completion)
     return None
 
 
