@@ -109,12 +109,13 @@ def prepare(
     from orchestration.progress import RowProgress
     from pipeline.config import TINY_POLICY
     from pipeline.data.prepare import file_sha256, write_rows
-    from pipeline.data.twowiki import read_twowiki
+    from pipeline.data.rows import all_queries, read_rows
+    from pipeline.data.twowiki import TwoWikiRow
     from reward.roles.prompts import load_prompts
 
     prompt_set = load_prompts(prompts)
     with RowProgress(error_console(), "preparing") as progress:
-        queries = list(islice(read_twowiki(source), limit))
+        queries = list(islice(all_queries(read_rows(source, TwoWikiRow)), limit))
         manifest = write_rows(
             progress.over(queries),
             out,

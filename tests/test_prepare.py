@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from pipeline.data.prepare import Manifest, write_rows
-from pipeline.data.twowiki import SOURCE, read_twowiki
+from pipeline.data.rows import all_queries, read_rows
+from pipeline.data.twowiki import TwoWikiRow
 from reward.roles.prompts import load_prompts
 from reward.types import Document, RagQuery
 
@@ -46,13 +47,13 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_rows_are_what_openrlhf_reads(tmp_path: Path) -> None:
-    queries = list(read_twowiki(TWOWIKI))
-    manifest = prepare(queries, tmp_path, source=SOURCE, source_sha256="0" * 64)
+    queries = list(all_queries(read_rows(TWOWIKI, TwoWikiRow)))
+    manifest = prepare(queries, tmp_path, source="2wikimultihopqa", source_sha256="0" * 64)
     written = rows(tmp_path)
     assert [list(row) for row in written] == [["input", "label", "datasource"]] * 24
     assert [RagQuery.model_validate_json(row["label"]) for row in written] == queries
     assert [row["input"] for row in written] == [PROMPTS.solver(query) for query in queries]
-    assert {row["datasource"] for row in written} == {SOURCE}
+    assert {row["datasource"] for row in written} == {"2wikimultihopqa"}
     assert (manifest.num_read, manifest.num_rows, manifest.source_sha256) == (24, 24, "0" * 64)
 
 
@@ -63,7 +64,7 @@ def test_nothing_that_tells_the_answer_is_written(tmp_path: Path) -> None:
         marked.append(row | secrets)
     assert {"answer", "supporting_facts", "evidences", "answer_id", "type"} <= marked[0].keys()
     (tmp_path / "rows.json").write_text(json.dumps(marked))
-    prepare(list(read_twowiki(tmp_path / "rows.json")), tmp_path / "out")
+    prepare(list(all_queries(read_rows(tmp_path / "rows.json", TwoWikiRow))), tmp_path / "out")
     text = "".join(path.read_text() for path in (tmp_path / "out").iterdir())
     assert "SECRET" not in text
     for row in rows(tmp_path / "out"):

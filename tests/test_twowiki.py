@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.data.twowiki import read_twowiki
+from pipeline.data.rows import all_queries, read_rows
+from pipeline.data.twowiki import TwoWikiRow
+from reward.types import RagQuery
 
 TWOWIKI = Path(__file__).parent / "data" / "2wikimultihopqa" / "train.json"
 ROW: dict[str, Any] = {
@@ -17,9 +19,13 @@ ROW: dict[str, Any] = {
 }
 
 
+def read(path: Path) -> list[RagQuery]:
+    return list(all_queries(read_rows(path, TwoWikiRow)))
+
+
 def test_the_fixture_reads_as_published() -> None:
     raw = json.loads(TWOWIKI.read_text())
-    queries = list(read_twowiki(TWOWIKI))
+    queries = read(TWOWIKI)
     assert len(queries) == 24
     for query, row in zip(queries, raw, strict=True):
         assert (query.id, query.query) == (row["_id"], row["question"])
@@ -39,7 +45,7 @@ def test_the_fixture_reads_as_published() -> None:
 def test_a_list_and_lines_are_both_read(text: str, tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
     path.write_text(text)
-    queries = list(read_twowiki(path))
+    queries = read(path)
     assert [query.id for query in queries] == ["a", "b"]
     assert [document.text for document in queries[0].documents] == ["Ann is. She was.", ""]
     assert [document.id for document in queries[0].documents] == ["a#0", "a#1"]
@@ -50,30 +56,33 @@ def test_a_list_and_lines_are_both_read(text: str, tmp_path: Path) -> None:
     [
         (json.dumps([ROW])[:-1], "the list does not end"),
         (json.dumps([ROW]) + "{}", "the list does not end there"),
-        (json.dumps([ROW])[:-20], "rows.json:1: not JSON"),
-        ("[\n" + json.dumps(ROW) + ",\n" + json.dumps(ROW | {"context": []}) + "]", "rows.json:3: context: "),
+        (json.dumps([ROW])[:-20], "rows.json:1 (row 1): not JSON"),
+        (
+            "[\n" + json.dumps(ROW) + ",\n" + json.dumps(ROW | {"context": []}) + "]",
+            "rows.json:3 (row 2): context: ",
+        ),
         (json.dumps(ROW | {"question": ""}), "rows.json:1: question: "),
         (json.dumps({key: ROW[key] for key in ("question", "context")}), "rows.json:1: _id: missing; add it"),
         (
             json.dumps(ROW | {"context": {"title": ["Ann"], "sentences": [["Ann is."]]}}),
             "rows.json:1: context",
         ),
-        ("[1]", "rows.json:1: "),
-        ("[" * 100_000, "rows.json:1: "),
+        ("[1]", "rows.json:1 (row 1): "),
+        ("[" * 100_000, "rows.json:1 (row 1): "),
     ],
 )
 def test_a_damaged_file_is_one_clear_line(text: str, says: str, tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
     path.write_text(text)
     with pytest.raises(ValueError, match=r".") as caught:
-        list(read_twowiki(path))
+        read(path)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no such file"):
-        list(read_twowiki(tmp_path / "rows.json"))
+        read(tmp_path / "rows.json")
     (tmp_path / "rows.json").write_bytes(b"\x1f\x8b\xff")
     with pytest.raises(ValueError, match="is not UTF-8"):
-        list(read_twowiki(tmp_path / "rows.json"))
+        read(tmp_path / "rows.json")

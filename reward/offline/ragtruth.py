@@ -55,7 +55,9 @@ class _Response(InputRecord):
     response: str
 
 
-class _Source(InputRecord):
+class RagTruthSource(InputRecord):
+    """One source: what was asked and what was given."""
+
     source_id: RowId
     task_type: Literal["QA", "Summary", "Data2txt"]
     source_info: JsonValue
@@ -80,7 +82,7 @@ def read_ragtruth(path: Path) -> Iterator[AuditRow]:
                 f"{place}: source_id: {row.source_id!r} is not in {SOURCES}; use both files of one release"
             )
         source_place, source = sources[row.source_id]
-        query = make_query(place, row.id, _query(source), _documents(source_place, source))
+        query = make_query(place, row.id, source_query(source), source_documents(source_place, source))
         yield AuditRow(
             place=place,
             query=query,
@@ -92,16 +94,17 @@ def read_ragtruth(path: Path) -> Iterator[AuditRow]:
         )
 
 
-def _read_sources(path: Path) -> dict[str, tuple[str, _Source]]:
-    sources: dict[str, tuple[str, _Source]] = {}
-    for place, source in read_records(path, _Source):
+def _read_sources(path: Path) -> dict[str, tuple[str, RagTruthSource]]:
+    sources: dict[str, tuple[str, RagTruthSource]] = {}
+    for place, source in read_records(path, RagTruthSource):
         if source.source_id in sources:
             raise ValueError(f"{place}: source_id: {source.source_id!r} stands twice; remove one of the rows")
         sources[source.source_id] = (place, source)
     return sources
 
 
-def _query(source: _Source) -> str:
+def source_query(source: RagTruthSource) -> str:
+    """The question, or the instruction of a task that has none."""
     if source.task_type == "QA":
         return str(source.source_info["question"]) if isinstance(source.source_info, dict) else ""
     if source.prompt is None:
@@ -111,7 +114,12 @@ def _query(source: _Source) -> str:
     return source.prompt.partition("Structured data:")[0].removeprefix("Instruction:").strip()
 
 
-def _documents(place: str, source: _Source) -> list[Document]:
+def source_documents(place: str, source: RagTruthSource) -> list[Document]:
+    """What the answer must hold to.
+
+    Raises:
+        ValueError: `source_info` is not what the task has; begins with `place`.
+    """
     info, source_id = source.source_info, source.source_id
     if source.task_type == "Summary" and isinstance(info, str):
         return [Document(id=source_id, text=info)]

@@ -22,7 +22,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from reward.offline.targets import Target, marks_a_number
 from reward.types import Document, RagQuery, Record, Span
@@ -90,10 +90,22 @@ class InputRecord(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class _InputDocument(InputRecord):
+class InputDocument(InputRecord):
+    """A document as a file holds it."""
+
     id: RowId
     title: str | None = None
     text: str
+
+
+def texts_as_documents(value: Any) -> Any:
+    """A list whose texts are documents, each called by its place from 1; anything else as it is."""
+    if not isinstance(value, list):
+        return value
+    return [
+        {"id": place, "text": item} if isinstance(item, str) else item
+        for place, item in enumerate(value, start=1)
+    ]
 
 
 class InputRow(InputRecord):
@@ -101,21 +113,11 @@ class InputRow(InputRecord):
 
     id: RowId
     query: str
-    documents: tuple[_InputDocument, ...] = Field(min_length=1)
+    documents: Annotated[tuple[InputDocument, ...], BeforeValidator(texts_as_documents)] = Field(min_length=1)
     response: str
     task_type: str | None = None
     source_id: RowId | None = None
     human_spans: tuple[Span, ...] | None = None
-
-    @field_validator("documents", mode="before")
-    @classmethod
-    def _texts_are_documents(cls, value: Any) -> Any:
-        if not isinstance(value, list):
-            return value
-        return [
-            {"id": place, "text": item} if isinstance(item, str) else item
-            for place, item in enumerate(value, start=1)
-        ]
 
 
 def format_of(path: Path) -> RowFormat:

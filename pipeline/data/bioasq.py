@@ -1,0 +1,70 @@
+"""BioASQ task B: questions of biomedical experts, with snippets of PubMed abstracts that hold the answer.
+
+http://participants-area.bioasq.org/datasets, after registration; Krithara et al. 2023. Its paper gives CC BY
+2.5 for the questions; other copies name the terms of the U.S. National Library of Medicine, whose abstracts
+the snippets quote. The official page was not read for this project, so the terms are to be confirmed. A row,
+made up here in the official layout, of `training11b.json` = {"questions": [row, ...]}:
+
+    {"id": "55031181e9bde69634000014", "type": "factoid", "body": "How many exons has the gene ABC1?",
+     "documents": ["http://www.ncbi.nlm.nih.gov/pubmed/10000001", ...],
+     "snippets": [{"document": "http://www.ncbi.nlm.nih.gov/pubmed/10000001",
+                   "text": "The gene has 50 exons.",
+                   "beginSection": "abstract", "endSection": "abstract",
+                   "offsetInBeginSection": 131, "offsetInEndSection": 153}],
+     "ideal_answer": ["It has 50 exons."], "exact_answer": [["50"]], "concepts": [...], "triples": [...]}
+
+`documents` are links without text, so a query's documents are its snippets, each one a document. They are all
+relevant; `pipeline/data/distractors.py` adds others to make the retrieved set. Some questions have no
+snippets: they ask nothing of any document, and are counted and left out.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from pipeline.data.rows import SourceRow
+from reward.offline.rows import InputRecord, RowId, make_query
+from reward.types import Document, RagQuery
+
+
+class Snippet(InputRecord):
+    """A passage of a PubMed abstract."""
+
+    document: Annotated[str, Field(min_length=1)]
+    text: Annotated[str, Field(min_length=1)]
+    begin_section: str = Field(alias="beginSection")
+    begin: int = Field(alias="offsetInBeginSection")
+    end: int = Field(alias="offsetInEndSection")
+
+    @property
+    def pubmed_id(self) -> str:
+        """The last part of the link."""
+        return self.document.rstrip("/").rsplit("/", 1)[-1]
+
+    def to_document(self) -> Document:
+        """The passage; its id says of which abstract it is and where it stands."""
+        place = f"{self.begin_section}:{self.begin}-{self.end}"
+        return Document(id=f"{self.pubmed_id}#{place}", text=self.text.strip())
+
+
+class BioasqRow(SourceRow):
+    """A row of BioASQ task B without what tells the answer."""
+
+    list_key: ClassVar[str | None] = "questions"
+
+    id: RowId
+    question: Annotated[str, Field(alias="body", min_length=1)]
+    snippets: tuple[Snippet, ...] = ()
+
+    def documents(self) -> list[Document]:
+        """The snippets in their order; one that is listed twice is one document."""
+        documents = (snippet.to_document() for snippet in self.snippets)
+        return list({document.id: document for document in documents}.values())
+
+    def queries(self, place: str) -> tuple[RagQuery, ...]:
+        """The one question over its own snippets; nothing where the experts found none."""
+        if not self.snippets:
+            return ()
+        return (make_query(place, self.id, self.question, self.documents()),)

@@ -1,0 +1,60 @@
+"""MuSiQue: questions of two to four hops over twenty Wikipedia paragraphs.
+
+https://github.com/StonyBrookNLP/musique, CC BY 4.0; Trivedi et al. 2022. One row a line, in the answerable
+set (`musique_ans_v1.0_train.jsonl`) as in the full one:
+
+    {"id": "2hop__85463_33311",
+     "question": "During which span of years was the war where UN troops approached the Yalu River?",
+     "paragraphs": [{"idx": 0, "title": "American Revolutionary War", "is_supporting": false,
+                     "paragraph_text": "The last British troops departed New York City on ..."}, ...],
+     "question_decomposition": [...], "answer": "...", "answer_aliases": [...], "answerable": true}
+
+Rows of the full set that cannot be answered are rows like others: the documents then do not hold the answer.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from pipeline.data.rows import SourceRow
+from reward.offline.rows import InputRecord, RowId, make_query
+from reward.types import Document, RagQuery
+
+
+class _Paragraph(InputRecord):
+    idx: int
+    title: str
+    paragraph_text: str
+
+
+class MusiqueRow(SourceRow):
+    """A row of MuSiQue without what tells the answer."""
+
+    id: RowId
+    question: Annotated[str, Field(min_length=1)]
+    paragraphs: tuple[_Paragraph, ...] = Field(min_length=1)
+
+    def queries(self, place: str) -> tuple[RagQuery, ...]:
+        """The one question over all paragraphs."""
+        documents = [
+            Document(id=f"{self.id}#{paragraph.idx}", title=paragraph.title, text=paragraph.paragraph_text)
+            for paragraph in self.paragraphs
+        ]
+        return (make_query(place, self.id, self.question, documents),)
+
+
+class _Support(InputRecord):
+    is_supporting: bool | None = None
+
+
+class MusiqueRelevance(InputRecord):
+    """How many paragraphs are not needed; counted for the data card, never trained on."""
+
+    paragraphs: tuple[_Support, ...]
+
+    def num_irrelevant(self) -> tuple[int | None, ...]:
+        """For the row's one query; None where the file does not tell."""
+        told = [paragraph.is_supporting for paragraph in self.paragraphs]
+        return (None,) if None in told else (told.count(False),)

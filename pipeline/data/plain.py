@@ -1,0 +1,31 @@
+"""Plain JSONL: rows of your own, one a line.
+
+    {"id": "1", "query": "How many came?", "documents": [
+        {"id": "d1", "title": "", "text": "50 people came."}]}
+
+The format of `march audit` without the response; a document may be a text alone, and is then called by its
+place from 1. Other keys are not read. Licence: that of your data.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from pipeline.data.rows import SourceRow
+from reward.offline.rows import InputDocument, RowId, make_query, texts_as_documents
+from reward.types import Document, RagQuery
+
+
+class PlainRow(SourceRow):
+    """A row of plain JSONL."""
+
+    id: RowId
+    query: Annotated[str, Field(min_length=1)]
+    documents: Annotated[tuple[InputDocument, ...], BeforeValidator(texts_as_documents)] = Field(min_length=1)
+
+    def queries(self, place: str) -> tuple[RagQuery, ...]:
+        """The one query."""
+        documents = [Document(id=d.id, title=d.title or "", text=d.text) for d in self.documents]
+        return (make_query(place, self.id, self.query, documents),)

@@ -1,0 +1,76 @@
+"""Rows of a benchmark, checked: what every row model can do, and how files are read with one.
+
+A row model for training names the id, the question and the documents, and nothing else of the row: what it
+does not name is never read, so no reference answer can reach a training row. The evaluation reads answers by
+a model that adds them:
+
+    class AnsweredRow(MusiqueRow):
+        answer: str
+
+    for place, row in read_rows(path, AnsweredRow): ...
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import ClassVar, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from pipeline.data.values import RawRow, raw_rows
+from reward.offline.rows import InputRecord, explain
+from reward.types import RagQuery
+
+_M = TypeVar("_M", bound=BaseModel)
+
+
+class SourceRow(InputRecord, ABC):
+    """One row of a benchmark's file; keys that it does not name are ignored."""
+
+    list_key: ClassVar[str | None] = None  # the rows may stand in a list under this key
+
+    @abstractmethod
+    def queries(self, place: str) -> tuple[RagQuery, ...]:
+        """What the row asks of which documents; one query, or several of the same documents.
+
+        Raises:
+            ValueError: there is no document, or one id stands twice; begins with `place`.
+        """
+
+
+_R = TypeVar("_R", bound=SourceRow)
+
+
+def read_rows(path: Path, model: type[_R]) -> Iterator[tuple[str, _R]]:
+    """Yields the place (FILE:LINE) and the record of each row of a file, in order.
+
+    Args:
+        path: The official file or a slice of it: a JSON list or JSONL.
+        model: What a row must be.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: a row is not such a record; names file, line, field, value and mend.
+    """
+    for raw in raw_rows(path, model.list_key):
+        yield raw.place, parse_row(raw, model)
+
+
+def parse_row(raw: RawRow, model: type[_M]) -> _M:
+    """Checks one row.
+
+    Raises:
+        ValueError: it is not such a record.
+    """
+    try:
+        return model.model_validate_json(raw.text)
+    except ValidationError as error:
+        raise ValueError(f"{raw.place}: {explain(error)}") from error
+
+
+def all_queries(rows: Iterable[tuple[str, SourceRow]]) -> Iterator[RagQuery]:
+    """Yields what the rows ask, in order."""
+    for place, row in rows:
+        yield from row.queries(place)

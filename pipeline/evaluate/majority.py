@@ -1,0 +1,81 @@
+"""The majority over the generations of a prompt, by which a benchmark decides (paper, section 4.1).
+
+Each generation is judged by itself; the verdict of the prompt is what more than half of the judged
+generations have. With eight generations four can stand against four: a tie is not passed, and it is
+counted. A generation whose judgement could not be read is no vote; where fewer than half of them could be
+judged, there is no verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from pipeline.evaluate.benchmark import Judged
+from reward.types import Record
+
+
+class Majority(Record):
+    """What the generations of one prompt come to. Example: 4 of 7 passed, one unjudged: passed."""
+
+    num_passed: int = Field(ge=0)
+    num_judged: int = Field(ge=0)
+    num_generations: int = Field(ge=0)
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether more than half of the judged passed; None where fewer than half could be judged."""
+        if not self.num_judged or 2 * self.num_judged < self.num_generations:
+            return None
+        return 2 * self.num_passed > self.num_judged
+
+    @property
+    def is_tie(self) -> bool | None:
+        """Whether exactly half of the judged passed; None where there is no verdict."""
+        return None if self.passed is None else 2 * self.num_passed == self.num_judged
+
+    @property
+    def mean(self) -> float | None:
+        """The share that passed of the judged, what one generation is expected to score."""
+        return self.num_passed / self.num_judged if self.num_judged else None
+
+    @property
+    def unjudged(self) -> float | None:
+        """The share of the generations that could not be judged."""
+        return 1 - self.num_judged / self.num_generations if self.num_generations else None
+
+
+def majority(judged: Sequence[Judged]) -> Majority:
+    """Counts the judgements of the generations of one prompt."""
+    judgements = [one.judgement for one in judged if one.judgement is not None]
+    return Majority(
+        num_passed=sum(judgement.passed for judgement in judgements),
+        num_judged=len(judgements),
+        num_generations=len(judged),
+    )
+
+
+def majority_scores(judged: Sequence[Judged], primary: str) -> dict[str, float | None]:
+    """The scores that every judged benchmark has.
+
+    Args:
+        judged: The generations of one prompt.
+        primary: Name of the majority's verdict, e.g. `consistent`.
+
+    Returns:
+        The verdict under `primary`, the mean over the generations as `{primary}_mean`, and the shares
+        `tie` and `unjudged`, which are counted and are no quality.
+    """
+    found = majority(judged)
+    return {
+        primary: as_score(found.passed),
+        f"{primary}_mean": found.mean,
+        "tie": as_score(found.is_tie),
+        "unjudged": found.unjudged,
+    }
+
+
+def as_score(flag: bool | None) -> float | None:
+    """1 or 0; None stays None."""
+    return None if flag is None else float(flag)

@@ -1,0 +1,221 @@
+"""Figures, differences, agreement and averages: values worked out by hand, or by scikit-learn where it says so."""
+
+import math
+import random
+
+import pytest
+
+from pipeline.evaluate.averages import best_checkpoint, macro_average, macro_difference
+from pipeline.evaluate.judge_agreement import LabelPair, judge_agreement
+from pipeline.evaluate.statistics import (
+    FEW_CLUSTERS,
+    ItemScores,
+    estimates,
+    estimates_by_slice,
+    paired_difference,
+)
+
+
+def items(*rows: tuple[str, float | None], score: str = "s", part: str = "all") -> list[ItemScores]:
+    """Items from (cluster, score) pairs, numbered from 0."""
+    return [
+        ItemScores(item=f"{part}{i}", slice=part, cluster=cluster, scores={score: value})
+        for i, (cluster, value) in enumerate(rows)
+    ]
+
+
+def test_mean_and_clustered_error_by_hand() -> None:
+    # mean 1/2; the deviations of document a sum to 1/2 + 1/2 = 1, those of b to -1: sqrt(1 + 1) / 4
+    found = estimates(items(("a", 1), ("a", 1), ("b", 0), ("b", 0)))["s"]
+    assert found.value == 0.5
+    assert found.standard_error == pytest.approx(math.sqrt(2) / 4)
+    # two documents: both a, both b, or one of each; a quarter of the resamples is all 0, a quarter all 1
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high) == (0.0, 1.0)
+    assert (found.num_items, found.num_clusters, found.num_unscored) == (4, 2, 0)
+    assert "2 documents, fewer than 50" in found.warning
+
+
+def test_independent_items_have_the_usual_error() -> None:
+    # one item a document: sqrt(p (1 - p) / n) with p = 1/4, n = 64
+    found = estimates(items(*[(str(i), float(i % 4 == 0)) for i in range(64)]))["s"]
+    assert found.standard_error == pytest.approx(math.sqrt(0.25 * 0.75 / 64))
+    assert found.warning == ""
+    assert found.interval is not None
+    assert found.interval.low == pytest.approx(0.25 - 1.96 * 0.0541, abs=0.02)
+    assert found.interval.high == pytest.approx(0.25 + 1.96 * 0.0541, abs=0.02)
+
+
+def test_many_items_of_one_document_do_not_narrow_the_interval() -> None:
+    one = [(str(i), float(i % 2)) for i in range(60)]
+    thin, fat = (estimates(items(*rows))["s"].interval for rows in (one, one * 5))
+    assert thin == fat
+
+
+def test_what_has_no_score_is_counted_and_in_no_mean() -> None:
+    found = estimates(items(("a", 1), ("b", None), ("c", 0), ("d", None)))["s"]
+    assert (found.value, found.num_items, found.num_unscored, found.num_clusters) == (0.5, 2, 2, 2)
+    nothing = estimates(items(("a", None), ("b", None)))["s"]
+    assert (nothing.value, nothing.interval, nothing.standard_error) == (None, None, None)
+    assert estimates([]) == {}
+    lonely = estimates(items(("a", 1), ("a", 0)))["s"]
+    assert (lonely.value, lonely.interval, lonely.standard_error) == (0.5, None, None)
+
+
+def test_all_right_is_no_certainty() -> None:
+    # Wilson's interval at 10 of 10: from 10 / (10 + 1.96^2) = 0.7225
+    high = estimates(items(*[(str(i), 1.0) for i in range(10)]))["s"].interval
+    low = estimates(items(*[(str(i), 0.0) for i in range(10)]))["s"].interval
+    assert high is not None and low is not None
+    assert (round(high.low, 4), high.high) == (0.7225, 1.0)
+    assert (low.low, round(low.high, 4)) == (0.0, 0.2775)
+
+
+def test_figures_of_slices_and_of_all() -> None:
+    rows = items(("a", 1), ("b", 0), part="qa") + items(("c", 1), ("d", 1), part="summary")
+    found = estimates_by_slice(rows)
+    assert {name: one["s"].value for name, one in found.items()} == {
+        "overall": 0.75,
+        "qa": 0.5,
+        "summary": 1.0,
+    }
+
+
+def test_differences_are_paired_by_item() -> None:
+    before = items(("a", 0), ("a", 0), ("b", 1), ("b", None), ("c", 0.5))
+    after = items(("a", 1), ("a", 0), ("b", 1), ("b", 1), ("c", 0.25), ("d", 1))
+    found = paired_difference(before, after, "s")
+    # items 0, 1, 2 and 4: changes 1, 0, 0, -1/4
+    assert (found.num_items, found.num_unpaired, found.num_clusters) == (4, 2, 3)
+    assert (found.num_higher, found.num_lower) == (1, 1)
+    assert (found.baseline, found.candidate) == (0.375, 0.5625)
+    assert found.difference == pytest.approx(0.1875)
+    # sums of deviations: a (1 - .1875) + (0 - .1875) = .625, b -.1875, c -.4375
+    assert found.standard_error == pytest.approx(math.sqrt(0.625**2 + 0.1875**2 + 0.4375**2) / 4)
+    back = paired_difference(after, before, "s")
+    assert back.difference == pytest.approx(-0.1875)
+    assert found.interval is not None and back.interval is not None
+    assert (found.interval.low, found.interval.high) == (-back.interval.high, -back.interval.low)
+
+
+def test_pairing_takes_out_what_items_share() -> None:
+    draw = random.Random(1)
+    hard = [float(draw.random() < 0.5) for _ in range(200)]
+    before = items(*[(str(i), value) for i, value in enumerate(hard)])
+    after = items(*[(str(i), 1.0 if i < 12 else value) for i, value in enumerate(hard)])
+    alone = estimates(after)["s"].standard_error
+    paired = paired_difference(before, after, "s").standard_error
+    assert alone is not None and paired is not None
+    assert paired < alone / 2
+    assert paired_difference(before, before, "s").difference == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        (items(("a", 1)), items(("a", 1), part="other"), "no item in common"),
+        (items(("a", 1)), items(("b", 1)), "its documents differ"),
+        (items(("a", 1)) * 2, items(("a", 1)), "stands twice"),
+        (items(("a", 1.5)), items(("a", 1)), r"1.5 lies outside \[0, 1\]"),
+        (items(("a", float("nan"))), items(("a", 1)), "nan lies outside"),
+    ],
+)
+def test_what_cannot_be_compared(before: list[ItemScores], after: list[ItemScores], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        paired_difference(before, after, "s")
+
+
+def pairs(kept: int, alarm: int, miss: int, hit: int) -> list[LabelPair]:
+    labels = [(True, True)] * kept + [(True, False)] * alarm + [(False, True)] * miss + [(False, False)] * hit
+    return [LabelPair(cluster=str(i), human=human, judge=judge) for i, (human, judge) in enumerate(labels)]
+
+
+def test_agreement_by_hand() -> None:
+    # Cohen's textbook table 20, 5, 10, 15: observed 0.70, by chance 0.5 * 0.6 + 0.5 * 0.4 = 0.5, kappa 0.4.
+    # Pooled labels: 55 and 45 of 100; expected disagreement 2 * 55 * 45 / (100 * 99) = 0.5, alpha 1 - 0.3 / 0.5
+    found = judge_agreement(pairs(20, 5, 10, 15))
+    assert found.accuracy.value == 0.7
+    assert found.cohens_kappa.value == pytest.approx(0.4)
+    assert found.krippendorffs_alpha.value == pytest.approx(0.4)
+    assert (found.precision.value, found.recall.value) == (15 / 20, 15 / 25)
+    assert found.balanced_accuracy.value == pytest.approx((0.8 + 0.6) / 2)
+    interval = found.cohens_kappa.interval
+    assert interval is not None
+    assert interval.low < 0.4 < interval.high
+    assert found.warning == ""
+
+
+@pytest.mark.parametrize("cells", [(20, 5, 10, 15), (3, 1, 0, 7), (90, 2, 6, 2), (0, 4, 4, 0)])
+def test_agreement_equals_scikit_learns(cells: tuple[int, int, int, int]) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    rows = pairs(*cells)
+    human, judge = [row.human for row in rows], [bool(row.judge) for row in rows]
+    found = judge_agreement(rows)
+    assert found.cohens_kappa.value == pytest.approx(metrics.cohen_kappa_score(human, judge))
+    balanced = metrics.balanced_accuracy_score(human, judge)
+    assert found.balanced_accuracy.value == pytest.approx(balanced)
+
+
+def test_alpha_equals_krippendorffs_example() -> None:
+    # Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", section A: 10 units, two observers,
+    # binary data, pairs 00 five times, 01 or 10 four times, 11 once: alpha 0.095
+    assert judge_agreement(pairs(5, 2, 2, 1)).krippendorffs_alpha.value == pytest.approx(0.095, abs=5e-4)
+
+
+def test_agreement_that_is_not_defined_is_none() -> None:
+    found = judge_agreement([*pairs(4, 0, 0, 0), LabelPair(cluster="x", human=True, judge=None)])
+    assert (found.accuracy.value, found.num_unjudged, found.num_pairs) == (1.0, 1, 4)
+    assert found.cohens_kappa.value is None
+    assert found.krippendorffs_alpha.value is None
+    assert found.recall.value is None
+    empty = judge_agreement([])
+    assert (empty.num_pairs, empty.accuracy.value, empty.accuracy.interval) == (0, None, None)
+
+
+PRIMARY = {"x": "s", "y": "t"}
+
+
+def scored(x: list[float], y: list[float | None]) -> dict[str, list[ItemScores]]:
+    return {
+        "x": items(*[(str(i), value) for i, value in enumerate(x)]),
+        "y": items(*[(str(i), value) for i, value in enumerate(y)], score="t"),
+    }
+
+
+def test_the_average_counts_each_benchmark_alike() -> None:
+    found = macro_average(scored([1, 1, 0, 0], [1, 1, 1, 0, 1, 1, 1, 0]), PRIMARY)
+    assert found.value == pytest.approx((0.5 + 0.75) / 2)
+    assert found.parts == {"x": 0.5, "y": 0.75}
+    error = math.sqrt(0.25 / 4 + 0.1875 / 8) / 2
+    assert found.standard_error == pytest.approx(error)
+    assert found.interval is not None
+    assert found.interval.high == pytest.approx(0.625 + 1.96 * error, abs=1e-4)
+    assert "x: 4 documents" in found.warning and "y: 8 documents" in found.warning
+
+
+def test_a_benchmark_without_a_figure_is_not_left_out_of_the_average() -> None:
+    found = macro_average(scored([1, 1], [None, None]), PRIMARY)
+    assert (found.value, found.interval, found.parts) == (None, None, {"x": 1.0, "y": None})
+    with pytest.raises(ValueError, match="x: its items have no score 't'"):
+        macro_average(scored([1], [1]), {"x": "t", "y": "t"})
+
+
+def test_the_best_checkpoint_and_those_that_cannot_be_told_from_it() -> None:
+    n = FEW_CLUSTERS
+    bad, good = [0.0] * n, [float(i % 10 < 8) for i in range(n)]
+    nearly = [*good[:-3], 0.0, 0.0, 0.0]
+    runs = {
+        "step20": scored(bad, [0.0] * n),
+        "step40": scored(nearly, [*good]),
+        "step60": scored(good, [*good]),
+        "step80": scored(good, [*good]),
+    }
+    found = best_checkpoint(runs, PRIMARY)
+    assert found.best == "step60"
+    assert found.averages["step60"].value == pytest.approx(0.8)
+    assert found.behind["step20"].value == pytest.approx(0.8)
+    assert found.not_told_apart == ("step40", "step80")
+    with pytest.raises(ValueError, match=r"only one of the two has \['y'\]"):
+        macro_difference(runs["step20"], {"x": runs["step40"]["x"]}, PRIMARY)
+    with pytest.raises(ValueError, match="none has an average"):
+        best_checkpoint({"step20": scored([1], [None])}, PRIMARY)
