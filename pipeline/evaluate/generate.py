@@ -45,17 +45,29 @@ class Spent:
             self.num_completion_tokens += use.num_completion
 
     @property
+    def use(self) -> TokenUse:
+        """All of it."""
+        return TokenUse(num_prompt=self.num_prompt_tokens, num_completion=self.num_completion_tokens)
+
+    @property
     def num_tokens(self) -> int:
         """Prompts and completions together."""
         return self.num_prompt_tokens + self.num_completion_tokens
 
 
 @dataclass(frozen=True)
-class _Task:
+class GenerationTask:
+    """One prompt to ask of the model under test."""
+
     store: Store
     item: Item
     prompt: Prompt
     digest: str
+
+    @property
+    def place(self) -> Place:
+        """Where its generations are kept."""
+        return Place("generations", self.item.id, self.prompt.name)
 
 
 async def generate(plan: Plan, stores: Mapping[str, Store], sampler: Sampler, progress: Progress) -> Spent:
@@ -66,15 +78,15 @@ async def generate(plan: Plan, stores: Mapping[str, Store], sampler: Sampler, pr
         ValueError: what is kept was made otherwise.
     """
     job = plan.job
-    asked = [task for one in plan.benchmarks for task in _tasks(job, one, stores[one.name])]
-    todo = [task for task in asked if not task.store.require(_place(task), task.digest)]
+    asked = [task for one in plan.benchmarks for task in generation_tasks(job, one, stores[one.name])]
+    todo = [task for task in asked if not task.store.require(task.place, task.digest)]
     spent, failures = Spent(), Failures("model")
     if not todo:
         return spent
     await require_ready(sampler, "model")
     progress.stage("generating", len(asked), len(asked) - len(todo))
 
-    async def do(task: _Task) -> None:
+    async def do(task: GenerationTask) -> None:
         record = await _asked(job, task, sampler, failures)
         if record is not None:
             task.store.add(record)
@@ -104,18 +116,16 @@ async def require_ready(sampler: Ready, who: str) -> None:
         raise ValueError(f"{who}: {error.detail}") from error
 
 
-def _tasks(job: EvaluationJob, one: PlannedBenchmark, store: Store) -> Iterator[_Task]:
+def generation_tasks(job: EvaluationJob, one: PlannedBenchmark, store: Store) -> Iterator[GenerationTask]:
     for item in one.items:
         for prompt in one.prompts[item.id]:
             if prompt.given is None:
-                yield _Task(store, item, prompt, generation_digest(job, prompt))
+                yield GenerationTask(store, item, prompt, generation_digest(job, prompt))
 
 
-def _place(task: _Task) -> Place:
-    return Place("generations", task.item.id, task.prompt.name)
-
-
-async def _asked(job: EvaluationJob, task: _Task, sampler: Sampler, failures: Failures) -> Generations | None:
+async def _asked(
+    job: EvaluationJob, task: GenerationTask, sampler: Sampler, failures: Failures
+) -> Generations | None:
     texts: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     failure, use = "", None

@@ -133,11 +133,9 @@ def _generations(
     record = store.generations(item.id, prompt.name)
     reasons: Mapping[int, str] = dict(enumerate(record.finish_reasons)) if record else {}
     for index, text in enumerate(texts_of(store, item, prompt)):
-        if one.benchmark.judge_request(item, prompt, text) is None:
-            reply, is_ruled = None, True
-        else:
-            said = store.judgement(item.id, prompt.name, index)
-            reply, is_ruled = (said.replies[-1] if said else None), False
+        said = store.judgement(item.id, prompt.name, index)
+        reply = said.replies[-1] if said else None
+        is_ruled = said is None and one.benchmark.judge_request(item, prompt, text) is None
         read = text if is_ruled else reply
         audited = store.audit(item.id, prompt.name, index)
         yield JudgedGeneration(

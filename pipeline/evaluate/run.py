@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 from pipeline.evaluate.benchmark import Benchmark
 from pipeline.evaluate.cache import ReplyCache
+from pipeline.evaluate.cost import Expected, expect
 from pipeline.evaluate.generate import Spent, generate
 from pipeline.evaluate.judge import Judge
 from pipeline.evaluate.manifest import Manifest, make_manifest
@@ -71,6 +72,23 @@ def run_evaluation(
         if job.only is not Stage.GENERATE:
             outcome.manifest = _write(plan, stores)
         return outcome
+
+
+async def expect_evaluation(job: EvaluationJob, known: Mapping[str, Benchmark]) -> list[Expected]:
+    """What is still to be asked, by benchmark; nothing is asked of a model, and nothing written.
+
+    Raises:
+        FileNotFoundError: a benchmark's files are not there.
+        ValueError: a row or a setting cannot be used, or the folder is another evaluation's.
+    """
+    plan = make_plan(job, known)
+    model, judge = make_sampler(job.model), OpenAISampler(job.judge) if job.judge else None
+    try:
+        return await expect(plan, open_stores(plan), model=model, judge=judge)
+    finally:
+        await model.close()
+        if judge:
+            await judge.close()
 
 
 def open_stores(plan: Plan) -> dict[str, Store]:

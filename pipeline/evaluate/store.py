@@ -152,6 +152,14 @@ class Store:
         found = self._records.get(Place("audit", item, prompt, index))
         return found if isinstance(found, NumberAudit) else None
 
+    def written(self, kind: str) -> tuple[TokenUse | None, int]:
+        """Tokens of all generations, or of all replies of the judge, and how many texts they are."""
+        found = [record for place, record in self._records.items() if place.kind == kind]
+        paid = [record for record in found if not isinstance(record, NumberAudit)]
+        texts = [record.texts if isinstance(record, Generations) else record.replies for record in paid]
+        uses = [record.use for record, said in zip(paid, texts, strict=True) if said]
+        return total_use(uses), sum(len(said) for said in texts)
+
     def require(self, place: Place, digest: str) -> bool:
         """Whether a place has a record that needs no other try.
 
