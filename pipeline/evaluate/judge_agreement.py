@@ -15,9 +15,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field
 
-from pipeline.evaluate.statistics import few_clusters
+from pipeline.evaluate.statistics import ItemScores, few_clusters
 from reward.offline.bootstrap import Interval, bootstrap
 from reward.types import Record
+
+# Names of the scores that a calibration gives each item (`benchmarks/calibration.py`).
+HUMAN, JUDGE = "human_consistent", "judge_consistent"
 
 
 class LabelPair(Record):
@@ -52,6 +55,22 @@ class JudgeAgreement(Record):
     cohens_kappa: Rating
     krippendorffs_alpha: Rating
     warning: str = ""
+
+
+def label_pairs(items: Iterable[ItemScores]) -> list[LabelPair]:
+    """The labels of a calibration's items.
+
+    Raises:
+        ValueError: an item has no label of people.
+    """
+    pairs = []
+    for item in items:
+        human, judge = item.scores.get(HUMAN), item.scores.get(JUDGE)
+        if human is None:
+            raise ValueError(f"item {item.item!r}: no score {HUMAN!r}; give the items of a calibration")
+        said = None if judge is None else judge == 1
+        pairs.append(LabelPair(cluster=item.cluster, human=human == 1, judge=said))
+    return pairs
 
 
 def judge_agreement(pairs: Iterable[LabelPair]) -> JudgeAgreement:

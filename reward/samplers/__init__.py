@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple, Protocol, TypedDict, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from typing_extensions import TypedDict  # typing's own cannot be a field of a record before Python 3.12
 
 from reward.config import SamplerConfig, SamplingSettings
 from reward.types import SampleGroup

@@ -1,0 +1,66 @@
+"""What is read out of model output: the answer that stands after reasoning, and a judge's JSON.
+
+Model output is untrusted. An answer is cut out by fixed marks only; a judge's reply is JSON of its schema
+or it is no judgement.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TypeVar
+
+from pydantic import JsonValue, ValidationError
+
+from pipeline.evaluate.benchmark import PromptStyle
+from reward.types import Record
+
+ANSWER = "answer"
+REASONED_ANSWER = "reasoned answer"  # of the CoT style: notes come first, and are no part of the answer
+_END_OF_THOUGHT = "</think>"
+_ANSWER_LINE = re.compile(r"^[ \t]*\*{0,2}answer(?::\*{0,2}|\*{2}:)", re.IGNORECASE | re.MULTILINE)
+_FENCE = re.compile(r"\A```(?:json)?\s*\n(.*)\n\s*```\Z", re.DOTALL)
+_M = TypeVar("_M", bound=Record)
+
+
+def prompt_name(style: PromptStyle) -> str:
+    """What a prompt of a style asks for."""
+    return REASONED_ANSWER if style is PromptStyle.COT else ANSWER
+
+
+def judged_text(prompt: str, generation: str) -> str:
+    """The part of a generation that is an answer: what is judged, and audited.
+
+    Args:
+        prompt: The prompt's name. After `REASONED_ANSWER` the answer begins at the last line that starts
+            with "Answer:"; without one it is all of the generation: leaving the mark out gains nothing.
+        generation: What the model wrote; thought that ends with "</think>" is cut off, as FaithJudge does.
+    """
+    text = generation.rpartition(_END_OF_THOUGHT)[2].strip()
+    return (last_answer(text) or text) if prompt == REASONED_ANSWER else text
+
+
+def last_answer(text: str) -> str | None:
+    """What follows the last line that starts with "Answer:"; None without one, or with nothing behind it."""
+    places = [match.end() for match in _ANSWER_LINE.finditer(text)]
+    return (text[places[-1] :].strip() or None) if places else None
+
+
+def read_json(reply: str, model: type[_M]) -> _M | None:
+    """A judge's reply as a record; None when it is anything else.
+
+    Thought before "</think>" and a code fence around the whole are taken off; the rest must be JSON of the
+    record, with no other keys.
+    """
+    text = reply.rpartition(_END_OF_THOUGHT)[2].strip()
+    if fenced := _FENCE.match(text):
+        text = fenced[1]
+    try:
+        return model.model_validate_json(text)
+    except ValidationError:
+        return None
+
+
+def schema_of(model: type[Record]) -> dict[str, JsonValue]:
+    """The JSON schema that a judge's reply must have."""
+    schema: dict[str, JsonValue] = model.model_json_schema()
+    return schema
