@@ -129,18 +129,18 @@ def _expect(job: EvaluationJob, prices: Prices) -> None:
 
     from rich.console import Console
 
-    from pipeline.evaluate.benchmarks import BENCHMARKS
+    from pipeline.evaluate.benchmarks import make_benchmark
     from pipeline.evaluate.run import expect_evaluation
     from pipeline.evaluate.terminal import print_expected
 
-    print_expected(asyncio.run(expect_evaluation(job, BENCHMARKS)), prices, Console())
+    print_expected(asyncio.run(expect_evaluation(job, make_benchmark)), prices, Console())
 
 
 def _evaluate(job: EvaluationJob, wanted: Wanted, prices: Prices) -> None:
     from rich.console import Console
 
     from orchestration.progress import EvaluationProgress
-    from pipeline.evaluate.benchmarks import BENCHMARKS
+    from pipeline.evaluate.benchmarks import make_benchmark
     from pipeline.evaluate.compare import compare
     from pipeline.evaluate.manifest import read_all_results, read_manifest
     from pipeline.evaluate.run import run_evaluation
@@ -150,7 +150,7 @@ def _evaluate(job: EvaluationJob, wanted: Wanted, prices: Prices) -> None:
         read_manifest(wanted.compare)  # before anything is spent
     try:
         with EvaluationProgress(error_console()) as progress:
-            outcome = run_evaluation(job, BENCHMARKS, progress)
+            outcome = run_evaluation(job, make_benchmark, progress)
     except KeyboardInterrupt:
         fail(f"stopped; {job.out} keeps what is done, and the same command goes on", code=130)
     manifest, console = outcome.manifest, Console()
@@ -174,9 +174,9 @@ def _write(
     if wanted.html is not None:
         from pipeline.evaluate.report import write_report
 
-        from pipeline.evaluate.benchmarks import BENCHMARKS
+        from pipeline.evaluate.benchmarks import make_benchmark
 
-        write_report(wanted.html, job, BENCHMARKS, manifest, comparison)
+        write_report(wanted.html, job, make_benchmark, manifest, comparison)
         written.append(wanted.html)
     if wanted.mlflow is not None:
         from pipeline.evaluate.track import log_evaluation

@@ -22,6 +22,7 @@ from pipeline.evaluate.benchmark import (
     Prompt,
     PromptStyle,
 )
+from pipeline.evaluate.judge_agreement import HUMAN, JUDGE
 from pipeline.evaluate.majority import majority_scores
 from pipeline.evaluate.plan import BenchmarkSource, EvaluationJob
 from pipeline.evaluate.run import Outcome, run_evaluation
@@ -58,23 +59,28 @@ class Shops:
     def items(self, source: Path) -> Iterator[Item]:
         for line in source.read_text().splitlines():
             row = json.loads(line)
-            text = f"The shop number {row['id']} sells lamps. A lamp costs {row['price']} euros there."
-            documents = (Document(id="d", title="Lamps", text=text),)
-            yield Item(
-                id=row["id"],
-                slice=row["town"],
-                cluster=row["id"],
-                query=RagQuery(id=row["id"], query="How much is a lamp?", documents=documents),
-                references=(str(row["price"]),),
-                responses=(
-                    LabelledResponse(id="true", text=f"It is {row['price']} euros.", consistent=True),
-                    LabelledResponse(id="false", text="It is 7 euros.", consistent=False),
-                ),
-            )
+            if not self._given:
+                yield self._item(row, row["id"])
+                continue
+            for label, price in (("true", row["price"]), ("false", 999)):
+                text = f"It is {price} euros."
+                response = LabelledResponse(id=label, text=text, consistent=label == "true")
+                yield self._item(row, f"{row['id']}/{label}").model_copy(update={"responses": (response,)})
+
+    def _item(self, row: Mapping[str, Any], item_id: str) -> Item:
+        text = f"The shop number {row['id']} sells lamps. A lamp costs {row['price']} euros there."
+        documents = (Document(id="d", title="Lamps", text=text),)
+        return Item(
+            id=item_id,
+            slice=row["town"],
+            cluster=row["id"],
+            query=RagQuery(id=row["id"], query="How much is a lamp?", documents=documents),
+            references=(str(row["price"]),),
+        )
 
     def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
         if self._given:
-            return tuple(Prompt(name=one.id, given=one.text) for one in item.responses)
+            return (Prompt(name="given", given=item.responses[0].text),)
         user = f"{item.query.documents[0].text}\n\n{item.query.query}"
         return (Prompt(name="answer", messages=(Message(role="user", content=user),)),)
 
@@ -90,10 +96,18 @@ class Shops:
         return Judgement(passed=verdict == "right", label=verdict, reason=f"{verdict}, as the price is known")
 
     def scores(self, item: Item, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
-        return majority_scores([one for found in judged.values() for one in found], "right")
+        found = majority_scores([one for part in judged.values() for one in part], "right")
+        if self._given:
+            found |= {HUMAN: float(bool(item.responses[0].consistent)), JUDGE: found["right"]}
+        return found
 
 
-KNOWN = {"shops": Shops(), "calibration": Shops(given=True)}
+def make(name: str) -> Shops:
+    """The benchmarks of the tests by their names."""
+    known = {"shops": Shops(), "calibration": Shops(given=True)}
+    if name not in known:
+        raise ValueError(f"benchmark: {name!r} is not known; give one of {', '.join(known)}")
+    return known[name]
 
 
 def shops_file(folder: Path, num_shops: int = 10) -> Path:
@@ -109,7 +123,7 @@ def said_price(body: Mapping[str, Any]) -> list[str]:
     text = body["messages"][-1]["content"]
     (price,) = re.findall(r"costs (\d+) euros", text)
     drawn = hashlib.sha256(f"{body.get('seed')} {text}".encode()).digest()
-    return [f"It is {price if drawn[i] > 80 else 7} euros." for i in range(body.get("n") or 1)]
+    return [f"It is {price if drawn[i] > 80 else 999} euros." for i in range(body.get("n") or 1)]
 
 
 def ruled(body: Mapping[str, Any]) -> list[str]:
@@ -146,7 +160,7 @@ class ChatServer:
 
     def config(self, **changes: Any) -> OpenAISamplerConfig:
         """How it is sampled, giving up soon."""
-        given = {"base_urls": (self.url,), "model": self.model, "timeout_s": 10, "max_retries": 0}
+        given = {"base_urls": (self.url,), "model": self.model, "timeout_s": 60, "max_retries": 0}
         return OpenAISamplerConfig.model_validate(given | changes)
 
     def close(self) -> None:
@@ -225,7 +239,7 @@ def shops_job(folder: Path, model: ChatServer, judge: ChatServer | None, **chang
 def run(job: EvaluationJob) -> tuple[Outcome, Watch]:
     """Runs an evaluation; returns how it ended and who watched."""
     watch = Watch()
-    return run_evaluation(job, KNOWN, watch), watch
+    return run_evaluation(job, make, watch), watch
 
 
 def files(folder: Path) -> dict[str, bytes]:

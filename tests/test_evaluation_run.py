@@ -48,7 +48,7 @@ def test_figures_follow_from_the_judgements(tmp_path: Path, model: ChatServer, j
     assert manifest is not None and manifest == read_manifest(tmp_path / "out")
     figures = manifest.benchmarks["shops"]
     results = list(read_results(tmp_path / "out" / "shops" / "items.jsonl"))
-    shares = [sum("It is 7 " not in one.text for one in result.generations) / 8 for result in results]
+    shares = [sum("It is 999 " not in one.text for one in result.generations) / 8 for result in results]
     assert [result.item for result in results] == [str(i) for i in range(10)]
     assert [result.scores["right_mean"] for result in results] == shares
     assert [result.scores["right"] for result in results] == [float(share > 0.5) for share in shares]
@@ -259,7 +259,7 @@ def test_given_answers_measure_the_judge_against_people(
     [
         (
             {"benchmarks": [{"name": "ships", "path": "x"}]},
-            "'ships': is not known; give one of calibration, shops",
+            "'ships' is not known; give one of shops, calibration",
         ),
         ({"style": "10-shot"}, "--style 10-shot: shops is asked as plain, cot; choose one"),
     ],

@@ -116,7 +116,7 @@ class Judge:
             self.spent.failures = dict(self.failures.counts)
 
     def _asked(self) -> JudgeSampler:
-        assert self._sampler is not None, "judge_tasks refuses what needs a judge that is not there"
+        assert self._sampler is not None, "make_plan refuses what needs a judge that is not there"
         return self._sampler
 
     async def _do(self, task: _Task) -> None:
@@ -176,17 +176,13 @@ class Judge:
             return
         raise NonsenseError(
             f"judge: {self.num_unread} of {total} judgements could not be read, more than "
-            f"--most-unread {self._job.most_unread:g}; the last reply was {record.replies[-1]:.80!r}; mend "
+            f"--most-unread {self._job.most_unread:g}; the last reply was {record.replies[-1]!r:.80}; mend "
             "the judge, and the same command goes on"
         )
 
 
 def judge_tasks(job: EvaluationJob, one: PlannedBenchmark, store: Store) -> Iterator[_Task]:
-    """Every generation of a benchmark that a judge is asked about.
-
-    Raises:
-        ValueError: there is no judge to ask.
-    """
+    """Every generation of a benchmark that a judge is asked about."""
     card = one.benchmark.card
     for item in one.items:
         for prompt in one.prompts[item.id]:
@@ -194,9 +190,7 @@ def judge_tasks(job: EvaluationJob, one: PlannedBenchmark, store: Store) -> Iter
                 request = one.benchmark.judge_request(item, prompt, text)
                 if request is None:
                     continue
-                if job.judge is None:
-                    mend = "give --judge and --judge-model, or --only generate"
-                    raise ValueError(f"--judge: missing; a model judges {one.name}; {mend}")
+                assert job.judge is not None, "make_plan refuses what needs a judge that is not there"
                 digest = judge_digest(job.judge.model, card.prompt_digest, job.judging, request)
                 yield _Task(one, store, item, prompt, index, text, digest)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from pydantic import Field, JsonValue, ValidationError
 
 from pipeline.evaluate.averages import MacroAverage, macro_average
-from pipeline.evaluate.benchmark import BenchmarkCard, Item, Prompt, PromptStyle
-from pipeline.evaluate.judge_agreement import JudgeAgreement, LabelPair, judge_agreement
+from pipeline.evaluate.benchmark import BenchmarkCard, PromptStyle
+from pipeline.evaluate.judge_agreement import HUMAN, JudgeAgreement, judge_agreement, label_pairs
 from pipeline.evaluate.plan import MANIFEST_FILE, Plan, PlannedBenchmark, digest, source_sha256
 from pipeline.evaluate.results import ITEMS_FILE, Counts, ItemResult, count, read_results
-from pipeline.evaluate.statistics import OVERALL, Estimate, estimates_by_slice
+from pipeline.evaluate.statistics import OVERALL, Estimate, estimates_by_slice, group_by_slice
 from pipeline.evaluate.store import Store
 from reward.offline.files import file_sha256
 from reward.types import Record
@@ -132,33 +132,17 @@ def _figures(
         is_judged=one.is_judged,
         is_calibration=bool(given) and all(given),
         estimates=estimates_by_slice(found),
-        agreement=_agreement(one, found),
+        agreement=_agreement(found),
         counts=count(one, store, found),
     )
 
 
-def _agreement(one: PlannedBenchmark, found: Sequence[ItemResult]) -> dict[str, JudgeAgreement]:
-    """Of the judge with people, on the given responses that people labelled."""
-    pairs: dict[str, list[LabelPair]] = {OVERALL: []}
-    for item, result in zip(one.items, found, strict=True):
-        for prompt in one.prompts[item.id]:
-            label = _human_label(item, prompt)
-            if label is None:
-                continue
-            (said,) = (each for each in result.generations if each.prompt == prompt.name)
-            passed = said.judgement.passed if said.judgement else None
-            pair = LabelPair(cluster=item.cluster, human=label, judge=passed)
-            pairs[OVERALL].append(pair)
-            pairs.setdefault(item.slice, []).append(pair)
-    return {name: judge_agreement(part) for name, part in pairs.items() if part}
-
-
-def _human_label(item: Item, prompt: Prompt) -> bool | None:
-    """What people said of a given response; None where there is none or no label."""
-    if prompt.given is None:
-        return None
-    matching = (one for one in item.responses if one.id == prompt.name or one.text == prompt.given)
-    return next((one.consistent for one in matching), None)
+def _agreement(found: Sequence[ItemResult]) -> dict[str, JudgeAgreement]:
+    """Of the judge with people, for a calibration's items."""
+    if not any(HUMAN in one.scores for one in found):
+        return {}
+    parts = {OVERALL: list(found), **group_by_slice(found)}
+    return {name: judge_agreement(label_pairs(part)) for name, part in parts.items()}
 
 
 def _warnings(name: str, one: BenchmarkFigures) -> list[str]:

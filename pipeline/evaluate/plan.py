@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
@@ -25,6 +25,7 @@ from reward.offline.files import file_sha256
 from reward.provenance import package_version
 
 MANIFEST_FILE = "manifest.json"
+MakeBenchmark = Callable[[str], Benchmark]
 
 
 class Stage(StrEnum):
@@ -156,18 +157,24 @@ class Plan:
         }
 
 
-def make_plan(job: EvaluationJob, known: Mapping[str, Benchmark]) -> Plan:
+def make_plan(job: EvaluationJob, make: MakeBenchmark) -> Plan:
     """Reads the items of every benchmark.
 
     Args:
         job: What is asked for.
-        known: Benchmarks by their names.
+        make: A benchmark by its name; raises `ValueError` for one that is not known.
 
     Raises:
         FileNotFoundError: a benchmark's files are not there.
-        ValueError: a benchmark is not known or cannot be asked in this style, or a row cannot be used.
+        ValueError: a benchmark is not known or cannot be asked in this style, a row cannot be used, or there is no
+            judge.
     """
-    return Plan(job, [_planned(job, source, known) for source in job.benchmarks])
+    plan = Plan(job, [_planned(job, source, make) for source in job.benchmarks])
+    judged = [one.name for one in plan.benchmarks if one.is_judged]
+    if judged and job.judge is None and job.only is not Stage.GENERATE:
+        mend = "give --judge and --judge-model, or --only generate"
+        raise ValueError(f"--judge: missing; a model judges {', '.join(judged)}; {mend}")
+    return plan
 
 
 def digest(*parts: JsonValue) -> str:
@@ -187,10 +194,8 @@ def judge_digest(model: str, prompt_digest: str, settings: SamplingSettings, req
     return digest(model, prompt_digest, settings.model_dump(mode="json"), request.model_dump(mode="json"))
 
 
-def _planned(job: EvaluationJob, source: BenchmarkSource, known: Mapping[str, Benchmark]) -> PlannedBenchmark:
-    benchmark = known.get(source.name)
-    if benchmark is None:
-        raise ValueError(f"--benchmark {source.name!r}: is not known; give one of {', '.join(sorted(known))}")
+def _planned(job: EvaluationJob, source: BenchmarkSource, make: MakeBenchmark) -> PlannedBenchmark:
+    benchmark = make(source.name)
     card = benchmark.card
     style = card.styles[0] if len(card.styles) == 1 else job.style
     if style not in card.styles:

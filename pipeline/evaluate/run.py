@@ -16,14 +16,21 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-from pipeline.evaluate.benchmark import Benchmark
 from pipeline.evaluate.cache import ReplyCache
 from pipeline.evaluate.cost import Expected, expect
 from pipeline.evaluate.generate import Spent, generate
 from pipeline.evaluate.judge import Judge
 from pipeline.evaluate.manifest import Manifest, make_manifest
 from pipeline.evaluate.number_audit import audit_numbers
-from pipeline.evaluate.plan import AuditKind, EvaluationJob, Plan, PlannedBenchmark, Stage, make_plan
+from pipeline.evaluate.plan import (
+    AuditKind,
+    EvaluationJob,
+    MakeBenchmark,
+    Plan,
+    PlannedBenchmark,
+    Stage,
+    make_plan,
+)
 from pipeline.evaluate.results import ITEMS_FILE, results
 from pipeline.evaluate.store import RECORDS_FILE, Place, Store
 from pipeline.evaluate.work import Progress
@@ -46,7 +53,7 @@ class Outcome:
 
 def run_evaluation(
     job: EvaluationJob,
-    known: Mapping[str, Benchmark],
+    make: MakeBenchmark,
     progress: Progress,
     *,
     sampler: Sampler | None = None,
@@ -55,7 +62,7 @@ def run_evaluation(
 
     Args:
         job: What to evaluate, and how.
-        known: Benchmarks by their names.
+        make: A benchmark by its name, such as `benchmarks.make_benchmark`.
         progress: Told of every piece of work.
         sampler: The model under test, in place of the one that `job.model` describes.
 
@@ -64,7 +71,7 @@ def run_evaluation(
         ValueError: a row or a setting cannot be used, the folder is another evaluation's, a server does not
             answer, or the judge talks nonsense. What was done is kept.
     """
-    plan = make_plan(job, known)
+    plan = make_plan(job, make)
     with only_writer(job.out / _LOCK_FILE, what="evaluation"), _stores(plan) as stores:
         outcome = asyncio.run(_spend(plan, stores, progress, sampler))
         for one in plan.benchmarks:
@@ -74,14 +81,14 @@ def run_evaluation(
         return outcome
 
 
-async def expect_evaluation(job: EvaluationJob, known: Mapping[str, Benchmark]) -> list[Expected]:
+async def expect_evaluation(job: EvaluationJob, make: MakeBenchmark) -> list[Expected]:
     """What is still to be asked, by benchmark; nothing is asked of a model, and nothing written.
 
     Raises:
         FileNotFoundError: a benchmark's files are not there.
         ValueError: a row or a setting cannot be used, or the folder is another evaluation's.
     """
-    plan = make_plan(job, known)
+    plan = make_plan(job, make)
     model, judge = make_sampler(job.model), OpenAISampler(job.judge) if job.judge else None
     try:
         return await expect(plan, open_stores(plan), model=model, judge=judge)
