@@ -132,6 +132,24 @@ def ruled(body: Mapping[str, Any]) -> list[str]:
     return [json.dumps({"verdict": "right" if price == said else "wrong"})]
 
 
+def drawn_answers(body: Mapping[str, Any]) -> list[str]:
+    """Answers to any question, decided by the prompt and the seed."""
+    drawn = hashlib.sha256(json.dumps([body["messages"], body.get("seed")]).encode()).digest()
+    return [f"It took {drawn[i]} years.\nAnswer: {drawn[i]}" for i in range(body.get("n") or 1)]
+
+
+def drawn_verdict(body: Mapping[str, Any]) -> list[str]:
+    """A verdict by any schema, decided by the question."""
+    drawn = hashlib.sha256(json.dumps(body["messages"]).encode()).digest()
+    verdict: dict[str, Any] = {}
+    for name, field in body["response_format"]["json_schema"]["schema"]["properties"].items():
+        if "enum" in field:
+            verdict[name] = field["enum"][drawn[0] % len(field["enum"])]
+        else:
+            verdict[name] = drawn[0] % 2 == 0 if field.get("type") == "boolean" else "So it is written."
+    return [json.dumps(verdict)]
+
+
 class ChatServer:
     """An OpenAI-compatible server over real HTTP.
 
@@ -150,8 +168,7 @@ class ChatServer:
         self.bodies: list[dict[str, Any]] = []
         self.complete, self.model = complete, model
         self.status, self.delay_s, self.too_long = 200, 0.0, "\0"
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     @property
@@ -166,6 +183,11 @@ class ChatServer:
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 64
+    daemon_threads = True
 
 
 def _handler(owner: ChatServer) -> type[BaseHTTPRequestHandler]:

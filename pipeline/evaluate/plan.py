@@ -166,7 +166,7 @@ def make_plan(job: EvaluationJob, make: MakeBenchmark) -> Plan:
 
     Raises:
         FileNotFoundError: a benchmark's files are not there.
-        ValueError: a benchmark is not known, cannot be asked in this style or lacks a judge, or a row is wrong.
+        ValueError: a benchmark is not known, cannot be asked in this style or lacks a judge; or a bad row.
     """
     plan = Plan(job, [_planned(job, source, make) for source in job.benchmarks])
     judged = [one.name for one in plan.benchmarks if one.is_judged]

@@ -4,8 +4,8 @@
     METRICS     BENCHMARK/SCORE, BENCHMARK/SCORE/low and /high, BENCHMARK/SLICE/SCORE, average, counts
     ARTIFACTS   evaluation/manifest.json, the page, BENCHMARK/items.jsonl
 
-It is logged once, when all figures are there, so a kill leaves no half of it. `mlflow.json` in the evaluation's
-folder says where, and the same evaluation is not logged a second time.
+It is logged once, when all figures are there, so a kill leaves no half of it. `mlflow.json` in the
+evaluation's folder says where, and the same evaluation is not logged a second time.
 """
 
 from __future__ import annotations
