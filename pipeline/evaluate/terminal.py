@@ -20,7 +20,7 @@ from reward.types import TokenUse
 
 def print_expected(expected: Sequence[Expected], prices: Prices, console: Console) -> None:
     """Prints what is still to be asked, and what it will cost."""
-    names = ("items", "prompts", "model tokens", "judgements", "judge tokens")
+    names = ("items", "prompts", "tokens", "verdicts", "judge tokens")
     table = plain_table("Still to be asked", "benchmark", *names)
     for one in expected:
         table.add_row(
@@ -145,4 +145,12 @@ def _label(name: str, slice_name: str) -> str:
 
 
 def _tokens(use: TokenUse) -> str:
-    return f"{use.num_prompt:,} + {use.num_completion:,}"
+    return f"{_short(use.num_prompt)} + {_short(use.num_completion)}"
+
+
+def _short(number: int) -> str:
+    """With three digits at least: 640, 22.7k, 1.25M."""
+    for unit, size, digits in (("M", 1_000_000, 2), ("k", 1_000, 1)):
+        if number >= size:
+            return f"{number / size:,.{digits}f}{unit}"
+    return str(number)
