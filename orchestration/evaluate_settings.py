@@ -11,6 +11,8 @@ from orchestration.settings import audit_sampler
 from pipeline.evaluate.plan import EvaluationJob
 from reward.config import LocalSamplerConfig, OpenAISamplerConfig
 
+# As `march audit` has it: what the auditing model writes is bound to its format, so that it parses.
+_AUDIT_BY_MODEL = {"structured": "all"}
 _MLFLOW_SCHEMES = ("models:/", "runs:/", "mlflow-artifacts:/")
 
 
@@ -62,6 +64,7 @@ def evaluation_job(
             "judge": _judge(judge, judge_model, judge_key_env, timeout_s),
             "generation": {**sampling, "max_tokens": max_tokens, "seed": seed},
             "judging": {**judging, "seed": seed},
+            "audit_settings": _AUDIT_BY_MODEL | {"seed": seed} if settings["audit"] == "model" else {},
             "cache": (cache or _user_cache()) if use_cache else None,
         }
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ from typing import Any
 import pytest
 
 from pipeline.evaluate.manifest import read_all_results, read_manifest
-from pipeline.evaluate.plan import BenchmarkSource, Stage
+from pipeline.evaluate.plan import AuditKind, BenchmarkSource, Stage
 from pipeline.evaluate.results import read_results
+from reward.config import AuditConfig
 from tests.evaluations import SCHEMA, ChatServer, files, ruled, run, said_price, shops_file, shops_job
 
 
@@ -252,6 +254,30 @@ def test_given_answers_measure_the_judge_against_people(
     assert calibration.agreement["overall"].cohens_kappa.value == 1.0
     assert calibration.agreement["overall"].num_pairs == 20
     assert manifest.average is not None and list(manifest.average.parts) == ["shops"]
+
+
+def test_the_judges_model_can_audit_the_numbers(tmp_path: Path, model: ChatServer, judge: ChatServer) -> None:
+    def plays_all(body: Mapping[str, Any]) -> list[str]:
+        text = body["messages"][-1]["content"]
+        if "Right or wrong?" in text:
+            return ruled(body)
+        if body["messages"][0]["content"] == "proposer":
+            said = re.findall(r"It is (\d+) euros", text)[-1]
+            return [f"- Question: How much is a lamp? [Answer: {said}]"]
+        price = re.findall(r"costs (\d+) euros", text)[0]
+        return [f"1. Evidence: A lamp costs {price} euros there. [Answer: {price}]"] * body["n"]
+
+    judge.complete = plays_all
+    audited = {"audit": AuditKind.MODEL, "audit_settings": AuditConfig(prompts="compact", seed=0)}
+    job = shops_job(tmp_path / "out", model, judge, limit=2, num_generations=3, **audited)
+    manifest = run(job)[0].manifest
+    assert manifest is not None
+    found = read_all_results(job.out, manifest)["shops"]
+    shares = [sum("999" not in one.text for one in result.generations) / 3 for result in found]
+    assert [result.scores["numeric_model_mean"] for result in found] == shares
+    before = files(job.out)
+    run(job)
+    assert files(job.out) == before
 
 
 @pytest.mark.parametrize(

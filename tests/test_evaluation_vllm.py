@@ -1,4 +1,4 @@
-"""A whole evaluation of the tiny policy, with vLLM as the judge and with a scripted one (about two minutes)."""
+"""A whole evaluation of the tiny policy: vLLM as the judge, and a scripted one (about two minutes)."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from reward.samplers import Sampler, SamplerError
 from reward.types import TokenUse
 
 TOO_LONG = "prompt_too_long"
+_READY_ATTEMPTS = 6  # each has a limit of seconds, and a server that loads may need more
 
 
 class Ready(Protocol):
@@ -109,11 +110,14 @@ def texts_of(store: Store, item: Item, prompt: Prompt) -> tuple[str, ...]:
 
 
 async def require_ready(sampler: Ready, who: str) -> None:
-    """Raises `ValueError` when a server does not answer."""
-    try:
-        await sampler.ready()
-    except SamplerError as error:
-        raise ValueError(f"{who}: {error.detail}") from error
+    """Raises `ValueError` when a server does not answer; a slow one is asked several times."""
+    for attempt in range(_READY_ATTEMPTS):
+        try:
+            await sampler.ready()
+            return
+        except SamplerError as error:
+            if error.reason != "timeout" or attempt == _READY_ATTEMPTS - 1:
+                raise ValueError(f"{who}: {error.detail}") from error
 
 
 def generation_tasks(job: EvaluationJob, one: PlannedBenchmark, store: Store) -> Iterator[GenerationTask]:

@@ -1,8 +1,8 @@
 """The MARCH audit of the answers, as one of the metrics: are their numbers those of the documents?
 
 Lexical, each number is looked up; or by model, where the judge's model proposes, checks and votes. Only
-answers that a judge is asked about are audited: a letter that names the better of two responses states no
-number of a document.
+answers that a judge is asked about are audited, without the thought before them: a letter that names the
+better of two responses states no number of a document.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pipeline.evaluate.benchmark import Item, Prompt
+from pipeline.evaluate.benchmarks.replies import judged_text
 from pipeline.evaluate.generate import texts_of
 from pipeline.evaluate.plan import AuditKind, Plan, PlannedBenchmark, digest
 from pipeline.evaluate.store import NumberAudit, Place, Store
@@ -91,5 +92,6 @@ def audit_tasks(plan: Plan, one: PlannedBenchmark, store: Store) -> Iterator[_Ta
         for prompt in one.prompts[item.id]:
             if prompt.given is not None:
                 continue
-            for index, text in enumerate(texts_of(store, item, prompt)):
+            for index, generation in enumerate(texts_of(store, item, prompt)):
+                text = judged_text(prompt.name, generation)
                 yield _Task(store, item, prompt, index, text, digest(settings, query, text))
