@@ -110,10 +110,10 @@ def prepare(
     from itertools import islice
 
     from orchestration.progress import RowProgress
-    from pipeline.config import TINY_POLICY
     from pipeline.data.prepare import file_sha256, write_rows
     from pipeline.data.rows import all_queries, read_rows
     from pipeline.data.twowiki import TwoWikiRow
+    from pipeline.settings.recipe import TINY_POLICY
     from reward.roles.prompts import load_prompts
 
     prompt_set = load_prompts(prompts)

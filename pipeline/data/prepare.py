@@ -21,7 +21,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from pipeline.checkpoints import write_atomically
+from pipeline.record.checkpoints import write_atomically
 from reward.roles.prompts import PromptSet
 from reward.samplers import Message
 from reward.types import RagQuery, Record

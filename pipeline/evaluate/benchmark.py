@@ -62,6 +62,9 @@ class Item(Record):
     cluster: str = Field(description="What intervals resample: items of one document belong together.")
     query: RagQuery
     instruction: str | None = Field(default=None, description="A system instruction of the item itself.")
+    judge_text: str | None = Field(
+        default=None, description="The judge's prompt, where the benchmark's own files bring it."
+    )
     references: tuple[str, ...] = Field(default=(), description="Official answers and their aliases.")
     responses: tuple[LabelledResponse, ...] = Field(default=(), description="Of pairs, and for calibration.")
 

@@ -23,7 +23,7 @@ from pipeline.evaluate.manifest import BenchmarkFigures, Manifest
 from pipeline.evaluate.plan import MANIFEST_FILE, EvaluationJob
 from pipeline.evaluate.results import ITEMS_FILE
 from pipeline.evaluate.statistics import OVERALL
-from pipeline.tracking import finish_mlflow_run, flatten, start_mlflow_run
+from pipeline.record.tracking import finish_mlflow_run, flatten, start_mlflow_run
 from reward.offline.files import file_sha256, replace_file
 from reward.types import Record
 

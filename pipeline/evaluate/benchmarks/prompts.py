@@ -40,7 +40,8 @@ class PromptTexts:
 
     def render(self, name: str, **values: object) -> tuple[Message, ...]:
         """The messages of one chat; an empty system text gives no system message."""
-        return tuple(self.chats[name].render(**values))
+        messages = self.chats[name].render(**values)
+        return tuple(Message(role=one["role"], content=one["content"].strip()) for one in messages)
 
 
 class Shot(Record):

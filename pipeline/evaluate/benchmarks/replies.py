@@ -51,13 +51,17 @@ def read_json(reply: str, model: type[_M]) -> _M | None:
     Thought before "</think>" and a code fence around the whole are taken off; the rest must be JSON of the
     record, with no other keys.
     """
-    text = reply.rpartition(_END_OF_THOUGHT)[2].strip()
-    if fenced := _FENCE.match(text):
-        text = fenced[1]
     try:
-        return model.model_validate_json(text)
+        return model.model_validate_json(without_fence(reply))
     except ValidationError:
         return None
+
+
+def without_fence(reply: str) -> str:
+    """A reply without thought before "</think>" and without a code fence around the rest."""
+    text = reply.rpartition(_END_OF_THOUGHT)[2].strip()
+    fenced = _FENCE.match(text)
+    return fenced[1].strip() if fenced else text
 
 
 def schema_of(model: type[Record]) -> dict[str, JsonValue]:

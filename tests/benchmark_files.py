@@ -1,0 +1,31 @@
+"""Where the tests find the small files of each benchmark, and what they read of them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pipeline.evaluate.benchmark import Item
+from pipeline.evaluate.benchmarks import CALIBRATION_NAMES, make_benchmark
+from reward.samplers import Message
+
+DATA = Path(__file__).parent / "data"
+FOLDERS: Mapping[str, Path] = {
+    "ragtruth": DATA / "ragtruth",
+    "faithbench": DATA / "faithbench_layout",
+    "facts_grounding": DATA / "facts_grounding_layout",
+    "contextual_judge_bench": DATA / "contextual_judge_bench_layout",
+    "hotpotqa": DATA / "hotpotqa_cc-by-sa-4.0" / "hotpot_dev_distractor.json",
+    "2wikimultihopqa": DATA / "2wikimultihopqa",
+    "musique": DATA / "musique_cc-by-4.0" / "musique_ans.jsonl",
+}
+FOLDERS = {**FOLDERS, **{name: FOLDERS[name.removesuffix("_judge")] for name in CALIBRATION_NAMES}}
+QA = ("hotpotqa", "2wikimultihopqa", "musique")
+
+
+def items_of(name: str) -> list[Item]:
+    """The items of a benchmark's fixture."""
+    return list(make_benchmark(name).items(FOLDERS[name]))
+
+
+def text_of(messages: tuple[Message, ...]) -> str:
+    """All of a chat."""
+    return "\n".join(message["content"] for message in messages)

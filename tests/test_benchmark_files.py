@@ -1,0 +1,98 @@
+"""Files of a benchmark that are damaged or missing: one clear line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipeline.evaluate.benchmarks import CALIBRATION_NAMES, NAMES, make_benchmark
+from tests.benchmark_files import FOLDERS
+
+MUSIQUE = FOLDERS["musique"].read_text().splitlines()[0]
+PAIR = {
+    "question": "q",
+    "context": "c",
+    "positive_response": "p",
+    "negative_response": "n",
+    "question_id": "1",
+}
+SAMPLE = json.loads((FOLDERS["faithbench"] / "batch_1.json").read_text())["samples"][1]
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "text", "says"),
+    [
+        (
+            "musique",
+            "x.jsonl",
+            MUSIQUE.replace('"answer":', '"reply":'),
+            "x.jsonl:1: answer: missing; add it",
+        ),
+        (
+            "musique",
+            "x.jsonl",
+            MUSIQUE.replace('"answerable": true', '"answerable": false'),
+            "answerable: is false; use the answerable set",
+        ),
+        ("hotpotqa", "x.json", '[{"_id": "a", "question": "q", "answer": "b"}]', "context: missing"),
+        ("hotpotqa", "x.json", '[{"_id": "a"', "not JSON"),
+        ("2wikimultihopqa", "x.json", '[{"_id": "a", "question": "", "context": []}]', "question: "),
+        (
+            "facts_grounding",
+            "x.csv",
+            "user_request,context_document\na,b\n",
+            "system_instruction: no such column",
+        ),
+        (
+            "facts_grounding",
+            "x.csv",
+            "system_instruction,user_request,context_document\na,b,\n",
+            "x.csv:2: context_document: is empty",
+        ),
+        (
+            "contextual_judge_bench",
+            "faithfulness_qa.jsonl",
+            json.dumps({**PAIR, "context": None}),
+            "faithfulness_qa.jsonl:1: context: ",
+        ),
+        (
+            "contextual_judge_bench",
+            "faithfulness_qa.jsonl",
+            json.dumps({key: value for key, value in PAIR.items() if key != "negative_response"}),
+            "negative_response: missing",
+        ),
+        (
+            "faithbench",
+            "batch_3.json",
+            json.dumps({"samples": [SAMPLE]}).replace("Unwanted.Intrinsic", "Horrid"),
+            "'Horrid' is no label of FaithBench",
+        ),
+        ("faithbench", "batch_3.json", json.dumps({"samples": [SAMPLE]})[:-9], "not JSON"),
+        ("ragtruth", "ragtruth_qa.jsonl", '{"source_id": 1, "responses": []}', "source: missing"),
+        (
+            "ragtruth",
+            "ragtruth_qa.jsonl",
+            '{"source_id": 1, "source": {"passages": "p"}, "responses": []}',
+            "source_info: is not what task_type QA has",
+        ),
+    ],
+)
+def test_a_damaged_file_is_one_clear_line(name: str, file: str, text: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / file).write_text(text)
+    with pytest.raises(ValueError, match=r".") as caught:
+        list(make_benchmark(name).items(tmp_path / file))
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [*NAMES, *CALIBRATION_NAMES])
+def test_a_folder_without_the_files_says_where_they_are_published(name: str, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="https://"):
+        list(make_benchmark(name).items(tmp_path))
+
+
+def test_a_parquet_file_that_is_none(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    (tmp_path / "faithfulness_qa.parquet").write_bytes(b"PAR0")
+    with pytest.raises(ValueError, match="not a Parquet file"):
+        list(make_benchmark("contextual_judge_bench").items(tmp_path))
