@@ -170,7 +170,7 @@ def test_what_stays_unreadable_is_counted_apart_and_tried_again_later(
     counts, right = manifest.benchmarks["shops"].counts, manifest.benchmarks["shops"].primary
     assert (counts.num_unread, counts.num_unjudged, counts.num_judgements) == (16, 0, 64)
     assert right is not None and (right.num_items, right.num_unscored) == (8, 2)
-    assert any("16 judgements could not be read" in warning for warning in manifest.warnings)
+    assert any("could not be read, in no figure: 16" in warning for warning in manifest.warnings)
     (lost,) = (one for one in read_all_results(job.out, manifest)["shops"] if one.item == "0")
     assert lost.scores["right"] is None and lost.generations[0].reply == "I would rather not say."
     judge.complete = ruled

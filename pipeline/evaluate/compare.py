@@ -101,7 +101,7 @@ def _by_slice(
     slices = {name: {one.item for one in part} for name, part in group_by_slice(after).items()}
     found = {OVERALL: paired_difference(before, after, score)}
     for name, ids in slices.items() if len(slices) > 1 else ():
-        parts = [[one for one in side if one.item in ids] for side in (before, after)]
-        if all(parts):
-            found[name] = paired_difference(*parts, score)
+        old, new = ([one for one in side if one.item in ids] for side in (before, after))
+        if old and new:
+            found[name] = paired_difference(old, new, score)
     return found

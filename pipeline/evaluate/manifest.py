@@ -12,7 +12,7 @@ from pipeline.evaluate.benchmark import BenchmarkCard, PromptStyle
 from pipeline.evaluate.judge_agreement import HUMAN, JudgeAgreement, judge_agreement, label_pairs
 from pipeline.evaluate.plan import MANIFEST_FILE, Plan, PlannedBenchmark, digest, source_sha256
 from pipeline.evaluate.results import ITEMS_FILE, Counts, ItemResult, count, read_results
-from pipeline.evaluate.statistics import OVERALL, Estimate, estimates_by_slice, group_by_slice
+from pipeline.evaluate.statistics import OVERALL, Estimate, ItemScores, estimates_by_slice, group_by_slice
 from pipeline.evaluate.store import Store
 from reward.offline.files import file_sha256
 from reward.types import Record
@@ -141,7 +141,7 @@ def _agreement(found: Sequence[ItemResult]) -> dict[str, JudgeAgreement]:
     """Of the judge with people, for a calibration's items."""
     if not any(HUMAN in one.scores for one in found):
         return {}
-    parts = {OVERALL: list(found), **group_by_slice(found)}
+    parts: dict[str, Sequence[ItemScores]] = {OVERALL: found, **group_by_slice(found)}
     return {name: judge_agreement(label_pairs(part)) for name, part in parts.items()}
 
 
@@ -149,11 +149,11 @@ def _warnings(name: str, one: BenchmarkFigures) -> list[str]:
     counts, primary = one.counts, one.primary
     said = [f"{name}: {primary.warning}"] if primary and primary.warning else []
     parts = {
-        "answers were cut at --max-tokens": counts.num_truncated,
-        "prompts do not fit the model and are in no figure": counts.num_too_long,
-        "prompts have no answer yet; the same command asks again": counts.num_failed,
-        "judgements could not be read and are in no figure": counts.num_unread,
-        "answers have no judgement yet; the same command asks again": counts.num_unjudged,
-        "answers could not be audited": counts.num_unaudited,
+        "answers cut at --max-tokens": counts.num_truncated,
+        "prompts that do not fit the model, in no figure": counts.num_too_long,
+        "prompts without an answer, which the same command asks again": counts.num_failed,
+        "judgements that could not be read, in no figure": counts.num_unread,
+        "answers without a judgement, which the same command asks for again": counts.num_unjudged,
+        "answers whose numbers could not be audited": counts.num_unaudited,
     }
-    return said + [f"{name}: {number:,} {what}" for what, number in parts.items() if number]
+    return said + [f"{name}: {what}: {number:,}" for what, number in parts.items() if number]

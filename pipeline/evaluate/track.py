@@ -95,7 +95,7 @@ def fetch_model(uri: str) -> Path:
 
 def metrics_of(manifest: Manifest) -> dict[str, float]:
     """Every figure by its name; figures that are not defined are left out."""
-    found = {}
+    found: dict[str, float] = {}
     for name, one in manifest.benchmarks.items():
         found.update(_of_benchmark(name, one))
     average = manifest.average
