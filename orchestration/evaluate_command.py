@@ -44,19 +44,13 @@ def evaluate(
     dry_run: options.DryRun = False,
     overwrite: options.Overwrite = False,
     timeout_s: options.TimeoutS = 600.0,
+    assignments: options.Assignments = None,
     model_name: options.ModelName = None,
     generations: options.Generations = 8,
-    temperature: options.Temperature = 0.6,
-    top_p: options.TopP = 0.95,
-    top_k: options.TopK = 20,
     max_tokens: options.MaxTokens = 8192,
     judge: options.Judge = None,
     judge_model: options.JudgeModel = None,
     judge_key_env: options.JudgeKeyEnv = "OPENAI_API_KEY",
-    judge_temperature: options.JudgeTemperature = 0.0,
-    judge_max_tokens: options.JudgeMaxTokens = 2048,
-    judge_retries: options.JudgeRetries = 2,
-    most_unread: options.MostUnread = 0.5,
     cache: options.Cache = None,
     no_cache: options.NoCache = False,
     price_in: options.PriceIn = 0.0,
@@ -72,45 +66,32 @@ def evaluate(
 
     The same command resumes what was interrupted.
     """
-    from orchestration.evaluate_settings import evaluation_job
+    from orchestration.evaluate_settings import evaluation_job, judge_config
     from pipeline.evaluate.cost import Prices
 
+    named = {"out": out, "style": style, "limit": limit, "concurrency": concurrency, "audit": audit}
+    named |= {"only": only, "overwrite": overwrite, "num_generations": generations}
     job = evaluation_job(
         model,
         benchmark,
         model_name=model_name,
-        judge=judge,
-        judge_model=judge_model,
-        judge_key_env=judge_key_env,
+        judge=judge_config(judge, judge_model, key_env=judge_key_env),
         timeout_s=timeout_s,
-        cache=None if no_cache else cache,
+        cache=cache,
         use_cache=not no_cache,
-        sampling={"temperature": temperature, "top_p": top_p, "top_k": top_k or None},
-        settings={
-            "out": out,
-            "style": style,
-            "limit": limit,
-            "concurrency": concurrency,
-            "audit": audit,
-            "only": only,
-            "overwrite": overwrite,
-            "num_generations": generations,
-            "judge_retries": judge_retries,
-            "most_unread": most_unread,
-        },
         seed=seed,
         max_tokens=max_tokens,
-        judging={"temperature": judge_temperature, "max_tokens": judge_max_tokens},
+        named=named,
+        assignments=assignments or [],
     )
     prices = Prices(
         model_in=model_price_in, model_out=model_price_out, judge_in=price_in, judge_out=price_out
     )
-    wanted = Wanted(html, compare, mlflow, mlflow_run)
     if dry_run:
         warn_ignored("with --dry-run", html=html, compare=compare, mlflow=mlflow, overwrite=overwrite)
         _expect(job, prices)
     else:
-        _evaluate(job, wanted, prices)
+        _evaluate(job, Wanted(html, compare, mlflow, mlflow_run), prices)
 
 
 def best(evaluations: options.Evaluations) -> None:
@@ -172,9 +153,8 @@ def _write(
     """Writes the page and logs to MLflow; returns what was written."""
     written = []
     if wanted.html is not None:
-        from pipeline.evaluate.report import write_report
-
         from pipeline.evaluate.benchmarks import make_benchmark
+        from pipeline.evaluate.report import write_report
 
         write_report(wanted.html, job, make_benchmark, manifest, comparison)
         written.append(wanted.html)

@@ -37,6 +37,15 @@ Only = Annotated[
     Literal["generate", "judge"] | None,
     typer.Option(help="This stage alone, so that model and judge need not run together."),
 ]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Any other setting, such as generation.temperature=0.6, generation.top_k=null, judge_retries=4, "
+        "judging.max_tokens=1024 or audit_settings.voters=5 (pipeline/evaluate/plan.py, EvaluationJob).",
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it will take, and ask nothing.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Start again instead of resuming.")]
 
@@ -46,9 +55,6 @@ ModelName = Annotated[
 Generations = Annotated[
     int, typer.Option(min=1, max=128, help="Of each prompt; the majority decides.", rich_help_panel=_MODEL)
 ]
-Temperature = Annotated[float, typer.Option(min=0, max=2, rich_help_panel=_MODEL)]
-TopP = Annotated[float, typer.Option(min=0, max=1, rich_help_panel=_MODEL)]
-TopK = Annotated[int, typer.Option(min=0, help="0: all tokens.", rich_help_panel=_MODEL)]
 MaxTokens = Annotated[int, typer.Option(min=1, help="Most tokens of one generation.", rich_help_panel=_MODEL)]
 TimeoutS = Annotated[float, typer.Option("--timeout", help="Seconds for one request, retries included.")]
 
@@ -60,20 +66,6 @@ JudgeModel = Annotated[
 ]
 JudgeKeyEnv = Annotated[
     str, typer.Option(help="Environment variable that holds its key.", rich_help_panel=_JUDGE)
-]
-JudgeTemperature = Annotated[float, typer.Option(min=0, max=2, rich_help_panel=_JUDGE)]
-JudgeMaxTokens = Annotated[
-    int, typer.Option(min=1, help="Most tokens of one verdict.", rich_help_panel=_JUDGE)
-]
-JudgeRetries = Annotated[
-    int,
-    typer.Option(
-        min=0, max=10, help="Further questions after a reply that cannot be read.", rich_help_panel=_JUDGE
-    ),
-]
-MostUnread = Annotated[
-    float,
-    typer.Option(min=0.01, max=1, help="Stop when a larger share cannot be read.", rich_help_panel=_JUDGE),
 ]
 Cache = Annotated[
     Path | None,

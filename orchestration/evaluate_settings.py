@@ -9,7 +9,8 @@ from typing import Any
 
 from orchestration.settings import audit_sampler
 from pipeline.evaluate.plan import EvaluationJob
-from reward.config import LocalSamplerConfig, OpenAISamplerConfig
+from reward.assignments import assign
+from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplingSettings
 
 # As `march audit` has it: what the auditing model writes is bound to its format, so that it parses.
 _AUDIT_BY_MODEL = {"structured": "all"}
@@ -21,17 +22,14 @@ def evaluation_job(
     benchmarks: Sequence[str],
     *,
     model_name: str | None,
-    judge: str | None,
-    judge_model: str | None,
-    judge_key_env: str,
+    judge: OpenAISamplerConfig | None,
     timeout_s: float,
     cache: Path | None,
     use_cache: bool,
-    sampling: Mapping[str, float | int | None],
-    judging: Mapping[str, float | int],
-    max_tokens: int,
     seed: int,
-    settings: Mapping[str, Any],
+    max_tokens: int,
+    named: Mapping[str, Any],
+    assignments: Sequence[str],
 ) -> EvaluationJob:
     """Builds the job.
 
@@ -39,35 +37,65 @@ def evaluation_job(
         model: A URL, a folder or name, or an MLflow URI.
         benchmarks: "name=path" each.
         model_name: The model's name, with a URL.
-        judge: URL of the judge's server.
-        judge_model: The judge's name there.
-        judge_key_env: Environment variable that holds the judge's key.
-        timeout_s: For one request.
+        judge: The judge's server.
+        timeout_s: For one request to model or judge.
         cache: Where judges' replies are kept; None for the user's own place.
         use_cache: Whether they are kept at all.
-        sampling: Temperature, top-p and top-k of the generations.
-        judging: Temperature and length of the judgements.
+        seed: Of generations, judgements and audits.
         max_tokens: Of one generation.
-        seed: Of both.
-        settings: Other keys of `EvaluationJob`.
+        named: Keys of `EvaluationJob` with options of their own.
+        assignments: "key=value" for any other key, dots for parts of a key, values in YAML.
 
     Raises:
         ValueError: an option cannot be used.
     """
+    tree = assign({}, assignments)
+    given = {
+        "generation": {**_defaults("generation"), "max_tokens": max_tokens, "seed": seed},
+        "judging": {**_defaults("judging"), "seed": seed},
+        "audit_settings": _AUDIT_BY_MODEL | {"seed": seed} if named["audit"] == "model" else {},
+    }
+    parts = {key: {**part, **(tree.pop(key, None) or {})} for key, part in given.items()}
+    sources = [_source(text) for text in benchmarks]
     under_test, weights_sha256 = _model(model, model_name, timeout_s)
     return EvaluationJob.model_validate(
         {
-            **settings,
-            "benchmarks": [_source(text) for text in benchmarks],
+            **tree,
+            **named,
+            **parts,
+            "benchmarks": sources,
             "model": under_test.model_dump(),
             "weights_sha256": weights_sha256,
-            "judge": _judge(judge, judge_model, judge_key_env, timeout_s),
-            "generation": {**sampling, "max_tokens": max_tokens, "seed": seed},
-            "judging": {**judging, "seed": seed},
-            "audit_settings": _AUDIT_BY_MODEL | {"seed": seed} if settings["audit"] == "model" else {},
+            "judge": {**judge.model_dump(), "timeout_s": timeout_s} if judge else None,
             "cache": (cache or _user_cache()) if use_cache else None,
         }
     )
+
+
+def judge_config(url: str | None, name: str | None, *, key_env: str) -> OpenAISamplerConfig | None:
+    """The judge's server; None without one.
+
+    Raises:
+        ValueError: a URL without a name, a name without a URL, or something that is no URL.
+    """
+    if url is None:
+        if name is not None:
+            raise ValueError(f"--judge-model: {name!r} is for a judge; give its server with --judge")
+        return None
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"--judge: {url!r} is no URL; give an OpenAI-compatible server, http://host:port/v1")
+    if name is None:
+        raise ValueError(f"--judge-model: missing; say which model {url} shall judge with")
+    return OpenAISamplerConfig.model_validate(
+        {**audit_sampler(url, name).model_dump(), "api_key_env": key_env}
+    )
+
+
+def _defaults(key: str) -> dict[str, Any]:
+    """How a job samples where nothing else is said."""
+    settings = EvaluationJob.model_fields[key].default
+    assert isinstance(settings, SamplingSettings)
+    return settings.model_dump()
 
 
 def _source(text: str) -> dict[str, str]:
@@ -93,19 +121,6 @@ def _model(
 
         return config.model_copy(update={"timeout_s": timeout_s}), weights_sha256(folder)
     return config.model_copy(update={"timeout_s": timeout_s}), None
-
-
-def _judge(url: str | None, name: str | None, key_env: str, timeout_s: float) -> dict[str, Any] | None:
-    if url is None:
-        if name is not None:
-            raise ValueError(f"--judge-model: {name!r} is for a judge; give its server with --judge")
-        return None
-    if not url.startswith(("http://", "https://")):
-        raise ValueError(f"--judge: {url!r} is no URL; give an OpenAI-compatible server, http://host:port/v1")
-    if name is None:
-        raise ValueError(f"--judge-model: missing; say which model {url} shall judge with")
-    config = audit_sampler(url, name)
-    return {**config.model_dump(), "api_key_env": key_env, "timeout_s": timeout_s}
 
 
 def _user_cache() -> Path:

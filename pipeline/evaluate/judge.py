@@ -176,7 +176,7 @@ class Judge:
             return
         raise NonsenseError(
             f"judge: {self.num_unread} of {total} judgements could not be read, more than "
-            f"--most-unread {self._job.most_unread:g}; the last reply was {record.replies[-1]!r:.80}; mend "
+            f"most_unread: {self._job.most_unread:g}; the last reply was {record.replies[-1]!r:.80}; mend "
             "the judge, and the same command goes on"
         )
 
