@@ -69,7 +69,13 @@ def evaluate(
     from orchestration.evaluate_settings import evaluation_job, judge_config
     from pipeline.evaluate.cost import Prices
 
-    named = {"out": out, "style": style, "limit": limit, "concurrency": concurrency, "audit": audit}
+    named: dict[str, object] = {
+        "out": out,
+        "style": style,
+        "limit": limit,
+        "concurrency": concurrency,
+        "audit": audit,
+    }
     named |= {"only": only, "overwrite": overwrite, "num_generations": generations}
     job = evaluation_job(
         model,
