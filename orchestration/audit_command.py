@@ -143,7 +143,8 @@ def _refuse_outputs(job: AuditJob, wanted: Wanted) -> None:
 
 def _write(job: AuditJob, wanted: Wanted, summary: Summary, comparison: Comparison | None) -> Sequence[Path]:
     """Writes the page and the file for people; returns their paths."""
-    from reward.offline.run import audited_rows, replace_file
+    from reward.offline.files import replace_file
+    from reward.offline.run import audited_rows
 
     written = []
     if wanted.html is not None:

@@ -16,6 +16,7 @@ from typing import Annotated, Literal, NoReturn
 import typer
 
 from orchestration.audit_command import audit, review
+from orchestration.evaluate_command import best, evaluate
 from orchestration.inspect_command import inspect
 from orchestration.messages import error_console, fail
 from orchestration.serve_command import serve
@@ -73,6 +74,8 @@ app.command()(audit)
 app.command()(review)
 app.command()(serve)
 app.command()(inspect)
+app.command()(evaluate)
+app.command()(best)
 
 
 @app.command()

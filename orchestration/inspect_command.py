@@ -118,7 +118,7 @@ def _write_page(run: Run, wanted: Wanted, path: Path, *, limit: int, is_sorted: 
     from orchestration.inspect_choice import spread, totals
     from orchestration.inspect_page import render_run
     from orchestration.inspect_run import read_answers
-    from reward.offline.run import replace_file
+    from reward.offline.files import replace_file
 
     fitting = _fitting(run, wanted)
     shown = fitting[:limit] if is_sorted else spread(fitting, limit)

@@ -31,9 +31,10 @@ _T = TypeVar("_T")
 class RowProgress:
     """Shows progress while it is entered; from rows that an earlier run did, no rate is made up."""
 
-    def __init__(self, console: Console, label: str) -> None:
+    def __init__(self, console: Console, label: str, *, unit: str = "rows") -> None:
         self._console = console
         self._label = label
+        self._unit = unit
         self._started = self._last_line = time.monotonic()
         self._num_new = 0
         columns = (
@@ -67,7 +68,9 @@ class RowProgress:
         self._started = self._last_line = time.monotonic()
         self._bar.reset(self._id, total=total, completed=done, description=self._label)
         if done and not self._console.is_terminal:
-            self._console.print(f"{self._label}: {done:,} of {total:,} rows stand from an earlier run")
+            self._console.print(
+                f"{self._label}: {done:,} of {total:,} {self._unit} stand from an earlier run"
+            )
 
     def over(self, rows: Sequence[_T]) -> Iterator[_T]:
         """Yields the rows and counts each one when the next is asked for."""
@@ -81,13 +84,13 @@ class RowProgress:
         self._num_new += 1
         now = time.monotonic()
         rate = self._num_new / max(now - self._started, 1e-9)
-        self._bar.update(self._id, advance=1, rate=f"{rate:,.1f} rows/s", note=note)
+        self._bar.update(self._id, advance=1, rate=f"{rate:,.1f} {self._unit}/s", note=note)
         if not self._console.is_terminal and now - self._last_line >= _LINE_EVERY_S:
             self._last_line = now
             left_s = ((self._task.total or 0) - self._task.completed) / rate
             self._console.print(
-                f"{self._label}: {self.num_done:,} of {self._task.total:,.0f} rows, {rate:,.1f} rows/s, "
-                f"{left_s:,.0f} s left  {note}"
+                f"{self._label}: {self.num_done:,} of {self._task.total:,.0f} {self._unit}, {rate:,.1f} "
+                f"{self._unit}/s, {left_s:,.0f} s left  {note}"
             )
 
     @property
@@ -107,3 +110,17 @@ class AuditProgress(RowProgress):
         self._outcomes[verdict.outcome] += 1
         found = (f"{self._outcomes[outcome]:,} {outcome}" for outcome in Outcome if self._outcomes[outcome])
         self.step(", ".join(found))
+
+
+class EvaluationProgress(RowProgress):
+    """Progress of an evaluation, one stage after the other."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console, "evaluating", unit="requests")
+
+    def stage(self, label: str, total: int, done: int) -> None:
+        """Begins to count a stage's pieces of work, of which some are done already."""
+        self._label = label
+        self._unit = "answers" if label == "auditing numbers" else "requests"
+        self._num_new = 0
+        self.start(total, done)

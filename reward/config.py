@@ -19,6 +19,7 @@ class SamplingSettings(Settings):
 
     temperature: float = Field(default=0.6, ge=0, le=2, description="0.6 in the paper (Table 6).")
     top_p: float = Field(default=1.0, gt=0, le=1)
+    top_k: int | None = Field(default=None, ge=1, description="The likeliest tokens alone; None: all.")
     max_tokens: int = Field(default=2048, ge=1, le=131_072, description="Most tokens of one completion.")
     seed: int | None = Field(
         default=None, ge=0, lt=2**62, description="The same seed, prompt and model give the same completions."

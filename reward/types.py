@@ -131,6 +131,13 @@ class Sample(Record):
     )
 
 
+class TokenUse(Record):
+    """What one request cost, in tokens."""
+
+    num_prompt: int = Field(ge=0, description="Once, however many completions were asked for.")
+    num_completion: int = Field(ge=0, description="Of all completions together.")
+
+
 class SampleGroup(Record):
     """All completions of one request; they share the prompt and the weights."""
 
@@ -150,6 +157,7 @@ class SampleGroup(Record):
         description="How much of it the engine's prefix cache held, for one of the completions, as vLLM "
         "tells it; None when nobody says.",
     )
+    use: TokenUse | None = Field(default=None, description="None when the server does not tell.")
 
 
 class Trajectory(Record):

@@ -39,6 +39,7 @@ INSIDE_FUNCTIONS = (
     "pipeline/training/canary.py",
     "pipeline/cpu.py",
     "pipeline/record/tracking.py",
+    "pipeline/evaluate/track.py",
     "reward/samplers/engine.py",
     "reward/samplers/tokens.py",
 )
@@ -103,7 +104,10 @@ def modules_after(code: str) -> set[str]:
     [
         ["--help"],
         ["--version"],
-        *([name, "--help"] for name in ("audit", "serve", "prepare", "train", "demo", "inspect")),
+        *(
+            [name, "--help"]
+            for name in ("audit", "serve", "prepare", "train", "demo", "inspect", "evaluate", "best")
+        ),
         ["audit", "--no-such-option"],
         ["no-such-command"],
     ],

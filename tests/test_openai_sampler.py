@@ -17,7 +17,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from reward.config import OpenAISamplerConfig, SamplingSettings
 from reward.samplers import EngineState, Message, SamplerError
 from reward.samplers.openai import OpenAISampler
-from reward.types import SampleGroup
+from reward.types import SampleGroup, TokenUse
 
 MESSAGES = [Message(role="user", content="How many?")]
 SETTINGS = SamplingSettings(temperature=0.7, top_p=0.9, max_tokens=32)
@@ -64,6 +64,10 @@ class FakeServer:
                 return _refusal(400, "Unrecognized request argument supplied: return_token_ids")
             case "refuses_patterns" if "structured_outputs" in body:
                 return _refusal(422, "extra fields not permitted: structured_outputs")
+            case "refuses_schemas" if "response_format" in body:
+                return _refusal(400, "'json_schema' is not supported with this model")
+            case "refuses_top_k" if "top_k" in body:
+                return _refusal(400, "Unrecognized request argument supplied: top_k")
             case "html":
                 return HTMLResponse("<html>a proxy's page</html>")
             case "not_a_completion":
@@ -131,12 +135,15 @@ def sample(
     n: int = 3,
     settings: SamplingSettings = SETTINGS,
     pattern: str | None = None,
+    json_schema: dict[str, Any] | None = None,
     **overrides: Any,
 ) -> SampleGroup:
     async def run() -> SampleGroup:
         sampler = make_sampler(fake, **overrides)
         try:
-            return await sampler.sample(MESSAGES, n=n, settings=settings, pattern=pattern)
+            return await sampler.sample(
+                MESSAGES, n=n, settings=settings, pattern=pattern, json_schema=json_schema
+            )
         finally:
             await sampler.close()
 
@@ -178,6 +185,23 @@ def test_a_server_without_patterns_is_warned_about_once(
     assert [request["return_token_ids"] for request in fake.requests] == [True] * 3
     (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
     assert "not bound to a pattern" in warning.message
+
+
+def test_a_schema_and_top_k_are_passed_on_and_do_without(fake: FakeServer) -> None:
+    schema: dict[str, Any] = {"type": "object", "properties": {"verdict": {"enum": ["yes", "no"]}}}
+    settings = SamplingSettings(top_k=20)
+    for behaviour in ("good", "refuses_schemas", "refuses_top_k"):
+        fake.behaviour = behaviour
+        assert len(sample(fake, settings=settings, json_schema=schema).samples) == 3
+    format_ = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
+    sent = [(request.get("response_format"), request.get("top_k")) for request in fake.requests]
+    assert sent == [(format_, 20), (format_, 20), (None, 20), (format_, 20), (format_, None)]
+
+
+def test_the_cost_of_a_request_is_read_where_it_is_told(fake: FakeServer) -> None:
+    assert sample(fake).use is None
+    fake.usage = {"prompt_tokens": 30, "completion_tokens": 6, "total_tokens": 36}
+    assert sample(fake).use == TokenUse(num_prompt=30, num_completion=6)
 
 
 def test_log_probabilities_come_when_asked_for(fake: FakeServer) -> None:

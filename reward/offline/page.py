@@ -20,13 +20,21 @@ _Name = TypeVar("_Name", bound=str)
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def render_page(template: str, *, folder: Path | None = None, style: str = "", **content: object) -> str:
+def render_page(
+    template: str,
+    *,
+    folder: Path | None = None,
+    style: str = "",
+    script: str | None = None,
+    **content: object,
+) -> str:
     """Returns a page.
 
     Args:
         template: Name of its template.
         folder: Where the template is, if not among those of the audit.
         style: Rules to add to `report.css`.
+        script: In place of `report.js`.
         **content: What the template shows.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -39,7 +47,8 @@ def render_page(template: str, *, folder: Path | None = None, style: str = "", *
         lstrip_blocks=True,
     )
     environment.filters |= {"ratio": ratio, "spoken": spoken, "anchor": anchor}
-    style, script = _asset("report.css") + style, _asset("report.js")
+    style = _asset("report.css") + style
+    script = _asset("report.js") if script is None else script
     made = {"policy": _policy(style, script), "style": style, "script": script}
     return environment.get_template(template).render(**made, **content)
 

@@ -89,7 +89,7 @@ def script_data(rows: Iterable[ReportRow]) -> str:
         }
     texts: list[JsonValue] = [_document(document, sorted(spans[document])) for document in places]
     text = json.dumps({"documents": texts, "rows": entries}, ensure_ascii=False, separators=(",", ":"))
-    return _inert(text)
+    return inert(text)
 
 
 def _pieces(row: AuditRow, verdict: Verdict) -> list[Piece]:
@@ -156,7 +156,7 @@ def _document(document: Document, spans: Sequence[tuple[int, int]]) -> JsonValue
     }
 
 
-def _inert(text: str) -> str:
+def inert(text: str) -> str:
     """JSON in which nothing can end or open an element."""
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")

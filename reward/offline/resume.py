@@ -21,7 +21,7 @@ from reward.offline.rows import require_file
 from reward.types import Outcome, Verdict
 
 # Bounds of the settings: another try ends alike.
-_FINAL_REASONS = (Reason.RESPONSE_TOO_LONG, Reason.DOCUMENTS_TOO_LONG)
+FINAL_REASONS = (Reason.RESPONSE_TOO_LONG, Reason.DOCUMENTS_TOO_LONG)
 _MEND = "use another --out, or --overwrite to start again"
 
 
@@ -139,7 +139,7 @@ def _lines(path: Path, digests: Mapping[str, str], settings_sha256: str) -> Iter
             if not text.endswith(b"\n"):
                 return  # torn by a kill
             row = _checked(f"{path}:{number}", text, digests, settings_sha256)
-            scored = row.outcome is not Outcome.UNSCORED or row.reason in _FINAL_REASONS
+            scored = row.outcome is not Outcome.UNSCORED or row.reason in FINAL_REASONS
             yield Line(path, offset, len(text), row.id, scored)
             offset += len(text)
 

@@ -12,14 +12,11 @@ documents (`reward/lexical.py`); with one, the model proposes, checks and votes 
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import filecmp
-import hashlib
 import os
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -28,6 +25,7 @@ from pydantic import Field, JsonValue
 from reward.auditor import audit
 from reward.lexical import lexical_audit
 from reward.offline.figures import Figures, count_figures
+from reward.offline.files import file_sha256, only_writer, replace_file
 from reward.offline.plan import AuditJob, Plan, make_plan, take_rows
 from reward.offline.prefix import PrefixUse
 from reward.offline.ragtruth import RESPONSES, SOURCES
@@ -89,7 +87,7 @@ def run_audit(job: AuditJob, progress: Progress, *, sampler: Sampler | None = No
     """
     plan = make_plan(job)
     refuse_inputs(job.output, job)
-    with _only_writer(job.output) as out:
+    with only_writer(job.output) as out:
         if job.overwrite:
             _remove(job.summary_path, kept_path(job.output))
             out.truncate(0)
@@ -131,39 +129,12 @@ def audit_row(job: AuditJob, row: AuditRow, *, sampler: Sampler | None = None) -
     return asyncio.run(alone())
 
 
-def replace_file(path: Path, text: str | Iterable[str]) -> None:
-    """Writes a file by rename: a reader sees the old text or the new, and the same text changes nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.tmp")
-    with temporary.open("w", encoding="utf-8", newline="") as file:
-        file.writelines([text] if isinstance(text, str) else text)
-    if path.exists() and filecmp.cmp(temporary, path, shallow=False):
-        temporary.unlink()
-    else:
-        os.replace(temporary, path)
-
-
 def refuse_inputs(path: Path, job: AuditJob) -> None:
     """Raises `ValueError` when a file to write is one that the job reads."""
     folder = job.input if job.input.is_dir() else job.input.parent
     inputs = [folder / RESPONSES, folder / SOURCES] if job.input_format is RowFormat.RAGTRUTH else [job.input]
     if any(path.exists() and one.exists() and path.samefile(one) for one in inputs):
         raise ValueError(f"{path}: is an input; write to another file")
-
-
-@contextmanager
-def _only_writer(path: Path) -> Iterator[BinaryIO]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as out:
-        try:
-            fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(f"{path}: another audit writes it; wait for it or use another --out") from None
-        try:
-            yield out
-        finally:
-            if path.stat().st_size == 0:
-                path.unlink()
 
 
 def _finished(job: AuditJob, plan: Plan, standing: Standing) -> Summary | None:
@@ -176,7 +147,7 @@ def _finished(job: AuditJob, plan: Plan, standing: Standing) -> Summary | None:
     except ValueError:
         return None  # torn or of another version: made afresh
     found = (summary.input_sha256, summary.settings_sha256, summary.output_sha256)
-    return summary if found == (plan.input_sha256, plan.settings_sha256, _sha256(job.output)) else None
+    return summary if found == (plan.input_sha256, plan.settings_sha256, file_sha256(job.output)) else None
 
 
 async def _write(
@@ -278,7 +249,7 @@ def _summarise(
     return Summary(
         input=str(job.input),
         input_sha256=plan.input_sha256,
-        output_sha256=_sha256(job.output),
+        output_sha256=file_sha256(job.output),
         settings=plan.settings,
         settings_sha256=plan.settings_sha256,
         num_excluded=dict(plan.excluded),
@@ -287,11 +258,6 @@ def _summarise(
         prefix_cache_hit_rate=hit_rate,
         figures=count_figures(audited_rows(job)),
     )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _remove(*paths: Path) -> None:

@@ -10,7 +10,7 @@ from openai.types.chat import ChatCompletion
 from openai.types.chat.chat_completion import Choice
 
 from reward.samplers import SamplerError
-from reward.types import Sample, SampleGroup
+from reward.types import Sample, SampleGroup, TokenUse
 
 REQUEST_ID_HEADER = "X-Request-Id"  # vLLM names the completion after it: chatcmpl-march-...
 _REQUEST_ID = re.compile(r"march-[0-9a-f]{32}")
@@ -72,6 +72,7 @@ def read_completion(
         prompt_token_ids=_token_ids(getattr(completion, "prompt_token_ids", None)),
         num_prompt_tokens=num_prompt_tokens,
         num_cached_tokens=num_cached_tokens,
+        use=_use(completion),
     )
 
 
@@ -83,6 +84,14 @@ def _prompt_use(completion: ChatCompletion) -> tuple[int, int] | tuple[None, Non
     if type(num_prompt) is int and type(num_cached) is int and 0 <= num_cached <= num_prompt:
         return num_prompt, num_cached
     return None, None
+
+
+def _use(completion: ChatCompletion) -> TokenUse | None:
+    num_prompt = getattr(completion.usage, "prompt_tokens", None)
+    num_completion = getattr(completion.usage, "completion_tokens", None)
+    if type(num_prompt) is int and type(num_completion) is int and min(num_prompt, num_completion) >= 0:
+        return TokenUse(num_prompt=num_prompt, num_completion=num_completion)
+    return None
 
 
 def _sample(choice: Choice, *, logprobs: bool) -> Sample:

@@ -1,10 +1,11 @@
 """Completions from OpenAI-compatible servers, such as `vllm serve`: one, or several of the same model.
 
-For audits, and for training with a frozen verifier. The least busy server is asked, and the others when it
-fails (`failover.py`). vLLM is asked for the exact token ids (`return_token_ids`) and can be bound to a
-pattern (`structured_outputs`); a server that refuses such a key is warned about once and asked without it. A
-server that does not know them and does not mind still serves audits, only without trajectories. Each request
-bears an id of its own, and vLLM's answer names it: an answer that names another one is not believed.
+For audits, evaluations, and training with a frozen verifier. The least busy server is asked, and the others
+when it fails (`failover.py`). vLLM is asked for the exact token ids (`return_token_ids`) and can be bound to
+a pattern (`structured_outputs`), many a server to a JSON schema (`response_format`); one that refuses such a
+key is warned about once and asked without it. A server that does not know them and does not mind still serves
+audits, only without trajectories. Each request bears an id of its own, and vLLM's answer names it: an answer
+that names another one is not believed.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import openai
 from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
+from pydantic import JsonValue
 
 from reward import telemetry
 from reward.config import OpenAISamplerConfig, SamplingSettings
@@ -35,10 +37,14 @@ logger = logging.getLogger(__name__)
 
 _READY_TIMEOUT_S = 5.0
 _TOKEN_IDS_KEY, _PATTERN_KEY = "return_token_ids", "structured_outputs"
+_SCHEMA_KEY, _TOP_K_KEY = "response_format", "top_k"
 _CONSEQUENCES = {
     _TOKEN_IDS_KEY: "its samples have no token ids",
     _PATTERN_KEY: "its completions are not bound to a pattern",
+    _SCHEMA_KEY: "its completions are not bound to a schema",
+    _TOP_K_KEY: "its samples are of all tokens",
 }
+_OTHER_NAMES = {_SCHEMA_KEY: ("json_schema",)}  # by which a server may refuse a key
 # A token is one byte of a text at least, and templates write a handful of tokens around a message.
 _TOKENS_AROUND_MESSAGE = 16
 
@@ -67,22 +73,25 @@ class OpenAISampler:
         n: int,
         settings: SamplingSettings,
         pattern: str | None = None,
+        json_schema: Mapping[str, JsonValue] | None = None,
     ) -> SampleGroup:
         """Returns `n` independent completions of one prompt, in one request.
 
         At temperature 0 all completions are the same and vLLM refuses n > 1: one is asked for and repeated.
         A pattern does without look-around and word borders, which no grammar of vLLM knows, and holds for
-        completions that ended by themselves: those that are cut at `max_tokens` match its beginning.
+        completions that ended by themselves: those that are cut at `max_tokens` match its beginning. A JSON
+        schema, which a caller gives in place of a pattern, does what the server makes of it.
 
         Raises:
             SamplerError: with reason `timeout`, `connection`, `prompt_too_long`, `bad_response` or `engine`.
         """
         num_asked = 1 if settings.temperature == 0 else n
+        wanted = _extra_body(settings, pattern, json_schema)
 
         async def send(server: Server) -> SampleGroup:
             request_id = new_request_id()
             completion = await self._complete(
-                server, messages, n=num_asked, settings=settings, pattern=pattern, request_id=request_id
+                server, messages, n=num_asked, settings=settings, wanted=wanted, request_id=request_id
             )
             logprobs = self._config.logprobs
             return read_completion(
@@ -140,10 +149,10 @@ class OpenAISampler:
         *,
         n: int,
         settings: SamplingSettings,
-        pattern: str | None,
+        wanted: Mapping[str, Any],
         request_id: str,
     ) -> ChatCompletion:
-        extra = _extra_body(server, pattern)
+        extra = {key: value for key, value in wanted.items() if key not in server.refused_keys}
         try:
             return await server.client.chat.completions.create(
                 model=self._config.model,
@@ -159,14 +168,17 @@ class OpenAISampler:
                 extra_headers=telemetry.inject({REQUEST_ID_HEADER: request_id}),
             )
         except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-            refused = [key for key in extra if key in str(error)]
+            said = str(error)
+            refused = [
+                key for key in extra if any(name in said for name in (key, *_OTHER_NAMES.get(key, ())))
+            ]
             if not refused:
                 raise
             for key in refused:
                 logger.warning("%s refuses %s: %s", server.base_url, key, _CONSEQUENCES[key])
             server.refused_keys.update(refused)
             return await self._complete(
-                server, messages, n=n, settings=settings, pattern=pattern, request_id=request_id
+                server, messages, n=n, settings=settings, wanted=wanted, request_id=request_id
             )
 
     async def _count(self, server: Server, messages: Sequence[Message]) -> int:
@@ -201,9 +213,16 @@ class OpenAISampler:
         return None
 
 
-def _extra_body(server: Server, pattern: str | None) -> dict[str, Any]:
-    """vLLM's own keys of a request, without those that the server refused."""
+def _extra_body(
+    settings: SamplingSettings, pattern: str | None, json_schema: Mapping[str, JsonValue] | None
+) -> dict[str, Any]:
+    """The keys of a request that a server may refuse."""
     extra: dict[str, Any] = {_TOKEN_IDS_KEY: True}
+    if settings.top_k is not None:
+        extra[_TOP_K_KEY] = settings.top_k
     if pattern is not None:
         extra[_PATTERN_KEY] = {"regex": pattern}
-    return {key: value for key, value in extra.items() if key not in server.refused_keys}
+    if json_schema is not None:
+        named = {"name": "answer", "strict": True, "schema": dict(json_schema)}
+        extra[_SCHEMA_KEY] = {"type": "json_schema", "json_schema": named}
+    return extra

@@ -15,7 +15,7 @@ from typing import Any
 from reward.config import SamplingSettings
 from reward.samplers import Message, SamplerError
 from reward.samplers.special import neutralise, pattern_of
-from reward.types import Sample, SampleGroup
+from reward.types import Sample, SampleGroup, TokenUse
 
 MIN_COMPLETION_TOKENS = 16  # a prompt that leaves fewer is refused, not answered with a stump
 
@@ -74,6 +74,7 @@ def sampling_params(
         n=1 if settings.temperature == 0 else n,
         temperature=settings.temperature,
         top_p=settings.top_p,
+        top_k=settings.top_k or 0,  # 0: all
         max_tokens=max_tokens,
         seed=settings.seed if settings.temperature else None,  # nothing is drawn at 0
         structured_outputs=None if pattern is None else StructuredOutputsParams(regex=pattern),
@@ -97,6 +98,10 @@ def sample_group(
         weights_version=weights_version,
         num_prompt_tokens=len(output.prompt_token_ids),
         num_cached_tokens=output.num_cached_tokens,
+        use=TokenUse(
+            num_prompt=len(output.prompt_token_ids),
+            num_completion=sum(len(completion.token_ids) for completion in completions),
+        ),
     )
 
 

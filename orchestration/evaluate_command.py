@@ -1,0 +1,189 @@
+"""`march evaluate` and `march best`.
+
+Exit codes: 0; 2 for what a user can mend, a server that is down included; 130 when it was interrupted. In
+each case what was paid for is kept, and the same command goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestration import evaluate_options as options
+from orchestration.messages import error_console, fail, warn_ignored
+
+if TYPE_CHECKING:
+    from pipeline.evaluate.compare import Comparison
+    from pipeline.evaluate.cost import Prices
+    from pipeline.evaluate.manifest import Manifest
+    from pipeline.evaluate.plan import EvaluationJob
+    from pipeline.evaluate.run import Outcome
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What shall be written or said beside the results."""
+
+    html: Path | None
+    compare: Path | None
+    mlflow: str | None
+    mlflow_run: str | None
+
+
+def evaluate(
+    model: options.Model,
+    benchmark: options.Benchmarks,
+    out: options.Out,
+    style: options.Style = "plain",
+    limit: options.Limit = None,
+    concurrency: options.Concurrency = 16,
+    seed: options.Seed = 0,
+    audit: options.Audit = "lexical",
+    only: options.Only = None,
+    dry_run: options.DryRun = False,
+    overwrite: options.Overwrite = False,
+    timeout_s: options.TimeoutS = 600.0,
+    assignments: options.Assignments = None,
+    model_name: options.ModelName = None,
+    generations: options.Generations = 8,
+    max_tokens: options.MaxTokens = 8192,
+    judge: options.Judge = None,
+    judge_model: options.JudgeModel = None,
+    judge_key_env: options.JudgeKeyEnv = "OPENAI_API_KEY",
+    cache: options.Cache = None,
+    no_cache: options.NoCache = False,
+    price_in: options.PriceIn = 0.0,
+    price_out: options.PriceOut = 0.0,
+    model_price_in: options.ModelPriceIn = 0.0,
+    model_price_out: options.ModelPriceOut = 0.0,
+    html: options.Html = None,
+    compare: options.Compare = None,
+    mlflow: options.Mlflow = None,
+    mlflow_run: options.MlflowRun = None,
+) -> None:
+    """Ask a model the questions of benchmarks, have a judge read the answers, and say how sure it is.
+
+    The same command resumes what was interrupted.
+    """
+    from orchestration.evaluate_settings import evaluation_job, judge_config
+    from pipeline.evaluate.cost import Prices
+
+    named: dict[str, object] = {
+        "out": out,
+        "style": style,
+        "limit": limit,
+        "concurrency": concurrency,
+        "audit": audit,
+    }
+    named |= {"only": only, "overwrite": overwrite, "num_generations": generations}
+    job = evaluation_job(
+        model,
+        benchmark,
+        model_name=model_name,
+        judge=judge_config(judge, judge_model, key_env=judge_key_env),
+        timeout_s=timeout_s,
+        cache=cache,
+        use_cache=not no_cache,
+        seed=seed,
+        max_tokens=max_tokens,
+        named=named,
+        assignments=assignments or [],
+    )
+    prices = Prices(
+        model_in=model_price_in, model_out=model_price_out, judge_in=price_in, judge_out=price_out
+    )
+    if dry_run:
+        warn_ignored("with --dry-run", html=html, compare=compare, mlflow=mlflow, overwrite=overwrite)
+        _expect(job, prices)
+    else:
+        _evaluate(job, Wanted(html, compare, mlflow, mlflow_run), prices)
+
+
+def best(evaluations: options.Evaluations) -> None:
+    """Name the best checkpoint by its average over the benchmarks, and those that cannot be told from it."""
+    from rich.console import Console
+
+    from pipeline.evaluate.compare import choose_best
+    from pipeline.evaluate.terminal import print_choice
+
+    print_choice(choose_best(evaluations), Console())
+
+
+def _expect(job: EvaluationJob, prices: Prices) -> None:
+    """Prints what an evaluation will take."""
+    import asyncio
+
+    from rich.console import Console
+
+    from pipeline.evaluate.benchmarks import make_benchmark
+    from pipeline.evaluate.run import expect_evaluation
+    from pipeline.evaluate.terminal import print_expected
+
+    print_expected(asyncio.run(expect_evaluation(job, make_benchmark)), prices, Console())
+
+
+def _evaluate(job: EvaluationJob, wanted: Wanted, prices: Prices) -> None:
+    from rich.console import Console
+
+    from orchestration.progress import EvaluationProgress
+    from pipeline.evaluate.benchmarks import make_benchmark
+    from pipeline.evaluate.compare import compare
+    from pipeline.evaluate.manifest import read_all_results, read_manifest
+    from pipeline.evaluate.run import run_evaluation
+    from pipeline.evaluate.terminal import print_comparison, print_manifest
+
+    if wanted.compare is not None:
+        read_manifest(wanted.compare)  # before anything is spent
+    try:
+        with EvaluationProgress(error_console()) as progress:
+            outcome = run_evaluation(job, make_benchmark, progress)
+    except KeyboardInterrupt:
+        fail(f"stopped; {job.out} keeps what is done, and the same command goes on", code=130)
+    manifest, console = outcome.manifest, Console()
+    if manifest is None:
+        print(f"{_spent(outcome, prices)}; {job.out} keeps it, and --only judge goes on")
+        return
+    print_manifest(manifest, console)
+    comparison = None
+    if wanted.compare is not None:
+        comparison = compare(manifest, read_all_results(job.out, manifest), wanted.compare)
+        print_comparison(comparison, console)
+    files = [job.manifest_path, *_write(job, wanted, manifest, comparison)]
+    print(f"{_spent(outcome, prices)}: {', '.join(str(file) for file in files)}")
+
+
+def _write(
+    job: EvaluationJob, wanted: Wanted, manifest: Manifest, comparison: Comparison | None
+) -> list[Path]:
+    """Writes the page and logs to MLflow; returns what was written."""
+    written = []
+    if wanted.html is not None:
+        from pipeline.evaluate.benchmarks import make_benchmark
+        from pipeline.evaluate.report import write_report
+
+        write_report(wanted.html, job, make_benchmark, manifest, comparison)
+        written.append(wanted.html)
+    if wanted.mlflow is not None:
+        from pipeline.evaluate.track import log_evaluation
+
+        run_id = log_evaluation(wanted.mlflow, job, manifest, page=wanted.html, run_id=wanted.mlflow_run)
+        print(f"MLflow run {run_id} at {wanted.mlflow}")
+    return written
+
+
+def _spent(outcome: Outcome, prices: Prices) -> str:
+    """What this run asked for and paid."""
+    model, judge = outcome.model, outcome.judge
+    line = (
+        f"Asked the model {model.num_requests:,} times ({model.num_tokens:,} tokens) and the judge "
+        f"{judge.num_requests:,} times ({judge.num_tokens:,} tokens)"
+    )
+    line += f", {outcome.num_cached:,} replies were known" if outcome.num_cached else ""
+    if prices.are_given:
+        money = (prices.of_model(model.use) or 0) + (prices.of_judge(judge.use) or 0)
+        line += f", {money:,.2f} by the given prices"
+    failed = ", ".join(
+        f"{number:,} {reason}" for reason, number in {**model.failures, **judge.failures}.items()
+    )
+    return line + (f"; failed: {failed}" if failed else "")

@@ -1,0 +1,129 @@
+"""Options of `march evaluate` as a typed job."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestration.settings import audit_sampler
+from pipeline.evaluate.plan import EvaluationJob
+from reward.assignments import assign
+from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplingSettings
+
+# As `march audit` has it: what the auditing model writes is bound to its format, so that it parses.
+_AUDIT_BY_MODEL = {"structured": "all"}
+_MLFLOW_SCHEMES = ("models:/", "runs:/", "mlflow-artifacts:/")
+
+
+def evaluation_job(
+    model: str,
+    benchmarks: Sequence[str],
+    *,
+    model_name: str | None,
+    judge: OpenAISamplerConfig | None,
+    timeout_s: float,
+    cache: Path | None,
+    use_cache: bool,
+    seed: int,
+    max_tokens: int,
+    named: Mapping[str, Any],
+    assignments: Sequence[str],
+) -> EvaluationJob:
+    """Builds the job.
+
+    Args:
+        model: A URL, a folder or name, or an MLflow URI.
+        benchmarks: "name=path" each.
+        model_name: The model's name, with a URL.
+        judge: The judge's server.
+        timeout_s: For one request to model or judge.
+        cache: Where judges' replies are kept; None for the user's own place.
+        use_cache: Whether they are kept at all.
+        seed: Of generations, judgements and audits.
+        max_tokens: Of one generation.
+        named: Keys of `EvaluationJob` with options of their own.
+        assignments: "key=value" for any other key, dots for parts of a key, values in YAML.
+
+    Raises:
+        ValueError: an option cannot be used.
+    """
+    tree = assign({}, assignments)
+    given = {
+        "generation": {**_defaults("generation"), "max_tokens": max_tokens, "seed": seed},
+        "judging": {**_defaults("judging"), "seed": seed},
+        "audit_settings": _AUDIT_BY_MODEL | {"seed": seed} if named["audit"] == "model" else {},
+    }
+    parts = {key: {**part, **(tree.pop(key, None) or {})} for key, part in given.items()}
+    sources = [_source(text) for text in benchmarks]
+    under_test, weights_sha256 = _model(model, model_name, timeout_s)
+    return EvaluationJob.model_validate(
+        {
+            **tree,
+            **named,
+            **parts,
+            "benchmarks": sources,
+            "model": under_test.model_dump(),
+            "weights_sha256": weights_sha256,
+            "judge": {**judge.model_dump(), "timeout_s": timeout_s} if judge else None,
+            "cache": (cache or _user_cache()) if use_cache else None,
+        }
+    )
+
+
+def judge_config(url: str | None, name: str | None, *, key_env: str) -> OpenAISamplerConfig | None:
+    """The judge's server; None without one.
+
+    Raises:
+        ValueError: a URL without a name, a name without a URL, or something that is no URL.
+    """
+    if url is None:
+        if name is not None:
+            raise ValueError(f"--judge-model: {name!r} is for a judge; give its server with --judge")
+        return None
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"--judge: {url!r} is no URL; give an OpenAI-compatible server, http://host:port/v1")
+    if name is None:
+        raise ValueError(f"--judge-model: missing; say which model {url} shall judge with")
+    return OpenAISamplerConfig.model_validate(
+        {**audit_sampler(url, name).model_dump(), "api_key_env": key_env}
+    )
+
+
+def _defaults(key: str) -> dict[str, Any]:
+    """How a job samples where nothing else is said."""
+    settings = EvaluationJob.model_fields[key].default
+    assert isinstance(settings, SamplingSettings)
+    return settings.model_dump()
+
+
+def _source(text: str) -> dict[str, str]:
+    name, separator, path = text.partition("=")
+    if not separator or not name or not path:
+        raise ValueError(f"--benchmark {text!r}: write it as NAME=PATH, such as ragtruth=data/ragtruth")
+    return {"name": name, "path": path}
+
+
+def _model(
+    model: str, model_name: str | None, timeout_s: float
+) -> tuple[OpenAISamplerConfig | LocalSamplerConfig, str | None]:
+    """How the model is sampled, and what its weights are when they lie here."""
+    if model.startswith(_MLFLOW_SCHEMES):
+        from pipeline.evaluate.track import fetch_model
+
+        model = str(fetch_model(model))
+    config = audit_sampler(model, model_name)
+    assert config.kind != "ray", "no option names a Ray cluster"
+    folder = Path(model)
+    if config.kind == "vllm" and folder.is_dir():
+        from pipeline.evaluate.weights import weights_sha256
+
+        return config.model_copy(update={"timeout_s": timeout_s}), weights_sha256(folder)
+    return config.model_copy(update={"timeout_s": timeout_s}), None
+
+
+def _user_cache() -> Path:
+    """Where a user's own caches are (XDG)."""
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root) / "march" / "judge.sqlite"

@@ -1,0 +1,55 @@
+"""Files that a command writes: by one writer at a time, whole or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import filecmp
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+def replace_file(path: Path, text: str | Iterable[str]) -> None:
+    """Writes a file by rename: a reader sees the old text or the new, and the same text changes nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.tmp")
+    with temporary.open("w", encoding="utf-8", newline="") as file:
+        file.writelines([text] if isinstance(text, str) else text)
+    if path.exists() and filecmp.cmp(temporary, path, shallow=False):
+        temporary.unlink()
+    else:
+        os.replace(temporary, path)
+
+
+def file_sha256(path: Path) -> str:
+    """Digest of a file's content, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def only_writer(path: Path, *, what: str = "audit") -> Iterator[BinaryIO]:
+    """Opens a file to append to, which nobody else does meanwhile; an empty one is removed in the end.
+
+    Args:
+        path: The file.
+        what: Who writes it, for the message.
+
+    Raises:
+        ValueError: another process writes it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as out:
+        try:
+            fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            mend = "wait for it or use another --out"
+            raise ValueError(f"{path}: another {what} writes it; {mend}") from None
+        try:
+            yield out
+        finally:
+            if path.stat().st_size == 0:
+                path.unlink()

@@ -1,0 +1,242 @@
+"""`march evaluate` and `march best` as a user meets them: what is printed, exit codes, a kill, MLflow."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.evaluations import ChatServer, drawn_answers, drawn_verdict, files
+from tests.march_cli import DATA, MARCH, march, refused
+
+TWOWIKI = DATA / "2wikimultihopqa" / "train.json"
+
+
+@pytest.fixture
+def model() -> Iterator[ChatServer]:
+    server = ChatServer(drawn_answers, "tested")
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def judge() -> Iterator[ChatServer]:
+    server = ChatServer(drawn_verdict, "judge")
+    yield server
+    server.close()
+
+
+def command(out: Path, model: ChatServer, judge: ChatServer, *more: object) -> list[str]:
+    """`march evaluate` of six questions, four answers each."""
+    given: list[object] = ["evaluate", model.url, "--model-name", "tested", "--out", out, "--limit", 6]
+    given += ["--benchmark", f"2wikimultihopqa={TWOWIKI}", "--judge", judge.url, "--judge-model", "judge"]
+    given += ["--generations", 4, "--cache", out.parent / "cache.sqlite", *more]
+    return [str(one) for one in given]
+
+
+def test_an_evaluation_says_what_it_found_and_what_it_paid(
+    tmp_path: Path, model: ChatServer, judge: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prices = ["--price-in", 2, "--price-out", 10]
+    page = tmp_path / "page.html"
+    assert march(*command(tmp_path / "out", model, judge, "--html", page, *prices)) == 0
+    said = capsys.readouterr().out
+    assert "Asked the model 6 times (324 tokens) and the judge 24 times (864 tokens), 0.00 by" in said
+    assert "2wikimultihopqa" in said and "accuracy" in said and "fewer than 50" in said
+    assert page.read_text().startswith("<!doctype html>")
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["benchmarks"]["2wikimultihopqa"]["card"]["licence"] == "Apache-2.0"
+    assert march(*command(tmp_path / "out", model, judge)) == 0
+    assert "Asked the model 0 times" in capsys.readouterr().out
+
+
+def test_a_dry_run_asks_nothing(
+    tmp_path: Path, model: ChatServer, judge: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prices = ["--price-in", 1000, "--model-price-out", 1000]
+    assert march(*command(tmp_path / "out", model, judge, "--dry-run", *prices)) == 0
+    said = capsys.readouterr().out
+    assert (model.bodies, judge.bodies, (tmp_path / "out").exists()) == ([], [], False)
+    assert " + 7.2k" in said, "24 answers of 300 tokens"
+    assert "counted by the servers" in said and "by the given prices" in said
+    march(*command(tmp_path / "out", model, judge))
+    capsys.readouterr()
+    assert march(*command(tmp_path / "out", model, judge, "--dry-run")) == 0
+    assert "0 + 0" in capsys.readouterr().out
+
+
+def test_two_evaluations_are_compared_and_the_better_one_is_named(
+    tmp_path: Path, model: ChatServer, judge: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert march(*command(tmp_path / "one", model, judge)) == 0
+    model.complete = lambda body: ["Answer: 1"] * body["n"]
+    compared = command(tmp_path / "two", model, judge, "--compare", tmp_path / "one")
+    assert march(*compared) == 0
+    assert "Compared with" in capsys.readouterr().out
+    assert march("best", tmp_path / "one", tmp_path / "two") == 0
+    said = capsys.readouterr().out
+    assert "Best: " in said and "luckiest" in said
+    other = command(tmp_path / "three", model, judge, "--set", "judging.temperature=0.5")
+    assert march(*other) == 0
+    capsys.readouterr()
+    line = refused(capsys, "best", tmp_path / "one", tmp_path / "three")
+    assert "has another judge" in line and "evaluate both with the same" in line
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (["--benchmark", "2wiki"], "--benchmark '2wiki': write it as NAME=PATH"),
+        (["--benchmark", "nothing=x"], "'nothing' is not known; give one of ragtruth"),
+        (["--benchmark", "hotpotqa=nowhere.json"], "nowhere.json: no such file"),
+        (
+            ["--style", "10-shot", "--benchmark", f"ragtruth={DATA / 'ragtruth'}"],
+            "ragtruth is asked as plain, cot",
+        ),
+        (["--judge", "judge.example"], "--judge: 'judge.example' is no URL"),
+        (["--compare", "nowhere"], "manifest.json: no such file"),
+        (["--set", "judgeretries=1"], "judgeretries: unknown key"),
+        (["--set", "generation.temperature=9"], "generation.temperature"),
+    ],
+)
+def test_what_a_user_can_mend_is_one_line(
+    change: list[str],
+    says: str,
+    tmp_path: Path,
+    model: ChatServer,
+    judge: ChatServer,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = command(tmp_path / "out", model, judge, *change)
+    assert says in refused(capsys, *arguments)
+    assert model.bodies == []
+
+
+def test_a_judge_that_is_down_is_one_line(
+    tmp_path: Path, model: ChatServer, judge: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judge.status = 401
+    assert "judge: " in refused(capsys, *command(tmp_path / "out", model, judge))
+    assert (tmp_path / "out" / "2wikimultihopqa" / "records.jsonl").exists()
+
+
+def started(arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    with log.open("w") as out:
+        return subprocess.Popen([*MARCH, *arguments], stdout=out, stderr=out, env=environment)
+
+
+def wait_for(path: Path, num_lines: int, process: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + 120
+    while not path.exists() or path.read_bytes().count(b"\n") < num_lines:
+        assert process.poll() is None and time.monotonic() < until
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)])
+def test_what_was_killed_goes_on_to_the_same_bytes(
+    number: signal.Signals, code: int, tmp_path: Path, model: ChatServer, judge: ChatServer
+) -> None:
+    assert march(*command(tmp_path / "whole" / "out", model, judge)) == 0
+    judge.delay_s = 0.2
+    out, log = tmp_path / "killed" / "out", tmp_path / "log.txt"
+    arguments = command(out, model, judge, "--concurrency", 2, "--no-cache")
+    process = started(arguments, log)
+    wait_for(out / "2wikimultihopqa" / "records.jsonl", 12, process)
+    process.send_signal(number)
+    assert process.wait(60) == code, log.read_text()
+    assert not (out / "manifest.json").exists()
+    if number is signal.SIGINT:
+        assert "the same command goes on" in log.read_text()
+    judge.delay_s, num_before = 0.0, len(judge.bodies)
+    assert march(*arguments) == 0
+    assert len(judge.bodies) - num_before <= 24 - 6
+    assert files(out) == files(tmp_path / "whole" / "out")
+
+
+@pytest.fixture(scope="module")
+def mlflow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    import socket
+
+    import httpx
+
+    folder = tmp_path_factory.mktemp("mlflow")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    store = [
+        "--backend-store-uri",
+        f"sqlite:///{folder / 'mlflow.db'}",
+        "--artifacts-destination",
+        str(folder),
+    ]
+    serving = [sys.executable, "-m", "mlflow", "server", "--port", str(port), "--workers", "1", *store]
+    with (folder / "log.txt").open("w") as log:
+        process = subprocess.Popen(serving, stdout=log, stderr=log, start_new_session=True)
+    try:
+        until = time.monotonic() + 180
+        while True:
+            assert process.poll() is None and time.monotonic() < until, (folder / "log.txt").read_text()[
+                -3000:
+            ]
+            try:
+                if httpx.get(f"http://127.0.0.1:{port}/health", trust_env=False).is_success:
+                    break
+            except httpx.TransportError:
+                time.sleep(0.5)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(60)
+
+
+@pytest.mark.slow
+def test_everything_is_logged_to_a_real_mlflow_server_once(
+    mlflow_server: str,
+    tmp_path: Path,
+    model: ChatServer,
+    judge: ChatServer,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from mlflow import MlflowClient
+
+    logged = command(
+        tmp_path / "out", model, judge, "--mlflow", mlflow_server, "--html", tmp_path / "page.html"
+    )
+    assert march(*logged) == 0
+    run_id = json.loads((tmp_path / "out" / "mlflow.json").read_text())["run_id"]
+    client = MlflowClient(mlflow_server)
+    run = client.get_run(run_id)
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    accuracy = manifest["benchmarks"]["2wikimultihopqa"]["estimates"]["overall"]["accuracy"]
+    assert run.info.status == "FINISHED"
+    assert run.data.metrics["2wikimultihopqa/accuracy"] == accuracy["value"]
+    assert run.data.metrics["2wikimultihopqa/accuracy/low"] == accuracy["interval"]["low"]
+    assert run.data.params["judge.model"] == "judge" and run.data.params["generation.top_k"] == "20"
+    assert {file.path for file in client.list_artifacts(run_id, "evaluation")} == {
+        "evaluation/2wikimultihopqa",
+        "evaluation/manifest.json",
+        "evaluation/page.html",
+    }
+    assert march(*logged) == 0
+    assert len(client.search_runs([run.info.experiment_id])) == 1
+    into = start_training(client)
+    assert march(*logged, "--mlflow-run", into) == 0
+    assert client.get_run(into).data.metrics["2wikimultihopqa/accuracy"] == accuracy["value"]
+    assert client.get_run(into).info.status == "RUNNING"
+    capsys.readouterr()
+    assert "--mlflow" in refused(capsys, *logged, "--mlflow-run", "0" * 32)
+
+
+def start_training(client: object) -> str:
+    """A run of a training that is under way."""
+    from mlflow import MlflowClient
+
+    assert isinstance(client, MlflowClient)
+    return str(client.create_run(client.create_experiment("training")).info.run_id)
