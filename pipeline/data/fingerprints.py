@@ -1,0 +1,104 @@
+"""What is kept of a row to find it again: digests of its texts, and MinHash signatures of nearly equal ones.
+
+Texts are compared by their words in lower case (Unicode NFKC), without punctuation. Nearly equal means: by an
+estimate from 128 minimal hashes, the sets of pieces have a Jaccard similarity of at least a threshold. Pieces
+are five words of a document and five characters of a question, which is too short for words. The hashes are
+Rensa's (https://github.com/beowolx/rensa, MIT); only the signature of a text is kept, never the text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reward.types import Document
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Signatures = NDArray[np.uint32]  # (N, NUM_HASHES)
+    Keys = NDArray[np.uint64]
+
+NUM_HASHES = 128
+MIN_DOCUMENT_WORDS = 10  # "Net sales" and "Early life" stand in documents that have nothing in common
+_SEED = 1
+_WORDS_A_PIECE, _CHARS_A_PIECE = 5, 5
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True)
+class TextKeys:
+    """What names the texts of a row, exactly."""
+
+    question: int  # 64 bits of a digest of the question's words
+    documents: tuple[int, ...]  # the same of each document; 0 for one too short to tell it from others
+    numbers: int  # the same of the question's numbers in order
+
+
+def words_of(text: str) -> list[str]:
+    """The words by which texts are compared."""
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def text_keys(question: str, documents: Sequence[Document]) -> TextKeys:
+    """Returns what is equal for equal words."""
+    words = words_of(question)
+    documents_words = (words_of(document.text) for document in documents)
+    return TextKeys(
+        question=digest64(" ".join(words)),
+        documents=tuple(
+            digest64(" ".join(found)) if len(found) >= MIN_DOCUMENT_WORDS else 0 for found in documents_words
+        ),
+        numbers=digest64(" ".join(_NUMBER.findall(question))),
+    )
+
+
+def digest64(text: str) -> int:
+    """64 bits of SHA-256, never 0."""
+    return int.from_bytes(hashlib.sha256(text.encode(errors="surrogatepass")).digest()[:8], "big") or 1
+
+
+def signatures(question: str, documents: Sequence[Document]) -> Signatures:
+    """Returns (1 + D, NUM_HASHES): of the question, then of each document.
+
+    Raises:
+        ModuleNotFoundError: Rensa or NumPy is not installed.
+    """
+    import numpy as np
+    from rensa import RMinHash
+
+    text = " ".join(words_of(question))
+    pieces = [[text[i : i + _CHARS_A_PIECE] for i in range(max(1, len(text) - _CHARS_A_PIECE + 1))]]
+    for document in documents:
+        words = words_of(document.text)
+        starts = range(max(1, len(words) - _WORDS_A_PIECE + 1))
+        pieces.append([" ".join(words[i : i + _WORDS_A_PIECE]) for i in starts])
+    return np.array(RMinHash.digests_from_token_sets(pieces, NUM_HASHES, _SEED), dtype=np.uint32)
+
+
+def band_keys(found: Signatures, num_bands: int, num_rows: int) -> Keys:
+    """Returns (N, num_bands): one key for each band of `num_rows` hashes; equal bands have equal keys.
+
+    Two texts of Jaccard similarity s share at least one key with probability 1 - (1 - s^num_rows)^num_bands.
+    """
+    import numpy as np
+
+    keys = np.zeros((len(found), num_bands), dtype=np.uint64)
+    bands = found[:, : num_bands * num_rows].reshape(len(found), num_bands, num_rows).astype(np.uint64)
+    for i in range(num_rows):
+        keys = (keys ^ bands[:, :, i]) * np.uint64(
+            0x9E3779B97F4A7C15
+        )  # wraps around; as in Fibonacci hashing
+        keys ^= keys >> np.uint64(29)
+    return keys
+
+
+def similarity(first: Signatures, second: Signatures) -> float:
+    """Estimate of the Jaccard similarity of two texts, from one signature (NUM_HASHES,) each."""
+    return float((first == second).mean())
