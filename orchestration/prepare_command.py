@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pipeline.data.prepare import Manifest
     from pipeline.data.sources import RemoteFile, Source
 
+_SMALL_BYTES = 4_000_000
 _FILES, _OTHERS, _DRAWN = "Where rows come from", "What is left out", "What is drawn"
 
 
@@ -126,9 +128,8 @@ def prepare(
                 seed=seed,
                 accepted_licences=accepted,
             ),
-            num_workers=workers or len(os.sched_getaffinity(0)),
         )
-        _run(job)
+        _run(replace(job, num_workers=workers or _num_workers(job)))
     except KeyboardInterrupt:
         fail("stopped; a download goes on where it is, rows are prepared anew by the same command", code=130)
 
@@ -197,13 +198,22 @@ def _download(source: Source, files: Sequence[RemoteFile], folder: Path) -> Path
     return paths[0]
 
 
+def _num_workers(job: PrepareJob) -> int:
+    """One a core; none where the work takes less time than starting them."""
+    is_small = job.tokenizer_path is None and _num_bytes(job) < _SMALL_BYTES
+    return 0 if is_small else len(os.sched_getaffinity(0))
+
+
+def _num_bytes(job: PrepareJob) -> int:
+    return sum(file.stat().st_size for given in job.inputs for file in given.files if file.is_file())
+
+
 def _run(job: PrepareJob) -> None:
     from orchestration.progress import ByteProgress
     from pipeline.data.card import write_card
     from pipeline.data.job import run_job
 
-    total = sum(file.stat().st_size for given in job.inputs for file in given.files if file.is_file())
-    with ByteProgress(error_console(), "preparing", total=total) as progress:
+    with ByteProgress(error_console(), "preparing", total=_num_bytes(job)) as progress:
         manifest = run_job(job, progress.add_rows)
     written = write_card(manifest, job.out)
     print(_closing_line(manifest, job.out))
