@@ -29,8 +29,8 @@ HEADINGS = (
 )
 PAPER_NOTE = (
     "The paper's row of each dataset stands below ours; means, with least to most in brackets. Its lengths "
-    "of MuSiQue, headed as words, are as large as the characters of MuSiQue's files, and its irrelevant share "
-    "of 2WikiMultiHopQA is as large as the relevant share by that dataset's supporting facts."
+    "of MuSiQue, headed as words, are as large as those in characters here, and its irrelevant share "
+    "of 2WikiMultiHopQA is as large as the relevant share by its supporting facts."
 )
 _TEMPLATES = Path(__file__).parent.parent / "templates"
 

@@ -103,7 +103,7 @@ def _fetch_on(client: httpx.Client, url: str, part: Path, advance: Advance) -> N
         length = response.headers.get("Content-Length")
         total = done + int(length) if length else None
         with part.open("ab" if has_resumed else "wb") as file:
-            for chunk in response.iter_bytes(_CHUNK):
+            for chunk in response.iter_bytes():
                 file.write(chunk)
                 done += len(chunk)
                 advance(done, total)

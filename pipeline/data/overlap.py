@@ -130,7 +130,7 @@ def write_index(folder: Path, sets: Iterable[tuple[str, str | None, Iterable[Rag
             own.add(keys.question)
             seen = asked_of.setdefault(keys.question, set())
             if len(seen) < _INSTRUCTION_FROM:
-                seen.add(digest64(str(keys.documents)))
+                seen.add(digest64("\n".join(document.text for document in query.documents)))
         instructions = {key for key in own if len(asked_of[key]) >= _INSTRUCTION_FROM}
         indexed.append(
             IndexedSet(
