@@ -1,4 +1,4 @@
-"""A whole preparation: the same for any number of processes; what is left out is listed; the card is right."""
+"""A whole preparation: the same for any number of processes, with a list of what it left out, and a card."""
 
 import json
 import re
