@@ -1,14 +1,14 @@
-"""`march prepare` on synthetic rows of MuSiQue's size: rows a second, memory, how the search for copies grows.
+"""`march prepare` on synthetic rows of MuSiQue's size: rows a second, memory, growth of the search.
 
     python -m bench prepare        # BENCH_ROWS=100000; about half an hour on two cores
 
 A row has twenty paragraphs of 82 words and a question of 17, as 50 rows of MuSiQue have in the mean. Of a
 hundred rows five nearly repeat one before, one repeats it word for word, and one has a paragraph of the 500
-rows that stand for an evaluation set. The policy's tokenizer is the tiny one, whose tokens are short: a prompt
-has several times as many as with a tokenizer of Llama or Qwen, so counting them takes longer here.
+rows that stand for an evaluation set. The policy's tokenizer is the tiny one, whose tokens are short: a
+prompt has several times as many as with a tokenizer of Llama or Qwen, so counting them takes longer here.
 
-Memory is the sum over all processes, sampled every 0.1 s: `rss` counts shared pages once a process, `pss` once.
-The search for nearly equal rows is timed by itself, too, on the signatures of the same rows.
+Memory is the sum over all processes, sampled every 0.1 s: `rss` counts shared pages once a process, `pss`
+once. The search for nearly equal rows is timed by itself, too, on the signatures of the same rows.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _search(path: Path) -> dict[str, dict[str, float]]:
             if number in [size - size // 10 for size in _SIZES]:
                 since = seconds
             if number in _SIZES:
-                last_ms = 1000 * (seconds - since) / (number // 10)
+                last_ms = 1000 * (seconds - since) / max(number // 10, 1)
                 found[str(number)] = {"seconds": seconds, "last_tenth_ms_a_row": last_ms}
         before.close()
     return found

@@ -182,9 +182,10 @@ def start_process(settings: WorkSettings) -> None:
     """Tells a new process what is wanted; nothing is loaded yet, since errors here would have no name."""
     global _settings
     _settings = settings
-    # Transformers would load torch, half a gigabyte a process, which no tokenizer needs; and say so.
+    # Transformers would load torch, half a gigabyte a process, which no tokenizer needs, and say that it did
+    # not; and that a prompt is long, which is what is counted here.
     sys.modules.setdefault("torch", None)  # type: ignore[arg-type]
-    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
 
 def work_on(batch: Batch) -> list[WorkedRow]:
