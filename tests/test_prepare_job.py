@@ -129,7 +129,7 @@ def test_every_reason_is_counted_and_listed(tmp_path: Path) -> None:
     rows = (
         row("kept", question, long),
         row("copy", question, long),
-        row("near", question.replace("northern", "Northern!"), long + " more"),
+        row("near", question.upper(), long + " more"),
         row("asked", "Who founded the town on the river?", long),
         row("held", "Where is it?", shared),
         row("other", "When was the town founded?", "In 1900."),

@@ -13,7 +13,7 @@ from pipeline.checkpoints import write_atomically
 from pipeline.data.prepare import Manifest
 from pipeline.data.removals import REMOVED_FILE
 from pipeline.data.sources import SOURCES
-from pipeline.data.statistics import PAPER, SourceStatistics, Spread, bin_start
+from pipeline.data.statistics import PAPER, SourceStatistics, Spread, bin_of, bin_start
 from reward.offline.page import render_page
 
 CARD_MARKDOWN, CARD_HTML = "data_card.md", "data_card.html"
@@ -21,15 +21,15 @@ HEADINGS = (
     "Dataset",
     "Rows",
     "Query words",
-    "Documents a query",
-    "Document words a query",
-    "Document characters a query",
+    "Documents",
+    "Document words",
+    "Document characters",
     "Irrelevant",
     "Prompt tokens",
 )
 PAPER_NOTE = (
-    "The paper's row of each dataset stands below ours; means, with least to most in brackets. Its lengths "
-    "of MuSiQue, headed as words, are as large as those in characters here, and its irrelevant share "
+    "The paper's row of each dataset stands below ours; means a query, with least to most in brackets. Its "
+    "lengths of MuSiQue, headed as words, are as large as those in characters here, and its irrelevant share "
     "of 2WikiMultiHopQA is as large as the relevant share by its supporting facts."
 )
 _TEMPLATES = Path(__file__).parent.parent / "templates"
@@ -61,6 +61,7 @@ class Plot:
     bars: tuple[Bar, ...]
     first: str
     last: str
+    paper: float | None  # where the paper's mean lies, in thousandths of the width
 
 
 def write_card(manifest: Manifest, folder: Path) -> list[Path]:
@@ -148,14 +149,16 @@ def setting_cells(manifest: Manifest) -> list[tuple[str, ...]]:
 
 
 def plots(statistics: SourceStatistics) -> list[Plot]:
-    """The histograms of one source."""
-    spreads = {
-        "Query words": statistics.query_words,
-        "Documents a query": statistics.num_documents,
-        "Document words a query": statistics.document_words,
-        "Prompt tokens": statistics.prompt_tokens,
-    }
-    return [_plot(name, spread) for name, spread in spreads.items() if spread is not None]
+    """The histograms of one source, each with the paper's mean where it has one."""
+    paper = PAPER.get(statistics.source)
+    drawn = [
+        _plot("Query words", statistics.query_words, paper and paper.query_words),
+        _plot("Documents", statistics.num_documents, paper and paper.num_documents[0]),
+        _plot("Document words", statistics.document_words, paper and paper.document_words[0]),
+    ]
+    if statistics.prompt_tokens is not None:
+        drawn.append(_plot("Prompt tokens", statistics.prompt_tokens, None))
+    return drawn
 
 
 def title(source: str) -> str:
@@ -163,9 +166,10 @@ def title(source: str) -> str:
     return SOURCES[source].title if source in SOURCES else source
 
 
-def _plot(name: str, spread: Spread) -> Plot:
-    first, last = min(spread.histogram), max(spread.histogram)
-    most, num_bins = max(spread.histogram.values()), last - first + 1
+def _plot(name: str, spread: Spread, paper: float | None) -> Plot:
+    places = [*spread.histogram, *([] if paper is None else [bin_of(paper)])]
+    first, num_bins = min(places), max(places) - min(places) + 1
+    most = max(spread.histogram.values())
     bars = tuple(
         Bar(
             left=round(1000 * (place - first) / num_bins, 1),
@@ -175,7 +179,9 @@ def _plot(name: str, spread: Spread) -> Plot:
         )
         for place, num in spread.histogram.items()
     )
-    return Plot(name, bars, first=f"{spread.min:,}", last=f"{spread.max:,}")
+    at = None if paper is None else round(1000 * (bin_of(paper) + 0.5 - first) / num_bins, 1)
+    ends = (bin_start(first), bin_start(first + num_bins))
+    return Plot(name, bars, first=f"{ends[0]:,.0f}", last=f"{ends[1]:,.0f}", paper=at)
 
 
 def _ours(statistics: SourceStatistics) -> tuple[str, ...]:
@@ -231,6 +237,8 @@ _STYLE = """
   border: 1px solid var(--line); border-radius: .8rem; }
 .plots svg { display: block; width: 100%; height: 7rem; }
 .plots rect { fill: var(--accent); }
+.plots line { stroke: var(--bad-fill); stroke-width: 2; stroke-dasharray: 6 4;
+  vector-effect: non-scaling-stroke; }
 .plots .ends { display: flex; justify-content: space-between; }
 td.digest { font-family: ui-monospace, monospace; font-size: .8rem; overflow-wrap: anywhere; }
 """

@@ -1,10 +1,10 @@
 """Rows that stand before: equal ones, and nearly equal ones.
 
-A row is nearly equal to another when its question and its documents taken together both are, and the numbers
-of the question are the same ("in 2017" and "in 2018" ask different things). The rows kept so far lie in a
-SQLite file that is gone at the end: digests, one key for each of 16 bands of four hashes of the question and
-four of the documents, and signatures to compare. So memory does not grow with the rows, and a look-up takes
-time with their logarithm.
+A row is nearly equal to another when its question has the same words and its documents, taken together, are
+nearly the same texts. Questions that are only nearly the same are kept: on TAT-QA's they ask different things
+("owed to members", "owed by members"). The rows kept so far lie in a SQLite file that is gone at the end:
+digests, one key for each of 16 bands of eight hashes of the documents, and signatures to compare. So memory
+does not grow with the rows, and a look-up takes time with their logarithm.
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.data.fingerprints import NUM_HASHES, TextKeys, band_keys, similarity
+from pipeline.data.fingerprints import TextKeys, band_keys, similarity
 from pipeline.data.removals import Match
 
 if TYPE_CHECKING:
     from pipeline.data.fingerprints import Signatures
 
-_NUM_BANDS, _HASHES_A_BAND = 16, 4
 _CACHE_KIB = 65_536
 _SCHEMA = """
 CREATE TABLE ids (id BLOB PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE contents (content BLOB PRIMARY KEY, id TEXT NOT NULL, source TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE kept (row INTEGER PRIMARY KEY, id TEXT NOT NULL, source TEXT NOT NULL, signatures BLOB NOT NULL);
+CREATE TABLE kept (row INTEGER PRIMARY KEY, id TEXT NOT NULL, source TEXT NOT NULL, signature BLOB NOT NULL);
 CREATE TABLE bands (key INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (key, row)) WITHOUT ROWID;
 """
 
@@ -72,23 +71,20 @@ class RowsBefore:
         """Notes a row by its signatures, unless a nearly equal one stands before, which is returned."""
         import numpy as np
 
-        both = np.stack(
-            [found[0], found[1:].min(axis=0)]
-        )  # the least hashes of texts are those of their union
-        bands = _bands(both, keys.numbers)
+        union = found[1:].min(axis=0)  # the least hashes of several texts are those of their union
+        bands = _bands(union, keys.question)
         marks = ",".join("?" * len(bands))
         rows = self._database.execute(
-            f"SELECT row, id, source, signatures FROM kept WHERE row IN "
+            f"SELECT id, source, signature FROM kept WHERE row IN "
             f"(SELECT row FROM bands WHERE key IN ({marks})) ORDER BY row",
             bands,
         )
-        for _, other_id, other_source, blob in rows:
-            other = np.frombuffer(blob, dtype=np.uint32).reshape(2, NUM_HASHES)
-            least = min(similarity(both[0], other[0]), similarity(both[1], other[1]))
-            if least >= threshold:
-                return Match(id=other_id, dataset=other_source, similarity=round(least, 3))
+        for other_id, other_source, blob in rows:
+            similar = similarity(union, np.frombuffer(blob, dtype=np.uint32))
+            if similar >= threshold:
+                return Match(id=other_id, dataset=other_source, similarity=round(similar, 3))
         cursor = self._database.execute(
-            "INSERT INTO kept (id, source, signatures) VALUES (?, ?, ?)", (row_id, source, both.tobytes())
+            "INSERT INTO kept (id, source, signature) VALUES (?, ?, ?)", (row_id, source, union.tobytes())
         )
         self._database.executemany(
             "INSERT OR IGNORE INTO bands VALUES (?, ?)", [(key, cursor.lastrowid) for key in bands]
@@ -100,12 +96,11 @@ class RowsBefore:
         return self._database.execute(statement, (value,)).fetchone()
 
 
-def _bands(both: Signatures, numbers: int) -> list[int]:
-    """Keys that nearly equal rows with the same numbers share; signed, as SQLite has them."""
+def _bands(union: Signatures, question: int) -> list[int]:
+    """Keys that rows with the same question and nearly equal documents share; signed, as SQLite has them."""
     import numpy as np
 
-    questions, documents = band_keys(both, _NUM_BANDS, _HASHES_A_BAND)
-    places = np.arange(_NUM_BANDS, dtype=np.uint64)
-    mixed = (questions * np.uint64(31) + documents) ^ np.uint64(numbers)
-    mixed = (mixed ^ places) * np.uint64(0x9E3779B97F4A7C15)
+    (keys,) = band_keys(union[None, :])
+    places = np.arange(len(keys), dtype=np.uint64)
+    mixed = (keys ^ places ^ np.uint64(question)) * np.uint64(0x9E3779B97F4A7C15)
     return [int(key) for key in mixed.view(np.int64)]

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     Keys = NDArray[np.uint64]
 
 NUM_HASHES = 128
+NUM_BANDS, HASHES_A_BAND = 16, 8
 MIN_DOCUMENT_WORDS = 10  # "Net sales" and "Early life" stand in documents that have nothing in common
 _SEED = 1
 _WORDS_A_PIECE, _CHARS_A_PIECE = 5, 5
 _WORD = re.compile(r"\w+")
-_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,6 @@ class TextKeys:
 
     question: int  # 64 bits of a digest of the question's words
     documents: tuple[int, ...]  # the same of each document; 0 for one too short to tell it from others
-    numbers: int  # the same of the question's numbers in order
 
 
 def words_of(text: str) -> list[str]:
@@ -55,7 +54,6 @@ def text_keys(question: str, documents: Sequence[Document]) -> TextKeys:
         documents=tuple(
             digest64(" ".join(found)) if len(found) >= MIN_DOCUMENT_WORDS else 0 for found in documents_words
         ),
-        numbers=digest64(" ".join(_NUMBER.findall(question))),
     )
 
 
@@ -82,19 +80,19 @@ def signatures(question: str, documents: Sequence[Document]) -> Signatures:
     return np.array(RMinHash.digests_from_token_sets(pieces, NUM_HASHES, _SEED), dtype=np.uint32)
 
 
-def band_keys(found: Signatures, num_bands: int, num_rows: int) -> Keys:
-    """Returns (N, num_bands): one key for each band of `num_rows` hashes; equal bands have equal keys.
+def band_keys(found: Signatures) -> Keys:
+    """Returns (N, NUM_BANDS): one key for each band of hashes; equal bands have equal keys.
 
-    Two texts of Jaccard similarity s share at least one key with probability 1 - (1 - s^num_rows)^num_bands.
+    Two texts of Jaccard similarity s share at least one key with probability 1 - (1 - s^8)^16: 0.95 for 0.8,
+    0.9999 for 0.9, 0.06 for 0.5.
     """
     import numpy as np
 
-    keys = np.zeros((len(found), num_bands), dtype=np.uint64)
-    bands = found[:, : num_bands * num_rows].reshape(len(found), num_bands, num_rows).astype(np.uint64)
-    for i in range(num_rows):
-        keys = (keys ^ bands[:, :, i]) * np.uint64(
-            0x9E3779B97F4A7C15
-        )  # wraps around; as in Fibonacci hashing
+    keys = np.zeros((len(found), NUM_BANDS), dtype=np.uint64)
+    bands = found.reshape(len(found), NUM_BANDS, HASHES_A_BAND).astype(np.uint64)
+    for i in range(HASHES_A_BAND):
+        # Wraps around, as in Fibonacci hashing.
+        keys = (keys ^ bands[:, :, i]) * np.uint64(0x9E3779B97F4A7C15)
         keys ^= keys >> np.uint64(29)
     return keys
 

@@ -1,9 +1,8 @@
 """Which rows an evaluation set would meet again: an index of its questions and documents.
 
 It is made once, as arrays in files that every worker maps, so that all of them together hold it once: sorted
-digests for equal texts, and for nearly equal ones sorted keys of 16 bands of eight hashes (two texts of
-similarity 0.8 share a band with probability 0.95, of 0.9 with 0.9999), whose candidates are then compared by
-their whole signatures. A look-up takes time with the logarithm of the evaluation sets' size.
+digests for equal texts, and for nearly equal ones sorted keys of bands of their hashes, whose candidates are
+then compared by their whole signatures. A look-up takes time with the logarithm of the evaluation sets' size.
 
 A question that is asked of three or more sets of documents is an instruction ("Summarize the following
 news.") and tells nothing; a document of fewer than ten words does not either.
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.data.fingerprints import (
+    NUM_BANDS,
     NUM_HASHES,
     TextKeys,
     band_keys,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from pipeline.data.fingerprints import Signatures
 
-_NUM_BANDS, _HASHES_A_BAND = 16, 8
 _INSTRUCTION_FROM = 3  # sets of documents that a question is asked of
 
 
@@ -91,12 +90,9 @@ class _Texts:
         num_texts = path.stat().st_size // (4 * NUM_HASHES)
         shape = (num_texts, NUM_HASHES)
         found = np.memmap(path, dtype=np.uint32, mode="r", shape=shape) if num_texts else np.zeros(shape)
-        for band in range(_NUM_BANDS):
-            start = band * _HASHES_A_BAND
-            part = found[places, start : start + _HASHES_A_BAND].astype(np.uint32)
-            _save_sorted(
-                self.folder / f"{self.kind}.band{band}", band_keys(part, 1, _HASHES_A_BAND)[:, 0], places
-            )
+        chosen = found[places].astype(np.uint32)
+        for band, of_band in enumerate(band_keys(chosen).T):
+            _save_sorted(self.folder / f"{self.kind}.band{band}", of_band, places)
 
 
 def _save_sorted(path: Path, keys: NDArray[np.uint64], places: NDArray[np.int64]) -> None:
@@ -127,6 +123,8 @@ def write_index(folder: Path, sets: Iterable[tuple[str, str | None, Iterable[Rag
         for query in queries:
             num_queries += 1
             keys = _add(query, dataset, questions, documents)
+            if not query.query:
+                continue
             own.add(keys.question)
             seen = asked_of.setdefault(keys.question, set())
             if len(seen) < _INSTRUCTION_FROM:
@@ -167,7 +165,7 @@ class _Lookup:
             return np.load(folder / f"{kind}.{name}.npy", mmap_mode="r")
 
         self._exact = load("exact.keys"), load("exact.places")
-        self._bands = [(load(f"band{band}.keys"), load(f"band{band}.places")) for band in range(_NUM_BANDS)]
+        self._bands = [(load(f"band{band}.keys"), load(f"band{band}.places")) for band in range(NUM_BANDS)]
         path = folder / f"{kind}.signatures"
         num_texts = path.stat().st_size // (4 * NUM_HASHES)
         self._signatures = (
@@ -198,7 +196,7 @@ class _Lookup:
         import numpy as np
 
         candidates: list[set[int]] = [set() for _ in found]
-        wanted = band_keys(found, _NUM_BANDS, _HASHES_A_BAND)
+        wanted = band_keys(found)
         for band, (keys, places) in enumerate(self._bands):
             first = np.searchsorted(keys, wanted[:, band], side="left")
             last = np.searchsorted(keys, wanted[:, band], side="right")

@@ -18,7 +18,7 @@ class Reason(StrEnum):
     OVERLAP_QUESTION = "overlap_question"  # an evaluation set asks it, or nearly
     OVERLAP_DOCUMENT = "overlap_document"  # an evaluation set has a document of it, or nearly
     DUPLICATE = "duplicate"  # the same question and documents stand before
-    NEAR_DUPLICATE = "near_duplicate"  # nearly the same question and documents stand before
+    NEAR_DUPLICATE = "near_duplicate"  # the question stands before, with nearly the same documents
     OVERLONG = "overlong"  # more prompt tokens than the limit
 
 

@@ -84,7 +84,7 @@ class _Running:
         self.num += 1
         self.max = max(self.max, value)
         self.min = value if self.min is None else min(self.min, value)
-        place = math.floor(_BINS_A_DOUBLING * math.log2(value)) if value else -1
+        place = bin_of(value)
         self.histogram[place] = self.histogram.get(place, 0) + 1
 
     def spread(self) -> Spread:
@@ -94,6 +94,11 @@ class _Running:
             min=self.min or 0,
             histogram=dict(sorted(self.histogram.items())),
         )
+
+
+def bin_of(value: float) -> int:
+    """The bin of a histogram that a value is in."""
+    return math.floor(_BINS_A_DOUBLING * math.log2(value)) if value >= 1 else -1
 
 
 def bin_start(place: int) -> float:
