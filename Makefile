@@ -3,13 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
+JOBS ?= 2
+# Files side by side; trainings one after the other, since each takes about 8 GiB.
+PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadgroup
 # uv does not read pip's settings: pass on where this machine finds wheels (PyTorch's CPU build, a mirror).
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 export UV_EXTRA_INDEX_URL ?= $(PIP_EXTRA_INDEX_URL)
 export UV_INDEX_STRATEGY ?= unsafe-best-match
 export UV_SYSTEM_CERTS ?= true
 
-.PHONY: help demo test test-fast test-real test-slow chaos check bench lock clean
+.PHONY: help demo test test-fast test-real test-slow chaos check bench ablations lock clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
@@ -26,13 +29,13 @@ demo: $(VENV)/ready ## train the tiny policy with MARCH on this machine's CPUs a
 test: test-fast test-real ## tests of seconds, then those that start vLLM, Ray or a training
 
 test-fast: $(VENV)/ready ## tests of seconds
-	$(BIN)/pytest -m "not slow and not long and not gpu and not chaos"
+	$(PYTEST) -m "not slow and not long and not gpu and not chaos"
 
 test-real: $(VENV)/ready ## real engines, trainings and kills in their short forms
-	$(BIN)/pytest -m "slow and not long and not gpu and not chaos"
+	$(PYTEST) -m "slow and not long and not gpu and not chaos"
 
 test-slow: $(VENV)/ready ## the same, and the long forms that `make test` leaves out; above an hour
-	$(BIN)/pytest -m "(slow or long) and not gpu and not chaos"
+	$(PYTEST) -m "(slow or long) and not gpu and not chaos"
 
 chaos: $(VENV)/ready ## the reward server under faults for half an hour; CHAOS_MINUTES and CHAOS_SEED set its storm
 	$(BIN)/pytest -m chaos
@@ -45,6 +48,9 @@ check: $(VENV)/ready ## lint, format, types and known vulnerabilities of the pin
 
 bench: $(VENV)/ready ## benchmarks; one JSON each under bench/results/
 	$(BIN)/python -m bench
+
+ablations: $(VENV)/ready ## the ablations on the tiny world: every cell that is missing, hours; HOURS bounds one call
+	$(BIN)/python -m bench.ablations $(if $(HOURS),--max-hours $(HOURS))
 
 lock: $(VENV)/ready ## resolve the pinned versions again
 	$(BIN)/uv pip compile -q --python-version 3.11 --no-header --no-annotate --no-emit-package torch --no-emit-package setuptools --extra train-cpu --extra dev pyproject.toml -o requirements/cpu.txt

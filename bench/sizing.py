@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from bench.measure import median_ratio, write_result
 from bench.reward_server.work import RecordingSampler, Work, num_tokens
-from pipeline.config import TINY_POLICY, load_recipe
+from pipeline.settings.recipe import TINY_POLICY, load_recipe
 from pipeline.tiny.world import worlds
 from reward.auditor import audit
 from reward.config import LocalSamplerConfig, SamplingSettings

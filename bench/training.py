@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench.measure import median_ratio, write_result
-from pipeline.tracking import read_steps
+from pipeline.record.tracking import read_steps
 
 _ROUNDS = int(os.environ.get("BENCH_ROUNDS", "2"))
 _STEPS, _COLD_STEPS = 14, 4

@@ -182,7 +182,7 @@ def _run_folder(run: str, tracking_uri: str | None) -> Iterator[Path]:
         warn_ignored("on a run folder", tracking_uri=tracking_uri)
         yield Path(run)
         return
-    from pipeline.tracking import fetch_mlflow_run
+    from pipeline.record.tracking import fetch_mlflow_run
 
     with TemporaryDirectory() as folder:
         fetch_mlflow_run(tracking_uri or "sqlite:///runs/mlflow.db", run, Path(folder))

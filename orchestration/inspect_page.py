@@ -16,7 +16,7 @@ from orchestration.inspect_choice import Totals
 from orchestration.inspect_run import Run, as_audited, truth_in_words, turn_in_words
 from orchestration.inspect_steps import Bin, bins
 from orchestration.inspect_terminal import kept_in_words
-from pipeline.rollout_rows import RolloutRow
+from pipeline.record.rollout_rows import RolloutRow
 from reward.offline.page import render_page, stacked_bar
 from reward.offline.report_rows import ReportRow, report_row, script_data
 from reward.types import ClaimState, Outcome

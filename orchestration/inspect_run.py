@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.rollout_files import read_columns, read_rollouts, rollouts_file
-from pipeline.rollout_rows import RolloutRow, RolloutTurn
-from pipeline.tracking import KEPT, SKIPPED, STEPS_FILE, read_steps
+from pipeline.record.rollout_files import read_columns, read_rollouts, rollouts_file
+from pipeline.record.rollout_rows import RolloutRow, RolloutTurn
+from pipeline.record.tracking import KEPT, SKIPPED, STEPS_FILE, read_steps
 from reward.offline.rows import AuditRow
 from reward.types import ClaimState, Document, Outcome, RagQuery, Role
 

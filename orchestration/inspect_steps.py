@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pipeline.tracking import KEPT
+from pipeline.record.tracking import KEPT
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from rich.text import Text
 from orchestration.inspect_choice import Totals
 from orchestration.inspect_run import Run, as_audited, truth_in_words, turn_in_words
 from orchestration.inspect_steps import Bin, Column, bins, in_words, known_columns
-from pipeline.rollout_rows import RolloutRow
+from pipeline.record.rollout_rows import RolloutRow
 from reward.offline.excerpt import printable
 from reward.offline.explain import explanation
 from reward.offline.terminal import STYLES, plain_table, spoken

@@ -104,9 +104,9 @@ def prepare(
 
     Several at once: march prepare 2wikimultihopqa musique --input a.json --input b.jsonl --out DIR
     """
-    from pipeline.config import TINY_POLICY
     from pipeline.data.job import PrepareJob
     from pipeline.data.prepare import Choices
+    from pipeline.settings.recipe import TINY_POLICY
 
     accepted = tuple(accept_licence or ())
     if not exclude_overlap:

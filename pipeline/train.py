@@ -22,14 +22,14 @@ from typing import Any
 
 from pydantic import Field
 
-from pipeline.checkpoints import prepare_resume, write_atomically
-from pipeline.cluster import unreachable_from_nodes
-from pipeline.config import Recipe, load_recipe
 from pipeline.data.prepare import MANIFEST_FILE, read_manifest
-from pipeline.openrlhf_args import num_steps, rows_file
-from pipeline.reward_servers import die_with_parent
-from pipeline.tracking import drop_steps_after, read_steps
-from pipeline.worker import run_openrlhf
+from pipeline.launch.openrlhf_args import num_steps, rows_file
+from pipeline.launch.reward_servers import die_with_parent
+from pipeline.launch.worker import run_openrlhf
+from pipeline.record.checkpoints import prepare_resume, write_atomically
+from pipeline.record.tracking import drop_steps_after, read_steps
+from pipeline.settings.cluster import unreachable_from_nodes
+from pipeline.settings.recipe import Recipe, load_recipe
 from reward.config import Settings
 
 RUN_FILE, RESULT_FILE, ERROR_FILE, LOG_FILE = "run.json", "result.json", "error.json", "train.log"
@@ -66,13 +66,13 @@ def train(
         ValueError, FileNotFoundError: a recipe, row file or run folder that cannot be used.
         TrainingFailedError: the run stopped; the same command resumes it.
     """
-    from pipeline.progress import show_progress
+    from pipeline.record.progress import show_progress
 
     _quiet_libraries()
     settings = load_recipe(recipe, overrides)
     folder = (run_dir or Path("runs") / settings.name).resolve()
     if dry_run:
-        from pipeline.dry_run import show_plan
+        from pipeline.launch.dry_run import show_plan
 
         show_plan(settings, folder)
         return 0
@@ -140,7 +140,7 @@ def _open_run(recipe: Recipe, folder: Path) -> RunState:
                 "settings to resume"
             )
         return state
-    from pipeline.tracking import flatten, start_mlflow_run
+    from pipeline.record.tracking import flatten, start_mlflow_run
 
     rows, num_rows = _planned_rows(recipe, folder)
     if recipe.data.source == "tiny":
@@ -173,7 +173,9 @@ def _write_tiny_rows(recipe: Recipe, folder: Path, num_rows: int) -> int:
     from reward.roles.prompts import load_prompts
 
     manifest = write_rows(
-        worlds(num_rows + recipe.rollout.batch_size, seed=recipe.seed, split="train"),
+        worlds(
+            num_rows + recipe.rollout.batch_size, seed=recipe.seed, split="train", settings=recipe.data.world
+        ),
         folder,
         prompts=load_prompts(recipe.audit.prompts),
         tokenizer_path=recipe.model_path,

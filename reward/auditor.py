@@ -156,18 +156,22 @@ def check_bounds(query: RagQuery, response: str, config: AuditConfig) -> None:
     if num_digit_runs > config.max_claims * _MOST_RUNS_A_CLAIM:
         detail = f"{num_digit_runs} runs of digits are far over max_claims: {config.max_claims}"
         raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
-    texts = {"response": response, "query": query.query}
-    texts |= {
-        f"document {document.id!r}": f"{document.title}\n{document.text}" for document in query.documents
-    }
-    for where, text in texts.items():
-        if text.isascii():  # costs nothing to know
-            continue
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            detail = f"{where}: {text[error.start]!r} is half of a surrogate pair, which is no text"
-            raise AuditFailure(Reason.INVALID_TEXT, detail) from error
+    _check_text("response", response)
+    _check_text("query", query.query)
+    for document in query.documents:
+        _check_text("document", document.title, document.id)
+        _check_text("document", document.text, document.id)
+
+
+def _check_text(where: str, text: str, name: str = "") -> None:
+    if text.isascii():  # costs nothing to know
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        place = f"{where} {name!r}" if name else where
+        detail = f"{place}: {text[error.start]!r} is half of a surrogate pair, which is no text"
+        raise AuditFailure(Reason.INVALID_TEXT, detail) from error
 
 
 def no_claims(query: RagQuery, config: AuditConfig, *, provenance: Provenance | None = None) -> Verdict:

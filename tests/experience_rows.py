@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from pipeline import cpu
-from pipeline.ppo import PpoSettings
+from pipeline.settings.ppo import PpoSettings
 from reward.types import Outcome, Role, Trajectory, Verdict
 
 cpu.install()
@@ -22,9 +22,9 @@ cpu.install()
 from openrlhf.trainer.ppo_utils import experience_maker  # noqa: E402
 from openrlhf.trainer.ppo_utils.experience import Experience, split_experience_batch  # noqa: E402
 
-from pipeline.experience import MarchExperienceMaker, MarchSamplesGenerator  # noqa: E402
-from pipeline.metrics import Stopwatch  # noqa: E402
-from pipeline.rollout import RolloutRecord  # noqa: E402
+from pipeline.record.metrics import Stopwatch  # noqa: E402
+from pipeline.training.experience import MarchExperienceMaker, MarchSamplesGenerator  # noqa: E402
+from pipeline.training.rollout import RolloutRecord  # noqa: E402
 
 TWO_ROLES = {Role.SOLVER: 1, Role.CHECKER: 1}
 PLAIN = PpoSettings(gamma=1.0, kl_coef=0.0)

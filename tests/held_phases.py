@@ -83,9 +83,9 @@ if "MARCH_TEST_HOLD" in os.environ:
     from pipeline import cpu
 
     cpu.PATCHES_AFTER |= {
-        "pipeline.rollout": in_rollout,
-        "pipeline.policy": in_policy,
-        "pipeline.engine_actor": in_engine,
-        "pipeline.trainer": in_trainer,
+        "pipeline.training.rollout": in_rollout,
+        "pipeline.training.policy": in_policy,
+        "pipeline.training.engine_actor": in_engine,
+        "pipeline.training.trainer": in_trainer,
         "openrlhf.utils.deepspeed.deepspeed": in_models,
     }

@@ -15,10 +15,12 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+import torch
+from torchdata.stateful_dataloader import StatefulDataLoader
 
-from pipeline.rollout_files import read_rollouts
-from pipeline.rollout_rows import RolloutRow
-from pipeline.tracking import read_steps
+from pipeline.record.rollout_files import read_rollouts
+from pipeline.record.rollout_rows import RolloutRow
+from pipeline.record.tracking import read_steps
 from reward.serving.config import ServerConfig
 from tests.supervised import environment
 
@@ -114,19 +116,28 @@ def answers(folder: Path) -> list[list[RolloutRow]]:
     return [list(read_rollouts(path)) for path in sorted((folder / "rollouts").glob("step-*.parquet"))]
 
 
-def rows_of(folder: Path) -> list[str]:
-    """Ids of the queries of a run's file; the trainer asks them in an order of its own."""
-    rows = (folder / "data" / "train.jsonl").read_text().splitlines()
-    return [json.loads(json.loads(row)["label"])["id"] for row in rows]
+def order_of(folder: Path, *, num: int, seed: int = 0) -> list[str]:
+    """Ids of a run's queries in the order that its seed gives them: that of OpenRLHF's data loader."""
+    lines = (folder / "data" / "train.jsonl").read_text().splitlines()
+    ids = [json.loads(json.loads(line)["label"])["id"] for line in lines]
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return [one for (one,) in StatefulDataLoader(ids[:num], batch_size=1, shuffle=True)]
+
+
+def assert_asked_in_order(folder: Path, *, steps: int, batch: int) -> None:
+    """Each step has the queries that are due by the run's seed: every one once, though a run was killed."""
+    order = order_of(folder, num=steps * batch)
+    due = [sorted(order[i * batch : (i + 1) * batch]) for i in range(steps)]
+    assert [sorted(answer.query_id for answer in step) for step in answers(folder)] == due
 
 
 def assert_nothing_lost_or_repeated(folder: Path, *, steps: int, batch: int) -> None:
-    """A killed run's record is that of a run without kills: steps, each query once, optimizer steps."""
+    """A killed run's record is that of a run without kills: steps, queries, optimizer steps."""
     rows = read_steps(folder)
     assert [row["step"] for row in rows] == list(range(1, steps + 1))
     assert json.loads((folder / "result.json").read_text())["steps"] == steps
-    trained = [answer.query_id for step in answers(folder) for answer in step]
-    assert sorted(trained) == sorted(rows_of(folder)[: steps * batch])
+    assert_asked_in_order(folder, steps=steps, batch=batch)
     # The scheduler counts optimizer steps, and a checkpoint has its count: one twice would be too low.
     rates = [row["ppo/actor_lr"] for row in rows]
     assert rates == pytest.approx([rates[0] * (steps - i) / (steps - 1) for i in range(1, steps + 1)])

@@ -12,9 +12,13 @@ Fault = Callable[["Model", Any], bool]  # given the model and the request's hand
 
 
 class Model:
-    """An OpenAI-compatible server over real HTTP that reads the prompts and may misbehave."""
+    """An OpenAI-compatible server over real HTTP that reads the prompts and may misbehave.
 
-    def __init__(self) -> None:
+    Args:
+        said: What a role (its system message) says to a text.
+    """
+
+    def __init__(self, said: Callable[[str, str], str] | None = None) -> None:
         self.fault: Fault | None = None
         self.num_requests = 0
         model = self
@@ -27,7 +31,7 @@ class Model:
                 model.num_requests += 1
                 if model.fault is not None and model.fault(model, self):
                     return
-                self.answer(completion(body))
+                self.answer(completion(body, said or picnic))
 
             def answer(self, told: Any, status: int = 200) -> None:
                 data = told if isinstance(told, bytes) else json.dumps(told).encode()
@@ -52,12 +56,16 @@ class Model:
         self._server.server_close()
 
 
-def completion(body: dict[str, Any]) -> dict[str, Any]:
-    role, text = (message["content"] for message in body["messages"])
+def picnic(role: str, text: str) -> str:
+    """What the roles say of one number, that which was raised."""
     number = text.split("raised ")[1].split(" ")[0]
-    said = f"1. Evidence: it raised {number} euros. [Answer: {number}]"
     if role == "proposer":
-        said = f"- Question: What did it raise? [Answer: {number}]"
-    choice = {"finish_reason": "stop", "message": {"role": "assistant", "content": said}}
+        return f"- Question: What did it raise? [Answer: {number}]"
+    return f"1. Evidence: it raised {number} euros. [Answer: {number}]"
+
+
+def completion(body: dict[str, Any], said: Callable[[str, str], str] = picnic) -> dict[str, Any]:
+    role, text = (message["content"] for message in body["messages"])
+    choice = {"finish_reason": "stop", "message": {"role": "assistant", "content": said(role, text)}}
     choices = [{"index": i, **choice} for i in range(body.get("n") or 1)]
     return {"id": "c", "object": "chat.completion", "created": 0, "model": "m", "choices": choices}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import Recipe
-from pipeline.openrlhf_args import openrlhf_arguments
+from pipeline.launch.openrlhf_args import openrlhf_arguments
+from pipeline.settings.recipe import Recipe
 
 
 class ParsedError(Exception):

@@ -23,7 +23,7 @@ import torch  # noqa: E402
 from openrlhf.trainer.ray.ppo_critic import CriticModelActor  # noqa: E402
 from openrlhf.utils import get_strategy  # noqa: E402
 
-from pipeline.policy import MarchPolicyActor  # noqa: E402
+from pipeline.training.policy import MarchPolicyActor  # noqa: E402
 
 
 def figures(status: dict[str, Any], model: torch.nn.Module) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from pipeline import tracking
-from pipeline.oracle import OracleJudgement
-from pipeline.rollout_rows import RolloutFileSettings, RolloutTurn, TrainedAnswer
+from pipeline.record import tracking
+from pipeline.record.rollout_rows import RolloutFileSettings, RolloutTurn, TrainedAnswer
+from pipeline.training.oracle import OracleJudgement
 from reward.types import Outcome, Role, Verdict
 from tests.audit_jobs import picnic_pair
 

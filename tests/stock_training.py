@@ -11,10 +11,11 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
-from pipeline.config import TINY_POLICY
 from pipeline.data.prepare import write_rows
+from pipeline.settings.recipe import TINY_POLICY
 from pipeline.tiny.world import worlds
 from reward.config import AuditConfig, SamplerConfig, SamplingSettings
 from reward.roles.prompts import load_prompts
@@ -27,10 +28,13 @@ STOCK = """
 import os, runpy, sys
 from pipeline import cpu
 cpu.install()
-import ray
+import ray, torch
+def install():
+    cpu.install()
+    torch.manual_seed(0)  # of the order of the queries, which OpenRLHF leaves to torch's default
 ray.init(address="local", include_dashboard=False, num_cpus=16, num_gpus=4, _node_ip_address="127.0.0.1",
          object_store_memory=256 * 1024**2,
-         runtime_env={"env_vars": cpu.ENVIRONMENT, "worker_process_setup_hook": "pipeline.cpu.install"})
+         runtime_env={"env_vars": cpu.ENVIRONMENT, "worker_process_setup_hook": install})
 runpy.run_module("openrlhf.cli.train_ppo_ray", run_name="__main__")
 """
 FLAGS = ["--vllm.enforce_eager", "--data.apply_chat_template"]
@@ -40,32 +44,19 @@ class StockTraining:
     """`openrlhf.cli.train_ppo_ray` in a process of its own.
 
     Args:
-        folder: For rows, checkpoints and the log.
+        folder: For the log.
         reward_server: Its address.
-        num_steps: PPO steps.
-        batch_size: Queries a step; each query is asked once.
+        arguments: OpenRLHF's, without its agent and its reward's address.
     """
 
-    def __init__(self, folder: Path, reward_server: str, *, num_steps: int, batch_size: int) -> None:
+    def __init__(self, folder: Path, reward_server: str, arguments: Sequence[str]) -> None:
         self._log = folder / "stock.log"
-        rows = write_rows(
-            worlds(num_steps * batch_size + batch_size, seed=5, split="train"),
-            folder / "rows",
-            prompts=load_prompts("compact"),
-            tokenizer_path=None,
-            max_prompt_tokens=None,
-            source="tiny",
-        )
-        assert rows.num_rows >= num_steps * batch_size  # twins were left out
         host = reward_server.removeprefix("http://")
-        arguments = _arguments(folder, num_rows=num_steps * batch_size, batch_size=batch_size) | {
-            "reward.remote_url": f"http://march:{TOKEN}@{host}/get_reward"
-        }
-        line = [part for key, value in arguments.items() for part in (f"--{key}", str(value))]
+        line = [*arguments, "--reward.remote_url", f"http://march:{TOKEN}@{host}/get_reward"]
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # ninja, for DeepSpeed
         with self._log.open("w") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", STOCK, *line, *FLAGS],
+                [sys.executable, "-c", STOCK, *line],
                 env=environment(PATH=path),
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -77,8 +68,12 @@ class StockTraining:
 
     def reward_means(self) -> list[float]:
         """The mean reward of each step until now, as the trainer logs it."""
-        found = re.findall(r"Global step \d+: .*?'rollout/reward_mean': ([-\d.e]+)", self.output)
-        return [float(mean) for mean in found]
+        return self.logged("rollout/reward_mean")
+
+    def logged(self, figure: str) -> list[float]:
+        """A figure of each step until now, as the trainer logs it."""
+        found = re.findall(rf"Global step \d+: .*?'{figure}': ([-\d.e]+)", self.output)
+        return [float(value) for value in found]
 
     def wait_for_step(self, step: int) -> None:
         while len(self.reward_means()) < step:
@@ -121,7 +116,23 @@ def earned_means(audit_log: Path, *, batch_size: int) -> list[float]:
     return [statistics.mean(rewards[i : i + batch_size]) for i in range(0, len(rewards), batch_size)]
 
 
-def _arguments(folder: Path, *, num_rows: int, batch_size: int) -> dict[str, object]:
+def tiny_arguments(folder: Path, *, num_steps: int, batch_size: int) -> list[str]:
+    """OpenRLHF's arguments for the tiny policy on rows of the tiny world, each query asked once."""
+    num_rows = num_steps * batch_size
+    rows = write_rows(
+        worlds(num_rows + batch_size, seed=5, split="train"),
+        folder / "rows",
+        prompts=load_prompts("compact"),
+        tokenizer_path=None,
+        max_prompt_tokens=None,
+        source="tiny",
+    )
+    assert rows.num_rows >= num_rows  # twins were left out
+    values = _values(folder, num_rows=num_rows, batch_size=batch_size)
+    return [*(part for key, value in values.items() for part in (f"--{key}", str(value))), *FLAGS]
+
+
+def _values(folder: Path, *, num_rows: int, batch_size: int) -> dict[str, object]:
     return {
         "actor.num_gpus_per_node": 1,
         "ref.num_gpus_per_node": 1,

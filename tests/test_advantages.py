@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from pipeline.advantages import against_group, loss_weights, whitening
-from pipeline.ppo import AdvantageEstimator, PpoSettings
+from pipeline.settings.ppo import AdvantageEstimator, PpoSettings
+from pipeline.training.advantages import against_group, loss_weights, whitening
 from reward.types import Role
 from tests.experience_rows import TWO_ROLES, Maker, answer, rows_of, trained
 

@@ -26,7 +26,7 @@ from tests.serving import KEY, PROMPT, QUERY, RESPONSE, TOKEN, PicnicSampler, Se
 LABEL: dict[str, Any] = json.loads(QUERY.model_dump_json())
 GOOD = json.dumps({"query": LABEL, "response": RESPONSE})
 JSON = {"Content-Type": "application/json"}
-DOOR = {"body_timeout_s": 0.5, "header_timeout_s": 0.5, "max_documents": 8, "max_samples": 4}
+DOOR = {"body_timeout_s": 2, "header_timeout_s": 2, "max_documents": 8, "max_samples": 4}
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build_locks import drop_stale_locks, extensions_folder
+from pipeline.launch.build_locks import drop_stale_locks, extensions_folder
 
 
 def test_only_locks_that_nobody_holds_open_are_removed(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from ray.exceptions import RayActorError
 
-from pipeline.canary import Canary, CanaryPlan, FrozenChecker, canary_metrics
-from pipeline.config import load_recipe
+from pipeline.settings.recipe import load_recipe
+from pipeline.training.canary import Canary, CanaryPlan, FrozenChecker, canary_metrics
 from reward.auditor import audit, recheck
 from reward.config import AuditConfig, LocalSamplerConfig, OpenAISamplerConfig
 from reward.roles.prompts import load_prompts

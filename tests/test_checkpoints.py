@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.checkpoints import completed_steps, mark_complete, prepare_resume
-from pipeline.tracking import drop_steps_after, read_steps
+from pipeline.record.checkpoints import completed_steps, mark_complete, prepare_resume
+from pipeline.record.tracking import drop_steps_after, read_steps
 
 
 def save(folder: Path, model: str, step: int) -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.cluster import ClusterSettings, Colocation, check_gpus
-from pipeline.config import load_recipe
+from pipeline.settings.cluster import ClusterSettings, Colocation, check_gpus
+from pipeline.settings.recipe import load_recipe
 from tests.openrlhf_parser import arguments_of, checked_by_openrlhf, parse_with_openrlhf
 
 HYBRID = "llama31_8b_stem"

@@ -13,13 +13,13 @@ import pytest
 from mlflow import MlflowClient
 from rich.console import Console
 
-from pipeline.config import load_recipe
+from pipeline.record.tracking import start_mlflow_run
+from pipeline.settings.recipe import load_recipe
 from pipeline.tiny import demo
 from pipeline.tiny.evaluate import Evaluation, EvaluationSetup, Example, JudgedAnswer, setup_for, summarise
 from pipeline.tiny.figures import PANELS, draw_curves
 from pipeline.tiny.intervals import rate
 from pipeline.tiny.report import Piece, Summary, describe, find, mark_numbers, render_page
-from pipeline.tracking import start_mlflow_run
 from pipeline.train import RunState, TrainingFailedError
 from reward.types import Claim, ClaimState, ClaimVerdict, Document, Outcome, RagQuery, Span, Verdict
 
@@ -246,7 +246,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stage:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "start").mkdir()
     (tmp_path / "start" / "config.json").write_text("{}")
-    monkeypatch.setattr("pipeline.config.TINY_POLICY", tmp_path / "start")
+    monkeypatch.setattr("pipeline.settings.recipe.TINY_POLICY", tmp_path / "start")
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     return Stage(monkeypatch)
 

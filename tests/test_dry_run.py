@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pipeline.config import load_recipe
-from pipeline.dry_run import command, show_plan
-from pipeline.recipe_tree import RECIPES
+from pipeline.launch.dry_run import command, show_plan
+from pipeline.settings.recipe import load_recipe
+from pipeline.settings.tree import RECIPES
 from tests.openrlhf_parser import parse_with_openrlhf
 
 ROOT = Path(__file__).parent.parent

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import TINY_POLICY, Recipe, load_recipe
 from pipeline.data.prepare import Manifest
 from pipeline.estimate.dimensions import dimensions_of
 from pipeline.estimate.memory import GIB, activation_bytes, memory
@@ -14,7 +13,8 @@ from pipeline.estimate.plan import estimate
 from pipeline.estimate.storage import storage
 from pipeline.estimate.time import forward_flops, training_factor
 from pipeline.estimate.workload import workload
-from pipeline.recipe_tree import RECIPES
+from pipeline.settings.recipe import TINY_POLICY, Recipe, load_recipe
+from pipeline.settings.tree import RECIPES
 from reward.types import Role
 
 LLAMA = dimensions_of("meta-llama/Llama-3.1-8B-Instruct")

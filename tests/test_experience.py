@@ -8,13 +8,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.metrics import audit_metrics
-from pipeline.ppo import PpoSettings, RewardScalars
+from pipeline.record.metrics import audit_metrics
+from pipeline.settings.ppo import CheckerReward, PpoSettings, RewardScalars
+from pipeline.settings.recipe import load_recipe
+from pipeline.settings.tree import RECIPES
 from reward.types import Claim, ClaimState, ClaimVerdict, Outcome, Role, Trajectory, Verdict
 from tests.experience_rows import PLAIN, TWO_ROLES, Experience, Maker, answer, rows_of, trained, turn
 
 from openrlhf.models.loss import PolicyLoss, ValueLoss  # isort: skip  # after cpu.install()
-from pipeline.rollout import RolloutRecord, choose_turns  # isort: skip
+from pipeline.training.rollout import RolloutRecord, choose_turns  # isort: skip
 
 
 def test_row_01_the_terminal_reward_stands_on_the_last_valid_token_of_each_row() -> None:
@@ -26,6 +28,21 @@ def test_row_01_the_terminal_reward_stands_on_the_last_valid_token_of_each_row()
         expected = torch.zeros_like(row.returns)
         expected[last] = reward
         assert torch.equal(row.returns, expected)
+
+
+def test_row_01_the_published_code_pays_a_checker_only_for_a_turn_that_was_cut() -> None:
+    published = PLAIN.model_copy(update={"gamma": 0.0, "checker_reward": CheckerReward.LAST_SLOT})
+    cut = turn(Role.CHECKER, prompt=8, length=9, truncated=True)
+    answers = [answer(-1.0, checker=4), answer(-1.0, checker=None, more=[cut])]
+    rows = rows_of(Maker(published).make_experience_batch(answers))
+    assert [float(row.returns.sum()) for row in rows] == [-1.0, -1.0, 0.0, -1.0]
+    assert [row.rewards.item() for row in rows] == [-1.0] * 4  # what the verdict was worth
+
+
+def test_row_01_no_shipped_recipe_repeats_it() -> None:
+    for path in RECIPES.glob("*.yaml"):
+        recipe = load_recipe(path.stem)
+        assert recipe.ppo.checker_reward is CheckerReward.LAST_TOKEN and not recipe.ablation
 
 
 def test_each_scored_answer_brings_one_checker_row_with_its_exact_tokens() -> None:

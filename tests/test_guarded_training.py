@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.checkpoints import MODEL_FOLDERS, prepare_resume
-from pipeline.rollout_files import read_rollouts, rollouts_file
-from pipeline.tracking import read_steps
+from pipeline.record.checkpoints import MODEL_FOLDERS, prepare_resume
+from pipeline.record.rollout_files import read_rollouts, rollouts_file
+from pipeline.record.tracking import read_steps
 from tests.march_training import Run
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1500)]

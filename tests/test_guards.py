@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.checkpoints import mark_complete, prepare_resume
-from pipeline.config import load_recipe
-from pipeline.guards import GuardAction, GuardSettings, due, findings, guard_metrics
-from pipeline.ppo import PpoSettings
-from pipeline.progress import figures
-from pipeline.rollout_rows import RolloutFileSettings
-from pipeline.trainer_settings import TrainerSettings
-from pipeline.watch import RolledBackError, StoppedByGuardError, Watch
+from pipeline.record.checkpoints import mark_complete, prepare_resume
+from pipeline.record.progress import figures
+from pipeline.record.rollout_rows import RolloutFileSettings
+from pipeline.settings.ppo import PpoSettings
+from pipeline.settings.recipe import load_recipe
+from pipeline.training.guards import GuardAction, GuardSettings, due, findings, guard_metrics
+from pipeline.training.trainer_settings import TrainerSettings
+from pipeline.training.watch import RolledBackError, StoppedByGuardError, Watch
 from reward.types import Role
 
 HEALTHY = {
@@ -153,6 +153,7 @@ def watch(folder: Path, **settings: object) -> Watch:
             mlflow_run_id="",
             namespace="",
             registry="",
+            seed=1,
             rows_by_role={Role.SOLVER: 1},
             ppo=PpoSettings(),
             loss_divisor=None,

@@ -18,27 +18,27 @@ PACKAGES = ("reward", "pipeline", "orchestration")
 HEAVY = {"deepspeed", "mlflow", "openrlhf", "ray", "tokenizers", "torch", "transformers", "vllm"}
 # These are loaded by OpenRLHF or by a command that trains; the stack is there anyway.
 AT_ANY_LEVEL = (
-    "pipeline/rollout.py",
-    "pipeline/engine_actor.py",
-    "pipeline/experience.py",
-    "pipeline/lora.py",
-    "pipeline/policy.py",
-    "pipeline/probe.py",
-    "pipeline/staleness.py",
-    "pipeline/trainer.py",
-    "pipeline/trainer_async.py",
-    "pipeline/metrics.py",
-    "pipeline/advantages.py",
-    "pipeline/agent.py",
+    "pipeline/training/rollout.py",
+    "pipeline/training/engine_actor.py",
+    "pipeline/training/experience.py",
+    "pipeline/training/lora.py",
+    "pipeline/training/policy.py",
+    "pipeline/training/probe.py",
+    "pipeline/training/staleness.py",
+    "pipeline/training/trainer.py",
+    "pipeline/training/trainer_async.py",
+    "pipeline/record/metrics.py",
+    "pipeline/training/advantages.py",
+    "pipeline/training/agent.py",
     "pipeline/tiny/*.py",
 )
 # These are loaded to read settings or to show help.
 INSIDE_FUNCTIONS = (
     "pipeline/train.py",
-    "pipeline/worker.py",
-    "pipeline/canary.py",
+    "pipeline/launch/worker.py",
+    "pipeline/training/canary.py",
     "pipeline/cpu.py",
-    "pipeline/tracking.py",
+    "pipeline/record/tracking.py",
     "reward/samplers/engine.py",
     "reward/samplers/tokens.py",
 )

@@ -11,7 +11,7 @@ from orchestration.inspect_page import render_run
 from orchestration.inspect_run import Run, as_audited, open_run, read_answers, read_entries
 from orchestration.inspect_steps import COLUMNS, bins
 from orchestration.inspect_terminal import print_answers, print_overview
-from pipeline.rollout_files import rollouts_file
+from pipeline.record.rollout_files import rollouts_file
 from reward.types import Outcome, Role
 from tests.march_cli import march, refused
 from tests.rollout_runs import evil_run, picnic_run, trained_answer, write_run

@@ -8,8 +8,8 @@ import torch
 from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM
 
-from pipeline.config import TINY_POLICY
-from pipeline.lora import merged_actor, merged_for_saving
+from pipeline.settings.recipe import TINY_POLICY
+from pipeline.training.lora import merged_actor, merged_for_saving
 
 
 @pytest.fixture

@@ -13,14 +13,14 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from pipeline.ppo import PpoSettings
+from pipeline.settings.ppo import PpoSettings
 from reward.types import Role
 from tests.experience_rows import Experience, Maker, answer, rows_of
 
 from openrlhf.models.loss import PolicyLoss, ValueLoss  # isort: skip  # after cpu.install()
 from openrlhf.utils.loss_utils import _optimizer_step_loss_norm  # isort: skip
 
-from pipeline.policy import divided_by  # isort: skip
+from pipeline.training.policy import divided_by  # isort: skip
 
 Array = NDArray[np.float64]
 SHAPES = (

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import torch
 
-from pipeline.config import load_recipe
-from pipeline.ppo import PpoSettings
-from pipeline.trainer_settings import SETTINGS_VARIABLE, TrainerSettings
+from pipeline.settings.ppo import PpoSettings
+from pipeline.settings.recipe import load_recipe
+from pipeline.training.trainer_settings import SETTINGS_VARIABLE, TrainerSettings
 from tests.experience_rows import Experience, Maker, answer
 from tests.openrlhf_parser import arguments_of, checked_by_openrlhf
 from tests.supervised import environment
@@ -64,6 +64,7 @@ def trained(ranks: int, batches: list[Experience], folder: Path) -> dict[str, di
         mlflow_run_id="",
         namespace="",
         registry="",
+        seed=1,
         rows_by_role=recipe.rows_by_role,
         ppo=recipe.ppo,
         loss_divisor=recipe.loss_divisor,

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import load_recipe
-from pipeline.recipe_tree import RECIPES, merge, read_tree
+from pipeline.settings.recipe import load_recipe
+from pipeline.settings.tree import RECIPES, merge, read_tree
 
 
 def write(folder: Path, **files: str) -> None:

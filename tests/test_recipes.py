@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from pipeline.config import Recipe, load_recipe
-from pipeline.openrlhf_args import num_steps
-from pipeline.recipe_tree import RECIPES
+from pipeline.launch.openrlhf_args import num_steps
+from pipeline.settings.recipe import Recipe, load_recipe
+from pipeline.settings.tree import RECIPES
 from tests.openrlhf_parser import arguments_of, checked_by_openrlhf, parse_with_openrlhf
 
 ALL_RECIPES = sorted(path.stem for path in RECIPES.glob("*.yaml"))
@@ -80,6 +80,9 @@ def test_warm_up_takes_exactly_its_steps(warmup: int, steps: int) -> None:
         ("audit.reward_supported=1", "audit.reward_supported"),
         ("ppo.truncated_reward=0", "ppo.truncated_reward"),
         ("checkpoint.keep=1", "checkpoint.keep"),
+        ("ppo.checker_reward=last_slot", "set ablation: true"),
+        ("reward.sampler={kind: vllm, model: x}", "set train_roles: [solver]"),
+        ("data.world={unrelated: [3, 1]}", "data.world: unrelated: [3, 1] is no range"),
         ("audit.reward_no_claims=0.5", "reward_no_claims"),
         ("data={source: prepared}", "path: missing"),
         ("model.x=1", "'model' is a value"),
@@ -119,7 +122,7 @@ def test_too_few_rows_are_refused_before_anything_starts() -> None:
 def test_the_methods_switches_decide_the_rows_and_the_divisor(
     overrides: list[str], rows: dict[str, int], divisor: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pipeline.trainer import optimizer_steps
+    from pipeline.training.trainer import optimizer_steps
 
     recipe = load_recipe("tiny", overrides)
     assert (recipe.rows_by_role, recipe.loss_divisor) == (rows, divisor)

@@ -14,17 +14,17 @@ import psutil
 import pytest
 
 from pipeline import cpu
-from pipeline.config import load_recipe
-from pipeline.reward_servers import free_ports, registry_name, reward_servers, server_configs
+from pipeline.launch.reward_servers import free_ports, registry_name, reward_servers, server_configs
+from pipeline.settings.recipe import load_recipe
 from pipeline.train import RunState
-from reward.config import RaySamplerConfig
+from reward.config import LocalSamplerConfig, RaySamplerConfig
 from reward.types import Role
 from tests.role_server import QUERY, RESPONSE, TOKEN, Spawn, server_config, spawn_processes  # noqa: F401
 from tests.serving import KEY
 
 cpu.install()
 
-from pipeline.rollout import SETTINGS_VARIABLE, AgentExecutor, RolloutRecord  # noqa: E402
+from pipeline.training.rollout import SETTINGS_VARIABLE, AgentExecutor, RolloutRecord  # noqa: E402
 
 
 def servers_of(folder: Path) -> list[psutil.Process]:
@@ -60,6 +60,16 @@ def test_a_run_has_as_many_servers_as_it_says_and_each_samples_its_engines(tmp_p
         assert config.host == "127.0.0.2" and config.audit == recipe.audit
         assert isinstance(config.sampler, RaySamplerConfig)
         assert config.sampler.registry == registry_name(state) == "march-engines-run"
+
+
+def test_a_frozen_checker_is_sampled_in_place_of_the_runs_engines(tmp_path: Path) -> None:
+    frozen = ["train_roles=[solver]", "reward.sampler={kind: vllm, model: start, max_model_len: 512}"]
+    recipe = load_recipe("tiny", frozen)
+    state = RunState(
+        recipe=recipe, recipe_digest="", rows=tmp_path, num_rows=1, tracking_uri="", mlflow_run_id="run"
+    )
+    (config,) = server_configs(state, address="127.0.0.1:6379", ports=[5001])
+    assert config.sampler == LocalSamplerConfig(model="start", max_model_len=512)
 
 
 def test_servers_are_started_again_and_end_with_the_block(

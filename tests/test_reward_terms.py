@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.config import load_recipe
-from pipeline.openrlhf_args import openrlhf_arguments
-from pipeline.recipe_tree import RECIPES
+from pipeline.launch.openrlhf_args import openrlhf_arguments
+from pipeline.settings.recipe import load_recipe
+from pipeline.settings.tree import RECIPES
 from reward.config import AuditConfig, RewardFunction
 from reward.provenance import config_digest
 from reward.serving.config import ServerConfig

@@ -15,7 +15,7 @@ from tests.serving import QUERY as PICNIC
 
 cpu.install()
 
-from pipeline.rollout import SETTINGS_VARIABLE, AgentExecutor, choose_turns  # noqa: E402
+from pipeline.training.rollout import SETTINGS_VARIABLE, AgentExecutor, choose_turns  # noqa: E402
 
 QUERY = RagQuery(id="q", query="?", documents=(Document(id="d", text="It raised 5 euros."),))
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow.parquet import ParquetFile, read_table, write_table
 
-from pipeline.rollout_files import (
+from pipeline.record.rollout_files import (
     drop_rollouts_after,
     read_columns,
     read_rollouts,
@@ -19,13 +19,13 @@ from pipeline.rollout_files import (
     rollouts_file,
     write_rollouts,
 )
-from pipeline.rollout_rows import (
+from pipeline.record.rollout_rows import (
     SCHEMA_VERSION,
     RolloutFileSettings,
     choose_rollouts,
     rollout_rows,
 )
-from pipeline.tracking import StepLog, drop_steps_after, read_steps, start_mlflow_run
+from pipeline.record.tracking import StepLog, drop_steps_after, read_steps, start_mlflow_run
 from reward.types import Outcome, Role
 from tests.march_cli import march, refused
 from tests.rollout_runs import EVIL, Artifacts, step_log, trained_answer, write_run

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.rollout_rows import RolloutTurn
+from pipeline.record.rollout_rows import RolloutTurn
 from reward.types import Role
 from tests.experience_rows import PLAIN, TWO_ROLES, Maker, answer, rows_of, turn
 

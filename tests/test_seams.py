@@ -70,7 +70,7 @@ def test_trap_a_micro_batch_without_action_tokens_divides_by_zero_upstream() -> 
     import torch
     from openrlhf.trainer.ray.ppo_actor import ActorPPOTrainer
 
-    from pipeline.policy import weigh_nothing
+    from pipeline.training.policy import weigh_nothing
 
     source = inspect.getsource(ActorPPOTrainer.ppo_train)
     assert "merged_status[k] = value / denom" in source
@@ -89,7 +89,7 @@ def test_engines_are_called_with_token_ids() -> None:
 def test_trap_dynamic_batches_still_drop_injected_rows_so_recipes_must_not_offer_them() -> None:
     from openrlhf.trainer.ppo_utils.replay_buffer import NaiveReplayBuffer
 
-    from pipeline.config import Recipe
+    from pipeline.settings.recipe import Recipe
 
     source = inspect.getsource(NaiveReplayBuffer.setup_dynamic_batch)
     assert "args.rollout.batch_size * args.rollout.n_samples_per_prompt // args.train.batch_size" in source
@@ -99,7 +99,7 @@ def test_trap_dynamic_batches_still_drop_injected_rows_so_recipes_must_not_offer
 def test_the_asynchronous_trainer_looks_its_two_actors_up_when_it_starts_them() -> None:
     from openrlhf.trainer import ppo_trainer_async
 
-    from pipeline.trainer_async import MarchAsyncTrainer, MarchGenerator, PlainAsyncTrainer
+    from pipeline.training.trainer_async import MarchAsyncTrainer, MarchGenerator, PlainAsyncTrainer
 
     assert "from openrlhf.trainer.ppo_trainer_async import PPOTrainerAsync" in inspect.getsource(
         command_line.train
@@ -120,8 +120,8 @@ def source_of(code: object) -> str:
 def test_our_steps_stand_between_openrlhfs_trainers_and_their_base() -> None:
     from openrlhf.trainer.ppo_trainer import BasePPOTrainer
 
-    from pipeline.trainer import MarchSteps, MarchTrainer
-    from pipeline.trainer_async import MarchTrainingActor, PlainTrainingActor
+    from pipeline.training.trainer import MarchSteps, MarchTrainer
+    from pipeline.training.trainer_async import MarchTrainingActor, PlainTrainingActor
 
     # Ray's own class over a written one has copies of all methods; ours would come after them.
     steps = ("train_step", "save_logs_and_checkpoints", "broadcast_to_vllm")
@@ -141,7 +141,7 @@ def test_our_steps_stand_between_openrlhfs_trainers_and_their_base() -> None:
 
 
 def test_answers_and_audits_of_a_batch_are_under_the_lock_of_the_engines() -> None:
-    from pipeline.trainer_async import PlainGenerator
+    from pipeline.training.trainer_async import PlainGenerator
 
     source = inspect.getsource(PlainGenerator.fit)
     steps = ("self.vllm_lock.acquire", "self.samples_generator.generate_samples(", "rollout_queue.put(")
@@ -151,7 +151,7 @@ def test_answers_and_audits_of_a_batch_are_under_the_lock_of_the_engines() -> No
 
 
 def test_engines_take_our_logprobs_mode_and_are_looked_up_when_they_start() -> None:
-    from pipeline.engine_actor import LOGPROBS_MODE, MarchRolloutActor
+    from pipeline.training.engine_actor import LOGPROBS_MODE, MarchRolloutActor
 
     source = inspect.getsource(vllm_engine.create_vllm_engines)
     assert "RolloutRayActor.options(" in source
@@ -178,7 +178,7 @@ def test_trap_upstream_sends_adapters_under_names_that_no_engine_knows() -> None
     assert "model = self.actor.model.module" in source and "merge" not in source
     assert "requires_grad or not getattr(self.actor, " in source
     for read in ("param.data", "param.shape", "param.dtype", "enabled=self.strategy.args.ds.zero_stage == 3"):
-        assert read in source  # what `pipeline.lora.MergedWeight` offers, below stage 3
+        assert read in source  # what `pipeline.training.lora.MergedWeight` offers, below stage 3
 
 
 def test_trap_sleep_is_switched_off_in_silence_without_sharing() -> None:
@@ -195,7 +195,7 @@ def test_trap_a_weight_sync_leaves_the_engines_cache_asleep_so_there_is_no_probe
 def test_trap_the_horizon_knows_only_prompts_so_ours_counts_rows() -> None:
     from openrlhf.trainer.ppo_trainer import prepare_datasets
 
-    from pipeline.trainer import optimizer_steps
+    from pipeline.training.trainer import optimizer_steps
 
     assert "len(prompts_dataset)" in inspect.getsource(prepare_datasets)
     # 40 steps of 64 queries: 128 rows a step and one optimizer step of 128 rows
@@ -205,7 +205,7 @@ def test_trap_the_horizon_knows_only_prompts_so_ours_counts_rows() -> None:
 def test_trap_ragged_counts_are_refused_by_the_recipe() -> None:
     from openrlhf.trainer.ray.launcher import RayActorGroup
 
-    from pipeline.config import load_recipe
+    from pipeline.settings.recipe import load_recipe
 
     assert "chunk_size += 1" in inspect.getsource(RayActorGroup.async_run_method_batch)
     with pytest.raises(ValueError, match="evenly over 3 rank"):
@@ -217,7 +217,7 @@ def test_the_actor_takes_the_divisor_of_its_loss_as_an_argument() -> None:
     from openrlhf.trainer.ray.ppo_actor import ActorPPOTrainer
     from openrlhf.utils.deepspeed.deepspeed import DeepspeedStrategy
 
-    from pipeline.policy import MarchActorTrainer
+    from pipeline.training.policy import MarchActorTrainer
 
     wanted = ["self", "experience", "kl_ctl", "step", "loss_batch_info"]
     for trainer in (ActorPPOTrainer, MarchActorTrainer):
@@ -244,7 +244,7 @@ def test_the_pieces_of_openrlhfs_advantages_that_ours_are_made_of() -> None:
 def test_the_figures_of_a_step_that_we_give_our_names() -> None:
     from openrlhf.trainer.ray import ppo_actor, ppo_critic
 
-    from pipeline.metrics import STATUS_NAMES
+    from pipeline.record.metrics import STATUS_NAMES
 
     modules = (inspect.getmodule(PPOTrainer.__ray_metadata__.modified_class), ppo_actor, ppo_critic)
     source = "".join(inspect.getsource(module) for module in modules if module)

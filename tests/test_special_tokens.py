@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.config import TINY_POLICY
+from pipeline.settings.recipe import TINY_POLICY
 from reward.roles.prompts import load_prompts
 from reward.samplers import Message
 from reward.samplers.special import count_special, neutralise, pattern_of

@@ -15,10 +15,10 @@ from tests.experience_rows import Experience, Maker, answer, rows_of
 
 cpu.install()
 
-from pipeline import trainer_async  # noqa: E402
-from pipeline.metrics import sampler_gap  # noqa: E402
-from pipeline.rollout import RolloutRecord  # noqa: E402
-from pipeline.staleness import mask_stale, staleness  # noqa: E402
+from pipeline.record.metrics import sampler_gap  # noqa: E402
+from pipeline.training import trainer_async  # noqa: E402
+from pipeline.training.rollout import RolloutRecord  # noqa: E402
+from pipeline.training.staleness import mask_stale, staleness  # noqa: E402
 
 
 def aged(reward: float | None, **versions: tuple[int, ...]) -> Experience:

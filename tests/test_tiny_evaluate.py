@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import load_recipe
+from pipeline.settings.recipe import load_recipe
 from pipeline.tiny.demonstrations import write_answer, write_check, write_claims
 from pipeline.tiny.evaluate import NUM_EXAMPLES, Evaluation, EvaluationSetup, evaluate_with, main, setup_for
 from pipeline.tiny.intervals import difference, rate, ratio

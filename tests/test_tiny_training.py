@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 
+from pipeline.settings.recipe import TINY_POLICY
 from pipeline.tiny.initialisation import new_model
+from pipeline.tiny.manifest import read_manifest
 from pipeline.tiny.recipe import BASE, ERRORS
-from pipeline.tiny.supervised import parse_arguments, stages_of
+from pipeline.tiny.supervised import main, parse_arguments, stages_of
 from pipeline.tiny.tokenizer import build_tokenizer
 from pipeline.tiny.training import batches, collate, completion_loss, make_optimisers, rate_factor, train
 from reward.roles.prompts import load_prompts
@@ -98,3 +100,12 @@ def test_defaults_of_the_command_are_the_recipe():
     )
     assert changed[0] == replace(BASE, seed=3)
     assert changed[1].mix == (1.0, 2.0, 3.0) and changed[1].errors.p_late == 0.5 and changed[1].lr == 0.1
+
+
+def test_a_start_without_an_error_stage_has_only_its_own_errors(tmp_path, monkeypatch):
+    figures = read_manifest(TINY_POLICY).figures
+    monkeypatch.setattr("pipeline.tiny.measurement.measure", lambda *args, **kwargs: figures)
+    main(["--out", str(tmp_path / "start"), "--steps", "1", "--error-steps", "0"])
+    manifest = read_manifest(tmp_path / "start")
+    assert [stage.name for stage in manifest.stages] == ["base"]
+    assert manifest.about.startswith("No errors were injected")

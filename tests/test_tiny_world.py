@@ -1,5 +1,6 @@
 """The numeric world: repeatable, split without overlap, and judged by its documents alone."""
 
+import hashlib
 import random
 
 import pytest
@@ -13,10 +14,12 @@ from pipeline.tiny.world import (
     EVENTS,
     MARKERS,
     Fact,
+    WorldSettings,
     is_held_out,
     oracle,
     read_facts,
     sample_world,
+    sample_worlds,
     true_answer,
     worlds,
 )
@@ -127,7 +130,7 @@ def test_worlds_agree_with_their_documents(seed, split):
 
 @given(seed=st.integers())
 def test_true_and_near_duplicate_answers_are_told_apart(seed):
-    world = sample_world(random.Random(seed), "train", p_duplicate=1.0)
+    world = sample_world(random.Random(seed), "train", settings=WorldSettings(p_duplicate=1.0))
     truth = write_answer([(fact, fact.number) for fact in world.asked])
     figures = oracle(world.query, truth)
     assert figures.faithful and figures.coverage == 1.0 and figures.num_right == len(world.asked)
@@ -170,9 +173,37 @@ def test_the_held_out_share_is_a_fifth():
     assert 0.17 < sum(held_out) / len(held_out) < 0.23
 
 
-def test_too_many_items_are_refused():
-    with pytest.raises(ValueError, match="num_asked: 4"):
-        sample_world(random.Random(0), "train", num_asked=4)
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"num_asked": 4}, "num_asked"),
+        ({"num_duplicates": 0}, "num_duplicates"),
+        ({"unrelated": (5, 2)}, r"unrelated: \[5, 2\] is no range"),
+        ({"unrelated": (0, 51)}, "50 at most"),
+    ],
+)
+def test_worlds_that_cannot_be_are_refused(settings, says):
+    with pytest.raises(ValueError, match=says):
+        WorldSettings(**settings)
+
+
+def test_harder_worlds_are_as_hard_as_they_say():
+    hard = WorldSettings(num_asked=3, p_duplicate=1.0, num_duplicates=4, unrelated=(8, 12))
+    for world in sample_worlds(50, 0, "held_out", hard):
+        assert len(world.asked) == 3 and 3 + 12 + 8 <= len(world.facts) <= 3 + 12 + 12
+        assert len({fact.number for fact in world.facts}) == len(world.facts)
+        for fact in world.asked:
+            distances = (
+                sum(a != b for a, b in zip(fact.key, other.key, strict=True)) for other in world.facts
+            )
+            assert sum(distance == 1 for distance in distances) >= 4
+        assert oracle(world.query, write_answer([(fact, fact.number) for fact in world.asked])).faithful
+
+
+def test_the_plain_world_is_what_it_was_before_worlds_had_settings():
+    # The shipped start and all published figures are of these worlds.
+    rows = [row.model_dump_json() for row in worlds(50, 7, "train")]
+    assert hashlib.sha256("".join(rows).encode()).hexdigest()[:16] == "4dd3468fb62bf9fb"
 
 
 def _demonstrations(stage, n=600):

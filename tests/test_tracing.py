@@ -30,7 +30,7 @@ from tests.serving import KEY, QUERY, RESPONSE, TOKEN, serve_picnic
 
 cpu.install()
 
-from pipeline.rollout import SETTINGS_VARIABLE, AgentExecutor  # noqa: E402
+from pipeline.training.rollout import SETTINGS_VARIABLE, AgentExecutor  # noqa: E402
 
 ERROR, SERVER, CLIENT = Status.STATUS_CODE_ERROR, Span.SPAN_KIND_SERVER, Span.SPAN_KIND_CLIENT
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from pipeline.rollout_files import read_rollouts, rollouts_file
-from pipeline.tracking import read_steps
+from pipeline.record.rollout_files import read_rollouts, rollouts_file
+from pipeline.record.tracking import read_steps
 from reward.config import OpenAISamplerConfig
 from tests.march_training import Run
-from tests.stock_training import TOKEN, StockTraining, earned_means, server_command
+from tests.stock_training import TOKEN, StockTraining, earned_means, server_command, tiny_arguments
 from tests.supervised import Supervised, environment
 from tests.vllm_process import VllmServer
 
@@ -43,7 +43,9 @@ class Stock:
         sampler = OpenAISamplerConfig(base_url=self.engine.url, model="tiny", timeout_s=5, max_retries=0)
         command = server_command(folder / "server.json", sampler=sampler, audit_log=self.audit_log)
         self.server = Supervised(command, environment(MARCH_REWARD_TOKEN=TOKEN))
-        self.training = StockTraining(folder, self.server.url, num_steps=num_steps, batch_size=BATCH)
+        self.training = StockTraining(
+            folder, self.server.url, tiny_arguments(folder, num_steps=num_steps, batch_size=BATCH)
+        )
 
     def strike(self, fault: Fault) -> None:
         """Waits for the middle of a step, which must have audits under way."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.tracking import read_steps
+from pipeline.record.tracking import read_steps
 from tests.march_training import Run, assert_nothing_lost_or_repeated
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(5400)]

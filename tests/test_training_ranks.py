@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.tracking import read_steps
-from tests.march_training import Run, answers, assert_nothing_lost_or_repeated, rows_of
+from pipeline.record.tracking import read_steps
+from tests.march_training import Run, answers, assert_asked_in_order, assert_nothing_lost_or_repeated
 
 pytestmark = pytest.mark.timeout(3000)
 
@@ -43,8 +43,7 @@ def test_two_ranks_train_each_answer_once_though_some_have_no_reward(tmp_path: P
         assert row["solver/num_trained"] == sum(a.verdict.reward is not None for a in answered)
         assert row["sync/logprob_gap"] < 0.02
         assert row["ppo/actor_grad_norm"] > 0 or row["ppo/actor_lr"] == 0
-    trained = [answer.query_id for step in answers(folder) for answer in step]
-    assert sorted(trained) == sorted(rows_of(folder)[: steps * BATCH])
+    assert_asked_in_order(folder, steps=steps, batch=BATCH)
 
 
 @pytest.mark.parametrize(

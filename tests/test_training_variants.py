@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.config import TINY_POLICY
-from pipeline.tracking import read_steps
+from pipeline.record.tracking import read_steps
+from pipeline.settings.recipe import TINY_POLICY
 
 pytestmark = pytest.mark.timeout(900)
 

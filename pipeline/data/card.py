@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.checkpoints import write_atomically
 from pipeline.data.prepare import Manifest
 from pipeline.data.removals import REMOVED_FILE
 from pipeline.data.sources import SOURCES
 from pipeline.data.statistics import PAPER, SourceStatistics, Spread, bin_of, bin_start
+from pipeline.record.checkpoints import write_atomically
 from reward.offline.page import render_page
 
 CARD_MARKDOWN, CARD_HTML = "data_card.md", "data_card.html"

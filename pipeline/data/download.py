@@ -18,8 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.checkpoints import write_atomically
 from pipeline.data.sources import RemoteFile
+from pipeline.record.checkpoints import write_atomically
 from reward.types import Record
 
 if TYPE_CHECKING:

@@ -21,12 +21,12 @@ from pathlib import Path
 
 from pydantic import Field
 
-from pipeline.checkpoints import write_atomically
 from pipeline.data.duplicates import RowsBefore
 from pipeline.data.overlap import IndexedSet
 from pipeline.data.removals import REMOVED_FILE, Match, Reason, Removal
 from pipeline.data.statistics import RunningStatistics, SourceStatistics
 from pipeline.data.work import RowWork, WorkedRow, WorkSettings, token_counter
+from pipeline.record.checkpoints import write_atomically
 from reward.roles.prompts import PromptSet
 from reward.types import RagQuery, Record
 

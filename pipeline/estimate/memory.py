@@ -13,11 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from pipeline.cluster import ClusterSettings, Colocation
 from pipeline.estimate.dimensions import Dimensions
+from pipeline.settings.cluster import ClusterSettings, Colocation
 
 if TYPE_CHECKING:
-    from pipeline.config import Recipe
+    from pipeline.settings.recipe import Recipe
 
 GIB = 1024**3
 _WEIGHT, _GRADIENT, _ADAM = 2, 2, 12  # bytes a parameter

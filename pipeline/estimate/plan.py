@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.cluster import unreachable_from_nodes
 from pipeline.estimate.dimensions import Dimensions, dimensions_of
 from pipeline.estimate.memory import Memory, memory
 from pipeline.estimate.storage import Storage, storage
 from pipeline.estimate.time import StepTime, step_time
 from pipeline.estimate.workload import Workload, workload
-from pipeline.openrlhf_args import num_steps
+from pipeline.launch.openrlhf_args import num_steps
+from pipeline.settings.cluster import unreachable_from_nodes
 
 if TYPE_CHECKING:
-    from pipeline.config import Recipe
+    from pipeline.settings.recipe import Recipe
 
 
 @dataclass(frozen=True)

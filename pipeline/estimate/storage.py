@@ -13,7 +13,7 @@ from pipeline.estimate.dimensions import Dimensions
 from pipeline.estimate.memory import num_frozen, num_trained
 
 if TYPE_CHECKING:
-    from pipeline.config import Recipe
+    from pipeline.settings.recipe import Recipe
 
 _ADAM, _WEIGHT = 12, 2  # bytes a parameter
 

@@ -14,13 +14,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.cluster import Colocation
 from pipeline.estimate.dimensions import Dimensions
 from pipeline.estimate.workload import RoleLoad, Workload
+from pipeline.settings.cluster import Colocation
 from reward.types import Role
 
 if TYPE_CHECKING:
-    from pipeline.config import Recipe
+    from pipeline.settings.recipe import Recipe
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from reward.samplers import Message
 from reward.types import Document, RagQuery, Role
 
 if TYPE_CHECKING:
-    from pipeline.config import Recipe
+    from pipeline.settings.recipe import Recipe
 
 
 @dataclass(frozen=True)

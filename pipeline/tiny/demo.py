@@ -22,13 +22,13 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Table
 
-from pipeline.checkpoints import write_atomically
-from pipeline.config import Recipe, load_recipe
-from pipeline.reward_servers import die_with_parent
+from pipeline.launch.reward_servers import die_with_parent
+from pipeline.record.checkpoints import write_atomically
+from pipeline.record.tracking import finish_mlflow_run, read_steps
+from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.tiny.evaluate import Evaluation, EvaluationSetup, setup_for
 from pipeline.tiny.figures import draw_curves
 from pipeline.tiny.report import Summary, find, render_page, table
-from pipeline.tracking import finish_mlflow_run, read_steps
 from pipeline.train import RESULT_FILE, RUN_FILE, RunState, TrainingFailedError, train
 
 RECIPE = "tiny"

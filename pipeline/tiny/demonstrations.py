@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.tiny.recipe import Errors, Stage
-from pipeline.tiny.world import MARKERS, Fact, World, sample_world
+from pipeline.tiny.world import MARKERS, Fact, World, WorldSettings, sample_world
 from reward.roles.prompts import PromptSet
 from reward.samplers import Message
 from reward.types import Role
@@ -21,6 +21,8 @@ Claimed = tuple[Fact, int]  # a fact and the number that is written for it
 _PROPOSER_PRACTICE = Errors(
     p_late=0.3, p_early=0.3, p_miscopy=0.3
 )  # it must copy what stands there, not the truth
+_EASY = WorldSettings(unrelated=(0, 0), p_duplicate=0.3)
+_MIDDLING = WorldSettings(p_duplicate=0.6)
 _ROLES = (Role.SOLVER, Role.PROPOSER, Role.CHECKER)
 
 
@@ -77,9 +79,9 @@ def demonstrate(rng: random.Random, stage: Stage, progress: float, prompts: Prom
 def _practice_world(rng: random.Random, progress: float) -> World:
     """Easy worlds in the first 15% of the steps, middling ones until 40%, then those that runs meet."""
     if progress < 0.15:
-        return sample_world(rng, "train", num_unrelated=0, p_duplicate=0.3)
+        return sample_world(rng, "train", settings=_EASY)
     if progress < 0.4:
-        return sample_world(rng, "train", p_duplicate=0.6)
+        return sample_world(rng, "train", settings=_MIDDLING)
     return sample_world(rng, "train")
 
 

@@ -26,11 +26,11 @@ from typing import NoReturn
 
 from pydantic import Field
 
-from pipeline.checkpoints import write_atomically
-from pipeline.config import Recipe, load_recipe
-from pipeline.oracle import judge_tiny
+from pipeline.record.checkpoints import write_atomically
+from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.tiny.intervals import Estimate, rate, ratio
-from pipeline.tiny.world import World, oracle, sample_worlds
+from pipeline.tiny.world import World, WorldSettings, oracle, sample_worlds
+from pipeline.training.oracle import judge_tiny
 from reward.auditor import audit
 from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings
 from reward.judging.vote import vote
@@ -55,6 +55,7 @@ class EvaluationSetup(Record):
 
     model: str = Field(description="Folder of a Hugging Face model.")
     num_worlds: int = Field(default=NUM_WORLDS, ge=1)
+    world: WorldSettings = WorldSettings()
     seed: int = Field(default=EVALUATION_SEED, ge=0, description="Of the worlds and of the sampling.")
     solver: SamplingSettings = SamplingSettings(temperature=1.0, max_tokens=128)
     audit: AuditConfig
@@ -125,7 +126,7 @@ def evaluate(setup: EvaluationSetup) -> Evaluation:
 async def evaluate_with(sampler: Sampler, setup: EvaluationSetup) -> Evaluation:
     """Measures whatever the sampler samples, all worlds at once, and closes the sampler."""
     prompts = load_prompts(setup.audit.prompts)
-    worlds = sample_worlds(setup.num_worlds, setup.seed, "held_out")
+    worlds = sample_worlds(setup.num_worlds, setup.seed, "held_out", setup.world)
     start = time.perf_counter()
     try:
         await sampler.ready()
@@ -179,7 +180,7 @@ def setup_for(recipe: Recipe, model: str, **changes: int) -> EvaluationSetup:
     solver = SamplingSettings(
         temperature=rollout.temperature, top_p=rollout.top_p, max_tokens=rollout.max_response_tokens
     )
-    return EvaluationSetup(model=model, solver=solver, audit=recipe.audit, **changes)
+    return EvaluationSetup(model=model, world=recipe.data.world, solver=solver, audit=recipe.audit, **changes)
 
 
 async def _judge(
@@ -257,7 +258,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m pipeline.tiny.evaluate", description=__doc__)
     parser.add_argument("model", help="folder of a Hugging Face model")
     parser.add_argument("out", type=Path, help="JSON file to write")
-    parser.add_argument("--recipe", default="tiny", help="whose sampling and audit settings to use")
+    parser.add_argument("--recipe", default="tiny", help="whose worlds, sampling and audit settings to use")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the recipe"
+    )
     parser.add_argument("--worlds", type=int, default=NUM_WORLDS)
     parser.add_argument("--seed", type=int, default=EVALUATION_SEED)
     return parser.parse_args(argv)
@@ -272,7 +276,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.environ.setdefault(name, value)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # a model this small only waits for its threads
     try:
-        recipe = load_recipe(arguments.recipe)
+        recipe = load_recipe(arguments.recipe, arguments.set)
         setup = setup_for(recipe, arguments.model, num_worlds=arguments.worlds, seed=arguments.seed)
         evaluation = evaluate(setup)
     except (ValueError, FileNotFoundError, SamplerError) as error:

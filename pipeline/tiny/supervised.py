@@ -29,6 +29,9 @@ ABOUT = (
     "Errors were injected: after learning the task this model was trained on demonstrations that are wrong "
     "on purpose, so its figures say only where reinforcement starts, nothing of what its size can do."
 )
+NATURAL = (
+    "No errors were injected: what this model does wrong, its size and its supervised training do wrong."
+)
 _log = logging.getLogger(__name__)
 
 
@@ -43,7 +46,12 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--seed", type=int, default=BASE.seed, help="of the base: initialisation and data (%(default)s)")
     add("--steps", type=int, default=BASE.num_steps, help="of the base (%(default)s)")
     add("--error-seed", type=int, default=ERRORS.seed, help="of the error stage (%(default)s)")
-    add("--error-steps", type=int, default=ERRORS.num_steps, help="of the error stage (%(default)s)")
+    add(
+        "--error-steps",
+        type=int,
+        default=ERRORS.num_steps,
+        help="of the error stage (%(default)s); 0 leaves it out, so that all errors are the base's own",
+    )
     add(
         "--error-lr", type=float, default=ERRORS.lr, help="AdamW's peak rate in the error stage (%(default)s)"
     )
@@ -107,7 +115,9 @@ def _make_checkpoint(options: argparse.Namespace, command: str) -> None:
     tokenizer, prompts = build_tokenizer(), load_prompts("compact")
     base, late = stages_of(options)
     model = _solved_base(options, base, tokenizer, prompts)
-    train(model, tokenizer, prompts, late)
+    stages = (late,) if options.base else (base, late)
+    if late.num_steps:
+        train(model, tokenizer, prompts, late)
     model.to(torch.bfloat16)  # before the figures: they describe the weights that are written
     figures = measure(model, tokenizer, prompts, num_worlds=options.worlds)
     _log.info("%s", figures.model_dump_json(indent=2))
@@ -118,9 +128,9 @@ def _make_checkpoint(options: argparse.Namespace, command: str) -> None:
 
     def describe(files: dict[str, str]) -> Manifest:
         return Manifest(
-            about=ABOUT,
+            about=ABOUT if late.num_steps else NATURAL,
             command=command,
-            stages=(late,) if options.base else (base, late),
+            stages=tuple(stage for stage in stages if stage.num_steps),
             prompt_digest=prompts.digest,
             num_parameters=model.num_parameters(),
             dtype="bfloat16",

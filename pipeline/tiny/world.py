@@ -17,8 +17,11 @@ import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
+from pydantic import Field, model_validator
+
+from reward.config import Settings
 from reward.types import Document, RagQuery
 
 Split = Literal["train", "held_out"]
@@ -46,6 +49,34 @@ MARKERS = "abc"  # of the items of a query, in order
 _SUBJECT = rf"The (\w+) (\w+) in (\w+) ({'|'.join(VERBS)})"
 _STATEMENT = re.compile(rf"{_SUBJECT} (0|[1-9][0-9]{{0,17}}) (\w+)\.")  # bounded: a policy may run on
 _QUESTION = re.compile(rf"{_SUBJECT} how many (\w+)\?")
+
+
+class WorldSettings(Settings):
+    """How hard worlds are; the defaults are those of the tiny recipe and of its start's demonstrations."""
+
+    num_asked: int | None = Field(
+        default=None, ge=1, le=3, description="Items of a query; 1 to 3 by default."
+    )
+    p_duplicate: float = Field(
+        default=0.8, ge=0, le=1, description="Chance that an asked fact gets near-duplicates."
+    )
+    num_duplicates: int = Field(
+        default=1, ge=1, le=6, description="Near-duplicates of a fact that gets any, each off by one word."
+    )
+    unrelated: tuple[int, int] = Field(
+        default=(0, 2), description="Fewest and most facts that nobody asks for; they make documents long."
+    )
+
+    @model_validator(mode="after")
+    def _unrelated_is_a_range(self) -> Self:
+        if not 0 <= self.unrelated[0] <= self.unrelated[1] <= 50:
+            raise ValueError(
+                f"unrelated: {list(self.unrelated)} is no range; write [fewest, most], 50 at most"
+            )
+        return self
+
+
+PLAIN_WORLD = WorldSettings()
 
 
 @dataclass(frozen=True)
@@ -114,9 +145,7 @@ def sample_world(
     split: Split,
     *,
     query_id: str = "tiny",
-    num_asked: int | None = None,
-    num_unrelated: int | None = None,
-    p_duplicate: float = 0.8,
+    settings: WorldSettings = PLAIN_WORLD,
 ) -> World:
     """Draws a query, its documents and their truth.
 
@@ -124,23 +153,17 @@ def sample_world(
         rng: The only source of chance.
         split: Which (event, city) pairs may appear; the two splits share none.
         query_id: Id of the resulting `RagQuery`.
-        num_asked: Items of the query, 1 to 3; None draws 1, 2, 2 or 3.
-        num_unrelated: Facts that nobody asks for; None draws 0 to 2.
-        p_duplicate: Chance that an asked fact gets a near-duplicate.
-
-    Raises:
-        ValueError: `num_asked` is not 1, 2 or 3.
+        settings: How many items, near-duplicates and unrelated facts.
     """
-    if num_asked not in (None, 1, 2, 3):
-        raise ValueError(f"num_asked: {num_asked} items; ask for 1, 2 or 3")
     facts: dict[FactKey, Fact] = {}
-    count = rng.choice((1, 2, 2, 3)) if num_asked is None else num_asked
+    count = settings.num_asked or rng.choice((1, 2, 2, 3))
     asked = tuple(_add_random_fact(rng, facts, split) for _ in range(count))
     duplicates = {}
     for fact in asked:
-        if rng.random() < p_duplicate:
-            duplicates[fact.key] = _add_near_duplicate(rng, facts, fact, split)
-    for _ in range(rng.randint(0, 2) if num_unrelated is None else num_unrelated):
+        if rng.random() < settings.p_duplicate:
+            twins = [_add_near_duplicate(rng, facts, fact, split) for _ in range(settings.num_duplicates)]
+            duplicates[fact.key] = twins[0]
+    for _ in range(_num_unrelated(rng, settings)):
         _add_random_fact(rng, facts, split)
     order = list(facts.values())
     rng.shuffle(order)
@@ -149,15 +172,16 @@ def sample_world(
     return World(query=row, asked=asked, near_duplicates=duplicates, facts=tuple(order))
 
 
-def sample_worlds(n: int, seed: int, split: Split) -> list[World]:
+def sample_worlds(n: int, seed: int, split: Split, settings: WorldSettings = PLAIN_WORLD) -> list[World]:
     """Returns `n` worlds; equal arguments give equal worlds."""
     rng = random.Random(seed)
-    return [sample_world(rng, split, query_id=f"tiny-{split}-{seed}-{i}") for i in range(n)]
+    ids = (f"tiny-{split}-{seed}-{i}" for i in range(n))
+    return [sample_world(rng, split, query_id=query_id, settings=settings) for query_id in ids]
 
 
-def worlds(n: int, seed: int, split: Split) -> list[RagQuery]:
+def worlds(n: int, seed: int, split: Split, settings: WorldSettings = PLAIN_WORLD) -> list[RagQuery]:
     """Returns the queries of `sample_worlds`, with ids `tiny-{split}-{seed}-{i}`."""
-    return [world.query for world in sample_worlds(n, seed, split)]
+    return [world.query for world in sample_worlds(n, seed, split, settings)]
 
 
 def read_facts(text: str) -> list[Fact]:
@@ -201,6 +225,12 @@ def _truth_of(query: RagQuery) -> dict[FactKey, int]:
 
 def _key(match: re.Match[str]) -> FactKey:
     return (match[1], match[2], match[3], match[4])
+
+
+def _num_unrelated(rng: random.Random, settings: WorldSettings) -> int:
+    """Draws nothing where there is no choice."""
+    fewest, most = settings.unrelated
+    return fewest if fewest == most else rng.randint(fewest, most)
 
 
 def _add_random_fact(rng: random.Random, facts: dict[FactKey, Fact], split: Split) -> Fact:

@@ -43,9 +43,15 @@ class Source:
         """The place in the document's own text of `flat[start:end]`, which has no space at its ends."""
         return DocumentSpan(document=self.document.id, start=self._own(start), end=self._own(end - 1) + 1)
 
+    @cached_property
+    def _indent(self) -> int | None:
+        """White space before the text, where there is no other that `flat` has not; None otherwise."""
+        text = self.document.text
+        return len(text) - len(text.lstrip()) if text.strip() == self.flat else None
+
     def _own(self, place: int) -> int:
-        if self.flat == self.document.text:
-            return place
+        if self._indent is not None:  # mostly, and then no word need be looked at
+            return place + self._indent
         flat, own = self._words
         word = bisect_right(flat, place) - 1
         return own[word] + place - flat[word]

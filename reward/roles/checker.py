@@ -102,6 +102,8 @@ def merge_parts(answers: Sequence[Answer | None]) -> Answer | None:
 
 async def gathered(works: Sequence[Coroutine[object, object, T]]) -> list[T]:
     """The results in order; waits for all of them before the first failure rises."""
+    if len(works) == 1:  # mostly; a task of its own would cost more than the rest of this step
+        return [await works[0]]
     results: list[T] = []
     for result in await asyncio.gather(*works, return_exceptions=True):
         if isinstance(result, BaseException):

@@ -1,0 +1,99 @@
+"""What the rows say: differences paired by seed with t intervals, and verdicts by a rule; pure.
+
+The rule: with every planned seed there, the claimed direction holds ("yes") where the 95% interval of the
+mean difference lies on its side of 0, does not ("no") where it lies on the other side, and is "undecided"
+where the interval includes 0. Nothing corrects for the number of comparisons: of twenty true zeros one is
+expected to be decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean, pstdev
+
+from scipy.stats import binomtest, ttest_1samp
+
+from bench.ablations.plan import Comparison, FigureName, Plan
+from bench.ablations.results import Figures, Row
+
+Rows = Mapping[str, Mapping[int, Row]]  # by arm and seed
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A figure with its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a comparison found."""
+
+    comparison: Comparison
+    num_seeds: int  # with both rows
+    differences: tuple[float, ...]  # one a seed
+    interval: Interval | None  # None below two seeds
+    verdict: str  # "yes", "no", "undecided" or "n of 5 seeds run"
+
+
+def value_of(figures: Figures, name: FigureName) -> float:
+    """Returns a figure as a share, or claims an answer."""
+    counts = {"faithful": figures.faithful, "false_accept": figures.false_accept}
+    if name in counts:
+        return counts[name] / figures.num_worlds
+    return figures.checker if name == "checker" else figures.claims
+
+
+def find(comparison: Comparison, rows: Rows, plan: Plan) -> Finding:
+    """Compares two arms, or an arm with its own start, over the seeds that both have."""
+    differences = tuple(_differences(comparison, rows, plan.seeds))
+    interval = mean_interval(differences) if len(differences) > 1 else None
+    if interval is None or len(differences) < len(plan.seeds):
+        verdict = f"{len(differences)} of {len(plan.seeds)} seeds run"
+    else:
+        verdict = decide(interval, comparison)
+    return Finding(comparison, len(differences), differences, interval, verdict)
+
+
+def decide(interval: Interval, comparison: Comparison) -> str:
+    """Applies the rule."""
+    if interval.low <= 0 <= interval.high:
+        return "undecided"
+    return "yes" if (interval.low > 0) == (comparison.claim == "higher") else "no"
+
+
+def mean_interval(values: Sequence[float]) -> Interval:
+    """Returns the mean with Student's t interval; equal values have an interval without width."""
+    if pstdev(values) == 0:
+        return Interval(values[0], values[0], values[0])
+    found = ttest_1samp(values, 0.0).confidence_interval(_CONFIDENCE)
+    return Interval(mean(values), float(found.low), float(found.high))
+
+
+def pooled_rate(counts: Sequence[int], totals: Sequence[int]) -> Interval:
+    """Returns the rate over all worlds of all seeds with Wilson's interval."""
+    found = binomtest(sum(counts), sum(totals)).proportion_ci(_CONFIDENCE, method="wilson")
+    return Interval(sum(counts) / sum(totals), float(found.low), float(found.high))
+
+
+def finished(rows: Mapping[int, Row]) -> list[Row]:
+    """The rows with figures, by seed."""
+    return [rows[seed] for seed in sorted(rows) if rows[seed].failure is None]
+
+
+def _differences(comparison: Comparison, rows: Rows, seeds: Sequence[int]) -> list[float]:
+    differences = []
+    for seed in seeds:
+        pair = [rows.get(name, {}).get(seed) for name in comparison.arms]
+        if any(row is None or row.after is None for row in pair):
+            continue
+        row, other = pair[0], pair[-1]
+        assert row and other and row.after and other.before and other.after  # for the type checker
+        base = other.before if comparison.against is None else other.after
+        differences.append(value_of(row.after, comparison.figure) - value_of(base, comparison.figure))
+    return differences

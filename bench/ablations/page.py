@@ -1,0 +1,146 @@
+"""`docs/ablations.md` and its plot, from the committed rows alone: no figure in them is written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+
+from bench.ablations.compare import Finding, Interval, Rows, find, finished, mean_interval, pooled_rate
+from bench.ablations.plan import ROOT, Plan
+from bench.ablations.results import FOLDER, Figures, Row, read_rows
+
+PAGE, PLOT = ROOT / "docs" / "ablations.md", ROOT / "docs" / "images" / "ablations.svg"
+_TEMPLATE = Path(__file__).with_name("page.md.j2")
+_FIGURES = {
+    "faithful": "faithful answers",
+    "false_accept": "false accepts",
+    "checker": "Checker's single votes right",
+    "claims": "questions an answer",
+}
+
+
+def write(plan: Plan) -> None:
+    """Writes the page and its plot."""
+    from bench.ablations.plot import draw
+
+    rows = rows_of_today(plan)
+    PAGE.write_text(render(plan, rows), encoding="utf-8")
+    draw([find(comparison, rows, plan) for comparison in plan.comparisons], PLOT)
+
+
+def rows_of_today(plan: Plan, *, folder: Path = FOLDER) -> Rows:
+    """Every committed row whose settings are still the plan's, by arm and seed."""
+    today = {(cell.arm, cell.seed): cell.digest for cell in plan.cells()}
+    rows = {arm: read_rows(arm, folder=folder) for arm in plan.arms}
+    return {
+        arm: {seed: row for seed, row in of_arm.items() if row.settings == today.get((arm, seed))}
+        for arm, of_arm in rows.items()
+    }
+
+
+def render(plan: Plan, rows: Rows) -> str:
+    """Returns the page; pure."""
+    findings = [find(comparison, rows, plan) for comparison in plan.comparisons]
+    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)  # Markdown, not HTML
+    text = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
+        plan=plan,
+        plot=PLOT.name,
+        state=_state(plan, rows),
+        verdicts=_table(("question", "figure", "claimed", "difference", "verdict"), map(_verdict, findings)),
+        arms=_table(
+            ("arm", "seeds", "faithful", "false accepts", "Checker", "questions", "in training"),
+            (_arm(name, finished(rows[name]), plan) for name in plan.arms),
+        ),
+        starts=_table(
+            ("start", "worlds", "weights", "faithful", "false accepts", "Checker"), _starts(plan, rows)
+        ),
+        reasons="".join(f"- {one.question}: {one.why}\n" for one in plan.comparisons if one.why),
+        failures=_failures(rows),
+    )
+    return text.rstrip() + "\n"
+
+
+def _state(plan: Plan, rows: Rows) -> str:
+    done = [row for of_arm in rows.values() for row in finished(of_arm)]
+    planned = len(list(plan.cells()))
+    if not done:
+        return f"None of {planned} cells has been run yet."
+    codes = sorted({row.code for row in done})
+    counts = ", ".join(f"{sum(row.code == code for row in done)} of sources `{code}`" for code in codes)
+    minutes = sum(row.wall_s for row in done) / len(done) / 60
+    return f"{len(done)} of {planned} cells are run ({counts}), {minutes:.1f} minutes each on two CPU cores."
+
+
+def _verdict(finding: Finding) -> tuple[str, ...]:
+    comparison = finding.comparison
+    against = f"`{comparison.against}`" if comparison.against else "its start"
+    return (
+        f"{comparison.question} (`{comparison.arm}` - {against})",
+        _FIGURES[comparison.figure],
+        f"{'more' if comparison.claim == 'higher' else 'fewer'} ({comparison.by})",
+        _difference(finding),
+        finding.verdict,
+    )
+
+
+def _difference(finding: Finding) -> str:
+    unit, scale, digits = ("", 1.0, 2) if finding.comparison.figure == "claims" else (" points", 100.0, 1)
+    if finding.interval is None:
+        return "".join(f"{value * scale:+.{digits}f}{unit}" for value in finding.differences)
+    ends = f"{finding.interval.low * scale:+.{digits}f} to {finding.interval.high * scale:+.{digits}f}"
+    return f"{finding.interval.value * scale:+.{digits}f}{unit} ({ends})"
+
+
+def _arm(name: str, rows: Sequence[Row], plan: Plan) -> tuple[str, ...]:
+    head = (f"`{name}`: {plan.arms[name].about}", f"{len(rows)} of {len(plan.seeds)}")
+    after = [row.after for row in rows if row.after]
+    trained = [row.trained for row in rows if row.trained]
+    if not after:
+        return (*head, "", "", "", "", "")
+    questions = sum(figures.claims for figures in after) / len(after)
+    in_training = sum(one.false_accept for one in trained) / len(trained)
+    return (*head, *_held_out(after), f"{questions:.2f}", f"{in_training:.1%}")
+
+
+def _starts(plan: Plan, rows: Rows) -> list[tuple[str, ...]]:
+    """One line a start and world: what reinforcement began with. More than one hash is a flaw to be seen."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for name, arm in plan.arms.items():
+        world = next((f"`{setting}`" for setting in arm.set if setting.startswith("data.world")), "plain")
+        found.setdefault((arm.start, world), []).extend(finished(rows[name]))
+    table: list[tuple[str, ...]] = []
+    for (start, world), of_start in found.items():
+        measured = {row.seed: row.before for row in of_start if row.before}
+        weights = ", ".join(sorted({f"`{row.start}`" for row in of_start}))
+        about = f"`{start}`: {plan.starts[start].about}"
+        table.append((about, world, weights, *_held_out(list(measured.values()))))
+    return table
+
+
+def _held_out(figures: Sequence[Figures]) -> tuple[str, str, str]:
+    """Faithful answers, false accepts and the Checker's votes; empty where nothing is measured yet."""
+    if not figures:
+        return ("", "", "")
+    accepts = pooled_rate([one.false_accept for one in figures], [one.num_worlds for one in figures])
+    faithful = _share([one.faithful / one.num_worlds for one in figures])
+    return faithful, _percent(accepts), _share([one.checker for one in figures])
+
+
+def _share(values: Sequence[float]) -> str:
+    return _percent(mean_interval(values)) if len(values) > 1 else f"{values[0]:.1%}"
+
+
+def _percent(interval: Interval) -> str:
+    return f"{interval.value:.1%} ({interval.low:.1%} to {interval.high:.1%})"
+
+
+def _failures(rows: Rows) -> str:
+    failed = [row for of_arm in rows.values() for row in of_arm.values() if row.failure]
+    return "".join(f"- `{row.arm}`, seed {row.seed}, {row.date}: {row.failure}\n" for row in failed)
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)

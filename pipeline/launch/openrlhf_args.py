@@ -1,0 +1,188 @@
+"""A recipe as OpenRLHF's command line: pure, so that `--dry-run` prints exactly what a run passes.
+
+Every argument here is one of OpenRLHF 0.11.2's own (`tests/test_recipes.py` parses them with its
+parser).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipeline.data.prepare import ROWS_FILE
+from pipeline.settings.cluster import ALL_LINEAR, Colocation, LoraSettings
+from pipeline.settings.ppo import CorrectionSettings, OptimizerSettings
+from pipeline.settings.recipe import Recipe
+
+AGENT_FILE = Path(__file__).parents[1] / "training" / "agent.py"
+
+
+def openrlhf_arguments(
+    recipe: Recipe, *, rows: Path, num_rows: int, checkpoints: Path, output: Path, cuda: bool
+) -> list[str]:
+    """Returns the arguments of `openrlhf.cli.train_ppo_ray` for a run.
+
+    Args:
+        recipe: the run.
+        rows: the JSONL that `pipeline.data.prepare` wrote.
+        num_rows: its rows.
+        checkpoints: folder to save to and resume from.
+        output: folder of the final Hugging Face model.
+        cuda: whether this machine has an NVIDIA GPU; without one the weights travel over gloo.
+    """
+    max_steps = num_steps(recipe, num_rows)
+    pairs = (
+        _placement(recipe)
+        | _rollout(recipe, cuda=cuda)
+        | _update(recipe, max_optimizer_steps=max_steps * recipe.ppo.epochs)
+        | {
+            "train.agent_func_path": AGENT_FILE,
+            "train.seed": recipe.seed,
+            "data.prompt_dataset": rows,
+            "data.input_key": "input",
+            "data.label_key": "label",
+            "data.max_samples": max_steps * recipe.rollout.batch_size,
+            "ckpt.path": checkpoints,
+            "ckpt.output_dir": output,
+            "ckpt.save_steps": recipe.checkpoint.every,
+            "ckpt.max_num": recipe.checkpoint.keep,
+            "ckpt.best_metric_key": "none",
+        }
+    )
+    arguments = [part for key, value in pairs.items() for part in (f"--{key}", str(value))]
+    arguments += _adapters(recipe.cluster.lora) + _correction(recipe.ppo.correction)
+    return arguments + _flags(recipe, cuda=cuda)
+
+
+def rows_file(recipe: Recipe, folder: Path) -> Path:
+    """Returns the JSONL that a run in `folder` reads: worlds of the tiny task are written there."""
+    if recipe.data.source == "tiny":
+        return folder / "data" / ROWS_FILE
+    assert recipe.data.path is not None
+    return recipe.data.path.resolve() / ROWS_FILE
+
+
+def num_steps(recipe: Recipe, num_rows: int) -> int:
+    """Returns the PPO steps of a run: whole batches only, since a ragged last batch could hang or lose rows.
+
+    Raises:
+        ValueError: fewer rows than one batch, or than `data.max_steps` batches.
+    """
+    batches = num_rows // recipe.rollout.batch_size
+    wanted = recipe.data.max_steps
+    if batches < (wanted or 1):
+        raise ValueError(
+            f"data: {num_rows} rows make {batches} batches of {recipe.rollout.batch_size}, fewer than the "
+            f"{wanted or 1} steps asked for; prepare more rows or lower data.max_steps or rollout.batch_size"
+        )
+    return wanted or batches
+
+
+def _placement(recipe: Recipe) -> dict[str, object]:
+    cluster = recipe.cluster
+    placed = {"actor": cluster.actor_ranks, "ref": cluster.actor_ranks, "critic": cluster.critic_ranks}
+    arguments: dict[str, object] = {}
+    for name, ranks in placed.items():
+        each = min(ranks, cluster.gpus_per_node)
+        arguments |= {f"{name}.num_nodes": ranks // each, f"{name}.num_gpus_per_node": each}
+    return arguments | {
+        "vllm.num_engines": cluster.num_engines,
+        "vllm.tensor_parallel_size": cluster.engine_tensor_parallel,
+        "vllm.gpu_memory_utilization": cluster.engine_memory_fraction,
+        "ds.zero_stage": cluster.zero_stage,
+        "ds.param_dtype": "bf16",
+        "ds.attn_implementation": cluster.attention,
+        "ds.ring_attn_size": cluster.ring_attention,
+        "actor.model_name_or_path": recipe.model_path,
+        **({"critic.model_name_or_path": recipe.model_path} if recipe.has_critic else {}),
+    }
+
+
+def _adapters(lora: LoraSettings | None) -> list[str]:
+    """LoRA's arguments; without target modules OpenRLHF takes all linear layers.
+
+    "all-linear" must not be passed: as an argument it becomes a list, in which PEFT looks for a layer of
+    that name.
+    """
+    if lora is None:
+        return []
+    arguments = ["--ds.lora.rank", str(lora.rank), "--ds.lora.alpha", str(lora.alpha)]
+    arguments += ["--ds.lora.dropout", str(lora.dropout)]
+    return arguments + ([] if lora.targets == ALL_LINEAR else ["--ds.lora.target_modules", *lora.targets])
+
+
+def _correction(correction: CorrectionSettings) -> list[str]:
+    """The off-policy correction's arguments; nothing when it is off, as in OpenRLHF itself."""
+    if correction.level == "off":
+        return []
+    prefix = "--algo.advantage.is_correction"
+    arguments = [f"{prefix}_level", correction.level, f"{prefix}_mode", correction.mode]
+    arguments += [f"{prefix}_gating", correction.gating]
+    return [*arguments, f"{prefix}_threshold", str(correction.low), str(correction.high)]
+
+
+def _flags(recipe: Recipe, *, cuda: bool) -> list[str]:
+    cluster = recipe.cluster
+    flags = {
+        "data.apply_chat_template": True,
+        "ckpt.load_enable": True,
+        "train.async_enable": recipe.rollout.max_staleness > 0,
+        "train.colocate_all": cluster.colocate is Colocation.ALL,
+        "train.colocate_actor_ref": cluster.colocate is Colocation.ACTOR_REF,
+        "vllm.enable_prefix_caching": cluster.prefix_caching,
+        "vllm.enable_sleep": cluster.engine_sleep,
+        "vllm.enforce_eager": not cuda,
+        "ds.enable_sleep": cluster.trainer_sleep,
+        "ds.adam_offload": cluster.adam_offload,
+        "ds.packing_samples": cluster.packing,
+        "ref.offload": cluster.ref_offload,
+        "actor.gradient_checkpointing_enable": cluster.gradient_checkpointing,  # the critic's, too
+    }
+    return [f"--{flag}" for flag, on in flags.items() if on]
+
+
+def _rollout(recipe: Recipe, *, cuda: bool) -> dict[str, object]:
+    rollout = recipe.rollout
+    # OpenRLHF's queue of this many batches is what bounds the staleness (`tests/test_staleness.py`).
+    queue = {"train.async_queue_size": rollout.max_staleness} if rollout.max_staleness else {}
+    return queue | {
+        "vllm.sync_backend": "nccl" if cuda else "gloo",
+        "data.max_len": recipe.max_model_len,
+        "rollout.max_new_tokens": rollout.max_response_tokens,
+        "rollout.batch_size": rollout.batch_size,
+        "rollout.n_samples_per_prompt": rollout.samples_per_query,
+        "rollout.micro_batch_size": rollout.micro_batch_size,
+        "rollout.temperature": rollout.temperature,
+        "rollout.top_p": rollout.top_p,
+    }
+
+
+def _update(recipe: Recipe, *, max_optimizer_steps: int) -> dict[str, object]:
+    ppo = recipe.ppo
+    arguments: dict[str, object] = {
+        "train.batch_size": recipe.rows_per_step,
+        "train.micro_batch_size": ppo.micro_batch_size,
+        "train.num_episodes": 1,
+        "train.max_epochs": ppo.epochs,
+        "algo.advantage.estimator": ppo.estimator.value,
+        "algo.advantage.gamma": ppo.gamma,
+        "algo.advantage.lambd": ppo.lambd,
+        "algo.kl.init_coef": ppo.kl_coef,
+        "actor.eps_clip": ppo.eps_clip,
+        "critic.value_clip": ppo.value_clip,
+        "critic.freezing_steps": ppo.critic_warmup_steps - 1,
+    }
+    if ppo.truncated_reward is not None:
+        arguments["reward.stop_properly_penalty_coef"] = ppo.truncated_reward
+    for name, optimizer in (("actor", ppo.actor), ("critic", ppo.critic)):
+        arguments |= {
+            f"{name}.adam.lr": optimizer.lr,
+            f"{name}.max_norm": optimizer.max_norm,
+            f"{name}.lr_scheduler": ppo.lr_scheduler,
+            f"{name}.lr_warmup_ratio": _warmup_ratio(optimizer, max_optimizer_steps),
+        }
+    return arguments
+
+
+def _warmup_ratio(optimizer: OptimizerSettings, max_steps: int) -> float:
+    """OpenRLHF takes ceil(steps * ratio); half a step less gives `warmup_steps` whatever the rounding."""
+    return 0.0 if optimizer.warmup_steps == 0 else (optimizer.warmup_steps - 0.5) / max_steps

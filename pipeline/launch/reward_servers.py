@@ -1,0 +1,159 @@
+"""The reward servers of a run: processes beside the trainer, started again when they end.
+
+They sample the run's own engines over Ray. The agents wait for one that is gone, or ask another
+(`reward.serving.client`), so a server that dies costs a step some seconds and no reward. One that dies
+whenever it is started stays away, and the trainer then stops by its own guard.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.settings.sources import RewardSettings
+from reward.config import RaySamplerConfig
+from reward.serving.config import ServerConfig
+
+if TYPE_CHECKING:
+    from pipeline.train import RunState
+
+logger = logging.getLogger(__name__)
+
+NAMESPACE = "march"
+_STARTS_WITHIN_S = 180.0
+_ENDS_WITHIN_S = 60.0  # above the server's own grace
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 10.0
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_prctl = ctypes.CDLL(None).prctl  # found now: between fork and exec nothing may be loaded
+
+
+def server_configs(state: RunState, *, address: str, ports: Sequence[int]) -> list[ServerConfig]:
+    """Returns the configuration of each of a run's servers."""
+    recipe = state.recipe
+    sampler = recipe.reward.sampler or RaySamplerConfig(
+        address=address,
+        namespace=NAMESPACE,
+        registry=registry_name(state),
+        tokenizer=recipe.model_path,
+        max_model_len=recipe.max_model_len,
+    )
+    return [
+        ServerConfig(host=recipe.reward.host, port=port, audit=recipe.audit, sampler=sampler)
+        for port in ports
+    ]
+
+
+def registry_name(state: RunState) -> str:
+    """Names the run's engine registry; runs that share a cluster must not find each other's engines."""
+    return f"march-engines-{state.mlflow_run_id}"
+
+
+def free_ports(settings: RewardSettings) -> list[int]:
+    """Returns a port for each server."""
+    with ExitStack() as probes:
+        sockets = [probes.enter_context(socket.socket()) for _ in range(settings.num_servers)]
+        for probe in sockets:
+            probe.bind((settings.host, 0))
+        return [int(probe.getsockname()[1]) for probe in sockets]
+
+
+@contextmanager
+def reward_servers(configs: Sequence[ServerConfig], folder: Path) -> Iterator[None]:
+    """Runs the servers until the block ends; they die with this process.
+
+    Raises:
+        RuntimeError: one did not start.
+    """
+    with ExitStack() as running:
+        servers = [KeptServer(config, folder / f"reward_server-{i}.json") for i, config in enumerate(configs)]
+        for server in servers:
+            running.callback(server.stop)
+        for server in servers:
+            server.wait_until_alive()
+            server.keep()
+        yield
+
+
+class KeptServer:
+    """`python -m reward` on a configuration, which it writes to `path`; the log lies beside it."""
+
+    def __init__(self, config: ServerConfig, path: Path) -> None:
+        self._path = path
+        self._url = f"http://{config.host}:{config.port}"
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        path.write_text(config.model_dump_json(indent=2))
+        self._process = self._start()
+
+    def wait_until_alive(self) -> None:
+        """Returns when the server answers; its engines come later, with the trainer.
+
+        Asking whether it is ready (it is not yet) makes it load vLLM's client now and not in the first step.
+
+        Raises:
+            RuntimeError: it ended, or did not answer in time.
+        """
+        import httpx
+
+        deadline = time.monotonic() + _STARTS_WITHIN_S
+        while self._process.poll() is None and time.monotonic() < deadline:
+            try:
+                httpx.get(f"{self._url}/healthz", timeout=5, trust_env=False).raise_for_status()
+                httpx.get(f"{self._url}/readyz", timeout=30, trust_env=False)
+                return
+            except httpx.HTTPError:
+                time.sleep(0.5)
+        raise RuntimeError(f"the reward server did not start; see {self._path.with_suffix('.log')}")
+
+    def keep(self) -> None:
+        """From now on it is started again when it ends."""
+        threading.Thread(target=self._keep, name=f"keeps {self._path.stem}", daemon=True).start()
+
+    def stop(self) -> None:
+        """Ends it for good."""
+        with self._lock:
+            self._stopping.set()
+        self._process.terminate()
+        try:
+            self._process.wait(_ENDS_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+
+    def _keep(self) -> None:
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            began = time.monotonic()
+            code = self._process.wait()
+            lived_s = time.monotonic() - began
+            pause_s = _FIRST_PAUSE_S if lived_s > _LONGEST_PAUSE_S else min(2 * pause_s, _LONGEST_PAUSE_S)
+            if self._stopping.wait(pause_s):
+                return
+            logger.warning("reward server %s ended with code %d and is started again", self._url, code)
+            with self._lock:
+                if self._stopping.is_set():
+                    return
+                self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with self._path.with_suffix(".log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "reward", str(self._path)],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                preexec_fn=die_with_parent,
+            )
+
+
+def die_with_parent() -> None:
+    """In a new child: ends it when the thread that started it dies, however that dies (Linux)."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

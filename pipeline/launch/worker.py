@@ -1,0 +1,142 @@
+"""What runs inside a training worker: Ray, the reward servers beside it, and OpenRLHF's command line with our
+trainer.
+
+OpenRLHF's command line imports `PPOTrainer`, `PPOTrainerAsync` and `PolicyModelActor` from their modules when
+it runs, and looks `RolloutRayActor` up when it starts engines, so putting ours there first is enough; nothing
+of OpenRLHF is copied or changed on disk.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import secrets
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline import cpu
+from pipeline.launch.build_locks import drop_stale_locks, extensions_folder
+from pipeline.launch.openrlhf_args import openrlhf_arguments
+from pipeline.launch.reward_servers import (
+    NAMESPACE,
+    free_ports,
+    registry_name,
+    reward_servers,
+    server_configs,
+)
+from pipeline.settings.recipe import Recipe
+from reward import telemetry
+from reward.types import Role
+
+if TYPE_CHECKING:
+    from pipeline.train import RunState
+
+_KEYS = ("MARCH_REWARD_TOKEN", "MARCH_SIGNING_KEY")
+_OBJECT_STORE_BYTES = 512 * 1024**2  # of a local Ray; rollouts of a step are a few megabytes
+
+
+def run_openrlhf(state: RunState, folder: Path) -> None:
+    """Trains to the end and saves the model under `folder / "model"`."""
+    telemetry.exporters_asked_for()  # a wrong setting ends the run here and not in some actor
+    cpu.install()
+    drop_stale_locks(extensions_folder())
+    import torch
+
+    cuda = torch.cuda.is_available()
+    # Of this run alone, unless set: what opens its reward server, and what proves its answers to be its own.
+    keys = {name: os.environ.get(name) or secrets.token_urlsafe(32) for name in _KEYS}
+    ports = free_ports(state.recipe.reward)
+    environment = _environment(state, folder, ports=ports, keys=keys, cuda=cuda)
+    os.environ.update(environment)
+    address = _start_ray(state.recipe, environment, cuda=cuda)
+    with reward_servers(server_configs(state, address=address, ports=ports), folder):
+        _run_command_line(state, folder, cuda=cuda)
+
+
+def _environment(
+    state: RunState, folder: Path, *, ports: Sequence[int], keys: dict[str, str], cuda: bool
+) -> dict[str, str]:
+    from pipeline.training import rollout, trainer_settings
+
+    recipe = state.recipe
+    for_rollout = rollout.RolloutSettings(
+        reward_urls=tuple(f"http://{recipe.reward.host}:{port}" for port in ports),
+        patience_s=recipe.reward.patience_s,
+        turns_by_role={role: num for role, num in recipe.rows_by_role.items() if role is not Role.SOLVER},
+        seed=recipe.seed,
+        oracle=recipe.oracle,
+    )
+    for_trainer = trainer_settings.TrainerSettings(
+        run_dir=folder,
+        tracking_uri=state.tracking_uri,
+        mlflow_run_id=state.mlflow_run_id,
+        namespace=NAMESPACE,
+        registry=registry_name(state),
+        seed=recipe.seed,
+        rows_by_role=recipe.rows_by_role,
+        ppo=recipe.ppo,
+        loss_divisor=recipe.loss_divisor,
+        max_staleness=recipe.rollout.max_staleness,
+        rollouts=recipe.tracking.rollouts,
+        guards=recipe.guards,
+        canary=recipe.canary_plan,
+        # An engine asleep gives no samples to compare.
+        probe_tolerance=None if recipe.cluster.engine_sleep else recipe.guards.probe_tolerance,
+    )
+    variables = {} if cuda else cpu.ENVIRONMENT
+    # The rollout actors of a cluster go on with the traces that this environment asks for.
+    variables = variables | {name: os.environ[name] for name in os.environ if name.startswith("OTEL_")}
+    return variables | {
+        rollout.SETTINGS_VARIABLE: for_rollout.model_dump_json(),
+        trainer_settings.SETTINGS_VARIABLE: for_trainer.model_dump_json(),
+        **keys,
+        # DeepSpeed compiles with the ninja beside this Python, whether or not the environment is active.
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+    }
+
+
+def _start_ray(recipe: Recipe, environment: dict[str, str], *, cuda: bool) -> str:
+    """Starts or joins Ray and returns its address; without CUDA the GPUs are logical."""
+    import ray
+
+    cluster = recipe.cluster
+    options: dict[str, Any] = {"address": cluster.ray_address, "namespace": NAMESPACE}
+    if cluster.ray_address == "local":
+        devices = recipe.num_gpus
+        options |= {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
+        options |= {"_node_ip_address": "127.0.0.1", "num_cpus": devices + 2}
+        options |= {} if cuda else {"num_gpus": devices}
+    runtime = {"env_vars": environment, "worker_process_setup_hook": "pipeline.cpu.install"}
+    ray.init(runtime_env=runtime, **options)
+    return str(ray.get_runtime_context().gcs_address)
+
+
+def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
+    import openrlhf.trainer.ppo_trainer
+    import openrlhf.trainer.ppo_trainer_async
+    import openrlhf.trainer.ray.ppo_actor
+    import openrlhf.trainer.ray.vllm_engine
+    import ray
+
+    from pipeline.training.engine_actor import MarchRolloutActor
+    from pipeline.training.policy import MarchPolicyActor
+    from pipeline.training.trainer import MarchTrainer
+    from pipeline.training.trainer_async import MarchAsyncTrainer
+
+    arguments = openrlhf_arguments(
+        state.recipe,
+        rows=state.rows,
+        num_rows=state.num_rows,
+        checkpoints=folder / "checkpoints",
+        output=folder / "model",
+        cuda=cuda,
+    )
+    openrlhf.trainer.ppo_trainer.PPOTrainer = ray.remote(MarchTrainer)
+    openrlhf.trainer.ppo_trainer_async.PPOTrainerAsync = ray.remote(MarchAsyncTrainer)
+    openrlhf.trainer.ray.vllm_engine.RolloutRayActor = ray.remote(MarchRolloutActor)
+    openrlhf.trainer.ray.ppo_actor.PolicyModelActor = ray.remote(num_gpus=1)(MarchPolicyActor)
+    sys.argv = ["openrlhf.cli.train_ppo_ray", *arguments]
+    runpy.run_module("openrlhf.cli.train_ppo_ray", run_name="__main__")
+    ray.shutdown()

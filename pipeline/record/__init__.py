@@ -1,0 +1,1 @@
+"""What a run leaves behind: checkpoints, figures, rollouts, and what a person sees meanwhile."""

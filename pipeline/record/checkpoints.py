@@ -1,0 +1,108 @@
+"""Which checkpoint a run resumes from: the newest one that is whole, and that no guard has rejected.
+
+OpenRLHF saves the actor and the critic one after the other, and DeepSpeed points to the newest folder of each
+by itself. A kill between the two would resume an actor with an older critic, or read half a folder. So the
+trainer writes a manifest after both, by rename, and a resume trusts only manifests: it points both models to
+the newest step that has one and removes what came after it. A manifest also says whether the guards were
+quiet when it was written, which is what a roll-back goes by (`pipeline.training.guards`).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import Field
+
+from reward.config import Settings
+
+MODEL_FOLDERS = ("_actor", "_critic")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Gives a temporary name to write to, and renames it: a reader sees the old file or the new one."""
+    temporary = path.with_name(f"{path.name}.tmp{os.getpid()}")
+    yield temporary
+    os.replace(temporary, path)
+
+
+class Mark(StrEnum):
+    """What a roll-back says of a checkpoint."""
+
+    NONE = "none"
+    GOOD = "good"  # a guard has ended the run here
+    REJECTED = "rejected"  # written after the good one: not to be used
+
+
+class Manifest(Settings):
+    """What is written beside a checkpoint once it is whole."""
+
+    global_step: int
+    quiet: bool = Field(default=True, description="Whether no guard that acts was over its limit.")
+    mark: Mark = Mark.NONE
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Writes a small file by rename: a reader sees the old text or the new one, never a part."""
+    with replacing(path) as temporary:
+        temporary.write_text(text)
+
+
+def mark_complete(folder: Path, step: int, *, quiet: bool = True) -> None:
+    """Records that every model's checkpoint of `step` is on disk."""
+    _write(folder, Manifest(global_step=step, quiet=quiet))
+
+
+def completed_steps(folder: Path) -> list[int]:
+    """Returns the steps whose manifest and folders are all there and that are not rejected, oldest first."""
+    return [manifest.global_step for manifest in _whole(folder)]
+
+
+def roll_back(folder: Path) -> int:
+    """Marks the newest quiet checkpoint as the good one and all later ones as rejected; returns its step.
+
+    Without a quiet one all are rejected and the step is 0, the start.
+    """
+    whole = _whole(folder)
+    good = max((manifest.global_step for manifest in whole if manifest.quiet), default=0)
+    for manifest in reversed(whole):  # so that a kill meanwhile leaves none of the later ones in use
+        if manifest.global_step >= good:
+            mark = Mark.GOOD if manifest.global_step == good else Mark.REJECTED
+            _write(folder, manifest.model_copy(update={"mark": mark}))
+    return good
+
+
+def prepare_resume(folder: Path) -> int:
+    """Points all models to the newest usable checkpoint, removes later parts, returns its step or 0."""
+    steps = completed_steps(folder)
+    newest = steps[-1] if steps else 0
+    for model in (folder / name for name in MODEL_FOLDERS if (folder / name).is_dir()):
+        for part in model.glob("global_step*"):
+            if int(part.name.removeprefix("global_step")) > newest:
+                shutil.rmtree(part)
+        if newest:
+            write_atomically(model / "latest", f"global_step{newest}")
+        else:
+            shutil.rmtree(model)
+    return newest
+
+
+def _whole(folder: Path) -> list[Manifest]:
+    models = [folder / name for name in MODEL_FOLDERS if (folder / name).is_dir()]
+    found = (Manifest.model_validate_json(path.read_text()) for path in folder.glob("global_step*.json"))
+    whole = [
+        manifest
+        for manifest in found
+        if models and all((model / f"global_step{manifest.global_step}").is_dir() for model in models)
+    ]
+    usable = [manifest for manifest in whole if manifest.mark is not Mark.REJECTED]
+    return sorted(usable, key=lambda manifest: manifest.global_step)
+
+
+def _write(folder: Path, manifest: Manifest) -> None:
+    write_atomically(folder / f"global_step{manifest.global_step}.json", manifest.model_dump_json() + "\n")

@@ -1,0 +1,222 @@
+"""The figures of one PPO step, from its verdicts, its tensors and OpenRLHF's own: pure, so that tests need no
+trainer.
+
+    solver/ checker/ proposer/    reward, KL, entropy, value error, advantages, lengths, tokens a second
+    audit/ oracle/ canary/        outcomes, claims and votes; the truth, where it is known; a frozen Checker
+    ppo/ sync/                    the update, as OpenRLHF tells it; the weight sync
+    time/ guards/                 seconds by phase and our own share of them; how near each guard is to acting
+
+A refusal is an answer without a number: `audit/no_claims_rate`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from reward.types import ClaimState, Outcome, Role
+
+if TYPE_CHECKING:
+    from openrlhf.trainer.ppo_utils.experience import Experience
+
+    from pipeline.training.rollout import RolloutRecord
+
+# OpenRLHF's own step figures that say what ours do not; its rewards and lengths average over fillers.
+STATUS_NAMES = {
+    "policy_loss": "ppo/policy_loss",
+    "critic_loss": "ppo/critic_loss",
+    "actor_lr": "ppo/actor_lr",
+    "critic_lr": "ppo/critic_lr",
+    "actor_grad_norm": "ppo/actor_grad_norm",
+    "critic_grad_norm": "ppo/critic_grad_norm",
+    "ppo_clip_ratio": "ppo/clip_fraction",
+    "ppo_kl": "ppo/update_kl",
+    "is_filter_ratio": "ppo/corrected_away_rate",
+    "timing/generation": "time/rollout_s",
+    "timing/make_experience": "time/experience_s",
+    "timing/ppo_train": "time/update_s",
+    "timing/broadcast": "time/sync_s",
+    "timing/step_total": "time/step_s",
+}
+
+
+class Stopwatch:
+    """Adds up the seconds of its `with` blocks."""
+
+    def __init__(self) -> None:
+        self._total_s = 0.0
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *error: object) -> None:
+        self._total_s += time.perf_counter() - self._start
+
+    def take(self) -> float:
+        """Returns the seconds since the last time they were taken."""
+        taken, self._total_s = self._total_s, 0.0
+        return taken
+
+
+def rollout_metrics(
+    records: Sequence[RolloutRecord], batches: Mapping[Role, Sequence[Experience]], *, group_size: int = 1
+) -> dict[str, float]:
+    """Returns slash-named figures: `audit/*`, `oracle/*` if there is one, and those of each trained role."""
+    metrics = audit_metrics(records) | oracle_metrics(records) | turn_metrics(records)
+    for role, role_batches in batches.items():
+        metrics |= role_metrics(role, role_batches) | group_metrics(role, role_batches, group_size)
+    return metrics
+
+
+def audit_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
+    """Rates are over all answers of the step; means of claims and numbers too."""
+    verdicts = [record.verdict for record in records]
+    outcomes = Counter(verdict.outcome for verdict in verdicts)
+    total = len(verdicts)
+    numbers = sum(verdict.num_numbers for verdict in verdicts)
+    claims = [claim for verdict in verdicts for claim in verdict.claims]
+    decided = [claim for claim in claims if claim.state is not ClaimState.FAILED]
+    rewards = [verdict.reward for verdict in verdicts if verdict.reward is not None]
+    metrics = {f"audit/{outcome.value.lower()}_rate": outcomes[outcome] / total for outcome in Outcome}
+    metrics |= {
+        "audit/numbers_per_answer": numbers / total,
+        "audit/claims_per_answer": len(claims) / total,
+        "audit/uncovered_rate": sum(len(verdict.uncovered) for verdict in verdicts) / max(numbers, 1),
+        "audit/dropped_claims_per_answer": sum(verdict.num_dropped_claims for verdict in verdicts) / total,
+        "audit/errors_per_claim": sum(claim.state is not ClaimState.SUPPORTED for claim in decided)
+        / max(len(decided), 1),
+        "audit/checker_turns_per_answer": sum(record.num_checker_turns for record in records) / total,
+        "audit/vote_entropy": sum(claim.entropy for claim in claims) / max(len(claims), 1),
+        "audit/seconds_per_answer": sum(record.audit_s for record in records) / total,
+    }
+    if rewards:  # on the audit's scale -1/0, whatever the trainer pays
+        metrics["audit/reward"] = sum(rewards) / len(rewards)
+    tallies = [claim.tally.values() for claim in claims if claim.tally]
+    if tallies:  # of the votes that could be read, the share that the first place has
+        metrics["audit/vote_agreement"] = sum(max(votes) / sum(votes) for votes in tallies) / len(tallies)
+    reasons = Counter(verdict.reason for verdict in verdicts if verdict.outcome is Outcome.UNSCORED)
+    return metrics | {f"audit/unscored/{reason}": count / total for reason, count in reasons.items()}
+
+
+def oracle_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
+    """Ground truth figures; empty when the run has no oracle."""
+    judged = [record.oracle for record in records if record.oracle is not None]
+    if not judged:
+        return {}
+    consensus = sum(j.num_consensus for j in judged)
+    metrics = {
+        "oracle/faithful_rate": sum(j.faithful for j in judged) / len(judged),
+        "oracle/false_accept_rate": sum(j.false_accept for j in judged) / len(judged),
+        "oracle/false_reject_rate": sum(j.false_reject for j in judged) / len(judged),
+    }
+    if consensus:
+        metrics["oracle/consensus_accuracy"] = sum(j.num_consensus_right for j in judged) / consensus
+    return metrics
+
+
+def turn_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
+    """What each role wrote, trained on or not: tokens of the step, and of a turn."""
+    metrics = {"solver/seconds_per_answer": sum(record.generation_s for record in records) / len(records)}
+    for role in Role:
+        lengths = [length for record in records for length in record.turn_tokens.get(role, ())]
+        if lengths:
+            metrics[f"{role}/num_tokens"] = float(sum(lengths))
+            metrics[f"{role}/tokens_per_turn"] = sum(lengths) / len(lengths)
+    return metrics
+
+
+def step_metrics(
+    status: Mapping[str, float], rollout: Mapping[str, float], *, own_s: float
+) -> dict[str, float]:
+    """Returns OpenRLHF's figures of a step by our names, and the time by phase and role.
+
+    Answers and audits of a step run side by side. `time/audit_s` is the audits' part of the rollout, which is
+    shared out by the seconds that answers spent in the one and in the other. `time/own_share` is what the
+    trainer spent in our code (experience outside the models, probe, canary, records) of the step.
+
+    Args:
+        status: OpenRLHF's figures.
+        rollout: Those of `rollout_metrics`.
+        own_s: Seconds of the trainer in our own code.
+    """
+    named = {name: float(status[key]) for key, name in STATUS_NAMES.items() if key in status}
+    metrics = {name: value for name, value in named.items() if math.isfinite(value)}
+    solving_s, auditing_s = rollout["solver/seconds_per_answer"], rollout["audit/seconds_per_answer"]
+    if rollout_s := metrics.get("time/rollout_s"):
+        metrics["time/audit_s"] = rollout_s * auditing_s / ((solving_s + auditing_s) or 1.0)
+        tokens = {role: rollout.get(f"{role}/num_tokens") for role in Role}
+        metrics |= {f"{role}/tokens_per_s": num / rollout_s for role, num in tokens.items() if num}
+    if step_s := metrics.get("time/step_s"):
+        metrics |= {"time/own_s": own_s, "time/own_share": own_s / step_s}
+    return metrics
+
+
+def role_metrics(role: Role, batches: Sequence[Experience]) -> dict[str, float]:
+    """Means over the rows of a role that are trained; `num_trained` and `num_masked` count all of them.
+
+    `entropy` is the policy's, in nats a token at the rollout's temperature; `value_error` the critic's mean
+    squared distance from the returns before the update.
+    """
+    trained = torch.cat([batch.action_mask.any(dim=-1) for batch in batches])  # (N,)
+    prefix = role.value
+    counts = {
+        f"{prefix}/num_trained": float(trained.sum()),
+        f"{prefix}/num_masked": float((~trained).sum()),
+    }
+    if not trained.any():
+        return counts
+    per_row = {
+        "reward": torch.cat([batch.rewards.float() for batch in batches]),
+        "kl": torch.cat([batch.info["kl"].float() for batch in batches]),
+        "response_length": torch.cat([batch.response_length.float() for batch in batches]),
+        "truncated_rate": torch.cat([batch.truncated.float() for batch in batches]),
+    }
+    metrics = {f"{prefix}/{name}": float(values[trained].mean()) for name, values in per_row.items()}
+    if batches[0].rollout_log_probs is not None:
+        metrics[f"{prefix}/sampler_gap"] = sampler_gap(batches)
+    masks = torch.cat([batch.action_mask.flatten() for batch in batches]).bool()
+    for name, tensors in _per_token(batches).items():
+        values = torch.cat([tensor.float().flatten() for tensor in tensors])[masks]
+        metrics[f"{prefix}/{name}_mean"] = float(values.mean())
+        metrics[f"{prefix}/{name}_std"] = float(values.std(unbiased=False))
+    # Estimated from the sampled tokens, so it costs no pass over the vocabulary.
+    sampled = torch.cat([batch.action_log_probs.float().flatten() for batch in batches])[masks]
+    metrics[f"{prefix}/entropy"] = -float(sampled.mean())
+    if batches[0].values is not None:
+        errors = [(batch.returns - batch.values).float().flatten() for batch in batches]
+        metrics[f"{prefix}/value_error"] = float(torch.cat(errors)[masks].square().mean())
+    return counts | metrics
+
+
+def sampler_gap(batches: Sequence[Experience]) -> float:
+    """Mean |log p_sampler - log p_actor| over trained tokens, in nats: rounding, older weights, top_p."""
+    gaps = [
+        (batch.rollout_log_probs - batch.action_log_probs).abs()[batch.action_mask.bool()]
+        for batch in batches
+    ]
+    return float(torch.cat(gaps).float().mean())
+
+
+def _per_token(batches: Sequence[Experience]) -> dict[str, list[torch.Tensor]]:
+    """(B, A) tensors of each micro-batch, by name; the critic's only if there is one."""
+    tensors = {"advantage": [batch.advantages for batch in batches]}
+    if batches[0].values is not None:
+        tensors["value"] = [batch.values for batch in batches]
+    return tensors
+
+
+def group_metrics(role: Role, batches: Sequence[Experience], group_size: int) -> dict[str, float]:
+    """How far apart the scored answers to one prompt are; a group without contrast teaches nothing."""
+    if group_size < 2:
+        return {}
+    scored = torch.cat([batch.action_mask.any(dim=-1) for batch in batches]).reshape(-1, group_size)
+    rewards = torch.cat([batch.rewards.float() for batch in batches]).reshape(-1, group_size)
+    groups = [row[members] for row, members in zip(rewards, scored, strict=True) if members.sum() > 1]
+    flat = sum(bool((group == group[0]).all()) for group in groups)
+    metrics = {f"{role.value}/num_groups": float(len(groups))}
+    return metrics | ({f"{role.value}/flat_group_rate": flat / len(groups)} if groups else {})

@@ -1,0 +1,196 @@
+"""The rows of `rollouts/step-NNNNNN.parquet`: one answer each, with its verdict and the turns of it that were
+trained.
+
+A file holds the answers of one PPO step; its columns are the fields of `RolloutRow`, nested records as
+structs, so that any reader of Parquet can ask it:
+
+    duckdb -c "SELECT step, verdict.outcome, count(*) FROM 'runs/NAME/rollouts/*.parquet' GROUP BY ALL"
+
+    column             what it holds
+    step, place        the PPO step, and the answer's place among the answers of the step, from 1
+    query_id, query    what was asked
+    document_ids       ids of the documents that the Solver was given
+    documents_sha256   names the set of documents; equal in all answers to the same documents
+    documents          id, title and text of each, once a file: at the first of the answers that share them
+    response           what the Solver answered
+    verdict            `reward.types.Verdict`: outcome, reward, reason, claims with every vote, ...
+    oracle             `pipeline.training.oracle.OracleJudgement` where the truth is known
+    turns              `RolloutTurn`: role, lengths, weights version, trained or masked, reward, advantage
+    num_checker_turns  voters whose tokens came back
+    audit_s            seconds from the finished answer to its verdict
+
+`SCHEMA_VERSION` stands in each file's metadata under `march`, beside the step and the number of its answers;
+it grows when a column changes its name or meaning. Token ids are left out: they are the policy's, and large.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, PositiveInt
+
+from pipeline.training.oracle import OracleJudgement
+from reward.config import Settings
+from reward.types import Document, RagQuery, Record, Role, Verdict
+
+if TYPE_CHECKING:
+    from openrlhf.trainer.ppo_utils.experience import Experience
+
+    from pipeline.training.rollout import RolloutRecord
+
+SCHEMA_VERSION = 1
+
+
+class RolloutFileSettings(Settings):
+    """How much of each step's rollouts is kept; figures in `steps.jsonl` and MLflow are over all answers."""
+
+    keep: Literal["all", "none"] | PositiveInt = Field(
+        default="all", description="Answers a step: all, none, or at most so many, by a seeded choice."
+    )
+    documents: bool = Field(default=True, description="Whether the documents' texts are kept, too.")
+    artifacts: bool = Field(default=True, description="Whether the files are MLflow artifacts, too.")
+
+
+class RolloutTurn(Record):
+    """One turn of an answer that has a row in the PPO buffer; fillers are none."""
+
+    role: Role
+    num_prompt_tokens: int
+    num_response_tokens: int
+    finish_reason: str = Field(description='"stop" when the model ended by itself, "length" when it was cut.')
+    weights_version: int | None = Field(
+        description="Count of weight syncs before it was sampled; None where the sampler does not say."
+    )
+    trained: bool = Field(description="False when it is masked, as that of an UNSCORED answer.")
+    reward: float | None = Field(
+        description="As paid, on the scale of `ppo.reward_scalars`; None when masked."
+    )
+    advantage: float | None = Field(
+        description="Mean over its tokens, whitened, before the weights of the loss; None when masked."
+    )
+
+
+class RolloutRow(Record):
+    """One answer of one step."""
+
+    step: int = Field(ge=1)
+    place: int = Field(ge=1)
+    query_id: str
+    query: str
+    document_ids: tuple[str, ...]
+    documents_sha256: str
+    documents: tuple[Document, ...] | None = None
+    response: str
+    verdict: Verdict
+    oracle: OracleJudgement | None = None
+    turns: tuple[RolloutTurn, ...] = ()
+    num_checker_turns: int = 0
+    audit_s: float = 0.0
+
+    def turn(self, role: Role) -> RolloutTurn | None:
+        """The first turn of a role."""
+        return next((turn for turn in self.turns if turn.role is role), None)
+
+
+@dataclass(frozen=True)
+class TrainedAnswer:
+    """An answer as the trainer holds it."""
+
+    label: str  # the `RagQuery`, as JSON
+    record: RolloutRecord
+    turns: Sequence[RolloutTurn]
+
+
+def choose_rollouts(num_answers: int, settings: RolloutFileSettings, *, step: int) -> list[int]:
+    """Returns which answers of a step are kept, by index, in order: the same when it is trained again."""
+    if settings.keep == "none":
+        return []
+    num = num_answers if settings.keep == "all" else min(settings.keep, num_answers)
+    return sorted(random.Random(step).sample(range(num_answers), num))
+
+
+def rollout_rows(
+    answers: Sequence[TrainedAnswer], chosen: Sequence[int], *, step: int, documents: bool
+) -> list[RolloutRow]:
+    """Returns the rows of the chosen answers of a step; equal documents stand in the first row only."""
+    rows: list[RolloutRow] = []
+    seen: set[str] = set()
+    for index in chosen:
+        row = _row(answers[index], step=step, place=index + 1)
+        is_first = documents and row.documents_sha256 not in seen
+        seen.add(row.documents_sha256)
+        rows.append(row if is_first else row.model_copy(update={"documents": None}))
+    return rows
+
+
+def _row(answer: TrainedAnswer, *, step: int, place: int) -> RolloutRow:
+    query = RagQuery.model_validate_json(answer.label)
+    texts = [document.model_dump_json() for document in query.documents]
+    return RolloutRow(
+        step=step,
+        place=place,
+        query_id=query.id,
+        query=query.query,
+        document_ids=tuple(document.id for document in query.documents),
+        documents_sha256=hashlib.sha256("\n".join(texts).encode()).hexdigest(),
+        documents=query.documents,
+        response=answer.record.response,
+        verdict=answer.record.verdict,
+        oracle=answer.record.oracle,
+        turns=tuple(answer.turns),
+        num_checker_turns=answer.record.num_checker_turns,
+        audit_s=answer.record.audit_s,
+    )
+
+
+def answer_turns(
+    records: Sequence[RolloutRecord], batches: Mapping[Role, Sequence[Experience]]
+) -> list[tuple[RolloutTurn, ...]]:
+    """Returns what each answer's turns brought: the Solver's, then those of the other trained roles.
+
+    A role's rows are the first turn of every answer, then the second, ..., as `pipeline.training.experience`
+    lays them out.
+    """
+    turns: list[list[RolloutTurn]] = [[] for _ in records]
+    for role, role_batches in batches.items():
+        figures = _row_figures(role_batches)
+        for place, record in enumerate(records):
+            turns[place] += _turns_of(record, role, figures[place :: len(records)])
+    return [tuple(of_answer) for of_answer in turns]
+
+
+def _turns_of(record: RolloutRecord, role: Role, figures: Sequence[dict[str, Any]]) -> list[RolloutTurn]:
+    ends: list[tuple[int, int, str, int | None]] = [
+        (len(t.prompt_token_ids), len(t.response_token_ids), t.finish_reason, t.weights_version)
+        for t in record.turns.get(role, ())
+    ]
+    if role is Role.SOLVER:
+        version = min(record.weights_versions.get(role, ()), default=None)
+        ends = [(record.num_prompt_tokens, record.num_response_tokens, record.finish_reason, version)]
+    return [
+        RolloutTurn(
+            role=role,
+            num_prompt_tokens=num_prompt,
+            num_response_tokens=num_response,
+            finish_reason=finish_reason,
+            weights_version=version,
+            **row,
+        )
+        for (num_prompt, num_response, finish_reason, version), row in zip(ends, figures, strict=False)
+    ]
+
+
+def _row_figures(batches: Sequence[Experience]) -> list[dict[str, Any]]:
+    """What each row was paid; None where nothing is trained."""
+    figures: list[dict[str, Any]] = []
+    for batch in batches:
+        nums = batch.action_mask.sum(dim=-1)  # (B,)
+        means = (batch.advantages.float() * batch.action_mask).sum(dim=-1) / nums.clamp(min=1)
+        for num, reward, mean in zip(nums.tolist(), batch.rewards.tolist(), means.tolist(), strict=True):
+            paid = {"reward": reward, "advantage": mean} if num else {"reward": None, "advantage": None}
+            figures.append({"trained": num > 0, **paid})
+    return figures

@@ -1,0 +1,235 @@
+"""What runs where: GPUs by role, sharding, offloading and LoRA, with the rules that keep a run from waiting
+for ever, from running out of memory late, or from training something else than the recipe says.
+
+`pipeline.launch.openrlhf_args` maps these settings to OpenRLHF's arguments, `pipeline.estimate` says what
+they cost. OpenRLHF's dynamic batches are left out on purpose: they drop the Checker's rows
+(`tests/test_seams.py`).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from reward.config import Settings
+
+ALL_LINEAR: Literal["all-linear"] = "all-linear"
+VALUE_HEAD = "score"  # OpenRLHF's name of the critic's head
+
+
+class Colocation(StrEnum):
+    """Which models share GPUs."""
+
+    NONE = "none"
+    ACTOR_REF = "actor_ref"  # actor and reference; both run only while the engines wait
+    ALL = "all"  # OpenRLHF's hybrid engine: all models and the rollout engines
+
+
+class LoraSettings(Settings):
+    """Low-rank adapters on actor and critic, in place of all weights (Hu et al. 2021)."""
+
+    rank: int = Field(default=16, ge=1)
+    alpha: int = Field(default=32, ge=1, description="The adapter's output is scaled by alpha / rank.")
+    dropout: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="Not in the old log-probabilities, so above 0 PPO's ratio is noisy from the start.",
+    )
+    targets: Literal["all-linear"] | tuple[str, ...] = Field(
+        default=ALL_LINEAR, description="Names of the linear layers, such as [q_proj, v_proj, score]."
+    )
+
+
+class ClusterSettings(Settings):
+    """What runs where."""
+
+    ray_address: str = Field(
+        default="local",
+        description='"local" starts Ray on this machine and stops it at the end; "auto" joins a cluster.',
+    )
+    num_nodes: int = Field(default=1, ge=1)
+    gpus_per_node: int = Field(default=8, ge=1)
+    gpu_memory_gib: float = Field(default=80.0, gt=0, description="Of one GPU; for the estimate only.")
+    colocate: Colocation = Colocation.NONE
+    num_engines: int = Field(default=1, ge=1)
+    engine_tensor_parallel: int = Field(default=1, ge=1)
+    engine_memory_fraction: float = Field(default=0.5, gt=0, le=1)
+    engine_sleep: bool = Field(
+        default=False, description="Engines leave the GPU between rollouts; with colocate: all."
+    )
+    actor_ranks: int = Field(default=1, ge=1, description="GPUs of the actor, and of the reference.")
+    critic_ranks: int = Field(default=1, ge=1)
+    zero_stage: int = Field(default=2, ge=0, le=3)
+    trainer_sleep: bool = Field(
+        default=False,
+        description="Optimizer states leave the GPU when their model does not train; with colocate: all.",
+    )
+    adam_offload: bool = Field(default=False, description="Adam runs on the CPU; slow, but saves most.")
+    ref_offload: bool = Field(default=False, description="The reference's weights wait in host memory.")
+    gradient_checkpointing: bool = Field(
+        default=False, description="Activations are computed twice and hardly stored."
+    )
+    attention: str = Field(default="sdpa", description="flash_attention_2 needs flash-attn and a GPU.")
+    packing: bool = Field(default=False, description="No padding in micro-batches; needs flash attention.")
+    ring_attention: int = Field(
+        default=1, ge=1, description="GPUs that share one sequence; needs packing and ring-flash-attn."
+    )
+    lora: LoraSettings | None = Field(default=None, description="All weights are trained when left out.")
+    prefix_caching: bool = True
+
+    @model_validator(mode="after")
+    def _ray_can_place_it(self) -> Self:
+        if self.num_nodes > 1 and self.ray_address == "local":
+            raise ValueError(
+                f"num_nodes: {self.num_nodes} with ray_address: local, which is one machine, so Ray would "
+                "wait for ever; start Ray on every node and set ray_address: auto"
+            )
+        for name, ranks in (("actor_ranks", self.actor_ranks), ("critic_ranks", self.critic_ranks)):
+            if ranks > self.gpus_per_node and ranks % self.gpus_per_node:
+                raise ValueError(
+                    f"{name}: {ranks} fills no whole nodes of {self.gpus_per_node} GPUs; use a multiple"
+                )
+        if self.gpus_per_node % self.engine_tensor_parallel:
+            raise ValueError(
+                f"engine_tensor_parallel: {self.engine_tensor_parallel} does not divide gpus_per_node "
+                f"({self.gpus_per_node}), so an engine would lie across nodes; use a divisor"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _shared_gpus_fit_together(self) -> Self:
+        engine_gpus = self.num_engines * self.engine_tensor_parallel
+        if self.colocate is Colocation.ALL and engine_gpus != self.actor_ranks:
+            raise ValueError(
+                f"num_engines: {self.num_engines} x engine_tensor_parallel {self.engine_tensor_parallel} = "
+                f"{engine_gpus} GPUs, but actor_ranks: {self.actor_ranks}; with colocate: all they share "
+                "the same GPUs, so make them equal"
+            )
+        for name, asleep in (("engine_sleep", self.engine_sleep), ("trainer_sleep", self.trainer_sleep)):
+            if asleep and self.colocate is not Colocation.ALL:
+                raise ValueError(
+                    f"{name}: true with colocate: {self.colocate}, where nobody uses the memory that it "
+                    "frees; set colocate: all or leave it out"
+                )
+        if self.trainer_sleep and self.adam_offload:
+            raise ValueError("trainer_sleep: has no effect with adam_offload; leave one of them out")
+        return self
+
+    @model_validator(mode="after")
+    def _sharding_supports_it(self) -> Self:
+        for name, wanted in (("trainer_sleep", self.trainer_sleep), ("adam_offload", self.adam_offload)):
+            if wanted and self.zero_stage == 0:
+                raise ValueError(f"{name}: DeepSpeed offloads nothing at zero_stage 0; use 1, 2 or 3")
+        if self.ref_offload and self.zero_stage != 3:
+            raise ValueError(
+                f"ref_offload: has no effect at zero_stage {self.zero_stage}, where OpenRLHF runs the "
+                "reference unsharded; set zero_stage: 3 or leave it out"
+            )
+        if self.lora and self.zero_stage == 3:
+            raise ValueError(
+                "lora: at zero_stage: 3 adapters and weights lie on different GPUs and cannot be added up "
+                "for the engines; set zero_stage: 2"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _attention_supports_it(self) -> Self:
+        if self.packing and "flash_attention" not in self.attention:
+            raise ValueError(
+                f"packing: true with attention: {self.attention}, which OpenRLHF would exchange in silence; "
+                "set attention: flash_attention_2"
+            )
+        if self.ring_attention > 1 and not self.packing:
+            raise ValueError(f"ring_attention: {self.ring_attention} needs packing: true")
+        for name, ranks in (("actor_ranks", self.actor_ranks), ("critic_ranks", self.critic_ranks)):
+            if ranks % self.ring_attention:
+                raise ValueError(
+                    f"ring_attention: {self.ring_attention} does not divide {name} ({ranks}); use a divisor"
+                )
+        return self
+
+    def num_gpus(self, *, critic: bool, reference: bool) -> int:
+        """GPUs that a run takes, with or without those two models."""
+        if self.colocate is Colocation.ALL:
+            return self.actor_ranks
+        shared = self.colocate is Colocation.ACTOR_REF
+        return (
+            self.num_engines * self.engine_tensor_parallel
+            + self.actor_ranks * (2 if reference and not shared else 1)
+            + (self.critic_ranks if critic else 0)
+        )
+
+
+def check_gpus(cluster: ClusterSettings, *, critic: bool, reference: bool, canary: int = 0) -> None:
+    """Refuses a placement for which Ray would wait for ever, or that gives models of one step other GPUs.
+
+    Raises:
+        ValueError: more GPUs than there are, a critic that does not lie on the shared GPUs, or one whose head
+            no adapter would train.
+    """
+    needed = cluster.num_gpus(critic=critic, reference=reference) + canary
+    there = cluster.num_nodes * cluster.gpus_per_node
+    if needed > there:
+        raise ValueError(
+            f"cluster: its roles take {needed} GPUs, but {cluster.num_nodes} node(s) x "
+            f"{cluster.gpus_per_node} are {there}, so Ray would wait for ever; lower the ranks or engines, "
+            "colocate, give canary a base_url, or raise num_nodes or gpus_per_node"
+        )
+    if critic and cluster.colocate is Colocation.ALL and cluster.critic_ranks != cluster.actor_ranks:
+        raise ValueError(
+            f"cluster.critic_ranks: {cluster.critic_ranks} differs from actor_ranks {cluster.actor_ranks}; "
+            "with colocate: all they share the same GPUs, so make them equal"
+        )
+    lora = cluster.lora
+    if critic and lora and lora.targets != ALL_LINEAR and VALUE_HEAD not in lora.targets:
+        raise ValueError(
+            f"cluster.lora.targets: {list(lora.targets)} leaves the critic's head at its random start; add "
+            f"{VALUE_HEAD}, or use {ALL_LINEAR}"
+        )
+
+
+def unreachable_from_nodes(host: str, *, num_nodes: int) -> str | None:
+    """Why rollout engines on other nodes cannot reach the reward servers, if they cannot.
+
+    No rule of the recipe itself, since only the machine that starts the run knows its address.
+    """
+    if num_nodes == 1 or not (host == "localhost" or host.startswith("127.")):
+        return None
+    return (
+        f"reward.host: {host} is this machine alone, but engines on {num_nodes} nodes ask the reward servers "
+        "there; set it to this machine's address in the cluster"
+    )
+
+
+def check_batches(
+    cluster: ClusterSettings, *, answers: int, rows: int, rollout_micro: int, ppo_micro: int
+) -> None:
+    """Refuses micro-batches that do not go evenly over the ranks.
+
+    Args:
+        cluster: The ranks.
+        answers: Of one PPO step.
+        rows: Trajectories of one PPO step.
+        rollout_micro: Rows of one forward pass.
+        ppo_micro: Rows of one backward pass.
+
+    Raises:
+        ValueError: ragged micro-batches, or fewer than ranks.
+    """
+    for name, size in (("rollout.micro_batch_size", rollout_micro), ("ppo.micro_batch_size", ppo_micro)):
+        for ranks in (cluster.actor_ranks, cluster.critic_ranks):
+            shares = ranks // cluster.ring_attention  # ranks of one ring get the same rows
+            if answers % size or (rows // size) % shares:
+                raise ValueError(
+                    f"{name}: {size} does not divide {answers} answers a step evenly over {shares} rank(s); "
+                    "ragged micro-batches can hang a collective or lose rows, so use a divisor"
+                )
+    if answers // rollout_micro < cluster.actor_ranks // cluster.ring_attention:
+        raise ValueError(
+            f"rollout.micro_batch_size: {rollout_micro} makes {answers // rollout_micro} micro-batches of "
+            f"{answers} answers, fewer than the actor's {cluster.actor_ranks // cluster.ring_attention} "
+            "ranks; OpenRLHF wants one each, so lower it, or raise ring_attention or rollout.batch_size"
+        )

@@ -1,0 +1,144 @@
+"""The settings of the update: estimator, optimisers, and the switches of the method that act on the loss.
+
+What they do to a batch is in `pipeline.training.advantages` and `pipeline.training.experience`; `paper` and
+`token_mean` are divisors of the policy loss (`pipeline.training.policy`).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from reward.config import Settings
+
+
+class AdvantageEstimator(StrEnum):
+    """OpenRLHF's estimators, by its names."""
+
+    GAE = "gae"  # the paper's, with a critic
+    REINFORCE = "reinforce"
+    RLOO = "rloo"
+    REINFORCE_BASELINE = "reinforce_baseline"
+    GROUP_NORM = "group_norm"  # GRPO's
+    DR_GRPO = "dr_grpo"
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether a reward is held against those of the other answers to the same prompt."""
+        return self not in (AdvantageEstimator.GAE, AdvantageEstimator.REINFORCE)
+
+
+class RewardScalars(StrEnum):
+    """What a refuted and a supported answer are paid (paper, ablation on reward scalars)."""
+
+    PENALTY = "-1/0"
+    INCENTIVE = "0/1"
+
+    @property
+    def shift(self) -> float:
+        """What is added to the audit's reward, which is on the scale -1/0."""
+        return 1.0 if self is RewardScalars.INCENTIVE else 0.0
+
+
+class CheckerReward(StrEnum):
+    """Where the terminal reward of a Checker's turn is written."""
+
+    LAST_TOKEN = "last_token"  # the turn's last valid token, as the paper has it
+    # The last slot of the response padded to its longest length, as the authors' published code has it: the
+    # mask drops it there, so only a turn that fills its token limit is paid. For ablations alone.
+    LAST_SLOT = "last_slot"
+
+
+class LossScale(StrEnum):
+    """By what the sum of the policy's token terms of an optimizer step is divided."""
+
+    TOKEN_MEAN = "token_mean"  # the trained tokens of the step: OpenRLHF's own
+    PAPER = "paper"  # section 2.3, the joint gradient: 2|B|, trained roles times answers of the step
+
+
+class CorrectionSettings(Settings):
+    """OpenRLHF's correction for rows that the trained policy did not sample as it is now.
+
+    Each token's term of the loss is multiplied by p_actor / p_sampler: engines round otherwise than the
+    actor, and in asynchronous mode sample with older weights. Its named schemes are `token` with `clip`
+    (TIS), `token` with `mask` (IcePop) and `seq` with `mask`.
+    """
+
+    level: Literal["off", "token", "seq"] = Field(
+        default="off", description="What is held against the bounds: each token, or the mean of a row."
+    )
+    mode: Literal["mask", "clip"] = Field(
+        default="mask", description="What is out of bounds is left out, or its factor is clipped to them."
+    )
+    gating: Literal["ratio", "binary_kl", "tv"] = Field(
+        default="ratio", description="Figure held against the bounds; the two divergences have no low one."
+    )
+    low: float = Field(default=0.5, ge=0)
+    high: float = Field(default=5.0, gt=0)
+
+    @model_validator(mode="after")
+    def _openrlhf_supports_it(self) -> Self:
+        if self.mode == "clip" and (self.level == "seq" or self.gating != "ratio"):
+            raise ValueError(
+                f"mode: clip with level {self.level} and gating {self.gating}; OpenRLHF clips only the "
+                "ratios of tokens, so set level: token and gating: ratio, or mode: mask"
+            )
+        if self.gating != "ratio" and self.low:
+            raise ValueError(
+                f"low: {self.low:g} with gating {self.gating}, which has an upper bound only; set it to 0"
+            )
+        if self.low >= self.high:
+            raise ValueError(f"low: {self.low:g} is not below high {self.high:g}; exchange them")
+        return self
+
+
+class OptimizerSettings(Settings):
+    """One model's optimiser."""
+
+    lr: float = Field(gt=0)
+    warmup_steps: int = Field(default=0, ge=0)
+    max_norm: float = Field(default=1.0, gt=0)
+
+
+class PpoSettings(Settings):
+    """The update (paper, Table 6)."""
+
+    estimator: AdvantageEstimator = AdvantageEstimator.GAE
+    reward_scalars: RewardScalars = Field(
+        default=RewardScalars.PENALTY,
+        description='"0/1" adds 1 to the reward of each scored row, in the trainer alone.',
+    )
+    checker_reward: CheckerReward = CheckerReward.LAST_TOKEN
+    loss_scale: LossScale = LossScale.TOKEN_MEAN
+    correction: CorrectionSettings = CorrectionSettings()
+    actor: OptimizerSettings = OptimizerSettings(lr=1e-6, warmup_steps=5)
+    critic: OptimizerSettings = OptimizerSettings(lr=1e-5, warmup_steps=10)
+    lr_scheduler: Literal["constant_with_warmup", "constant", "linear", "cosine_with_min_lr"] = (
+        "constant_with_warmup"
+    )
+    kl_coef: float = Field(default=1e-3, ge=0, description="Weight of the KL penalty in the reward.")
+    gamma: float = Field(default=0.998, gt=0, le=1)
+    lambd: float = Field(default=1.0, ge=0, le=1)
+    eps_clip: float = Field(default=0.2, gt=0, lt=1)
+    value_clip: float = Field(default=0.5, gt=0)
+    epochs: int = Field(default=1, ge=1, description="Passes over a step's rows.")
+    micro_batch_size: int = Field(
+        default=4, ge=1, description="Rows of one backward pass on a rank; sets memory."
+    )
+    critic_warmup_steps: int = Field(default=0, ge=0, description="Steps that train the critic alone.")
+    truncated_reward: float | None = Field(
+        default=None,
+        lt=0,
+        description="Reward of a turn that was cut at its token limit, in place of the audit's and on its "
+        "scale -1/0; reward_scalars shift it with the others.",
+    )
+
+    @model_validator(mode="after")
+    def _a_group_baseline_is_undiscounted(self) -> Self:
+        if self.estimator.is_grouped and self.gamma != 1.0:
+            raise ValueError(
+                f"gamma: {self.gamma} with estimator {self.estimator}, which does not discount; set it to 1.0"
+            )
+        return self

@@ -1,0 +1,284 @@
+"""The configuration of a training run: one typed tree, read from a recipe in YAML, checked before anything
+heavy starts.
+
+A recipe names what a run is made of; `pipeline.launch.openrlhf_args` turns it into OpenRLHF's command line.
+Unknown keys are refused, and every cross-field rule that OpenRLHF would break in silence is checked here
+(`docs/decisions.md` says why).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from pipeline.estimate.assumptions import EstimateSettings
+from pipeline.record.rollout_rows import RolloutFileSettings
+from pipeline.settings.cluster import ClusterSettings, Colocation, check_batches, check_gpus
+from pipeline.settings.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings
+from pipeline.settings.sampling import RolloutSettings
+from pipeline.settings.sources import DataSettings, RewardSettings
+from pipeline.settings.tree import read_tree, recipe_file
+from pipeline.training.canary import CanaryPlan, CanarySettings
+from pipeline.training.guards import CanaryGuard, GuardAction, GuardSettings, KlGuard
+from reward.assignments import assign
+from reward.config import AuditConfig, Settings, Structured
+from reward.types import Role
+
+TINY_POLICY = Path(__file__).parents[1] / "tiny" / "checkpoint"
+
+
+class CheckpointSettings(Settings):
+    """What is kept to resume from."""
+
+    every: int = Field(default=20, ge=1, description="Steps between checkpoints; 20 in the paper.")
+    keep: int = Field(
+        default=3, ge=2, description="Two at least: a kill while one is written must leave another."
+    )
+
+
+class TrackingSettings(Settings):
+    """MLflow."""
+
+    uri: str | None = Field(
+        default=None, description="Tracking server; a local SQLite store beside the runs by default."
+    )
+    experiment: str = "march"
+    rollouts: RolloutFileSettings = RolloutFileSettings()
+
+
+class Recipe(Settings):
+    """A whole training run."""
+
+    name: str
+    note: str = Field(default="", description="One sentence that every report of a run shows.")
+    seed: int = Field(default=0, ge=0)
+    model: str = Field(
+        description='Folder or name of a Hugging Face model; "tiny" is the policy in this repository.'
+    )
+    train_roles: tuple[Role, ...] = Field(
+        default=(Role.SOLVER, Role.CHECKER), description="The Solver and any of the other two."
+    )
+    checker_turns: Literal["seeded", "all"] = Field(
+        default="seeded",
+        description="Which valid Checker turns of an answer are trained: one, by a seeded choice, or all, "
+        "which weigh as much as one together.",
+    )
+    data: DataSettings
+    rollout: RolloutSettings = RolloutSettings()
+    ppo: PpoSettings = PpoSettings()
+    audit: AuditConfig = AuditConfig()
+    cluster: ClusterSettings = ClusterSettings()
+    reward: RewardSettings = RewardSettings()
+    checkpoint: CheckpointSettings = CheckpointSettings()
+    ablation: bool = Field(
+        default=False, description="Says that a setting which repeats a known mistake is meant."
+    )
+    guards: GuardSettings = GuardSettings()
+    canary: CanarySettings | None = Field(
+        default=None, description="A frozen Checker beside the live one; none when left out."
+    )
+    tracking: TrackingSettings = TrackingSettings()
+    estimate: EstimateSettings = EstimateSettings()
+    oracle: Literal["none", "tiny"] = Field(
+        default="none",
+        description="Ground truth for monitoring, where a world has one; it never touches a reward.",
+    )
+
+    @model_validator(mode="after")
+    def _roles_are_trainable(self) -> Self:
+        if Role.SOLVER not in self.train_roles or len(set(self.train_roles)) < len(self.train_roles):
+            raise ValueError("train_roles: must name the solver, and no role twice")
+        return self
+
+    @model_validator(mode="after")
+    def _audited_turns_are_on_policy(self) -> Self:
+        sampled = {Role.CHECKER: self.audit.checker, Role.PROPOSER: self.audit.proposer}
+        free = {Role.CHECKER: self.audit.structured is not Structured.ALL}
+        free[Role.PROPOSER] = self.audit.structured is Structured.NONE
+        wanted = (self.rollout.temperature, self.rollout.top_p)
+        for role in set(self.train_roles) & set(sampled):
+            if (sampled[role].temperature, sampled[role].top_p) != wanted:
+                raise ValueError(
+                    f"audit.{role}: temperature and top_p must equal rollout's, since the actor recomputes "
+                    f"the {role}'s log-probabilities at rollout.temperature ({wanted[0]}); set them alike"
+                )
+            if not free[role]:
+                raise ValueError(
+                    f"audit.structured: {self.audit.structured} constrains the {role}, which is trained; "
+                    "its tokens would not be the policy's own, so use none"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _a_frozen_checker_is_not_trained(self) -> Self:
+        if self.reward.sampler is not None and self.train_roles != (Role.SOLVER,):
+            raise ValueError(
+                "reward.sampler: a frozen model plays Proposer and Checker, whose turns are then not the "
+                "policy's own; set train_roles: [solver], or leave the sampler out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _known_mistakes_are_meant(self) -> Self:
+        if self.ppo.checker_reward is CheckerReward.LAST_SLOT and not self.ablation:
+            raise ValueError(
+                "ppo.checker_reward: last_slot loses the Checker's reward, as the published code does; use "
+                "last_token, or set ablation: true where this is what the run is to show"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _groups_have_members(self) -> Self:
+        if self.ppo.estimator.is_grouped and self.rollout.samples_per_query < 2:
+            raise ValueError(
+                f"rollout.samples_per_query: 1, but ppo.estimator {self.ppo.estimator} compares the answers "
+                "to one query; use 2 or more"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _cluster_can_run_it(self) -> Self:
+        canary = self.canary_plan.num_gpus if self.canary_plan else 0
+        check_gpus(self.cluster, critic=self.has_critic, reference=self.has_reference, canary=canary)
+        check_batches(
+            self.cluster,
+            answers=self.answers_per_step,
+            rows=self.rows_per_step,
+            rollout_micro=self.rollout.micro_batch_size,
+            ppo_micro=self.ppo.micro_batch_size,
+        )
+        return self
+
+    @model_validator(mode="after")
+    def _stale_answers_are_corrected(self) -> Self:
+        if not self.rollout.max_staleness:
+            return self
+        ahead = f"rollout.max_staleness: {self.rollout.max_staleness}"
+        if self.ppo.correction.level == "off":
+            raise ValueError(
+                f"{ahead}: without ppo.correction answers of older weights would be trained as if the policy "
+                "had given them now; set ppo.correction.level: token"
+            )
+        if self.cluster.colocate is Colocation.ALL:
+            raise ValueError(
+                f"{ahead} with cluster.colocate: all, where engines and trainer take turns on the same GPUs "
+                "and nobody can run ahead; set colocate: actor_ref or none, or max_staleness: 0"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _guards_have_what_they_need(self) -> Self:
+        # The defaults pass: they are in every recipe that was written out, as a run's own is.
+        if self.guards.canary_gap not in (None, CanaryGuard()) and not self.canary_plan:
+            raise ValueError("guards.canary_gap: there is no canary to follow; set canary.answers, e.g. to 8")
+        if self.guards.kl not in (None, KlGuard()) and not self.has_reference:
+            raise ValueError("guards.kl: ppo.kl_coef 0 runs no reference to measure it; raise it above 0")
+        every, keep = self.checkpoint.every, self.checkpoint.keep
+        for name, guard in self.guards.by_name.items():
+            if guard.action is GuardAction.ROLL_BACK and guard.patience > every * (keep - 1):
+                raise ValueError(
+                    f"guards.{name}.patience: {guard.patience} with checkpoint.every {every} and keep "
+                    f"{keep}, so the last good checkpoint would be deleted before the guard acts; lower "
+                    f"patience to {every * (keep - 1)} or raise keep"
+                )
+        return self
+
+    @property
+    def canary_plan(self) -> CanaryPlan | None:
+        """What the trainer needs to run a canary; None without one."""
+        if self.canary is None:
+            return None
+        return self.canary.plan(
+            model=self.model_path, max_model_len=self.max_model_len, audit=self.audit, seed=self.seed
+        )
+
+    @property
+    def num_gpus(self) -> int:
+        """GPUs that the run takes; without CUDA they are logical."""
+        canary = self.canary_plan.num_gpus if self.canary_plan else 0
+        return self.cluster.num_gpus(critic=self.has_critic, reference=self.has_reference) + canary
+
+    @property
+    def has_critic(self) -> bool:
+        """Whether a critic is trained."""
+        return self.ppo.estimator is AdvantageEstimator.GAE
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether a reference policy runs beside the actor."""
+        return self.ppo.kl_coef > 0
+
+    @property
+    def answers_per_step(self) -> int:
+        """Solver turns of one PPO step; the paper's |B| where a query is answered once."""
+        return self.rollout.batch_size * self.rollout.samples_per_query
+
+    @property
+    def rows_by_role(self) -> dict[Role, int]:
+        """Rows of one answer, fillers included, so that the count a step never changes."""
+        rows = {Role.SOLVER: 1, Role.CHECKER: 1, Role.PROPOSER: 1}
+        if self.checker_turns == "all":
+            rows[Role.CHECKER] = self.audit.voters
+        return {role: num for role, num in rows.items() if role in self.train_roles}
+
+    @property
+    def rows_per_step(self) -> int:
+        """Trajectories of one PPO step."""
+        return self.answers_per_step * sum(self.rows_by_role.values())
+
+    @property
+    def loss_divisor(self) -> int | None:
+        """What the policy's token terms of a step are divided by; None for their number."""
+        is_paper = self.ppo.loss_scale is LossScale.PAPER
+        return len(self.train_roles) * self.answers_per_step if is_paper else None
+
+    @property
+    def max_model_len(self) -> int:
+        """Tokens of a prompt and its response together."""
+        return self.rollout.max_prompt_tokens + self.rollout.max_response_tokens
+
+    @property
+    def model_path(self) -> str:
+        """What `from_pretrained` gets."""
+        return str(TINY_POLICY) if self.model == "tiny" else self.model
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the canonical JSON of the merged recipe, without what only estimates read."""
+        settings = self.model_dump(mode="json", exclude={"estimate"})
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+def load_recipe(name_or_path: str, overrides: list[str] | None = None) -> Recipe:
+    """Reads a recipe, and what it extends, by name (of `pipeline/recipes/`) or path.
+
+    Args:
+        name_or_path: Which recipe.
+        overrides: `dotted.key=yaml value`, put over the merged tree.
+
+    Raises:
+        FileNotFoundError: no such recipe.
+        ValueError: an override without "=", not YAML, or a key or value that the tree refuses.
+    """
+    path = recipe_file(name_or_path)
+    tree = read_tree(path)
+    try:
+        return Recipe.model_validate(assign(tree, overrides or ()))
+    except ValidationError as error:
+        raise ValueError("; ".join(_explain(path, e) for e in error.errors())) from None
+
+
+def _explain(path: Path, error: Any) -> str:
+    where = ": ".join([path.name, *filter(None, [".".join(str(part) for part in error["loc"])])])
+    if error["type"] == "extra_forbidden":
+        return f"{where}: unknown key; remove it or mend its name"
+    if error["type"] == "missing":
+        return f"{where}: missing; add it"
+    message = error["msg"].removeprefix("Value error, ")
+    # A rule over several fields names those that it read; its input is the whole group.
+    found = "" if isinstance(error["input"], dict) else f" (got {error['input']!r:.80})"
+    return f"{where}: {message}{found}"

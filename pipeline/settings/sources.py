@@ -1,0 +1,51 @@
+"""Where a run's prompts and its rewards come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from pipeline.tiny.world import WorldSettings
+from reward.config import LocalSamplerConfig, OpenAISamplerConfig, Settings
+
+
+class DataSettings(Settings):
+    """Where the prompts come from: prepared rows, or worlds of the tiny task made on the spot."""
+
+    source: Literal["prepared", "tiny"] = "prepared"
+    path: Path | None = Field(
+        default=None, description="Folder that `march prepare` wrote; for source: prepared."
+    )
+    world: WorldSettings = Field(default=WorldSettings(), description="For source: tiny.")
+    max_steps: int | None = Field(default=None, ge=1, description="PPO steps; all rows once when left out.")
+
+    @model_validator(mode="after")
+    def _source_has_what_it_needs(self) -> Self:
+        if self.source == "prepared" and self.path is None:
+            raise ValueError("path: missing; give the folder that `march prepare` wrote")
+        if self.source == "tiny" and self.max_steps is None:
+            raise ValueError("max_steps: missing; worlds are made on the spot, so say how many steps")
+        return self
+
+
+class RewardSettings(Settings):
+    """The reward servers of a run; they sample its own rollout engines, unless told otherwise."""
+
+    num_servers: int = Field(
+        default=1, ge=1, le=64, description="Processes that share the audits (docs/scaling.md)."
+    )
+    host: str = Field(
+        default="127.0.0.1",
+        description="This machine's address for rollout engines on others; plain HTTP, answers signed.",
+    )
+    patience_s: float = Field(
+        default=120.0, ge=0, description="How long a step waits for servers that are gone."
+    )
+    sampler: OpenAISamplerConfig | LocalSamplerConfig | None = Field(
+        default=None,
+        discriminator="kind",
+        description="What plays Proposer and Checker in place of the live policy: a frozen model; then only "
+        "the Solver can be trained.",
+    )

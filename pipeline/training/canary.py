@@ -1,0 +1,213 @@
+"""The canary: some answers of each step are checked a second time by a Checker that is not trained.
+
+Solver and Checker are one policy, so they can come to invent the same facts: the voters agree with the
+answer and the reward rises while answers grow worse. A frozen Checker does not learn along. It gets the same
+questions and documents and votes by the same rules (`reward.auditor.recheck`); where the live Checker
+supports what the frozen one refutes, a gap opens. A frozen Checker is also the weaker one once training
+helps, so a small gap proves nothing; one that grows while the reward rises is what to look at.
+
+It touches no reward, and none of its failures stops a step: they are `canary/failed_rate`, and no gap. Its
+Ray actor works beside the update. The frozen Checker is the run's initial policy in an engine of its own, or
+an OpenAI-compatible server. Both verdicts on each answer are kept in `canary/step-NNNNNN.jsonl`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from pydantic import Field, model_validator
+
+from pipeline.record.checkpoints import write_atomically
+from reward.config import AuditConfig, LocalSamplerConfig, OpenAISamplerConfig, SamplerConfig, Settings
+from reward.types import ClaimState, ClaimVerdict, Outcome, RagQuery, Verdict
+
+if TYPE_CHECKING:
+    from openrlhf.trainer.ppo_utils.experience import Experience
+
+logger = logging.getLogger(__name__)
+
+
+class CanarySettings(Settings):
+    """The frozen Checker of a run."""
+
+    answers: int = Field(default=8, ge=0, description="Of a step, checked a second time; 0 switches it off.")
+    base_url: str | None = Field(
+        default=None,
+        description="An OpenAI-compatible server, e.g. http://host:8000/v1; left out, the initial policy in "
+        "an engine of its own, which takes one more GPU.",
+    )
+    model_name: str | None = Field(default=None, description="The model's name on that server.")
+    timeout_s: float = Field(
+        default=120.0, gt=0, description="Longest that a step waits for it after its update."
+    )
+
+    @model_validator(mode="after")
+    def _a_server_has_a_model(self) -> Self:
+        if (self.base_url is None) != (self.model_name is None):
+            given, missing = (
+                ("model_name", "base_url") if self.base_url is None else ("base_url", "model_name")
+            )
+            raise ValueError(
+                f"{given}: given without {missing}; give both, or neither for the initial policy"
+            )
+        if self.base_url and not self.base_url.startswith(("http://", "https://")):
+            raise ValueError(f"base_url: {self.base_url!r} is no address; write http://host:port/v1")
+        return self
+
+    def plan(self, *, model: str, max_model_len: int, audit: AuditConfig, seed: int) -> CanaryPlan | None:
+        """Returns what the trainer needs to run it, or None when it is off."""
+        if not self.answers:
+            return None
+        sampler: SamplerConfig = LocalSamplerConfig(
+            model=model, max_model_len=max_model_len, seed=seed, timeout_s=self.timeout_s
+        )
+        if self.base_url and self.model_name:
+            sampler = OpenAISamplerConfig(
+                base_urls=(self.base_url,), model=self.model_name, timeout_s=self.timeout_s
+            )
+        return CanaryPlan(
+            answers=self.answers, timeout_s=self.timeout_s, sampler=sampler, audit=audit, seed=seed
+        )
+
+
+class CanaryPlan(Settings):
+    """What the trainer needs to run a canary."""
+
+    answers: int
+    timeout_s: float
+    sampler: SamplerConfig
+    audit: AuditConfig = Field(description="The run's own: the same voters, prompts and rules.")
+    seed: int
+
+    @property
+    def num_gpus(self) -> int:
+        """Of the frozen Checker's actor."""
+        return int(self.sampler.kind == "vllm")
+
+
+class Asked(NamedTuple):
+    """An answer and what the live Checker said of it."""
+
+    query: RagQuery
+    response: str
+    live: Verdict
+
+
+class FrozenChecker:
+    """Runs as a Ray actor."""
+
+    def __init__(self, plan: CanaryPlan) -> None:
+        from reward.samplers import make_sampler
+
+        self.sampler = make_sampler(plan.sampler)
+        self.audit = plan.audit
+
+    async def start(self) -> None:
+        """Starts the engine, which takes a minute; the first request would, too."""
+        await self.sampler.ready()
+
+    async def verdicts(self, asked: Sequence[Asked]) -> list[Verdict]:
+        """What it says of each answer; UNSCORED where it failed."""
+        from reward.auditor import recheck
+
+        return await asyncio.gather(
+            *(recheck(*answer, sampler=self.sampler, config=self.audit) for answer in asked)
+        )
+
+
+class Canary:
+    """The trainer's side: asks before the update, and hears what was found after it."""
+
+    def __init__(self, plan: CanaryPlan, folder: Path) -> None:
+        import ray
+
+        self.plan, self.folder, self.step = plan, folder, 0
+        options = {"num_cpus": 0, "num_gpus": plan.num_gpus, "max_restarts": -1}
+        self.checker: Any = ray.remote(FrozenChecker).options(**options).remote(plan)
+        self.checker.start.remote()  # while the rest of the run starts
+        self.asked: list[Asked] = []
+        self.answer: Any = None
+
+    def ask(self, samples: Sequence[Experience], step: int) -> None:
+        """Sends some answers of a step to the frozen Checker and does not wait."""
+        answers = [
+            Asked(
+                RagQuery.model_validate_json(sample.labels[0]),
+                sample.rollout.response,
+                sample.rollout.verdict,
+            )
+            for sample in samples
+            if sample.rollout.verdict.outcome in (Outcome.SUPPORTED, Outcome.REFUTED)
+        ]
+        self.step = step
+        choice = random.Random(f"{self.plan.seed}/{step}")
+        self.asked = choice.sample(answers, min(self.plan.answers, len(answers)))
+        self.answer = self.checker.verdicts.remote(self.asked) if self.asked else None
+
+    def metrics(self) -> dict[str, float]:
+        """The figures of the answers that were asked about last, or of their failure."""
+        import ray
+        from ray.exceptions import RayError
+
+        if self.answer is None:
+            return {}
+        try:
+            frozen = ray.get(self.answer, timeout=self.plan.timeout_s)
+        except RayError as error:  # a GetTimeoutError is one, too
+            logger.warning("the canary failed: %s: %s", type(error).__name__, str(error)[-500:])
+            ray.cancel(self.answer)
+            return {"canary/num_answers": 0.0, "canary/failed_rate": 1.0}
+        self._write(frozen)
+        return canary_metrics([answer.live for answer in self.asked], frozen)
+
+    def _write(self, frozen: Sequence[Verdict]) -> None:
+        """Leaves both verdicts on each answer for a person to read, one line an answer."""
+        rows = [
+            {
+                "response": answer.response,
+                "live": answer.live.model_dump(mode="json"),
+                "frozen": verdict.model_dump(mode="json"),
+            }
+            for answer, verdict in zip(self.asked, frozen, strict=True)
+        ]
+        self.folder.mkdir(exist_ok=True)
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        write_atomically(self.folder / f"step-{self.step:06d}.jsonl", text)
+
+
+def canary_metrics(live: Sequence[Verdict], frozen: Sequence[Verdict]) -> dict[str, float]:
+    """How far two Checkers are apart on the same claims of the same answers.
+
+    `support_gap` is the live support rate less the frozen one, `only_live_rate` the share of answers that the
+    live Checker supports and the frozen one refutes, `consensus_gap` the share of claims on which their
+    consensus differs. Answers and claims that either of them could not decide are left out. Equal weights
+    differ, too, since votes are sampled.
+
+    Args:
+        live: Verdicts of the Checker in training, SUPPORTED or REFUTED.
+        frozen: Those of the other one, in the same order.
+    """
+    pairs = [(a, b) for a, b in zip(live, frozen, strict=True) if b.outcome is not Outcome.UNSCORED]
+    metrics = {"canary/num_answers": float(len(pairs)), "canary/failed_rate": 1 - len(pairs) / len(live)}
+    if not pairs:
+        return metrics
+    supported = [(a.outcome is Outcome.SUPPORTED, b.outcome is Outcome.SUPPORTED) for a, b in pairs]
+    metrics["canary/support_gap"] = sum(a - b for a, b in supported) / len(pairs)
+    metrics["canary/only_live_rate"] = sum(a and not b for a, b in supported) / len(pairs)
+    claims = [both for a, b in pairs for both in zip(a.claims, b.claims, strict=True)]
+    decided = [both for both in claims if ClaimState.FAILED not in (both[0].state, both[1].state)]
+    if decided:
+        metrics["canary/consensus_gap"] = sum(not _agree(*both) for both in decided) / len(decided)
+    return metrics
+
+
+def _agree(live: ClaimVerdict, frozen: ClaimVerdict) -> bool:
+    if live.state is not frozen.state:
+        return False
+    return live.state is not ClaimState.CONTRADICTED or live.consensus == frozen.consensus

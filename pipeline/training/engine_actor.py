@@ -1,0 +1,29 @@
+"""OpenRLHF's rollout engine, which says of what distribution and of which weights a sample is.
+
+OpenRLHF has vLLM give log-probabilities of the distribution that was sampled, temperature included
+(`logprobs_mode: processed_logprobs`), only for its off-policy correction. The probe after each weight sync
+and the gap between sampler and actor need them always: at any temperature but 1, vLLM's own default says
+something else. Put in the place of `openrlhf.trainer.ray.vllm_engine.RolloutRayActor`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from openrlhf.trainer.ray.vllm_engine import RolloutRayActor as _RayRolloutActor
+
+LOGPROBS_MODE = "processed_logprobs"
+
+PlainRolloutActor: Any = _RayRolloutActor.__ray_metadata__.modified_class  # the class before @ray.remote
+
+
+class MarchRolloutActor(PlainRolloutActor):  # type: ignore[misc]  # OpenRLHF is untyped
+    """`RolloutRayActor` whose log-probabilities are the sampler's own, and who knows its weights version."""
+
+    async def __init__(self, *args: Any, **kwargs: Any) -> None:  # type: ignore[misc]  # Ray awaits it
+        self.weights_version = 0
+        await super().__init__(*args, **{"logprobs_mode": LOGPROBS_MODE, **kwargs})
+
+    def set_weights_version(self, version: int) -> None:
+        """The trainer says after each sync which weights arrived; `pipeline.training.rollout` reads it."""
+        self.weights_version = version

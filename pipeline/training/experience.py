@@ -1,0 +1,245 @@
+"""From rollouts to the PPO buffer: the audit's trajectories beside each Solver trajectory.
+
+`MarchSamplesGenerator` turns an agent's dict into a Solver experience with the other roles' rows attached;
+`MarchExperienceMaker` lays all rows out by role, lets OpenRLHF compute log-probabilities, values and the KL
+penalty, and estimates advantages for each role by itself (paper section 2.3: "advantages and KL-divergence
+penalties are estimated independently").
+
+Four rules keep this sound:
+* The number of rows a step is fixed. An answer without a turn of a role brings a filler, a row whose action
+  mask is all zero; an UNSCORED answer keeps its row with its mask zeroed. A zero mask gives no reward, no
+  advantage and no gradient, and is in no group's baseline.
+* Rows are ordered by role, the Solver's first, and within a role by turn and then by prompt, so a group of
+  `n_samples_per_prompt` rows is of one prompt and one role and holds at most one turn of an answer.
+* The terminal reward stands on the last valid token of each row (OpenRLHF's `compute_reward` finds it by the
+  mask). It is the verdict's, or `truncated_reward`, and then shifted by `reward_scalars`; only a row with an
+  action has one, so 0/1 pays no failure.
+* k turns of one answer weigh 1/k each, in the whitening and in the loss (`pipeline.training.advantages`). The
+  critic learns from each of them in full: its targets are no weighted sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from openrlhf.models.utils import compute_reward
+from openrlhf.trainer.ppo_utils.experience import Experience
+from openrlhf.trainer.ppo_utils.experience_maker import RemoteExperienceMaker
+from openrlhf.trainer.ppo_utils.length_penalty import apply_length_penalties
+from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
+
+from pipeline.record.metrics import Stopwatch, rollout_metrics
+from pipeline.record.rollout_rows import TrainedAnswer, answer_turns
+from pipeline.settings.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings
+from pipeline.training.advantages import against_group, loss_weights, whitening
+from pipeline.training.rollout import RolloutRecord
+from reward.types import Role, Trajectory
+
+_FILLER_TOKENS = 2  # the shortest row that has one action
+
+
+class MarchSamplesGenerator(SamplesGenerator):  # type: ignore[misc]  # OpenRLHF is untyped
+    """Carries the rollout record and the other roles' trajectories of each answer to the trainer."""
+
+    def __init__(self, *, rows_by_role: Mapping[Role, int], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.rows_by_role = rows_by_role
+
+    def _process_response_into_experience(
+        self, response: dict[str, Any], **generate_kwargs: Any
+    ) -> Experience:
+        record: RolloutRecord = response["rollout"]
+        process = super()._process_response_into_experience
+        solver = process(solver_row(response), **generate_kwargs)
+        # Plain attributes, not dataclass fields: they live until `concat_experiences`, which is after
+        # flattening.
+        solver.rollout = record
+        solver.turns = {
+            role: [process(row, **generate_kwargs) for row in turn_rows(response, record, role, num)]
+            for role, num in self.rows_by_role.items()
+            if role is not Role.SOLVER
+        }
+        return solver
+
+
+def solver_row(response: dict[str, Any]) -> dict[str, Any]:
+    """Returns the Solver's row; without a reward it has no action to train."""
+    if response["reward"] is not None:
+        return response
+    return {**response, **_UNTRAINED}
+
+
+def turn_rows(response: dict[str, Any], record: RolloutRecord, role: Role, num: int) -> list[dict[str, Any]]:
+    """Returns a role's `num` rows of an answer: its turns with the terminal reward, then fillers."""
+    turns = () if response["reward"] is None else record.turns.get(role, ())
+    assert len(turns) <= num, f"{len(turns)} turns of the {role}, rows for {num}"
+    return [_turn_row(response, turn) for turn in turns] + [_filler(response)] * (num - len(turns))
+
+
+def _turn_row(response: dict[str, Any], turn: Trajectory) -> dict[str, Any]:
+    num_prompt = len(turn.prompt_token_ids)
+    tokens = [*turn.prompt_token_ids, *turn.response_token_ids]
+    return {
+        **response,
+        "observation_tokens": tokens,
+        "action_ranges": [(num_prompt, len(tokens))],
+        "rollout_log_probs": _rollout_log_probs(response, turn),
+        "truncated": turn.finish_reason == "length",
+    }
+
+
+def _filler(response: dict[str, Any]) -> dict[str, Any]:
+    tokens = response["observation_tokens"][:_FILLER_TOKENS]
+    log_probs = None if response["rollout_log_probs"] is None else [0.0] * len(tokens)
+    return {**response, **_UNTRAINED, "observation_tokens": tokens, "rollout_log_probs": log_probs}
+
+
+# The zero stands for "nothing" only together with the empty action range: every use of it is multiplied by
+# the mask.
+_UNTRAINED: dict[str, Any] = {"reward": 0.0, "scores": 0.0, "action_ranges": [], "truncated": False}
+
+
+def _rollout_log_probs(response: dict[str, Any], turn: Trajectory) -> list[float] | None:
+    if response["rollout_log_probs"] is None:
+        return None
+    if turn.logprobs is None:
+        raise ValueError(
+            f"the {turn.role}'s trajectory lacks log-probabilities, which off-policy correction needs"
+        )
+    return [0.0] * len(turn.prompt_token_ids) + list(turn.logprobs)
+
+
+class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # OpenRLHF is untyped
+    """Adds the other roles' rows and keeps the roles' advantages apart."""
+
+    def __init__(self, *args: Any, ppo: PpoSettings, rows_by_role: Mapping[Role, int], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.ppo = ppo
+        self.rows_by_role = rows_by_role
+        self.models_clock = Stopwatch()
+        self.metrics: dict[str, float] = {}
+        self.records: list[RolloutRecord] = []
+        self.answers: list[TrainedAnswer] = []
+
+    @torch.no_grad()
+    def make_experience_batch(self, rollout_samples: list[Experience]) -> list[Experience]:
+        """Returns the micro-batches of one PPO step, Solver's first; fills `metrics`, `records` and
+        `answers`."""
+        self.records = [sample.rollout for sample in rollout_samples]
+        batches = {role: self._batches(role, rollout_samples) for role in self.rows_by_role}
+        weights = {role: self._weights(role, batches[role]) for role in self.rows_by_role}
+        experiences = [batch for role_batches in batches.values() for batch in role_batches]
+        self.make_experience(experiences)
+        for role, role_batches in batches.items():
+            self.compute_advantages_and_returns(role_batches, weights[role], role)
+        self.metrics = rollout_metrics(
+            self.records, batches, group_size=self.args.rollout.n_samples_per_prompt
+        )
+        self.answers = [
+            TrainedAnswer(sample.labels[0], record, turns)
+            for sample, record, turns in zip(
+                rollout_samples, self.records, answer_turns(self.records, batches), strict=True
+            )
+        ]
+        self._weigh(experiences, [weight for role in batches for weight in weights[role]])
+        return experiences
+
+    def make_experience(self, samples_list: list[Experience]) -> list[Experience]:
+        """As OpenRLHF's, with the mean over no tokens of a masked row set to 0 in the logged figures."""
+        with self.models_clock:
+            experiences: list[Experience] = super().make_experience(samples_list)
+        for experience in experiences:
+            for key in ("kl", "logprobs_diff"):
+                experience.info[key] = torch.nan_to_num(experience.info[key], nan=0.0)
+        return experiences
+
+    @torch.no_grad()
+    def compute_advantages_and_returns(
+        self,
+        experiences: list[Experience],
+        weights: Sequence[torch.Tensor] | None = None,
+        role: Role | None = None,
+    ) -> list[Experience]:
+        """As OpenRLHF's, for the rows of one role, with masked rows left out of every statistic."""
+        weights = weights or [torch.ones(len(experience.rewards)) for experience in experiences]
+        estimator = self.ppo.estimator
+        for experience, reward in zip(experiences, self._shaped_rewards(experiences), strict=True):
+            self._spread(experience, reward * self._is_paid(experience, role))
+        advantages = [experience.advantages for experience in experiences]
+        masks = [experience.action_mask for experience in experiences]
+        mean, scale = whitening(advantages, masks, list(weights), estimator=estimator)
+        for experience in experiences:
+            experience.advantages = (experience.advantages - mean) * scale * experience.action_mask
+        return experiences
+
+    def _batches(self, role: Role, samples: list[Experience]) -> list[Experience]:
+        """Micro-batches of a role's rows: the first turn of every answer, then the second, ..."""
+        if role is Role.SOLVER:
+            return list(self.split_rollout_samples(samples))
+        columns = zip(*(sample.turns[role] for sample in samples), strict=True)
+        return [batch for column in columns for batch in self.split_rollout_samples(list(column))]
+
+    def _weights(self, role: Role, batches: list[Experience]) -> list[torch.Tensor]:
+        """(B,) for each micro-batch of `_batches`: one over the turns of the row's answer."""
+        nums = [max(len(record.turns.get(role, ())), 1) for record in self.records]
+        weights = torch.tensor([1 / num for num in nums] * self.rows_by_role[role])
+        return _by_batch(weights, batches)
+
+    def _shaped_rewards(self, experiences: list[Experience]) -> list[torch.Tensor]:
+        """(B,) for each micro-batch: penalties for length, then the shift, then the group's baseline."""
+        for experience in experiences:
+            experience.rewards = experience.rewards.to(
+                torch.promote_types(experience.rewards.dtype, torch.float32)
+            )
+        apply_length_penalties(experiences, self.args)
+        for experience in experiences:
+            scored = experience.action_mask.any(dim=-1)
+            experience.rewards = (experience.rewards + self.ppo.reward_scalars.shift) * scored
+            experience.info["reward"] = experience.rewards.clone()
+        shaped = against_group(
+            torch.cat([experience.rewards for experience in experiences]),
+            torch.cat([experience.action_mask.any(dim=-1) for experience in experiences]),
+            estimator=self.ppo.estimator,
+            group_size=self.args.rollout.n_samples_per_prompt,
+        )
+        return _by_batch(shaped, experiences)
+
+    def _is_paid(self, experience: Experience, role: Role | None) -> torch.Tensor:
+        """(B,) one where the terminal reward is written on a valid token."""
+        is_lost = role is Role.CHECKER and self.ppo.checker_reward is CheckerReward.LAST_SLOT
+        return experience.truncated.float() if is_lost else torch.ones_like(experience.rewards)
+
+    def _spread(self, experience: Experience, reward: torch.Tensor) -> None:
+        """Puts the reward on the last token and the KL penalty on each; fills returns and advantages."""
+        rewards = compute_reward(
+            reward,
+            self.kl_ctl.value,
+            experience.kl,
+            action_mask=experience.action_mask,
+            reward_clip_range=self.args.reward.clip_range,
+        )  # (B, A)
+        if self.ppo.estimator is AdvantageEstimator.GAE:
+            experience.advantages, experience.returns = self.get_advantages_and_returns(
+                experience.values, rewards, experience.action_mask, self.ppo.gamma, self.ppo.lambd
+            )
+        else:
+            experience.returns = self.get_cumulative_returns(rewards, experience.action_mask, self.ppo.gamma)
+            experience.advantages = experience.returns.clone()
+        experience.info["return"] = (rewards * experience.action_mask).sum(dim=-1)
+        experience.kl = None
+
+    def _weigh(self, experiences: list[Experience], weights: list[torch.Tensor]) -> None:
+        """Scales advantages so that rows weigh in the policy's loss what they should."""
+        masks = [experience.action_mask for experience in experiences]
+        is_token_mean = self.ppo.loss_scale is LossScale.TOKEN_MEAN
+        factors = loss_weights(masks, weights, is_token_mean=is_token_mean)
+        for experience, factor in zip(experiences, factors, strict=True):
+            experience.advantages = experience.advantages * factor.unsqueeze(-1)
+
+
+def _by_batch(values: torch.Tensor, batches: Sequence[Experience]) -> list[torch.Tensor]:
+    """Splits (N,) into (B,) for each micro-batch."""
+    ends = torch.tensor([len(batch.rewards) for batch in batches]).cumsum(0)
+    return list(torch.tensor_split(values, ends[:-1]))

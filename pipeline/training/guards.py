@@ -1,0 +1,210 @@
+"""The guards of a run: what tells, from the figures of its steps, that it can no longer be trusted.
+
+A rising reward hides every collapse of self-checking: answers without claims, audits that fail, voters who
+agree among themselves only, a policy far from its start, answers that shrink. Each guard follows one figure
+of `steps.jsonl` and acts when it stays over its limit for `patience` steps in a row.
+
+Pure: the record of the steps goes in, what was found comes out, so a resumed run judges as if it had never
+ended. `pipeline.training.trainer` acts on it. A step without a guard's figure (a canary that did not answer)
+counts neither for nor against it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from reward.config import Settings
+from reward.types import Role
+
+Step = Mapping[str, float]
+_KL = tuple(f"{role}/kl" for role in Role)
+_FIGURES = {  # of several, the largest counts
+    "no_claims": ("audit/no_claims_rate",),
+    "unscored": ("audit/unscored_rate",),
+    "canary_gap": ("canary/support_gap",),
+    "kl": _KL,
+    "length": ("solver/tokens_per_turn",),
+}
+
+
+class GuardAction(StrEnum):
+    """What a guard does when its patience is over."""
+
+    WARN = "warn"  # say so, in the log and beside the progress
+    STOP = "stop"  # end the run; the same command goes on from the last checkpoint
+    ROLL_BACK = "roll_back"  # end it at the last checkpoint that was written while all guards were quiet
+
+
+class Guard(Settings):
+    """One guard."""
+
+    limit: float = Field(gt=0, allow_inf_nan=False)
+    patience: int = Field(default=5, ge=1, description="Steps in a row over the limit before it acts.")
+    action: GuardAction = GuardAction.WARN
+
+
+class NoClaimsGuard(Guard):
+    """Answers without a number to check."""
+
+    limit: float = Field(default=0.5, gt=0, lt=1, description="Largest share of a step's answers.")
+
+
+class UnscoredGuard(Guard):
+    """Audits that failed."""
+
+    limit: float = Field(
+        default=0.2, gt=0, lt=1, description="Largest share of a step's answers, below max_unscored_rate."
+    )
+
+
+class CanaryGuard(Guard):
+    """What only the live Checker supports."""
+
+    limit: float = Field(
+        default=0.3, gt=0, lt=1, description="Largest gap of the support rates, live less frozen."
+    )
+
+
+class KlGuard(Guard):
+    """A policy far from its start."""
+
+    limit: float = Field(
+        default=1.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Largest mean divergence from the reference of any trained role, nats a token.",
+    )
+
+
+class LengthGuard(Guard):
+    """The Solver's answers shrink."""
+
+    limit: float = Field(
+        default=0.3, gt=0, lt=1, description="Smallest share of the first steps' mean length in tokens."
+    )
+    baseline_steps: int = Field(default=5, ge=1, description="First steps, which it does not judge.")
+
+
+class GuardSettings(Settings):
+    """What stops a run that can no longer be trusted; null switches one of the last five off."""
+
+    max_unscored_rate: float = Field(
+        default=0.5,
+        ge=0,
+        lt=1,
+        description="Of a step's answers; above it the run stops before it trains on the step.",
+    )
+    probe_tolerance: float = Field(
+        default=0.1,
+        gt=0,
+        description="Largest mean gap of engine and actor after a weight sync, nats a token. On equal "
+        "weights in bfloat16 it is below 0.005 where the policy is sure and 0.04 where it is not.",
+    )
+    no_claims: NoClaimsGuard | None = NoClaimsGuard()
+    unscored: UnscoredGuard | None = UnscoredGuard()
+    canary_gap: CanaryGuard | None = CanaryGuard()
+    kl: KlGuard | None = KlGuard()
+    length: LengthGuard | None = LengthGuard()
+
+    @model_validator(mode="after")
+    def _each_can_act(self) -> Self:
+        if self.unscored is None or self.unscored == UnscoredGuard():
+            return self  # the default does not refuse a lower bound: it is in every recipe written out
+        if self.unscored.limit >= self.max_unscored_rate:
+            raise ValueError(
+                f"unscored.limit: {self.unscored.limit} is not below max_unscored_rate "
+                f"{self.max_unscored_rate}, where the run stops at once; lower it"
+            )
+        return self
+
+    @property
+    def by_name(self) -> dict[str, Guard]:
+        """The five that follow a figure over the steps, without those that are off."""
+        return {name: guard for name in _FIGURES if (guard := getattr(self, name)) is not None}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one guard sees after a step."""
+
+    name: str
+    guard: Guard
+    what: str  # the figure and its value, for a person
+    num_over: int  # steps in a row over the limit, up to now
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the latest figure is within the limit, or the guard only warns."""
+        return self.num_over == 0 or self.guard.action is GuardAction.WARN
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the guard's patience is over."""
+        return self.num_over >= self.guard.patience
+
+    def __str__(self) -> str:
+        return f"guard {self.name}: {self.what}, for {self.num_over} steps in a row"
+
+
+def findings(settings: GuardSettings, steps: Sequence[Step]) -> list[Finding]:
+    """Returns what each guard sees that has a figure.
+
+    Args:
+        settings: The guards.
+        steps: The figures of all steps from the first to the latest.
+    """
+    found = (_finding(name, guard, steps) for name, guard in settings.by_name.items())
+    return [finding for finding in found if finding is not None]
+
+
+def due(found: Sequence[Finding]) -> Finding | None:
+    """The guard that ends the run now, if one does; one that rolls back goes first."""
+    ending = [finding for finding in found if finding.is_due and finding.guard.action is not GuardAction.WARN]
+    return min(ending, key=lambda finding: finding.guard.action is GuardAction.STOP, default=None)
+
+
+def guard_metrics(found: Sequence[Finding]) -> dict[str, float]:
+    """`guards/NAME`: the share of its patience that is used up; 0 is quiet, from 1 on it acts."""
+    return {f"guards/{finding.name}": finding.num_over / finding.guard.patience for finding in found}
+
+
+def _finding(name: str, guard: Guard, steps: Sequence[Step]) -> Finding | None:
+    figures = [
+        _largest([step[key] for key in _FIGURES[name] if key in step]) for step in steps if _has(name, step)
+    ]
+    if isinstance(guard, LengthGuard):
+        return _length_finding(name, guard, figures)
+    if not figures:
+        return None
+    keys = " or ".join(key for key in _FIGURES[name] if key in steps[-1]) or _FIGURES[name][0]
+    what = f"{keys} {figures[-1]:.3g} is over {guard.limit:g}"
+    return Finding(name, guard, what, _num_last([not figure <= guard.limit for figure in figures]))
+
+
+def _length_finding(name: str, guard: LengthGuard, lengths: Sequence[float]) -> Finding | None:
+    first, judged = lengths[: guard.baseline_steps], lengths[guard.baseline_steps :]
+    if not judged:
+        return None
+    usual = sum(first) / len(first)
+    what = f"{_FIGURES[name][0]} {judged[-1]:.3g} is under {guard.limit:g} of {usual:.3g}, as it began"
+    return Finding(name, guard, what, _num_last([not length >= guard.limit * usual for length in judged]))
+
+
+def _largest(values: Sequence[float]) -> float:
+    """What is no number is above all numbers."""
+    return max(values, key=lambda value: (math.isnan(value), value))
+
+
+def _has(name: str, step: Step) -> bool:
+    return any(key in step for key in _FIGURES[name])
+
+
+def _num_last(over: Sequence[bool]) -> int:
+    """How many of the latest are true, without a break."""
+    return next((num for num, is_over in enumerate(reversed(over)) if not is_over), len(over))

@@ -1,0 +1,248 @@
+"""OpenRLHF's agent: the Solver's turn on the live engine, then the audit by the reward server.
+
+OpenRLHF's rollout actor loads `pipeline/training/agent.py`, which points here, and calls
+`AgentExecutor.execute` once a sample. The returned dict is OpenRLHF's own plus one key, `rollout`: a
+`RolloutRecord`, which `pipeline.training.experience.MarchSamplesGenerator` reads. A reward server that is
+gone is waited for, and the step with it: neither OpenRLHF nor Ray bounds a rollout in time, and no engine
+sleeps and no weight changes before all answers are there. An audit that failed leaves `reward` at None; it is
+masked there and never becomes a number here.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import time
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+from openrlhf.utils.agent import AgentExecutorBase
+from opentelemetry.trace import SpanKind
+from pydantic import Field
+
+from pipeline.training.oracle import OracleJudgement, oracle_for
+from reward import telemetry
+from reward.config import Settings
+from reward.judging.vote import Reason
+from reward.serving.client import RewardClient, RewardServerError, UntrustedAnswer
+from reward.types import AuditResult, Outcome, RagQuery, Record, Role, Trajectory, Verdict
+
+SETTINGS_VARIABLE = "MARCH_ROLLOUT_SETTINGS"
+_ENDED = ("stop", "length")  # by itself, or at its token limit; anything else is an engine's failure
+
+logger = logging.getLogger(__name__)
+
+
+class RolloutSettings(Settings):
+    """What the agent needs to know; travels to the rollout actor as JSON in an environment variable."""
+
+    reward_urls: tuple[str, ...] = Field(min_length=1, description="The servers that share the audits.")
+    token_env: str = "MARCH_REWARD_TOKEN"
+    signing_key_env: str = "MARCH_SIGNING_KEY"
+    timeout_s: float = 170.0
+    patience_s: float = 120.0
+    turns_by_role: dict[Role, int] = Field(
+        default={Role.CHECKER: 1}, description="Most turns of an answer to train on, beside the Solver's."
+    )
+    seed: int = 0
+    oracle: str = "none"
+
+
+class RolloutRecord(Record):
+    """What one answer brought beside its tokens."""
+
+    query_id: str
+    response: str
+    verdict: Verdict
+    turns: dict[Role, tuple[Trajectory, ...]] = Field(
+        default_factory=dict, description="The turns to train on, beside the Solver's."
+    )
+    num_checker_turns: int = Field(default=0, description="Voters whose tokens came back.")
+    weights_versions: dict[Role, tuple[int, ...]] = Field(
+        default_factory=dict, description="Weight syncs before each role's turns, each count once, in order."
+    )
+    num_prompt_tokens: int = Field(default=0, description="Of the Solver's turn, as are the next two.")
+    num_response_tokens: int = 0
+    finish_reason: str = ""
+    turn_tokens: dict[Role, tuple[int, ...]] = Field(
+        default_factory=dict, description="Sampled tokens of each turn that came back, trained or not."
+    )
+    oracle: OracleJudgement | None = Field(default=None, description="Ground truth, for monitoring only.")
+    generation_s: float = Field(
+        default=0.0, description="The Solver's turn, waiting for the engine included."
+    )
+    audit_s: float = 0.0
+
+
+class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is untyped
+    """One sample: tokenise, generate, audit."""
+
+    def __init__(self) -> None:
+        self.settings = RolloutSettings.model_validate_json(os.environ[SETTINGS_VARIABLE])
+        self.judge = oracle_for(self.settings.oracle)
+        self._client: RewardClient | None = None
+        telemetry.start("march-rollout")
+
+    @property
+    def client(self) -> RewardClient:
+        """Made on first use, inside the actor's event loop."""
+        if self._client is None:
+            settings = self.settings
+            token, key = os.environ[settings.token_env], os.environ[settings.signing_key_env]
+            # With the key, a reward is believed only when it is signed.
+            self._client = RewardClient(
+                settings.reward_urls,
+                token,
+                timeout_s=settings.timeout_s,
+                patience_s=settings.patience_s,
+                signing_key=key,
+            )
+        return self._client
+
+    async def execute(
+        self,
+        prompt: str,
+        label: str,
+        sampling_params: Any,
+        max_length: int,
+        hf_tokenizer: Any,
+        llm_engine: Any,
+        images: Any = None,
+    ) -> dict[str, Any]:
+        """Returns OpenRLHF's sample with a `rollout` record; `reward` is None when the audit failed.
+
+        Raises:
+            ValueError: a prompt that leaves no room for the response. OpenRLHF would keep its last tokens
+                only, and the audit would then hold the Solver to documents that it never saw.
+        """
+        query = RagQuery.model_validate_json(label)
+        prompt_ids = hf_tokenizer(text=prompt, add_special_tokens=False)["input_ids"]
+        if len(prompt_ids) + sampling_params.max_tokens > max_length:
+            raise ValueError(
+                f"query {query.id!r}: prompt of {len(prompt_ids)} tokens and response of "
+                f"{sampling_params.max_tokens} exceed {max_length}; filter it with `march prepare "
+                "--max-prompt-tokens`"
+            )
+        with telemetry.span("march.rollout", {"march.query_id": query.id}) as span:
+            versions, start = [llm_engine.weights_version], time.perf_counter()
+            output = await _generate(llm_engine, prompt_ids, sampling_params)
+            generation_s = time.perf_counter() - start
+            versions.append(llm_engine.weights_version)
+            response = hf_tokenizer.decode(output.token_ids, skip_special_tokens=True)
+            telemetry.tell_texts(span, [{"role": "user", "content": prompt}], [response])
+            record = await self._audit(
+                query, response, finish_reason=output.finish_reason, solver_versions=versions
+            )
+            telemetry.tell_verdict(span, record.verdict)
+        measured = {
+            "generation_s": generation_s,
+            "turn_tokens": record.turn_tokens | {Role.SOLVER: (len(output.token_ids),)},
+            "num_prompt_tokens": len(prompt_ids),
+            "num_response_tokens": len(output.token_ids),
+            "finish_reason": output.finish_reason,
+        }
+        return {
+            "prompt": prompt,
+            "label": label,
+            "images": None,
+            "mm_train_inputs": None,
+            "reward": record.verdict.reward,
+            "scores": record.verdict.reward,
+            "observation_tokens": [*prompt_ids, *output.token_ids],
+            "action_ranges": [(len(prompt_ids), len(prompt_ids) + len(output.token_ids))],
+            "rollout_log_probs": _log_probs(len(prompt_ids), output),
+            "truncated": output.finish_reason == "length",
+            "extra_logs": {},
+            "rollout": record.model_copy(update=measured),
+        }
+
+    async def _audit(
+        self, query: RagQuery, response: str, *, finish_reason: str, solver_versions: Sequence[int] = ()
+    ) -> RolloutRecord:
+        start = time.perf_counter()
+        with telemetry.span("audit") as span:
+            result = await self._asked(query, response, finish_reason)
+            telemetry.tell_verdict(span, result.verdict)
+        is_scored = result.verdict.outcome is not Outcome.UNSCORED
+        seed = f"{self.settings.seed}/{query.id}/{response}"
+        return RolloutRecord(
+            query_id=query.id,
+            response=response,
+            verdict=result.verdict,
+            turns={
+                role: choose_turns([t for t in result.trajectories if t.role is role], num, seed=seed)
+                for role, num in self.settings.turns_by_role.items()
+                if is_scored
+            },
+            num_checker_turns=sum(t.role is Role.CHECKER for t in result.trajectories),
+            weights_versions=_versions_by_role(solver_versions, result.trajectories),
+            turn_tokens=_turn_tokens(result.trajectories),
+            oracle=self.judge(query, response, result.verdict),
+            audit_s=time.perf_counter() - start,
+        )
+
+    async def _asked(self, query: RagQuery, response: str, finish_reason: str) -> AuditResult:
+        """What the reward server says; what it cannot say is UNSCORED, and is not asked for again."""
+        if finish_reason not in _ENDED:  # an engine that gave up has not answered, whatever it had written
+            return _unscored(query, Reason.ENGINE, f"the Solver's generation ended by {finish_reason!r}")
+        try:
+            return await self.client.audit(query, response, include_trajectories=True)
+        except UntrustedAnswer as error:
+            return _unscored(query, Reason.UNTRUSTED, str(error))
+        except RewardServerError as error:
+            return _unscored(query, Reason.REWARD_SERVER, str(error))
+
+
+async def _generate(engine: Any, prompt_ids: list[int], sampling_params: Any) -> Any:
+    """The Solver's turn: vLLM's `CompletionOutput`."""
+    attributes = {"gen_ai.operation.name": "text_completion", "march.role": Role.SOLVER.value}
+    with telemetry.span("solver.generate", attributes, kind=SpanKind.CLIENT) as span:
+        output = (await engine.generate(prompt_ids, deepcopy(sampling_params))).outputs[0]
+        span.set_attribute("gen_ai.usage.input_tokens", len(prompt_ids))
+        span.set_attribute("gen_ai.usage.output_tokens", len(output.token_ids))
+        span.set_attribute("gen_ai.response.finish_reasons", [str(output.finish_reason)])
+        if output.finish_reason not in _ENDED:
+            telemetry.fail(span, str(output.finish_reason))
+    return output
+
+
+def choose_turns(turns: list[Trajectory], num: int, *, seed: str) -> tuple[Trajectory, ...]:
+    """Picks at most `num` of a role's valid turns: a seeded choice, so that no place is favoured.
+
+    Valid are those that ended by themselves, or, where none did, those that were cut at their token limit.
+    """
+    ended = [t for t in turns if t.finish_reason in _ENDED]
+    valid = [t for t in ended if t.finish_reason == "stop"] or ended
+    return tuple(random.Random(seed).sample(valid, min(num, len(valid))))
+
+
+def _versions_by_role(solver: Sequence[int], turns: Sequence[Trajectory]) -> dict[Role, tuple[int, ...]]:
+    """The weights versions of each role's turns; of the Solver's, before and after it answered."""
+    versions = {Role.SOLVER: set(solver)}
+    for turn in turns:
+        if turn.weights_version is not None:
+            versions.setdefault(turn.role, set()).add(turn.weights_version)
+    return {role: tuple(sorted(found)) for role, found in versions.items()}
+
+
+def _turn_tokens(turns: Sequence[Trajectory]) -> dict[Role, tuple[int, ...]]:
+    roles = sorted({turn.role for turn in turns})
+    return {role: tuple(len(t.response_token_ids) for t in turns if t.role is role) for role in roles}
+
+
+def _unscored(query: RagQuery, reason: Reason, detail: str) -> AuditResult:
+    logger.warning("%s: no verdict: %s: %s", query.id, reason, detail)
+    verdict = Verdict(id=query.id, outcome=Outcome.UNSCORED, reward=None, reason=reason, detail=detail)
+    return AuditResult(verdict=verdict)
+
+
+def _log_probs(num_prompt_tokens: int, output: Any) -> list[float] | None:
+    """(P + A,) log-probabilities under the engine, zero over the prompt; None if it was not asked."""
+    if output.logprobs is None:
+        return None
+    sampled = [
+        by_token[token].logprob for by_token, token in zip(output.logprobs, output.token_ids, strict=True)
+    ]
+    return [0.0] * num_prompt_tokens + sampled

@@ -1,0 +1,217 @@
+"""OpenRLHF's PPO trainer with our samples generator and experience maker, and what makes its steps
+trustworthy.
+
+`pipeline.train` puts `MarchTrainer`, as a Ray actor, in the place of
+`openrlhf.trainer.ppo_trainer.PPOTrainer` before OpenRLHF's command line runs. Around each step it keeps the
+engines' registry and weights version for the reward server, compares the engines' log-probabilities with the
+actor's after each weight sync, stops a run whose audits fail, logs the step, marks checkpoints complete, and
+lets the guards end the run (`pipeline.training.watch`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ray
+import torch
+from openrlhf.trainer.ppo_trainer import BasePPOTrainer
+from openrlhf.trainer.ppo_trainer import PPOTrainer as _RayPPOTrainer
+from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
+
+from pipeline.record.checkpoints import mark_complete
+from pipeline.record.metrics import step_metrics
+from pipeline.record.tracking import StepLog
+from pipeline.training.engines import EngineRegistry
+from pipeline.training.experience import MarchExperienceMaker, MarchSamplesGenerator
+from pipeline.training.probe import first_prompt, log_probability_gap
+from pipeline.training.staleness import mask_stale, staleness
+from pipeline.training.trainer_settings import TrainerSettings
+from pipeline.training.watch import Watch
+
+STALE = "stale"  # beside the reasons of verdicts without a reward
+
+# The class that was written, and not Ray's `modified_class` over it: for tracing, Ray puts copies of all
+# methods into that, those of `BasePPOTrainer` too, and they would come before ours.
+PlainPPOTrainer: Any = _RayPPOTrainer.__ray_metadata__.modified_class.__ray_actor_class__
+
+
+class WeightSyncError(RuntimeError):
+    """Engine and actor disagree after a sync: what is sampled is not what is trained."""
+
+
+class TooManyUnscoredError(RuntimeError):
+    """So many audits of a step failed that its gradient would not be worth having."""
+
+
+class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
+    """OpenRLHF's PPO steps for the trajectories of several roles.
+
+    Between a trainer of OpenRLHF and its `BasePPOTrainer` in the order of classes: the trainer's own
+    `broadcast_to_vllm`, which in asynchronous mode holds the engines' lock, is around this one.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.settings = TrainerSettings.from_environment()
+        self.experience_maker = MarchExperienceMaker(
+            self.actor_model_group,
+            self.critic_model_group,
+            self.reward_model_group,
+            self.reference_model_group,
+            self.kl_ctl,
+            self.strategy,
+            self.tokenizer,
+            ppo=self.settings.ppo,
+            rows_by_role=self.settings.rows_by_role,
+        )
+        options = {"num_cpus": 0, "name": self.settings.registry, "namespace": self.settings.namespace}
+        self.registry = ray.remote(EngineRegistry).options(**options).remote(self.vllm_engines)
+        _, self.weights_version = ray.get(self.registry.snapshot.remote())
+        self.log = StepLog(
+            self.settings.run_dir,
+            tracking_uri=self.settings.tracking_uri,
+            mlflow_run_id=self.settings.mlflow_run_id,
+            rollouts=self.settings.rollouts,
+        )
+        self.probe_prompt = first_prompt(self.strategy, self.tokenizer)
+        self.probe: dict[str, float] = {}
+        self.ages: dict[str, float] = {}
+        self.watch = Watch(self.settings)
+
+    def broadcast_to_vllm(self) -> None:
+        """Syncs the weights, counts the version and checks that engine and actor agree on the same tokens.
+
+        Raises:
+            WeightSyncError: their log-probabilities differ by more than the tolerance.
+        """
+        super().broadcast_to_vllm()
+        self.weights_version = version = ray.get(self.registry.advance.remote())
+        ray.get([engine.set_weights_version.remote(version) for engine in self.vllm_engines])
+        self.probe = {"sync/weights_version": float(version)}
+        if self.settings.probe_tolerance is None:
+            return
+        with self.watch.clock:
+            gap = log_probability_gap(
+                self.vllm_engines[0],
+                self.actor_model_group,
+                self.probe_prompt,
+                temperature=self.args.rollout.temperature,
+            )
+        self.probe["sync/logprob_gap"] = gap
+        if not gap <= self.settings.probe_tolerance:
+            raise WeightSyncError(
+                f"after weight sync {version} engine and actor differ by {gap:.4f} nats a token, "
+                f"over guards.probe_tolerance {self.settings.probe_tolerance}; the sync did not arrive"
+            )
+
+    def train_step(self, rollout_samples: list[Any], global_step: int) -> tuple[dict[str, Any], int]:
+        """One PPO step, refused when too many of its audits failed.
+
+        Raises:
+            TooManyUnscoredError: above `guards.max_unscored_rate`.
+        """
+        ages = [staleness(sample, version=self.weights_version) for sample in rollout_samples]
+        num_stale = mask_stale(
+            rollout_samples, version=self.weights_version, limit=self.settings.max_staleness
+        )
+        verdicts = [sample.rollout.verdict for sample in rollout_samples]
+        refuse_unscored(
+            [verdict.reason for verdict in verdicts if verdict.reward is None] + [STALE] * num_stale,
+            total=len(rollout_samples),
+            limit=self.settings.guards.max_unscored_rate,
+        )
+        self.ages = {
+            "rollout/staleness": sum(ages) / len(ages),
+            "rollout/stale_rate": num_stale / len(rollout_samples),
+        }
+        self.watch.begin(rollout_samples, global_step + 1)
+        status, step = super().train_step(rollout_samples, global_step)
+        return status, step
+
+    def save_logs_and_checkpoints(
+        self,
+        global_step: int,
+        logs_dict: dict[str, Any] | None = None,
+        client_states: dict[str, Any] | None = None,
+    ) -> None:
+        """Logs the step, saves as OpenRLHF does, and marks the checkpoint once both models are on disk.
+
+        Raises:
+            EndedByGuardError: a guard is due; the step is logged and saved.
+        """
+        status = dict(logs_dict or {})
+        if self.settings.ppo.correction.level != "token":
+            status.pop("is_filter_ratio", None)  # of whole rows, OpenRLHF counts fillers as left out
+        figures = self.experience_maker.metrics | self.ages | self.probe
+        metrics = self.watch.judged(figures)
+        metrics |= step_metrics(status, figures, own_s=self._own_s(status))
+        with self.watch.clock:
+            self.log.write(global_step, metrics, self.experience_maker.answers)
+        super().save_logs_and_checkpoints(global_step, logs_dict, client_states)
+        checkpoints = Path(self.args.ckpt.path)
+        if global_step % self.args.ckpt.save_steps == 0:
+            mark_complete(checkpoints, global_step, quiet=self.watch.is_quiet)
+        self.watch.act(checkpoints, global_step)
+
+    def _own_s(self, status: dict[str, Any]) -> float:
+        """Seconds in our own code since the last step; writing the record of a step counts in the next."""
+        experience_s = status.get("timing/make_experience", 0.0) - self.experience_maker.models_clock.take()
+        return float(experience_s + self.watch.clock.take())
+
+
+class MarchTrainer(PlainPPOTrainer, MarchSteps):  # type: ignore[misc]  # OpenRLHF is untyped
+    """`PPOTrainer` with our steps: rollout, then update."""
+
+    samples_generator: SamplesGenerator
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        seed_order(TrainerSettings.from_environment())
+        super().__init__(*args, **kwargs)
+        self.samples_generator = march_generator(self.samples_generator, self.settings)
+        self.max_steps = horizon(self.args, self.prompts_dataloader, self.settings)
+
+
+def seed_order(settings: TrainerSettings) -> None:
+    """Makes the order of the queries follow the run's seed: OpenRLHF's data loader is made from here on.
+
+    It draws the seed of its order from torch's own generator, which OpenRLHF seeds only where models are.
+    """
+    torch.manual_seed(settings.seed)
+
+
+def march_generator(plain: SamplesGenerator, settings: TrainerSettings) -> MarchSamplesGenerator:
+    """Returns our samples generator in the place of OpenRLHF's, over the same engines and rows."""
+    return MarchSamplesGenerator(
+        rows_by_role=settings.rows_by_role,
+        strategy=plain.strategy,
+        prompts_dataloader=plain.prompts_dataloader,
+        eval_dataloader=plain.eval_dataloader,
+        tokenizer=plain.tokenizer,
+        vllm_engines=plain.vllm_engines,
+    )
+
+
+def horizon(args: Any, prompts_dataloader: Any, settings: TrainerSettings) -> int:
+    """Returns the optimizer steps of the run, of which OpenRLHF counts only those of the Solver's rows."""
+    rows_per_answer = sum(settings.rows_by_role.values())
+    return optimizer_steps(
+        num_rows=len(prompts_dataloader) * args.rollout.n_samples_per_prompt * rows_per_answer,
+        batch_size=args.train.batch_size,
+        passes=args.train.num_episodes * args.train.max_epochs,
+    )
+
+
+def optimizer_steps(*, num_rows: int, batch_size: int, passes: int) -> int:
+    """The horizon of the learning-rate schedule: optimizer steps really taken, injected rows counted."""
+    return num_rows // batch_size * passes
+
+
+def refuse_unscored(reasons: list[str], *, total: int, limit: float) -> None:
+    """Raises `TooManyUnscoredError` when more than `limit` of a step's answers have no reward."""
+    if len(reasons) > limit * total:
+        counts = ", ".join(f"{reasons.count(reason)} {reason}" for reason in sorted(set(reasons)))
+        raise TooManyUnscoredError(
+            f"{len(reasons)} of {total} answers of the step have no reward ({counts}), over "
+            f"guards.max_unscored_rate {limit}; mend the reward server, then run the same command to resume"
+        )

@@ -1,0 +1,48 @@
+"""What the trainer and the policy's actors need beside OpenRLHF's own arguments."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field
+
+from pipeline.record.rollout_rows import RolloutFileSettings
+from pipeline.settings.ppo import PpoSettings
+from pipeline.training.canary import CanaryPlan
+from pipeline.training.guards import GuardSettings
+from reward.config import Settings
+from reward.types import Role
+
+SETTINGS_VARIABLE = "MARCH_TRAINER_SETTINGS"
+
+
+class TrainerSettings(Settings):
+    """Travels as JSON in an environment variable that every actor of the run has."""
+
+    run_dir: Path
+    tracking_uri: str
+    mlflow_run_id: str
+    namespace: str
+    registry: str
+    seed: int = Field(description="Of the order in which the queries are asked.")
+    rows_by_role: dict[Role, int] = Field(description="Rows of one answer, the Solver's first.")
+    ppo: PpoSettings
+    loss_divisor: int | None = Field(
+        description="What the policy's token terms of a step are divided by; None for their number."
+    )
+    max_staleness: int = Field(
+        default=0, ge=0, description="Weight syncs an answer may be old; older ones are masked."
+    )
+    rollouts: RolloutFileSettings
+    guards: GuardSettings
+    canary: CanaryPlan | None
+    probe_tolerance: float | None = Field(
+        description="None switches the probe off: an engine that sleeps gives no samples."
+    )
+
+    @classmethod
+    def from_environment(cls) -> Self:
+        """Reads what `pipeline.launch.worker` set."""
+        return cls.model_validate_json(os.environ[SETTINGS_VARIABLE])

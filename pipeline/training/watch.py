@@ -1,0 +1,90 @@
+"""What watches a run beside its trainer: the canary, the guards, and our own share of the time.
+
+The trainer calls it before a step's update (`begin`), when the step's figures are there (`judged`) and when
+they and the checkpoint are on disk (`act`). All judgement is in `pipeline.training.guards`, which is pure.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pipeline.record.checkpoints import roll_back
+from pipeline.record.metrics import Stopwatch
+from pipeline.record.tracking import read_steps
+from pipeline.training.canary import Canary
+from pipeline.training.guards import Finding, GuardAction, due, findings, guard_metrics
+from pipeline.training.trainer_settings import TrainerSettings
+
+logger = logging.getLogger(__name__)
+
+
+class EndedByGuardError(RuntimeError):
+    """A guard ended the run."""
+
+    exit_code: ClassVar[int]
+
+
+class StoppedByGuardError(EndedByGuardError):
+    """The run can go on from its last checkpoint."""
+
+    exit_code = 3
+
+
+class RolledBackError(EndedByGuardError):
+    """The run ended at its last good checkpoint; what came later is marked as not to be used."""
+
+    exit_code = 4
+
+
+class Watch:
+    """Of one run, in the trainer's process; a resumed run goes on with the record of the one before."""
+
+    def __init__(self, settings: TrainerSettings) -> None:
+        self.guards = settings.guards
+        self.canary = Canary(settings.canary, settings.run_dir / "canary") if settings.canary else None
+        self.steps: list[Mapping[str, float]] = list(read_steps(settings.run_dir))
+        self.found: list[Finding] = []
+        self.clock = Stopwatch()  # our own code
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no guard that acts is over its limit after the latest step."""
+        return all(finding.is_quiet for finding in self.found)
+
+    def begin(self, samples: Sequence[Any], step: int) -> None:
+        """Before the update of a step (counted from 1): the canary gets its answers."""
+        if self.canary:
+            with self.clock:
+                self.canary.ask(samples, step)
+
+    def judged(self, metrics: Mapping[str, float]) -> dict[str, float]:
+        """Returns the figures of a step with those of the canary and the guards."""
+        with self.clock:
+            metrics = {**metrics, **(self.canary.metrics() if self.canary else {})}
+        self.steps.append(metrics)
+        self.found = findings(self.guards, self.steps)
+        for finding in self.found:
+            if finding.num_over == finding.guard.patience:
+                logger.warning("%s", finding)
+        return {**metrics, **guard_metrics(self.found)}
+
+    def act(self, checkpoints: Path, step: int) -> None:
+        """Ends the run if a guard is due.
+
+        Raises:
+            StoppedByGuardError: by a guard that stops.
+            RolledBackError: by one that rolls back; the manifests of the checkpoints are marked.
+        """
+        finding = due(self.found)
+        if finding is None:
+            return
+        if finding.guard.action is GuardAction.STOP:
+            raise StoppedByGuardError(f"{finding}, at step {step}")
+        good = roll_back(checkpoints)
+        where = (
+            f"step {good}" if good else "the start, for no checkpoint was written while all guards were quiet"
+        )
+        raise RolledBackError(f"{finding}, at step {step}; rolled back to {where}")
