@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from orchestration.errors import user_error
 from pipeline.data.card import render_html, render_markdown, write_card
 from pipeline.data.job import Choices, Input, PrepareJob, run_job
 from pipeline.data.prepare import Manifest, file_sha256, read_manifest
@@ -244,6 +245,11 @@ def test_rows_without_documents_are_counted(tmp_path: Path) -> None:
     manifest = run_job(job(tmp_path / "out", ("bioasq", path)))
     assert (manifest.num_no_documents, manifest.num_rows) == (1, 4)
     assert [(one.id, one.reason) for one in removals(tmp_path / "out")] == [("g2", Reason.NO_DOCUMENTS)]
+
+
+def test_a_missing_library_is_named_with_its_extra() -> None:
+    said = user_error(ModuleNotFoundError("No module named 'rensa'", name="rensa"))
+    assert said == "rensa is not installed; install march-pipeline[data], or add --near-duplicates 0"
 
 
 def test_an_older_manifest_is_still_read() -> None:

@@ -152,9 +152,9 @@ def plots(statistics: SourceStatistics) -> list[Plot]:
     """The histograms of one source, each with the paper's mean where it has one."""
     paper = PAPER.get(statistics.source)
     drawn = [
-        _plot("Query words", statistics.query_words, paper and paper.query_words),
-        _plot("Documents", statistics.num_documents, paper and paper.num_documents[0]),
-        _plot("Document words", statistics.document_words, paper and paper.document_words[0]),
+        _plot("Query words", statistics.query_words, paper.query_words if paper else None),
+        _plot("Documents", statistics.num_documents, paper.num_documents[0] if paper else None),
+        _plot("Document words", statistics.document_words, paper.document_words[0] if paper else None),
     ]
     if statistics.prompt_tokens is not None:
         drawn.append(_plot("Prompt tokens", statistics.prompt_tokens, None))

@@ -33,7 +33,7 @@ def in_order(
         settings: What `start` is given.
 
     Raises:
-        RuntimeError: a process died.
+        ChildProcessError: a process died.
         Exception: what the work on the first failed piece raised.
     """
     executor = ProcessPoolExecutor(
@@ -48,7 +48,7 @@ def in_order(
         while under_way:
             yield under_way.popleft().result()
     except BrokenProcessPool as error:
-        raise RuntimeError(
+        raise ChildProcessError(
             "a worker process ended before its work was done (killed for memory?); use fewer --workers"
         ) from error
     finally:
