@@ -105,6 +105,7 @@ def _fetch_on(client: httpx.Client, url: str, part: Path, advance: Advance) -> N
         with part.open("ab" if has_resumed else "wb") as file:
             for chunk in response.iter_bytes():
                 file.write(chunk)
+                file.flush()  # so that a kill costs no more than a chunk
                 done += len(chunk)
                 advance(done, total)
 
