@@ -28,7 +28,7 @@ import psutil
 
 from bench.measure import write_result
 from pipeline.data.duplicates import RowsBefore
-from pipeline.data.fingerprints import signatures, text_keys
+from pipeline.data.fingerprints import fingerprint
 from pipeline.data.musique import MusiqueRow
 from pipeline.data.prepare import read_manifest
 from pipeline.data.rows import all_queries, read_rows
@@ -154,7 +154,7 @@ def _search(path: Path) -> dict[str, dict[str, float]]:
         before = RowsBefore(Path(folder) / "rows.sqlite")
         queries = all_queries(read_rows(path, MusiqueRow))
         for number, query in enumerate(queries, start=1):
-            keys, hashes = text_keys(query.query, query.documents), signatures(query.query, query.documents)
+            keys, hashes = fingerprint(query)
             start = time.perf_counter()
             before.add_kept(query.id, "musique", keys, hashes, 0.8)
             seconds += time.perf_counter() - start

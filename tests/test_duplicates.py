@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.data.duplicates import RowsBefore
-from pipeline.data.fingerprints import signatures, text_keys
+from pipeline.data.fingerprints import fingerprint
 from pipeline.data.removals import Match
-from reward.types import Document
+from reward.types import Document, RagQuery
 
 QUESTION = "What was the total revenue of the company in fiscal year 2017, before the sale of its branch?"
 TEXTS = [" ".join(f"word{i * 7 + j * j}" for j in range(60)) for i in range(5)]
@@ -22,8 +22,8 @@ def before(tmp_path: Path) -> Iterator[RowsBefore]:
 
 
 def keep(before: RowsBefore, name: str, question: str, texts: list[str]) -> Match | None:
-    documents = [Document(id=str(place), text=text) for place, text in enumerate(texts)]
-    keys, found = text_keys(question, documents), signatures(question, documents)
+    documents = tuple(Document(id=str(place), text=text) for place, text in enumerate(texts))
+    keys, found = fingerprint(RagQuery(id=name, query=question, documents=documents))
     return before.add_kept(name, "jsonl", keys, found, 0.8)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pipeline.data.evaluation_sets import evaluation_queries
-from pipeline.data.fingerprints import signatures, similarity, text_keys
+from pipeline.data.fingerprints import fingerprint, similarity
 from pipeline.data.overlap import OverlapIndex, write_index
 from pipeline.data.removals import Match, Reason
 from reward.types import Document, RagQuery
@@ -30,7 +30,7 @@ def found(
 ) -> tuple[Reason, Match] | None:
     write_index(folder, [("dev.json", None, evaluation)])
     index = OverlapIndex(folder, **({"threshold": 0.8, "max_shared_documents": 0} | options))
-    overlap, _ = index.find(text_keys(row.query, row.documents), signatures(row.query, row.documents))
+    overlap, _ = index.find(*fingerprint(row))
     return (overlap.reason, overlap.match) if overlap else None
 
 
@@ -90,8 +90,7 @@ def test_an_empty_evaluation_set_has_nothing(tmp_path: Path) -> None:
 def test_the_estimate_is_near_the_jaccard_similarity() -> None:
     words = [f"w{i}" for i in range(304)]
     one, other = words[:204], words[100:]  # 200 pieces each, 100 shared: 1/3
-    documents = [Document(id="a", text=" ".join(one)), Document(id="b", text=" ".join(other))]
-    _, first, second = signatures("", documents)
+    _, (_, first, second) = fingerprint(query("a", "Who?", " ".join(one), " ".join(other)))
     assert similarity(first, second) == pytest.approx(1 / 3, abs=0.12)
 
 

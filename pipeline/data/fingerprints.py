@@ -11,11 +11,10 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reward.types import Document
+from reward.types import RagQuery
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,25 +44,8 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
-def text_keys(question: str, documents: Sequence[Document]) -> TextKeys:
-    """Returns what is equal for equal words."""
-    words = words_of(question)
-    documents_words = (words_of(document.text) for document in documents)
-    return TextKeys(
-        question=digest64(" ".join(words)),
-        documents=tuple(
-            digest64(" ".join(found)) if len(found) >= MIN_DOCUMENT_WORDS else 0 for found in documents_words
-        ),
-    )
-
-
-def digest64(text: str) -> int:
-    """64 bits of SHA-256, never 0."""
-    return int.from_bytes(hashlib.sha256(text.encode(errors="surrogatepass")).digest()[:8], "big") or 1
-
-
-def signatures(question: str, documents: Sequence[Document]) -> Signatures:
-    """Returns (1 + D, NUM_HASHES): of the question, then of each document.
+def fingerprint(query: RagQuery) -> tuple[TextKeys, Signatures]:
+    """Returns the keys of a query's texts and their signatures (1 + D, NUM_HASHES): question, then documents.
 
     Raises:
         ModuleNotFoundError: Rensa or NumPy is not installed.
@@ -71,13 +53,26 @@ def signatures(question: str, documents: Sequence[Document]) -> Signatures:
     import numpy as np
     from rensa import RMinHash
 
-    text = " ".join(words_of(question))
-    pieces = [[text[i : i + _CHARS_A_PIECE] for i in range(max(1, len(text) - _CHARS_A_PIECE + 1))]]
-    for document in documents:
-        words = words_of(document.text)
-        starts = range(max(1, len(words) - _WORDS_A_PIECE + 1))
-        pieces.append([" ".join(words[i : i + _WORDS_A_PIECE]) for i in starts])
-    return np.array(RMinHash.digests_from_token_sets(pieces, NUM_HASHES, _SEED), dtype=np.uint32)
+    question = " ".join(words_of(query.query))
+    documents = [words_of(document.text) for document in query.documents]
+    keys = tuple(digest64(" ".join(words)) if len(words) >= MIN_DOCUMENT_WORDS else 0 for words in documents)
+    pieces = [_char_pieces(question), *map(_word_pieces, documents)]
+    found = RMinHash.digests_from_token_sets(pieces, NUM_HASHES, _SEED)
+    return TextKeys(digest64(question), keys), np.array(found, dtype=np.uint32)
+
+
+def _char_pieces(text: str) -> list[str]:
+    return [text[i : i + _CHARS_A_PIECE] for i in range(max(1, len(text) - _CHARS_A_PIECE + 1))]
+
+
+def _word_pieces(words: list[str]) -> list[str]:
+    starts = range(max(1, len(words) - _WORDS_A_PIECE + 1))
+    return [" ".join(words[i : i + _WORDS_A_PIECE]) for i in starts]
+
+
+def digest64(text: str) -> int:
+    """64 bits of SHA-256, never 0."""
+    return int.from_bytes(hashlib.sha256(text.encode(errors="surrogatepass")).digest()[:8], "big") or 1
 
 
 def band_keys(found: Signatures) -> Keys:

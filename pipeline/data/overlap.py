@@ -22,9 +22,8 @@ from pipeline.data.fingerprints import (
     TextKeys,
     band_keys,
     digest64,
-    signatures,
+    fingerprint,
     similarity,
-    text_keys,
 )
 from pipeline.data.removals import Match, Reason
 from reward.types import RagQuery, Record
@@ -146,8 +145,7 @@ def write_index(folder: Path, sets: Iterable[tuple[str, str | None, Iterable[Rag
 
 
 def _add(query: RagQuery, dataset: str, questions: _Texts, documents: _Texts) -> TextKeys:
-    keys = text_keys(query.query, query.documents)
-    found = signatures(query.query, query.documents)
+    keys, found = fingerprint(query)
     if query.query:
         questions.add(keys.question, [dataset, query.id], found[0])
     for key, document, signature in zip(keys.documents, query.documents, found[1:], strict=True):

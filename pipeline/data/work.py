@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.data.distractors import Distractors
-from pipeline.data.fingerprints import TextKeys, text_keys
+from pipeline.data.fingerprints import TextKeys, fingerprint
 from pipeline.data.removals import Match, Reason
 from pipeline.data.rows import parse_row
 from pipeline.data.sources import SOURCES, Source
@@ -113,10 +113,7 @@ class RowWork:
         row = WorkedRow(source, place, query.id, content=content_digest(query), counts=counts)
         keys, found, num_shared = None, None, 0
         if self._settings.near_duplicates is not None:
-            from pipeline.data.fingerprints import signatures
-
-            keys = text_keys(query.query, query.documents)
-            found = signatures(query.query, query.documents)
+            keys, found = fingerprint(query)
             if self._index is not None:
                 overlap, num_shared = self._index.find(keys, found)
                 if overlap is not None:
