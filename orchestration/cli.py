@@ -11,7 +11,7 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -19,6 +19,7 @@ from orchestration.audit_command import audit, review
 from orchestration.evaluate_command import best, evaluate
 from orchestration.inspect_command import inspect
 from orchestration.messages import error_console, fail
+from orchestration.prepare_command import prepare
 from orchestration.serve_command import serve
 
 _DEBUG = "MARCH_DEBUG"
@@ -76,6 +77,7 @@ app.command()(serve)
 app.command()(inspect)
 app.command()(evaluate)
 app.command()(best)
+app.command()(prepare)
 
 
 @app.command()
@@ -90,48 +92,6 @@ def token(
     print(made.token)
     error_console().print("Its line, for the server's tokens_file:", highlight=False)
     print(made.line)
-
-
-@app.command()
-def prepare(
-    dataset: Annotated[Literal["2wikimultihopqa"], typer.Argument(help="What the input is.")],
-    source: Annotated[Path, typer.Option("--input", help="Rows in the official format: JSON list or JSONL.")],
-    out: Annotated[Path, typer.Option(help="Folder for train.jsonl and manifest.json.")],
-    prompts: Annotated[str, typer.Option(help="full, compact, or a YAML file like them.")] = "full",
-    tokenizer: Annotated[
-        str | None, typer.Option(help="Folder or name of the policy's tokenizer, or tiny.")
-    ] = None,
-    max_prompt_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Leave out longer prompts; needs --tokenizer.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="First rows only.")] = None,
-) -> None:
-    """Turn a benchmark's rows into the rows that a training reads."""
-    from itertools import islice
-
-    from orchestration.progress import RowProgress
-    from pipeline.data.prepare import file_sha256, write_rows
-    from pipeline.data.rows import all_queries, read_rows
-    from pipeline.data.twowiki import TwoWikiRow
-    from pipeline.settings.recipe import TINY_POLICY
-    from reward.roles.prompts import load_prompts
-
-    prompt_set = load_prompts(prompts)
-    with RowProgress(error_console(), "preparing") as progress:
-        queries = list(islice(all_queries(read_rows(source, TwoWikiRow)), limit))
-        manifest = write_rows(
-            progress.over(queries),
-            out,
-            prompts=prompt_set,
-            tokenizer_path=str(TINY_POLICY) if tokenizer == "tiny" else tokenizer,
-            max_prompt_tokens=max_prompt_tokens,
-            source=dataset,
-            source_sha256=file_sha256(source),
-        )
-    print(
-        f"{manifest.num_rows:,} of {manifest.num_read:,} rows in {out / 'train.jsonl'}; left out: "
-        f"{manifest.num_duplicates:,} duplicates, {manifest.num_overlong:,} with too long a prompt"
-    )
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _TRAINING_STACK = {"deepspeed", "mlflow", "openrlhf", "ray", "tokenizers", "torch", "transformers", "vllm"}
+_NEAR_DUPLICATES = {"numpy", "rensa"}
 _EXTRAS = "install march-pipeline[train-cpu], or march-pipeline[train-gpu] with an NVIDIA GPU"
 
 
@@ -15,6 +16,8 @@ def user_error(error: Exception) -> str | None:
         return "; ".join(_problem(problem) for problem in error.errors(include_url=False))
     if isinstance(error, ModuleNotFoundError):
         package = (error.name or "").partition(".")[0]
+        if package in _NEAR_DUPLICATES:
+            return f"{package} is not installed; install march-pipeline[data], or add --near-duplicates 0"
         return f"{package} is not installed; {_EXTRAS}" if package in _TRAINING_STACK else None
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}; mend the path or its permissions"

@@ -14,12 +14,14 @@ from typing import Self, TypeVar
 from rich.console import Console
 from rich.progress import (
     BarColumn,
+    DownloadColumn,
     MofNCompleteColumn,
     Progress,
     SpinnerColumn,
     Task,
     TextColumn,
     TimeRemainingColumn,
+    TransferSpeedColumn,
 )
 
 from reward.types import Outcome, Verdict
@@ -124,3 +126,58 @@ class EvaluationProgress(RowProgress):
         self._unit = "answers" if label == "auditing numbers" else "requests"
         self._num_new = 0
         self.start(total, done)
+
+
+class ByteProgress:
+    """Progress through files whose size is known and whose number of rows is not: bytes, and rows if any."""
+
+    def __init__(self, console: Console, label: str, *, total: int | None = None) -> None:
+        self._console, self._label = console, label
+        self._started = self._last_line = time.monotonic()
+        self._num_rows = 0
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+        )
+        self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._id = self._bar.add_task(label, total=total, note="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def reach(self, done: int, total: int | None) -> None:
+        """Says how many bytes there are so far, and in all if that is known."""
+        self._bar.update(self._id, completed=done, total=total)
+        self._line()
+
+    def add_rows(self, num_bytes: int, num_rows: int) -> None:
+        """Counts rows and the bytes that they took."""
+        self._num_rows += num_rows
+        rate = self._num_rows / max(time.monotonic() - self._started, 1e-9)
+        self._bar.update(self._id, advance=num_bytes, note=f"{self._num_rows:,} rows, {rate:,.0f} rows/s")
+        self._line()
+
+    def _line(self) -> None:
+        """Outside a terminal: a line every ten seconds."""
+        now = time.monotonic()
+        if self._console.is_terminal or now - self._last_line < _LINE_EVERY_S:
+            return
+        self._last_line = now
+        task = self._bar.tasks[self._id]
+        share = f" of {task.total / 1e6:,.0f}" if task.total else ""
+        rate = task.completed / max(now - self._started, 1e-9)
+        left = f", {(task.total - task.completed) / rate:,.0f} s left" if task.total and rate else ""
+        self._console.print(
+            f"{self._label}: {task.completed / 1e6:,.1f}{share} MB{left}  {task.fields['note']}"
+        )

@@ -79,7 +79,11 @@ def test_the_manifest_tells_what_was_made_of_what(tmp_path: Path) -> None:
     assert Manifest.model_validate_json((tmp_path / "manifest.json").read_text()) == manifest
     assert manifest.rows_sha256 == hashlib.sha256((tmp_path / "train.jsonl").read_bytes()).hexdigest()
     assert manifest.prompt_digest == PROMPTS.digest
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["manifest.json", "train.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "manifest.json",
+        "removed.jsonl",
+        "train.jsonl",
+    ]
 
 
 def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
@@ -118,7 +122,7 @@ def test_a_failed_preparation_leaves_the_old_rows_whole(tokenizer: Path, tmp_pat
 
     with pytest.raises(ValueError, match="not JSON"):
         prepare(breaks(), tmp_path)
-    with pytest.raises(ValueError, match=r"none of 1 rows is left \(1 have more than 2 prompt tokens"):
+    with pytest.raises(ValueError, match=r"none of 1 rows is left \(1 overlong; limit 2 prompt tokens\)"):
         prepare([query("b")], tmp_path, tokenizer_path=str(tokenizer), max_prompt_tokens=2)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 

@@ -13,8 +13,9 @@ made up here in the official layout, of `training11b.json` = {"questions": [row,
                    "offsetInBeginSection": 131, "offsetInEndSection": 153}],
      "ideal_answer": ["It has 50 exons."], "exact_answer": [["50"]], "concepts": [...], "triples": [...]}
 
-`documents` are links without text, so a query's documents are its snippets, each one a document. They are all
-relevant; `pipeline/data/distractors.py` adds others to make the retrieved set. Some questions have no
+`documents` are links without text, so a query's documents are the abstracts that have snippets, each with its
+snippets a line each. They are all relevant; `pipeline/data/distractors.py` adds others to make the retrieved
+set. Some questions have no
 snippets: they ask nothing of any document, and are counted and left out.
 """
 
@@ -32,21 +33,13 @@ from reward.types import Document, RagQuery
 class Snippet(InputRecord):
     """A passage of a PubMed abstract."""
 
-    document: Annotated[str, Field(min_length=1)]
+    document: Annotated[str, Field(min_length=1, description="Link to the abstract.")]
     text: Annotated[str, Field(min_length=1)]
-    begin_section: str = Field(alias="beginSection")
-    begin: int = Field(alias="offsetInBeginSection")
-    end: int = Field(alias="offsetInEndSection")
 
     @property
     def pubmed_id(self) -> str:
         """The last part of the link."""
         return self.document.rstrip("/").rsplit("/", 1)[-1]
-
-    def to_document(self) -> Document:
-        """The passage; its id says of which abstract it is and where it stands."""
-        place = f"{self.begin_section}:{self.begin}-{self.end}"
-        return Document(id=f"{self.pubmed_id}#{place}", text=self.text.strip())
 
 
 class BioasqRow(SourceRow):
@@ -59,9 +52,11 @@ class BioasqRow(SourceRow):
     snippets: tuple[Snippet, ...] = ()
 
     def documents(self) -> list[Document]:
-        """The snippets in their order; one that is listed twice is one document."""
-        documents = (snippet.to_document() for snippet in self.snippets)
-        return list({document.id: document for document in documents}.values())
+        """The abstracts in the order of their first snippets; a snippet that is listed twice stands once."""
+        texts: dict[str, dict[str, None]] = {}
+        for snippet in self.snippets:
+            texts.setdefault(snippet.pubmed_id, {})[snippet.text.strip()] = None
+        return [Document(id=pubmed_id, text="\n".join(parts)) for pubmed_id, parts in texts.items()]
 
     def queries(self, place: str) -> tuple[RagQuery, ...]:
         """The one question over its own snippets; nothing where the experts found none."""

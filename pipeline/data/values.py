@@ -69,7 +69,7 @@ def _list_rows(window: _Window) -> Iterator[RawRow]:
         place = f"{window.place} (row {number})"
         yield RawRow(place, window.take_value(place))
     if first == "]":
-        window.pass_over(1)
+        window.take_end()
         first = window.next_char() or "]"
     if first not in ("]", "}"):
         raise ValueError(f"{window.place}: the list does not end there; the file is damaged, fetch it again")
@@ -80,43 +80,51 @@ class _Window:
 
     def __init__(self, path: Path, file: TextIO) -> None:
         self.text = ""
-        self._path, self._file, self._line = path, file, 1
+        self._path, self._file = path, file
+        self._at, self._line = 0, 1  # where the next character stands, in the text and in the file
         self._decoder = json.JSONDecoder()
 
     @property
     def place(self) -> str:
-        """FILE:LINE of the window's first character."""
+        """FILE:LINE of the next character."""
         return f"{self._path}:{self._line}"
 
     def more(self) -> bool:
-        """Reads on, at least as much as is held; whether there was anything."""
-        read = self._file.read(max(_READ_CHARS, len(self.text)))
-        self.text += read
+        """Reads on, at least as much as is not passed over; whether there was anything."""
+        left = self.text[self._at :]
+        read = self._file.read(max(_READ_CHARS, len(left)))
+        self.text, self._at = left + read, 0
         return bool(read)
 
-    def pass_over(self, num_chars: int) -> None:
-        self._line += self.text.count("\n", 0, num_chars)
-        self.text = self.text[num_chars:]
+    def pass_over(self, end: int) -> None:
+        """Goes on to a place in the text."""
+        self._line += self.text.count("\n", self._at, end)
+        self._at = end
+
+    def take_end(self) -> None:
+        """Passes over the list's last character."""
+        self.pass_over(self._at + 1)
 
     def next_char(self) -> str:
-        """The first character that is neither space nor comma, which the window then starts with."""
+        """Goes on to the first character that is neither space nor comma, and returns it."""
         while True:
-            match = _SEPARATORS.match(self.text)
-            self.pass_over(match.end() if match else 0)
-            if self.text or not self.more():
-                return self.text[:1]
+            match = _SEPARATORS.match(self.text, self._at)
+            self.pass_over(match.end() if match else self._at)
+            if self._at < len(self.text) or not self.more():
+                return self.text[self._at : self._at + 1]
 
     def take_value(self, place: str) -> str:
-        """Cuts the JSON value off that the window starts with."""
+        """Passes over the JSON value that comes next, and returns its text."""
         while True:
             try:
-                _, end = self._decoder.raw_decode(self.text)
+                _, end = self._decoder.raw_decode(self.text, self._at)
             except (ValueError, RecursionError) as error:
-                if len(self.text) > _MAX_ROW_CHARS or not self.more():
+                if len(self.text) - self._at > _MAX_ROW_CHARS or not self.more():
+                    what = getattr(error, "msg", "nested too deep")  # its position is of the window
                     raise ValueError(
-                        f"{place}: not JSON ({error}); mend the file or fetch it again"
+                        f"{place}: not JSON ({what}); mend the file or fetch it again"
                     ) from error
                 continue
-            value = self.text[:end]
+            value = self.text[self._at : end]
             self.pass_over(end)
             return value

@@ -1,0 +1,246 @@
+"""`march prepare`: files of benchmarks to the rows that a training reads.
+
+Exit codes: 0; 2 for what a user can mend; 130 when it was interrupted: a download then goes on where it
+stopped, and rows are prepared anew.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orchestration.messages import error_console, fail, warn_ignored
+
+if TYPE_CHECKING:
+    from pipeline.data.job import Input, PrepareJob
+    from pipeline.data.prepare import Manifest
+    from pipeline.data.sources import RemoteFile, Source
+
+_SMALL_BYTES = 4_000_000
+_FILES, _OTHERS, _DRAWN = "Where rows come from", "What is left out", "What is drawn"
+
+
+def prepare(
+    datasets: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATASET...",
+            help="What the inputs are, in their order: bioasq, 2wikimultihopqa, musique, hotpotqa, ragtruth, "
+            "tatqa or jsonl.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for rows, manifest and data card.")],
+    inputs: Annotated[
+        list[Path] | None,
+        typer.Option("--input", help="A file in the official format; one a DATASET.", rich_help_panel=_FILES),
+    ] = None,
+    download: Annotated[
+        bool, typer.Option("--download", help="Fetch what is published.", rich_help_panel=_FILES)
+    ] = False,
+    urls: Annotated[
+        list[str] | None,
+        typer.Option("--url", help="Fetch from this address instead; one a DATASET.", rich_help_panel=_FILES),
+    ] = None,
+    downloads: Annotated[Path, typer.Option(help="Folder of fetched files.", rich_help_panel=_FILES)] = Path(
+        "runs/downloads"
+    ),
+    accept_licence: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DATASET", help="You read its terms and may use it.", rich_help_panel=_FILES),
+    ] = None,
+    prompts: Annotated[str, typer.Option(help="full, compact, or a YAML file like them.")] = "full",
+    tokenizer: Annotated[
+        str | None,
+        typer.Option(help="Folder or name of the policy's tokenizer, or tiny.", rich_help_panel=_OTHERS),
+    ] = None,
+    max_prompt_tokens: Annotated[
+        int | None,
+        typer.Option(min=1, help="Leave out longer prompts; needs --tokenizer.", rich_help_panel=_OTHERS),
+    ] = None,
+    exclude_overlap: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="Leave out what this evaluation set has, too.", rich_help_panel=_OTHERS
+        ),
+    ] = None,
+    max_shared_documents: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Documents that a row may share with evaluation sets.", rich_help_panel=_OTHERS
+        ),
+    ] = 0,
+    near_duplicates: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Least similarity of texts that count as the same; 0: equal rows only.",
+            rich_help_panel=_OTHERS,
+        ),
+    ] = 0.8,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="First rows of each input only.", rich_help_panel=_DRAWN)
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="So many rows of each input, drawn.", rich_help_panel=_DRAWN)
+    ] = None,
+    noise: Annotated[
+        float,
+        typer.Option(
+            min=0, max=0.95, help="Share of irrelevant documents; BioASQ only.", rich_help_panel=_DRAWN
+        ),
+    ] = 0.3,
+    seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.", rich_help_panel=_DRAWN)] = 0,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; the rows do not depend on it.", show_default="cores")
+    ] = None,
+) -> None:
+    """Turn benchmarks' files into the rows that a training reads.
+
+    Several at once: march prepare 2wikimultihopqa musique --input a.json --input b.jsonl --out DIR
+    """
+    from pipeline.data.job import PrepareJob
+    from pipeline.data.prepare import Choices
+    from pipeline.settings.recipe import TINY_POLICY
+
+    accepted = tuple(accept_licence or ())
+    if not exclude_overlap:
+        warn_ignored("without --exclude-overlap", max_shared_documents=max_shared_documents)
+    try:
+        job = PrepareJob(
+            inputs=_inputs(datasets, inputs or [], urls or [], download, downloads, accepted),
+            out=out,
+            prompts=prompts,
+            tokenizer_path=str(TINY_POLICY) if tokenizer == "tiny" else tokenizer,
+            max_prompt_tokens=max_prompt_tokens,
+            evaluation_sets=tuple(exclude_overlap or ()),
+            choices=Choices(
+                near_duplicates=near_duplicates or None,
+                max_shared_documents=max_shared_documents,
+                noise=noise,
+                limit=limit,
+                sample=sample,
+                seed=seed,
+                accepted_licences=accepted,
+            ),
+        )
+        _run(replace(job, num_workers=workers or _num_workers(job)))
+    except KeyboardInterrupt:
+        fail("stopped; a download goes on where it is, rows are prepared anew by the same command", code=130)
+
+
+def _inputs(
+    datasets: Sequence[str],
+    given: Sequence[Path],
+    urls: Sequence[str],
+    download: bool,
+    folder: Path,
+    accepted: Sequence[str],
+) -> tuple[Input, ...]:
+    """Pairs datasets with files, which are fetched if that was asked for."""
+    from pipeline.data.job import Input
+    from pipeline.data.sources import SOURCES, require_terms
+
+    if unknown := [name for name in datasets if name not in SOURCES]:
+        raise ValueError(f"DATASET: {unknown[0]!r} is none that is known; give one of {', '.join(SOURCES)}")
+    ways = [bool(given), bool(urls), download]
+    if sum(ways) != 1:
+        raise ValueError(
+            "--input: give files with --input, or addresses with --url, or --download; one of these"
+        )
+    num = len(given) or len(urls) or len(datasets)
+    names = list(datasets) * num if len(datasets) == 1 else list(datasets)
+    if len(names) != num:
+        raise ValueError(f"--input: {num} for {len(names)} datasets; give one each, in the same order")
+    sources = [SOURCES[name] for name in names]
+    require_terms(sources, accepted)
+    if given:
+        return tuple(Input(source, path) for source, path in zip(sources, given, strict=True))
+    if download:
+        return tuple(Input(source, _download(source, source.files, folder)) for source in sources)
+    return tuple(
+        Input(source, _download(source, [_at(url)], folder))
+        for source, url in zip(sources, urls, strict=True)
+    )
+
+
+def _at(url: str) -> RemoteFile:
+    """The file at an address, under the last part of it."""
+    from urllib.parse import urlsplit
+
+    from pipeline.data.sources import RemoteFile
+
+    parts = urlsplit(url)
+    name = Path(parts.path).name
+    if parts.scheme not in ("http", "https") or not name:
+        raise ValueError(f"--url: {url!r} is no address of a file; give one like https://HOST/FILE.json")
+    return RemoteFile(url=url, name=name)
+
+
+def _download(source: Source, files: Sequence[RemoteFile], folder: Path) -> Path:
+    """Fetches all files of a source; returns the one that is read."""
+    from orchestration.progress import ByteProgress
+    from pipeline.data.download import download as fetch
+
+    if not files:
+        raise ValueError(f"--download: {source.title} cannot be fetched: {source.by_hand}")
+    console = error_console()
+    console.print(f"{source.title}, {source.url}, licence: {source.licence}", highlight=False, soft_wrap=True)
+    paths = []
+    for remote in files:
+        with ByteProgress(console, f"fetching {remote.name}") as progress:
+            paths.append(fetch(remote, folder / source.name, progress.reach))
+    return paths[0]
+
+
+def _num_workers(job: PrepareJob) -> int:
+    """One a core; none where the work takes less time than starting them."""
+    is_small = job.tokenizer_path is None and _num_bytes(job) < _SMALL_BYTES
+    return 0 if is_small else len(os.sched_getaffinity(0))
+
+
+def _num_bytes(job: PrepareJob) -> int:
+    return sum(file.stat().st_size for given in job.inputs for file in given.files if file.is_file())
+
+
+def _run(job: PrepareJob) -> None:
+    from orchestration.progress import ByteProgress
+    from pipeline.data.card import write_card
+    from pipeline.data.job import run_job
+
+    with ByteProgress(error_console(), "preparing", total=_num_bytes(job)) as progress:
+        manifest = run_job(job, progress.add_rows)
+    written = write_card(manifest, job.out)
+    print(_closing_line(manifest, job.out))
+    print(f"Data card: {', '.join(str(path) for path in written)}")
+
+
+def _closing_line(manifest: Manifest, out: Path) -> str:
+    left_out = [f"{num:,} {_SPOKEN[str(reason)]}" for reason, num in manifest.removed.items() if num] or [
+        "nothing"
+    ]
+    line = (
+        f"{manifest.num_rows:,} of {manifest.num_read:,} rows in {out / 'train.jsonl'}; left out: "
+        f"{', '.join(left_out)}"
+    )
+    if manifest.num_overlap_document:
+        line += (
+            f"\n{manifest.num_overlap_document:,} rows have documents of evaluation sets; the card shows how "
+            "many each, and --max-shared-documents lets common ones pass"
+        )
+    return line
+
+
+_SPOKEN = {
+    "no_documents": "without documents",
+    "overlap_question": "with a question of an evaluation set",
+    "overlap_document": "with documents of an evaluation set",
+    "duplicate": "duplicates",
+    "near_duplicate": "near-duplicates",
+    "overlong": "with too long a prompt",
+}

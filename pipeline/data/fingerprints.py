@@ -1,0 +1,97 @@
+"""What is kept of a row to find it again: digests of its texts, and MinHash signatures of nearly equal ones.
+
+Texts are compared by their words in lower case (Unicode NFKC), without punctuation. Nearly equal means: by an
+estimate from 128 minimal hashes, the sets of pieces have a Jaccard similarity of at least a threshold. Pieces
+are five words of a document and five characters of a question, which is too short for words. The hashes are
+Rensa's (https://github.com/beowolx/rensa, MIT); only the signature of a text is kept, never the text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reward.types import RagQuery
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Signatures = NDArray[np.uint32]  # (N, NUM_HASHES)
+    Keys = NDArray[np.uint64]
+
+NUM_HASHES = 128
+NUM_BANDS, HASHES_A_BAND = 16, 8
+MIN_DOCUMENT_WORDS = 10  # "Net sales" and "Early life" stand in documents that have nothing in common
+_SEED = 1
+_WORDS_A_PIECE, _CHARS_A_PIECE = 5, 5
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class TextKeys:
+    """What names the texts of a row, exactly."""
+
+    question: int  # 64 bits of a digest of the question's words
+    documents: tuple[int, ...]  # the same of each document; 0 for one too short to tell it from others
+
+
+def words_of(text: str) -> list[str]:
+    """The words by which texts are compared."""
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def fingerprint(query: RagQuery) -> tuple[TextKeys, Signatures]:
+    """Returns the keys of a query's texts and their signatures (1 + D, NUM_HASHES): question, then documents.
+
+    Raises:
+        ModuleNotFoundError: Rensa or NumPy is not installed.
+    """
+    import numpy as np
+    from rensa import RMinHash
+
+    question = " ".join(words_of(query.query))
+    documents = [words_of(document.text) for document in query.documents]
+    keys = tuple(digest64(" ".join(words)) if len(words) >= MIN_DOCUMENT_WORDS else 0 for words in documents)
+    pieces = [_char_pieces(question), *map(_word_pieces, documents)]
+    found = RMinHash.digests_from_token_sets(pieces, NUM_HASHES, _SEED)
+    return TextKeys(digest64(question), keys), np.array(found, dtype=np.uint32)
+
+
+def _char_pieces(text: str) -> list[str]:
+    return [text[i : i + _CHARS_A_PIECE] for i in range(max(1, len(text) - _CHARS_A_PIECE + 1))]
+
+
+def _word_pieces(words: list[str]) -> list[str]:
+    starts = range(max(1, len(words) - _WORDS_A_PIECE + 1))
+    return [" ".join(words[i : i + _WORDS_A_PIECE]) for i in starts]
+
+
+def digest64(text: str) -> int:
+    """64 bits of SHA-256, never 0."""
+    return int.from_bytes(hashlib.sha256(text.encode(errors="surrogatepass")).digest()[:8], "big") or 1
+
+
+def band_keys(found: Signatures) -> Keys:
+    """Returns (N, NUM_BANDS): one key for each band of hashes; equal bands have equal keys.
+
+    Two texts of Jaccard similarity s share at least one key with probability 1 - (1 - s^8)^16: 0.95 for 0.8,
+    0.9999 for 0.9, 0.06 for 0.5.
+    """
+    import numpy as np
+
+    keys = np.zeros((len(found), NUM_BANDS), dtype=np.uint64)
+    bands = found.reshape(len(found), NUM_BANDS, HASHES_A_BAND).astype(np.uint64)
+    for i in range(HASHES_A_BAND):
+        # Wraps around, as in Fibonacci hashing.
+        keys = (keys ^ bands[:, :, i]) * np.uint64(0x9E3779B97F4A7C15)
+        keys ^= keys >> np.uint64(29)
+    return keys
+
+
+def similarity(first: Signatures, second: Signatures) -> float:
+    """Estimate of the Jaccard similarity of two texts, from one signature (NUM_HASHES,) each."""
+    return float((first == second).mean())

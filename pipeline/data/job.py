@@ -1,0 +1,210 @@
+"""One preparation from files to rows: reads the inputs, indexes evaluation sets, works in processes, writes.
+
+    inputs -> (limit, sample) -> batches -> work in processes -> sieve -> train.jsonl, removed.jsonl, manifest
+
+Only the counts of a row stay in memory; texts are in flight for a few batches a process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
+
+from pipeline.data.bioasq import BioasqRow
+from pipeline.data.distractors import NOISE, Distractors, make_distractors
+from pipeline.data.evaluation_sets import evaluation_queries
+from pipeline.data.overlap import IndexedSet, write_index
+from pipeline.data.parallel import in_order
+from pipeline.data.prepare import Choices, InputFile, Manifest, file_sha256, require_both, write_worked
+from pipeline.data.rows import parse_row
+from pipeline.data.sources import Source, require_terms
+from pipeline.data.values import RawRow
+from pipeline.data.work import Batch, WorkedRow, WorkSettings, make_work, start_process, work_on
+from reward.offline.ragtruth import RESPONSES
+from reward.offline.ragtruth import SOURCES as RAGTRUTH_SOURCES
+from reward.roles.prompts import load_prompts
+from reward.types import Document
+
+DEFAULT_CHOICES = Choices(near_duplicates=0.8, noise=NOISE)
+_BATCH_ROWS, _BATCH_CHARS = 64, 1 << 20
+
+Advance = Callable[[int, int], None]  # characters read, rows read
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file of a source."""
+
+    source: Source
+    path: Path
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What is read; two files where the source has two."""
+        if self.source.name != "ragtruth":
+            return (self.path,)
+        folder = self.path if self.path.is_dir() else self.path.parent
+        return (folder / RAGTRUTH_SOURCES, folder / RESPONSES)
+
+
+@dataclass(frozen=True)
+class PrepareJob:
+    """A preparation."""
+
+    inputs: tuple[Input, ...]
+    out: Path
+    prompts: str = "full"
+    tokenizer_path: str | None = None
+    max_prompt_tokens: int | None = None
+    evaluation_sets: tuple[Path, ...] = ()
+    choices: Choices = DEFAULT_CHOICES
+    num_workers: int = 1  # processes beside this one; 0: all in this one
+
+
+def run_job(job: PrepareJob, advance: Advance = lambda chars, rows: None) -> Manifest:
+    """Prepares rows.
+
+    Args:
+        job: What is wanted.
+        advance: Told of the characters and rows that were worked on, batch by batch.
+
+    Raises:
+        FileNotFoundError: an input or an evaluation set is not there.
+        ValueError: a licence is not accepted, a row is not of its format, an id stands for two queries, no
+            row is left, or a setting cannot be.
+    """
+    require_both(job.tokenizer_path, job.max_prompt_tokens)
+    require_terms([given.source for given in job.inputs], job.choices.accepted_licences)
+    given = _manifest(job)
+    with tempfile.TemporaryDirectory(prefix="march-evaluation-sets-") as folder:
+        indexed = _index(job, Path(folder))
+        settings = WorkSettings(
+            prompts=job.prompts,
+            tokenizer_path=job.tokenizer_path,
+            max_prompt_tokens=job.max_prompt_tokens,
+            near_duplicates=job.choices.near_duplicates,
+            index=Path(folder) if indexed else None,
+            max_shared_documents=job.choices.max_shared_documents,
+            distractors=_distractors(job),
+        )
+        given = given.model_copy(update={"evaluation_sets": tuple(indexed)})
+        return write_worked(_worked(job, settings, advance), job.out, given)
+
+
+def _manifest(job: PrepareJob) -> Manifest:
+    """The manifest but for what the rows tell."""
+    inputs = tuple(
+        InputFile(
+            source=given.source.name,
+            name=file.name,
+            sha256=file_sha256(_require(file)),
+            licence=given.source.licence,
+        )
+        for given in job.inputs
+        for file in given.files
+    )
+    sources = dict.fromkeys(given.source.name for given in job.inputs)
+    has_distractors = any(given.source.name == "bioasq" for given in job.inputs)
+    return Manifest(
+        source=", ".join(sources),
+        source_sha256=inputs[0].sha256 if len(inputs) == 1 else None,
+        num_read=0,
+        num_duplicates=0,
+        num_overlong=0,
+        num_rows=0,
+        prompt_digest=load_prompts(job.prompts).digest,
+        tokenizer=job.tokenizer_path,
+        max_prompt_tokens=job.max_prompt_tokens,
+        rows_sha256="",
+        inputs=inputs,
+        choices=job.choices if has_distractors else job.choices.model_copy(update={"noise": None}),
+    )
+
+
+def _require(path: Path) -> Path:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file; mend the path")
+    return path
+
+
+def _index(job: PrepareJob, folder: Path) -> list[IndexedSet]:
+    """Writes the index of the evaluation sets; nothing where there are none."""
+    if not job.evaluation_sets:
+        return []
+    if job.choices.near_duplicates is None:
+        raise ValueError("--exclude-overlap: needs --near-duplicates; 1 compares words exactly")
+    return write_index(
+        folder,
+        (
+            (path.name, None if path.is_dir() else file_sha256(_require(path)), evaluation_queries(path))
+            for path in job.evaluation_sets
+        ),
+    )
+
+
+def _distractors(job: PrepareJob) -> Distractors | None:
+    """Reads the documents of all BioASQ inputs, to draw from."""
+    noise = job.choices.noise
+    inputs = [given for given in job.inputs if given.source.name == "bioasq"]
+    if not inputs or not noise:
+        return None
+    return make_distractors(_all_documents(inputs), noise=noise, seed=job.choices.seed)
+
+
+def _all_documents(inputs: list[Input]) -> Iterator[Document]:
+    for given in inputs:
+        for raw in given.source.raw_rows(given.path):
+            yield from parse_row(raw, BioasqRow).documents()
+
+
+def _worked(job: PrepareJob, settings: WorkSettings, advance: Advance) -> Iterator[WorkedRow]:
+    sizes: deque[tuple[int, int]] = deque()  # of the batches under way
+    batches = _noted(chain.from_iterable(_batches(given, job.choices) for given in job.inputs), sizes)
+    if job.num_workers:
+        results = in_order(
+            work_on, batches, num_workers=job.num_workers, start=start_process, settings=settings
+        )
+    else:
+        work = make_work(settings)
+        results = (work.batch(batch) for batch in batches)
+    for rows in results:
+        yield from rows
+        advance(*sizes.popleft())
+
+
+def _noted(batches: Iterator[Batch], sizes: deque[tuple[int, int]]) -> Iterator[Batch]:
+    for batch in batches:
+        sizes.append((sum(len(row.text) for row in batch.rows), len(batch.rows)))
+        yield batch
+
+
+def _batches(given: Input, choices: Choices) -> Iterator[Batch]:
+    empty = Batch(given.source.name, ())
+    rows: list[RawRow] = []
+    num_chars = 0
+    for row in _chosen(given, choices):
+        rows.append(row)
+        num_chars += len(row.text)
+        if len(rows) >= _BATCH_ROWS or num_chars >= _BATCH_CHARS:
+            yield replace(empty, rows=tuple(rows))
+            rows, num_chars = [], 0
+    if rows:
+        yield replace(empty, rows=tuple(rows))
+
+
+def _chosen(given: Input, choices: Choices) -> Iterator[RawRow]:
+    """The first rows, or a sample in the file's order; the same for the same seed."""
+    if choices.sample is None:
+        return islice(given.source.raw_rows(given.path), choices.limit)
+    keyed = (
+        (hashlib.sha256(f"{choices.seed}:{place}".encode()).digest(), place)
+        for place, _ in enumerate(islice(given.source.raw_rows(given.path), choices.limit))
+    )
+    drawn = {place for _, place in heapq.nsmallest(choices.sample, keyed)}
+    return (row for place, row in enumerate(given.source.raw_rows(given.path)) if place in drawn)

@@ -1,0 +1,163 @@
+"""The benchmarks that `march prepare` reads: what each is, its licence, and where its files are published.
+
+Addresses and digests are of the published files. Where a project publishes on GitHub, the file of a commit
+has a digest that git itself knows; other projects publish none, and then the digest of the first download is
+kept beside it and held against later ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.data.bioasq import BioasqRow
+from pipeline.data.hotpotqa import HotpotRelevance, HotpotRow
+from pipeline.data.musique import MusiqueRelevance, MusiqueRow
+from pipeline.data.plain import PlainRow
+from pipeline.data.ragtruth import RagTruthRow, ragtruth_rows
+from pipeline.data.rows import SourceRow
+from pipeline.data.tatqa import TatRow
+from pipeline.data.twowiki import ParagraphsRelevance, TwoWikiRow
+from pipeline.data.values import RawRow, raw_rows
+
+Relevance = type[ParagraphsRelevance] | type[MusiqueRelevance]
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """One published file."""
+
+    url: str
+    name: str  # on this machine
+    git_blob: str | None = None  # SHA-1 by which git knows the content
+    member: str | None = None  # the file inside, where it is an archive
+
+
+@dataclass(frozen=True)
+class Source:
+    """One benchmark."""
+
+    name: str
+    title: str
+    url: str
+    licence: str
+    model: type[SourceRow]
+    relevance: Relevance | None = None
+    files: tuple[RemoteFile, ...] = ()  # the train split; the first is what is read
+    by_hand: str = ""  # how to get the files where they cannot be downloaded
+    terms: str = ""  # what must be accepted before use
+
+    def raw_rows(self, path: Path) -> Iterator[RawRow]:
+        """The rows of its files, not yet checked."""
+        if self.model is RagTruthRow:
+            return ragtruth_rows(path)
+        return raw_rows(path, self.model.list_key)
+
+
+def require_terms(sources: Iterable[Source], accepted: Collection[str]) -> None:
+    """Raises `ValueError` when the terms of a source must be accepted and are not."""
+    for source in sources:
+        if source.terms and source.name not in accepted:
+            raise ValueError(
+                f"{source.name}: {source.terms} ({source.url}: {source.licence}); "
+                f"read its terms, and if they allow your use add --accept-licence {source.name}"
+            )
+
+
+_RAGTRUTH = "https://raw.githubusercontent.com/ParticleMedia/RAGTruth/c103204b9ce28d6bbad859304bf30de72b8ed8fe/dataset"
+_TATQA = "https://raw.githubusercontent.com/NExTplusplus/TAT-QA/870accc41953dcde885aabeb963d94aabdc0fbc3/dataset_raw"
+
+SOURCES = {
+    source.name: source
+    for source in (
+        Source(
+            name="bioasq",
+            title="BioASQ task B",
+            url="http://participants-area.bioasq.org/datasets",
+            licence="CC BY 2.5 by its paper, NLM terms by other copies; to be confirmed",
+            model=BioasqRow,
+            by_hand="register at its page, accept its terms, fetch the training set and give --input",
+            terms="it is given out after registration, and copies state its licence differently",
+        ),
+        Source(
+            name="2wikimultihopqa",
+            title="2WikiMultihopQA",
+            url="https://github.com/Alab-NII/2wikimultihop",
+            licence="Apache-2.0",
+            model=TwoWikiRow,
+            relevance=ParagraphsRelevance,
+            files=(
+                RemoteFile(
+                    url="https://www.dropbox.com/s/ms2m13252h6xubs/data_ids_april7.zip?dl=1",
+                    name="2wikimultihopqa_train.json",
+                    member="train.json",
+                ),
+            ),
+        ),
+        Source(
+            name="musique",
+            title="MuSiQue",
+            url="https://github.com/StonyBrookNLP/musique",
+            licence="CC-BY-4.0",
+            model=MusiqueRow,
+            relevance=MusiqueRelevance,
+            by_hand="run its repository's download_data.sh (Google Drive), and give --input",
+        ),
+        Source(
+            name="hotpotqa",
+            title="HotpotQA",
+            url="https://hotpotqa.github.io",
+            licence="CC-BY-SA-4.0",
+            model=HotpotRow,
+            relevance=HotpotRelevance,
+            files=(
+                RemoteFile(
+                    url="http://curtis.ml.cmu.edu/datasets/hotpot/hotpot_train_v1.1.json",
+                    name="hotpot_train_v1.1.json",
+                ),
+            ),
+        ),
+        Source(
+            name="ragtruth",
+            title="RAGTruth",
+            url="https://github.com/ParticleMedia/RAGTruth",
+            licence="MIT",
+            model=RagTruthRow,
+            files=(
+                RemoteFile(
+                    url=f"{_RAGTRUTH}/source_info.jsonl",
+                    name="source_info.jsonl",
+                    git_blob="119277774009f110aa58596b93f9512f62594a89",
+                ),
+                RemoteFile(
+                    url=f"{_RAGTRUTH}/response.jsonl",
+                    name="response.jsonl",
+                    git_blob="f9ae5913fb9976684f3e13be3cd3465062db54cc",
+                ),
+            ),
+        ),
+        Source(
+            name="tatqa",
+            title="TAT-QA",
+            url="https://nextplusplus.github.io/TAT-QA",
+            licence="CC-BY-4.0",
+            model=TatRow,
+            files=(
+                RemoteFile(
+                    url=f"{_TATQA}/tatqa_dataset_train.json",
+                    name="tatqa_dataset_train.json",
+                    git_blob="ec6a61be61ea7bb92c3278877e46e8488cc5203c",
+                ),
+            ),
+        ),
+        Source(
+            name="jsonl",
+            title="Plain JSONL",
+            url="",
+            licence="that of your data",
+            model=PlainRow,
+            by_hand="it is your own file; give --input",
+        ),
+    )
+}

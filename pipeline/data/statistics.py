@@ -1,0 +1,154 @@
+"""The figures of the paper's Table 1, of the rows that were written.
+
+Lengths are words between spaces, as the paper's heading says; characters are given too, because its MuSiQue
+documents (11,221.72 "words") have as many characters as MuSiQue's have here. Histograms have fixed edges, so
+that nothing but counts is kept of a row.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from pydantic import Field
+
+from pipeline.data.work import WorkedRow
+from reward.types import Record
+
+_BINS_A_DOUBLING = 4
+
+
+class Spread(Record):
+    """Mean and extremes of a length or a count."""
+
+    mean: float
+    max: int
+    min: int
+    histogram: dict[int, int] = Field(
+        description="Bin to rows; bin b holds values from 2^(b/4) to below 2^((b+1)/4), bin -1 holds 0."
+    )
+
+
+class SourceStatistics(Record):
+    """Of the rows of one source, or of all."""
+
+    source: str
+    num_rows: int
+    query_words: Spread
+    num_documents: Spread = Field(description="A query.")
+    document_words: Spread = Field(description="All documents of a query together.")
+    document_chars: Spread = Field(description="The same in characters.")
+    prompt_tokens: Spread | None = Field(default=None, description="Of the Solver's prompt, if counted.")
+    irrelevant_ratio: float | None = Field(
+        default=None, description="Irrelevant documents by all, of the rows whose source tells."
+    )
+    shared_documents: dict[int, int] = Field(
+        default_factory=dict,
+        description="Documents that evaluation sets have, too, to rows of the source, removed ones included.",
+    )
+
+
+@dataclass(frozen=True)
+class PaperRow:
+    """One row of the paper's Table 1."""
+
+    dataset: str
+    num_rows: int
+    query_words: float
+    num_documents: tuple[float, int, int]  # mean, max, min
+    document_words: tuple[float, int, int]
+    irrelevant_ratio: float
+
+
+PAPER = {
+    "bioasq": PaperRow("STEM: BioASQ", 4721, 8.62, (9.03, 157, 1), (1314.86, 22135, 1), 0.3014),
+    "2wikimultihopqa": PaperRow(
+        "General: 2WikiMultiHopQA", 4500, 12.87, (10, 10, 10), (575.65, 2099, 95), 0.244
+    ),
+    "musique": PaperRow("General: MuSiQue", 4500, 15.85, (19.99, 20, 16), (11221.72, 20741, 4112), 0.8835),
+}
+
+
+@dataclass
+class _Running:
+    """A spread in the making."""
+
+    total: int = 0
+    num: int = 0
+    max: int = 0
+    min: int | None = None
+    histogram: dict[int, int] = field(default_factory=dict)
+
+    def add(self, value: int) -> None:
+        self.total += value
+        self.num += 1
+        self.max = max(self.max, value)
+        self.min = value if self.min is None else min(self.min, value)
+        place = bin_of(value)
+        self.histogram[place] = self.histogram.get(place, 0) + 1
+
+    def spread(self) -> Spread:
+        return Spread(
+            mean=self.total / max(self.num, 1),
+            max=self.max,
+            min=self.min or 0,
+            histogram=dict(sorted(self.histogram.items())),
+        )
+
+
+def bin_of(value: float) -> int:
+    """The bin of a histogram that a value is in."""
+    return math.floor(_BINS_A_DOUBLING * math.log2(value)) if value >= 1 else -1
+
+
+def bin_start(place: int) -> float:
+    """The least value of a histogram's bin."""
+    return 0.0 if place < 0 else 2 ** (place / _BINS_A_DOUBLING)
+
+
+class RunningStatistics:
+    """The statistics of one source in the making; holds no row."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._query, self._documents, self._words = _Running(), _Running(), _Running()
+        self._chars, self._tokens = _Running(), _Running()
+        self._num_irrelevant = self._num_told = 0
+        self._shared: dict[int, int] = {}
+
+    @property
+    def num_rows(self) -> int:
+        """Rows so far."""
+        return self._query.num
+
+    def saw(self, row: WorkedRow) -> None:
+        """Notes what a row shares with evaluation sets, whether it is kept or not."""
+        self._shared[row.num_shared] = self._shared.get(row.num_shared, 0) + 1
+
+    def add(self, row: WorkedRow) -> None:
+        """Counts a row that is kept."""
+        counts = row.counts
+        assert counts is not None
+        self._query.add(counts.query_words)
+        self._documents.add(counts.num_documents)
+        self._words.add(counts.document_words)
+        self._chars.add(counts.document_chars)
+        if row.num_tokens is not None:
+            self._tokens.add(row.num_tokens)
+        if counts.num_irrelevant is not None:
+            self._num_irrelevant += counts.num_irrelevant
+            self._num_told += counts.num_documents
+
+    def result(self) -> SourceStatistics:
+        """The figures so far."""
+        return SourceStatistics(
+            source=self._source,
+            num_rows=self.num_rows,
+            query_words=self._query.spread(),
+            num_documents=self._documents.spread(),
+            document_words=self._words.spread(),
+            document_chars=self._chars.spread(),
+            prompt_tokens=self._tokens.spread() if self._tokens.num else None,
+            irrelevant_ratio=self._num_irrelevant / self._num_told if self._num_told else None,
+            shared_documents=dict(sorted(self._shared.items())),
+        )

@@ -1,0 +1,220 @@
+"""The work on one row that needs no other row: check, render, count tokens, compare with evaluation sets.
+
+It runs in as many processes as there are cores, and gives the same for a row wherever it runs. What comes
+back is the line to write and what is kept of the row; a row that is left out comes back without its line.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.data.distractors import Distractors
+from pipeline.data.fingerprints import TextKeys, fingerprint
+from pipeline.data.removals import Match, Reason
+from pipeline.data.rows import parse_row
+from pipeline.data.sources import SOURCES, Source
+from pipeline.data.values import RawRow
+from reward.roles.prompts import PromptSet, load_prompts
+from reward.samplers import Message
+from reward.types import RagQuery
+
+if TYPE_CHECKING:
+    from pipeline.data.fingerprints import Signatures
+    from pipeline.data.overlap import OverlapIndex
+
+CountTokens = Callable[[Sequence[Message]], int]
+
+
+@dataclass(frozen=True)
+class WorkSettings:
+    """What a process must know to work on rows."""
+
+    prompts: str
+    tokenizer_path: str | None = None
+    max_prompt_tokens: int | None = None
+    near_duplicates: float | None = None  # least similarity; None: only equal rows are looked for
+    index: Path | None = None  # of evaluation sets
+    max_shared_documents: int = 0
+    distractors: Distractors | None = None  # for BioASQ
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of one source that are worked on together."""
+
+    source: str
+    rows: tuple[RawRow, ...]
+
+
+@dataclass(frozen=True)
+class RowCounts:
+    """What the data card tells of a row."""
+
+    query_words: int
+    num_documents: int
+    document_words: int  # of all documents together
+    document_chars: int
+    num_irrelevant: int | None  # None where the source does not tell
+
+
+@dataclass(frozen=True)
+class WorkedRow:
+    """A row with the work done."""
+
+    source: str
+    place: str
+    id: str
+    content: bytes = b""  # digest of what the Solver sees
+    counts: RowCounts | None = None
+    num_tokens: int | None = None
+    removed: Reason | None = None
+    match: Match | None = None
+    num_shared: int = 0  # documents that evaluation sets have, too
+    keys: TextKeys | None = None
+    signatures: Signatures | None = None
+    line: str = ""
+
+
+class RowWork:
+    """The work, with what it needs loaded once.
+
+    Args:
+        settings: What is wanted.
+        prompts: The loaded set of `settings.prompts`.
+        count_tokens: Of the policy's tokenizer; together with `settings.max_prompt_tokens` or not at all.
+    """
+
+    def __init__(self, settings: WorkSettings, prompts: PromptSet, count_tokens: CountTokens | None) -> None:
+        self._settings, self._prompts, self._count_tokens = settings, prompts, count_tokens
+        self._index = _load_index(settings)
+
+    def batch(self, batch: Batch) -> list[WorkedRow]:
+        """Works on each row of a batch, in order.
+
+        Raises:
+            ValueError: a row is not of its source's format; begins with its place.
+        """
+        source = SOURCES[batch.source]
+        return [row for raw in batch.rows for row in self._raw(source, raw)]
+
+    def query(
+        self, query: RagQuery, source: str, *, place: str = "", num_irrelevant: int | None = None
+    ) -> WorkedRow:
+        """Works on one query."""
+        counts = _counts(query, num_irrelevant)
+        row = WorkedRow(source, place, query.id, content=content_digest(query), counts=counts)
+        keys, found, num_shared = None, None, 0
+        if self._settings.near_duplicates is not None:
+            keys, found = fingerprint(query)
+            if self._index is not None:
+                overlap, num_shared = self._index.find(keys, found)
+                if overlap is not None:
+                    return replace(row, removed=overlap.reason, match=overlap.match, num_shared=num_shared)
+        messages = self._prompts.solver(query)
+        num_tokens = self._count_tokens(messages) if self._count_tokens else None
+        limit = self._settings.max_prompt_tokens
+        if num_tokens is not None and limit is not None and num_tokens > limit:
+            return replace(row, removed=Reason.OVERLONG, num_tokens=num_tokens, num_shared=num_shared)
+        written = {"input": messages, "label": query.model_dump_json(), "datasource": source}
+        line = json.dumps(written, ensure_ascii=False) + "\n"
+        return replace(
+            row, num_tokens=num_tokens, num_shared=num_shared, keys=keys, signatures=found, line=line
+        )
+
+    def _raw(self, source: Source, raw: RawRow) -> Iterator[WorkedRow]:
+        parsed = parse_row(raw, source.model)
+        queries = parsed.queries(raw.place)
+        irrelevant: Sequence[int | None] = [None] * len(queries)
+        if source.relevance is not None:
+            irrelevant = parse_row(raw, source.relevance).num_irrelevant()
+        if not queries:
+            name = str(getattr(parsed, "id", "")) or raw.place
+            yield WorkedRow(source.name, raw.place, name, removed=Reason.NO_DOCUMENTS)
+        for query, num_irrelevant in zip(queries, irrelevant, strict=True):
+            if source.name == "bioasq" and self._settings.distractors is not None:
+                query, num_irrelevant = self._settings.distractors.add_to(query)
+            yield self.query(query, source.name, place=raw.place, num_irrelevant=num_irrelevant)
+
+
+def content_digest(query: RagQuery) -> bytes:
+    """Of what the Solver sees; ids of rows and documents may differ between copies."""
+    content = [query.query, [(document.title, document.text) for document in query.documents]]
+    return hashlib.sha256(json.dumps(content).encode()).digest()[:16]
+
+
+def token_counter(tokenizer_path: str) -> CountTokens:
+    """Counts the tokens of a rendered chat.
+
+    Raises:
+        ValueError: the tokenizer cannot be used.
+    """
+    from reward.samplers.tokens import load_tokenizer, prompt_token_ids
+
+    tokenizer = load_tokenizer(tokenizer_path, field="tokenizer")
+    return lambda messages: len(prompt_token_ids(tokenizer, messages))
+
+
+def make_work(settings: WorkSettings) -> RowWork:
+    """Loads what the work needs.
+
+    Raises:
+        ValueError: the prompts or the tokenizer cannot be used.
+    """
+    count_tokens = token_counter(settings.tokenizer_path) if settings.tokenizer_path else None
+    return RowWork(settings, load_prompts(settings.prompts), count_tokens)
+
+
+_settings: WorkSettings | None = None  # of this process, if it is one that works on batches
+
+
+def start_process(settings: WorkSettings) -> None:
+    """Tells a new process what is wanted; nothing is loaded yet, since errors here would have no name."""
+    global _settings
+    _settings = settings
+    # Transformers would load torch, half a gigabyte a process, which no tokenizer needs, and say that it did
+    # not; and that a prompt is long, which is what is counted here.
+    sys.modules.setdefault("torch", None)  # type: ignore[arg-type]
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+
+
+def work_on(batch: Batch) -> list[WorkedRow]:
+    """Works on a batch, in a process that was started for it."""
+    return _process_work().batch(batch)
+
+
+@functools.cache
+def _process_work() -> RowWork:
+    assert _settings is not None
+    return make_work(_settings)
+
+
+def _load_index(settings: WorkSettings) -> OverlapIndex | None:
+    if settings.index is None:
+        return None
+    from pipeline.data.overlap import OverlapIndex
+
+    assert settings.near_duplicates is not None
+    return OverlapIndex(
+        settings.index,
+        threshold=settings.near_duplicates,
+        max_shared_documents=settings.max_shared_documents,
+    )
+
+
+def _counts(query: RagQuery, num_irrelevant: int | None) -> RowCounts:
+    texts = [document.text for document in query.documents]
+    return RowCounts(
+        query_words=len(query.query.split()),
+        num_documents=len(texts),
+        document_words=sum(len(text.split()) for text in texts),
+        document_chars=sum(map(len, texts)),
+        num_irrelevant=num_irrelevant,
+    )

@@ -1,0 +1,62 @@
+"""Rows that nearly repeat a row before are found; rows that ask something else are kept."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.data.duplicates import RowsBefore
+from pipeline.data.fingerprints import fingerprint
+from pipeline.data.removals import Match
+from reward.types import Document, RagQuery
+
+QUESTION = "What was the total revenue of the company in fiscal year 2017, before the sale of its branch?"
+TEXTS = [" ".join(f"word{i * 7 + j * j}" for j in range(60)) for i in range(5)]
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Iterator[RowsBefore]:
+    rows = RowsBefore(tmp_path / "rows.sqlite")
+    yield rows
+    rows.close()
+
+
+def keep(before: RowsBefore, name: str, question: str, texts: list[str]) -> Match | None:
+    documents = tuple(Document(id=str(place), text=text) for place, text in enumerate(texts))
+    keys, found = fingerprint(RagQuery(id=name, query=question, documents=documents))
+    return before.add_kept(name, "jsonl", keys, found, 0.8)
+
+
+@pytest.mark.parametrize(
+    ("question", "texts", "is_near"),
+    [
+        (QUESTION, TEXTS, True),
+        (QUESTION, TEXTS[::-1], True),  # in another order
+        (QUESTION.upper() + " ", [*TEXTS[:4], TEXTS[4] + " more"], True),
+        (QUESTION.replace("2017", "2018"), TEXTS, False),
+        (QUESTION.replace("before", "after"), TEXTS, False),  # nearly the same, and not the same
+        (QUESTION, TEXTS[:2], False),
+    ],
+)
+def test_near_duplicates(question: str, texts: list[str], is_near: bool, before: RowsBefore) -> None:
+    assert keep(before, "a", QUESTION, TEXTS) is None
+    match = keep(before, "b", question, texts)
+    assert (match is not None) == is_near
+    if match is not None:
+        assert (match.id, match.dataset) == ("a", "jsonl") and match.similarity >= 0.8
+
+
+def test_the_first_of_several_is_named(before: RowsBefore) -> None:
+    keep(before, "a", QUESTION, TEXTS)
+    assert keep(before, "other", "Who founded the company, and when?", TEXTS) is None
+    for name in "bc":
+        match = keep(before, name, QUESTION, TEXTS)
+        assert match is not None and match.id == "a"
+
+
+def test_equal_content_and_one_id_for_two_contents(before: RowsBefore) -> None:
+    assert before.add("a", "musique", b"1") is None
+    assert before.add("a", "musique", b"1") == Match(id="a", dataset="musique", similarity=1.0)
+    assert before.add("b", "tatqa", b"1") == Match(id="a", dataset="musique", similarity=1.0)
+    with pytest.raises(ValueError, match="id: 'a' stands for two different queries"):
+        before.add("a", "musique", b"2")

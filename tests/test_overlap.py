@@ -1,0 +1,141 @@
+"""What evaluation sets have, too, is found by question and by document, equal or nearly; nothing else is."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.data.evaluation_sets import evaluation_queries
+from pipeline.data.fingerprints import fingerprint, similarity
+from pipeline.data.overlap import OverlapIndex, write_index
+from pipeline.data.removals import Match, Reason
+from reward.types import Document, RagQuery
+from tests.benchmark_rows import SLICES, TWOWIKI_DEV, write_bioasq
+
+TEXT = (
+    "The last British troops departed New York City on November 25, 1783, marking the end of British rule in "
+    "the new United States, after which the city became the capital of the nation for some years."
+)
+QUESTION = "During which span of years was the war where UN troops approached the Yalu River?"
+
+
+def query(name: str, question: str, *texts: str) -> RagQuery:
+    documents = tuple(Document(id=f"d{place}", text=text) for place, text in enumerate(texts))
+    return RagQuery(id=name, query=question, documents=documents)
+
+
+def found(
+    folder: Path, evaluation: list[RagQuery], row: RagQuery, **options: Any
+) -> tuple[Reason, Match] | None:
+    write_index(folder, [("dev.json", None, evaluation)])
+    index = OverlapIndex(folder, **({"threshold": 0.8, "max_shared_documents": 0} | options))
+    overlap, _ = index.find(*fingerprint(row))
+    return (overlap.reason, overlap.match) if overlap else None
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "reason", "similar"),
+    [
+        (QUESTION, "Something else.", Reason.OVERLAP_QUESTION, 1.0),
+        (QUESTION.lower().replace("?", " ?!"), "Something else.", Reason.OVERLAP_QUESTION, 1.0),
+        (QUESTION.replace("During which", "In which"), "Something else.", Reason.OVERLAP_QUESTION, 0.9),
+        ("Who?", TEXT, Reason.OVERLAP_DOCUMENT, 1.0),
+        ("Who?", TEXT.upper(), Reason.OVERLAP_DOCUMENT, 1.0),
+        ("Who?", TEXT + " That is all.", Reason.OVERLAP_DOCUMENT, 0.9),
+        ("Who?", " ".join(TEXT.split()[:20]), None, None),  # a half of it is another document
+        ("Who fought at the Yalu River, and in which years?", "Something else.", None, None),
+    ],
+)
+def test_equal_and_nearly_equal_texts_are_found(
+    question: str, text: str, reason: Reason | None, similar: float | None, tmp_path: Path
+) -> None:
+    overlap = found(tmp_path, [query("e1", QUESTION, "Nothing here.", TEXT)], query("t", question, text))
+    if reason is None:
+        assert overlap is None
+        return
+    assert overlap is not None and overlap[0] is reason
+    assert overlap[1].dataset == "dev.json"
+    assert overlap[1].id == ("e1" if reason is Reason.OVERLAP_QUESTION else "e1: d1")
+    assert overlap[1].similarity == pytest.approx(similar, abs=0.09)
+    assert (overlap[1].similarity == 1.0) == (similar == 1.0)
+
+
+def test_an_instruction_is_no_question(tmp_path: Path) -> None:
+    sets = [
+        query(f"e{i}", "Summarize the following news.", f"Article {i} of the day's news.") for i in range(3)
+    ]
+    row = query("t", "Summarize the following news.", "Another article.")
+    assert found(tmp_path, sets, row) is None
+    assert found(tmp_path, sets[:2], row) is not None
+
+
+def test_short_documents_tell_nothing(tmp_path: Path) -> None:
+    row = query("t", "How much?", "Net sales")
+    assert found(tmp_path, [query("e", QUESTION, "Net sales")], row) is None
+
+
+def test_as_many_documents_as_allowed_may_be_shared(tmp_path: Path) -> None:
+    evaluation = [query("e", QUESTION, TEXT, TEXT[::-1])]
+    row = query("t", "Who?", TEXT, "Something else.", TEXT[::-1])
+    assert found(tmp_path, evaluation, row, max_shared_documents=2) is None
+    overlap = found(tmp_path, evaluation, row, max_shared_documents=1)
+    assert overlap is not None and overlap[1].num_documents == 2
+
+
+def test_an_empty_evaluation_set_has_nothing(tmp_path: Path) -> None:
+    assert found(tmp_path, [], query("t", QUESTION, TEXT)) is None
+
+
+def test_the_estimate_is_near_the_jaccard_similarity() -> None:
+    words = [f"w{i}" for i in range(304)]
+    one, other = words[:204], words[100:]  # 200 pieces each, 100 shared: 1/3
+    _, (_, first, second) = fingerprint(query("a", "Who?", " ".join(one), " ".join(other)))
+    assert similarity(first, second) == pytest.approx(1 / 3, abs=0.12)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (
+            {"source_id": "14-4", "source": "An article.", "summaries": []},
+            query("14-4", "", "An article.").model_copy(
+                update={"documents": (Document(id="14-4", text="An article."),)}
+            ),
+        ),
+        (
+            {"question_id": "7", "question": "Who?", "context": "Ann.", "positive_response": "x"},
+            RagQuery(id="7", query="Who?", documents=(Document(id="7", text="Ann."),)),
+        ),
+        (
+            {"user_request": "Who?", "context_document": "Ann.", "system_instruction": "x"},
+            RagQuery(id="set.jsonl:1", query="Who?", documents=(Document(id="set.jsonl:1", text="Ann."),)),
+        ),
+    ],
+)
+def test_evaluation_layouts_are_known_by_their_first_row(
+    row: dict[str, Any], expected: RagQuery, tmp_path: Path
+) -> None:
+    path = tmp_path / "set.jsonl"
+    path.write_text(json.dumps(row))
+    assert list(evaluation_queries(path)) == [expected]
+
+
+def test_faithbenchs_batches_and_training_layouts_are_known(tmp_path: Path) -> None:
+    path = tmp_path / "batch_1.json"
+    path.write_text(
+        json.dumps({"samples": [{"sample_id": 3, "source": "An article.", "summary": "x"}]}, indent=1)
+    )
+    assert [one.documents[0].text for one in evaluation_queries(path)] == ["An article."]
+    assert len(list(evaluation_queries(TWOWIKI_DEV))) == 6
+    assert len(list(evaluation_queries(SLICES["musique"]))) == 8
+    assert len(list(evaluation_queries(SLICES["tatqa"]))) == 24
+    assert len(list(evaluation_queries(write_bioasq(tmp_path)))) == 40
+    assert len(list(evaluation_queries(SLICES["ragtruth"]))) == 3  # the test split
+
+
+def test_an_unknown_layout_is_one_clear_line(tmp_path: Path) -> None:
+    path = tmp_path / "set.jsonl"
+    path.write_text('{"text": "x"}\n')
+    with pytest.raises(ValueError, match="its first row is in no layout that is known"):
+        list(evaluation_queries(path))
