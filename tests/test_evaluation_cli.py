@@ -130,7 +130,14 @@ def test_a_judge_that_is_down_is_one_line(
 def started(arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
     with log.open("w") as out:
-        return subprocess.Popen([*MARCH, *arguments], stdout=out, stderr=out, env=environment)
+        return subprocess.Popen(
+            [*MARCH, *arguments],
+            stdout=out,
+            stderr=out,
+            env=environment,
+            # A shell that runs the tests in the background has told its children to ignore it.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
 
 
 def wait_for(path: Path, num_lines: int, process: subprocess.Popen[bytes]) -> None:
