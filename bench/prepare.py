@@ -7,7 +7,7 @@ hundred rows five nearly repeat one before, one repeats it word for word, and on
 rows that stand for an evaluation set. The policy's tokenizer is the tiny one, whose tokens are short: a
 prompt has several times as many as with a tokenizer of Llama or Qwen, so counting them takes longer here.
 
-Memory is the sum over all processes, sampled every 0.1 s: `rss` counts shared pages once a process, `pss`
+Memory is the sum over all processes, sampled every second: `rss` counts shared pages once a process, `pss`
 once. The search for nearly equal rows is timed by itself, too, on the signatures of the same rows.
 """
 
@@ -37,7 +37,7 @@ _ROWS = int(os.environ.get("BENCH_ROWS", "100000"))
 _SIZES = (_ROWS // 100, _ROWS // 10, _ROWS)
 _EVALUATION_ROWS = 500
 _PARAGRAPHS, _PARAGRAPH_WORDS, _QUESTION_WORDS = 20, 82, 17
-_SAMPLE_S = 0.1
+_SAMPLE_S = 1.0
 _COMMAND = (sys.executable, "-c", "from orchestration.cli import main; main()", "prepare", "musique")
 
 Row = dict[str, Any]
