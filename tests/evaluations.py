@@ -250,7 +250,7 @@ class Watch:
         self.num_steps += 1
 
 
-def shops_job(folder: Path, model: ChatServer, judge: ChatServer | None, **changes: Any) -> EvaluationJob:
+def shops_job(folder: Path, model: ChatServer, judge: ChatServer | None, /, **changes: Any) -> EvaluationJob:
     """An evaluation on the shops, which lie in the folder's parent."""
     source = BenchmarkSource(name="shops", path=shops_file(folder.parent))
     given = {"out": folder, "benchmarks": (source,), "model": model.config(), "concurrency": 4}
