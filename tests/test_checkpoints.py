@@ -24,6 +24,15 @@ def test_a_kill_between_actor_and_critic_resumes_from_the_step_before(tmp_path: 
     assert not (tmp_path / "_actor" / "global_step10").exists()
 
 
+def test_models_of_steps_that_are_taken_again_go_and_earlier_ones_stay(tmp_path: Path) -> None:
+    for step in (5, 10):
+        save(tmp_path, "_actor", step)
+        (tmp_path / f"global_step{step}_hf").mkdir()
+    mark_complete(tmp_path, 5)
+    assert prepare_resume(tmp_path) == 5
+    assert sorted(path.name for path in tmp_path.glob("*_hf")) == ["global_step5_hf"]
+
+
 def test_a_manifest_whose_folders_were_rotated_away_does_not_count(tmp_path: Path) -> None:
     for step in (5, 10):
         save(tmp_path, "_actor", step)

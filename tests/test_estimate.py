@@ -128,8 +128,9 @@ def test_checkpoints_written_and_kept() -> None:
     held = storage(recipe(), LLAMA, num_steps=147)
     assert held.checkpoint == 12 * (8_030_261_248 + LLAMA.num_critic_parameters)
     assert (held.num_written, held.num_kept) == (7, 3)
-    assert held.written == 7 * held.checkpoint + 2 * 8_030_261_248
-    assert held.kept == 3 * held.checkpoint + 2 * 8_030_261_248
+    assert held.num_models == 8  # the last one and those to choose from
+    assert held.written == 7 * held.checkpoint + 8 * 2 * 8_030_261_248
+    assert held.kept == 3 * held.checkpoint + 8 * 2 * 8_030_261_248
 
 
 def test_flops_are_two_a_parameter_and_token_and_attentions_square() -> None:

@@ -97,6 +97,11 @@ def test_a_bad_setting_is_one_clear_line(override: str, says: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_adapters_alone_are_no_model_to_evaluate() -> None:
+    with pytest.raises(ValueError, match=r"checkpoint\.models: .* leave it out with cluster\.lora"):
+        load_recipe("tiny", ["checkpoint.models=true", "cluster.lora={rank: 8}"])
+
+
 def test_an_unknown_recipe_names_those_that_exist() -> None:
     with pytest.raises(FileNotFoundError, match="tiny"):
         load_recipe("no-such-recipe")

@@ -12,7 +12,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from mlflow import MlflowClient
+from safetensors.torch import load_file
 
 from orchestration.inspect_run import open_run, read_entries
 from pipeline.record.rollout_files import read_rollouts, rollouts_file
@@ -31,6 +33,7 @@ SETTINGS = {
     "rollout.micro_batch_size": 8,
     "ppo.micro_batch_size": 8,
     "checkpoint.every": 1,
+    "checkpoint.models": "true",
     "reward.patience_s": 3,
 }
 
@@ -119,13 +122,21 @@ def test_mlflow_has_every_rollout_and_can_be_inspected_from_there(survivor: Path
 
 
 def test_the_saved_model_loads_and_differs_from_the_start(survivor: Path) -> None:
-    import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     trained = AutoModelForCausalLM.from_pretrained(survivor / "model", dtype=torch.float32).state_dict()
     start = AutoModelForCausalLM.from_pretrained(TINY_POLICY, dtype=torch.float32).state_dict()
     AutoTokenizer.from_pretrained(survivor / "model")
     assert any(not torch.equal(trained[name], start[name]) for name in start)
+
+
+def test_a_model_stands_beside_each_checkpoint_and_the_last_is_the_trained_one(survivor: Path) -> None:
+    models = {path.name: load_file(path / "model.safetensors") for path in survivor.glob("checkpoints/*_hf")}
+    assert set(models) == {f"global_step{step}_hf" for step in range(1, STEPS + 1)}
+    trained = load_file(survivor / "model" / "model.safetensors")
+    last = models[f"global_step{STEPS}_hf"]
+    assert all(torch.equal(trained[name], last[name]) for name in trained)
+    assert any(not torch.equal(trained[name], models["global_step1_hf"][name]) for name in trained)
 
 
 def test_a_finished_run_says_so_and_changes_nothing(survivor: Path) -> None:

@@ -26,16 +26,17 @@ class Storage:
     num_written: int  # over the run
     num_kept: int
     model: float
+    num_models: int  # that of the end, and those beside checkpoints
 
     @property
     def written(self) -> float:
         """Bytes that leave the machine if every checkpoint is uploaded."""
-        return self.num_written * self.checkpoint + self.model
+        return self.num_written * self.checkpoint + self.num_models * self.model
 
     @property
     def kept(self) -> float:
         """Bytes that lie there at the end."""
-        return self.num_kept * self.checkpoint + self.model
+        return self.num_kept * self.checkpoint + self.num_models * self.model
 
 
 def storage(recipe: Recipe, dimensions: Dimensions, *, num_steps: int) -> Storage:
@@ -47,6 +48,7 @@ def storage(recipe: Recipe, dimensions: Dimensions, *, num_steps: int) -> Storag
         num_written=num_written,
         num_kept=min(num_written, recipe.checkpoint.keep),
         model=_WEIGHT * dimensions.num_parameters,
+        num_models=1 + (num_written if recipe.checkpoint.models else 0),
     )
 
 

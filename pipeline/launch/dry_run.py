@@ -155,9 +155,9 @@ def _storage(recipe: Recipe, plan: Estimate) -> Table:
     models = "actor and critic" if recipe.has_critic else "actor"
     rows = {
         f"a checkpoint of {models}": held.checkpoint,
-        "the model at the end": held.model,
+        f"a model, of {held.num_models}" if held.num_models > 1 else "the model at the end": held.model,
         f"written: {held.num_written} checkpoints, each {recipe.checkpoint.every} steps": held.written,
-        f"kept: the last {held.num_kept}": held.kept,
+        f"kept: the last {held.num_kept}, and all models": held.kept,
     }
     for name, size in rows.items():
         table.add_row(name, f"{size / _GB:,.1f}", "GB")

@@ -125,6 +125,7 @@ def _flags(recipe: Recipe, *, cuda: bool) -> list[str]:
     flags = {
         "data.apply_chat_template": True,
         "ckpt.load_enable": True,
+        "ckpt.save_hf": recipe.checkpoint.models,
         "train.async_enable": recipe.rollout.max_staleness > 0,
         "train.colocate_all": cluster.colocate is Colocation.ALL,
         "train.colocate_actor_ref": cluster.colocate is Colocation.ACTOR_REF,

@@ -21,6 +21,7 @@ from pydantic import Field
 from reward.config import Settings
 
 MODEL_FOLDERS = ("_actor", "_critic")
+_TO_EVALUATE = "_hf"  # ends the name of a model that is saved beside a step's checkpoint
 
 
 @contextmanager
@@ -81,6 +82,9 @@ def prepare_resume(folder: Path) -> int:
     """Points all models to the newest usable checkpoint, removes later parts, returns its step or 0."""
     steps = completed_steps(folder)
     newest = steps[-1] if steps else 0
+    for model in folder.glob(f"global_step*{_TO_EVALUATE}"):
+        if int(model.name.removeprefix("global_step").removesuffix(_TO_EVALUATE)) > newest:
+            shutil.rmtree(model)  # perhaps a part
     for model in (folder / name for name in MODEL_FOLDERS if (folder / name).is_dir()):
         for part in model.glob("global_step*"):
             if int(part.name.removeprefix("global_step")) > newest:

@@ -38,6 +38,9 @@ class CheckpointSettings(Settings):
     keep: int = Field(
         default=3, ge=2, description="Two at least: a kill while one is written must leave another."
     )
+    models: bool = Field(
+        default=False, description="A model to evaluate beside each checkpoint; none of them is removed."
+    )
 
 
 class TrackingSettings(Settings):
@@ -128,6 +131,15 @@ class Recipe(Settings):
             raise ValueError(
                 "ppo.checker_reward: last_slot loses the Checker's reward, as the published code does; use "
                 "last_token, or set ablation: true where this is what the run is to show"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _saved_models_are_whole(self) -> Self:
+        if self.checkpoint.models and self.cluster.lora is not None:
+            raise ValueError(
+                "checkpoint.models: OpenRLHF would save adapters without their model; leave it out with "
+                "cluster.lora, whose last model is saved whole"
             )
         return self
 
