@@ -136,12 +136,10 @@ def picnic() -> RagQuery:
     return RagQuery(id="q1", query="How much did the July picnic in Kabul raise?", documents=documents)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """With `-n 2 --dist loadgroup` a file stays in one process, and trainings follow one another."""
-    for item in items:
-        group = "trainings" if item.path.stem.startswith(_TRAININGS) else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
+    group = "trainings" if item.path.stem.startswith(_TRAININGS) else item.path.stem
+    item.add_marker(pytest.mark.xdist_group(group))
 
 
 def pytest_terminal_summary() -> None:

@@ -58,7 +58,7 @@ def run_openrlhf(state: RunState, folder: Path) -> None:
 def _environment(
     state: RunState, folder: Path, *, ports: Sequence[int], keys: dict[str, str], cuda: bool
 ) -> dict[str, str]:
-    from pipeline.training import rollout, trainer_settings
+    from pipeline.training import reward_model, rollout, trainer_settings
 
     recipe = state.recipe
     for_rollout = rollout.RolloutSettings(
@@ -67,6 +67,7 @@ def _environment(
         turns_by_role={role: num for role, num in recipe.rows_by_role.items() if role is not Role.SOLVER},
         seed=recipe.seed,
         oracle=recipe.oracle,
+        reward_model=recipe.reward.model,
     )
     for_trainer = trainer_settings.TrainerSettings(
         run_dir=folder,
@@ -87,7 +88,8 @@ def _environment(
     )
     variables = {} if cuda else cpu.ENVIRONMENT
     # The rollout actors of a cluster go on with the traces that this environment asks for.
-    variables = variables | {name: os.environ[name] for name in os.environ if name.startswith("OTEL_")}
+    passed_on = {name for name in os.environ if name.startswith("OTEL_")} | {reward_model.TOKEN_VARIABLE}
+    variables = variables | {name: os.environ[name] for name in passed_on if name in os.environ}
     return variables | {
         rollout.SETTINGS_VARIABLE: for_rollout.model_dump_json(),
         trainer_settings.SETTINGS_VARIABLE: for_trainer.model_dump_json(),

@@ -30,6 +30,24 @@ class DataSettings(Settings):
         return self
 
 
+class RewardModelSettings(Settings):
+    """An extra term from a learned reward model, for the Solver's turns alone."""
+
+    url: str = Field(
+        pattern=r"^https?://[^@]+$",
+        description="OpenRLHF's reward wire, such as http://127.0.0.1:5000/get_reward of its `serve_rm`.",
+    )
+    weight: float = Field(default=0.1, description="Of its score.")
+    limit: float = Field(
+        default=0.25,
+        gt=0,
+        lt=0.5,
+        description="Largest size of the weighted score. Below 0.5, half of what lies between a refuted and "
+        "a supported answer, it changes the order of neither.",
+    )
+    timeout_s: float = Field(default=60.0, gt=0)
+
+
 class RewardSettings(Settings):
     """The reward servers of a run; they sample its own rollout engines, unless told otherwise."""
 
@@ -48,4 +66,7 @@ class RewardSettings(Settings):
         discriminator="kind",
         description="What plays Proposer and Checker in place of the live policy: a frozen model; then only "
         "the Solver can be trained.",
+    )
+    model: RewardModelSettings | None = Field(
+        default=None, description="A learned reward model beside the audit; none when left out."
     )

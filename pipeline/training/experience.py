@@ -75,14 +75,16 @@ def turn_rows(response: dict[str, Any], record: RolloutRecord, role: Role, num: 
     """Returns a role's `num` rows of an answer: its turns with the terminal reward, then fillers."""
     turns = () if response["reward"] is None else record.turns.get(role, ())
     assert len(turns) <= num, f"{len(turns)} turns of the {role}, rows for {num}"
-    return [_turn_row(response, turn) for turn in turns] + [_filler(response)] * (num - len(turns))
+    return [_turn_row(response, record, turn) for turn in turns] + [_filler(response)] * (num - len(turns))
 
 
-def _turn_row(response: dict[str, Any], turn: Trajectory) -> dict[str, Any]:
+def _turn_row(response: dict[str, Any], record: RolloutRecord, turn: Trajectory) -> dict[str, Any]:
     num_prompt = len(turn.prompt_token_ids)
     tokens = [*turn.prompt_token_ids, *turn.response_token_ids]
     return {
         **response,
+        "reward": record.verdict.reward,  # without what a reward model says of the Solver's
+        "scores": record.verdict.reward,
         "observation_tokens": tokens,
         "action_ranges": [(num_prompt, len(tokens))],
         "rollout_log_probs": _rollout_log_probs(response, turn),

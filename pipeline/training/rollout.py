@@ -22,7 +22,9 @@ from openrlhf.utils.agent import AgentExecutorBase
 from opentelemetry.trace import SpanKind
 from pydantic import Field
 
+from pipeline.settings.sources import RewardModelSettings
 from pipeline.training.oracle import OracleJudgement, oracle_for
+from pipeline.training.reward_model import RewardModel, RewardModelError
 from reward import telemetry
 from reward.config import Settings
 from reward.judging.vote import Reason
@@ -48,6 +50,7 @@ class RolloutSettings(Settings):
     )
     seed: int = 0
     oracle: str = "none"
+    reward_model: RewardModelSettings | None = None
 
 
 class RolloutRecord(Record):
@@ -56,6 +59,9 @@ class RolloutRecord(Record):
     query_id: str
     response: str
     verdict: Verdict
+    extra_reward: float | None = Field(
+        default=None, description="The reward model's term, added to the Solver's reward; None without one."
+    )
     turns: dict[Role, tuple[Trajectory, ...]] = Field(
         default_factory=dict, description="The turns to train on, beside the Solver's."
     )
@@ -75,6 +81,11 @@ class RolloutRecord(Record):
     )
     audit_s: float = 0.0
 
+    @property
+    def solver_reward(self) -> float | None:
+        """The verdict's reward and the extra term; None where there is no verdict."""
+        return None if self.verdict.reward is None else self.verdict.reward + (self.extra_reward or 0.0)
+
 
 class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is untyped
     """One sample: tokenise, generate, audit."""
@@ -83,6 +94,8 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
         self.settings = RolloutSettings.model_validate_json(os.environ[SETTINGS_VARIABLE])
         self.judge = oracle_for(self.settings.oracle)
         self._client: RewardClient | None = None
+        model = self.settings.reward_model
+        self.reward_model = RewardModel(model) if model else None
         telemetry.start("march-rollout")
 
     @property
@@ -133,7 +146,11 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             response = hf_tokenizer.decode(output.token_ids, skip_special_tokens=True)
             telemetry.tell_texts(span, [{"role": "user", "content": prompt}], [response])
             record = await self._audit(
-                query, response, finish_reason=output.finish_reason, solver_versions=versions
+                query,
+                response,
+                prompt=prompt,
+                finish_reason=output.finish_reason,
+                solver_versions=versions,
             )
             telemetry.tell_verdict(span, record.verdict)
         measured = {
@@ -148,8 +165,8 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             "label": label,
             "images": None,
             "mm_train_inputs": None,
-            "reward": record.verdict.reward,
-            "scores": record.verdict.reward,
+            "reward": record.solver_reward,
+            "scores": record.solver_reward,
             "observation_tokens": [*prompt_ids, *output.token_ids],
             "action_ranges": [(len(prompt_ids), len(prompt_ids) + len(output.token_ids))],
             "rollout_log_probs": _log_probs(len(prompt_ids), output),
@@ -159,11 +176,22 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
         }
 
     async def _audit(
-        self, query: RagQuery, response: str, *, finish_reason: str, solver_versions: Sequence[int] = ()
+        self,
+        query: RagQuery,
+        response: str,
+        *,
+        finish_reason: str,
+        prompt: str = "",
+        solver_versions: Sequence[int] = (),
     ) -> RolloutRecord:
-        start = time.perf_counter()
+        start, extra = time.perf_counter(), None
         with telemetry.span("audit") as span:
             result = await self._asked(query, response, finish_reason)
+            if self.reward_model and result.verdict.reward is not None:
+                try:
+                    extra = await self.reward_model.term(prompt, response)
+                except RewardModelError as error:
+                    result = _unscored(query, Reason.REWARD_MODEL, str(error))
             telemetry.tell_verdict(span, result.verdict)
         is_scored = result.verdict.outcome is not Outcome.UNSCORED
         seed = f"{self.settings.seed}/{query.id}/{response}"
@@ -171,6 +199,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             query_id=query.id,
             response=response,
             verdict=result.verdict,
+            extra_reward=extra,
             turns={
                 role: choose_turns([t for t in result.trajectories if t.role is role], num, seed=seed)
                 for role, num in self.settings.turns_by_role.items()

@@ -58,6 +58,7 @@ class Reason(StrEnum):
     INTERNAL = "internal"
     REWARD_SERVER = "reward_server"
     UNTRUSTED = "untrusted_answer"  # something answered in its place, or altered what it said
+    REWARD_MODEL = "reward_model"  # that of an extra term gave no score
 
 
 @dataclass(frozen=True)
