@@ -42,14 +42,15 @@ def test_vllm_answers_and_vllm_judges_by_schema(
         limit=4,
         num_generations=3,
         generation=SamplingSettings(temperature=0.6, top_p=0.95, top_k=20, max_tokens=24, seed=1),
-        judging=SamplingSettings(temperature=0, max_tokens=32, seed=1),
+        judging=SamplingSettings(temperature=0, max_tokens=256, seed=1),
     )
     manifest = run(job)[0].manifest
     unused.close()
     assert manifest is not None and "refuses" not in caplog.text
     counts = manifest.benchmarks["shops"].counts
     # Even a model that knows nothing of verdicts gives one that can be read: the schema binds it.
-    assert (counts.num_generations, counts.num_judgements, counts.num_unread) == (12, 12, 0)
+    replies = (job.out / "shops" / "records.jsonl").read_text()
+    assert (counts.num_generations, counts.num_judgements, counts.num_unread) == (12, 12, 0), replies
     assert counts.model_use is not None and counts.model_use.num_completion <= 12 * 24
     assert counts.judge_use is not None and counts.judge_use.num_prompt > 12 * 10
     results = list(read_results(job.out / "shops" / "items.jsonl"))
