@@ -30,7 +30,12 @@ from reward.config import OpenAISamplerConfig
 from reward.samplers import Message
 from reward.types import Document, RagQuery
 
-SCHEMA = {"type": "object", "properties": {"verdict": {"enum": ["right", "wrong"]}}, "required": ["verdict"]}
+SCHEMA = {
+    "type": "object",
+    "properties": {"verdict": {"enum": ["right", "wrong"]}},
+    "required": ["verdict"],
+    "additionalProperties": False,
+}
 
 
 class Shops:
