@@ -4,8 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
 JOBS ?= 2
-# Files side by side; trainings one after the other, since each takes about 8 GiB.
-PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadgroup
+# Files side by side; a training takes about 8 GiB.
+PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadfile
 # uv does not read pip's settings: pass on where this machine finds wheels (PyTorch's CPU build, a mirror).
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 export UV_EXTRA_INDEX_URL ?= $(PIP_EXTRA_INDEX_URL)

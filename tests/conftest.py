@@ -12,8 +12,6 @@ from reward.samplers import Message
 from reward.types import Document, RagQuery, Sample, SampleGroup
 from tests.chaos_table import print_table
 
-_TRAININGS = ("test_training", "test_stock_equality", "test_guarded_training", "test_ranks")  # memory
-
 Completion = str | Sample | Exception
 Script = (
     Sequence[Completion]
@@ -134,12 +132,6 @@ def picnic() -> RagQuery:
         Document(id="may", text="The May picnic in Kabul raised 120 euros."),
     )
     return RagQuery(id="q1", query="How much did the July picnic in Kabul raise?", documents=documents)
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """With `-n 2 --dist loadgroup` a file stays in one process, and trainings follow one another."""
-    group = "trainings" if item.path.stem.startswith(_TRAININGS) else item.path.stem
-    item.add_marker(pytest.mark.xdist_group(group))
 
 
 def pytest_terminal_summary() -> None:
