@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.launch.ray_start import start_ray
+from pipeline.launch.ray_start import demand_token, start_ray
 from pipeline.settings.recipe import load_recipe
 
 # The first raylet is stopped for a while, as if the machine had no time for it.
@@ -44,6 +45,39 @@ def test_a_real_start_that_took_too_long_is_tried_again(tmp_path: Path) -> None:
     assert done.returncode == 0, said[-3000:]
     assert "Ray did not start in time (1 of 3); once more" in said
     assert "answer 1" in said
+
+
+LOCAL_RAY = """
+import sys
+from pipeline.launch.ray_start import demand_token, start_ray
+from pipeline.settings.recipe import load_recipe
+recipe = load_recipe("tiny", [])
+demand_token(recipe)
+print(start_ray(recipe, {}, cuda=False), flush=True)
+sys.stdin.read()
+"""
+JOIN = "import ray, sys; ray.init(address=sys.argv[1]); print('joined')"
+
+
+@pytest.mark.slow
+def test_nobody_joins_a_local_ray_without_its_token() -> None:
+    command = [sys.executable, "-c", LOCAL_RAY]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        address = owner.stdout.readline().strip()
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+        join = [sys.executable, "-c", JOIN, address]
+        done = subprocess.run(join, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode != 0
+        assert "Failed to connect to Ray cluster" in done.stderr
+        owner.communicate()
+
+
+def test_how_ray_authenticates_is_the_environments_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
+    demand_token(load_recipe("tiny", []))
+    assert "RAY_AUTH_TOKEN" not in os.environ
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,15 @@
 
 Ray's node gives its own helper processes 15 s to come up, whatever the machine is busy with, and then ends
 (`WaitForDashboardAgentPorts` in Ray 2.55, no setting); a local start is therefore tried again.
+
+Ray listens on all addresses of the machine, and whoever can join it can run anything. A local Ray therefore
+demands a token, which only this run's processes inherit.
 """
 
 from __future__ import annotations
 
+import os
+import secrets
 import sys
 from typing import Any
 
@@ -15,6 +20,15 @@ from pipeline.settings.recipe import Recipe
 _OBJECT_STORE_BYTES = 512 * 1024**2  # of a local Ray; rollouts of a step are a few megabytes
 _MOST_STARTS = 3
 _TOO_SLOW = "The current node timed out during startup"
+
+
+def demand_token(recipe: Recipe) -> None:
+    """Lets a local Ray demand a token, unless the environment says how Ray authenticates.
+
+    Ray reads this when it is imported, so it comes before that.
+    """
+    if recipe.cluster.ray_address == "local" and "RAY_AUTH_MODE" not in os.environ:
+        os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 
 def start_ray(recipe: Recipe, environment: dict[str, str], *, cuda: bool) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from pipeline import cpu
 from pipeline.launch.build_locks import drop_stale_locks, extensions_folder
 from pipeline.launch.openrlhf_args import openrlhf_arguments
-from pipeline.launch.ray_start import start_ray
+from pipeline.launch.ray_start import demand_token, start_ray
 from pipeline.launch.reward_servers import (
     NAMESPACE,
     free_ports,
@@ -38,6 +38,7 @@ _KEYS = ("MARCH_REWARD_TOKEN", "MARCH_SIGNING_KEY")
 
 def run_openrlhf(state: RunState, folder: Path) -> None:
     """Trains to the end and saves the model under `folder / "model"`."""
+    demand_token(state.recipe)
     telemetry.exporters_asked_for()  # a wrong setting ends the run here and not in some actor
     cpu.install()
     drop_stale_locks(extensions_folder())
