@@ -8,7 +8,8 @@ rows that stand for an evaluation set. The policy's tokenizer is the tiny one, w
 prompt has several times as many as with a tokenizer of Llama or Qwen, so counting them takes longer here.
 
 Memory is the sum over all processes, sampled every second: `rss` counts shared pages once a process, `pss`
-once. The search for nearly equal rows is timed by itself, too, on the signatures of the same rows.
+once. `rows_per_cpu_s` is the rate of one core, also where others use the machine. The search for nearly equal
+rows is timed by itself, too, on the signatures of the same rows.
 """
 
 from __future__ import annotations
@@ -116,6 +117,7 @@ def _prepare(folder: Path, size: int) -> dict[str, float]:
     return {
         "seconds": seconds,
         "rows_per_s": size / seconds,
+        "rows_per_cpu_s": size / peaks["cpu_s"],
         **peaks,
         "num_rows": manifest.num_rows,
         **removed,
@@ -123,20 +125,23 @@ def _prepare(folder: Path, size: int) -> dict[str, float]:
 
 
 def _peaks(parent: psutil.Process, process: subprocess.Popen[bytes]) -> dict[str, float]:
-    """Largest sums over all processes, in MiB."""
+    """Largest sums over all processes, in MiB, and the CPU seconds of all of them."""
     rss = pss = processes = 0
+    cpu_s: dict[int, float] = {}  # by process, as last seen
     while process.poll() is None:
         found = []
         for one in _family(parent):
             try:
-                memory = one.memory_full_info()
+                memory, times = one.memory_full_info(), one.cpu_times()
             except psutil.Error:
                 continue
             found.append((memory.rss, memory.pss))
+            cpu_s[one.pid] = times.user + times.system
         rss, pss = max(rss, sum(one[0] for one in found)), max(pss, sum(one[1] for one in found))
         processes = max(processes, len(found))
         time.sleep(_SAMPLE_S)
-    return {"peak_rss_mib": rss / 2**20, "peak_pss_mib": pss / 2**20, "processes": processes}
+    peaks = {"peak_rss_mib": rss / 2**20, "peak_pss_mib": pss / 2**20, "processes": processes}
+    return peaks | {"cpu_s": sum(cpu_s.values())}
 
 
 def _family(parent: psutil.Process) -> list[psutil.Process]:
