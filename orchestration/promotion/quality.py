@@ -147,13 +147,14 @@ def floor_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
     primary = primary_scores(contest.candidate, policy)
     if len(primary) == 1:
         ((name, score),) = primary.items()
-        found = estimates(items[name]).get(score)
+        one = estimates(items[name]).get(score)
+        value, interval = (one.value, one.interval) if one else (None, None)
     else:
-        found = macro_average({name: items[name] for name in primary}, primary)
-    value, interval = (found.value, found.interval) if found else (None, None)
+        average = macro_average({name: items[name] for name in primary}, primary)
+        value, interval = average.value, average.interval
     low, high = (interval.low, interval.high) if interval else (None, None)
     state = by_interval(low, high, least=settings.min_primary)
-    num_documents = sum(len({one.cluster for one in items[name]}) for name in primary)
+    num_documents = sum(len({item.cluster for item in items[name]}) for name in primary)
     reason = "has no figure" if value is None else f"{value:.3f} on {num_documents} documents"
     if num_documents < settings.min_documents and state is GateState.PASSED:
         state, reason = GateState.INCONCLUSIVE, f"{reason}, too few"

@@ -158,7 +158,7 @@ class Desk:
         made = state.of(entry.id)
         assert made is not None, "what was appended is in the log"
         if made.effect is Effect.LOST:
-            winner = state.history[-1] if not state.head else _entry_of(state, made.why)
+            winner = next(one for one in state.history if one.number == made.after)
             raise LostRaceError(
                 f"{self.model}: {winner.entry.by} was first ({winner.entry.action} of version "
                 f"{winner.entry.version}); nothing was changed; run the gates against the new champion"
@@ -202,9 +202,3 @@ class Desk:
 
     def _me(self) -> str:
         return self.by or os.environ.get("MLFLOW_TRACKING_USERNAME") or getpass.getuser()
-
-
-def _entry_of(state: State, why: str) -> Numbered:
-    """The entry that was first, by what a lost one says."""
-    number = int(why.split()[1])
-    return next(one for one in state.history if one.number == number)

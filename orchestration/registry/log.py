@@ -73,6 +73,7 @@ class Numbered:
     entry: Entry
     effect: Effect
     why: str = ""
+    after: int = 0  # number of the last entry in effect before it
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def replay(model: str, entries: Iterable[tuple[int, Entry]], *, key: str | None 
             previous=follows.previous,
             head=follows.head,
             waiting=follows.waiting,
-            history=(*state.history, Numbered(number, entry, effect, why)),
+            history=(*state.history, Numbered(number, entry, effect, why, state.head)),
             is_signed=is_signed,
         )
     return state

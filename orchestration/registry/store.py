@@ -45,11 +45,16 @@ class Registry:
 
     Args:
         uri: Its address, or sqlite:///FILE.
+        has_key: Whether entries are signed.
+
+    Raises:
+        ValueError: the server is remote, and nothing says who asks.
     """
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str, *, has_key: bool = False) -> None:
         from mlflow import MlflowClient
 
+        _require_credentials(uri, has_key=has_key)
         self.uri = uri
         self._client = MlflowClient(tracking_uri=uri, registry_uri=uri)
 
@@ -199,7 +204,7 @@ class _Version:
     creation_timestamp: int
 
 
-def require_credentials(uri: str, *, has_key: bool) -> None:
+def _require_credentials(uri: str, *, has_key: bool) -> None:
     """Refuses to change who is champion on another machine's server as nobody.
 
     Who may write is the server's to decide (MLflow's basic-auth, or a proxy before it); a check in this
