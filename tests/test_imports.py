@@ -107,18 +107,11 @@ def modules_after(code: str) -> set[str]:
         ["--version"],
         *(
             [name, "--help"]
-            for name in (
-                "audit",
-                "serve",
-                "prepare",
-                "train",
-                "demo",
-                "inspect",
-                "evaluate",
-                "best",
-                "promote",
-                "models",
-            )
+            for name in ["audit", "serve", "prepare", "train", "demo", "inspect", "evaluate", "best"]
+        ),
+        *(
+            [name, "--help"]
+            for name in ["register", "promote", "approve", "rollback", "models", "serve-model"]
         ),
         ["audit", "--no-such-option"],
         ["no-such-command"],

@@ -45,7 +45,7 @@ def smoke_gate(folder: Path, policy: SmokePolicy, *, program: str = __name__) ->
             return _said(GateState.FAILED, f"exit code {code}: {lines[-1]:.{_MOST_CHARS}}")
         answers = json.loads(out.read_text())
     num_empty = sum(not answer.strip() for answer in answers)
-    figures = {"answers": float(len(answers)), "empty": float(num_empty)}
+    figures: dict[str, float | None] = {"answers": float(len(answers)), "empty": float(num_empty)}
     if num_empty or len(answers) != len(policy.prompts):
         reason = f"{num_empty} of {len(policy.prompts)} prompts have an empty answer"
         return GateResult(gate=_GATE, state=GateState.FAILED, figures=figures, reason=reason)
