@@ -46,7 +46,7 @@ def test_a_better_candidate_passes_every_gate(champion: Evidence) -> None:
 
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, GateState]]] = {
     "fewer numbers": ({"num_numbers": 1}, {"numbers": FAILED}),
-    "no numbers": ({"num_numbers": 0}, {"numbers": FAILED, "no claims": FAILED}),
+    "no numbers": ({"num_numbers": 0}, {"numbers": FAILED, "no claims": FAILED, "uncovered": INCONCLUSIVE}),
     "refuses": ({"text": "I cannot answer that."}, {"refusals": FAILED}),
     "says almost nothing": ({"text": "5"}, {"length": FAILED}),
     "drowns it": ({"text": "It is 5 euros. " * 9}, {"length": FAILED}),
@@ -164,7 +164,7 @@ def test_a_state_is_passed_only_when_the_whole_interval_is(low: float, width: fl
     assert by_interval(None, low, least=least) is INCONCLUSIVE
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(before=st.lists(st.booleans(), min_size=4, max_size=60), data=st.data())
 def test_no_pair_of_small_evaluations_breaks_a_gate(before: list[bool], data: st.DataObject) -> None:
     after = data.draw(st.lists(st.booleans(), min_size=len(before), max_size=len(before)))
