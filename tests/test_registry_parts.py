@@ -1,4 +1,4 @@
-"""Parts of the registry that need no MLflow server: notifications, the smoke test, history files, refusals."""
+"""Parts of the registry that need no MLflow: notifications, the smoke test, history files, refusals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from orchestration.promotion.records import GateState
 from orchestration.registry.history import read_rows, write_delivery, write_history
 from orchestration.registry.notify import notify
 from orchestration.registry.smoke import smoke_gate
-from orchestration.registry.store import Registry, _require_credentials
+from orchestration.registry.store import _checked, _require_credentials
 from tests.march_cli import refused
 from tests.test_promotion_log import KEY, entry, state
 from tests.vllm_process import TINY_POLICY
@@ -146,6 +146,6 @@ def test_no_registry_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch
     assert "--registry: missing" in refused(capsys, "models")
 
 
-def test_a_name_that_cannot_be_is_refused(tmp_path: Path) -> None:
+def test_a_name_that_cannot_be_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot name a model"):
-        Registry(f"sqlite:///{tmp_path}/m.db").versions("a'b")
+        _checked("a'b")

@@ -119,7 +119,7 @@ class Registry:
             self._make(history)
             self._client.create_model_version(
                 history,
-                f"march-history://{entry.id}",
+                f"march-history:///{entry.id}",
                 tags={_ENTRY_TAG: entry.model_dump_json()},
                 await_creation_for=0,
             )
