@@ -37,7 +37,7 @@ class SlicesPolicy(Settings):
 
     margin: float = Field(default=0.1, gt=0, lt=1)
     alpha: float = Field(default=0.05, gt=0, le=0.2, description="Of all slices together (Bonferroni).")
-    min_documents: int = Field(default=20, ge=2, description="Fewer of them are inconclusive.")
+    min_documents: int = Field(default=30, ge=2, description="Fewer of them are inconclusive.")
     exempt: tuple[str, ...] = Field(default=(), description="BENCHMARK/SLICE that is shown, not judged.")
 
 
