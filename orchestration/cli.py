@@ -20,6 +20,15 @@ from orchestration.evaluate_command import best, evaluate
 from orchestration.inspect_command import inspect
 from orchestration.messages import error_console, fail
 from orchestration.prepare_command import prepare
+from orchestration.promote_command import (
+    approve,
+    models,
+    promote,
+    register,
+    reject,
+    rollback,
+    serve_model,
+)
 from orchestration.serve_command import serve
 
 _DEBUG = "MARCH_DEBUG"
@@ -78,6 +87,13 @@ app.command()(inspect)
 app.command()(evaluate)
 app.command()(best)
 app.command()(prepare)
+app.command()(register)
+app.command()(promote)
+app.command()(approve)
+app.command()(reject)
+app.command()(rollback)
+app.command()(models)
+app.command("serve-model")(serve_model)
 
 
 @app.command()

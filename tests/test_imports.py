@@ -40,6 +40,7 @@ INSIDE_FUNCTIONS = (
     "pipeline/cpu.py",
     "pipeline/record/tracking.py",
     "pipeline/evaluate/track.py",
+    "orchestration/registry/store.py",
     "reward/samplers/engine.py",
     "reward/samplers/tokens.py",
 )
@@ -106,7 +107,11 @@ def modules_after(code: str) -> set[str]:
         ["--version"],
         *(
             [name, "--help"]
-            for name in ("audit", "serve", "prepare", "train", "demo", "inspect", "evaluate", "best")
+            for name in ["audit", "serve", "prepare", "train", "demo", "inspect", "evaluate", "best"]
+        ),
+        *(
+            [name, "--help"]
+            for name in ["register", "promote", "approve", "rollback", "models", "serve-model"]
         ),
         ["audit", "--no-such-option"],
         ["no-such-command"],

@@ -1,0 +1,216 @@
+"""`march register`, `promote`, `approve`, `reject`, `rollback`, `models` and `serve-model`.
+
+Exit codes of `promote`: 0 promoted, or waiting for approval; 2 for what a user can mend; 3 refused by a gate;
+4 inconclusive; 5 another decision was first. In the last three nothing has changed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestration import promote_options as options
+from orchestration.messages import fail, warn_ignored
+
+if TYPE_CHECKING:
+    from orchestration.promotion.policy import GatePolicy
+    from orchestration.registry.decisions import Desk
+    from orchestration.registry.log import Numbered
+
+HISTORY = Path("runs/registry")
+_REFUSED, _INCONCLUSIVE, _LOST = 3, 4, 5
+
+
+def register(
+    model: options.Model,
+    uri: options.Uri,
+    sha256: options.Sha256 = None,
+    lineage: options.Lineage = None,
+    tag: options.Tags = None,
+    registry: options.RegistryUri = None,
+) -> None:
+    """Register weights as the candidate; the same content is the same version."""
+    from orchestration.registry.register import register_weights
+
+    store = _desk(model, registry, HISTORY).registry
+    version, is_new = register_weights(
+        store, model, uri, sha256=sha256, lineage=lineage, assignments=tag or []
+    )
+    print(f"{model} version {version}{', the candidate' if is_new else ', registered before'}")
+
+
+def promote(
+    model: options.Model,
+    evaluation: options.Evaluation,
+    candidate: options.Candidate = "@candidate",
+    champion_evaluation: options.ChampionEvaluation = None,
+    policy: options.Policy = None,
+    dry_run: options.DryRun = False,
+    registry: options.RegistryUri = None,
+    history: options.History = HISTORY,
+    by: options.By = None,
+) -> None:
+    """Make a candidate the champion if every gate passes; else say which does not.
+
+    Who may: the MLflow server decides (MLFLOW_TRACKING_USERNAME, ...); MARCH_PROMOTION_KEY signs the history.
+    """
+    from rich.console import Console
+
+    from orchestration.promote_view import print_report
+    from orchestration.promotion.policy import read_policy
+    from orchestration.promotion.records import GateState
+    from orchestration.registry.decisions import LostRaceError
+    from orchestration.registry.trial import try_candidate
+
+    rules = read_policy(policy)
+    desk = _desk(model, registry, history, by=by)
+    trial = try_candidate(desk, candidate, evaluation, champion_evaluation, rules, is_dry=dry_run)
+    print_report(trial.report, Console())
+    if trial.is_first and champion_evaluation is not None:
+        warn_ignored("where there is no champion", champion_evaluation=champion_evaluation)
+    if not dry_run:
+        try:
+            made = desk.promote(trial.candidate, trial.report, rules, trial.seen)
+        except LostRaceError as error:
+            fail(str(error), code=_LOST)
+        _tell(desk, rules, made)
+    state = trial.report.state
+    name = f"{model} version {trial.candidate.version}"
+    if state is not GateState.PASSED:
+        code = _INCONCLUSIVE if state is GateState.INCONCLUSIVE else _REFUSED
+        fail(f"{name} is not promoted: {'; '.join(trial.report.reasons)}", code=code)
+    if dry_run:
+        print(f"{name} would be promoted")
+    elif rules.approval.required:
+        print(f"{name} waits: march approve {model} {trial.candidate.version}")
+    else:
+        print(f"{name} is the champion; it was {trial.seen.champion or 'nobody'}")
+
+
+def approve(
+    model: options.Model,
+    version: options.Version,
+    reason: options.Reason = "",
+    policy: options.Policy = None,
+    registry: options.RegistryUri = None,
+    history: options.History = HISTORY,
+    by: options.By = None,
+) -> None:
+    """Promote a version that waits for a person."""
+    from orchestration.promotion.policy import read_policy
+
+    rules, desk = read_policy(policy), _desk(model, registry, history, by=by)
+    made = _first(lambda: desk.approve(version, reason=reason, by_another=rules.approval.by_another))
+    _tell(desk, rules, made)
+    print(f"{model} version {version} is the champion; it was {made.entry.champion or 'nobody'}")
+
+
+def reject(
+    model: options.Model,
+    version: options.Version,
+    reason: options.Reason = "",
+    policy: options.Policy = None,
+    registry: options.RegistryUri = None,
+    history: options.History = HISTORY,
+    by: options.By = None,
+) -> None:
+    """Turn down a version that waits for a person."""
+    from orchestration.promotion.policy import read_policy
+
+    rules, desk = read_policy(policy), _desk(model, registry, history, by=by)
+    made = _first(lambda: desk.reject(version, reason=reason))
+    _tell(desk, rules, made)
+    print(f"{model} version {version} is rejected")
+
+
+def rollback(
+    model: options.Model,
+    reason: options.Reason = "",
+    policy: options.Policy = None,
+    registry: options.RegistryUri = None,
+    history: options.History = HISTORY,
+    by: options.By = None,
+) -> None:
+    """Make the previous champion the champion again; a second time, the other way round."""
+    from orchestration.promotion.policy import read_policy
+
+    rules, desk = read_policy(policy), _desk(model, registry, history, by=by)
+    made = _first(lambda: desk.rollback(reason=reason))
+    _tell(desk, rules, made)
+    print(f"{model} version {made.entry.version} is the champion again; it was {made.entry.champion}")
+
+
+def models(
+    names: options.Models = None,
+    registry: options.RegistryUri = None,
+    history: options.History = HISTORY,
+) -> None:
+    """List models: versions, who is champion, what waits for approval, the last decision."""
+    from rich.console import Console
+
+    from orchestration.promote_view import print_models
+
+    store = _desk("any", registry, history).registry
+    desks = [_desk(name, registry, history) for name in names or store.models()]
+    print_models([(desk.model, store.versions(desk.model), desk.mend()) for desk in desks], Console())
+
+
+def serve_model(
+    reference: options.Reference,
+    host: options.Host = "127.0.0.1",
+    port: options.Port = 8000,
+    show: options.ShowCommand = False,
+    registry: options.RegistryUri = None,
+    history: options.History = HISTORY,
+) -> None:
+    """Serve a registered version with vLLM, verified against its digest: march serve-model MODEL@champion."""
+    import shlex
+
+    from orchestration.registry.weights import local_weights, vllm_command
+
+    model, _, wanted = reference.partition("@")
+    desk = _desk(model, registry, history)
+    desk.mend()
+    version = desk.version(wanted if wanted.isdigit() else f"@{wanted or 'champion'}")
+    command = vllm_command(local_weights(version), name=model, host=host, port=port, more=())
+    if show:
+        print(shlex.join(command))
+    else:
+        os.execv(command[0], command)
+
+
+def _desk(model: str, registry: str | None, history: Path, *, by: str | None = None) -> Desk:
+    from orchestration.registry.decisions import KEY_ENV, Desk
+    from orchestration.registry.store import Registry
+    from reward.serving.signing import read_signing_key
+
+    if registry is None:
+        raise ValueError("--registry: missing; give MLflow's address, or set MLFLOW_TRACKING_URI")
+    key = read_signing_key(KEY_ENV)
+    return Desk(Registry(registry, has_key=key is not None), model, history, key=key, by=by)
+
+
+def _first(decide: Callable[[], Numbered]) -> Numbered:
+    """Decides; a decision that lost the race ends the command."""
+    from orchestration.registry.decisions import LostRaceError
+
+    try:
+        return decide()
+    except LostRaceError as error:
+        fail(str(error), code=_LOST)
+
+
+def _tell(desk: Desk, policy: GatePolicy, made: Numbered) -> None:
+    """Notifies after the decision is made; a failed delivery is recorded and said, and changes nothing."""
+    import sys
+
+    from orchestration.registry.history import write_delivery
+    from orchestration.registry.notify import event, notify
+
+    for webhook in policy.webhooks:
+        delivery = notify(webhook, event(desk.model, made, champion=desk.state().champion))
+        write_delivery(desk.history, desk.model, delivery.model_dump(mode="json"))
+        if not delivery.delivered:
+            print(f"march: {webhook.url} was not told: {delivery.problem}", file=sys.stderr)

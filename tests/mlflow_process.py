@@ -1,0 +1,45 @@
+"""A real MLflow server over SQLite for tests."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+
+@contextmanager
+def mlflow_server(folder: Path) -> Iterator[str]:
+    """The address of a server that keeps everything in a folder."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    store = ["--backend-store-uri", f"sqlite:///{folder / 'mlflow.db'}"]
+    store += ["--artifacts-destination", str(folder)]
+    serving = [sys.executable, "-m", "mlflow", "server", "--port", str(port), "--workers", "2", *store]
+    with (folder / "log.txt").open("w") as log:
+        process = subprocess.Popen(serving, stdout=log, stderr=log, start_new_session=True)
+    try:
+        until = time.monotonic() + 300
+        while not _is_healthy(port):
+            assert process.poll() is None and time.monotonic() < until, (folder / "log.txt").read_text()[
+                -3000:
+            ]
+            time.sleep(0.5)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(60)
+
+
+def _is_healthy(port: int) -> bool:
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/health", trust_env=False).is_success
+    except httpx.TransportError:
+        return False

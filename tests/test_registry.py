@@ -1,0 +1,231 @@
+"""The registry on a real MLflow server: the race of two processes, kills, approval, the way back."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from orchestration.registry.decisions import Desk, LostRaceError
+from orchestration.registry.log import State
+from orchestration.registry.register import register_weights
+from orchestration.registry.store import Registry
+from pipeline.evaluate.weights import weights_sha256
+from tests.march_cli import march, refused
+from tests.mlflow_process import mlflow_server
+from tests.promotion_evidence import better, evidence, worse, write_evidence
+from tests.test_promotion_log import KEY
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[1]
+POLICY = "{smoke: {required: false}, first: {min_primary: 0.4}%s}"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with mlflow_server(tmp_path_factory.mktemp("mlflow")) as uri:
+        yield uri
+
+
+@pytest.fixture
+def place(server: str, tmp_path: Path, request: pytest.FixtureRequest) -> SimpleNamespace:
+    """A model of the test's own with three sets of weights, the last the best, and their evaluations."""
+    model = request.node.name.partition("[")[0]
+    common = ["--registry", server, "--history", tmp_path / "history", "--policy", tmp_path / "policy.yaml"]
+    (tmp_path / "policy.yaml").write_text(POLICY % "")
+    for number, passed in ((1, worse), (2, better), (3, better)):
+        folder = tmp_path / f"weights{number}"
+        folder.mkdir()
+        (folder / "config.json").write_text(json.dumps({"number": number}))
+        found = evidence(passed, num_items=60, weights=weights_sha256(folder))
+        write_evidence(tmp_path / f"eval{number}", found)
+        assert register_weights(Registry(server), model, str(folder))[0] == str(number)
+    desk = Desk(Registry(server), model, tmp_path / "history", by="tester")
+    return SimpleNamespace(model=model, common=common, folder=tmp_path, uri=server, desk=desk)
+
+
+def promote(place: SimpleNamespace, version: int, champion: int | None, *more: object) -> int:
+    given = ["promote", place.model, "--candidate", version, "--evaluation", place.folder / f"eval{version}"]
+    if champion is not None:
+        given += ["--champion-evaluation", place.folder / f"eval{champion}"]
+    return march(*given, *place.common, *more)
+
+
+def aliases(place: SimpleNamespace) -> dict[str, str]:
+    return place.desk.registry.aliases(place.model)
+
+
+def test_promote_and_roll_back(place: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
+    assert aliases(place) == {"candidate": "3"}
+    assert promote(place, 1, None) == 0
+    assert promote(place, 2, 1, "--dry-run") == 0
+    assert aliases(place) == {"champion": "1", "candidate": "3"}
+    assert promote(place, 2, 1) == 0
+    assert aliases(place) == {"champion": "2", "previous": "1", "candidate": "3"}
+    assert promote(place, 3, 2) == 3, "it is only as good"
+    assert "primary: failed: +0.000, not better" in capsys.readouterr().err
+    assert march("rollback", place.model, *place.common) == 0
+    assert aliases(place) == {"champion": "1", "previous": "2", "candidate": "3"}
+    assert march("models", place.model, *place.common[:4]) == 0
+    assert "champion" in capsys.readouterr().out
+    assert "is the champion already" in refused(capsys, "promote", place.model, "--candidate", 1,
+        "--evaluation", place.folder / "eval1", *place.common)  # fmt: skip
+    lines = (place.folder / "history" / place.model / "history.jsonl").read_text().splitlines()
+    said = [row["entry"]["action"] for row in map(json.loads, lines) if row["kind"] == "entry"]
+    assert said == ["promote", "promote", "refuse", "rollback"]
+
+
+def test_the_same_weights_are_one_version(place: SimpleNamespace) -> None:
+    again = register_weights(place.desk.registry, place.model, str(place.folder / "weights1"))
+    assert again == ("1", False)
+    s3 = register_weights(place.desk.registry, place.model, "s3://b/m", sha256="e" * 64, lineage="f" * 64)
+    assert s3 == ("4", True) and place.desk.version("@candidate").uri == "s3://b/m"
+
+
+def test_a_person_has_the_last_word(place: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
+    (place.folder / "policy.yaml").write_text(POLICY % ", approval: {required: true, by_another: true}")
+    assert promote(place, 1, None, "--by", "ann") == 0
+    assert aliases(place) == {"candidate": "3"}
+    approve = ["approve", place.model, 1, *place.common]
+    assert "another one must approve it" in refused(capsys, *approve, "--by", "ann")
+    assert march(*approve, "--by", "bob") == 0
+    assert aliases(place)["champion"] == "1"
+    assert promote(place, 2, 1, "--by", "ann") == 0
+    assert march("reject", place.model, 2, *place.common, "--by", "bob", "--reason", "not now") == 0
+    capsys.readouterr()
+    assert "does not wait" in refused(capsys, "approve", place.model, 2, *place.common, "--by", "bob")
+    assert aliases(place)["champion"] == "1"
+
+
+# Decides when told to on standard input, by the state that it saw before.
+RACER = """
+import sys
+from pathlib import Path
+from orchestration.promotion.policy import GatePolicy
+from orchestration.promotion.records import GateReport, GateResult, GateState
+from orchestration.registry.decisions import Desk, LostRaceError
+from orchestration.registry.store import Registry
+uri, model, version, history, kill_at = sys.argv[1:]
+desk = Desk(Registry(uri), model, Path(history), by=f"racer {version}")
+seen, candidate = desk.mend(), desk.version(version)
+gate = GateResult(gate="all", state=GateState.PASSED, reason="")
+report = GateReport(gates=(gate,), policy_sha256="", candidate_sha256="")
+def killed(real, wanted):
+    def call(model, alias, version):
+        if alias == wanted:
+            import os, signal
+            os.kill(os.getpid(), signal.SIGKILL)
+        real(model, alias, version)
+    return call
+if kill_at == "append":
+    desk.registry.append = lambda *_: killed(None, "")("", "", "")
+elif kill_at:
+    desk.registry.set_alias = killed(desk.registry.set_alias, kill_at)
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    desk.promote(candidate, report, GatePolicy(), seen)
+    print("won")
+except LostRaceError as error:
+    print("lost:", error)
+"""
+
+
+def racer(place: SimpleNamespace, version: int, *, kill_at: str = "") -> subprocess.Popen[str]:
+    arguments = [place.uri, place.model, str(version), str(place.folder / "history"), kill_at]
+    return subprocess.Popen(
+        [sys.executable, "-c", RACER, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+
+
+def wait_ready(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+
+
+def test_of_two_promotions_at_once_one_wins_and_the_other_is_told(place: SimpleNamespace) -> None:
+    assert promote(place, 1, None) == 0
+    racers = [racer(place, version) for version in (2, 3)]
+    for one in racers:
+        wait_ready(one)
+    for one in racers:
+        assert one.stdin is not None
+        one.stdin.write("\n")
+        one.stdin.flush()
+    said = [one.communicate(timeout=300)[0] for one in racers]
+    won, lost = sorted(said, key=lambda text: not text.startswith("won"))
+    winner = str(2 + said.index(won))
+    assert won.startswith("won") and f"racer {winner} was first (promote of version {winner})" in lost
+    state = place.desk.mend()
+    assert (state.champion, state.previous) == (winner, "1")
+    assert {key: aliases(place)[key] for key in ("champion", "previous")} == {
+        "champion": winner,
+        "previous": "1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kill_at", "left", "champion"),
+    [
+        ("append", {"champion": "2", "previous": "1"}, "2"),
+        ("previous", {"champion": "2", "previous": "1"}, "3"),
+        ("champion", {"champion": "2", "previous": "2"}, "3"),
+        ("candidate", {"champion": "3", "previous": "2"}, "3"),
+    ],
+)
+def test_the_next_command_mends_what_a_kill_left(
+    kill_at: str, left: dict[str, str], champion: str, place: SimpleNamespace
+) -> None:
+    place.model = f"{place.model}-{kill_at}"
+    place.desk = Desk(Registry(place.uri), place.model, place.folder / kill_at, by="tester")
+    for number in (1, 2, 3):
+        register_weights(place.desk.registry, place.model, str(place.folder / f"weights{number}"))
+    assert promote(place, 1, None) == 0 and promote(place, 2, 1) == 0
+    process = racer(place, 3, kill_at=kill_at)
+    wait_ready(process)
+    process.communicate("\n", timeout=300)
+    assert process.returncode == -9
+    assert aliases(place) == left | {"candidate": "3"}
+    assert march("models", place.model, *place.common[:4]) == 0
+    state: State = place.desk.state()
+    assert state.champion == champion
+    assert aliases(place).get("champion") == champion
+    assert aliases(place).get("previous") == state.previous
+    assert aliases(place).get("candidate") == (None if champion == "3" else "3")
+
+
+def test_an_alias_that_was_moved_by_hand_is_put_back(place: SimpleNamespace) -> None:
+    assert promote(place, 1, None) == 0
+    place.desk.registry.set_alias(place.model, "champion", "3")
+    assert march("models", place.model, *place.common[:4]) == 0
+    assert aliases(place)["champion"] == "1"
+
+
+def test_a_signed_history_takes_no_unsigned_decision(
+    place: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MARCH_PROMOTION_KEY", KEY)
+    assert promote(place, 1, None) == 0
+    monkeypatch.delenv("MARCH_PROMOTION_KEY")
+    capsys.readouterr()
+    assert promote(place, 2, 1) == 2
+    assert "set MARCH_PROMOTION_KEY" in capsys.readouterr().err
+    assert aliases(place)["champion"] == "1"
+
+
+def test_a_stale_decision_is_told_who_was_first(place: SimpleNamespace) -> None:
+    assert promote(place, 1, None) == 0 and promote(place, 2, 1) == 0
+    stale = Desk(place.desk.registry, place.model, place.folder / "history", by="slow")
+    seen = stale.state()
+    assert march("rollback", place.model, *place.common) == 0
+    with pytest.raises(LostRaceError, match="rollback of version 1"):
+        stale._decide(stale._entry("promote", seen, version="3"))  # type: ignore[arg-type]
