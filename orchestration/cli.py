@@ -15,6 +15,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from orchestration.artifacts_command import artifacts
 from orchestration.audit_command import audit, review
 from orchestration.evaluate_command import best, evaluate
 from orchestration.inspect_command import inspect
@@ -78,6 +79,7 @@ app.command()(inspect)
 app.command()(evaluate)
 app.command()(best)
 app.command()(prepare)
+app.add_typer(artifacts)
 
 
 @app.command()

@@ -55,7 +55,9 @@ def swift_python() -> Path:
             [python, "-m", "pip", "install", "--quiet", *packages], capture_output=True, text=True
         )
         if made.returncode:
-            pytest.fail(f"the tests of S3 need OpenStack Swift in {_ENVIRONMENT}; pip said: {made.stderr[-500:]}")
+            pytest.fail(
+                f"the tests of S3 need OpenStack Swift in {_ENVIRONMENT}; pip said: {made.stderr[-500:]}"
+            )
         (_ENVIRONMENT / "ready").touch()
     return python
 

@@ -17,7 +17,9 @@ from swift.common import utils  # noqa: E402
 from swift.common.ring import RingBuilder  # noqa: E402
 from swift.common.wsgi import loadapp  # noqa: E402
 
-MIDDLEWARE = "catch_errors gatekeeper listing_formats cache s3api tempauth copy slo dlo versioned_writes symlink"
+MIDDLEWARE = (
+    "catch_errors gatekeeper listing_formats cache s3api tempauth copy slo dlo versioned_writes symlink"
+)
 SETTINGS = {
     "cache": "use = egg:swift#memcache\nmemcache_servers = 127.0.0.1:1",
     "s3api": "s3_acl = false\nlocation = us-east-1\ndns_compliant_bucket_names = true",
@@ -38,7 +40,14 @@ def write_configuration(root: Path, port: int) -> None:
     general += f"fallocate_reserve = 0\ndevices = {root}/d\nlog_level = ERROR\n"
     for place, kind in enumerate(("account", "container", "object"), start=1):
         builder = RingBuilder(1, 1, 0)
-        device = {"region": 1, "zone": 1, "ip": "127.0.0.1", "port": port + place, "device": "d1", "weight": 1}
+        device = {
+            "region": 1,
+            "zone": 1,
+            "ip": "127.0.0.1",
+            "port": port + place,
+            "device": "d1",
+            "weight": 1,
+        }
         builder.add_dev({**device, "replication_ip": "127.0.0.1", "replication_port": port + place})
         builder.rebalance()
         builder.get_ring().save(str(root / f"{kind}.ring.gz"))

@@ -70,7 +70,7 @@ class S3Backend:
     def _is_versioned(self) -> bool:
         with _named(self.address):
             found = self.client.get_bucket_versioning(Bucket=self.settings.bucket)
-        return found.get("Status") == "Enabled"
+        return bool(found.get("Status") == "Enabled")
 
     def store(self, source: Path, key: str, sha256: str, *, advance: Advance) -> Stored:
         """In one request where it is small, else in parts side by side; verified when it is there."""
@@ -259,6 +259,11 @@ class S3Backend:
 
 
 _KMS = "ServerSideEncryption"
+
+
+def _identity(source: Path) -> tuple[int, int, int]:
+    found = source.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def status(error: Any) -> int:

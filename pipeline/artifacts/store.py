@@ -118,7 +118,7 @@ class ArtifactStore:
         blob = self.backend.read(manifest_key(digest))
         if blob is None:
             raise ValueError(
-                f"{self.backend.address}: has no manifest {digest}; `march artifacts ls` lists them"
+                f"{self.backend.address}: has no manifest {digest}; `march artifacts ls` shows all"
             )
         return read_manifest(blob.content, digest)
 
@@ -148,7 +148,7 @@ class ArtifactStore:
         pointed = self.pointed(name)
         if pointed is None:
             raise ValueError(
-                f"{self.backend.address}: {name!r} is no pointer and no manifest; `march artifacts ls` lists them"
+                f"{self.backend.address}: {name!r} is no pointer or manifest; `march artifacts ls` shows all"
             )
         return pointed
 
