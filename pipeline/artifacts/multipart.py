@@ -21,6 +21,7 @@ from pipeline.artifacts.failures import CorruptError
 from pipeline.artifacts.settings import MIB, StoreSettings
 
 _MOST_PARTS = 10_000  # of S3
+_DAMAGED = ("BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch")
 _Piece = TypeVar("_Piece")
 _Result = TypeVar("_Result")
 _TRIES = 3  # of a part that arrives otherwise than it was sent
@@ -144,7 +145,7 @@ def _send(client: Any, where: dict[str, Any], content: bytes, md5: Any, sha256: 
             client.upload_part(**where, Body=content, ContentMD5=content_md5, ChecksumSHA256=sha256)
             return
         except client.exceptions.ClientError as error:
-            if error.response["Error"].get("Code") not in ("BadDigest", "InvalidDigest"):
+            if error.response["Error"].get("Code") not in _DAMAGED:
                 raise
             if not left:
                 raise CorruptError(
