@@ -19,6 +19,7 @@ from orchestration.artifacts_command import artifacts
 from orchestration.audit_command import audit, review
 from orchestration.evaluate_command import best, evaluate
 from orchestration.inspect_command import inspect
+from orchestration.lineage_command import lineage, reproduce
 from orchestration.messages import error_console, fail
 from orchestration.prepare_command import prepare
 from orchestration.serve_command import serve
@@ -79,6 +80,8 @@ app.command()(inspect)
 app.command()(evaluate)
 app.command()(best)
 app.command()(prepare)
+app.command()(lineage)
+app.command()(reproduce)
 app.add_typer(artifacts)
 
 

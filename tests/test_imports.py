@@ -106,7 +106,19 @@ def modules_after(code: str) -> set[str]:
         ["--version"],
         *(
             [name, "--help"]
-            for name in ("audit", "serve", "prepare", "train", "demo", "inspect", "evaluate", "best")
+            for name in (
+                "audit",
+                "serve",
+                "prepare",
+                "train",
+                "demo",
+                "inspect",
+                "evaluate",
+                "best",
+                "artifacts",
+                "lineage",
+                "reproduce",
+            )
         ),
         ["audit", "--no-such-option"],
         ["no-such-command"],
