@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import re
 import socket
@@ -128,7 +129,8 @@ def _answer(handler: BaseHTTPRequestHandler, proxy: FaultProxy, harm: Harm | Non
     if harm is Harm.CUT_ANSWER:
         handler.wfile.write(content[: len(content) // 2])
         return _reset(handler)
-    handler.wfile.write(content)
+    with contextlib.suppress(ConnectionError):  # of a client that was killed
+        handler.wfile.write(content)
 
 
 def _ask(
@@ -168,7 +170,8 @@ def _reset(handler: BaseHTTPRequestHandler) -> None:
 
 
 def _hold(proxy: FaultProxy) -> None:
-    proxy.held.set()
+    if not any(fault.times for fault in proxy.faults):  # all that were to be held are
+        proxy.held.set()
     proxy.left.wait()
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_RACERS, _ROUNDS = 8, 3
+RACERS, _ROUNDS = 8, 3
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ def _num_winners(client: Any, bucket: str, key: str) -> int:
     def write(number: int) -> bool:
         return _is_written(client, Bucket=bucket, Key=key, Body=str(number).encode(), IfNoneMatch="*")
 
-    with ThreadPoolExecutor(_RACERS) as pool:
-        return sum(pool.map(write, range(_RACERS)))
+    with ThreadPoolExecutor(RACERS) as pool:
+        return sum(pool.map(write, range(RACERS)))
 
 
 def _is_written(client: Any, **call: Any) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.artifacts.backend import Advance, Blob, Entry, Stored, Unfinished
-from pipeline.artifacts.conditions import Conditions, locked, probe
+from pipeline.artifacts.conditions import RACERS, Conditions, locked, probe
 from pipeline.artifacts.failures import (
     AlreadyThereError,
     CorruptError,
@@ -38,7 +38,7 @@ def make_client(settings: StoreSettings) -> Any:
         retries={"mode": settings.retries, "max_attempts": settings.max_attempts},
         connect_timeout=settings.timeout_s,
         read_timeout=settings.timeout_s,
-        max_pool_connections=settings.workers + 4,
+        max_pool_connections=max(settings.workers, RACERS) + 4,
         s3={"addressing_style": "path" if settings.endpoint else "auto"},
         # The checksums are ours, of whole parts and in headers: other servers often refuse trailing ones.
         request_checksum_calculation="when_required",

@@ -1,4 +1,4 @@
-"""A run into the store: weights, rows, evaluations, and the record of what made it, which refers to them all."""
+"""A run into the store: weights, rows, evaluations, and the record that refers to them all."""
 
 from __future__ import annotations
 

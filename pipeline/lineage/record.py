@@ -1,4 +1,4 @@
-"""The record of what made a model. What nobody wrote down is None, never looked up where it may have changed."""
+"""The record of what made a model. What nobody wrote down is None: later it may have changed."""
 
 from __future__ import annotations
 
