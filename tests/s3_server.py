@@ -131,5 +131,7 @@ def _stopping(process: subprocess.Popen[bytes]) -> Iterator[None]:
     try:
         yield
     finally:
+        ended = process.poll()
         process.kill()
         process.wait()
+        assert ended is None, f"the server ended by itself, with code {ended}"
