@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from bench import audit, lexical, prepare, promotion, ragtruth, reward_server, sizing, training
+from bench import artifacts, audit, lexical, prepare, promotion, ragtruth, reward_server, sizing, training
 
 BENCHMARKS = {
+    "artifacts": artifacts.run,
     "audit": audit.run,
     "lexical": lexical.run,
     "prepare": prepare.run,

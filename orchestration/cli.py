@@ -15,9 +15,11 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from orchestration.artifacts_command import artifacts
 from orchestration.audit_command import audit, review
 from orchestration.evaluate_command import best, evaluate
 from orchestration.inspect_command import inspect
+from orchestration.lineage_command import lineage, reproduce
 from orchestration.messages import error_console, fail
 from orchestration.prepare_command import prepare
 from orchestration.promote_command import (
@@ -94,6 +96,9 @@ app.command()(reject)
 app.command()(rollback)
 app.command()(models)
 app.command("serve-model")(serve_model)
+app.command()(lineage)
+app.command()(reproduce)
+app.add_typer(artifacts)
 
 
 @app.command()

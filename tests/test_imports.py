@@ -107,11 +107,25 @@ def modules_after(code: str) -> set[str]:
         ["--version"],
         *(
             [name, "--help"]
-            for name in ["audit", "serve", "prepare", "train", "demo", "inspect", "evaluate", "best"]
-        ),
-        *(
-            [name, "--help"]
-            for name in ["register", "promote", "approve", "rollback", "models", "serve-model"]
+            for name in (
+                "audit",
+                "serve",
+                "prepare",
+                "train",
+                "demo",
+                "inspect",
+                "evaluate",
+                "best",
+                "artifacts",
+                "lineage",
+                "reproduce",
+                "register",
+                "promote",
+                "approve",
+                "rollback",
+                "models",
+                "serve-model",
+            )
         ),
         ["audit", "--no-such-option"],
         ["no-such-command"],
