@@ -3,9 +3,9 @@
     python -m bench artifacts        # BENCH_MIB=4096; BENCH_S3=s3://BUCKET and AWS_ENDPOINT_URL for your own
 
 Without BENCH_S3 the endpoint is OpenStack Swift on loopback, which shares the machine's cores with the
-client, so the ratio says little about a network. The plain copy is boto3's own, one part after the other. Ours hashes
-the file, sends checksums with each part, and verifies; a process of its own does it, whose peak memory is
-taken. Then an upload is killed halfway and gone on with: `resent_mib` is what was sent twice.
+client, so the ratio says little about a network. The plain copy is boto3's own, one part after the other.
+Ours hashes the file, sends checksums with each part, and verifies; a process of its own does it, whose peak
+memory is taken. Then an upload is killed halfway and gone on with: `resent_mib` is what was sent twice.
 """
 
 from __future__ import annotations
