@@ -87,15 +87,15 @@ class DataSettings(Settings):
 class DriftSettings(Settings):
     """By drift: production answers are known to be unfaithful more often than allowed.
 
-    The bound is one-sided and by document. All looks at new answers between two retrainings share `alpha`, so it
-    is the chance that answers which are good enough ever start one.
+    The bound is one-sided and by document. All looks at new answers between two retrainings share `alpha`, so
+    it is the chance that answers which are good enough ever start one.
     """
 
     verdicts: tuple[str, ...] = Field(min_length=1, description="Verdicts of march audit: files or patterns.")
     answers: tuple[str, ...] = Field(
         default=(),
-        description="The audited rows (JSONL): answers of one source count together. Without them each answer "
-        "counts as independent.",
+        description="The audited rows (JSONL): answers of one source count together. Without them each "
+        "answer counts as independent.",
     )
     max_unfaithful: float = Field(default=0.05, gt=0, lt=1, description="Share of refuted answers allowed.")
     alpha: float = Field(default=0.05, gt=0, le=0.2, description="False starts, all looks together.")
