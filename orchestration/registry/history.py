@@ -35,7 +35,7 @@ def write_history(folder: Path, model: str, state: State) -> None:
         }
         for one in state.history
     ]
-    _append(folder / model / HISTORY_FILE, {f"entry {row['number']}": row for row in rows})
+    append_rows(folder / model / HISTORY_FILE, {f"entry {row['number']}": row for row in rows})
 
 
 def write_report(folder: Path, model: str, version: str, report: GateReport, sha256: str) -> None:
@@ -46,12 +46,12 @@ def write_report(folder: Path, model: str, version: str, report: GateReport, sha
         "sha256": sha256,
         "report": report.model_dump(mode="json"),
     }
-    _append(folder / model / HISTORY_FILE, {f"report {version} {sha256}": row})
+    append_rows(folder / model / HISTORY_FILE, {f"report {version} {sha256}": row})
 
 
 def write_delivery(folder: Path, model: str, row: Mapping[str, JsonValue]) -> None:
     """Appends how a notification fared."""
-    _append(folder / model / DELIVERIES_FILE, {"": dict(row)})
+    append_rows(folder / model / DELIVERIES_FILE, {"": dict(row)})
 
 
 def read_rows(path: Path) -> list[dict[str, JsonValue]]:
@@ -62,7 +62,8 @@ def read_rows(path: Path) -> list[dict[str, JsonValue]]:
     return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
-def _append(path: Path, rows: Mapping[str, Mapping[str, object]]) -> None:
+def append_rows(path: Path, rows: Mapping[str, Mapping[str, object]]) -> None:
+    """Appends lines under a lock: those whose name the file has are left out, those named "" never."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

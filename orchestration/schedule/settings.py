@@ -68,20 +68,18 @@ class CronSettings(Settings):
 
 
 class DataSettings(Settings):
-    """By new data: something whose digest is another than when the last retraining that ended well began."""
+    """By new data: something has another digest than when the last retraining that ended began."""
 
     paths: tuple[Path, ...] = Field(
-        default=(), description="Folders of rows (march prepare), known by their manifest; or raw files."
+        default=(),
+        description="Folders of rows (march prepare), known by their manifest, or files. With no pointers "
+        "either: what the job itself reads.",
     )
     pointers: tuple[str, ...] = Field(default=(), description="Pointers of the artifact store.")
     every_s: float = Field(default=300.0, ge=1, description="How often it is looked at, in seconds.")
-    at_first: bool = Field(default=False, description="Whether data of a job never retrained is new.")
-
-    @model_validator(mode="after")
-    def _looks_at_something(self) -> Self:
-        if not self.paths and not self.pointers:
-            raise ValueError("paths: nothing to look at; name paths or pointers")
-        return self
+    at_first: bool = Field(
+        default=False, description="Whether data is new that is there when it is first looked at."
+    )
 
 
 class DriftSettings(Settings):
