@@ -124,7 +124,7 @@ def lower_bound(tallies: Sequence[Tally], alpha: float) -> float:
         tallies: Two sources or more, each with a scored answer.
         alpha: Chance that the true share lies below.
     """
-    from scipy import stats
+    from scipy.special import betaincinv
 
     num_scored = sum(one.num_scored for one in tallies)
     rate = sum(one.num_refuted for one in tallies) / num_scored
@@ -132,13 +132,13 @@ def lower_bound(tallies: Sequence[Tally], alpha: float) -> float:
         return 0.0
     size = _effective_size(tallies, rate, num_scored)
     refuted = rate * size
-    return float(stats.beta.ppf(alpha, refuted, size - refuted + 1))
+    return float(betaincinv(refuted, size - refuted + 1, alpha))
 
 
 def _effective_size(tallies: Sequence[Tally], rate: float, num_scored: int) -> float:
     """How many independent answers tell as much; at most as many as there are, at least the sources' number
     where the answers of each are alike."""
-    from scipy import stats
+    from scipy.special import stdtrit
 
     num_sources = len(tallies)
     spread = sum((one.num_refuted - rate * one.num_scored) ** 2 for one in tallies)
@@ -146,7 +146,7 @@ def _effective_size(tallies: Sequence[Tally], rate: float, num_scored: int) -> f
     if not variance:
         return float(num_sources)
     size = rate * (1 - rate) / variance
-    few = stats.t.ppf(0.975, num_scored - 1) / stats.t.ppf(0.975, num_sources - 1)
+    few = stdtrit(num_scored - 1, 0.975) / stdtrit(num_sources - 1, 0.975)
     return float(min(num_scored, size * few**2))
 
 

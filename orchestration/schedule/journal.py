@@ -9,6 +9,7 @@ the line of a retraining that ended.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -23,9 +24,10 @@ from orchestration.schedule.settings import BackoffSettings
 from reward.types import Record
 
 JOURNAL_FILE = "journal.jsonl"
-USER_ERROR = 2  # exit code of what a person must mend; another attempt ends alike
-# Exit codes of `march retrain` that are no failure: done or waiting, refused by a gate, inconclusive.
-_ENDED_CODES = (0, 3, 4)
+# Exit codes of `march retrain`, beside 0 for a decision, whichever it is, and 1 for a failure.
+_FOR_A_PERSON = (2, 6)  # a mistake in the settings, or the budget is spent: another attempt ends alike
+_BUSY = 7  # somebody runs the job by hand, or on another machine
+_INTERRUPTED = (None, 130)
 
 
 class Cause(StrEnum):
@@ -91,7 +93,7 @@ class Ended(Record):
     @property
     def is_well(self) -> bool:
         """Whether it came to its end, whatever the gates said."""
-        return self.code in _ENDED_CODES
+        return self.code == 0
 
 
 Line = Due | Missed | Seen | Looked | Began | Ended
@@ -115,7 +117,7 @@ class JobState:
     looked_at: float = 0.0
     num_looks: int = 0  # that took their share of alpha since the last retraining
     looked: Mapping[str, int] = field(default_factory=dict)  # lines at the last such look
-    drift_began: float = 0.0  # the last retraining for drift
+    drift_began: float = -math.inf  # the last retraining for drift
     missed: Missed | None = None
     num_well: int = 0  # retrainings that came to their end, of all time
     num_failed: int = 0
@@ -179,11 +181,13 @@ def _ended(state: JobState, ended: Ended, backoff: BackoffSettings) -> JobState:
     if ended.is_well:
         fresh = replace(over, num_failures=0, not_before=0.0, gave_up=False, num_well=state.num_well + 1)
         return _settled(fresh, state.running)
+    if ended.code == _BUSY:
+        return replace(over, not_before=ended.at + backoff.first_s)
     failures, over = state.num_failures + 1, replace(over, num_failed=state.num_failed + 1)
-    if ended.code == USER_ERROR or failures >= backoff.attempts:
+    if ended.code in _FOR_A_PERSON or failures >= backoff.attempts:
         return replace(_settled(over, state.running), due={}, num_failures=failures, gave_up=True)
     wait_s = min(backoff.first_s * 2 ** (failures - 1), backoff.most_s)
-    if ended.code is None and failures == 1:
+    if ended.code in _INTERRUPTED and failures == 1:
         wait_s = 0.0  # the machine went down, most likely: it goes on at once
     return replace(over, num_failures=failures, not_before=ended.at + wait_s)
 

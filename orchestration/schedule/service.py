@@ -19,10 +19,11 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from apscheduler.events import EVENT_JOB_MISSED, JobExecutionEvent
@@ -104,7 +105,9 @@ class Service:
             for one in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(one, self._signalled)
             scheduler = make_scheduler(self.folder, len(self.watches))
-            start(scheduler, self.watches, self._beats, self._step_s)
+            start_times(scheduler, self.watches)
+            start_steps(scheduler, self.watches, self._beats, self._step_s)
+            scheduler.resume()
             figures = ScheduleFigures(self.watches, lambda name: _next_s(scheduler, name))
             with monitoring(figures, self.is_well, self._port) as self._port:
                 self._serve()
@@ -162,8 +165,8 @@ def make_scheduler(folder: Path, num_jobs: int) -> BackgroundScheduler:
     )
 
 
-def start(scheduler: BackgroundScheduler, watches: Sequence[JobWatch], beats: object, step_s: float) -> None:
-    """Starts a scheduler: kept times as they are, those of changed expressions anew, the others removed."""
+def start_times(scheduler: BackgroundScheduler, watches: Sequence[JobWatch]) -> None:
+    """Starts a scheduler, paused: kept times as they are, changed expressions anew, other jobs' removed."""
     folders = {cron_id(one.job.name): one.folder for one in watches}
     scheduler.add_listener(lambda event: _note_missed(folders, event), EVENT_JOB_MISSED)
     scheduler.start(paused=True)
@@ -175,12 +178,27 @@ def start(scheduler: BackgroundScheduler, watches: Sequence[JobWatch], beats: ob
         if kept.id not in wanted:
             logger.info("%s: removed from the schedule", kept.id)
             scheduler.remove_job(kept.id, jobstore=_KEPT)
-    passing = {"jobstore": _PASSING, "executor": _PASSING, "coalesce": True, "misfire_grace_time": None}
+
+
+def start_steps(
+    scheduler: BackgroundScheduler, watches: Sequence[JobWatch], beats: Callable[[], None], step_s: float
+) -> None:
+    """Adds what is done every few seconds: each job is attended to, and a sign of life is given."""
     now = datetime.now(UTC)
-    scheduler.add_job(beats, "interval", seconds=step_s, next_run_time=now, **passing)
-    for watch in watches:
-        scheduler.add_job(_step, "interval", args=[watch], seconds=step_s, next_run_time=now, **passing)
-    scheduler.resume()
+    steps = [beats, *(partial(_step, watch) for watch in watches)]
+    for number, step in enumerate(steps):
+        scheduler.add_job(
+            step,
+            "interval",
+            seconds=step_s,
+            next_run_time=now,
+            id=f"step {number}",
+            jobstore=_PASSING,
+            executor=_PASSING,
+            coalesce=True,
+            max_instances=1,
+            misfire_grace_time=None,
+        )
 
 
 def keep_cron(scheduler: BackgroundScheduler, watch: JobWatch, cron: CronSettings) -> None:

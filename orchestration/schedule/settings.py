@@ -34,8 +34,8 @@ class CronSettings(Settings):
     expression: str = Field(description='Minute, hour, day, month, weekday; e.g. "30 2 * * mon-fri".')
     timezone: str = Field(default="UTC", description="IANA name, e.g. Europe/Berlin.")
     missed: Missed = Missed.RUN_ONCE
-    grace_s: float = Field(
-        default=86_400.0, gt=0, description="run_once: how late a missed time may still start, in seconds."
+    grace_s: int = Field(
+        default=86_400, ge=1, description="run_once: how late a missed time may still start, in seconds."
     )
 
     @field_validator("timezone")
@@ -62,7 +62,7 @@ class CronSettings(Settings):
         return self
 
     @property
-    def latest_s(self) -> float:
+    def latest_s(self) -> int:
         """How late a time may still start, in seconds."""
         return self.grace_s if self.missed is Missed.RUN_ONCE else SKIP_GRACE_S
 
