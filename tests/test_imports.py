@@ -41,6 +41,7 @@ INSIDE_FUNCTIONS = (
     "pipeline/record/tracking.py",
     "pipeline/evaluate/track.py",
     "orchestration/registry/store.py",
+    "orchestration/retrain/ledger.py",
     "reward/samplers/engine.py",
     "reward/samplers/tokens.py",
 )
