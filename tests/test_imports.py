@@ -122,6 +122,7 @@ def modules_after(code: str) -> set[str]:
                 "reproduce",
                 "register",
                 "promote",
+                "retrain",
                 "approve",
                 "rollback",
                 "models",

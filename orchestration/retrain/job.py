@@ -185,6 +185,9 @@ class Job(Settings):
         description="Which change of this package makes stages anew: a release, or every commit and edit.",
     )
     cluster: ClusterSettings | None = None
+    environment: dict[str, str] = Field(
+        default={}, description="Variables of the stages' processes; nothing secret, it is recorded."
+    )
     budget: BudgetSettings = BudgetSettings()
     retries: RetrySettings = RetrySettings()
     work: Path = Field(default=Path("runs/retrain"), description="Local files; all of it can be removed.")

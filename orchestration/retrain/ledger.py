@@ -1,16 +1,12 @@
-"""The one reader and writer of what is known of retrainings; nothing of it is in memory or on one disk alone.
+"""The one reader and writer of how retrainings go: one run of MLflow's experiment `march-retrain` each.
 
-    pointers/retrain/JOB/SHELF/KEY    in the artifact store: the result that stands for a key
-    a run of `march-retrain`          in MLflow: one a retraining; stages are tags, times and costs metrics
-
-The store decides what is done: a result is there, whole, or it is not. MLflow says how it came about, to
-people and to `march status`; the attempts and the costs that it has are what budgets count.
+Its tags hold the record and its stages, its metrics what people look at. What is *done* the artifact store
+says (`results.py`); MLflow says how it came about, and has the attempts and costs that budgets count.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import platform
 import time
@@ -18,20 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
 from orchestration.retrain.job import Job
-from orchestration.retrain.records import Retraining, RetrainingState, StageStatus
-from orchestration.retrain.stages import Stage, StageResult
-from orchestration.retrain.transient import is_transient
-from pipeline.artifacts.failures import CorruptError, MovedError, StoreError
-from pipeline.artifacts.store import ArtifactStore
-from pipeline.artifacts.upkeep import find_damage
-
-logger = logging.getLogger(__name__)
+from orchestration.retrain.records import ParentWeights, Retraining, RetrainingState, StageStatus
+from orchestration.retrain.stages import Stage
+from orchestration.retrain.transient import PATIENCE_S, patiently
+from pipeline.evaluate.plan import digest as digest_of
 
 EXPERIMENT = "march-retrain"
-KIND, FIELD = "stage", "stage"
 ID_TAG, JOB_TAG, STATE_TAG, OUTCOME_TAG = (
     "march.retrain.id", "march.retrain.job", "march.retrain.state", "march.retrain.outcome",
 )  # fmt: skip
@@ -42,80 +31,21 @@ _MLFLOW_STATUS = {
     RetrainingState.STOPPED: "KILLED",
     RetrainingState.STOPPED_BY_BUDGET: "KILLED",
 }
-_PATIENCE_S = 300.0  # for an MLflow server that is restarted
 _PAGE = 200
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A result that stands."""
+class Given:
+    """What a retraining is asked to do."""
 
-    result: StageResult
-    digest: str  # of its manifest
+    digest: str  # of data, recipe, evaluation, policy and code
+    parent: ParentWeights
 
-
-class Results:
-    """The results of a job's stages, in the artifact store."""
-
-    def __init__(self, store: ArtifactStore, job: str) -> None:
-        self.store = store
-        self._job = job
-
-    def standing(self, stage: Stage, key: str) -> Standing | None:
-        """The result for a key, if it stands and nothing that it names is lost or cut.
-
-        Raises:
-            StoreError: the store does not answer.
-        """
-        digest = self.store.pointed(self._pointer(stage.shelf, key))
-        if digest is None:
-            return None
-        try:
-            result = read_result(self.store, digest)
-            damage = next(find_damage(self.store, [digest, *result.outputs.values()], read=False), None)
-        except StoreError:
-            raise
-        except ValueError as error:
-            logger.warning("%s of key %s is made again: %s", stage, key[:12], error)
-            return None
-        if damage is not None:
-            logger.warning("%s of key %s is made again: %s %s", stage, key[:12], damage.what, damage.problem)
-            return None
-        return Standing(result, digest)
-
-    def put(self, stage: Stage, result: StageResult) -> Standing:
-        """Makes a result stand; of two for one key the first stays, and both writers get it."""
-        published = self.store.publish(
-            kind=KIND,
-            refers=tuple(dict.fromkeys(result.outputs.values())),
-            record={FIELD: result.model_dump(mode="json")},
-        )
-        name = self._pointer(result.stage, result.key)
-        try:
-            self.store.move(name, published.digest, expected=None)
-        except MovedError:
-            found = self.standing(stage, result.key)
-            if found is not None:
-                return found
-            self.store.move(name, published.digest, expected=self.store.pointed(name))  # over a damaged one
-        return Standing(result, published.digest)
-
-    def _pointer(self, shelf: str, key: str) -> str:
-        return f"retrain/{self._job}/{shelf}/{key}"
-
-
-def read_result(store: ArtifactStore, digest: str) -> StageResult:
-    """The result that a manifest holds.
-
-    Raises:
-        ValueError: it holds none.
-    """
-    manifest = store.manifest(digest)
-    try:
-        return StageResult.model_validate(manifest.record.get(FIELD))
-    except ValidationError as error:
-        raise CorruptError(f"{digest[:12]}: is no result of a stage; the stage is run again") from error
+    @property
+    def id(self) -> str:
+        """Of the retraining."""
+        return digest_of(self.digest, self.parent.sha256 or self.parent.uri)
 
 
 class Ledger:
@@ -126,7 +56,7 @@ class Ledger:
         patience_s: How long a write waits for a server that is gone.
     """
 
-    def __init__(self, uri: str, *, patience_s: float = _PATIENCE_S) -> None:
+    def __init__(self, uri: str, *, patience_s: float = PATIENCE_S) -> None:
         from mlflow import MlflowClient
 
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")
@@ -134,18 +64,35 @@ class Ledger:
         self._patience_s = patience_s
         self._client = MlflowClient(tracking_uri=uri)
 
-    def open(self, job: Job, id: str, *, cause: str = "", params: dict[str, str] | None = None) -> Retraining:
-        """The retraining of this id, new or as it was left.
+    def open(
+        self, job: Job, given: Given, *, cause: str = "", params: dict[str, str] | None = None
+    ) -> Retraining:
+        """The retraining of what is given: as it was left, or a new one.
+
+        One that was left goes on from its own parent: its candidate may be the champion by now, and then
+        another one would begin. Those that others left for good are said to be stopped.
 
         Raises:
             ValueError: MLflow cannot be reached.
         """
-        found = next(iter(self.retrainings(job.name, id=id)), None)
-        if found is not None:
-            return found
+        of_job = self.retrainings(job.name)
+        found = _chosen(of_job, given)
+        for one in of_job:
+            if one.state is RetrainingState.RUNNING and (found is None or one.run_id != found.run_id):
+                stopped = {"state": RetrainingState.STOPPED, "reason": "another one began"}
+                self.save(one.model_copy(update={**stopped, "ended_ms": now_ms()}))
+        return found or self._begin(job, given, cause, params or {})
+
+    def find(self, job: Job, given: Given) -> Retraining | None:
+        """What `open` would go on with."""
+        return _chosen(self.retrainings(job.name), given)
+
+    def _begin(self, job: Job, given: Given, cause: str, params: dict[str, str]) -> Retraining:
         now = now_ms()
         made = Retraining(
-            id=id,
+            id=given.id,
+            given=given.digest,
+            parent=given.parent,
             job=job.name,
             model=job.registry.model,
             run_id="",
@@ -156,7 +103,7 @@ class Ledger:
             machine=platform.node(),
             cause=cause,
         )
-        run_id = self._patiently(lambda: self._make_run(job, made, params or {}))
+        run_id = self._patiently(lambda: self._make_run(job, made, params))
         return made.model_copy(update={"run_id": run_id})
 
     def save(self, retraining: Retraining, *, patiently: bool = True) -> None:
@@ -172,22 +119,18 @@ class Ledger:
         write = lambda: self._write(retraining)  # noqa: E731
         self._patiently(write) if patiently else write()
 
-    def retrainings(
-        self, job: str | None = None, *, id: str | None = None, limit: int = 100
-    ) -> list[Retraining]:
+    def retrainings(self, job: str | None = None, *, limit: int = 100) -> list[Retraining]:
         """The last retrainings, newest first.
 
         Args:
             job: Of one job; None: of all.
-            id: The one of this id.
             limit: No more than so many.
 
         Raises:
             ValueError: MLflow cannot be reached.
         """
-        wanted = {JOB_TAG: job, ID_TAG: id}
-        filters = [f"tags.`{tag}` = '{value}'" for tag, value in wanted.items() if value is not None]
-        runs = self._patiently(lambda: self._search(" and ".join(filters), limit))
+        wanted = f"tags.`{JOB_TAG}` = '{job}'" if job else ""
+        runs = self._patiently(lambda: self._search(wanted, limit))
         return [one for run in runs if (one := _read_run(run)) is not None]
 
     def _make_run(self, job: Job, made: Retraining, params: dict[str, str]) -> str:
@@ -246,21 +189,20 @@ class Ledger:
     def _patiently(self, act: Callable[[], _T]) -> _T:
         """Waits for a server that is restarted; any other error has one line."""
         from mlflow.exceptions import MlflowException
-        from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential_jitter
 
-        waiting = Retrying(
-            retry=retry_if_exception(is_transient),
-            stop=stop_after_delay(self._patience_s),
-            wait=wait_exponential_jitter(initial=0.5, max=20),
-            reraise=True,
-        )
         try:
-            return waiting(act)
+            return patiently(act, patience_s=self._patience_s)
         except MlflowException as error:
             problem = " ".join(str(error).split())
             raise ValueError(
                 f"registry.uri {self.uri}: {problem:.300}; mend the address, or start the server"
             ) from error
+
+
+def _chosen(of_job: Sequence[Retraining], given: Given) -> Retraining | None:
+    """One that was left and asks for the same, else one with the same parent, too."""
+    left = (one for one in of_job if one.given == given.digest and not one.state.is_final)
+    return next(left, None) or next((one for one in of_job if one.id == given.id), None)
 
 
 def now_ms() -> int:
@@ -286,12 +228,13 @@ def _figures(retraining: Retraining) -> dict[str, float]:
     spent = retraining.spent
     figures = {"spent/hours": spent.hours, "spent/tokens": float(spent.tokens)}
     for one in _begun(retraining.stages):
-        figures |= {f"{one.stage}/wall_s": one.wall_s, f"{one.stage}/attempts": float(one.attempts)}
+        own = {"wall_s": one.wall_s, "attempts": float(one.attempts), **one.figures}
+        figures |= {f"{one.stage}/{name}": value for name, value in own.items()}
     return figures
 
 
 def _begun(stages: Sequence[StageStatus]) -> Iterator[StageStatus]:
-    return (one for one in stages if one.attempts)
+    return (one for one in stages if one.key)
 
 
 def _read_run(run: Any) -> Retraining | None:

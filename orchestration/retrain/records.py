@@ -18,6 +18,7 @@ class StageState(StrEnum):
     DONE = "done"
     FAILED = "failed"
     STOPPED = "stopped"  # by a person, or by the budget
+    NOT_NEEDED = "not needed"  # there is no champion to evaluate
 
 
 class RetrainingState(StrEnum):
@@ -46,6 +47,15 @@ class Outcome(StrEnum):
     UNCHANGED = "unchanged"  # the candidate is the champion already
 
 
+class ParentWeights(Record):
+    """What a training starts from."""
+
+    sha256: str | None = Field(description="None of a model that is known by its name alone.")
+    uri: str = Field(description="Folder, address or name.")
+    version: str | None = Field(default=None, description="In the registry; None of a recipe's own model.")
+    lineage: str | None = Field(default=None, description="Digest of what made it.")
+
+
 class StageStatus(Record):
     """One stage of one retraining."""
 
@@ -59,12 +69,15 @@ class StageStatus(Record):
     error: str | None = Field(default=None, description="One line, of the last attempt that failed.")
     result: str | None = Field(default=None, description="Digest of its manifest in the store.")
     spent: Spent = Spent()
+    figures: dict[str, float] = Field(default={}, description="Of its result, for people.")
 
 
 class Retraining(Record):
     """One retraining, as MLflow has it."""
 
-    id: str = Field(description="Digest of all that was given: data, recipe, parent, evaluation, policy.")
+    id: str = Field(description="Digest of what was given, and of the parent.")
+    given: str = Field(description="Digest of data, recipe, evaluation, policy and code.")
+    parent: ParentWeights
     job: str
     model: str = Field(description="Name in the registry.")
     run_id: str = Field(description="Of MLflow.")

@@ -61,7 +61,8 @@ class StageRequest(Record):
     job: Job
     stage: Stage
     key: str = Field(description="Digest of all that decides the output.")
-    inputs: dict[str, JsonValue] = Field(description="What the key is of, as the stage needs it.")
+    inputs: dict[str, JsonValue] = Field(description="What the key is of.")
+    materials: dict[str, JsonValue] = Field(default={}, description="Where its inputs are.")
     attempt: int = Field(ge=1, description="Of this key, over all commands.")
 
 

@@ -7,7 +7,10 @@ another one may pass if the other one may.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential_jitter
 
 from orchestration.errors import user_error
 from orchestration.retrain.stages import StageProblem
@@ -25,11 +28,24 @@ _STATUSES = (408, 425, 429, 500, 502, 503, 504)
 _BUGS = (AssertionError, AttributeError, LookupError, NameError, NotImplementedError, TypeError)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _TOO_LONG = 500
+PATIENCE_S = 60.0  # for a server that is restarted; a stage's own retries come on top
+_T = TypeVar("_T")
 
 
 def is_transient(error: BaseException) -> bool:
     """Whether another attempt may help."""
     return any(_may_pass(one) for one in _chain(error)) and not any(_is_final(one) for one in _chain(error))
+
+
+def patiently(act: Callable[[], _T], *, patience_s: float = PATIENCE_S) -> _T:
+    """Does something again while it fails for reasons that may pass; then its error rises."""
+    trying = Retrying(
+        retry=retry_if_exception(is_transient),
+        stop=stop_after_delay(patience_s),
+        wait=wait_exponential_jitter(initial=0.5, max=10),
+        reraise=True,
+    )
+    return trying(act)
 
 
 def problem_of(error: Exception) -> StageProblem:
