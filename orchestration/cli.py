@@ -31,6 +31,7 @@ from orchestration.promote_command import (
     rollback,
     serve_model,
 )
+from orchestration.retrain_command import retrain
 from orchestration.serve_command import serve
 
 _DEBUG = "MARCH_DEBUG"
@@ -95,6 +96,7 @@ app.command()(approve)
 app.command()(reject)
 app.command()(rollback)
 app.command()(models)
+app.command()(retrain)
 app.command("serve-model")(serve_model)
 app.command()(lineage)
 app.command()(reproduce)

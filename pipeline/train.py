@@ -146,7 +146,7 @@ def _open_run(recipe: Recipe, folder: Path) -> RunState:
 
     rows, num_rows = _planned_rows(recipe, folder)
     if recipe.data.source == "tiny":
-        num_rows = _write_tiny_rows(recipe, rows.parent, num_rows)
+        num_rows = write_tiny_rows(recipe, rows.parent, num_rows)
     num_steps(recipe, num_rows)
     uri = recipe.tracking.uri or f"sqlite:///{folder.parent / 'mlflow.db'}"
     run_id = start_mlflow_run(
@@ -168,7 +168,7 @@ def _open_run(recipe: Recipe, folder: Path) -> RunState:
     return state
 
 
-def _write_tiny_rows(recipe: Recipe, folder: Path, num_rows: int) -> int:
+def write_tiny_rows(recipe: Recipe, folder: Path, num_rows: int) -> int:
     """Writes worlds, one batch more than asked for, since twins are left out; returns how many."""
     from pipeline.data.prepare import write_rows
     from pipeline.tiny.world import worlds

@@ -41,6 +41,7 @@ INSIDE_FUNCTIONS = (
     "pipeline/record/tracking.py",
     "pipeline/evaluate/track.py",
     "orchestration/registry/store.py",
+    "orchestration/retrain/ledger.py",
     "reward/samplers/engine.py",
     "reward/samplers/tokens.py",
 )
@@ -121,6 +122,7 @@ def modules_after(code: str) -> set[str]:
                 "reproduce",
                 "register",
                 "promote",
+                "retrain",
                 "approve",
                 "rollback",
                 "models",

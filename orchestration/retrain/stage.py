@@ -1,0 +1,84 @@
+"""One stage in a process of its own: `python -m orchestration.retrain.stage REQUEST`.
+
+REQUEST is a file, or the JSON itself. The process works, publishes what it made, makes the result stand in
+the store, and ends with 0; else it leaves `error.json`, ends with 1 (another attempt may help) or 2 (a user
+must mend something), and the loop that started it goes on. On a cluster the same command is a Ray Job.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from orchestration.retrain.ledger import Results
+from orchestration.retrain.stages import Stage, StageProblem, StageRequest, StageResult
+from orchestration.retrain.transient import problem_of
+from orchestration.retrain.workshop import Workshop
+from pipeline.record.checkpoints import write_atomically
+
+ERROR_FILE = "error.json"
+PROBLEM_MARK = "march-stage-problem: "  # on a cluster the log is all that comes back
+
+
+def run_stage(request: StageRequest) -> None:
+    """Makes a stage's result stand, unless it does."""
+    shop = Workshop(request)
+    results = Results(shop.store, request.job.name)
+    if results.standing(request.stage, request.key) is None:
+        results.put(request.stage, _work(request.stage)(shop))
+
+
+def main(argument: str) -> int:
+    """Runs a stage; returns the exit code."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
+    text = argument if argument.lstrip().startswith("{") else Path(argument).read_text()
+    request = StageRequest.model_validate_json(text)
+    try:
+        run_stage(request)
+    except Exception as error:
+        traceback.print_exc()
+        problem = problem_of(error)
+        _leave(request, problem)
+        return problem.exit_code
+    return 0
+
+
+def _work(stage: Stage) -> Callable[[Workshop], StageResult]:
+    """What a stage does; only its own libraries are loaded."""
+    if stage is Stage.PREPARE:
+        from orchestration.retrain.rows import prepare
+
+        return prepare
+    if stage is Stage.TRAIN:
+        from orchestration.retrain.training import train
+
+        return train
+    if stage in (Stage.EVALUATE, Stage.EVALUATE_CHAMPION):
+        from orchestration.retrain.evaluation import evaluate
+
+        return evaluate
+    from orchestration.retrain import decision
+
+    return {
+        Stage.PUBLISH: decision.publish,
+        Stage.REGISTER: decision.register,
+        Stage.PROMOTE: decision.promote,
+    }[stage]
+
+
+def _leave(request: StageRequest, problem: StageProblem) -> None:
+    """Says what was wrong, where the loop looks; a full disk must not hide it."""
+    print(f"{PROBLEM_MARK}{problem.model_dump_json()}", file=sys.stderr, flush=True)
+    try:
+        write_atomically(Workshop(request).folder / ERROR_FILE, problem.model_dump_json())
+    except OSError:
+        print("march: error.json could not be written", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    sys.exit(main(sys.argv[1]))
