@@ -32,6 +32,7 @@ from orchestration.promote_command import (
     serve_model,
 )
 from orchestration.retrain_command import retrain
+from orchestration.schedule_command import schedule
 from orchestration.serve_command import serve
 
 _DEBUG = "MARCH_DEBUG"
@@ -97,6 +98,7 @@ app.command()(reject)
 app.command()(rollback)
 app.command()(models)
 app.command()(retrain)
+app.command()(schedule)
 app.command("serve-model")(serve_model)
 app.command()(lineage)
 app.command()(reproduce)

@@ -1,4 +1,7 @@
-"""Shared by the tests of the schedule: jobs whose retraining is a small script, and verdicts."""
+"""Shared by the tests of the schedule: jobs whose retraining is a small script, verdicts, a real service.
+
+python tests/schedule_jobs.py FOLDER leave|wait TRIGGERS...    serves the jobs shop and books
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from orchestration.schedule.job_watch import JobWatch, Scheduled, is_running
+from orchestration.schedule.options import OnStop
+from orchestration.schedule.service import Service
 from orchestration.schedule.settings import Triggers
 from reward.offline.resume import AuditedRow
 from reward.types import Outcome, Verdict
@@ -78,3 +83,12 @@ def write_verdicts(path: Path, outcomes: Iterable[tuple[str, Outcome]]) -> None:
 def journal(folder: Path) -> list[dict[str, object]]:
     """The lines of a journal."""
     return [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
+
+
+if __name__ == "__main__":
+    folder, on_stop, *triggers = sys.argv[1:]
+    jobs = [
+        scheduled(Path(folder) / name, Triggers.model_validate_json(one), name=name)
+        for name, one in zip(("shop", "books"), triggers, strict=False)
+    ]
+    Service(jobs, Path(folder) / "schedule", on_stop=OnStop(on_stop), port=0, step_s=0.2).run()

@@ -123,6 +123,7 @@ def modules_after(code: str) -> set[str]:
                 "register",
                 "promote",
                 "retrain",
+                "schedule",
                 "approve",
                 "rollback",
                 "models",

@@ -22,7 +22,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
@@ -38,6 +37,7 @@ from orchestration.schedule.cron import CronTimes, cron_came
 from orchestration.schedule.job_watch import JobWatch, Scheduled, is_running
 from orchestration.schedule.journal import Cause, Missed, append_line
 from orchestration.schedule.monitor import ScheduleFigures, monitoring
+from orchestration.schedule.options import OnStop
 from orchestration.schedule.settings import CronSettings
 from reward.offline.files import replace_file
 from reward.types import Record
@@ -48,13 +48,6 @@ DATABASE_FILE, SERVICE_FILE, _LOCK_FILE = "schedule.db", "service.json", "servic
 STEP_S = 5.0
 _SILENT_S = 120.0  # without a sign of life for so long, the scheduler has stopped
 _KEPT, _PASSING = "kept", "passing"  # job stores, each with an executor of its own
-
-
-class OnStop(StrEnum):
-    """What SIGTERM does to retrainings that are running."""
-
-    LEAVE = "leave"  # they go on without the service, and the next one finds them
-    WAIT = "wait"  # the service ends after them; a second signal leaves them
 
 
 class ServedJob(Record):
