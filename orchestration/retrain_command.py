@@ -1,8 +1,8 @@
 """`march retrain`.
 
-Exit codes: 0 there is a decision (promoted, waiting for approval, refused, inconclusive, nothing to change); 1 a
-stage failed for good, or too often; 2 for what a user can mend; 6 the budget is spent; 7 another process or
-machine runs this job; 130 interrupted. In each case the same command goes on where it was.
+Exit codes: 0 there is a decision (promoted, waiting for approval, refused, inconclusive, nothing to change);
+1 a stage failed for good, or too often; 2 for what a user can mend; 6 the budget is spent; 7 another process
+or machine runs this job; 130 interrupted. In each case the same command goes on where it was.
 """
 
 from __future__ import annotations
@@ -92,13 +92,12 @@ def _job(name: str, assignments: list[str] | None, cluster: str | None) -> Job:
     )
 
 
-def _run(name: str, assignments: list[str] | None, cluster: str | None, cause: str) -> Retraining:
+def _run(job: Job, cause: str) -> Retraining:
     from orchestration.retrain.lease import Lease, only_here
     from orchestration.retrain.loop import retrain as run_loop
     from orchestration.retrain.view import LiveWatch
     from orchestration.retrain.workshop import open_job_store
 
-    job = _job(name, assignments, cluster)
     with only_here(job.folder) as here, _terminable(), LiveWatch(error_console(), job.budget) as watch:
         lease = Lease(open_job_store(job).backend, job.name, holder=here, period_s=job.lease_s)
         with lease.held():

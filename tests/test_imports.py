@@ -42,6 +42,7 @@ INSIDE_FUNCTIONS = (
     "pipeline/evaluate/track.py",
     "orchestration/registry/store.py",
     "orchestration/retrain/ledger.py",
+    "orchestration/retrain/ray_jobs.py",
     "reward/samplers/engine.py",
     "reward/samplers/tokens.py",
 )
