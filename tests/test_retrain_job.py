@@ -54,7 +54,10 @@ def test_what_is_read_lies_beside_the_job_and_what_is_written_does_not(tmp_path:
     [
         ({"recipes": "tiny"}, "job.yaml: recipes: unknown key"),
         ({"name": "a/b"}, "name: String should match"),
-        ({"data": {"rows": "r", "prepare": {"inputs": [{"dataset": "jsonl", "path": "x"}]}}}, "leave one out"),
+        (
+            {"data": {"rows": "r", "prepare": {"inputs": [{"dataset": "jsonl", "path": "x"}]}}},
+            "leave one out",
+        ),
         ({"evaluation": {"benchmarks": {}}}, "evaluation.benchmarks"),
         ({"budget": {"money": 5}}, "needs price_per_hour"),
         ({"cluster": {"address": "http://user:secret@host:8265"}}, "cluster.address"),
