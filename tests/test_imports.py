@@ -40,6 +40,7 @@ INSIDE_FUNCTIONS = (
     "pipeline/cpu.py",
     "pipeline/record/tracking.py",
     "pipeline/evaluate/track.py",
+    "orchestration/registry/server.py",
     "orchestration/registry/store.py",
     "reward/samplers/engine.py",
     "reward/samplers/tokens.py",
