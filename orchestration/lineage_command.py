@@ -109,12 +109,12 @@ def _publish(
     opened = open_named(store, endpoint)
     known = opened.resolve(parent) if parent else None
     with byte_progress("storing", None) as advance:
-        published = publish_run(
+        digest = publish_run(
             opened, run_dir, evaluations=evaluations, gate_report=gate_report, parent=known, advance=advance
         )
-    print(published.digest)
+    print(digest)
     if link:
-        link_run(opened, run_dir, published.digest)
+        link_run(opened, run_dir, digest)
 
 
 def _tree(ref: str, registry: str | None, history: Path, store: str | None, endpoint: str | None) -> Node:
@@ -123,6 +123,7 @@ def _tree(ref: str, registry: str | None, history: Path, store: str | None, endp
 
     from orchestration.registry.decided import version_node
     from orchestration.registry.store import LINEAGE_TAG
+    from pipeline.lineage.publish import read_lineage
     from pipeline.lineage.show import leaf, tree_of
 
     if not _is_registered(ref):
@@ -131,7 +132,8 @@ def _tree(ref: str, registry: str | None, history: Path, store: str | None, endp
     about = version_node(desk, version)
     if LINEAGE_TAG not in version.tags:
         return replace(about, below=(*about.below, leaf("what made it", None)))
-    root = tree_of(_resolve(ref, registry, history, store, endpoint))
+    found = _lineage_of(desk.model, version, store, endpoint)
+    root = tree_of(read_lineage(found.store, found.digest))
     return replace(root, below=(about, *root.below))
 
 

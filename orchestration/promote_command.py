@@ -17,8 +17,6 @@ from orchestration.desk import HISTORY, open_desk, open_version
 from orchestration.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
-    from orchestration.promotion.policy import GatePolicy
-    from orchestration.registry.decisions import Desk
     from orchestration.registry.log import Numbered
 
 _REFUSED, _INCONCLUSIVE, _LOST = 3, 4, 5
@@ -78,6 +76,7 @@ def promote(
     from orchestration.promotion.policy import read_policy
     from orchestration.promotion.records import GateState
     from orchestration.registry.decisions import LostRaceError
+    from orchestration.registry.notify import tell
     from orchestration.registry.stored import bring_evaluations
     from orchestration.registry.trial import try_candidate
 
@@ -93,7 +92,7 @@ def promote(
             made = desk.promote(trial.candidate, trial.report, rules, trial.seen, tags=given.tags)
         except LostRaceError as error:
             fail(str(error), code=_LOST)
-        _tell(desk, rules, made)
+        tell(desk, rules, made)
     state = trial.report.state
     name = f"{model} version {trial.candidate.version}"
     if state is not GateState.PASSED:
@@ -118,10 +117,11 @@ def approve(
 ) -> None:
     """Promote a version that waits for a person."""
     from orchestration.promotion.policy import read_policy
+    from orchestration.registry.notify import tell
 
     rules, desk = read_policy(policy), open_desk(model, registry, history, by=by)
     made = _first(lambda: desk.approve(version, reason=reason, by_another=rules.approval.by_another))
-    _tell(desk, rules, made)
+    tell(desk, rules, made)
     print(f"{model} version {version} is the champion; it was {made.entry.champion or 'nobody'}")
 
 
@@ -136,10 +136,11 @@ def reject(
 ) -> None:
     """Turn down a version that waits for a person."""
     from orchestration.promotion.policy import read_policy
+    from orchestration.registry.notify import tell
 
     rules, desk = read_policy(policy), open_desk(model, registry, history, by=by)
     made = _first(lambda: desk.reject(version, reason=reason))
-    _tell(desk, rules, made)
+    tell(desk, rules, made)
     print(f"{model} version {version} is rejected")
 
 
@@ -153,10 +154,11 @@ def rollback(
 ) -> None:
     """Make the previous champion the champion again; a second time, the other way round."""
     from orchestration.promotion.policy import read_policy
+    from orchestration.registry.notify import tell
 
     rules, desk = read_policy(policy), open_desk(model, registry, history, by=by)
     made = _first(lambda: desk.rollback(reason=reason))
-    _tell(desk, rules, made)
+    tell(desk, rules, made)
     print(f"{model} version {made.entry.version} is the champion again; it was {made.entry.champion}")
 
 
@@ -210,17 +212,3 @@ def _first(decide: Callable[[], Numbered]) -> Numbered:
         return decide()
     except LostRaceError as error:
         fail(str(error), code=_LOST)
-
-
-def _tell(desk: Desk, policy: GatePolicy, made: Numbered) -> None:
-    """Notifies after the decision is made; a failed delivery is recorded and said, and changes nothing."""
-    import sys
-
-    from orchestration.registry.history import write_delivery
-    from orchestration.registry.notify import event, notify
-
-    for webhook in policy.webhooks:
-        delivery = notify(webhook, event(desk.model, made, champion=desk.state().champion))
-        write_delivery(desk.history, desk.model, delivery.model_dump(mode="json"))
-        if not delivery.delivered:
-            print(f"march: {webhook.url} was not told: {delivery.problem}", file=sys.stderr)

@@ -91,7 +91,7 @@ def registered(store: ArtifactStore, reference: str, **more: Any) -> tuple[Memor
 
 
 def test_a_lineage_registers_the_weights_that_it_made_and_itself(store: ArtifactStore, run: Path) -> None:
-    lineage = publish_run(store, run).digest
+    lineage = publish_run(store, run)
     _, version = registered(store, f"artifact:{lineage[:12]}")
     assert version.sha256 == weights_sha256(run / "model")
     assert (version.tags[LINEAGE_TAG], version.tags["run"]) == (lineage, "a" * 32)
@@ -106,7 +106,7 @@ def test_a_lineage_registers_the_weights_that_it_made_and_itself(store: Artifact
 def test_registered_weights_are_brought_once_and_verified(
     store: ArtifactStore, run: Path, tmp_path: Path
 ) -> None:
-    _, version = registered(store, f"artifact:{publish_run(store, run).digest}")
+    _, version = registered(store, f"artifact:{publish_run(store, run)}")
     folder = local_weights(version)
     assert weights_sha256(folder) == version.sha256
     shard, fetched = folder / "model.safetensors", []
@@ -120,7 +120,7 @@ def test_registered_weights_are_brought_once_and_verified(
 
 
 def test_two_that_bring_the_same_weights_at_once_do_not_meet(store: ArtifactStore, run: Path) -> None:
-    _, version = registered(store, f"artifact:{publish_run(store, run).digest}")
+    _, version = registered(store, f"artifact:{publish_run(store, run)}")
     found: list[Path] = []
     threads = [threading.Thread(target=lambda: found.append(local_weights(version))) for _ in range(4)]
     for thread in threads:
@@ -134,7 +134,7 @@ def test_two_that_bring_the_same_weights_at_once_do_not_meet(store: ArtifactStor
 def test_weights_that_are_not_the_registered_ones_are_not_fetched(
     store: ArtifactStore, run: Path, tmp_path: Path
 ) -> None:
-    _, version = registered(store, f"artifact:{publish_run(store, run).digest}")
+    _, version = registered(store, f"artifact:{publish_run(store, run)}")
     other = ModelVersion(**{**vars(version), "sha256": "0" * 64})
     with pytest.raises(ValueError, match="registered was 000000000000"):
         local_weights(other)
@@ -162,7 +162,7 @@ def test_pickles_are_neither_registered_nor_loaded(name: str, store: ArtifactSto
 def test_what_disagrees_with_the_store_is_not_registered(
     store: ArtifactStore, run: Path, tmp_path: Path
 ) -> None:
-    lineage = f"artifact:{publish_run(store, run).digest}"
+    lineage = f"artifact:{publish_run(store, run)}"
     with pytest.raises(ValueError, match=r"--sha256: .* is not what is there"):
         registered(store, lineage, sha256="0" * 64)
     with pytest.raises(ValueError, match=r"--lineage: .* is not what is there"):
@@ -194,7 +194,7 @@ def test_evaluations_come_from_the_store_and_are_named_in_the_version(
 
 
 def test_gc_keeps_what_versions_and_runs_refer_to(store: ArtifactStore, run: Path, tmp_path: Path) -> None:
-    lineage = publish_run(store, run).digest
+    lineage = publish_run(store, run)
     registry, version = registered(store, f"artifact:{lineage}")
     (tmp_path / "loose").write_text("loose")
     loose = store.publish(tmp_path / "loose", kind="files").digest
@@ -211,7 +211,7 @@ def test_gc_keeps_what_versions_and_runs_refer_to(store: ArtifactStore, run: Pat
 
 @pytest.mark.parametrize("lost", ["model", "lineage", "run"])
 def test_gc_stops_where_what_is_registered_is_not_there(lost: str, store: ArtifactStore, run: Path) -> None:
-    lineage = publish_run(store, run).digest
+    lineage = publish_run(store, run)
     registry, version = registered(store, f"artifact:{lineage}")
     place = located(version.uri)
     assert place is not None
@@ -226,7 +226,7 @@ def test_gc_stops_where_what_is_registered_is_not_there(lost: str, store: Artifa
 def test_a_reference_holds_by_whatever_name_the_store_has(
     store: ArtifactStore, run: Path, tmp_path: Path
 ) -> None:
-    lineage = publish_run(store, run).digest
+    lineage = publish_run(store, run)
     (tmp_path / "mounted").symlink_to(store.backend.address)
     mounted = open_store(StoreSettings(location=str(tmp_path / "mounted")))
     registry, version = registered(store, f"artifact:{lineage}")
@@ -237,7 +237,7 @@ def test_a_reference_holds_by_whatever_name_the_store_has(
 
 
 def test_what_is_registered_is_made_young_for_gc(store: ArtifactStore, run: Path) -> None:
-    lineage = publish_run(store, run).digest
+    lineage = publish_run(store, run)
     root = Path(store.backend.address)
     for path in [*root.rglob("manifests/*/*/*"), *root.rglob("objects/*/*/*")]:
         os.utime(path, (0, 0))

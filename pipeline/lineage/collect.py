@@ -59,7 +59,7 @@ def collect(
         num_steps=len(steps),
         metrics={name: value for name, value in steps[-1].items() if name != "step"} if steps else {},
         worker_s=result.get("worker_s"),
-        evaluations=tuple(_evaluation(folder) for folder in evaluations),
+        evaluations=tuple(evaluation_record(folder) for folder in evaluations),
         gate_report=_json(gate_report) if gate_report else None,
     )
 
@@ -107,7 +107,12 @@ def _model(name: str, folder: Path, *, weights: str | None = None, lineage: str 
     return ModelRecord(name=name, weights_sha256=weights, lineage=lineage)
 
 
-def _evaluation(folder: Path) -> EvaluationRecord:
+def evaluation_record(folder: Path) -> EvaluationRecord:
+    """The figures of a whole evaluation.
+
+    Raises:
+        FileNotFoundError: the folder holds none.
+    """
     manifest = read_evaluation(folder)
     primary = {name: one.primary for name, one in manifest.benchmarks.items()}
     return EvaluationRecord(

@@ -8,7 +8,7 @@ from pathlib import Path
 from pipeline.artifacts.address import Artifact
 from pipeline.artifacts.backend import Advance, no_progress
 from pipeline.artifacts.failures import CorruptError
-from pipeline.artifacts.store import ArtifactStore, Published
+from pipeline.artifacts.store import ArtifactStore
 from pipeline.data.prepare import ROWS_FILE
 from pipeline.evaluate.weights import digest_of_files
 from pipeline.lineage.collect import collect, model_folder, read_state, rows_folder
@@ -28,8 +28,8 @@ def publish_run(
     gate_report: Path | None = None,
     parent: str | None = None,
     advance: Advance = no_progress,
-) -> Published:
-    """Publishes a finished run and returns the manifest of its lineage. The same run has the same digest.
+) -> str:
+    """Publishes a finished run and returns the digest of its lineage. The same run has the same digest.
 
     Raises:
         FileNotFoundError: a folder that holds no run or no whole evaluation.
@@ -46,17 +46,31 @@ def publish_run(
     )
     assert lineage.model is not None, "its folder is there"
     changes: dict[str, object] = {"model": lineage.model.model_copy(update={"artifact": model.digest})}
-    refers = [model.digest, *([parent] if parent else [])]
     if lineage.data is not None:
         data = store.publish(rows_folder(run_dir), kind=DATA, advance=advance)
         found = {"artifact": data.digest, "version_id": data.versions.get(ROWS_FILE)}
         changes["data"] = lineage.data.model_copy(update=found)
-        refers.append(data.digest)
     stored = [store.publish(folder, kind=EVALUATION, advance=advance).digest for folder in evaluations]
     pairs = zip(lineage.evaluations, stored, strict=True)
     changes["evaluations"] = tuple(one.model_copy(update={"artifact": digest}) for one, digest in pairs)
-    record = lineage.model_copy(update=changes).model_dump(mode="json")
-    return store.publish(kind=LINEAGE, refers=[*refers, *stored], record={_FIELD: record})
+    return publish_record(store, lineage.model_copy(update=changes))
+
+
+def publish_record(store: ArtifactStore, lineage: Lineage) -> str:
+    """Publishes a record, which keeps what it names in the store: weights, parent, rows, evaluations.
+
+    Raises:
+        ValueError: something that it names is not in the store.
+    """
+    named = [
+        lineage.model.artifact if lineage.model else None,
+        lineage.parent.lineage,
+        lineage.data.artifact if lineage.data else None,
+        *(one.artifact for one in lineage.evaluations),
+    ]
+    refers = [digest for digest in named if digest is not None]
+    record = lineage.model_dump(mode="json")
+    return store.publish(kind=LINEAGE, refers=refers, record={_FIELD: record}).digest
 
 
 def link_run(store: ArtifactStore, run_dir: Path, digest: str) -> None:
