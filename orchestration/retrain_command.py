@@ -49,11 +49,14 @@ def retrain(
     from orchestration.retrain.attempt import LeaseLostError, OverBudgetError, StageFailedError
     from orchestration.retrain.lease import BusyError
     from orchestration.retrain.transient import problem_of
+    from orchestration.retrain.view import outcome_line
 
     try:
-        found = (
-            _dry_run(_job(job, assignments, cluster)) if dry_run else _run(job, assignments, cluster, cause)
-        )
+        given = _job(job, assignments, cluster)
+        if dry_run:
+            _dry_run(given)
+        else:
+            print(outcome_line(_run(given, cause)))
     except StageFailedError as error:
         fail(f"{error}; the same command goes on", code=error.problem.exit_code)
     except OverBudgetError as error:
@@ -66,10 +69,6 @@ def retrain(
         if (problem := problem_of(error)).transient:
             fail(problem.line, code=FAILED)
         raise
-    if found is not None:
-        from orchestration.retrain.view import outcome_line
-
-        print(outcome_line(found))
 
 
 def _job(name: str, assignments: list[str] | None, cluster: str | None) -> Job:

@@ -1,4 +1,4 @@
-"""Shared by the tests of retraining: a loop with scripted stages, registry and ledger, on a real local store."""
+"""Shared by the tests of retraining: a loop with scripted stages, registry and ledger on a local store."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ from pipeline.artifacts.store import ArtifactStore
 from pipeline.settings.recipe import load_recipe
 from tests.test_retrain_job import write_job
 
+OUTPUTS = {
+    Stage.PREPARE: ("rows",),
+    Stage.TRAIN: ("model", "run"),
+    Stage.EVALUATE: ("evaluation",),
+    Stage.EVALUATE_CHAMPION: ("evaluation",),
+    Stage.PUBLISH: ("lineage",),
+}
 CANDIDATE, CHAMPION = "c" * 64, "e" * 64
 
 

@@ -1,4 +1,4 @@
-"""A retraining's job and the keys of its stages: files count by content, and everything that decides counts."""
+"""A retraining's job and its stages' keys: files count by content, and everything that decides counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop with scripted stages on a real local store: what is done once, tried again, stopped, and decided."""
+"""The loop with scripted stages on a local store: what is done once, tried again, stopped, decided."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_waits_double_up_to_the_longest(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_what_a_user_can_mend_stops_at_once(tested: Rig) -> None:
     tested.factory.problems = {Stage.TRAIN: [FINAL]}
-    with pytest.raises(StageFailedError, match="train: data.path: no such file") as caught:
+    with pytest.raises(StageFailedError, match=r"train: data\.path: no such file") as caught:
         retrain(tested.place)
     assert caught.value.problem.exit_code == 2
     assert tested.factory.started[Stage.TRAIN] == 1
