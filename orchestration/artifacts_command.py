@@ -5,6 +5,7 @@ The store is --store, else MARCH_ARTIFACTS, else the folder runs/artifacts. Cred
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from orchestration import promote_options as options
 from orchestration.messages import error_console, fail
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ def put(
     from pipeline.artifacts.store import files_of
 
     opened = open_named(store, endpoint)
-    with _progress("storing", sum(path.stat().st_size for path in files_of(source).values())) as advance:
+    with byte_progress("storing", sum(path.stat().st_size for path in files_of(source).values())) as advance:
         published = opened.publish(source, kind=kind, advance=advance)
     if pointer:
         opened.move(pointer, published.digest, expected=opened.pointed(pointer))
@@ -95,7 +97,7 @@ def get(
     """Bring files to this machine, verified. Killed, the same command goes on."""
     opened = open_named(store, endpoint)
     digest = opened.resolve(ref)
-    with _progress("fetching", opened.manifest(digest).size) as advance:
+    with byte_progress("fetching", opened.manifest(digest).size) as advance:
         manifest = opened.get(digest, out, advance=advance)
     print(f"{out}: {len(manifest.files):,} files, {manifest.size / 1e6:,.1f} MB, verified")
 
@@ -111,13 +113,14 @@ def verify(
 ) -> None:
     """Hold manifests and objects against their digests; exit code 1 if any is damaged."""
     from pipeline.artifacts.upkeep import find_damage
+    from reward.offline.excerpt import printable
 
     opened = open_named(store, endpoint)
     digests = [opened.resolve(ref) for ref in refs] if refs else list(opened.manifests())
     found = 0
-    with _progress("verifying", None) as advance:
+    with byte_progress("verifying", None) as advance:
         for damage in find_damage(opened, digests, read=read, advance=advance):
-            print(f"{damage.what}: {damage.problem}")
+            print(printable(f"{damage.what}: {damage.problem}"))
             found += 1
     if found:
         fail(f"{found} of what {len(digests)} manifests name is damaged; publish it again", code=1)
@@ -131,17 +134,30 @@ def gc(
     keep: Annotated[
         list[str] | None, typer.Option(metavar="REF", help="Keep this too, beside what pointers point to.")
     ] = None,
+    registry: options.RegistryUri = None,
+    no_registry: Annotated[
+        bool, typer.Option("--no-registry", help="Ask none: no version or run refers to this store.")
+    ] = False,
     store: StoreOption = None,
     endpoint: EndpointOption = None,
 ) -> None:
-    """Find what nothing refers to, unfinished uploads too. Removes it only with --delete."""
+    """Find what no pointer, registered version or MLflow run refers to, and unfinished uploads.
+
+    Removes it only with --delete. A registry that cannot be read stops it.
+    """
     from rich.console import Console
 
     from pipeline.artifacts.terminal import garbage_table
     from pipeline.artifacts.upkeep import find_garbage, remove
 
     opened, grace = open_named(store, endpoint), timedelta(hours=grace_hours)
-    references = [opened.resolve(ref) for ref in keep or ()]
+    asked = None if no_registry else registry
+    if delete and not (asked or no_registry or keep):
+        raise ValueError(
+            "--delete: no registry is set, and registered versions would count as garbage; give --registry "
+            "(or MLFLOW_TRACKING_URI), --keep REF for each that must stay, or --no-registry"
+        )
+    references = {opened.resolve(ref) for ref in keep or ()} | _registered(asked, opened)
     garbage = find_garbage(opened, references=references, grace=grace)
     Console().print(garbage_table(garbage))
     if delete:
@@ -159,8 +175,21 @@ def probe(store: StoreOption = None, endpoint: EndpointOption = None) -> None:
     print(f"{opened.backend.address}: {described}")
 
 
+def _registered(registry: str | None, store: ArtifactStore) -> set[str]:
+    """What the registry refers to; says how much, or that none was asked."""
+    if registry is None:
+        print("march: no registry was asked; only pointers and --keep protect", file=sys.stderr)
+        return set()
+    from orchestration.desk import open_desk
+    from orchestration.registry.stored import references
+
+    found = references(open_desk("any", registry).registry, store)
+    print(f"{len(found):,} manifests are referred to by registered versions and MLflow's runs")
+    return found
+
+
 @contextmanager
-def _progress(label: str, total: int | None) -> Iterator[Advance]:
+def byte_progress(label: str, total: int | None) -> Iterator[Advance]:
     """A bar with rate and remaining time; lines where there is no terminal. Parts end on other threads."""
     import threading
 

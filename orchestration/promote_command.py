@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
 from orchestration import promote_options as options
+from orchestration.artifacts_command import EndpointOption, StoreOption, byte_progress, open_named
+from orchestration.desk import HISTORY, open_desk, open_version
 from orchestration.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
-    from orchestration.promotion.policy import GatePolicy
-    from orchestration.registry.decisions import Desk
     from orchestration.registry.log import Numbered
 
-HISTORY = Path("runs/registry")
 _REFUSED, _INCONCLUSIVE, _LOST = 3, 4, 5
 
 
@@ -29,14 +28,27 @@ def register(
     sha256: options.Sha256 = None,
     lineage: options.Lineage = None,
     tag: options.Tags = None,
+    policy: options.Policy = None,
     registry: options.RegistryUri = None,
+    store: StoreOption = None,
+    endpoint: EndpointOption = None,
 ) -> None:
-    """Register weights as the candidate; the same content is the same version."""
+    """Register weights as the candidate; the same content is the same version.
+
+    The reference of a lineage (march lineage RUN --publish) registers the weights that it made, and itself.
+    """
+    from orchestration.promotion.policy import read_policy
     from orchestration.registry.register import register_weights
 
-    store = _desk(model, registry, HISTORY).registry
     version, is_new = register_weights(
-        store, model, uri, sha256=sha256, lineage=lineage, assignments=tag or []
+        open_desk(model, registry, HISTORY).registry,
+        model,
+        uri,
+        sha256=sha256,
+        lineage=lineage,
+        assignments=tag or [],
+        store=partial(open_named, store, endpoint),
+        pickles_allowed=read_policy(policy).pickles_allowed,
     )
     print(f"{model} version {version}{', the candidate' if is_new else ', registered before'}")
 
@@ -51,6 +63,8 @@ def promote(
     registry: options.RegistryUri = None,
     history: options.History = HISTORY,
     by: options.By = None,
+    store: StoreOption = None,
+    endpoint: EndpointOption = None,
 ) -> None:
     """Make a candidate the champion if every gate passes; else say which does not.
 
@@ -62,20 +76,23 @@ def promote(
     from orchestration.promotion.policy import read_policy
     from orchestration.promotion.records import GateState
     from orchestration.registry.decisions import LostRaceError
+    from orchestration.registry.notify import tell
+    from orchestration.registry.stored import bring_evaluations
     from orchestration.registry.trial import try_candidate
 
     rules = read_policy(policy)
-    desk = _desk(model, registry, history, by=by)
-    trial = try_candidate(desk, candidate, evaluation, champion_evaluation, rules, is_dry=dry_run)
+    desk = open_desk(model, registry, history, by=by)
+    given = bring_evaluations(evaluation, champion_evaluation, partial(open_named, store, endpoint))
+    trial = try_candidate(desk, candidate, given.candidate, given.champion, rules, is_dry=dry_run)
     print_report(trial.report, Console())
     if trial.is_first and champion_evaluation is not None:
         warn_ignored("where there is no champion", champion_evaluation=champion_evaluation)
     if not dry_run:
         try:
-            made = desk.promote(trial.candidate, trial.report, rules, trial.seen)
+            made = desk.promote(trial.candidate, trial.report, rules, trial.seen, tags=given.tags)
         except LostRaceError as error:
             fail(str(error), code=_LOST)
-        _tell(desk, rules, made)
+        tell(desk, rules, made)
     state = trial.report.state
     name = f"{model} version {trial.candidate.version}"
     if state is not GateState.PASSED:
@@ -100,10 +117,11 @@ def approve(
 ) -> None:
     """Promote a version that waits for a person."""
     from orchestration.promotion.policy import read_policy
+    from orchestration.registry.notify import tell
 
-    rules, desk = read_policy(policy), _desk(model, registry, history, by=by)
+    rules, desk = read_policy(policy), open_desk(model, registry, history, by=by)
     made = _first(lambda: desk.approve(version, reason=reason, by_another=rules.approval.by_another))
-    _tell(desk, rules, made)
+    tell(desk, rules, made)
     print(f"{model} version {version} is the champion; it was {made.entry.champion or 'nobody'}")
 
 
@@ -118,10 +136,11 @@ def reject(
 ) -> None:
     """Turn down a version that waits for a person."""
     from orchestration.promotion.policy import read_policy
+    from orchestration.registry.notify import tell
 
-    rules, desk = read_policy(policy), _desk(model, registry, history, by=by)
+    rules, desk = read_policy(policy), open_desk(model, registry, history, by=by)
     made = _first(lambda: desk.reject(version, reason=reason))
-    _tell(desk, rules, made)
+    tell(desk, rules, made)
     print(f"{model} version {version} is rejected")
 
 
@@ -135,10 +154,11 @@ def rollback(
 ) -> None:
     """Make the previous champion the champion again; a second time, the other way round."""
     from orchestration.promotion.policy import read_policy
+    from orchestration.registry.notify import tell
 
-    rules, desk = read_policy(policy), _desk(model, registry, history, by=by)
+    rules, desk = read_policy(policy), open_desk(model, registry, history, by=by)
     made = _first(lambda: desk.rollback(reason=reason))
-    _tell(desk, rules, made)
+    tell(desk, rules, made)
     print(f"{model} version {made.entry.version} is the champion again; it was {made.entry.champion}")
 
 
@@ -152,8 +172,8 @@ def models(
 
     from orchestration.promote_view import print_models
 
-    store = _desk("any", registry, history).registry
-    desks = [_desk(name, registry, history) for name in names or store.models()]
+    store = open_desk("any", registry, history).registry
+    desks = [open_desk(name, registry, history) for name in names or store.models()]
     print_models([(desk.model, store.versions(desk.model), desk.mend()) for desk in desks], Console())
 
 
@@ -162,34 +182,26 @@ def serve_model(
     host: options.Host = "127.0.0.1",
     port: options.Port = 8000,
     show: options.ShowCommand = False,
+    policy: options.Policy = None,
     registry: options.RegistryUri = None,
     history: options.History = HISTORY,
 ) -> None:
     """Serve a registered version with vLLM, verified against its digest: march serve-model MODEL@champion."""
     import shlex
 
+    from orchestration.promotion.policy import read_policy
     from orchestration.registry.weights import local_weights, vllm_command
 
-    model, _, wanted = reference.partition("@")
-    desk = _desk(model, registry, history)
+    desk, version = open_version(reference, registry, history)
     desk.mend()
-    version = desk.version(wanted if wanted.isdigit() else f"@{wanted or 'champion'}")
-    command = vllm_command(local_weights(version), name=model, host=host, port=port, more=())
+    with byte_progress("fetching", None) as advance:
+        allowed = read_policy(policy).pickles_allowed
+        folder = local_weights(version, pickles_allowed=allowed, advance=advance)
+    command = vllm_command(folder, name=desk.model, host=host, port=port, more=())
     if show:
         print(shlex.join(command))
     else:
         os.execv(command[0], command)
-
-
-def _desk(model: str, registry: str | None, history: Path, *, by: str | None = None) -> Desk:
-    from orchestration.registry.decisions import KEY_ENV, Desk
-    from orchestration.registry.store import Registry
-    from reward.serving.signing import read_signing_key
-
-    if registry is None:
-        raise ValueError("--registry: missing; give MLflow's address, or set MLFLOW_TRACKING_URI")
-    key = read_signing_key(KEY_ENV)
-    return Desk(Registry(registry, has_key=key is not None), model, history, key=key, by=by)
 
 
 def _first(decide: Callable[[], Numbered]) -> Numbered:
@@ -200,17 +212,3 @@ def _first(decide: Callable[[], Numbered]) -> Numbered:
         return decide()
     except LostRaceError as error:
         fail(str(error), code=_LOST)
-
-
-def _tell(desk: Desk, policy: GatePolicy, made: Numbered) -> None:
-    """Notifies after the decision is made; a failed delivery is recorded and said, and changes nothing."""
-    import sys
-
-    from orchestration.registry.history import write_delivery
-    from orchestration.registry.notify import event, notify
-
-    for webhook in policy.webhooks:
-        delivery = notify(webhook, event(desk.model, made, champion=desk.state().champion))
-        write_delivery(desk.history, desk.model, delivery.model_dump(mode="json"))
-        if not delivery.delivered:
-            print(f"march: {webhook.url} was not told: {delivery.problem}", file=sys.stderr)

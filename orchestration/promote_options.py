@@ -8,11 +8,18 @@ from typing import Annotated
 import typer
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="Name of the model in the registry.")]
-Uri = Annotated[str, typer.Argument(metavar="URI", help="Folder of the weights, or where they are: s3://...")]
-Sha256 = Annotated[
-    str | None, typer.Option(help="Digest of the weights.", show_default="worked out from a folder")
+Uri = Annotated[
+    str,
+    typer.Argument(
+        metavar="URI", help="Folder, artifact:REF (a model, or a lineage), or where the weights are: s3://..."
+    ),
 ]
-Lineage = Annotated[str | None, typer.Option(help="Digest of the lineage record.")]
+Sha256 = Annotated[
+    str | None, typer.Option(help="Digest of the weights.", show_default="worked out where it can be")
+]
+Lineage = Annotated[
+    str | None, typer.Option(help="Digest of the lineage.", show_default="that of URI, if it names one")
+]
 Tags = Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Kept with the version.")]
 RegistryUri = Annotated[
     str | None,
@@ -28,9 +35,10 @@ Policy = Annotated[Path | None, typer.Option(help="The gate policy in YAML.", sh
 By = Annotated[str | None, typer.Option(help="Who decides.", show_default="MLflow's user, or the system's")]
 Reason = Annotated[str, typer.Option(help="Kept in the history.")]
 Candidate = Annotated[str, typer.Option(metavar="REF", help="Version number or @ALIAS.")]
-Evaluation = Annotated[Path, typer.Option(help="Folder of the candidate's evaluation.")]
+Evaluation = Annotated[str, typer.Option(metavar="DIR|REF", help="The candidate's, or artifact:REF.")]
 ChampionEvaluation = Annotated[
-    Path | None, typer.Option(help="Folder of the champion's; none only for the first champion.")
+    str | None,
+    typer.Option(metavar="DIR|REF", help="The champion's, the same way; none only for the first champion."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what the gates say; change nothing.")]
 Version = Annotated[str, typer.Argument(metavar="VERSION", help="Version number that waits.")]

@@ -1,8 +1,8 @@
 """`march retrain`.
 
-Exit codes: 0 there is a decision (promoted, waiting for approval, refused, inconclusive, nothing to change); 1 a
-stage failed for good, or too often; 2 for what a user can mend; 6 the budget is spent; 7 another process or
-machine runs this job; 130 interrupted. In each case the same command goes on where it was.
+Exit codes: 0 there is a decision (promoted, waiting for approval, refused, inconclusive, nothing to change);
+1 a stage failed for good, or too often; 2 for what a user can mend; 6 the budget is spent; 7 another process
+or machine runs this job; 130 interrupted. In each case the same command goes on where it was.
 """
 
 from __future__ import annotations
@@ -49,11 +49,14 @@ def retrain(
     from orchestration.retrain.attempt import LeaseLostError, OverBudgetError, StageFailedError
     from orchestration.retrain.lease import BusyError
     from orchestration.retrain.transient import problem_of
+    from orchestration.retrain.view import outcome_line
 
     try:
-        found = (
-            _dry_run(_job(job, assignments, cluster)) if dry_run else _run(job, assignments, cluster, cause)
-        )
+        given = _job(job, assignments, cluster)
+        if dry_run:
+            _dry_run(given)
+        else:
+            print(outcome_line(_run(given, cause)))
     except StageFailedError as error:
         fail(f"{error}; the same command goes on", code=error.problem.exit_code)
     except OverBudgetError as error:
@@ -66,10 +69,6 @@ def retrain(
         if (problem := problem_of(error)).transient:
             fail(problem.line, code=FAILED)
         raise
-    if found is not None:
-        from orchestration.retrain.view import outcome_line
-
-        print(outcome_line(found))
 
 
 def _job(name: str, assignments: list[str] | None, cluster: str | None) -> Job:
@@ -92,13 +91,12 @@ def _job(name: str, assignments: list[str] | None, cluster: str | None) -> Job:
     )
 
 
-def _run(name: str, assignments: list[str] | None, cluster: str | None, cause: str) -> Retraining:
+def _run(job: Job, cause: str) -> Retraining:
     from orchestration.retrain.lease import Lease, only_here
     from orchestration.retrain.loop import retrain as run_loop
     from orchestration.retrain.view import LiveWatch
     from orchestration.retrain.workshop import open_job_store
 
-    job = _job(name, assignments, cluster)
     with only_here(job.folder) as here, _terminable(), LiveWatch(error_console(), job.budget) as watch:
         lease = Lease(open_job_store(job).backend, job.name, holder=here, period_s=job.lease_s)
         with lease.held():

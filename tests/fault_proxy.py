@@ -91,7 +91,7 @@ def proxy_to(target: str) -> Iterator[FaultProxy]:
             proxy.seen.append((request, len(body)))
             _answer(self, proxy, proxy.harm_of(request), body)
 
-        do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = handle_any
+        do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = do_HEAD = handle_any
 
         def log_message(self, *_: object) -> None:
             pass
@@ -114,12 +114,17 @@ def _answer(handler: BaseHTTPRequestHandler, proxy: FaultProxy, harm: Harm | Non
     if harm is Harm.RESET:
         return _reset(handler)
     if harm is Harm.HOLD:
-        return _hold(proxy)
-    status, headers, content = _ask(handler, proxy, _damaged(body) if harm is Harm.DAMAGE_REQUEST else body)
+        return _hold(handler, proxy)
+    try:
+        status, headers, content = _ask(
+            handler, proxy, _damaged(body) if harm is Harm.DAMAGE_REQUEST else body
+        )
+    except OSError:  # of a server that was killed
+        return _reset(handler)
     if harm is Harm.LOSE_ANSWER:
         return _reset(handler)
     if harm is Harm.HOLD_ANSWER:
-        return _hold(proxy)
+        return _hold(handler, proxy)
     if harm is Harm.DAMAGE_ANSWER:
         content = _damaged(content)
     handler.send_response(status)
@@ -162,17 +167,19 @@ def _refuse(handler: BaseHTTPRequestHandler, status: int, code: str) -> None:
 
 
 def _reset(handler: BaseHTTPRequestHandler) -> None:
-    handler.wfile.flush()
+    with contextlib.suppress(OSError):  # of a client that has left
+        handler.wfile.flush()
     linger = struct.pack("ii", 1, 0)
     handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
     handler.connection.close()
     handler.close_connection = True
 
 
-def _hold(proxy: FaultProxy) -> None:
+def _hold(handler: BaseHTTPRequestHandler, proxy: FaultProxy) -> None:
     if not any(fault.times for fault in proxy.faults):  # all that were to be held are
         proxy.held.set()
     proxy.left.wait()
+    _reset(handler)
 
 
 def _damaged(content: bytes) -> bytes:

@@ -1,7 +1,8 @@
-"""A real MLflow server over SQLite for tests."""
+"""A real MLflow server for tests, over SQLite or another database."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -16,11 +17,20 @@ import httpx
 
 
 @contextmanager
-def mlflow_server(folder: Path) -> Iterator[str]:
-    """The address of a server that keeps everything in a folder."""
+def mlflow_server(folder: Path, *, database: str | None = None) -> Iterator[str]:
+    """The address of a server that keeps everything in a folder, or its tables in a database elsewhere."""
+    with running_mlflow(folder, database=database) as (uri, _):
+        yield uri
+
+
+@contextmanager
+def running_mlflow(
+    folder: Path, *, database: str | None = None
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """The same, and its process, which leads a group of its own."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    store = ["--backend-store-uri", f"sqlite:///{folder / 'mlflow.db'}"]
+    store = ["--backend-store-uri", database or f"sqlite:///{folder / 'mlflow.db'}"]
     store += ["--artifacts-destination", str(folder)]
     serving = [sys.executable, "-m", "mlflow", "server", "--port", str(port), "--workers", "2", *store]
     with (folder / "log.txt").open("w") as log:
@@ -32,9 +42,10 @@ def mlflow_server(folder: Path) -> Iterator[str]:
                 -3000:
             ]
             time.sleep(0.5)
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{port}", process
     finally:
-        os.killpg(process.pid, signal.SIGTERM)
+        with contextlib.suppress(ProcessLookupError):  # of a test that killed it
+            os.killpg(process.pid, signal.SIGTERM)
         process.wait(60)
 
 

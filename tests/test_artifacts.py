@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from orchestration.cli import main
+from pipeline.artifacts import failures
 from pipeline.artifacts.failures import CorruptError, MovedError
 from pipeline.artifacts.layout import manifest_key, object_key, pointer_key
 from pipeline.artifacts.manifest import File, Manifest
@@ -19,6 +20,7 @@ from pipeline.artifacts.settings import StoreSettings, redact, settings_from_env
 from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_damage, find_garbage, remove
 from reward.offline.files import file_sha256
+from tests.march_cli import march, refused
 
 ALL_AGES = timedelta(0)
 
@@ -212,6 +214,53 @@ def test_the_command_puts_lists_verifies_gets_and_collects(
     assert "config.json" in march("ls", "--files", "champion")
     assert "every object was read" in march("verify", "--read")
     assert "verified" in march("get", digest[:10], str(tmp_path / "out"))
-    assert "nothing was removed" in march("gc", "--grace-hours", "0")
-    assert "removed: 0" in march("gc", "--grace-hours", "0", "--delete")
+    assert "nothing was removed" in march("gc", "--grace-hours", "0", "--no-registry")
+    assert "removed: 0" in march("gc", "--grace-hours", "0", "--delete", "--no-registry")
     assert "atomic" in march("probe")
+
+
+@pytest.mark.parametrize("paths", [("a", "a"), ("a", "a/b"), ("a/b/c", "a/b")])
+def test_two_files_of_a_manifest_have_places_of_their_own(paths: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="same place"):
+        Manifest(kind="x", files=tuple(File(path=path, sha256="0" * 64, size=1) for path in paths))
+
+
+def test_what_is_too_large_for_a_manifest_is_not_read(
+    store: ArtifactStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = store.publish(kind="x", record={"text": "x" * 1000}).digest
+    monkeypatch.setattr(failures, "MOST_BYTES", 500)
+    with pytest.raises(CorruptError, match="which no manifest"):
+        store.manifest(digest)
+    with pytest.raises(CorruptError, match="which no manifest"):
+        store.publish(kind="y", record={"text": "y" * 1000})
+
+
+def test_names_in_a_store_command_neither_the_terminal_nor_its_markup(
+    store: ArtifactStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "\x1b[2J[red]name").write_text("")
+    digest = store.publish(tmp_path / "odd", kind="[bold]\x1b[31m").digest
+    at = ["--store", store.backend.address]
+    for command in (["ls", *at], ["ls", "--files", digest, *at], ["get", digest[:9], "--store", "nowhere"]):
+        with pytest.raises(SystemExit):
+            main(["artifacts", *command])
+    shown = capsys.readouterr()
+    assert "\x1b" not in shown.out + shown.err
+    assert "[red]name" in shown.out
+
+
+def test_gc_without_a_registry_removes_only_when_told_that_there_is_none(
+    store: ArtifactStore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    digest = store.publish(kind="x").digest
+    command = ["artifacts", "gc", "--grace-hours", "0", "--store", store.backend.address]
+    assert "no registry is set" in refused(capsys, *command, "--delete")
+    assert march(*command) == 0
+    assert "no registry was asked" in capsys.readouterr().err
+    assert march(*command, "--delete", "--keep", digest) == 0
+    assert list(store.manifests()) == [digest]
+    assert march(*command, "--delete", "--no-registry") == 0
+    assert not list(store.manifests())

@@ -40,8 +40,10 @@ INSIDE_FUNCTIONS = (
     "pipeline/cpu.py",
     "pipeline/record/tracking.py",
     "pipeline/evaluate/track.py",
+    "orchestration/registry/server.py",
     "orchestration/registry/store.py",
     "orchestration/retrain/ledger.py",
+    "orchestration/retrain/ray_jobs.py",
     "reward/samplers/engine.py",
     "reward/samplers/tokens.py",
 )

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from orchestration.cli import main
+from pipeline.artifacts.address import Artifact
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_garbage
-from pipeline.data.prepare import write_rows
 from pipeline.evaluate.weights import weights_sha256
 from pipeline.lineage.collect import collect
 from pipeline.lineage.publish import publish_run, read_lineage
@@ -25,26 +25,13 @@ from pipeline.settings.recipe import load_recipe
 from pipeline.train import RunState
 from reward.roles.prompts import load_prompts
 from reward.types import RagQuery
+from tests.finished_run import write_finished_run
+from tests.march_cli import march
 
 
 @pytest.fixture
 def run(tmp_path: Path, picnic: RagQuery) -> Path:
-    """A finished run on prepared rows, as `march train` leaves it."""
-    folder, rows = tmp_path / "my-run", tmp_path / "rows"
-    (folder / "model").mkdir(parents=True)
-    (folder / "model" / "config.json").write_text("{}")
-    prompts = load_prompts("compact")
-    write_rows([picnic], rows, prompts=prompts, tokenizer_path=None, max_prompt_tokens=None, source="picnics")
-    recipe = load_recipe("tiny", ["data.source=prepared", f"data.path={rows}", "oracle=none", "seed=7"])
-    state = RunState(
-        recipe=recipe, recipe_digest=recipe.digest, rows=rows / "train.jsonl", num_rows=1,
-        tracking_uri="sqlite:///x", mlflow_run_id="a" * 32,
-    )  # fmt: skip
-    (folder / "run.json").write_text(state.model_dump_json())
-    (folder / "steps.jsonl").write_text('{"step": 1, "reward": -0.5}\n{"step": 2, "reward": -0.1}\n{"st')
-    (folder / "result.json").write_text('{"steps": 2, "model": "model", "worker_s": 12.5}')
-    note_surroundings(folder)
-    return folder
+    return write_finished_run(tmp_path, picnic)
 
 
 @pytest.fixture
@@ -71,14 +58,14 @@ def load_recipe_of(run: Path) -> object:
 
 
 def test_a_published_run_keeps_all_that_made_it(run: Path, store: ArtifactStore) -> None:
-    first, second = (publish_run(store, run) for _ in range(2))
-    assert (first.digest, second.num_sent) == (second.digest, 0)
-    found = read_lineage(store, first.digest)
+    digest = publish_run(store, run)
+    assert publish_run(store, run) == digest
+    found = read_lineage(store, digest)
     assert found.model
     assert found.model.artifact
     assert found.data
     assert found.data.artifact
-    garbage = find_garbage(store, references=[first.digest])
+    garbage = find_garbage(store, references=[digest])
     assert not garbage.manifests
     assert garbage.num_kept >= 5  # lineage, model, data, and their files
 
@@ -127,7 +114,7 @@ def test_the_recipe_that_is_written_out_is_the_recipe(run: Path, tmp_path: Path)
 
 
 def test_reproducing_names_commit_locks_data_and_training(run: Path, store: ArtifactStore) -> None:
-    found = read_lineage(store, publish_run(store, run).digest)
+    found = read_lineage(store, publish_run(store, run))
     lines = "\n".join(commands(found, Path("again")))
     assert found.data
     assert f"march artifacts get {found.data.artifact} again/data" in lines
@@ -138,7 +125,8 @@ def test_reproducing_names_commit_locks_data_and_training(run: Path, store: Arti
 
 def test_the_page_shows_everything_as_text(run: Path) -> None:
     evil = "<script>alert(1)</script>"
-    page = render_html(collect(run).model_copy(update={"run": evil, "gate_report": {"verdict": evil}}))
+    found = collect(run).model_copy(update={"run": evil, "gate_report": {"verdict": evil}})
+    page = render_html(tree_of(found))
     assert evil not in page
     assert page.count("&lt;script&gt;") >= 2
 
@@ -146,13 +134,15 @@ def test_the_page_shows_everything_as_text(run: Path) -> None:
 def test_references_are_folders_pointers_digests_and_registered_models(
     run: Path, store: ArtifactStore
 ) -> None:
-    digest = publish_run(store, run).digest
+    digest = publish_run(store, run)
     store.move("champion", digest, expected=None)
-    for ref in (str(run), digest, digest[:12], "champion", "policy@champion"):
-        assert resolve_lineage(ref, lambda: store, lambda _: digest).run == "my-run"
+    found = Artifact(store, digest)
+    references = (str(run), digest, digest[:12], "champion", "policy@champion", found.address)
+    for ref in (*references, "artifact:champion"):
+        assert resolve_lineage(ref, lambda: store, lambda _: found).run == "my-run"
     other = store.publish(kind="other").digest
     with pytest.raises(ValueError, match="is of kind other"):
-        resolve_lineage(other, lambda: store, lambda _: digest)
+        resolve_lineage(other, lambda: store, lambda _: found)
 
 
 def test_the_commands_publish_show_and_reproduce(
@@ -168,7 +158,7 @@ def test_the_commands_publish_show_and_reproduce(
         assert not ended.value.code
         return capsys.readouterr().out
 
-    digest = march("lineage", str(run), "--publish", "--gate-report", str(report)).strip()
+    digest = march("lineage", str(run), "--publish", "--no-link", "--gate-report", str(report)).strip()
     shown = march("lineage", digest)
     assert "my-run" in shown
     assert "promote" in shown
@@ -176,3 +166,13 @@ def test_the_commands_publish_show_and_reproduce(
     assert "my-run" in (tmp_path / "page.html").read_text()
     assert "march train" in march("reproduce", digest, "--out", str(tmp_path / "again"))
     assert (tmp_path / "again" / "recipe.yaml").is_file()
+
+
+def test_nothing_that_a_lineage_says_commands_the_terminal(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run / "steps.jsonl").write_text(json.dumps({"step": 1, "\x1b]0;evil\x07[red]": 0.5}) + "\n")
+    assert march("lineage", str(run)) == 0
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "[red]" in shown

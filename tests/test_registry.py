@@ -7,71 +7,50 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from orchestration.registry.decisions import Desk, LostRaceError
 from orchestration.registry.log import State
 from orchestration.registry.register import register_weights
-from orchestration.registry.store import Registry
-from pipeline.evaluate.weights import weights_sha256
 from tests.march_cli import march, refused
 from tests.mlflow_process import mlflow_server
-from tests.promotion_evidence import better, evidence, worse, write_evidence
+from tests.postgres import serve_postgres
+from tests.registry_place import POLICY, Place, make_place
 from tests.test_promotion_log import KEY
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
-POLICY = "{smoke: {required: false}, first: {min_primary: 0.4}%s}"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with mlflow_server(tmp_path_factory.mktemp("mlflow")) as uri:
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
+def server(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[str]:
+    database = serve_postgres() if request.param == "postgresql" else nullcontext()
+    with database as address, mlflow_server(tmp_path_factory.mktemp("mlflow"), database=address) as uri:
         yield uri
 
 
 @pytest.fixture
-def place(server: str, tmp_path: Path, request: pytest.FixtureRequest) -> SimpleNamespace:
-    """A model of the test's own with three sets of weights, the last the best, and their evaluations."""
-    model = request.node.name.partition("[")[0]
-    common = ["--registry", server, "--history", tmp_path / "history", "--policy", tmp_path / "policy.yaml"]
-    (tmp_path / "policy.yaml").write_text(POLICY % "")
-    for number, passed in ((1, worse), (2, better), (3, better)):
-        folder = tmp_path / f"weights{number}"
-        folder.mkdir()
-        (folder / "config.json").write_text(json.dumps({"number": number}))
-        found = evidence(passed, num_items=60, weights=weights_sha256(folder))
-        write_evidence(tmp_path / f"eval{number}", found)
-        assert register_weights(Registry(server), model, str(folder))[0] == str(number)
-    desk = Desk(Registry(server), model, tmp_path / "history", by="tester")
-    return SimpleNamespace(model=model, common=common, folder=tmp_path, uri=server, desk=desk)
+def place(server: str, tmp_path: Path, request: pytest.FixtureRequest) -> Place:
+    """A model of the test's own, whose three sets of weights are registered."""
+    made = make_place(server, request.node.name.partition("[")[0], tmp_path)
+    assert [made.register(number)[0] for number in (1, 2, 3)] == ["1", "2", "3"]
+    return made
 
 
-def promote(place: SimpleNamespace, version: int, champion: int | None, *more: object) -> int:
-    given = ["promote", place.model, "--candidate", version, "--evaluation", place.folder / f"eval{version}"]
-    if champion is not None:
-        given += ["--champion-evaluation", place.folder / f"eval{champion}"]
-    return march(*given, *place.common, *more)
-
-
-def aliases(place: SimpleNamespace) -> dict[str, str]:
-    return place.desk.registry.aliases(place.model)
-
-
-def test_promote_and_roll_back(place: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
-    assert aliases(place) == {"candidate": "3"}
-    assert promote(place, 1, None) == 0
-    assert promote(place, 2, 1, "--dry-run") == 0
-    assert aliases(place) == {"champion": "1", "candidate": "3"}
-    assert promote(place, 2, 1) == 0
-    assert aliases(place) == {"champion": "2", "previous": "1", "candidate": "3"}
-    assert promote(place, 3, 2) == 3, "it is only as good"
+def test_promote_and_roll_back(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    assert place.aliases() == {"candidate": "3"}
+    assert place.promote(1, None) == 0
+    assert place.promote(2, 1, "--dry-run") == 0
+    assert place.aliases() == {"champion": "1", "candidate": "3"}
+    assert place.promote(2, 1) == 0
+    assert place.aliases() == {"champion": "2", "previous": "1", "candidate": "3"}
+    assert place.promote(3, 2) == 3, "it is only as good"
     assert "primary: failed: +0.000, not better" in capsys.readouterr().err
     assert march("rollback", place.model, *place.common) == 0
-    assert aliases(place) == {"champion": "1", "previous": "2", "candidate": "3"}
+    assert place.aliases() == {"champion": "1", "previous": "2", "candidate": "3"}
     assert march("models", place.model, *place.common[:4]) == 0
     assert "champion" in capsys.readouterr().out
     assert "is the champion already" in refused(capsys, "promote", place.model, "--candidate", 1,
@@ -81,26 +60,25 @@ def test_promote_and_roll_back(place: SimpleNamespace, capsys: pytest.CaptureFix
     assert said == ["promote", "promote", "refuse", "rollback"]
 
 
-def test_the_same_weights_are_one_version(place: SimpleNamespace) -> None:
-    again = register_weights(place.desk.registry, place.model, str(place.folder / "weights1"))
-    assert again == ("1", False)
+def test_the_same_weights_are_one_version(place: Place) -> None:
+    assert place.register(1) == ("1", False)
     s3 = register_weights(place.desk.registry, place.model, "s3://b/m", sha256="e" * 64, lineage="f" * 64)
     assert s3 == ("4", True) and place.desk.version("@candidate").uri == "s3://b/m"
 
 
-def test_a_person_has_the_last_word(place: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
-    (place.folder / "policy.yaml").write_text(POLICY % ", approval: {required: true, by_another: true}")
-    assert promote(place, 1, None, "--by", "ann") == 0
-    assert aliases(place) == {"candidate": "3"}
+def test_a_person_has_the_last_word(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    place.policy.write_text(POLICY % ", approval: {required: true, by_another: true}")
+    assert place.promote(1, None, "--by", "ann") == 0
+    assert place.aliases() == {"candidate": "3"}
     approve = ["approve", place.model, 1, *place.common]
     assert "another one must approve it" in refused(capsys, *approve, "--by", "ann")
     assert march(*approve, "--by", "bob") == 0
-    assert aliases(place)["champion"] == "1"
-    assert promote(place, 2, 1, "--by", "ann") == 0
+    assert place.aliases()["champion"] == "1"
+    assert place.promote(2, 1, "--by", "ann") == 0
     assert march("reject", place.model, 2, *place.common, "--by", "bob", "--reason", "not now") == 0
     capsys.readouterr()
     assert "does not wait" in refused(capsys, "approve", place.model, 2, *place.common, "--by", "bob")
-    assert aliases(place)["champion"] == "1"
+    assert place.aliases()["champion"] == "1"
 
 
 # Decides when told to on standard input, by the state that it saw before.
@@ -137,7 +115,7 @@ except LostRaceError as error:
 """
 
 
-def racer(place: SimpleNamespace, version: int, *, kill_at: str = "") -> subprocess.Popen[str]:
+def racer(place: Place, version: int, *, kill_at: str = "") -> subprocess.Popen[str]:
     arguments = [place.uri, place.model, str(version), str(place.folder / "history"), kill_at]
     return subprocess.Popen(
         [sys.executable, "-c", RACER, *arguments],
@@ -152,8 +130,8 @@ def wait_ready(process: subprocess.Popen[str]) -> None:
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
 
 
-def test_of_two_promotions_at_once_one_wins_and_the_other_is_told(place: SimpleNamespace) -> None:
-    assert promote(place, 1, None) == 0
+def test_of_two_promotions_at_once_one_wins_and_the_other_is_told(place: Place) -> None:
+    assert place.promote(1, None) == 0
     racers = [racer(place, version) for version in (2, 3)]
     for one in racers:
         wait_ready(one)
@@ -167,7 +145,7 @@ def test_of_two_promotions_at_once_one_wins_and_the_other_is_told(place: SimpleN
     assert won.startswith("won") and f"racer {winner} was first (promote of version {winner})" in lost
     state = place.desk.mend()
     assert (state.champion, state.previous) == (winner, "1")
-    assert {key: aliases(place)[key] for key in ("champion", "previous")} == {
+    assert {key: place.aliases()[key] for key in ("champion", "previous")} == {
         "champion": winner,
         "previous": "1",
     }
@@ -183,47 +161,46 @@ def test_of_two_promotions_at_once_one_wins_and_the_other_is_told(place: SimpleN
     ],
 )
 def test_the_next_command_mends_what_a_kill_left(
-    kill_at: str, left: dict[str, str], champion: str, place: SimpleNamespace
+    kill_at: str, left: dict[str, str], champion: str, place: Place
 ) -> None:
     place.model = f"{place.model}-{kill_at}"
-    place.desk = Desk(Registry(place.uri), place.model, place.folder / kill_at, by="tester")
     for number in (1, 2, 3):
-        register_weights(place.desk.registry, place.model, str(place.folder / f"weights{number}"))
-    assert promote(place, 1, None) == 0 and promote(place, 2, 1) == 0
+        place.register(number)
+    assert place.promote(1, None) == 0 and place.promote(2, 1) == 0
     process = racer(place, 3, kill_at=kill_at)
     wait_ready(process)
     process.communicate("\n", timeout=300)
     assert process.returncode == -9
-    assert aliases(place) == left | {"candidate": "3"}
+    assert place.aliases() == left | {"candidate": "3"}
     assert march("models", place.model, *place.common[:4]) == 0
     state: State = place.desk.state()
     assert state.champion == champion
-    assert aliases(place).get("champion") == champion
-    assert aliases(place).get("previous") == state.previous
-    assert aliases(place).get("candidate") == (None if champion == "3" else "3")
+    assert place.aliases().get("champion") == champion
+    assert place.aliases().get("previous") == state.previous
+    assert place.aliases().get("candidate") == (None if champion == "3" else "3")
 
 
-def test_an_alias_that_was_moved_by_hand_is_put_back(place: SimpleNamespace) -> None:
-    assert promote(place, 1, None) == 0
+def test_an_alias_that_was_moved_by_hand_is_put_back(place: Place) -> None:
+    assert place.promote(1, None) == 0
     place.desk.registry.set_alias(place.model, "champion", "3")
     assert march("models", place.model, *place.common[:4]) == 0
-    assert aliases(place)["champion"] == "1"
+    assert place.aliases()["champion"] == "1"
 
 
 def test_a_signed_history_takes_no_unsigned_decision(
-    place: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MARCH_PROMOTION_KEY", KEY)
-    assert promote(place, 1, None) == 0
+    assert place.promote(1, None) == 0
     monkeypatch.delenv("MARCH_PROMOTION_KEY")
     capsys.readouterr()
-    assert promote(place, 2, 1) == 2
+    assert place.promote(2, 1) == 2
     assert "set MARCH_PROMOTION_KEY" in capsys.readouterr().err
-    assert aliases(place)["champion"] == "1"
+    assert place.aliases()["champion"] == "1"
 
 
-def test_a_stale_decision_is_told_who_was_first(place: SimpleNamespace) -> None:
-    assert promote(place, 1, None) == 0 and promote(place, 2, 1) == 0
+def test_a_stale_decision_is_told_who_was_first(place: Place) -> None:
+    assert place.promote(1, None) == 0 and place.promote(2, 1) == 0
     stale = Desk(place.desk.registry, place.model, place.folder / "history", by="slow")
     seen = stale.state()
     assert march("rollback", place.model, *place.common) == 0

@@ -16,8 +16,9 @@ from orchestration.promotion.policy import SmokePolicy, WebhookPolicy
 from orchestration.promotion.records import GateState
 from orchestration.registry.history import read_rows, write_delivery, write_history
 from orchestration.registry.notify import notify
+from orchestration.registry.server import require_credentials
 from orchestration.registry.smoke import smoke_gate
-from orchestration.registry.store import _checked, _require_credentials
+from orchestration.registry.store import _checked
 from tests.march_cli import refused
 from tests.test_promotion_log import KEY, entry, state
 from tests.vllm_process import TINY_POLICY
@@ -134,11 +135,11 @@ def test_another_machines_server_needs_credentials(monkeypatch: pytest.MonkeyPat
     for name in ("MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_CLIENT_CERT_PATH"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(ValueError, match="MLFLOW_TRACKING_USERNAME"):
-        _require_credentials("https://mlflow.example:5000", has_key=False)
-    _require_credentials("https://mlflow.example:5000", has_key=True)
-    _require_credentials("http://127.0.0.1:5000", has_key=False)
+        require_credentials("https://mlflow.example:5000", has_key=False)
+    require_credentials("https://mlflow.example:5000", has_key=True)
+    require_credentials("http://127.0.0.1:5000", has_key=False)
     monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "ann")
-    _require_credentials("https://mlflow.example:5000", has_key=False)
+    require_credentials("https://mlflow.example:5000", has_key=False)
 
 
 def test_no_registry_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import logging
 import os
 import time
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,22 +71,31 @@ class Desk:
         raise ValueError(f"{self.model}: others decide about it all the time; try again later")
 
     def version(self, reference: str) -> ModelVersion:
-        """A version by its number or @ALIAS.
+        """A version by its number or @ALIAS; who is champion and who was, the log says.
 
         Raises:
             ValueError: there is none.
         """
-        versions = self.registry.versions(self.model)
         wanted = reference.removeprefix("@")
         by_alias = reference != wanted or not wanted.isdigit()
+        decided: str | None = None
+        if by_alias and wanted in (CHAMPION, PREVIOUS) and (state := self.state()).head:
+            decided, by_alias = (state.champion if wanted == CHAMPION else state.previous), False
+        versions = self.registry.versions(self.model)
         for one in versions:
-            if wanted in one.aliases if by_alias else wanted == one.version:
+            if wanted in one.aliases if by_alias else one.version == (decided or wanted):
                 return one
         there = ", ".join(one.version for one in versions) or "none"
         raise ValueError(f"{self.model}@{wanted}: no such version; there are: {there}")
 
     def promote(
-        self, candidate: ModelVersion, report: GateReport, policy: GatePolicy, seen: State
+        self,
+        candidate: ModelVersion,
+        report: GateReport,
+        policy: GatePolicy,
+        seen: State,
+        *,
+        tags: Mapping[str, str] | None = None,
     ) -> Numbered:
         """Decides by a report: promotes, asks a person, or notes that it is refused.
 
@@ -94,6 +104,7 @@ class Desk:
             report: What the gates said.
             policy: Whether a person is asked.
             seen: The log's state when the champion's evaluation was chosen.
+            tags: Kept with the version, e.g. where its evaluation lies.
 
         Returns:
             The entry that was made.
@@ -104,7 +115,8 @@ class Desk:
         """
         sha256 = digest(report.model_dump(mode="json"))
         write_report(self.history, self.model, candidate.version, report, sha256)
-        self.registry.set_tag(self.model, candidate.version, REPORT_TAG, report.model_dump_json())
+        for name, value in {**(tags or {}), REPORT_TAG: report.model_dump_json()}.items():
+            self.registry.set_tag(self.model, candidate.version, name, value)
         action = Action.REFUSE
         if report.state is GateState.PASSED:
             action = Action.REQUEST if policy.approval.required else Action.PROMOTE

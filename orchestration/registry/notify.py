@@ -15,13 +15,16 @@ import hashlib
 import hmac
 import json
 import os
+import sys
 import time
 import uuid
 from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from orchestration.promotion.policy import WebhookPolicy
+from orchestration.promotion.policy import GatePolicy, WebhookPolicy
+from orchestration.registry.decisions import Desk
+from orchestration.registry.history import write_delivery
 from orchestration.registry.log import Numbered
 from reward.types import Record
 
@@ -47,6 +50,15 @@ def event(model: str, made: Numbered, *, champion: str | None) -> dict[str, Json
     """What is told of a decision."""
     kept = made.entry.model_dump(mode="json", include={"action", "version", "gates", "by", "at", "reason"})
     return {"model": model, "number": made.number, "champion": champion, **kept}
+
+
+def tell(desk: Desk, policy: GatePolicy, made: Numbered) -> None:
+    """Notifies after the decision is made; a failed delivery is recorded and said, and changes nothing."""
+    for webhook in policy.webhooks:
+        delivery = notify(webhook, event(desk.model, made, champion=desk.state().champion))
+        write_delivery(desk.history, desk.model, delivery.model_dump(mode="json"))
+        if not delivery.delivered:
+            print(f"march: {webhook.url} was not told: {delivery.problem}", file=sys.stderr)
 
 
 def notify(webhook: WebhookPolicy, body: Mapping[str, JsonValue]) -> Delivery:

@@ -9,23 +9,21 @@ true address of the weights is the tag march.weights_uri in any case.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from orchestration.registry.log import Entry
+from orchestration.registry.server import pages, require_credentials, told, unless_missing
+from pipeline.record.tracking import LINEAGE_RUN_TAG
 
 CANDIDATE, CHAMPION, PREVIOUS = "candidate", "champion", "previous"
 URI_TAG, SHA256_TAG, LINEAGE_TAG = "march.weights_uri", "march.weights_sha256", "march.lineage_sha256"
-REPORT_TAG = "march.gate_report"
+REPORT_TAG, EVALUATION_TAG = "march.gate_report", "march.evaluation_uri"
+CHAMPION_EVALUATION_TAG = "march.champion_evaluation_uri"
 HISTORY_SUFFIX = ".history"
 _ENTRY_TAG = "march.entry"
-_PAGE = 1_000
-_MOST_TAG_CHARS = 5_000  # MLflow's databases before 2.18 hold no more
-_CREDENTIALS = ("MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_CLIENT_CERT_PATH")
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_MOST_TAG_CHARS = 100_000  # of MLflow 3
 
 
 @dataclass(frozen=True)
@@ -54,14 +52,14 @@ class Registry:
     def __init__(self, uri: str, *, has_key: bool = False) -> None:
         from mlflow import MlflowClient
 
-        _require_credentials(uri, has_key=has_key)
+        require_credentials(uri, has_key=has_key)
         self.uri = uri
         self._client = MlflowClient(tracking_uri=uri, registry_uri=uri)
 
     def models(self) -> list[str]:
         """Names of the models that have versions of ours."""
-        with _told(self.uri):
-            found = _pages(self._client.search_registered_models)
+        with told(self.uri):
+            found = pages(self._client.search_registered_models)
             names = {one.name for one in found}
         return sorted(name for name in names if not name.endswith(HISTORY_SUFFIX))
 
@@ -90,32 +88,46 @@ class Registry:
             for one in found
         ]
 
-    def register(self, model: str, *, uri: str, sha256: str, tags: Mapping[str, str]) -> tuple[str, bool]:
+    def register(
+        self, model: str, *, uri: str, sha256: str, tags: Mapping[str, str], run_id: str | None = None
+    ) -> tuple[str, bool]:
         """Registers weights by their address; the same content is the same version.
+
+        Args:
+            model: Its name.
+            uri: Of the weights.
+            sha256: Of the weights.
+            tags: Kept with the version.
+            run_id: MLflow run of their training; passed over where this server has none of that id.
 
         Returns:
             The version, and whether it is new.
         """
-        existing = self._with_digest(model, sha256)
-        if existing:
-            return existing[0], False
-        kept = {key: value[:_MOST_TAG_CHARS] for key, value in tags.items()}
-        kept |= {URI_TAG: uri, SHA256_TAG: sha256}
-        with _told(self.uri):
-            self._make(model)
-            made = self._client.create_model_version(model, _as_source(uri), tags=kept, await_creation_for=0)
-            # Two at once make two versions; both writers see the lower number, and the higher one goes.
-            first = self._with_digest(model, sha256)[0]
-            if first != str(made.version):
-                self._client.delete_model_version(model, made.version)
-                return first, False
-            self._client.set_registered_model_alias(model, CANDIDATE, first)
-        return first, True
+        there, made = self._with_digest(model, sha256), None
+        if not there:
+            kept = {key: value[:_MOST_TAG_CHARS] for key, value in tags.items()}
+            kept |= {URI_TAG: uri, SHA256_TAG: sha256}
+            made = self._create(model, uri, kept, run_id)
+            there = self._with_digest(model, sha256)
+        # Two at once, or a retry of a lost answer, make two versions: the lower number stays.
+        self._delete(model, there[1:])
+        self._become_candidate(model, there[0])
+        return there[0], there[0] == made
+
+    def lineages_of_runs(self) -> list[str]:
+        """Addresses of the lineages that MLflow's runs name."""
+        with told(self.uri):
+            experiments = [one.experiment_id for one in pages(self._client.search_experiments)]
+            if not experiments:
+                return []
+            wanted = f"tags.`{LINEAGE_RUN_TAG}` != ''"
+            runs = pages(self._client.search_runs, experiment_ids=experiments, filter_string=wanted)
+            return sorted({one.data.tags[LINEAGE_RUN_TAG] for one in runs})
 
     def append(self, model: str, entry: Entry) -> None:
         """Appends an entry to the history; the server gives it the next number."""
         history = model + HISTORY_SUFFIX
-        with _told(self.uri):
+        with told(self.uri):
             self._make(history)
             self._client.create_model_version(
                 history,
@@ -148,20 +160,13 @@ class Registry:
 
     def aliases(self, model: str) -> dict[str, str]:
         """Aliases of a model and their versions."""
-        from mlflow.exceptions import MlflowException
-
-        with _told(self.uri):
-            try:
-                found = self._client.get_registered_model(model)
-            except MlflowException as error:
-                if error.error_code == "RESOURCE_DOES_NOT_EXIST":
-                    return {}
-                raise
-        return {alias: str(version) for alias, version in found.aliases.items()}
+        with told(self.uri):
+            found = unless_missing(self._client.get_registered_model, model)
+        return {alias: str(version) for alias, version in found.aliases.items()} if found else {}
 
     def set_alias(self, model: str, alias: str, version: str | None) -> None:
         """Points an alias at a version, or takes it away."""
-        with _told(self.uri):
+        with told(self.uri):
             if version is None:
                 self._client.delete_registered_model_alias(model, alias)
             else:
@@ -170,7 +175,7 @@ class Registry:
     def set_tag(self, model: str, version: str, key: str, value: str) -> None:
         """Sets a tag of a version; what is too long is left out, with a word that says so."""
         fits = len(value) <= _MOST_TAG_CHARS
-        with _told(self.uri):
+        with told(self.uri):
             self._client.set_model_version_tag(
                 model, version, key, value if fits else f"{len(value)} characters; in the history file"
             )
@@ -178,6 +183,32 @@ class Registry:
     def _with_digest(self, model: str, sha256: str) -> list[str]:
         """Versions of this content, the lowest number first."""
         return [str(one.version) for one in self._search(model) if one.tags.get(SHA256_TAG) == sha256]
+
+    def _create(self, model: str, uri: str, tags: dict[str, str], run_id: str | None) -> str:
+        with told(self.uri):
+            self._make(model)
+            made = self._client.create_model_version(
+                model, _as_source(uri), run_id=self._run(run_id), tags=tags, await_creation_for=0
+            )
+        return str(made.version)
+
+    def _run(self, run_id: str | None) -> str | None:
+        """A run's id, if the server has it."""
+        return run_id if run_id and unless_missing(self._client.get_run, run_id) else None
+
+    def _delete(self, model: str, twins: list[str]) -> None:
+        """Takes away second versions of a content, but for those that somebody has decided about."""
+        decided = {entry.version for _, entry in self.entries(model)} if twins else set()
+        with told(self.uri):
+            for version in twins:
+                if version not in decided:
+                    unless_missing(self._client.delete_model_version, model, version)
+
+    def _become_candidate(self, model: str, version: str) -> None:
+        """The version that was registered last is the candidate, unless it is something already."""
+        is_last = self._search(model)[-1].version == version
+        if is_last and version not in self.aliases(model).values():
+            self.set_alias(model, CANDIDATE, version)
 
     def _make(self, model: str) -> None:
         from mlflow.exceptions import MlflowException
@@ -189,9 +220,9 @@ class Registry:
                 raise
 
     def _search(self, model: str) -> list[_Version]:
-        with _told(self.uri):
-            pages = _pages(self._client.search_model_versions, filter_string=f"name = '{_checked(model)}'")
-            return sorted(pages, key=lambda one: int(one.version))
+        with told(self.uri):
+            found = pages(self._client.search_model_versions, filter_string=f"name = '{_checked(model)}'")
+            return sorted(found, key=lambda one: int(one.version))
 
 
 class _Version:
@@ -204,25 +235,6 @@ class _Version:
     creation_timestamp: int
 
 
-def _require_credentials(uri: str, *, has_key: bool) -> None:
-    """Refuses to change who is champion on another machine's server as nobody.
-
-    Who may write is the server's to decide (MLflow's basic-auth, or a proxy before it); a check in this
-    process alone would stop nobody who has the server's address.
-
-    Raises:
-        ValueError: the server is remote, and neither credentials nor a promotion key are set.
-    """
-    parts = urlsplit(uri)
-    is_remote = parts.scheme in ("http", "https") and parts.hostname not in _LOOPBACK
-    if is_remote and not has_key and not any(os.environ.get(name) for name in _CREDENTIALS):
-        raise ValueError(
-            f"--registry: {parts.hostname} is another machine, and nothing says who you are; set "
-            "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, MLFLOW_TRACKING_TOKEN, or "
-            "MARCH_PROMOTION_KEY"
-        )
-
-
 def _as_source(uri: str) -> str:
     is_local = urlsplit(uri).scheme in ("", "file")
     return f"march-local://{urlsplit(uri).path}" if is_local else uri
@@ -232,28 +244,3 @@ def _checked(model: str) -> str:
     if not model or any(letter in model for letter in "'/:@\\"):
         raise ValueError(f"MODEL: {model!r} cannot name a model; leave out quotes, / : @ and \\")
     return model
-
-
-def _pages(search: object, **arguments: object) -> Iterator[_Version]:
-    """All results of one of the client's searches."""
-    assert callable(search)
-    token: str | None = None
-    while True:
-        page = search(max_results=_PAGE, page_token=token, **arguments)
-        yield from page
-        token = page.token
-        if not token:
-            return
-
-
-@contextmanager
-def _told(uri: str) -> Iterator[None]:
-    """Gives MLflow's errors, and a server that is not there, one line."""
-    from mlflow.exceptions import MlflowException
-
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")
-    try:
-        yield
-    except MlflowException as error:
-        problem = " ".join(str(error).split())
-        raise ValueError(f"--registry {uri}: {problem:.300}; mend the address or the name") from error

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestration.promotion.evidence import Contest, read_evidence
 from orchestration.promotion.gates import run_gates
-from orchestration.promotion.policy import GatePolicy, SmokePolicy
+from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import GateReport, GateResult, GateState
 from orchestration.registry.decisions import Desk
 from orchestration.registry.log import State
@@ -70,12 +70,13 @@ def try_candidate(
     )
     report = run_gates(contest, policy)
     if report.state is GateState.PASSED:  # an engine is not started for what is refused anyway
-        report = report.model_copy(update={"gates": (*report.gates, _smoke(candidate, policy.smoke))})
+        report = report.model_copy(update={"gates": (*report.gates, _smoke(candidate, policy))})
     return Trial(candidate, report, seen)
 
 
-def _smoke(candidate: ModelVersion, policy: SmokePolicy) -> GateResult:
+def _smoke(candidate: ModelVersion, policy: GatePolicy) -> GateResult:
     try:
-        return smoke_gate(local_weights(candidate), policy)
+        weights = local_weights(candidate, pickles_allowed=policy.pickles_allowed)
+        return smoke_gate(weights, policy.smoke)
     except (ValueError, OSError) as error:
         return GateResult(gate="smoke", state=GateState.ERROR, reason=f"{' '.join(str(error).split()):.300}")

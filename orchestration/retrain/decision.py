@@ -6,9 +6,6 @@ has the same digest, the same weights are the same version, and a decision carri
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from pipeline.artifacts.address import Artifact
 from pydantic import JsonValue
 
 from orchestration.desk import open_desk
@@ -17,7 +14,8 @@ from orchestration.promotion.records import GateReport, GateState
 from orchestration.registry.decisions import Desk, LostRaceError
 from orchestration.registry.log import Action, Effect, Numbered
 from orchestration.registry.notify import tell
-from orchestration.registry.store import LINEAGE_TAG
+from orchestration.registry.register import register_weights
+from orchestration.registry.stored import bring_evaluations
 from orchestration.registry.trial import try_candidate
 from orchestration.retrain.evaluation import EVALUATION
 from orchestration.retrain.records import Outcome
@@ -25,6 +23,7 @@ from orchestration.retrain.rows import ROWS
 from orchestration.retrain.stages import StageResult
 from orchestration.retrain.training import LINEAGE_FILE, MODEL, RUN
 from orchestration.retrain.workshop import Workshop
+from pipeline.artifacts.address import Artifact
 from pipeline.lineage.collect import evaluation_record
 from pipeline.lineage.publish import LINEAGE, publish_record
 from pipeline.lineage.record import Lineage
@@ -58,11 +57,12 @@ def publish(shop: Workshop) -> StageResult:
 
 def register(shop: Workshop) -> StageResult:
     """Registers the weights by their address in the store; the same content is the same version."""
-    settings, lineage = shop.job.registry, shop.material(LINEAGE)
+    settings = shop.job.registry
     registry = open_desk(settings.model, settings.address, settings.history).registry
     sha256 = str(shop.request.inputs["weights"])
-    uri = Artifact(shop.store, shop.material(MODEL)).address
-    version, _ = registry.register(settings.model, uri=uri, sha256=sha256, tags={LINEAGE_TAG: lineage})
+    made_by = Artifact(shop.store, shop.material(LINEAGE)).address
+    allowed = read_policy(settings.policy).pickles_allowed
+    version, _ = register_weights(registry, settings.model, made_by, sha256=sha256, pickles_allowed=allowed)
     made = next(one for one in registry.versions(settings.model) if one.version == version)
     return shop.result(facts={"version": version, "registered_ms": made.created_ms, "weights_sha256": sha256})
 
@@ -90,15 +90,16 @@ def promote(shop: Workshop) -> StageResult:
 
 
 def _decide(shop: Workshop, desk: Desk, version: str, policy: GatePolicy) -> StageResult:
-    candidate = shop.bring(shop.material(EVALUATION), shop.folder / EVALUATION)
-    digest = shop.request.materials.get("champion_evaluation")
-    champion = shop.bring(str(digest), _champion_folder(shop, str(digest))) if digest else None
-    trial = try_candidate(desk, version, candidate, champion, policy)
+    theirs = shop.request.materials.get("champion_evaluation")
+    candidate = Artifact(shop.store, shop.material(EVALUATION)).address
+    champion = Artifact(shop.store, str(theirs)).address if theirs else None
+    given = bring_evaluations(candidate, champion, lambda: shop.store)
+    trial = try_candidate(desk, version, given.candidate, given.champion, policy)
     if trial.seen.champion != shop.request.materials.get("champion"):
         raise LostRaceError(f"{desk.model}: the champion has changed; its evaluation is not of this one")
     if trial.report.state is GateState.ERROR:
         raise GateBrokeError("; ".join(trial.report.reasons))
-    made = desk.promote(trial.candidate, trial.report, policy, trial.seen)
+    made = desk.promote(trial.candidate, trial.report, policy, trial.seen, tags=given.tags)
     tell(desk, policy, made)
     return _said(shop, made, "; ".join(trial.report.reasons), trial.report)
 
@@ -121,7 +122,3 @@ def _said(shop: Workshop, made: Numbered, reason: str, report: GateReport | None
 
 def _stands(made: Numbered) -> bool:
     return made.entry.action in _MADE and made.effect in (Effect.IN_EFFECT, Effect.NOTED)
-
-
-def _champion_folder(shop: Workshop, digest: str) -> Path:
-    return shop.folder / f"champion-{digest[:_KEY_DIGITS]}"

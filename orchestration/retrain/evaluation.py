@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from orchestration.evaluate_settings import evaluation_job, judge_config
-from orchestration.retrain.job import EvaluationSettings
 from orchestration.retrain.records import ParentWeights
 from orchestration.retrain.stages import StageResult
 from orchestration.retrain.training import MODEL, bring_parent
@@ -51,7 +50,7 @@ def evaluate(shop: Workshop) -> StageResult:
     from pipeline.evaluate.benchmarks import make_benchmark
     from pipeline.evaluate.run import run_evaluation
 
-    job = _job(shop.job.evaluation, _weights(shop), shop.folder / EVALUATION)
+    job = _job(shop, _weights(shop))
     wanted = shop.request.inputs["weights"]
     if job.weights_sha256 != wanted:
         raise ValueError(f"{job.model.model}: holds other weights than {wanted}; remove the folder")
@@ -84,11 +83,13 @@ def _weights(shop: Workshop) -> Path:
     return shop.bring(shop.material(MODEL), shop.folder / MODEL)
 
 
-def _job(given: EvaluationSettings, weights: Path, out: Path) -> EvaluationJob:
+def _job(shop: Workshop, weights: Path) -> EvaluationJob:
+    given = shop.job.evaluation
     judge = given.judge
+    paths = {name: shop.file(f"benchmarks.{name}", path) for name, path in given.benchmarks.items()}
     return evaluation_job(
         str(weights),
-        [f"{name}={path}" for name, path in given.benchmarks.items()],
+        [f"{name}={path}" for name, path in paths.items()],
         model_name=None,
         judge=judge_config(judge.url, judge.model, key_env=judge.key_env) if judge else None,
         timeout_s=given.timeout_s,
@@ -97,7 +98,7 @@ def _job(given: EvaluationSettings, weights: Path, out: Path) -> EvaluationJob:
         seed=given.seed,
         max_tokens=given.max_tokens,
         named={
-            "out": out,
+            "out": shop.folder / EVALUATION,
             "style": given.style,
             "limit": given.limit,
             "concurrency": given.concurrency,

@@ -67,9 +67,8 @@ class Plan:
         if stage is Stage.EVALUATE:
             return self.evaluation_of(done[Stage.TRAIN].fact("weights_sha256"))
         if stage is Stage.PUBLISH:
-            made = {
-                one.value: dict(done[one].outputs) for one in (Stage.PREPARE, Stage.TRAIN, Stage.EVALUATE)
-            }
+            of = (Stage.PREPARE, Stage.TRAIN, Stage.EVALUATE)
+            made: dict[str, JsonValue] = {one.value: dict(done[one].outputs) for one in of}
             return {"lineage": parent.lineage, **made}
         lineage = done[Stage.PUBLISH].outputs["lineage"]
         if stage is Stage.REGISTER:

@@ -116,8 +116,10 @@ class Ledger:
         Raises:
             ValueError: MLflow cannot be reached.
         """
-        write = lambda: self._write(retraining)  # noqa: E731
-        self._patiently(write) if patiently else write()
+        if patiently:
+            self._patiently(lambda: self._write(retraining))
+        else:
+            self._write(retraining)
 
     def retrainings(self, job: str | None = None, *, limit: int = 100) -> list[Retraining]:
         """The last retrainings, newest first.

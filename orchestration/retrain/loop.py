@@ -22,7 +22,7 @@ from orchestration.retrain.attempt import (
 )
 from orchestration.retrain.inputs import give
 from orchestration.retrain.ledger import now_ms
-from orchestration.retrain.materials import materials_of
+from orchestration.retrain.materials import materials_of, put_files
 from orchestration.retrain.records import (
     Outcome,
     ParentWeights,
@@ -33,6 +33,7 @@ from orchestration.retrain.records import (
 from orchestration.retrain.results import Standing
 from orchestration.retrain.stages import Stage, StageProblem, StageRequest, StageResult, stage_key
 from orchestration.retrain.transient import patiently, problem_of
+from orchestration.retrain.workshop import FILES
 
 
 def retrain(place: Place, *, cause: str = "") -> Retraining:
@@ -186,7 +187,7 @@ class _Loop:
                 stage=stage,
                 key=key,
                 inputs=inputs,
-                materials=materials_of(stage, self._account.retraining.parent, self._done, champion),
+                materials=self._materials(stage, champion),
                 attempt=attempts + 1,
             )
             standing = self._attempt(request)
@@ -201,6 +202,13 @@ class _Loop:
             assert champion is not None and champion.sha256 is not None
             return plan.evaluation_of(champion.sha256)
         return plan.inputs(stage, self._account.retraining.parent, self._done)
+
+    def _materials(self, stage: Stage, champion: ParentWeights | None) -> dict[str, JsonValue]:
+        job, store = self._place.plan.job, self._place.results.store
+        found = materials_of(stage, self._account.retraining.parent, self._done, champion)
+        if job.cluster is not None and stage.is_heavy:
+            found[FILES] = put_files(stage, job, store)
+        return found
 
     def _attempt(self, request: StageRequest) -> Standing:
         """Starts a stage and follows it to its end."""

@@ -3,11 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from pydantic import JsonValue
 
+from orchestration.retrain.job import Job
 from orchestration.retrain.records import ParentWeights
 from orchestration.retrain.stages import Stage, StageResult
+from orchestration.retrain.workshop import FILE_KIND, FOLDER_KIND
+from pipeline.artifacts.store import ArtifactStore
+
+
+def files_of_job(stage: Stage, job: Job) -> dict[str, Path]:
+    """Files that a stage reads where the job says, by name; a cluster gets them from the store."""
+    if stage in (Stage.EVALUATE, Stage.EVALUATE_CHAMPION):
+        return {f"benchmarks.{name}": path for name, path in job.evaluation.benchmarks.items()}
+    if stage is not Stage.PREPARE:
+        return {}
+    if job.data.rows is not None:
+        return {"rows": job.data.rows}
+    given = job.data.prepare
+    if given is None:
+        return {}
+    found = {f"inputs.{place}": one.path for place, one in enumerate(given.inputs)}
+    return found | {f"exclude_overlap.{place}": path for place, path in enumerate(given.exclude_overlap)}
+
+
+def put_files(stage: Stage, job: Job, store: ArtifactStore) -> dict[str, JsonValue]:
+    """Puts the job's own files into the store; returns their manifests by name."""
+    return {
+        name: store.publish(path, kind=FOLDER_KIND if path.is_dir() else FILE_KIND).digest
+        for name, path in files_of_job(stage, job).items()
+    }
 
 
 def materials_of(

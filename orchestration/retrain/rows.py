@@ -59,7 +59,7 @@ def _rows(shop: Workshop) -> Path:
     """The folder of the rows."""
     job, recipe = shop.job, shop.recipe
     if job.data.rows is not None:
-        return job.data.rows
+        return shop.file("rows", job.data.rows)
     if job.data.prepare is not None:
         _prepare(shop, job.data.prepare)
     elif recipe.data.source == "tiny":
@@ -73,13 +73,19 @@ def _rows(shop: Workshop) -> Path:
 def _prepare(shop: Workshop, given: PrepareSettings) -> Manifest:
     from pipeline.data.card import write_card
 
+    inputs = tuple(
+        replace(one, path=shop.file(f"inputs.{place}", one.path))
+        for place, one in enumerate(rows_inputs(given))
+    )
     job = PrepareJob(
-        inputs=rows_inputs(given),
+        inputs=inputs,
         out=shop.folder / ROWS,
         prompts=given.prompts,
         tokenizer_path=str(TINY_POLICY) if given.tokenizer == "tiny" else given.tokenizer,
         max_prompt_tokens=given.max_prompt_tokens,
-        evaluation_sets=given.exclude_overlap,
+        evaluation_sets=tuple(
+            shop.file(f"exclude_overlap.{place}", path) for place, path in enumerate(given.exclude_overlap)
+        ),
         choices=Choices(
             near_duplicates=given.near_duplicates or None,
             max_shared_documents=given.max_shared_documents,

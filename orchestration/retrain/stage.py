@@ -14,10 +14,11 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from orchestration.retrain.ledger import Results
+from orchestration.retrain.results import Results
 from orchestration.retrain.stages import Stage, StageProblem, StageRequest, StageResult
 from orchestration.retrain.transient import problem_of
 from orchestration.retrain.workshop import Workshop
+from pipeline.artifacts.settings import ENDPOINT_VARIABLES
 from pipeline.record.checkpoints import write_atomically
 
 ERROR_FILE = "error.json"
@@ -37,6 +38,8 @@ def main(argument: str) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     text = argument if argument.lstrip().startswith("{") else Path(argument).read_text()
     request = StageRequest.model_validate_json(text)
+    if request.job.store.endpoint:  # for addresses of the store, which name no endpoint
+        os.environ[ENDPOINT_VARIABLES[0]] = request.job.store.endpoint
     try:
         run_stage(request)
     except Exception as error:

@@ -10,7 +10,7 @@ import errno
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential_jitter
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential
 
 from orchestration.errors import user_error
 from orchestration.retrain.stages import StageProblem
@@ -42,7 +42,7 @@ def patiently(act: Callable[[], _T], *, patience_s: float = PATIENCE_S) -> _T:
     trying = Retrying(
         retry=retry_if_exception(is_transient),
         stop=stop_after_delay(patience_s),
-        wait=wait_exponential_jitter(initial=0.5, max=10),
+        wait=wait_exponential(multiplier=0.5, max=10),
         reraise=True,
     )
     return trying(act)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Mapping
@@ -11,14 +12,22 @@ from pathlib import Path
 from pydantic import JsonValue, ValidationError
 
 from orchestration.retrain.job import Job
-from orchestration.retrain.stages import StageProgress, StageRequest, StageResult, stage_folder
+from orchestration.retrain.stages import (
+    KEY_DIGITS,
+    StageProgress,
+    StageRequest,
+    StageResult,
+    stage_folder,
+)
 from pipeline.artifacts.settings import settings_from_environment
 from pipeline.artifacts.store import ArtifactStore, Published, open_store
 from pipeline.record.checkpoints import write_atomically
 from pipeline.settings.recipe import Recipe, load_recipe
 
 PROGRESS_FILE = "progress.json"
-_WRITE_EVERY_S = 0.5
+PROGRESS_TO_LOG, PROGRESS_MARK = "MARCH_RETRAIN_PROGRESS_TO_LOG", "march-stage-progress: "
+FILES, FILE_KIND, FOLDER_KIND = "files", "input", "input folder"  # of the job, for a cluster
+_WRITE_EVERY_S, _LOG_EVERY_S = 0.5, 5.0
 
 
 class Workshop:
@@ -29,7 +38,7 @@ class Workshop:
         self.job = request.job
         self.folder = stage_folder(request.job, request.stage, request.key)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._started = self._written = time.monotonic()
+        self._started = self._written = self._logged = time.monotonic()
         self._progress, self._lock = StageProgress(), threading.Lock()
 
     @cached_property
@@ -77,6 +86,21 @@ class Workshop:
 
         return self.store.publish(source, kind=kind, advance=advance)
 
+    def file(self, key: str, path: Path) -> Path:
+        """A file or folder that the job names: where it is, or as the store has it on a cluster.
+
+        Args:
+            key: Of the job's tree.
+            path: What the job says.
+        """
+        files = self.request.materials.get(FILES)
+        if not isinstance(files, dict) or key not in files:
+            return path
+        digest = str(files[key])
+        folder = self.bring(digest, self.folder / "inputs" / digest[:KEY_DIGITS])
+        manifest = self.store.manifest(digest)
+        return folder / manifest.files[0].path if manifest.kind == FILE_KIND else folder
+
     def bring(self, digest: str, folder: Path) -> Path:
         """Files of a manifest, on this machine, verified."""
         self.store.get(digest, folder)
@@ -103,6 +127,9 @@ class Workshop:
             if now or time.monotonic() - self._written >= _WRITE_EVERY_S:
                 self._written = time.monotonic()
                 write_atomically(self.folder / PROGRESS_FILE, self._progress.model_dump_json())
+            if PROGRESS_TO_LOG in os.environ and time.monotonic() - self._logged >= _LOG_EVERY_S:
+                self._logged = time.monotonic()
+                print(f"{PROGRESS_MARK}{self._progress.model_dump_json()}", flush=True)
 
 
 def open_job_store(job: Job) -> ArtifactStore:

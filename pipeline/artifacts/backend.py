@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 Advance = Callable[[int], None]  # bytes more
+MOST_BYTES = 64 << 20  # of a manifest, a receipt or a pointer: some 300,000 files
 
 
 def no_progress(_num_bytes: int) -> None:
@@ -78,7 +79,11 @@ class Backend(Protocol):
         ...
 
     def read(self, key: str) -> Blob | None:
-        """A small content; None for nothing."""
+        """A small content; None for nothing.
+
+        Raises:
+            CorruptError: it is larger than `MOST_BYTES`, and so none of ours.
+        """
         ...
 
     def write(self, key: str, content: bytes) -> None:

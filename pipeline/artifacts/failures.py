@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pipeline.artifacts.backend import MOST_BYTES
+
 
 class AlreadyThereError(ValueError):
     """A write that was to make something new found it there."""
@@ -21,3 +23,13 @@ class UnsafeEndpointError(ValueError):
 
 class StoreError(ValueError):
     """The store does not answer, or refuses."""
+
+
+def refuse_large(key: str, size: int) -> None:
+    """Refuses what no manifest, receipt or pointer can be.
+
+    Raises:
+        CorruptError: it is too large.
+    """
+    if size > MOST_BYTES:
+        raise CorruptError(f"{key}: has more than {MOST_BYTES >> 20} MiB, which no manifest or pointer has")

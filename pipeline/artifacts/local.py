@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pipeline.artifacts.backend import Advance, Blob, Entry, Stored, Unfinished
-from pipeline.artifacts.failures import AlreadyThereError, CorruptError, MovedError
+from pipeline.artifacts.backend import MOST_BYTES, Advance, Blob, Entry, Stored, Unfinished
+from pipeline.artifacts.failures import AlreadyThereError, CorruptError, MovedError, refuse_large
 
 _CHUNK = 1 << 20
 _UPLOADS = "uploads"
@@ -75,9 +75,11 @@ class LocalBackend:
     def read(self, key: str) -> Blob | None:
         """The file's content, tagged by its digest."""
         try:
-            content = self._path(key).read_bytes()
+            with self._path(key).open("rb") as file:
+                content = file.read(MOST_BYTES + 1)
         except FileNotFoundError:
             return None
+        refuse_large(key, len(content))
         return Blob(content, hashlib.sha256(content).hexdigest())
 
     def write(self, key: str, content: bytes) -> None:

@@ -51,6 +51,16 @@ class Manifest(Record):
     refers: tuple[str, ...] = Field(default=(), description="Digests of other manifests, which gc keeps too.")
     record: dict[str, JsonValue] = Field(default={}, description="What the kind says more.")
 
+    @field_validator("files")
+    @classmethod
+    def _have_places_of_their_own(cls, files: tuple[File, ...]) -> tuple[File, ...]:
+        """Of two files in one place the later would lie there, and the digest would be of both."""
+        taken = {file.path for file in files}
+        parents = {str(parent) for path in taken for parent in PurePosixPath(path).parents}
+        if len(taken) < len(files) or taken & parents:
+            raise ValueError("two of its files have the same place")
+        return files
+
     @property
     def text(self) -> bytes:
         """Canonical JSON."""

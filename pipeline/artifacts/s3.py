@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pipeline.artifacts.backend import Advance, Blob, Entry, Stored, Unfinished
+from pipeline.artifacts.backend import MOST_BYTES, Advance, Blob, Entry, Stored, Unfinished
 from pipeline.artifacts.conditions import RACERS, Conditions, locked, probe
 from pipeline.artifacts.failures import (
     AlreadyThereError,
@@ -18,6 +18,7 @@ from pipeline.artifacts.failures import (
     MovedError,
     StoreError,
     UnsafeEndpointError,
+    refuse_large,
 )
 from pipeline.artifacts.multipart import Sent, send_parts
 from pipeline.artifacts.ranges import fetch_ranges
@@ -132,7 +133,9 @@ class S3Backend:
                 if status(error) == 404:
                     return None
                 raise
-            return Blob(found["Body"].read(), found["ETag"])
+            content = found["Body"].read(MOST_BYTES + 1)
+            refuse_large(key, max(len(content), found["ContentLength"]))
+            return Blob(content, found["ETag"])
 
     def write(self, key: str, content: bytes) -> None:
         """By PUT."""

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from pipeline.artifacts.backend import Advance, Backend, Stored, no_progress
-from pipeline.artifacts.failures import AlreadyThereError, CorruptError, MovedError
+from pipeline.artifacts.backend import Advance, Backend, Entry, Stored, no_progress
+from pipeline.artifacts.failures import AlreadyThereError, CorruptError, MovedError, refuse_large
 from pipeline.artifacts.layout import (
     MANIFESTS,
     POINTERS,
@@ -103,8 +103,7 @@ class ArtifactStore:
         there = self.backend.stat(key)
         if there is None or there.size != size:
             return self.backend.store(source, key, sha256, advance=advance)
-        if datetime.now(UTC) - there.modified > _FRESH:
-            self.backend.touch(there)
+        self._renew(there)
         advance(size)
         return Stored(sha256, size, version_id=there.version_id)
 
@@ -121,6 +120,35 @@ class ArtifactStore:
                 f"{self.backend.address}: has no manifest {digest}; `march artifacts ls` shows all"
             )
         return read_manifest(blob.content, digest)
+
+    def closure(self, digests: Iterable[str]) -> set[str]:
+        """These manifests, and all that they refer to.
+
+        Raises:
+            ValueError: one cannot be read.
+        """
+        found: set[str] = set()
+        waiting = list(digests)
+        while waiting:
+            digest = waiting.pop()
+            if digest not in found:
+                found.add(digest)
+                waiting.extend(self.manifest(digest).refers)
+        return found
+
+    def renew(self, digest: str) -> None:
+        """Makes a manifest young, with all that it needs: before something new refers to it.
+
+        Raises:
+            ValueError: something of it is missing.
+        """
+        for one in self.closure([digest]):
+            files = self.manifest(one).files
+            for key in (manifest_key(one), *(object_key(file.sha256) for file in files)):
+                there = self.backend.stat(key)
+                if there is None:
+                    raise ValueError(f"{self.backend.address}: {key} is missing; publish it again")
+                self._renew(there)
 
     def manifests(self) -> Iterator[str]:
         """Digests of all manifests."""
@@ -220,13 +248,19 @@ class ArtifactStore:
     def _write(self, manifest: Manifest) -> None:
         """Writes a manifest where none is; one that is there is the same, since its name is its digest."""
         key = manifest_key(manifest.digest)
+        refuse_large(key, len(manifest.text))
         try:
             self.backend.create(key, manifest.text)
         except AlreadyThereError:
             there = self.backend.stat(key)
-            if there and datetime.now(UTC) - there.modified > _FRESH:
-                self.backend.touch(there)
+            if there:
+                self._renew(there)
         self.manifest(manifest.digest)
+
+    def _renew(self, entry: Entry) -> None:
+        """Makes it young for gc that may run now, unless it is."""
+        if datetime.now(UTC) - entry.modified > _FRESH:
+            self.backend.touch(entry)
 
 
 def open_store(settings: StoreSettings) -> ArtifactStore:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rich.table import Table
+from rich.text import Text
 
 from pipeline.artifacts.backend import Entry
 from pipeline.artifacts.layout import MANIFESTS, digest_of
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.artifacts.upkeep import Garbage
+from reward.offline.excerpt import printable
 
 
 def manifests_table(store: ArtifactStore) -> Table:
@@ -21,7 +23,7 @@ def manifests_table(store: ArtifactStore) -> Table:
         manifest = store.manifest(digest)
         names = [name for name, pointed in pointers.items() if pointed == digest]
         cells = (digest[:16], manifest.kind, f"{len(manifest.files):,}", f"{manifest.size / 1e6:,.1f}")
-        table.add_row(*cells, f"{entry.modified:%Y-%m-%d %H:%M}", ", ".join(names))
+        _add(table, *cells, f"{entry.modified:%Y-%m-%d %H:%M}", ", ".join(names))
     return table
 
 
@@ -30,7 +32,7 @@ def files_table(store: ArtifactStore, digest: str) -> Table:
     versions = store.versions(digest)
     table = _table(digest, "path", "MB", "sha256", "version id")
     for file in store.manifest(digest).files:
-        table.add_row(file.path, f"{file.size / 1e6:,.1f}", file.sha256[:16], versions.get(file.path, ""))
+        _add(table, file.path, f"{file.size / 1e6:,.1f}", file.sha256[:16], versions.get(file.path, ""))
     return table
 
 
@@ -40,9 +42,9 @@ def garbage_table(garbage: Garbage) -> Table:
     table = _table(title, "what", "key", "MB", "since")
     for what, entries in (("manifest", garbage.manifests), ("object", garbage.objects)):
         for row in _rows(entries):
-            table.add_row(what, *row)
+            _add(table, what, *row)
     for upload in garbage.uploads:
-        table.add_row("unfinished upload", upload.key, "", f"{upload.started:%Y-%m-%d %H:%M}")
+        _add(table, "unfinished upload", upload.key, "", f"{upload.started:%Y-%m-%d %H:%M}")
     table.caption = f"{garbage.size / 1e6:,.1f} MB"
     return table
 
@@ -51,8 +53,13 @@ def _rows(entries: Iterable[Entry]) -> Iterable[tuple[str, str, str]]:
     return ((entry.key, f"{entry.size / 1e6:,.1f}", f"{entry.modified:%Y-%m-%d %H:%M}") for entry in entries)
 
 
+def _add(table: Table, *cells: str) -> None:
+    """A row of plain text: names come from whoever wrote the store."""
+    table.add_row(*(Text(printable(cell)) for cell in cells))
+
+
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(title=Text(title), title_justify="left", title_style="bold")
     for column in columns:
         table.add_column(column, justify="right" if column in ("files", "MB") else "left", overflow="fold")
     return table

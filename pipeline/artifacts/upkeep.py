@@ -64,7 +64,7 @@ def find_garbage(
     manifests = list(store.backend.entries(MANIFESTS))
     young = {digest_of(entry.key) for entry in manifests if entry.modified > before}
     roots = {*references, *store.pointers().values()}
-    kept = _closure(store, roots | young)
+    kept = store.closure(roots | young)
     needed = {file.sha256 for digest in kept for file in store.manifest(digest).files}
     old_manifests, num_young = _old(manifests, kept, before)
     objects, num_young_objects = _old(store.backend.entries(OBJECTS), needed, before)
@@ -75,7 +75,7 @@ def find_garbage(
         objects=objects + receipts,
         uploads=uploads,
         num_kept=len(kept) + len(needed),
-        num_young=len(young - _closure(store, roots)) + num_young + num_young_objects,
+        num_young=len(young - store.closure(roots)) + num_young + num_young_objects,
     )
 
 
@@ -117,17 +117,6 @@ def find_damage(
                 if problem:
                     yield Damage(f"{digest[:12]} {file.path}", problem)
             advance(file.size)
-
-
-def _closure(store: ArtifactStore, roots: Iterable[str]) -> set[str]:
-    kept: set[str] = set()
-    waiting = list(roots)
-    while waiting:
-        digest = waiting.pop()
-        if digest not in kept:
-            kept.add(digest)
-            waiting.extend(store.manifest(digest).refers)
-    return kept
 
 
 def _old(entries: Iterable[Entry], kept: set[str], before: datetime) -> tuple[tuple[Entry, ...], int]:

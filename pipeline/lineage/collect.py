@@ -27,6 +27,7 @@ def collect(
     evaluations: Sequence[Path] = (),
     gate_report: Path | None = None,
     parent: str | None = None,
+    weights: str | None = None,
 ) -> Lineage:
     """The record of a run.
 
@@ -35,11 +36,12 @@ def collect(
         evaluations: Folders of whole evaluations of its model.
         gate_report: JSON of a promotion's gates.
         parent: Digest of the lineage of the model that it started from.
+        weights: Digest of its own weights, where that is known; else their files are read.
 
     Raises:
         FileNotFoundError: a folder that holds no run, or no whole evaluation.
     """
-    state = _read_state(run_dir)
+    state, model = read_state(run_dir), model_folder(run_dir)
     data, steps, result = _data_manifest(state), read_steps(run_dir), _json(run_dir / RESULT_FILE)
     prompts = {"roles": load_prompts(state.recipe.audit.prompts).digest}
     return Lineage(
@@ -49,7 +51,7 @@ def collect(
         recipe=state.recipe.model_dump(mode="json"),
         data=_data(state, data) if data else None,
         parent=_model(state.recipe.model, Path(state.recipe.model_path), lineage=parent),
-        model=_model("model", run_dir / str(result["model"])) if result else None,
+        model=_model(model.name, model, weights=weights) if model else None,
         seed=state.recipe.seed,
         prompt_digests=prompts | ({"rows": data.prompt_digest} if data else {}),
         surroundings=read_surroundings(run_dir),
@@ -57,17 +59,28 @@ def collect(
         num_steps=len(steps),
         metrics={name: value for name, value in steps[-1].items() if name != "step"} if steps else {},
         worker_s=result.get("worker_s"),
-        evaluations=tuple(_evaluation(folder) for folder in evaluations),
+        evaluations=tuple(evaluation_record(folder) for folder in evaluations),
         gate_report=_json(gate_report) if gate_report else None,
     )
 
 
 def rows_folder(run_dir: Path) -> Path:
     """The folder of the rows that a run was trained on."""
-    return _read_state(run_dir).rows.parent
+    return read_state(run_dir).rows.parent
 
 
-def _read_state(run_dir: Path) -> RunState:
+def model_folder(run_dir: Path) -> Path | None:
+    """The folder of a run's weights; None of a run that is not finished."""
+    result = _json(run_dir / RESULT_FILE)
+    return run_dir / str(result["model"]) if result else None
+
+
+def read_state(run_dir: Path) -> RunState:
+    """What a run wrote down when it started.
+
+    Raises:
+        FileNotFoundError: the folder holds no run.
+    """
     path = run_dir / RUN_FILE
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file; give the folder of a training run")
@@ -88,12 +101,18 @@ def _data(state: RunState, manifest: DataManifest) -> DataRecord:
     )
 
 
-def _model(name: str, folder: Path, *, lineage: str | None = None) -> ModelRecord:
-    digest = weights_sha256(folder) if folder.is_dir() else None
-    return ModelRecord(name=name, weights_sha256=digest, lineage=lineage)
+def _model(name: str, folder: Path, *, weights: str | None = None, lineage: str | None = None) -> ModelRecord:
+    if weights is None and folder.is_dir():
+        weights = weights_sha256(folder)
+    return ModelRecord(name=name, weights_sha256=weights, lineage=lineage)
 
 
-def _evaluation(folder: Path) -> EvaluationRecord:
+def evaluation_record(folder: Path) -> EvaluationRecord:
+    """The figures of a whole evaluation.
+
+    Raises:
+        FileNotFoundError: the folder holds none.
+    """
     manifest = read_evaluation(folder)
     primary = {name: one.primary for name, one in manifest.benchmarks.items()}
     return EvaluationRecord(

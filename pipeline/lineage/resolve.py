@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from pipeline.artifacts.store import ArtifactStore
+from pipeline.artifacts.address import Artifact, OpenStore, find_artifact
 from pipeline.lineage.collect import collect
 from pipeline.lineage.publish import read_lineage
 from pipeline.lineage.record import Lineage
 
-Registered = Callable[[str], str]  # the digest of the lineage of MODEL@ALIAS
+Registered = Callable[[str], Artifact]  # the lineage of MODEL@ALIAS
 
 
-def resolve_lineage(ref: str, store: Callable[[], ArtifactStore], registered: Registered) -> Lineage:
+def resolve_lineage(ref: str, store: OpenStore, registered: Registered) -> Lineage:
     """The lineage that a reference names.
 
     Args:
-        ref: A run's folder, MODEL@ALIAS, a pointer, or a digest or its first digits.
+        ref: A run's folder, MODEL@ALIAS, a pointer, a digest or its first digits, or an address.
         store: Opens the store; not called for a run's folder.
         registered: Looks a registered model up.
 
@@ -26,5 +26,8 @@ def resolve_lineage(ref: str, store: Callable[[], ArtifactStore], registered: Re
     """
     if Path(ref).is_dir():
         return collect(Path(ref))
-    opened = store()
-    return read_lineage(opened, registered(ref) if "@" in ref else opened.resolve(ref))
+    found = registered(ref) if "@" in ref else find_artifact(ref, store)
+    if found is None:
+        opened = store()
+        found = Artifact(opened, opened.resolve(ref))
+    return read_lineage(found.store, found.digest)

@@ -26,43 +26,43 @@ class Node:
 def tree_of(lineage: Lineage) -> Node:
     """The whole record."""
     seconds = f"{lineage.worker_s:,.0f} s" if lineage.worker_s is not None else None
-    settings = (_leaf("digest", lineage.recipe_digest), _leaf("seed", str(lineage.seed)))
+    settings = (leaf("digest", lineage.recipe_digest), leaf("seed", str(lineage.seed)))
     parts = (
         _model("weights", lineage.model) if lineage.model else Node("weights", "the run is not finished"),
         _model("started from", lineage.parent),
         Node("recipe", lineage.recipe_name, settings),
-        _data(lineage.data) if lineage.data else _leaf("data", None),
-        Node("prompts", "", tuple(_leaf(name, one) for name, one in lineage.prompt_digests.items())),
+        _data(lineage.data) if lineage.data else leaf("data", None),
+        Node("prompts", "", tuple(leaf(name, one) for name, one in lineage.prompt_digests.items())),
         *(_surroundings(one) for one in lineage.surroundings),
-        *(() if lineage.surroundings else (_leaf("code and machine", None),)),
-        _leaf("MLflow run", lineage.mlflow_run_id),
-        Node("trained", f"{lineage.num_steps:,} steps", (_leaf("wall time", seconds), _metrics(lineage))),
+        *(() if lineage.surroundings else (leaf("code and machine", None),)),
+        leaf("MLflow run", lineage.mlflow_run_id),
+        Node("trained", f"{lineage.num_steps:,} steps", (leaf("wall time", seconds), _metrics(lineage))),
         *(_evaluation(one) for one in lineage.evaluations),
-        *(() if lineage.evaluations else (_leaf("evaluation", None),)),
+        *(() if lineage.evaluations else (leaf("evaluation", None),)),
         _gates(lineage),
     )
     return Node("run", lineage.run, parts)
 
 
-def render_html(lineage: Lineage) -> str:
-    """A page of the tree; it works from a disk."""
-    return render_page("lineage.html", folder=_TEMPLATES, style=_STYLE, root=tree_of(lineage))
+def render_html(root: Node) -> str:
+    """A page of a tree; it works from a disk."""
+    return render_page("lineage.html", folder=_TEMPLATES, style=_STYLE, root=root)
 
 
 def _model(label: str, model: ModelRecord) -> Node:
-    below = (_leaf("weights digest", model.weights_sha256), _leaf("in the store", model.artifact))
+    below = (leaf("weights digest", model.weights_sha256), leaf("in the store", model.artifact))
     return Node(
-        label, model.name, (*below, *((_leaf("its lineage", model.lineage),) if model.lineage else ()))
+        label, model.name, (*below, *((leaf("its lineage", model.lineage),) if model.lineage else ()))
     )
 
 
 def _data(data: DataRecord) -> Node:
     below = (
-        _leaf("manifest", data.manifest_sha256),
-        _leaf("rows", data.rows_sha256),
-        _leaf("in the store", data.artifact),
-        *((_leaf("version id", data.version_id),) if data.version_id else ()),
-        *(_leaf(name, digest) for name, digest in data.inputs.items()),
+        leaf("manifest", data.manifest_sha256),
+        leaf("rows", data.rows_sha256),
+        leaf("in the store", data.artifact),
+        *((leaf("version id", data.version_id),) if data.version_id else ()),
+        *(leaf(name, digest) for name, digest in data.inputs.items()),
     )
     return Node("data", f"{data.source}: {data.num_rows:,} rows", below)
 
@@ -74,12 +74,12 @@ def _surroundings(one: Surroundings) -> Node:
         "ran in",
         one.hardware.get("gpus") or f"{one.hardware.get('cores', '?')} cores",
         (
-            _leaf("git commit", commit),
-            *((_leaf("changes", one.git_diff_sha256),) if one.git_diff_sha256 else ()),
-            _leaf("image", one.image_digest),
-            *(_leaf(name, digest) for name, digest in one.locks.items()),
-            Node("machine", "", tuple(_leaf(name, value) for name, value in one.hardware.items())),
-            Node("versions", f"Python {one.python}", tuple(_leaf(*item) for item in one.packages.items())),
+            leaf("git commit", commit),
+            *((leaf("changes", one.git_diff_sha256),) if one.git_diff_sha256 else ()),
+            leaf("image", one.image_digest),
+            *(leaf(name, digest) for name, digest in one.locks.items()),
+            Node("machine", "", tuple(leaf(name, value) for name, value in one.hardware.items())),
+            Node("versions", f"Python {one.python}", tuple(leaf(*item) for item in one.packages.items())),
         ),
     )
 
@@ -93,10 +93,10 @@ def _evaluation(one: EvaluationRecord) -> Node:
         for name, value in one.benchmarks.items()
     )
     average = () if one.average is None else (Node("average", f"{one.average:.3f}"),)
-    below = (_leaf("judge", one.judge), _leaf("settings", one.settings_sha256), *figures, *average)
-    prompts = tuple(_leaf(f"prompts of {name}", digest) for name, digest in one.prompts.items())
+    below = (leaf("judge", one.judge), leaf("settings", one.settings_sha256), *figures, *average)
+    prompts = tuple(leaf(f"prompts of {name}", digest) for name, digest in one.prompts.items())
     seeds = tuple(Node(f"seed of {name}", str(seed)) for name, seed in one.seeds.items())
-    return Node("evaluation", one.model, (*below, *prompts, *seeds, _leaf("in the store", one.artifact)))
+    return Node("evaluation", one.model, (*below, *prompts, *seeds, leaf("in the store", one.artifact)))
 
 
 def _metrics(lineage: Lineage) -> Node:
@@ -108,10 +108,11 @@ def _metrics(lineage: Lineage) -> Node:
 
 def _gates(lineage: Lineage) -> Node:
     if lineage.gate_report is None:
-        return _leaf("gate report", None)
+        return leaf("gate report", None)
     items = lineage.gate_report.items()
     return Node("gate report", "", tuple(Node(spoken(name), str(value)) for name, value in items))
 
 
-def _leaf(label: str, value: str | None) -> Node:
+def leaf(label: str, value: str | None) -> Node:
+    """A line that may be missing."""
     return Node(label, value or NOT_RECORDED)
