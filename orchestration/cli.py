@@ -34,6 +34,7 @@ from orchestration.promote_command import (
 from orchestration.retrain_command import retrain
 from orchestration.schedule_command import schedule
 from orchestration.serve_command import serve
+from orchestration.status_command import status
 
 _DEBUG = "MARCH_DEBUG"
 
@@ -99,6 +100,7 @@ app.command()(rollback)
 app.command()(models)
 app.command()(retrain)
 app.command()(schedule)
+app.command()(status)
 app.command("serve-model")(serve_model)
 app.command()(lineage)
 app.command()(reproduce)

@@ -126,6 +126,7 @@ def modules_after(code: str) -> set[str]:
                 "promote",
                 "retrain",
                 "schedule",
+                "status",
                 "approve",
                 "rollback",
                 "models",

@@ -56,6 +56,17 @@ class Drift(Record):
         """Whether it took its share of alpha."""
         return self.low is not None
 
+    def __str__(self) -> str:
+        """In one line."""
+        if self.rate is None:
+            return f"{self.state}: no scored answers"
+        bound = "" if self.low is None else f", known to be {self.low:.1%} or more"
+        unscored = f"; {self.num_unscored:,} unscored apart" if self.num_unscored else ""
+        return (
+            f"{self.state}: {self.rate:.1%} of {self.num_scored:,} answers refuted{bound}, "
+            f"{self.allowed:.1%} allowed{unscored}"
+        )
+
 
 @dataclass(frozen=True)
 class Judged:

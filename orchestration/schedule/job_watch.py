@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestration.schedule.attempt import start_attempt
-from orchestration.schedule.drift import Drift, DriftState
+from orchestration.schedule.drift import DriftState
 from orchestration.schedule.journal import (
     Began,
     Cause,
@@ -26,7 +26,7 @@ from orchestration.schedule.journal import (
     read_state,
 )
 from orchestration.schedule.settings import DataSettings, DriftSettings, Triggers
-from orchestration.schedule.watch import Digests, changed, is_worth_a_look, lines_of, look_at
+from orchestration.schedule.watch import Digests, changed, lines_of, look_at, num_new
 
 logger = logging.getLogger(__name__)
 
@@ -115,7 +115,7 @@ class JobWatch:
         if Cause.DRIFT in state.due or now < state.drift_began + settings.cool_down_s:
             return
         read = lines_of(self.job.file.parent, settings.verdicts)
-        if not is_worth_a_look(read, state.looked, settings):
+        if num_new(read, state.looked) < settings.min_answers:
             return
         found = look_at(
             self.job.file.parent, settings, settled=state.read, read=read, num_looks=state.num_looks
@@ -123,7 +123,7 @@ class JobWatch:
         if found != state.drift:
             append_line(self.folder, Looked(at=now, drift=found))
         if found.state is DriftState.DRIFTED:
-            append_line(self.folder, Due(at=now, cause=Cause.DRIFT, detail=in_words(found)))
+            append_line(self.folder, Due(at=now, cause=Cause.DRIFT, detail=str(found)))
 
     def _start(self, state: JobState, now: float) -> None:
         """Starts a retraining for all that is due."""
@@ -186,14 +186,3 @@ def is_running(folder: Path) -> bool:
     if lock is not None:
         os.close(lock)
     return lock is None
-
-
-def in_words(drift: Drift) -> str:
-    """A look in one line."""
-    if drift.rate is None:
-        return f"{drift.state}: no scored answers"
-    bound = "" if drift.low is None else f", at least {drift.low:.1%}"
-    return (
-        f"{drift.state}: {drift.rate:.1%} of {drift.num_scored:,} answers refuted{bound}; "
-        f"allowed {drift.allowed:.1%}"
-    )

@@ -20,7 +20,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -44,9 +44,10 @@ from reward.types import Record
 
 logger = logging.getLogger(__name__)
 
-DATABASE_FILE, SERVICE_FILE, _LOCK_FILE = "schedule.db", "service.json", "service.lock"
+DATABASE_FILE, SERVICE_FILE, LOCK_FILE = "schedule.db", "service.json", "service.lock"
 STEP_S = 5.0
 _SILENT_S = 120.0  # without a sign of life for so long, the scheduler has stopped
+_LOCK_TRIES = 5  # `march status` takes the lock for an instant, to see whether a service has it
 _KEPT, _PASSING = "kept", "passing"  # job stores, each with an executor of its own
 
 
@@ -227,11 +228,14 @@ def only_service(folder: Path) -> Iterator[None]:
         ValueError: another service has it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / _LOCK_FILE).open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(f"{folder}: another march schedule has it; stop it, or use --folder") from None
+    with (folder / LOCK_FILE).open("a") as lock:
+        for _ in range(_LOCK_TRIES):
+            with suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            time.sleep(0.1)
+        else:
+            raise ValueError(f"{folder}: another march schedule has it; stop it, or use --folder")
         yield
 
 

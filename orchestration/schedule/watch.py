@@ -97,9 +97,9 @@ def look_at(
     return look(judged, settings, num_looks=num_looks, read=read, num_unmatched=num_unmatched)
 
 
-def is_worth_a_look(read: Mapping[str, int], looked: Mapping[str, int], settings: DriftSettings) -> bool:
-    """Whether there are enough new lines since the last look."""
-    return sum(num - looked.get(path, 0) for path, num in read.items()) >= settings.min_answers
+def num_new(read: Mapping[str, int], looked: Mapping[str, int]) -> int:
+    """Verdicts since the last look; a file that was cut is a new one."""
+    return sum(num - (looked.get(path, 0) if looked.get(path, 0) <= num else 0) for path, num in read.items())
 
 
 def _verdicts(path: Path, first: int, end: int) -> list[_VerdictLine]:
