@@ -22,8 +22,11 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
     """Show how retrainings stand: stages, triggers, champion, budgets, and what waits for approval."""
+    import os
+
     from orchestration.schedule.status import read_status
 
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")  # a look does not wait for a server
     if as_json:
         warn_ignored("beside --json", html=html)
     found = read_status(jobs or (), folder)

@@ -136,7 +136,6 @@ def _job_status(
     if _has_registry(job.registry.address):
         with _told(problems):
             model = _model_status(job)
-        with _told(problems):
             ledger = Ledger(job.registry.address, patience_s=_PATIENCE_S)
             retrainings = ledger.retrainings(job.name, limit=NUM_RETRAININGS)
     return JobStatus(
