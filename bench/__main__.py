@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import sys
 
-from bench import artifacts, audit, lexical, prepare, promotion, ragtruth, reward_server, sizing, training
+from bench import (
+    artifacts,
+    audit,
+    drift,
+    lexical,
+    prepare,
+    promotion,
+    ragtruth,
+    reward_server,
+    sizing,
+    training,
+)
 
 BENCHMARKS = {
     "artifacts": artifacts.run,
     "audit": audit.run,
+    "drift": drift.run,
     "lexical": lexical.run,
     "prepare": prepare.run,
     "promotion": promotion.run,

@@ -104,7 +104,7 @@ def look(
     outcomes = [one.outcome for one in answers]
     tallies = _tallies(answers)
     num_unscored = outcomes.count(Outcome.UNSCORED)
-    alpha = settings.alpha / ((num_looks + 1) * (num_looks + 2))
+    alpha = look_alpha(settings, num_looks)
     state, low = DriftState.WITHIN, None
     if len(answers) - num_unscored < settings.min_answers or len(tallies) < settings.min_documents:
         state = DriftState.TOO_FEW
@@ -126,6 +126,11 @@ def look(
         allowed=settings.max_unfaithful,
         read=dict(read),
     )
+
+
+def look_alpha(settings: DriftSettings, num_looks: int) -> float:
+    """The share of alpha that the next look has; all shares together are alpha."""
+    return settings.alpha / ((num_looks + 1) * (num_looks + 2))
 
 
 def lower_bound(tallies: Sequence[Tally], alpha: float) -> float:
