@@ -20,12 +20,14 @@ from orchestration.retrain.records import Outcome, RetrainingState, StageState
 from orchestration.retrain.stages import Stage
 from pipeline.artifacts.upkeep import find_damage
 from pipeline.lineage.publish import read_lineage
-from tests.mlflow_process import mlflow_server
-from tests.retrain_process import MARCH, Retraining, open_bucket, variables, write_small_job
-from tests.s3_server import serve_swift
+from tests.retrain_kills import kill_and_go_on
+from tests.retrain_process import MARCH, Retraining, keep, servers, write_small_job
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
-MODEL = "small-solver"
+MODEL, SPOILT = "small-solver", ["ppo.actor.lr=0.003"]
+# The others are in test_retrain_kills.py.
+SOME_POINTS = ("prepare: after the third part", "train: between weights and their manifest")
+SOME_POINTS += ("register: after the version", "promote: after the decision")
 GATES = {
     "weights",
     "yardstick",
@@ -43,16 +45,17 @@ GATES |= {"refusals", "length", "smoke"}
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
     folder = tmp_path_factory.mktemp("whole")
-    with serve_swift(tmp_path_factory.mktemp("swift")) as swift, mlflow_server(folder) as registry:
-        store = open_bucket(swift, "whole", make=True)
-        env = variables(swift, "whole", registry, folder)
-        yield SimpleNamespace(folder=folder, registry=registry, store=store, env=env)
+    with servers(folder) as made:
+        store = made.store("whole", make=True)
+        yield SimpleNamespace(
+            servers=made, folder=folder, registry=made.registry, store=store, env=made.env("whole")
+        )
 
 
 def test_retrain_twice_promote_and_roll_back(place: SimpleNamespace) -> None:
-    spoilt = ["ppo.actor.lr=0.003"]
-    first = write_small_job(place.folder / "first", model=MODEL, overrides=spoilt)
+    first = write_small_job(place.folder / "first", model=MODEL, overrides=SPOILT)
     assert "version 1 is the champion" in Retraining(first, place.env).end()
+    place.kept = keep(place.servers, place.folder / "first", place.store, overrides=SPOILT)
     better = write_small_job(place.folder / "second", model=MODEL, overrides=["seed=1"], parent="recipe")
     assert "version 2 is the champion" in Retraining(better, place.env).end()
 
@@ -97,3 +100,8 @@ def test_the_store_is_whole_and_knows_where_the_weights_came_from(place: SimpleN
     assert lineage.model is not None and lineage.model.weights_sha256 == version.sha256
     assert lineage.data is not None and lineage.data.artifact is not None
     assert lineage.evaluations[0].artifact is not None and lineage.seed == 1
+
+
+@pytest.mark.parametrize("name", SOME_POINTS)
+def test_a_retraining_killed_at_a_point_ends_the_same(place: SimpleNamespace, name: str) -> None:
+    kill_and_go_on(place.servers, place.kept, name)
