@@ -14,7 +14,7 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
-from orchestration.retrain.stage import ERROR_FILE
+from orchestration.retrain.stage import ERROR_FILE, reserve
 from orchestration.retrain.stages import StageProblem, StageProgress, StageRequest, stage_folder
 from orchestration.retrain.workshop import PROGRESS_FILE, read_progress
 from pipeline.launch.reward_servers import die_with_parent
@@ -54,8 +54,8 @@ class LocalStage:
         self._folder = stage_folder(request.job, request.stage, request.key)
         self._folder.mkdir(parents=True, exist_ok=True)
         kill_leftovers(self._folder)
-        for name in (ERROR_FILE, PROGRESS_FILE):
-            (self._folder / name).unlink(missing_ok=True)
+        (self._folder / PROGRESS_FILE).unlink(missing_ok=True)
+        reserve(self._folder)
         write_atomically(self._folder / _REQUEST_FILE, request.model_dump_json(indent=1))
         command = [sys.executable, "-m", "orchestration.retrain.stage", str(self._folder / _REQUEST_FILE)]
         with (self._folder / LOG_FILE).open("ab") as log:

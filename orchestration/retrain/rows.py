@@ -6,8 +6,8 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from orchestration.retrain.job import Job, PrepareSettings
-from orchestration.retrain.stages import StageResult
+from orchestration.retrain.job import PrepareSettings
+from orchestration.retrain.stages import KEY_DIGITS, StageResult
 from orchestration.retrain.workshop import Workshop
 from pipeline.data.job import Input, PrepareJob, run_job
 from pipeline.data.prepare import MANIFEST_FILE, ROWS_FILE, Choices, Manifest, read_manifest
@@ -108,6 +108,10 @@ def _draw_worlds(recipe: Recipe, folder: Path) -> None:
     write_tiny_rows(recipe, folder, recipe.data.max_steps * recipe.rollout.batch_size)
 
 
-def bring_rows(job: Job, shop: Workshop, digest: str) -> Path:
-    """The rows of an earlier stage, on this machine."""
-    return shop.bring(digest, job.folder / f"{ROWS}-{digest[:16]}")
+def bring_rows(shop: Workshop) -> Path:
+    """The rows of an earlier stage on this machine, at a place that the rows alone decide.
+
+    A training goes on only with a recipe that names the same place.
+    """
+    rows_sha256 = str(shop.request.inputs[ROWS])
+    return shop.bring(shop.material(ROWS), shop.job.folder / f"{ROWS}-{rows_sha256[:KEY_DIGITS]}")

@@ -7,6 +7,7 @@ must mend something), and the loop that started it goes on. On a cluster the sam
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
@@ -15,13 +16,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from orchestration.retrain.results import Results
-from orchestration.retrain.stages import Stage, StageProblem, StageRequest, StageResult
+from orchestration.retrain.stages import Stage, StageProblem, StageRequest, StageResult, stage_folder
 from orchestration.retrain.transient import problem_of
 from orchestration.retrain.workshop import Workshop
 from pipeline.artifacts.settings import ENDPOINT_VARIABLES
-from pipeline.record.checkpoints import write_atomically
 
 ERROR_FILE = "error.json"
+_MOST_BYTES = 4096
 PROBLEM_MARK = "march-stage-problem: "  # on a cluster the log is all that comes back
 
 
@@ -43,9 +44,10 @@ def main(argument: str) -> int:
     try:
         run_stage(request)
     except Exception as error:
-        traceback.print_exc()
         problem = problem_of(error)
         _leave(request, problem)
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
         return problem.exit_code
     return 0
 
@@ -73,13 +75,20 @@ def _work(stage: Stage) -> Callable[[Workshop], StageResult]:
     }[stage]
 
 
+def reserve(folder: Path) -> None:
+    """Makes room for what a stage may have to say when the disk is full."""
+    (folder / ERROR_FILE).write_bytes(b" " * _MOST_BYTES)
+
+
 def _leave(request: StageRequest, problem: StageProblem) -> None:
-    """Says what was wrong, where the loop looks; a full disk must not hide it."""
-    print(f"{PROBLEM_MARK}{problem.model_dump_json()}", file=sys.stderr, flush=True)
-    try:
-        write_atomically(Workshop(request).folder / ERROR_FILE, problem.model_dump_json())
-    except OSError:
-        print("march: error.json could not be written", file=sys.stderr)
+    """Says what was wrong, where the loop looks: in the room that was reserved, and in the log."""
+    path = stage_folder(request.job, request.stage, request.key) / ERROR_FILE
+    text = problem.model_dump_json()
+    with contextlib.suppress(OSError), path.open("r+b") as file:
+        file.write(text.encode())
+        file.truncate()
+    with contextlib.suppress(OSError):
+        print(f"{PROBLEM_MARK}{text}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

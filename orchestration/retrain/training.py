@@ -15,7 +15,7 @@ from pathlib import Path
 from orchestration.registry.store import ModelVersion
 from orchestration.registry.weights import local_weights
 from orchestration.retrain.records import ParentWeights
-from orchestration.retrain.rows import ROWS, bring_rows
+from orchestration.retrain.rows import bring_rows
 from orchestration.retrain.stages import StageResult
 from orchestration.retrain.workshop import Workshop
 from pipeline.evaluate.weights import weights_sha256
@@ -40,7 +40,7 @@ def train(shop: Workshop) -> StageResult:
     """
     from pipeline.train import train as run_training
 
-    rows = bring_rows(shop.job, shop, shop.material(ROWS))
+    rows = bring_rows(shop)
     parent = ParentWeights.model_validate(shop.request.materials["parent"])
     run_dir = shop.folder / RUN
     before = num_tokens(read_steps(run_dir))
