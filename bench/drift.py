@@ -19,7 +19,7 @@ from orchestration.schedule.settings import DriftSettings
 
 RATES = (0.03, 0.05, 0.07, 0.1, 0.15)
 SHOWN_LOOKS = (1, 5, 20)
-NUM_STREAMS = 20
+NUM_STREAMS = 1_000
 NUM_SOURCES, NUM_ANSWERS = 60, 200
 _CORRELATION = 0.2
 _WAYS = ("as it is", "each look alone", "bare mean")

@@ -206,7 +206,7 @@ class Registry:
 
     def _become_candidate(self, model: str, version: str) -> None:
         """The version that was registered last is the candidate, unless it is something already."""
-        is_last = str(self._search(model)[-1].version) == version  # a number in a database, text from a server
+        is_last = str(self._search(model)[-1].version) == version  # a database without a server: a number
         if is_last and version not in self.aliases(model).values():
             self.set_alias(model, CANDIDATE, version)
 

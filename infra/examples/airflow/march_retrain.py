@@ -30,7 +30,7 @@ def march_retrain() -> None:
     """Prepares, trains, evaluates, publishes, registers, promotes."""
 
     @task(retries=2, retry_delay=timedelta(minutes=10), retry_exponential_backoff=True)
-    def retrain(run_id: str = "") -> None:
+    def retrain(run_id: str | None = None) -> None:
         command = [MARCH, "retrain", JOB, "--cause", f"airflow {run_id}"]
         code = subprocess.run(command, check=False).returncode
         if code == BUSY:
