@@ -79,7 +79,7 @@ def test_the_terminal_shows_what_a_person_asks_for() -> None:
     assert "4.6% of 412 answers refuted, known to be 2.6% or more, 5.0% allowed; 9 unscored apart" in said
     assert "✓ prepare 30 min ✓ train 30 min ● evaluate" in said
     assert "1.50 of 12.0 hours, 36,000 of 5,000,000 tokens, 6.00 of 60.0" in said
-    assert "failed 2 times in a row: march: train: CUDA out of memory; again in 20 min" in said
+    assert "failed 2 times: train: CUDA out of memory; again in 20 min" in said
     assert "connection refused" in said and MARKUP in said
 
 
@@ -153,7 +153,9 @@ def test_a_job_is_read_from_journal_and_verdicts(job: Path, tmp_path: Path) -> N
     assert not found.is_serving and one.model is None and not one.problems
     assert [trigger.cause for trigger in one.triggers] == list(Cause)
     assert one.triggers[2].num_new == 7
-    assert attempt_said(one, found.at).text.startswith("failed 1 times, gave up: march: recipe.name: no such")
+    assert attempt_said(one, found.at).text.startswith(
+        "failed once, gave up: recipe.name: no such recipe; mend it"
+    )
     assert Status.model_validate_json(found.model_dump_json()) == found
 
 

@@ -67,9 +67,13 @@ class JobWatch:
 
     def step(self, now: float) -> None:
         """Does what is to be done at this time (seconds since 1970)."""
+        state = self.state()
         if self._process is not None and self._process.poll() is not None:
             self._process = None
-        state = self.state()
+            if state.last is not None and not state.last.is_well:
+                logger.warning(
+                    "%s: retraining ended with %s: %s", self.job.name, state.last.code, state.last.error
+                )
         if state.running is not None:
             if is_running(self.folder):
                 return

@@ -174,6 +174,7 @@ def _triggers(
             cause=Cause.DATA,
             what=", ".join(names) or "the job's data",
             due_since=due_since.get(Cause.DATA),
+            note="no look yet" if state.data is None else "",
             problem=problems.get(Cause.DATA, ""),
         )
     if drift is not None:
@@ -185,6 +186,7 @@ def _triggers(
             drift=state.drift,
             looked_at=state.looked_at or None,
             num_new=num_new(read, state.looked),
+            note="" if read else "no such file yet",
             problem=problems.get(Cause.DRIFT, ""),
         )
 

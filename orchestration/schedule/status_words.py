@@ -75,7 +75,7 @@ def trigger_said(trigger: TriggerStatus, now: float) -> Said:
         looked = f", {ago(trigger.looked_at, now)}" if trigger.looked_at else ""
         return Said(str(trigger.drift) + looked + _new(trigger), tone)
     if trigger.num_new is not None:
-        return Said("no look yet" + _new(trigger))
+        return Said((trigger.note or "no look yet") + _new(trigger))
     return Said(trigger.note or ("nothing new" if trigger.next_at is None else ""))
 
 
@@ -84,12 +84,14 @@ def attempt_said(job: JobStatus, now: float) -> Said:
     one = job.attempt
     if one.running_since is not None:
         return Said(f"retraining since {span(now - one.running_since)}", Tone.BUSY)
+    times = "once" if one.num_failures == 1 else f"{one.num_failures} times"
+    error = one.last_error.removeprefix("march: ")
     if one.gave_up:
-        mend = f"mend it, then march retrain {shown_path(job.file)}"
-        return Said(f"failed {one.num_failures} times, gave up: {one.last_error}; {mend}", Tone.BAD)
+        mend = f"mend it, then march retrain {shown_path(job.file)}, or wait for the next trigger"
+        return Said(f"failed {times}, gave up: {error}; {mend}", Tone.BAD)
     if one.num_failures:
         again = f"; again {ago(one.next_at, now)}" if one.next_at and one.next_at > now else ""
-        return Said(f"failed {one.num_failures} times in a row: {one.last_error}{again}", Tone.BAD)
+        return Said(f"failed {times}: {error}{again}", Tone.BAD)
     if one.last_ended is not None:
         return Said(f"last retraining ended {ago(one.last_ended, now)}", Tone.GOOD)
     return Said("no retraining yet")
