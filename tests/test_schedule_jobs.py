@@ -133,7 +133,7 @@ def test_drift_starts_one_retraining_for_the_same_verdicts(tmp_path: Path) -> No
         watch.step(now)
         wait_for_end(watch)
     [told] = runs(tmp_path)
-    assert told.startswith("--cause drift: drifted: 33.3% of 120 answers refuted, at least 2")
+    assert told.startswith("--cause drift: drifted: 33.3% of 120 answers refuted, known to be 2")
     write_verdicts(tmp_path / "audits/wed.jsonl", [(f"wed{n}", Outcome.REFUTED) for n in range(60)])
     watch.step(500)
     assert len(runs(tmp_path)) == 1  # the cool-down
