@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -38,7 +40,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     dashboard, folder = free_port(), tmp_path_factory.mktemp("r")
     command = [RAY, "start", "--head", "--block", f"--port={free_port()}", f"--dashboard-port={dashboard}"]
     command += ["--dashboard-host=127.0.0.1", "--num-cpus=2", "--include-dashboard=true"]
-    command += ["--ray-client-server-port=0", f"--temp-dir={folder}", "--object-store-memory=100000000"]
+    command += [f"--ray-client-server-port={free_port()}", f"--temp-dir={folder}"]
+    command += ["--object-store-memory=100000000"]
     env = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     python = os.pathsep.join([str(Path(sys.executable).parent), env["PATH"]])
     with (folder / "log.txt").open("w") as log:
@@ -56,7 +59,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
                 time.sleep(0.5)
         yield f"http://127.0.0.1:{dashboard}"
     finally:
-        os.killpg(process.pid, 15)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
         process.wait(120)
 
 
