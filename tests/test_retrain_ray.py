@@ -22,6 +22,7 @@ from orchestration.retrain.ray_jobs import RayStage
 from orchestration.retrain.results import Results
 from orchestration.retrain.stages import Stage, StageProblem, StageRequest
 from orchestration.retrain.workshop import FILES, open_job_store
+from tests.supervised import environment
 from tests.test_retrain_job import write_job
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
@@ -42,12 +43,12 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command += ["--dashboard-host=127.0.0.1", "--num-cpus=2", "--include-dashboard=true"]
     command += [f"--ray-client-server-port={free_port()}", f"--temp-dir={folder}"]
     command += ["--object-store-memory=100000000"]
-    env = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-    python = os.pathsep.join([str(Path(sys.executable).parent), env["PATH"]])
+    command += ["--node-ip-address=127.0.0.1", "--disable-usage-stats"]
+    env = {name: value for name, value in environment().items() if not name.startswith("RAY_")}
+    env["RAY_DASHBOARD_SUBPROCESS_MODULE_WAIT_READY_TIMEOUT"] = "240"  # a machine under load
+    env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), env["PATH"]])
     with (folder / "log.txt").open("w") as log:
-        process = subprocess.Popen(
-            command, stdout=log, stderr=log, start_new_session=True, env={**env, "PATH": python}
-        )
+        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, env=env)
     try:
         until = time.monotonic() + 300
         while True:
