@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from orchestration.retrain.job import Job, load_job
@@ -53,11 +54,11 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         until = time.monotonic() + 300
         while True:
             assert process.poll() is None and time.monotonic() < until, (folder / "log.txt").read_text()
-            try:
-                socket.create_connection(("127.0.0.1", dashboard), timeout=5).close()
-                break
-            except OSError:
-                time.sleep(0.5)
+            with contextlib.suppress(httpx.TransportError):
+                version = f"http://127.0.0.1:{dashboard}/api/version"
+                if httpx.get(version, trust_env=False, timeout=30).is_success:
+                    break
+            time.sleep(0.5)
         yield f"http://127.0.0.1:{dashboard}"
     finally:
         with contextlib.suppress(ProcessLookupError):
