@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ from orchestration.retrain.ray_jobs import RayStage
 from orchestration.retrain.results import Results
 from orchestration.retrain.stages import Stage, StageProblem, StageRequest
 from orchestration.retrain.workshop import FILES, open_job_store
+from tests.s3_server import four_ports
 from tests.supervised import environment
 from tests.test_retrain_job import write_job
 
@@ -31,18 +31,13 @@ RAY = Path(sys.executable).with_name("ray")
 ROOT = Path(__file__).parents[1]
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A Ray of this test's own; only its own processes are ended."""
-    dashboard, folder = free_port(), tmp_path_factory.mktemp("r")
-    command = [RAY, "start", "--head", "--block", f"--port={free_port()}", f"--dashboard-port={dashboard}"]
+    dashboard, folder = four_ports(), tmp_path_factory.mktemp("r")
+    command = [RAY, "start", "--head", "--block", f"--port={dashboard + 1}", f"--dashboard-port={dashboard}"]
     command += ["--dashboard-host=127.0.0.1", "--num-cpus=2", "--include-dashboard=true"]
-    command += [f"--ray-client-server-port={free_port()}", f"--temp-dir={folder}"]
+    command += [f"--ray-client-server-port={dashboard + 2}", f"--temp-dir={folder}"]
     command += ["--object-store-memory=100000000"]
     command += ["--node-ip-address=127.0.0.1", "--disable-usage-stats"]
     env = {name: value for name, value in environment().items() if not name.startswith("RAY_")}
