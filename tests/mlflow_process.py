@@ -44,9 +44,10 @@ def running_mlflow(
             time.sleep(0.5)
         yield f"http://127.0.0.1:{port}", process
     finally:
-        with contextlib.suppress(ProcessLookupError):  # of a test that killed it
-            os.killpg(process.pid, signal.SIGTERM)
-        process.wait(60)
+        # Its parent would make new workers in place of those that a polite end reaches first.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _is_healthy(port: int) -> bool:
