@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from orchestration.registry.log import Entry
-from orchestration.registry.server import pages, require_credentials, told, unless_missing
+from orchestration.registry.server import pages, past_races, require_credentials, told, unless_missing
 from pipeline.record.tracking import LINEAGE_RUN_TAG
 
 CANDIDATE, CHAMPION, PREVIOUS = "candidate", "champion", "previous"
@@ -168,17 +168,16 @@ class Registry:
         """Points an alias at a version, or takes it away."""
         with told(self.uri):
             if version is None:
-                self._client.delete_registered_model_alias(model, alias)
+                past_races(self._client.delete_registered_model_alias, model, alias)
             else:
-                self._client.set_registered_model_alias(model, alias, version)
+                past_races(self._client.set_registered_model_alias, model, alias, version)
 
     def set_tag(self, model: str, version: str, key: str, value: str) -> None:
         """Sets a tag of a version; what is too long is left out, with a word that says so."""
-        fits = len(value) <= _MOST_TAG_CHARS
+        if len(value) > _MOST_TAG_CHARS:
+            value = f"{len(value)} characters; in the history file"
         with told(self.uri):
-            self._client.set_model_version_tag(
-                model, version, key, value if fits else f"{len(value)} characters; in the history file"
-            )
+            past_races(self._client.set_model_version_tag, model, version, key, value)
 
     def _with_digest(self, model: str, sha256: str) -> list[str]:
         """Versions of this content, the lowest number first."""
