@@ -69,6 +69,17 @@ def test_the_same_weights_are_one_version(place: Place) -> None:
     assert s3 == ("4", True) and place.desk.version("@candidate").uri == "s3://b/m"
 
 
+def test_an_address_in_the_store_takes_the_place_of_another_and_keeps_it(place: Place) -> None:
+    version, lineage = place.desk.version("1"), "f" * 64
+    for uri in (f"s3://b/manifests/sha256/ab/ab{'0' * 62}", version.uri):
+        register_weights(place.desk.registry, place.model, version.uri)
+        tags = {"march.lineage_sha256": lineage, "note": uri}
+        assert place.desk.registry.register(place.model, uri=uri, sha256=version.sha256, tags=tags)[0] == "1"
+    found = place.desk.version("1")
+    assert found.uri.startswith("s3://b/manifests/")
+    assert (found.tags["march.lineage_sha256"], found.tags["note"]) == (lineage, found.uri)
+
+
 def test_a_person_has_the_last_word(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     place.policy.write_text(POLICY % ", approval: {required: true, by_another: true}")
     assert place.promote(1, None, "--by", "ann") == 0
