@@ -34,7 +34,7 @@ def running_mlflow(
     store += ["--artifacts-destination", str(folder)]
     serving = [sys.executable, "-m", "mlflow", "server", "--port", str(port), "--workers", "2", *store]
     with (folder / "log.txt").open("w") as log:
-        # Its consumers of background jobs, eight processes, are of no use here and take a core for half a minute.
+        # Its eight consumers of background jobs are of no use here and take a core for half a minute.
         without_jobs = os.environ | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
         process = subprocess.Popen(serving, stdout=log, stderr=log, start_new_session=True, env=without_jobs)
     try:
