@@ -35,6 +35,7 @@ AT_ANY_LEVEL = (
 # These are loaded to read settings or to show help.
 INSIDE_FUNCTIONS = (
     "pipeline/train.py",
+    "pipeline/launch/ray_start.py",
     "pipeline/launch/worker.py",
     "pipeline/training/canary.py",
     "pipeline/cpu.py",

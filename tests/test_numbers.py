@@ -4,6 +4,7 @@ When two numbers are the same is the subject of `test_number_pairs.py`; locales 
 `test_number_properties.py`.
 """
 
+import sys
 import time
 from decimal import Decimal
 
@@ -23,6 +24,7 @@ from reward.numbers import (
     supports,
     without_unit_of,
 )
+from reward.numbers.plain import _IDEOGRAPHS
 
 
 def read(text: str) -> Number:
@@ -512,3 +514,7 @@ def test_prose_is_read_at_a_megabyte_a_second() -> None:
     start = time.process_time()
     assert len(find_numbers(text)) == 2_400
     assert time.process_time() - start < 1.0
+
+
+def test_no_script_has_digits_beyond_the_planes_that_are_searched() -> None:
+    assert not any(chr(c).isdecimal() for c in range(_IDEOGRAPHS, sys.maxunicode + 1))

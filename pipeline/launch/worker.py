@@ -14,11 +14,12 @@ import secrets
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pipeline import cpu
 from pipeline.launch.build_locks import drop_stale_locks, extensions_folder
 from pipeline.launch.openrlhf_args import openrlhf_arguments
+from pipeline.launch.ray_start import demand_token, start_ray
 from pipeline.launch.reward_servers import (
     NAMESPACE,
     free_ports,
@@ -26,7 +27,6 @@ from pipeline.launch.reward_servers import (
     reward_servers,
     server_configs,
 )
-from pipeline.settings.recipe import Recipe
 from reward import telemetry
 from reward.types import Role
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from pipeline.train import RunState
 
 _KEYS = ("MARCH_REWARD_TOKEN", "MARCH_SIGNING_KEY")
-_OBJECT_STORE_BYTES = 512 * 1024**2  # of a local Ray; rollouts of a step are a few megabytes
 
 
 def run_openrlhf(state: RunState, folder: Path) -> None:
     """Trains to the end and saves the model under `folder / "model"`."""
+    demand_token(state.recipe)
     telemetry.exporters_asked_for()  # a wrong setting ends the run here and not in some actor
     cpu.install()
     drop_stale_locks(extensions_folder())
@@ -50,7 +50,7 @@ def run_openrlhf(state: RunState, folder: Path) -> None:
     ports = free_ports(state.recipe.reward)
     environment = _environment(state, folder, ports=ports, keys=keys, cuda=cuda)
     os.environ.update(environment)
-    address = _start_ray(state.recipe, environment, cuda=cuda)
+    address = start_ray(state.recipe, environment, cuda=cuda)
     with reward_servers(server_configs(state, address=address, ports=ports), folder):
         _run_command_line(state, folder, cuda=cuda)
 
@@ -97,22 +97,6 @@ def _environment(
         # DeepSpeed compiles with the ninja beside this Python, whether or not the environment is active.
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
     }
-
-
-def _start_ray(recipe: Recipe, environment: dict[str, str], *, cuda: bool) -> str:
-    """Starts or joins Ray and returns its address; without CUDA the GPUs are logical."""
-    import ray
-
-    cluster = recipe.cluster
-    options: dict[str, Any] = {"address": cluster.ray_address, "namespace": NAMESPACE}
-    if cluster.ray_address == "local":
-        devices = recipe.num_gpus
-        options |= {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
-        options |= {"_node_ip_address": "127.0.0.1", "num_cpus": devices + 2}
-        options |= {} if cuda else {"num_gpus": devices}
-    runtime = {"env_vars": environment, "worker_process_setup_hook": "pipeline.cpu.install"}
-    ray.init(runtime_env=runtime, **options)
-    return str(ray.get_runtime_context().gcs_address)
 
 
 def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:

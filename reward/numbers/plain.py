@@ -9,7 +9,6 @@ places. Marks that mean something else stay: "3*4", "a_1", "1_000", a bullet.
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,13 +19,12 @@ _MARKS = "*_`"
 _UNSEEN = "\u00ad\u061c\u200b\u200e\u200f\u2060\ufeff"
 _RUN = re.compile(rf"[*_`]+|[{_UNSEEN}]+")
 _LONGEST_RUN = 3  # of marks: "***"
+_IDEOGRAPHS = 0x20000  # from here on no plane has digits
 
 
 def _ascii_of() -> dict[int, str]:
     """Digits of every script, full-width letters and signs, and the Arabic separators."""
-    digits = {
-        c: str(unicodedata.decimal(chr(c), "")) for c in range(128, sys.maxunicode) if chr(c).isdecimal()
-    }
+    digits = {c: str(unicodedata.decimal(chr(c), "")) for c in range(128, _IDEOGRAPHS) if chr(c).isdecimal()}
     full_width = {c: chr(c - 0xFEE0) for c in range(0xFF01, 0xFF5F)}
     others = {0xFFE5: "¥", 0xFFE1: "£", 0x3000: " ", 0xFE63: "-", 0x066A: "%", 0x066B: ".", 0x066C: "\u202f"}
     return full_width | digits | others
