@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -95,10 +96,11 @@ def get(
     endpoint: EndpointOption = None,
 ) -> None:
     """Bring files to this machine, verified. Killed, the same command goes on."""
-    opened = open_named(store, endpoint)
-    digest = opened.resolve(ref)
-    with byte_progress("fetching", opened.manifest(digest).size) as advance:
-        manifest = opened.get(digest, out, advance=advance)
+    from pipeline.artifacts.address import named_artifact
+
+    found = named_artifact(ref, partial(open_named, store, endpoint))
+    with byte_progress("fetching", found.manifest().size) as advance:
+        manifest = found.store.get(found.digest, out, advance=advance)
     print(f"{out}: {len(manifest.files):,} files, {manifest.size / 1e6:,.1f} MB, verified")
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from orchestration.registry.store import ModelVersion
     from pipeline.artifacts.address import Artifact
-    from pipeline.lineage.record import Lineage
+    from pipeline.lineage.resolve import Found
     from pipeline.lineage.show import Node
 
 _Ref = Annotated[
@@ -89,9 +89,9 @@ def reproduce(
     from pipeline.lineage.reproduce import commands, write_recipe
 
     found = _resolve(ref, registry, history, store, endpoint)
-    folder = out or Path(f"reproduce-{found.run}")
-    write_recipe(found, folder)
-    print("\n".join(commands(found, folder)))
+    folder = out or Path(f"reproduce-{found.lineage.run}")
+    write_recipe(found.lineage, folder)
+    print("\n".join(commands(found.lineage, folder, store=found.store)))
 
 
 def _publish(
@@ -127,7 +127,7 @@ def _tree(ref: str, registry: str | None, history: Path, store: str | None, endp
     from pipeline.lineage.show import leaf, tree_of
 
     if not _is_registered(ref):
-        return tree_of(_resolve(ref, registry, history, store, endpoint))
+        return tree_of(_resolve(ref, registry, history, store, endpoint).lineage)
     desk, version = open_version(ref, registry, history)
     about = version_node(desk, version)
     if LINEAGE_TAG not in version.tags:
@@ -141,9 +141,7 @@ def _is_registered(ref: str) -> bool:
     return "@" in ref and not Path(ref).exists()
 
 
-def _resolve(
-    ref: str, registry: str | None, history: Path, store: str | None, endpoint: str | None
-) -> Lineage:
+def _resolve(ref: str, registry: str | None, history: Path, store: str | None, endpoint: str | None) -> Found:
     from pipeline.lineage.resolve import resolve_lineage
 
     def registered(reference: str) -> Artifact:

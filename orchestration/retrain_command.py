@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from orchestration.retrain.job import Job
     from orchestration.retrain.lease import Lease
     from orchestration.retrain.records import Retraining
+    from pipeline.artifacts.store import ArtifactStore
 
 FAILED, OVER_BUDGET, BUSY, INTERRUPTED = 1, 6, 7, 130
 
@@ -98,24 +99,24 @@ def _run(job: Job, cause: str) -> Retraining:
     from orchestration.retrain.workshop import open_job_store
 
     with only_here(job.folder) as here, _terminable(), LiveWatch(error_console(), job.budget) as watch:
-        lease = Lease(open_job_store(job).backend, job.name, holder=here, period_s=job.lease_s)
+        store = open_job_store(job)
+        lease = Lease(store.backend, job.name, holder=here, period_s=job.lease_s)
         with lease.held():
-            return run_loop(_place(job, lease, watch), cause=cause)
+            return run_loop(_place(job, store, lease, watch), cause=cause)
 
 
-def _place(job: Job, lease: Lease | None, watch: Watch) -> Place:
+def _place(job: Job, store: ArtifactStore, lease: Lease | None, watch: Watch) -> Place:
     from orchestration.desk import open_desk
     from orchestration.retrain.attempt import Place
     from orchestration.retrain.inputs import make_plan
     from orchestration.retrain.ledger import Ledger
     from orchestration.retrain.results import Results
-    from orchestration.retrain.workshop import open_job_store
 
     registry = job.registry
     return Place(
         plan=make_plan(job),
         desk=open_desk(registry.model, registry.address, registry.history),
-        results=Results(open_job_store(job), job.name),
+        results=Results(store, job.name),
         ledger=Ledger(registry.address),
         lease=lease,
         start=_start(job),
@@ -141,8 +142,9 @@ def _dry_run(job: Job) -> None:
     from orchestration.retrain.inputs import give
     from orchestration.retrain.loop import standing_stages
     from orchestration.retrain.view import LiveWatch, plan_table
+    from orchestration.retrain.workshop import open_job_store
 
-    place = _place(job, None, LiveWatch(error_console(), job.budget))
+    place = _place(job, open_job_store(job), None, LiveWatch(error_console(), job.budget))
     given = give(place.plan, place.desk)
     left = place.ledger.find(job, given)
     parent = left.parent if left else given.parent

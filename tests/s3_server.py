@@ -65,7 +65,7 @@ def swift_python() -> Path:
 @contextmanager
 def serve_swift(folder: Path) -> Iterator[S3Server]:
     """Swift, until it is left."""
-    port = _four_ports()
+    port = four_ports()
     command = [str(swift_python()), str(Path(__file__).with_name("swift_process.py")), str(folder), str(port)]
     with (folder / "swift.out").open("w") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out, env={"PATH": os.environ["PATH"]})
@@ -77,7 +77,7 @@ def serve_swift(folder: Path) -> Iterator[S3Server]:
 @contextmanager
 def serve_moto(folder: Path) -> Iterator[S3Server]:
     """Moto's server, until it is left."""
-    port = _four_ports()
+    port = four_ports()
     script = "import sys; from moto.server import main; main(['-H', '127.0.0.1', '-p', sys.argv[1]])"
     with (folder / "moto.out").open("w") as out:
         process = subprocess.Popen([sys.executable, "-c", script, str(port)], stdout=out, stderr=out)
@@ -97,7 +97,7 @@ def credentials(key: str, secret: str) -> dict[str, str]:
     }
 
 
-def _four_ports() -> int:
+def four_ports() -> int:
     """The first of four ports in a row that are free."""
     for port in range(20000 + os.getpid() % 8000 * 4, 60000, 4):
         sockets = [socket.socket() for _ in range(4)]

@@ -214,6 +214,8 @@ def test_the_command_puts_lists_verifies_gets_and_collects(
     assert "config.json" in march("ls", "--files", "champion")
     assert "every object was read" in march("verify", "--read")
     assert "verified" in march("get", digest[:10], str(tmp_path / "out"))
+    address = (tmp_path / "store" / manifest_key(digest)).as_uri()
+    assert "verified" in march("get", address, str(tmp_path / "again"), "--store", "elsewhere")
     assert "nothing was removed" in march("gc", "--grace-hours", "0", "--no-registry")
     assert "removed: 0" in march("gc", "--grace-hours", "0", "--delete", "--no-registry")
     assert "atomic" in march("probe")

@@ -13,10 +13,13 @@ import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from orchestration.registry.store import Registry
+from orchestration.registry.stored import references
+from orchestration.registry.weights import local_weights
 from pipeline.artifacts.conditions import Conditions
 from pipeline.artifacts.failures import CorruptError, MovedError, StoreError, UnsafeEndpointError
 from pipeline.artifacts.layout import manifest_key, object_key
@@ -24,9 +27,11 @@ from pipeline.artifacts.s3 import S3Backend, make_client
 from pipeline.artifacts.settings import MIB
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.artifacts.upkeep import find_damage, find_garbage, remove
+from pipeline.evaluate.weights import weights_sha256
 from reward.offline.files import file_sha256
 from tests.fault_proxy import Fault, FaultProxy, Harm, proxy_to
 from tests.s3_server import S3Server, serve_moto, serve_swift
+from tests.test_registry_stored import registered
 
 pytestmark = pytest.mark.slow
 WORKERS, PART = 2, 5 * MIB
@@ -245,6 +250,24 @@ def test_a_killed_download_reads_only_what_it_lacks(
     ]
     assert len(again) <= 3  # of five ranges, two of which were whole
     assert file_sha256(tmp_path / "model.bin") == published.manifest.files[1].sha256
+
+
+def test_registered_weights_come_from_the_bucket_by_their_address(
+    store: ArtifactStore, proxy: FaultProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}")
+    (tmp_path / "model" / "model.safetensors").write_bytes(os.urandom(2 * PART))
+    published = store.publish(tmp_path / "model", kind="model")
+    registry, version = registered(store, f"artifact:{published.digest}")
+    assert version.uri == f"{store.backend.address}/{manifest_key(published.digest)}"
+    assert weights_sha256(local_weights(version)) == version.sha256
+    assert references(cast(Registry, registry), store) == {published.digest}
+    num_asked = len(proxy.seen)
+    local_weights(version)
+    assert not [request for request, _ in proxy.seen[num_asked:] if "/objects/" in request]
 
 
 def test_two_publishers_of_one_checkpoint_end_in_one_manifest(store: ArtifactStore, checkpoint: Path) -> None:

@@ -139,7 +139,7 @@ def test_references_are_folders_pointers_digests_and_registered_models(
     found = Artifact(store, digest)
     references = (str(run), digest, digest[:12], "champion", "policy@champion", found.address)
     for ref in (*references, "artifact:champion"):
-        assert resolve_lineage(ref, lambda: store, lambda _: found).run == "my-run"
+        assert resolve_lineage(ref, lambda: store, lambda _: found).lineage.run == "my-run"
     other = store.publish(kind="other").digest
     with pytest.raises(ValueError, match="is of kind other"):
         resolve_lineage(other, lambda: store, lambda _: found)

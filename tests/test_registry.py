@@ -6,20 +6,23 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from orchestration.registry.decisions import Desk, LostRaceError
-from orchestration.registry.log import State
+from orchestration.registry.log import Entry, State
 from orchestration.registry.register import register_weights
+from orchestration.registry.store import Registry
 from tests.march_cli import march, refused
 from tests.mlflow_process import mlflow_server
 from tests.postgres import serve_postgres
 from tests.registry_place import POLICY, Place, make_place
-from tests.test_promotion_log import KEY
+from tests.test_promotion_log import KEY, entry
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
@@ -64,6 +67,17 @@ def test_the_same_weights_are_one_version(place: Place) -> None:
     assert place.register(1) == ("1", False)
     s3 = register_weights(place.desk.registry, place.model, "s3://b/m", sha256="e" * 64, lineage="f" * 64)
     assert s3 == ("4", True) and place.desk.version("@candidate").uri == "s3://b/m"
+
+
+def test_an_address_in_the_store_takes_the_place_of_another_and_keeps_it(place: Place) -> None:
+    version, lineage = place.desk.version("1"), "f" * 64
+    for uri in (f"s3://b/manifests/sha256/ab/ab{'0' * 62}", version.uri):
+        register_weights(place.desk.registry, place.model, version.uri)
+        tags = {"march.lineage_sha256": lineage, "note": uri}
+        assert place.desk.registry.register(place.model, uri=uri, sha256=version.sha256, tags=tags)[0] == "1"
+    found = place.desk.version("1")
+    assert found.uri.startswith("s3://b/manifests/")
+    assert (found.tags["march.lineage_sha256"], found.tags["note"]) == (lineage, found.uri)
 
 
 def test_a_person_has_the_last_word(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -206,3 +220,22 @@ def test_a_stale_decision_is_told_who_was_first(place: Place) -> None:
     assert march("rollback", place.model, *place.common) == 0
     with pytest.raises(LostRaceError, match="rollback of version 1"):
         stale._decide(stale._entry("promote", seen, version="3"))  # type: ignore[arg-type]
+
+
+def test_of_many_writers_at_once_none_is_lost(place: Place) -> None:
+    """MLflow looks and then inserts: over PostgreSQL writers of one alias or tag meet."""
+    entries = [entry("refuse", 0, str(number)) for number in range(8)]
+    start = threading.Barrier(len(entries))
+
+    def write(one: Entry) -> None:
+        registry = Registry(place.uri)
+        start.wait()
+        registry.append(place.model, one)
+        registry.set_alias(place.model, "champion", "1")
+        registry.set_tag(place.model, "1", "seen", one.id)
+
+    with ThreadPoolExecutor(len(entries)) as pool:
+        list(pool.map(write, entries))
+    found = place.desk.registry.entries(place.model)
+    assert [number for number, _ in found] == list(range(1, len(entries) + 1))
+    assert {one.id for _, one in found} == {one.id for one in entries}

@@ -14,6 +14,7 @@ from orchestration.retrain.job import JOBS, BudgetSettings, Job, load_job
 from orchestration.retrain.records import ParentWeights
 from orchestration.retrain.stages import Spent, Stage, StageResult, stage_key
 from pipeline.settings.recipe import load_recipe
+from tests.march_cli import refused
 
 PARENT = ParentWeights(sha256="a" * 64, uri="tiny")
 SHIPPED = [path.stem for path in JOBS.glob("*.yaml") if "\nregistry:" in path.read_text()]
@@ -72,6 +73,15 @@ def test_a_wrong_job_is_told_by_its_key(tmp_path: Path, changes: dict[str, objec
 def test_a_job_that_is_not_there_names_those_that_are() -> None:
     with pytest.raises(FileNotFoundError, match="there are: tiny"):
         load_job("huge")
+
+
+def test_the_command_tells_a_wrong_job_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "there are: tiny" in refused(capsys, "retrain", "nowhere")
+    assert "unknown key" in refused(capsys, "retrain", write_job(tmp_path), "--set", "budget.hour=2")
+    assert "cluster.address" in refused(capsys, "retrain", write_job(tmp_path), "--cluster", "head:8265")
+    assert "no bucket" in refused(capsys, "retrain", write_job(tmp_path), "--set", "store.location=s3://")
 
 
 def key_of(job: Job, stage: Stage = Stage.EVALUATE) -> str:

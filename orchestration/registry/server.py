@@ -59,6 +59,22 @@ def unless_missing(ask: Callable[..., _Found], *arguments: object) -> _Found | N
     return None
 
 
+def past_races(write: Callable[..., object], *arguments: object) -> None:
+    """Writes an alias or a tag, again where another writer was between MLflow's look and its insert.
+
+    Over PostgreSQL the second of two such writers gets the database's error; over SQLite they wait in turn.
+    """
+    from mlflow.exceptions import MlflowException
+
+    for is_last in (False, False, True):
+        try:
+            write(*arguments)
+            return
+        except MlflowException as error:
+            if is_last or error.error_code != "BAD_REQUEST":
+                raise
+
+
 @contextmanager
 def told(uri: str) -> Iterator[None]:
     """Gives MLflow's errors, and a server that is not there, one line."""

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from orchestration.registry.log import Entry
-from orchestration.registry.server import pages, require_credentials, told, unless_missing
+from orchestration.registry.server import pages, past_races, require_credentials, told, unless_missing
+from pipeline.artifacts.address import located
 from pipeline.record.tracking import LINEAGE_RUN_TAG
 
 CANDIDATE, CHAMPION, PREVIOUS = "candidate", "champion", "previous"
@@ -93,6 +94,9 @@ class Registry:
     ) -> tuple[str, bool]:
         """Registers weights by their address; the same content is the same version.
 
+        Of a version that is there already the address becomes the new one, but for one in the artifact store,
+        which no other replaces; tags that it has stay.
+
         Args:
             model: Its name.
             uri: Of the weights.
@@ -104,15 +108,18 @@ class Registry:
             The version, and whether it is new.
         """
         there, made = self._with_digest(model, sha256), None
-        if not there:
+        if there:
+            self._add_tags(model, there[0], {**tags, URI_TAG: uri})
+        else:
             kept = {key: value[:_MOST_TAG_CHARS] for key, value in tags.items()}
             kept |= {URI_TAG: uri, SHA256_TAG: sha256}
             made = self._create(model, uri, kept, run_id)
             there = self._with_digest(model, sha256)
+        first, *twins = (str(one.version) for one in there)
         # Two at once, or a retry of a lost answer, make two versions: the lower number stays.
-        self._delete(model, there[1:])
-        self._become_candidate(model, there[0])
-        return there[0], there[0] == made
+        self._delete(model, twins)
+        self._become_candidate(model, first)
+        return first, first == made
 
     def lineages_of_runs(self) -> list[str]:
         """Addresses of the lineages that MLflow's runs name."""
@@ -168,21 +175,26 @@ class Registry:
         """Points an alias at a version, or takes it away."""
         with told(self.uri):
             if version is None:
-                self._client.delete_registered_model_alias(model, alias)
+                past_races(self._client.delete_registered_model_alias, model, alias)
             else:
-                self._client.set_registered_model_alias(model, alias, version)
+                past_races(self._client.set_registered_model_alias, model, alias, version)
 
     def set_tag(self, model: str, version: str, key: str, value: str) -> None:
         """Sets a tag of a version; what is too long is left out, with a word that says so."""
-        fits = len(value) <= _MOST_TAG_CHARS
+        if len(value) > _MOST_TAG_CHARS:
+            value = f"{len(value)} characters; in the history file"
         with told(self.uri):
-            self._client.set_model_version_tag(
-                model, version, key, value if fits else f"{len(value)} characters; in the history file"
-            )
+            past_races(self._client.set_model_version_tag, model, version, key, value)
 
-    def _with_digest(self, model: str, sha256: str) -> list[str]:
+    def _with_digest(self, model: str, sha256: str) -> list[_Version]:
         """Versions of this content, the lowest number first."""
-        return [str(one.version) for one in self._search(model) if one.tags.get(SHA256_TAG) == sha256]
+        return [one for one in self._search(model) if one.tags.get(SHA256_TAG) == sha256]
+
+    def _add_tags(self, model: str, one: _Version, tags: Mapping[str, str]) -> None:
+        moves = located(tags[URI_TAG]) is not None or located(one.tags.get(URI_TAG, "")) is None
+        for name, value in tags.items():
+            if name not in one.tags or (name == URI_TAG and moves and value != one.tags[name]):
+                self.set_tag(model, str(one.version), name, value)
 
     def _create(self, model: str, uri: str, tags: dict[str, str], run_id: str | None) -> str:
         with told(self.uri):
@@ -206,7 +218,7 @@ class Registry:
 
     def _become_candidate(self, model: str, version: str) -> None:
         """The version that was registered last is the candidate, unless it is something already."""
-        is_last = str(self._search(model)[-1].version) == version  # a database without a server: a number
+        is_last = str(self._search(model)[-1].version) == version
         if is_last and version not in self.aliases(model).values():
             self.set_alias(model, CANDIDATE, version)
 

@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
 from pydantic import ValidationError
 
+from orchestration.registry.decisions import KEY_ENV
 from orchestration.retrain.stage import ERROR_FILE, reserve
 from orchestration.retrain.stages import StageProblem, StageProgress, StageRequest, stage_folder
 from orchestration.retrain.workshop import PROGRESS_FILE, read_progress
@@ -64,7 +64,7 @@ class LocalStage:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
-                env=_environment(self._folder, request.job.environment),
+                env=_environment(self._folder, request),
                 start_new_session=True,
                 preexec_fn=die_with_parent,
             )
@@ -121,7 +121,10 @@ def kill_leftovers(folder: Path) -> int:
     return num_killed
 
 
-def _environment(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
+def _environment(folder: Path, request: StageRequest) -> dict[str, str]:
+    """Of a stage's process. What signs decisions is for the stages that decide, not for trainings."""
     paths = [str(_SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])]
     own = {_MARK: str(folder), "PYTHONPATH": os.pathsep.join(paths), "TERM": "dumb"}  # no bars in a log
-    return {**os.environ, **more, **own}
+    hidden = {KEY_ENV} if request.stage.is_heavy else set[str]()
+    ours = {name: value for name, value in os.environ.items() if name not in hidden}
+    return {**ours, **request.job.environment, **own}

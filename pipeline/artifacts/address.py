@@ -90,5 +90,17 @@ def find_artifact(reference: str, store: OpenStore = environments_store) -> Arti
         return Artifact(open_store(settings_from_environment(location)), digest)
     if not reference.startswith(SCHEME):
         return None
+    return named_artifact(reference.removeprefix(SCHEME), store)
+
+
+def named_artifact(reference: str, store: OpenStore) -> Artifact:
+    """What a reference names where nothing else but one can stand: the scheme may be left out.
+
+    Raises:
+        ValueError: the store has nothing of that name.
+    """
+    found = find_artifact(reference, store)
+    if found is not None:
+        return found
     opened = store()
-    return Artifact(opened, opened.resolve(reference.removeprefix(SCHEME)))
+    return Artifact(opened, opened.resolve(reference))

@@ -20,19 +20,20 @@ def write_recipe(lineage: Lineage, folder: Path) -> Path:
     return path
 
 
-def commands(lineage: Lineage, folder: Path) -> list[str]:
+def commands(lineage: Lineage, folder: Path, *, store: str | None = None) -> list[str]:
     """Lines for a shell; what cannot be made sure of is a comment before the line that it concerns.
 
     Args:
         lineage: Of the model.
         folder: Where the recipe was written, and where data and the run go.
+        store: Where the rows are; None: in the store that is set then.
     """
     lines = _code(lineage.surroundings[-1] if lineage.surroundings else None)
     if len(lineage.surroundings) > 1:
         lines.insert(0, f"# the run went on in {len(lineage.surroundings)} surroundings; these are the last")
     train = ["march", "train", str(folder / RECIPE_FILE), "--run-dir", str(folder / "run")]
     if lineage.data and lineage.is_of_prepared_rows:
-        lines += _data_lines(lineage, folder)
+        lines += _data_lines(lineage, folder, store)
         train += ["--set", f"data.path={folder / 'data'}"]
     lines += _parent_lines(lineage)
     lines.append(shlex.join(train))
@@ -57,10 +58,11 @@ def _code(around: Surroundings | None) -> list[str]:
     return [*lines, "make .venv/ready"]
 
 
-def _data_lines(lineage: Lineage, folder: Path) -> list[str]:
+def _data_lines(lineage: Lineage, folder: Path, store: str | None) -> list[str]:
     assert lineage.data is not None
     if lineage.data.artifact:
-        return [shlex.join(["march", "artifacts", "get", lineage.data.artifact, str(folder / "data")])]
+        get = ["march", "artifacts", "get", lineage.data.artifact, str(folder / "data")]
+        return [shlex.join([*get, *(["--store", store] if store else [])])]
     inputs = ", ".join(f"{name} ({digest[:12]})" for name, digest in lineage.data.inputs.items())
     return [
         f"# prepare the rows again from {inputs or lineage.data.source}; train.jsonl must have the digest "

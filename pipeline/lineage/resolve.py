@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.artifacts.address import Artifact, OpenStore, find_artifact
+from pipeline.artifacts.address import Artifact, OpenStore, named_artifact
 from pipeline.lineage.collect import collect
 from pipeline.lineage.publish import read_lineage
 from pipeline.lineage.record import Lineage
@@ -13,7 +14,15 @@ from pipeline.lineage.record import Lineage
 Registered = Callable[[str], Artifact]  # the lineage of MODEL@ALIAS
 
 
-def resolve_lineage(ref: str, store: OpenStore, registered: Registered) -> Lineage:
+@dataclass(frozen=True)
+class Found:
+    """A lineage, and the store that it came from; None of a run's folder."""
+
+    lineage: Lineage
+    store: str | None = None
+
+
+def resolve_lineage(ref: str, store: OpenStore, registered: Registered) -> Found:
     """The lineage that a reference names.
 
     Args:
@@ -25,9 +34,6 @@ def resolve_lineage(ref: str, store: OpenStore, registered: Registered) -> Linea
         ValueError: nothing has that name.
     """
     if Path(ref).is_dir():
-        return collect(Path(ref))
-    found = registered(ref) if "@" in ref else find_artifact(ref, store)
-    if found is None:
-        opened = store()
-        found = Artifact(opened, opened.resolve(ref))
-    return read_lineage(found.store, found.digest)
+        return Found(collect(Path(ref)))
+    found = registered(ref) if "@" in ref else named_artifact(ref, store)
+    return Found(read_lineage(found.store, found.digest), found.store.backend.address)
