@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from orchestration.schedule.journal import read_state
+from orchestration.schedule.monitor import ScheduleFigures, monitoring
 from orchestration.schedule.service import SERVICE_FILE, Sign, make_scheduler, only_service
 from orchestration.schedule.settings import BackoffSettings
 from tests import schedule_jobs
@@ -88,8 +89,8 @@ def test_figures_health_and_a_failing_job_beside_a_sound_one(tmp_path: Path) -> 
     move_next_time(tmp_path, timedelta(hours=5))
     (tmp_path / "shop/CODE").write_text("1")
     with service(tmp_path, DAILY, DAILY):
-        port = sign_of(tmp_path).port
         wait_until(lambda: runs(tmp_path / "books") and kinds(tmp_path).count("ended") == 3)
+        port = sign_of(tmp_path).port
         assert httpx.get(f"http://127.0.0.1:{port}/healthz", trust_env=False).text == "ok\n"
         figures = httpx.get(f"http://127.0.0.1:{port}/metrics", trust_env=False).text
     assert 'march_retraining_failures{job="shop"} 3.0' in figures
@@ -127,3 +128,15 @@ def test_one_service_a_folder(tmp_path: Path) -> None:
         pass
     with only_service(tmp_path):
         assert os.listdir(tmp_path) == ["service.lock"]
+
+
+def test_a_port_that_is_taken_is_said() -> None:
+    figures = ScheduleFigures([], lambda name: None)
+    with monitoring(figures, lambda: False, 0) as port:
+        assert httpx.get(f"http://127.0.0.1:{port}/healthz", trust_env=False).status_code == 503
+        assert httpx.get(f"http://127.0.0.1:{port}/", trust_env=False).status_code == 404
+        with (
+            pytest.raises(ValueError, match=f"--port: {port} cannot be listened on"),
+            monitoring(figures, lambda: True, port),
+        ):
+            pass

@@ -70,7 +70,7 @@ def monitoring(figures: Collector, is_well: Callable[[], bool], port: int) -> It
         port: To listen on; 0: any.
 
     Raises:
-        OSError: another process listens there.
+        ValueError: another process listens there.
     """
     registry = CollectorRegistry()
     registry.register(figures)
@@ -95,7 +95,10 @@ def monitoring(figures: Collector, is_well: Callable[[], bool], port: int) -> It
         def log_message(self, format: str, *args: object) -> None:
             """Requests are not logged."""
 
-    server = ThreadingHTTPServer((HOST, port), Answers)
+    try:
+        server = ThreadingHTTPServer((HOST, port), Answers)
+    except OSError as error:
+        raise ValueError(f"--port: {port} cannot be listened on ({error.strerror}); use another") from error
     threading.Thread(target=server.serve_forever, name="monitor", daemon=True).start()
     try:
         yield server.server_address[1]

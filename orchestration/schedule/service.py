@@ -92,18 +92,19 @@ class Service:
         """Serves until SIGTERM or SIGINT.
 
         Raises:
-            ValueError: another service has the folder.
+            ValueError: another service has the folder, or its port is taken.
             RuntimeError: the scheduler stopped; a supervisor starts the service again.
         """
         with only_service(self.folder):
             for one in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(one, self._signalled)
             scheduler = make_scheduler(self.folder, len(self.watches))
-            start_times(scheduler, self.watches)
-            start_steps(scheduler, self.watches, self._beats, self._step_s)
-            scheduler.resume()
             figures = ScheduleFigures(self.watches, lambda name: _next_s(scheduler, name))
-            with monitoring(figures, self.is_well, self._port) as self._port:
+            with monitoring(figures, self.is_well, self._port) as port:
+                self._port = port
+                start_times(scheduler, self.watches)
+                start_steps(scheduler, self.watches, self._beats, self._step_s)
+                scheduler.resume()
                 self._serve()
             scheduler.shutdown()
             self._end()
@@ -133,7 +134,7 @@ class Service:
     def _beats(self) -> None:
         self._beat = time.monotonic()
         jobs = tuple(
-            ServedJob(name=one.job.name, file=str(one.job.file), problems=one.problems)
+            ServedJob(name=one.job.name, file=str(one.job.file), problems=dict(one.problems))
             for one in self.watches
         )
         sign = Sign(at=time.time(), pid=os.getpid(), port=self._port, jobs=jobs)
