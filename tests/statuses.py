@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from orchestration.retrain.job import BudgetSettings
 from orchestration.retrain.records import (
     Outcome,
@@ -41,7 +43,7 @@ def retraining(
     waiting = [StageStatus(stage=stage) for stage in list(Stage)[len(states) :]]
     return Retraining.model_validate(
         {
-            "id": f"{began:016x}" * 4,
+            "id": hashlib.sha256(str(began).encode()).hexdigest(),
             "given": "0" * 64,
             "parent": ParentWeights(uri="model", sha256=None),
             "job": "shop",
@@ -86,7 +88,7 @@ def shop() -> JobStatus:
         budget=BudgetSettings(hours=12, tokens=5_000_000, money=60, price_per_hour=4),
         triggers=(
             TriggerStatus(
-                cause=Cause.CRON, what="30 2 * * mon-fri", timezone="Europe/Berlin", next_at=NOW + 19.2 * HOUR
+                cause=Cause.CRON, what="30 2 * * mon-fri", timezone="Europe/Berlin", next_at=NOW + 64_600
             ),
             TriggerStatus(cause=Cause.DATA, what="runs/data/shop, datasets/shop", due_since=NOW - 1.6 * HOUR),
             TriggerStatus(

@@ -75,7 +75,7 @@ def test_the_terminal_shows_what_a_person_asks_for() -> None:
     assert "now retraining since 1 h 30 min" in said
     assert "shop-solver: champion 3, previous 2, candidate 4" in said
     assert "march approve shop-solver 4" in said
-    assert "30 2 * * mon-fri next Tue 2026-10-27 03:45 CET, in 19 h 12 min" in said
+    assert "30 2 * * mon-fri next Tue 2026-10-27 02:30 CET, in 17 h 56 min" in said
     assert "4.6% of 412 answers refuted, known to be 2.6% or more, 5.0% allowed; 9 unscored apart" in said
     assert "✓ prepare 30 min ✓ train 30 min ● evaluate" in said
     assert "1.50 of 12.0 hours, 36,000 of 5,000,000 tokens, 6.00 of 60.0" in said
