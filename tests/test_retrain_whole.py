@@ -53,7 +53,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]
 
 
 def test_retrain_twice_promote_and_roll_back(place: SimpleNamespace) -> None:
-    first = write_small_job(place.folder / "first", model=MODEL, overrides=SPOILT)
+    first = write_small_job(place.folder / "first", model=MODEL, overrides=SPOILT, smoke=False)
     assert "version 1 is the champion" in Retraining(first, place.env).end()
     place.kept = keep(place.servers, place.folder / "first", place.store, overrides=SPOILT)
     better = write_small_job(place.folder / "second", model=MODEL, overrides=["seed=1"], parent="recipe")
