@@ -19,7 +19,12 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 ALWAYS = 99
 CREATE, ALIAS, TAG = "POST .*model-versions/create", "POST .*registered-models/alias", "POST .*/set-tag"
-HARMS = (Harm.INTERNAL_ERROR, Harm.RESET, Harm.CUT_ANSWER, Harm.LOSE_ANSWER)
+HARMS = (
+    Harm.INTERNAL_ERROR,
+    pytest.param(Harm.RESET, marks=pytest.mark.long),
+    pytest.param(Harm.CUT_ANSWER, marks=pytest.mark.long),
+    Harm.LOSE_ANSWER,
+)
 
 
 @pytest.fixture(scope="module")

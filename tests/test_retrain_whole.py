@@ -26,8 +26,7 @@ from tests.retrain_process import MARCH, Retraining, keep, servers, write_small_
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
 MODEL, SPOILT = "small-solver", ["ppo.actor.lr=0.003"]
 # The others are in test_retrain_kills.py.
-SOME_POINTS = ("prepare: after the third part", "train: between weights and their manifest")
-SOME_POINTS += ("promote: after the decision",)
+SOME_POINTS = ("train: between weights and their manifest",)
 GATES = {
     "weights",
     "yardstick",
