@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import sys
 
-from bench import audit, lexical, prepare, ragtruth, reward_server, sizing, training
+from bench import (
+    artifacts,
+    audit,
+    drift,
+    lexical,
+    prepare,
+    promotion,
+    ragtruth,
+    reward_server,
+    sizing,
+    training,
+)
 
 BENCHMARKS = {
+    "artifacts": artifacts.run,
     "audit": audit.run,
+    "drift": drift.run,
     "lexical": lexical.run,
     "prepare": prepare.run,
+    "promotion": promotion.run,
     "ragtruth": ragtruth.run,
     "reward_server": reward_server.run,
     "reward_server_soak": reward_server.run_soak,

@@ -15,12 +15,26 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from orchestration.artifacts_command import artifacts
 from orchestration.audit_command import audit, review
 from orchestration.evaluate_command import best, evaluate
 from orchestration.inspect_command import inspect
+from orchestration.lineage_command import lineage, reproduce
 from orchestration.messages import error_console, fail
 from orchestration.prepare_command import prepare
+from orchestration.promote_command import (
+    approve,
+    models,
+    promote,
+    register,
+    reject,
+    rollback,
+    serve_model,
+)
+from orchestration.retrain_command import retrain
+from orchestration.schedule_command import schedule
 from orchestration.serve_command import serve
+from orchestration.status_command import status
 
 _DEBUG = "MARCH_DEBUG"
 
@@ -78,6 +92,19 @@ app.command()(inspect)
 app.command()(evaluate)
 app.command()(best)
 app.command()(prepare)
+app.command()(register)
+app.command()(promote)
+app.command()(approve)
+app.command()(reject)
+app.command()(rollback)
+app.command()(models)
+app.command()(retrain)
+app.command()(schedule)
+app.command()(status)
+app.command("serve-model")(serve_model)
+app.command()(lineage)
+app.command()(reproduce)
+app.add_typer(artifacts)
 
 
 @app.command()

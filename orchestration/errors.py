@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-_TRAINING_STACK = {"deepspeed", "mlflow", "openrlhf", "ray", "tokenizers", "torch", "transformers", "vllm"}
+_TRAINING_STACK = {
+    "apscheduler",
+    "cronsim",
+    "deepspeed",
+    "mlflow",
+    "openrlhf",
+    "ray",
+    "tokenizers",
+    "torch",
+    "transformers",
+    "vllm",
+}
 _NEAR_DUPLICATES = {"numpy", "rensa"}
 _EXTRAS = "install march-pipeline[train-cpu], or march-pipeline[train-gpu] with an NVIDIA GPU"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from orchestration.settings import audit_sampler
 from pipeline.evaluate.plan import EvaluationJob
 from reward.assignments import assign
 from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplingSettings
+from reward.offline.files import user_cache
 
 # As `march audit` has it: what the auditing model writes is bound to its format, so that it parses.
 _AUDIT_BY_MODEL = {"structured": "all"}
@@ -67,7 +67,7 @@ def evaluation_job(
             "model": under_test.model_dump(),
             "weights_sha256": weights_sha256,
             "judge": {**judge.model_dump(), "timeout_s": timeout_s} if judge else None,
-            "cache": (cache or _user_cache()) if use_cache else None,
+            "cache": (cache or user_cache() / "judge.sqlite") if use_cache else None,
         }
     )
 
@@ -121,9 +121,3 @@ def _model(
 
         return config.model_copy(update={"timeout_s": timeout_s}), weights_sha256(folder)
     return config.model_copy(update={"timeout_s": timeout_s}), None
-
-
-def _user_cache() -> Path:
-    """Where a user's own caches are (XDG)."""
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root) / "march" / "judge.sqlite"

@@ -10,8 +10,10 @@ if TYPE_CHECKING:
 
 
 def fail(line: str, *, code: int) -> NoReturn:
-    """Ends the command with one line and an exit code."""
-    print(f"march: {' '.join(line.split())}", file=sys.stderr)
+    """Ends the command with one line and an exit code; what it quotes cannot command the terminal."""
+    from reward.offline.excerpt import printable
+
+    print(f"march: {printable(' '.join(line.split()))}", file=sys.stderr)
     raise SystemExit(code)
 
 

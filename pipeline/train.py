@@ -26,6 +26,7 @@ from pipeline.data.prepare import MANIFEST_FILE, read_manifest
 from pipeline.launch.openrlhf_args import num_steps, rows_file
 from pipeline.launch.reward_servers import die_with_parent
 from pipeline.launch.worker import run_openrlhf
+from pipeline.lineage.surroundings import note_surroundings
 from pipeline.record.checkpoints import prepare_resume, write_atomically
 from pipeline.record.tracking import drop_steps_after, read_steps
 from pipeline.settings.cluster import unreachable_from_nodes
@@ -85,6 +86,7 @@ def train(
         if (folder / RESULT_FILE).exists():
             print(f"{folder}: this run is finished; use another --run-dir for a new one")
             return 0
+        note_surroundings(folder)
         (folder / ERROR_FILE).unlink(missing_ok=True)
         drop_steps_after(folder, prepare_resume(folder / "checkpoints"))
         with (folder / LOG_FILE).open("ab") as log:
@@ -144,7 +146,7 @@ def _open_run(recipe: Recipe, folder: Path) -> RunState:
 
     rows, num_rows = _planned_rows(recipe, folder)
     if recipe.data.source == "tiny":
-        num_rows = _write_tiny_rows(recipe, rows.parent, num_rows)
+        num_rows = write_tiny_rows(recipe, rows.parent, num_rows)
     num_steps(recipe, num_rows)
     uri = recipe.tracking.uri or f"sqlite:///{folder.parent / 'mlflow.db'}"
     run_id = start_mlflow_run(
@@ -166,7 +168,7 @@ def _open_run(recipe: Recipe, folder: Path) -> RunState:
     return state
 
 
-def _write_tiny_rows(recipe: Recipe, folder: Path, num_rows: int) -> int:
+def write_tiny_rows(recipe: Recipe, folder: Path, num_rows: int) -> int:
     """Writes worlds, one batch more than asked for, since twins are left out; returns how many."""
     from pipeline.data.prepare import write_rows
     from pipeline.tiny.world import worlds

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from tests.evaluations import ChatServer, drawn_answers, drawn_verdict, files
 from tests.march_cli import DATA, MARCH, march, refused
+from tests.mlflow_process import mlflow_server
 
 TWOWIKI = DATA / "2wikimultihopqa" / "train.json"
 
@@ -169,43 +169,14 @@ def test_what_was_killed_goes_on_to_the_same_bytes(
 
 
 @pytest.fixture(scope="module")
-def mlflow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    import socket
-
-    import httpx
-
-    folder = tmp_path_factory.mktemp("mlflow")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    store = [
-        "--backend-store-uri",
-        f"sqlite:///{folder / 'mlflow.db'}",
-        "--artifacts-destination",
-        str(folder),
-    ]
-    serving = [sys.executable, "-m", "mlflow", "server", "--port", str(port), "--workers", "1", *store]
-    with (folder / "log.txt").open("w") as log:
-        process = subprocess.Popen(serving, stdout=log, stderr=log, start_new_session=True)
-    try:
-        until = time.monotonic() + 180
-        while True:
-            assert process.poll() is None and time.monotonic() < until, (folder / "log.txt").read_text()[
-                -3000:
-            ]
-            try:
-                if httpx.get(f"http://127.0.0.1:{port}/health", trust_env=False).is_success:
-                    break
-            except httpx.TransportError:
-                time.sleep(0.5)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(60)
+def mlflow_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with mlflow_server(tmp_path_factory.mktemp("mlflow")) as uri:
+        yield uri
 
 
 @pytest.mark.slow
 def test_everything_is_logged_to_a_real_mlflow_server_once(
-    mlflow_server: str,
+    mlflow_uri: str,
     tmp_path: Path,
     model: ChatServer,
     judge: ChatServer,
@@ -213,12 +184,10 @@ def test_everything_is_logged_to_a_real_mlflow_server_once(
 ) -> None:
     from mlflow import MlflowClient
 
-    logged = command(
-        tmp_path / "out", model, judge, "--mlflow", mlflow_server, "--html", tmp_path / "page.html"
-    )
+    logged = command(tmp_path / "out", model, judge, "--mlflow", mlflow_uri, "--html", tmp_path / "page.html")
     assert march(*logged) == 0
     run_id = json.loads((tmp_path / "out" / "mlflow.json").read_text())["run_id"]
-    client = MlflowClient(mlflow_server)
+    client = MlflowClient(mlflow_uri)
     run = client.get_run(run_id)
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     accuracy = manifest["benchmarks"]["2wikimultihopqa"]["estimates"]["overall"]["accuracy"]

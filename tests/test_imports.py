@@ -41,6 +41,10 @@ INSIDE_FUNCTIONS = (
     "pipeline/cpu.py",
     "pipeline/record/tracking.py",
     "pipeline/evaluate/track.py",
+    "orchestration/registry/server.py",
+    "orchestration/registry/store.py",
+    "orchestration/retrain/ledger.py",
+    "orchestration/retrain/ray_jobs.py",
     "reward/samplers/engine.py",
     "reward/samplers/tokens.py",
 )
@@ -107,7 +111,28 @@ def modules_after(code: str) -> set[str]:
         ["--version"],
         *(
             [name, "--help"]
-            for name in ("audit", "serve", "prepare", "train", "demo", "inspect", "evaluate", "best")
+            for name in (
+                "audit",
+                "serve",
+                "prepare",
+                "train",
+                "demo",
+                "inspect",
+                "evaluate",
+                "best",
+                "artifacts",
+                "lineage",
+                "reproduce",
+                "register",
+                "promote",
+                "retrain",
+                "schedule",
+                "status",
+                "approve",
+                "rollback",
+                "models",
+                "serve-model",
+            )
         ),
         ["audit", "--no-such-option"],
         ["no-such-command"],

@@ -43,6 +43,9 @@ class BenchmarkCard(Record):
     scored_by: str = Field(description="Judge or rule, and whose scorer it equals.")
     styles: tuple[PromptStyle, ...] = Field(description="How it can be asked; `prompts` refuses others.")
     prompt_digest: str = Field(description="SHA-256 of all its prompt texts, the judge's too, and its shots.")
+    has_answers: bool = Field(
+        default=True, description="Generations answer from documents, so that their numbers can be audited."
+    )
 
 
 class LabelledResponse(Record):

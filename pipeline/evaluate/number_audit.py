@@ -81,7 +81,7 @@ async def audit_numbers(
 def audit_tasks(plan: Plan, one: PlannedBenchmark, store: Store) -> Iterator[_Task]:
     """Every answer of a benchmark whose numbers are audited."""
     job = plan.job
-    if job.audit is AuditKind.NONE or not one.is_judged:
+    if job.audit is AuditKind.NONE or not one.benchmark.card.has_answers:
         return
     auditor = job.judge.model if job.audit is AuditKind.MODEL and job.judge else job.audit.value
     settings = digest(auditor, job.audit_settings.model_dump(mode="json"))

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import Field
 
-from reward.offline.bootstrap import Interval, bootstrap
+from reward.offline.bootstrap import LEVEL, Interval, bootstrap
 from reward.types import Record
 
 OVERALL = "overall"
@@ -56,7 +56,7 @@ class PairedDifference(Record):
     baseline: float | None = Field(description="Mean of the items that both have.")
     candidate: float | None
     difference: float | None = Field(description="Candidate minus baseline.")
-    interval: Interval | None = Field(description="95% of the difference, by document.")
+    interval: Interval | None = Field(description="Of the difference, by document; 95% unless asked.")
     standard_error: float | None = Field(description="Of the difference, clustered by document.")
     num_items: int = Field(ge=0, description="Items that both models have the score of.")
     num_clusters: int = Field(ge=0)
@@ -105,9 +105,15 @@ def group_by_slice(items: Iterable[ItemScores]) -> dict[str, list[ItemScores]]:
 
 
 def paired_difference(
-    baseline: Iterable[ItemScores], candidate: Iterable[ItemScores], score: str
+    baseline: Iterable[ItemScores], candidate: Iterable[ItemScores], score: str, *, level: float = LEVEL
 ) -> PairedDifference:
     """Compares one score of two models on the items that both have.
+
+    Args:
+        baseline: Scores of one model.
+        candidate: Of the other one.
+        score: Which score.
+        level: Of the interval.
 
     Raises:
         ValueError: an item stands twice, a score lies outside [0, 1], or the models have no item in common,
@@ -125,16 +131,20 @@ def paired_difference(
             pairs.append((before[item].cluster, _checked(old, score), _checked(new, score)))
     pairs.sort()  # sets have no order, and the same scores must give the same interval
     num_all = len(before.keys() | after.keys())
-    return _paired(score, pairs, num_unpaired=num_all - len(pairs))
+    return _paired(score, pairs, num_unpaired=num_all - len(pairs), level=level)
 
 
-def _paired(score: str, pairs: Sequence[tuple[str, float, float]], *, num_unpaired: int) -> PairedDifference:
+def _paired(
+    score: str, pairs: Sequence[tuple[str, float, float]], *, num_unpaired: int, level: float
+) -> PairedDifference:
     changes = [(cluster, new - old) for cluster, old, new in pairs]
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for cluster, old, new in pairs:
         for place, value in enumerate((_UNIT, round(old * _UNIT), round(new * _UNIT))):
             counts[cluster][place] += value
-    found = bootstrap(list(counts.values()), lambda sums: {score: _share(sums[2] - sums[1], sums[0])})
+    found = bootstrap(
+        list(counts.values()), lambda sums: {score: _share(sums[2] - sums[1], sums[0])}, level=level
+    )
     n = len(pairs)
     return PairedDifference(
         score=score,

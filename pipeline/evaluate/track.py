@@ -23,6 +23,7 @@ from pipeline.evaluate.manifest import BenchmarkFigures, Manifest
 from pipeline.evaluate.plan import MANIFEST_FILE, EvaluationJob
 from pipeline.evaluate.results import ITEMS_FILE
 from pipeline.evaluate.statistics import OVERALL
+from pipeline.evaluate.weights import refuse_pickles
 from pipeline.record.tracking import finish_mlflow_run, flatten, start_mlflow_run
 from reward.offline.files import file_sha256, replace_file
 from reward.types import Record
@@ -73,11 +74,15 @@ def log_evaluation(
     return target
 
 
-def fetch_model(uri: str) -> Path:
+def fetch_model(uri: str, *, pickles_allowed: bool = False) -> Path:
     """Downloads a model of MLflow's registry or of a run; returns its folder.
 
+    Args:
+        uri: As MLflow's download knows it.
+        pickles_allowed: Whether its weights may be pickles, which can run code.
+
     Raises:
-        ValueError: it cannot be had, or holds no Hugging Face model.
+        ValueError: it cannot be had, holds no Hugging Face model, or one in pickles.
     """
     from mlflow.artifacts import download_artifacts
     from mlflow.exceptions import MlflowException
@@ -90,7 +95,10 @@ def fetch_model(uri: str) -> Path:
     configs = sorted(folder.rglob("config.json"), key=lambda path: len(path.parts))
     if not configs:
         raise ValueError(f"{uri}: holds no Hugging Face model (config.json); give the path of one within it")
-    return configs[0].parent
+    folder = configs[0].parent
+    if not pickles_allowed:
+        refuse_pickles(uri, (path.name for path in folder.rglob("*") if path.is_file()))
+    return folder
 
 
 def metrics_of(manifest: Manifest) -> dict[str, float]:

@@ -20,6 +20,7 @@ from pipeline.record.rollout_files import ROLLOUTS_FOLDER, drop_rollouts_after, 
 from pipeline.record.rollout_rows import RolloutFileSettings, TrainedAnswer, choose_rollouts, rollout_rows
 
 STEPS_FILE = "steps.jsonl"
+LINEAGE_RUN_TAG, LINEAGE_PAGE = "march.lineage_uri", "lineage.html"
 KEPT, SKIPPED = "rollouts/kept", "rollouts/skipped"
 
 
@@ -128,6 +129,27 @@ def finish_mlflow_run(tracking_uri: str, run_id: str, *, status: str, artifacts:
     for path in artifacts:
         client.log_artifact(run_id, str(path))
     client.set_terminated(run_id, status)
+
+
+def link_lineage(tracking_uri: str, run_id: str, *, address: str, page: str) -> None:
+    """Names a run's lineage in its tags, and keeps the page that shows it among its artifacts.
+
+    Raises:
+        ValueError: the run or the server cannot be reached.
+    """
+    from mlflow import MlflowClient
+    from mlflow.exceptions import MlflowException
+
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")
+    client = MlflowClient(tracking_uri)
+    try:
+        client.set_tag(run_id, LINEAGE_RUN_TAG, address)
+        client.log_text(run_id, page, LINEAGE_PAGE)
+    except MlflowException as error:
+        problem = " ".join(str(error).split())
+        raise ValueError(
+            f"{tracking_uri}: run {run_id}: {problem:.200}; the same command tries again"
+        ) from error
 
 
 def flatten(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -8,6 +8,7 @@ by side, so that a resample is one `sum`.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 
@@ -18,24 +19,28 @@ from reward.types import Record
 RESAMPLES = 1_000
 LEVEL = 0.95
 _SEED = 0
+_BEYOND = 25  # resamples beyond either end of an interval; a higher level takes more of them
 _MOST_UNDEFINED = 0.05  # share of resamples; with more of them an interval would be of a chosen part
 
 Statistics = Callable[[Sequence[int]], Mapping[str, float | None]]
 
 
 class Interval(Record):
-    """Where a figure lies in 95% of the resamples."""
+    """Where a figure lies in 95% of the resamples, or in another asked share."""
 
     low: float = Field(description="2.5th percentile.")
     high: float = Field(description="97.5th percentile.")
 
 
-def bootstrap(clusters: Sequence[Sequence[int]], statistics: Statistics) -> dict[str, Interval | None]:
-    """Draws as many clusters as there are, with replacement, `RESAMPLES` times.
+def bootstrap(
+    clusters: Sequence[Sequence[int]], statistics: Statistics, *, level: float = LEVEL
+) -> dict[str, Interval | None]:
+    """Draws as many clusters as there are, with replacement, `num_resamples` times.
 
     Args:
         clusters: Counts of each cluster, zero or more, in one order.
         statistics: From the counts of a resample, summed, to named figures; None where one is not defined.
+        level: Share of the resamples between both ends.
 
     Returns:
         The interval of each figure; None with fewer than two clusters, or where the figure is not defined in
@@ -48,20 +53,25 @@ def bootstrap(clusters: Sequence[Sequence[int]], statistics: Statistics) -> dict
     packed = [sum(count << place * width for place, count in enumerate(cluster)) for cluster in clusters]
     draw = random.Random(_SEED)
     values: dict[str, list[float]] = {name: [] for name in statistics([0] * num_counts)}
-    for _ in range(RESAMPLES):
+    for _ in range(num_resamples(level)):
         total = sum(draw.choices(packed, k=len(packed)))
         sums = [total >> place * width & (1 << width) - 1 for place in range(num_counts)]
         for name, value in statistics(sums).items():
             if value is not None:
                 values[name].append(value)
-    return {name: _interval(found) if len(clusters) > 1 else None for name, found in values.items()}
+    return {name: _interval(found, level) if len(clusters) > 1 else None for name, found in values.items()}
 
 
-def _interval(values: list[float]) -> Interval | None:
-    if len(values) < (1 - _MOST_UNDEFINED) * RESAMPLES:
+def num_resamples(level: float) -> int:
+    """How many resamples an interval rests on: 1,000 up to 95%, more for ends that are farther out."""
+    return max(RESAMPLES, math.ceil(round(2 * _BEYOND / (1 - level), 6)))
+
+
+def _interval(values: list[float], level: float) -> Interval | None:
+    if len(values) < (1 - _MOST_UNDEFINED) * num_resamples(level):
         return None
     values.sort()
-    tail = (1 - LEVEL) / 2
+    tail = (1 - level) / 2
     return Interval(low=_quantile(values, tail), high=_quantile(values, 1 - tail))
 
 

@@ -30,6 +30,12 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def user_cache() -> Path:
+    """Where a user's own caches are (XDG)."""
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root) / "march"
+
+
 @contextmanager
 def only_writer(path: Path, *, what: str = "audit") -> Iterator[BinaryIO]:
     """Opens a file to append to, which nobody else does meanwhile; an empty one is removed in the end.

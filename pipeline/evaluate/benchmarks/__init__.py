@@ -1,7 +1,7 @@
 """The benchmarks, by the name that the command line gives them.
 
-The paper's seven, and two that hold the judge against people (`Calibration`). A benchmark's files are
-imported when it is asked for.
+The paper's seven, two that hold the judge against people (`Calibration`), and one for the tiny policy, which
+is no figure of any table. A benchmark's files are imported when it is asked for.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ NAMES = (
     "musique",
 )
 CALIBRATION_NAMES = ("ragtruth_judge", "faithbench_judge")
+TINY_NAME = "tiny"
 
 
 def make_benchmark(name: str) -> Benchmark:
@@ -32,7 +33,7 @@ def make_benchmark(name: str) -> Benchmark:
     for made in _benchmarks():
         if made.card.name == name:
             return made
-    known = ", ".join((*NAMES, *CALIBRATION_NAMES))
+    known = ", ".join((*NAMES, *CALIBRATION_NAMES, TINY_NAME))
     raise ValueError(f"benchmark: {name!r} is not known; give one of {known}")
 
 
@@ -44,6 +45,7 @@ def _benchmarks() -> tuple[Benchmark, ...]:
     from pipeline.evaluate.benchmarks.hotpotqa import HotpotQA
     from pipeline.evaluate.benchmarks.musique import MuSiQue
     from pipeline.evaluate.benchmarks.ragtruth import RagTruth
+    from pipeline.evaluate.benchmarks.tiny_world import TinyWorld
     from pipeline.evaluate.benchmarks.twowiki import TwoWiki
 
     ragtruth, faithbench = RagTruth(), FaithBench()
@@ -57,4 +59,5 @@ def _benchmarks() -> tuple[Benchmark, ...]:
         MuSiQue(),
         Calibration(ragtruth),
         Calibration(faithbench),
+        TinyWorld(),
     )

@@ -89,6 +89,7 @@ class ContextualJudgeBench:
             scored_by="rule, as the official compute_acc",
             styles=STYLES,
             prompt_digest=load_texts(TEXTS).digest,
+            has_answers=False,  # they are verdicts on two responses
         )
 
     def items(self, source: Path) -> Iterator[Item]:

@@ -1,0 +1,209 @@
+"""`march artifacts`: what is in the artifact store, into it and out of it, whether it is whole, what can go.
+
+The store is --store, else MARCH_ARTIFACTS, else the folder runs/artifacts. Credentials are boto3's own.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orchestration import promote_options as options
+from orchestration.messages import error_console, fail
+
+if TYPE_CHECKING:
+    from pipeline.artifacts.backend import Advance
+    from pipeline.artifacts.store import ArtifactStore
+
+artifacts = typer.Typer(
+    name="artifacts", no_args_is_help=True, help="The artifact store: files by content, in S3 or a folder."
+)
+
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="STORE",
+        help="s3://BUCKET/PREFIX or a folder; else MARCH_ARTIFACTS.",
+        show_default="runs/artifacts",
+    ),
+]
+EndpointOption = Annotated[
+    str | None,
+    typer.Option("--endpoint", metavar="URL", help="Of an S3 that is not Amazon's; else AWS_ENDPOINT_URL."),
+]
+
+
+def open_named(store: str | None, endpoint: str | None) -> ArtifactStore:
+    """The store that the options or the environment name."""
+    from pipeline.artifacts.settings import settings_from_environment
+    from pipeline.artifacts.store import open_store
+
+    return open_store(settings_from_environment(store, endpoint))
+
+
+@artifacts.command("ls")
+def list_manifests(
+    store: StoreOption = None,
+    endpoint: EndpointOption = None,
+    files: Annotated[str | None, typer.Option(metavar="REF", help="List the files of this one.")] = None,
+) -> None:
+    """List what is published, newest last, and which pointers point to it."""
+    from rich.console import Console
+
+    from pipeline.artifacts.terminal import files_table, manifests_table
+
+    opened = open_named(store, endpoint)
+    Console().print(files_table(opened, opened.resolve(files)) if files else manifests_table(opened))
+
+
+@artifacts.command()
+def put(
+    source: Annotated[Path, typer.Argument(help="A file or a folder.")],
+    kind: Annotated[str, typer.Option(help="What it is: model, data, ...")] = "files",
+    pointer: Annotated[str | None, typer.Option(metavar="NAME", help="Point this to it.")] = None,
+    store: StoreOption = None,
+    endpoint: EndpointOption = None,
+) -> None:
+    """Publish a file or folder; prints its digest. Killed, the same command goes on."""
+    from pipeline.artifacts.store import files_of
+
+    opened = open_named(store, endpoint)
+    with byte_progress("storing", sum(path.stat().st_size for path in files_of(source).values())) as advance:
+        published = opened.publish(source, kind=kind, advance=advance)
+    if pointer:
+        opened.move(pointer, published.digest, expected=opened.pointed(pointer))
+    print(published.digest)
+    num_kept = sum(one.num_kept for one in published.stored)
+    error_console().print(
+        f"{len(published.manifest.files):,} files, {published.manifest.size / 1e6:,.1f} MB; "
+        f"{published.num_sent / 1e6:,.1f} MB sent, {num_kept / 1e6:,.1f} MB of an earlier upload kept"
+    )
+
+
+@artifacts.command()
+def get(
+    ref: Annotated[str, typer.Argument(metavar="REF", help="A digest, its first digits, or a pointer.")],
+    out: Annotated[Path, typer.Argument(help="The folder to write to.")],
+    store: StoreOption = None,
+    endpoint: EndpointOption = None,
+) -> None:
+    """Bring files to this machine, verified. Killed, the same command goes on."""
+    from pipeline.artifacts.address import named_artifact
+
+    found = named_artifact(ref, partial(open_named, store, endpoint))
+    with byte_progress("fetching", found.manifest().size) as advance:
+        manifest = found.store.get(found.digest, out, advance=advance)
+    print(f"{out}: {len(manifest.files):,} files, {manifest.size / 1e6:,.1f} MB, verified")
+
+
+@artifacts.command()
+def verify(
+    refs: Annotated[list[str] | None, typer.Argument(metavar="[REF]...", help="All when left out.")] = None,
+    read: Annotated[
+        bool, typer.Option("--read", help="Read every object; else its presence and size.")
+    ] = False,
+    store: StoreOption = None,
+    endpoint: EndpointOption = None,
+) -> None:
+    """Hold manifests and objects against their digests; exit code 1 if any is damaged."""
+    from pipeline.artifacts.upkeep import find_damage
+    from reward.offline.excerpt import printable
+
+    opened = open_named(store, endpoint)
+    digests = [opened.resolve(ref) for ref in refs] if refs else list(opened.manifests())
+    found = 0
+    with byte_progress("verifying", None) as advance:
+        for damage in find_damage(opened, digests, read=read, advance=advance):
+            print(printable(f"{damage.what}: {damage.problem}"))
+            found += 1
+    if found:
+        fail(f"{found} of what {len(digests)} manifests name is damaged; publish it again", code=1)
+    print(f"{len(digests):,} manifests: {'every object was read' if read else 'all present, sizes right'}")
+
+
+@artifacts.command()
+def gc(
+    delete: Annotated[bool, typer.Option("--delete", help="Remove it; else only say what would go.")] = False,
+    grace_hours: Annotated[float, typer.Option(min=0, help="What is younger stays.")] = 168.0,
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="REF", help="Keep this too, beside what pointers point to.")
+    ] = None,
+    registry: options.RegistryUri = None,
+    no_registry: Annotated[
+        bool, typer.Option("--no-registry", help="Ask none: no version or run refers to this store.")
+    ] = False,
+    store: StoreOption = None,
+    endpoint: EndpointOption = None,
+) -> None:
+    """Find what no pointer, registered version or MLflow run refers to, and unfinished uploads.
+
+    Removes it only with --delete. A registry that cannot be read stops it.
+    """
+    from rich.console import Console
+
+    from pipeline.artifacts.terminal import garbage_table
+    from pipeline.artifacts.upkeep import find_garbage, remove
+
+    opened, grace = open_named(store, endpoint), timedelta(hours=grace_hours)
+    asked = None if no_registry else registry
+    if delete and not (asked or no_registry or keep):
+        raise ValueError(
+            "--delete: no registry is set, and registered versions would count as garbage; give --registry "
+            "(or MLFLOW_TRACKING_URI), --keep REF for each that must stay, or --no-registry"
+        )
+    references = {opened.resolve(ref) for ref in keep or ()} | _registered(asked, opened)
+    garbage = find_garbage(opened, references=references, grace=grace)
+    Console().print(garbage_table(garbage))
+    if delete:
+        print(f"removed: {remove(opened, garbage, grace=grace):,}")
+    else:
+        print("nothing was removed; --delete does")
+
+
+@artifacts.command()
+def probe(store: StoreOption = None, endpoint: EndpointOption = None) -> None:
+    """Say what the store's endpoint does with conditional writes; writes to keys of its own."""
+    opened = open_named(store, endpoint)
+    conditions = getattr(opened.backend, "conditions", None)
+    described = conditions.describe() if conditions else "a folder: links and locks are atomic"
+    print(f"{opened.backend.address}: {described}")
+
+
+def _registered(registry: str | None, store: ArtifactStore) -> set[str]:
+    """What the registry refers to; says how much, or that none was asked."""
+    if registry is None:
+        print("march: no registry was asked; only pointers and --keep protect", file=sys.stderr)
+        return set()
+    from orchestration.desk import open_desk
+    from orchestration.registry.stored import references
+
+    found = references(open_desk("any", registry).registry, store)
+    print(f"{len(found):,} manifests are referred to by registered versions and MLflow's runs")
+    return found
+
+
+@contextmanager
+def byte_progress(label: str, total: int | None) -> Iterator[Advance]:
+    """A bar with rate and remaining time; lines where there is no terminal. Parts end on other threads."""
+    import threading
+
+    from orchestration.progress import ByteProgress
+
+    lock, done = threading.Lock(), 0
+    with ByteProgress(error_console(), label, total=total) as bar:
+
+        def advance(num_bytes: int) -> None:
+            nonlocal done
+            with lock:
+                done += num_bytes
+                bar.reach(done, total)
+
+        yield advance

@@ -1,0 +1,175 @@
+"""`march lineage`: what made a model. `march reproduce`: the commands that make it again.
+
+REF is a run's folder, MODEL@ALIAS or MODEL@VERSION of the registry, a pointer of the artifact store, or a
+digest. Of a registered version it is shown, too, who promoted it, when, and by which gates.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orchestration import promote_options as options
+from orchestration.artifacts_command import EndpointOption, StoreOption, byte_progress, open_named
+from orchestration.desk import HISTORY, open_version
+from orchestration.messages import warn_ignored
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+    from orchestration.registry.store import ModelVersion
+    from pipeline.artifacts.address import Artifact
+    from pipeline.lineage.resolve import Found
+    from pipeline.lineage.show import Node
+
+_Ref = Annotated[
+    str, typer.Argument(metavar="REF", help="A run's folder, MODEL@ALIAS, a pointer or a digest.")
+]
+
+
+def lineage(
+    ref: _Ref,
+    html: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
+    publish: Annotated[
+        bool, typer.Option("--publish", help="Put a run's weights, rows and record into the store.")
+    ] = False,
+    evaluation: Annotated[
+        list[Path] | None, typer.Option(metavar="DIR", help="An evaluation of the run's model; --publish.")
+    ] = None,
+    gate_report: Annotated[
+        Path | None, typer.Option(help="JSON of the gates; --publish.", exists=True, dir_okay=False)
+    ] = None,
+    parent: Annotated[
+        str | None, typer.Option(metavar="DIGEST", help="Lineage of what it started from; --publish.")
+    ] = None,
+    link: Annotated[
+        bool, typer.Option(help="Name it in the run's MLflow tags, with its page; --publish.")
+    ] = True,
+    registry: options.RegistryUri = None,
+    history: options.History = HISTORY,
+    store: StoreOption = None,
+    endpoint: EndpointOption = None,
+) -> None:
+    """Show what made a model, as a tree; or publish what made a run's."""
+    from rich.console import Console
+
+    from pipeline.lineage.show import render_html
+    from reward.offline.files import replace_file
+
+    if publish:
+        return _publish(
+            Path(ref), evaluation or [], gate_report, parent, link=link, store=store, endpoint=endpoint
+        )
+    warn_ignored("without --publish", evaluation=evaluation, gate_report=gate_report, parent=parent)
+    root = _tree(ref, registry, history, store, endpoint)
+    if html is None:
+        Console().print(_as_rich(root))
+    else:
+        replace_file(html, render_html(root))
+        print(html)
+
+
+def reproduce(
+    ref: _Ref,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the recipe is written, and data and run will go.", show_default="reproduce-RUN"
+        ),
+    ] = None,
+    registry: options.RegistryUri = None,
+    history: options.History = HISTORY,
+    store: StoreOption = None,
+    endpoint: EndpointOption = None,
+) -> None:
+    """Write the recipe of a model and print the commands that make the model again."""
+    from pipeline.lineage.reproduce import commands, write_recipe
+
+    found = _resolve(ref, registry, history, store, endpoint)
+    folder = out or Path(f"reproduce-{found.lineage.run}")
+    write_recipe(found.lineage, folder)
+    print("\n".join(commands(found.lineage, folder, store=found.store)))
+
+
+def _publish(
+    run_dir: Path,
+    evaluations: list[Path],
+    gate_report: Path | None,
+    parent: str | None,
+    *,
+    link: bool,
+    store: str | None,
+    endpoint: str | None,
+) -> None:
+    from pipeline.lineage.publish import link_run, publish_run
+
+    opened = open_named(store, endpoint)
+    known = opened.resolve(parent) if parent else None
+    with byte_progress("storing", None) as advance:
+        digest = publish_run(
+            opened, run_dir, evaluations=evaluations, gate_report=gate_report, parent=known, advance=advance
+        )
+    print(digest)
+    if link:
+        link_run(opened, run_dir, digest)
+
+
+def _tree(ref: str, registry: str | None, history: Path, store: str | None, endpoint: str | None) -> Node:
+    """What made it; of a registered version also where it is and what was decided about it."""
+    from dataclasses import replace
+
+    from orchestration.registry.decided import version_node
+    from orchestration.registry.store import LINEAGE_TAG
+    from pipeline.lineage.publish import read_lineage
+    from pipeline.lineage.show import leaf, tree_of
+
+    if not _is_registered(ref):
+        return tree_of(_resolve(ref, registry, history, store, endpoint).lineage)
+    desk, version = open_version(ref, registry, history)
+    about = version_node(desk, version)
+    if LINEAGE_TAG not in version.tags:
+        return replace(about, below=(*about.below, leaf("what made it", None)))
+    found = _lineage_of(desk.model, version, store, endpoint)
+    root = tree_of(read_lineage(found.store, found.digest))
+    return replace(root, below=(about, *root.below))
+
+
+def _is_registered(ref: str) -> bool:
+    return "@" in ref and not Path(ref).exists()
+
+
+def _resolve(ref: str, registry: str | None, history: Path, store: str | None, endpoint: str | None) -> Found:
+    from pipeline.lineage.resolve import resolve_lineage
+
+    def registered(reference: str) -> Artifact:
+        desk, version = open_version(reference, registry, history)
+        return _lineage_of(desk.model, version, store, endpoint)
+
+    return resolve_lineage(ref, partial(open_named, store, endpoint), registered)
+
+
+def _lineage_of(model: str, version: ModelVersion, store: str | None, endpoint: str | None) -> Artifact:
+    """The lineage of a version: in the store that is named, else where its weights are."""
+    from orchestration.registry.store import LINEAGE_TAG
+    from pipeline.artifacts.address import Artifact, located
+
+    digest = version.tags.get(LINEAGE_TAG)
+    if digest is None:
+        raise ValueError(f"{model} version {version.version}: was registered without a lineage (--lineage)")
+    place = located(version.uri)
+    return Artifact(open_named(store or (place[0] if place else None), endpoint), digest)
+
+
+def _as_rich(node: Node) -> Tree:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    from reward.offline.excerpt import printable
+
+    tree = Tree(Text.assemble((printable(node.label), "bold"), " ", (printable(node.value), "cyan")))
+    for one in node.below:
+        tree.add(_as_rich(one))
+    return tree

@@ -1,0 +1,49 @@
+"""The options of the registry's commands, each with its help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="Name of the model in the registry.")]
+Uri = Annotated[
+    str,
+    typer.Argument(
+        metavar="URI", help="Folder, artifact:REF (a model, or a lineage), or where the weights are: s3://..."
+    ),
+]
+Sha256 = Annotated[
+    str | None, typer.Option(help="Digest of the weights.", show_default="worked out where it can be")
+]
+Lineage = Annotated[
+    str | None, typer.Option(help="Digest of the lineage.", show_default="that of URI, if it names one")
+]
+Tags = Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Kept with the version.")]
+RegistryUri = Annotated[
+    str | None,
+    typer.Option(
+        "--registry",
+        envvar="MLFLOW_TRACKING_URI",
+        help="MLflow server, or sqlite:///FILE.",
+        show_default=False,
+    ),
+]
+History = Annotated[Path, typer.Option(help="Folder of the history files.")]
+Policy = Annotated[Path | None, typer.Option(help="The gate policy in YAML.", show_default="vetted defaults")]
+By = Annotated[str | None, typer.Option(help="Who decides.", show_default="MLflow's user, or the system's")]
+Reason = Annotated[str, typer.Option(help="Kept in the history.")]
+Candidate = Annotated[str, typer.Option(metavar="REF", help="Version number or @ALIAS.")]
+Evaluation = Annotated[str, typer.Option(metavar="DIR|REF", help="The candidate's, or artifact:REF.")]
+ChampionEvaluation = Annotated[
+    str | None,
+    typer.Option(metavar="DIR|REF", help="The champion's, the same way; none only for the first champion."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what the gates say; change nothing.")]
+Version = Annotated[str, typer.Argument(metavar="VERSION", help="Version number that waits.")]
+Models = Annotated[list[str] | None, typer.Argument(metavar="[MODEL]...", help="All, if none is named.")]
+Reference = Annotated[str, typer.Argument(metavar="MODEL@REF", help="Model, and version number or alias.")]
+Host = Annotated[str, typer.Option(help="Address to listen on.")]
+Port = Annotated[int, typer.Option(min=1, max=65_535, help="Port to listen on.")]
+ShowCommand = Annotated[bool, typer.Option("--print", help="Print vLLM's command; do not run it.")]

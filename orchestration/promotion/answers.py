@@ -1,0 +1,213 @@
+"""Figures of the answers themselves, against gaming: who says less is refuted less.
+
+Under zero tolerance the easiest way to a better score is to state fewer numbers, to refuse, or to drown what
+is wrong. So the candidate's answers to the same questions may not have fewer numbers, more numbers that no
+claim covers, more answers without numbers, more refusals or another length than the champion's, beyond
+bounds, each shown by a 95% interval by document.
+
+A bound on a ratio r of two means is one on a difference: mean(candidate) - r * mean(champion) >= 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from statistics import fmean
+
+from orchestration.promotion.evidence import Contest, Evidence
+from orchestration.promotion.policy import GatePolicy
+from orchestration.promotion.records import GateResult, GateState, by_interval
+from pipeline.evaluate.results import ItemResult
+from pipeline.evaluate.statistics import ItemScores, estimates, paired_difference
+from reward.offline.bootstrap import Interval
+from reward.types import Outcome, Verdict
+
+# English phrases of refusals. A champion is measured by the same ones, so only a change of habit counts.
+_REFUSAL = re.compile(
+    r"\b(?:(?:can ?not|can't|unable to|not able to) (?:answer|determine|find|provide|help)"
+    r"|(?:don't|do not) know"
+    r"|(?:does not|doesn't|do not|don't) (?:contain|provide|mention|include|have) "
+    r"(?:enough |sufficient |any |the )?(?:information|answer|details)"
+    r"|not enough information|insufficient information|no information|unanswerable)\b",
+    re.IGNORECASE,
+)
+_MOST_CHARS = 20_000  # of an answer that is searched for a refusal
+_FIGURE = "figure"
+Measure = Callable[[ItemResult], float | None]
+
+
+def is_refusal(text: str) -> bool:
+    """Whether an answer declines to answer; an empty one does."""
+    return not text.strip() or _REFUSAL.search(text[:_MOST_CHARS]) is not None
+
+
+def num_numbers(item: ItemResult) -> float | None:
+    """Numbers an answer, over the audited generations of an item."""
+    return _mean([float(one.num_numbers) for one in _audited(item)])
+
+
+def uncovered_rate(item: ItemResult) -> float | None:
+    """Share of an answer's numbers that no claim covers, over generations with numbers."""
+    with_numbers = [one for one in _audited(item) if one.num_numbers]
+    return _mean([min(1.0, len(one.uncovered) / one.num_numbers) for one in with_numbers])
+
+
+def no_claims_rate(item: ItemResult) -> float | None:
+    """Share of generations without a number to check."""
+    return _mean([float(one.outcome is Outcome.NO_CLAIMS) for one in _audited(item)])
+
+
+def refusal_rate(item: ItemResult) -> float | None:
+    """Share of generations that refuse."""
+    return _mean([float(is_refusal(one.text)) for one in item.generations])
+
+
+def num_chars(item: ItemResult) -> float | None:
+    """Length of an answer."""
+    return _mean([float(len(one.text)) for one in item.generations])
+
+
+def answers_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
+    """Are the candidate's answers of the champion's kind?"""
+    champion, settings = contest.champion, policy.answers
+    assert champion is not None
+    rates = {
+        "uncovered": (uncovered_rate, settings.uncovered_margin),
+        "no claims": (no_claims_rate, settings.no_claims_margin),
+        "refusals": (refusal_rate, settings.refusals_margin),
+    }
+    found = [_ratio("numbers", num_numbers, champion, contest.candidate, least=settings.least_numbers)]
+    found += [_rate(name, *measure, champion, contest.candidate) for name, measure in rates.items()]
+    found.append(
+        _ratio(
+            "length",
+            num_chars,
+            champion,
+            contest.candidate,
+            least=settings.shortest,
+            most=settings.longest,
+        )
+    )
+    return [_excuse(one, required=settings.required) for one in found]
+
+
+def first_answers_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
+    """Does the first champion say anything at all?"""
+    wanted = {
+        "no claims": (no_claims_rate, policy.first.max_no_claims),
+        "refusals": (refusal_rate, policy.first.max_refusals),
+    }
+    found = []
+    for name, (measure, most) in wanted.items():
+        estimate = estimates(_scores(contest.candidate, measure)).get(_FIGURE)
+        value, interval = (estimate.value, estimate.interval) if estimate else (None, None)
+        low, high = _ends(interval)
+        state = by_interval(_negative(high), _negative(low), least=-most)
+        reason = "no answer was audited" if value is None else f"{value:.1%} of the answers"
+        figures = {"value": value, "low": low, "high": high}
+        result = GateResult(gate=name, state=state, figures=figures, bound=f"<= {most:g}", reason=reason)
+        found.append(_excuse(result, required=policy.answers.required))
+    return found
+
+
+def _ratio(
+    name: str,
+    measure: Measure,
+    champion: Evidence,
+    candidate: Evidence,
+    *,
+    least: float,
+    most: float | None = None,
+) -> GateResult:
+    """A mean that may not fall below `least` times the champion's, nor rise above `most` times."""
+    before, after = _scores(champion, measure), _scores(candidate, measure)
+    states = [_at_least(before, after, least)]
+    if most is not None:
+        states.append(_at_least(after, before, 1 / most))
+    old, new = _value(before), _value(after)
+    ratio = new / old if old and new is not None else None
+    worst = next((one for one in (GateState.FAILED, GateState.INCONCLUSIVE) if one in states), states[0])
+    return GateResult(
+        gate=name,
+        state=worst,
+        figures={"champion": old, "candidate": new, "ratio": ratio},
+        bound=f">= {least:g} times" + (f", <= {most:g} times" if most is not None else ""),
+        reason="nothing to compare" if ratio is None else f"{ratio:.2f} times the champion's",
+    )
+
+
+def _at_least(before: Sequence[ItemScores], after: Sequence[ItemScores], ratio: float) -> GateState:
+    """Whether mean(after) >= ratio * mean(before); both are scaled into [0, 1] by one factor."""
+    every = [one.scores[_FIGURE] for one in (*before, *after)]
+    top = max((one for one in every if one is not None), default=0.0)
+    if all(one is None for one in every):
+        return GateState.INCONCLUSIVE
+    if top == 0:
+        return GateState.PASSED  # neither has any, so none has fewer
+    found = paired_difference(_scaled(before, ratio / top), _scaled(after, 1 / top), _FIGURE)
+    return by_interval(*_ends(found.interval), least=0.0)
+
+
+def _rate(name: str, measure: Measure, margin: float, champion: Evidence, candidate: Evidence) -> GateResult:
+    """A share that may not rise by more than a margin."""
+    found = paired_difference(_scores(champion, measure), _scores(candidate, measure), _FIGURE)
+    low, high = _ends(found.interval)
+    shown = "nothing to compare" if found.difference is None else f"{found.difference:+.1%}"
+    return GateResult(
+        gate=name,
+        state=by_interval(_negative(high), _negative(low), least=-margin),
+        figures={"champion": found.baseline, "candidate": found.candidate, "low": low, "high": high},
+        bound=f"high <= {margin:g}",
+        reason=shown,
+    )
+
+
+def _excuse(found: GateResult, *, required: bool) -> GateResult:
+    """Passes a gate for which nothing was audited, if the policy says so."""
+    nothing = all(value is None for value in found.figures.values())
+    if required or not nothing:
+        return found
+    return found.model_copy(update={"state": GateState.PASSED, "reason": "not audited (required: false)"})
+
+
+def _scores(evidence: Evidence, measure: Measure) -> list[ItemScores]:
+    return [
+        ItemScores(
+            item=f"{name}/{one.item}",
+            slice=name,
+            cluster=f"{name}/{one.cluster}",
+            scores={_FIGURE: measure(one)},
+        )
+        for name in evidence.measured
+        for one in evidence.items[name]
+    ]
+
+
+def _scaled(items: Sequence[ItemScores], factor: float) -> list[ItemScores]:
+    found = []
+    for one in items:
+        value = one.scores[_FIGURE]
+        scaled = None if value is None else min(1.0, value * factor)
+        found.append(one.model_copy(update={"scores": {_FIGURE: scaled}}))
+    return found
+
+
+def _audited(item: ItemResult) -> list[Verdict]:
+    verdicts = [one.verdict for one in item.generations if one.verdict is not None]
+    return [one for one in verdicts if one.outcome is not Outcome.UNSCORED]
+
+
+def _value(items: Sequence[ItemScores]) -> float | None:
+    return _mean([value for one in items if (value := one.scores[_FIGURE]) is not None])
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
+    return (interval.low, interval.high) if interval else (None, None)
+
+
+def _negative(value: float | None) -> float | None:
+    return None if value is None else -value

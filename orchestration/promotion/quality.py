@@ -1,0 +1,199 @@
+"""Is the candidate better, and nowhere worse? Paired differences, clustered by document.
+
+The primary score must be better: the one-sided lower bound at `alpha` lies above `min_difference`. For one
+benchmark it is the bootstrap's over documents; for the average of several the normal one from clustered
+errors (`pipeline/evaluate/averages.py`).
+
+No slice may be worse by more than a margin (non-inferiority). Each of k slices has a bound at alpha / k
+(Bonferroni; Dunn 1961), so that all that is said of slices holds together with 1 - alpha. For the promotion
+alone that is stricter than needed: where every slice must pass, each test at alpha is enough (intersection-
+union; Berger 1982). It is kept because "failed" is said by the same bounds, and there many looks do count.
+
+With few differing items a bootstrap's bound is too bold (four items better and none worse would do), so
+`min_changed` documents must differ; the simulation of docs/promotion.md has both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import NormalDist
+
+from orchestration.promotion.evidence import Contest, Evidence
+from orchestration.promotion.policy import GatePolicy
+from orchestration.promotion.records import GateResult, GateState, by_interval
+from pipeline.evaluate.averages import macro_average, macro_difference
+from pipeline.evaluate.results import ItemResult
+from pipeline.evaluate.statistics import (
+    ItemScores,
+    PairedDifference,
+    estimates,
+    group_by_slice,
+    paired_difference,
+)
+
+
+def primary_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
+    """Is the candidate better on the primary score, beyond chance?"""
+    assert contest.champion is not None
+    champion, candidate, settings = contest.champion, contest.candidate, policy.primary
+    primary = primary_scores(candidate, policy)
+    level = 1 - 2 * settings.alpha
+    parts = {
+        name: paired_difference(champion.items[name], candidate.items[name], score, level=level)
+        for name, score in primary.items()
+    }
+    if len(parts) == 1:
+        (part,) = parts.values()
+        low, high = (part.interval.low, part.interval.high) if part.interval else (None, None)
+        value = part.difference
+    else:
+        average = macro_difference(
+            {name: champion.items[name] for name in primary},
+            {name: candidate.items[name] for name in primary},
+            primary,
+        )
+        width = NormalDist().inv_cdf(1 - settings.alpha)
+        value, error = average.value, average.standard_error
+        low, high = (
+            (value - width * error, value + width * error)
+            if value is not None and error is not None
+            else (None, None)
+        )
+    num_documents = sum(part.num_clusters for part in parts.values())
+    num_changed = sum(
+        changed_documents(champion.items[name], candidate.items[name], score)
+        for name, score in primary.items()
+    )
+    return [_better(policy, value, low, high, num_documents=num_documents, num_changed=num_changed)]
+
+
+def _better(
+    policy: GatePolicy,
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    *,
+    num_documents: int,
+    num_changed: int,
+) -> GateResult:
+    settings = policy.primary
+    state = GateState.INCONCLUSIVE
+    if value is None or low is None or high is None:
+        reason = "no item has the score of both"
+    elif num_documents < settings.min_documents:
+        reason = f"{num_documents} documents are too few"
+    elif high <= settings.min_difference:
+        state, reason = GateState.FAILED, f"{value:+.3f}, not better"
+    elif num_changed < settings.min_changed:
+        reason = f"they differ on {num_changed} documents, too few"
+    elif low > settings.min_difference:
+        state, reason = GateState.PASSED, f"{value:+.3f}, better beyond chance"
+    else:
+        reason = f"{value:+.3f} can be chance"
+    return GateResult(
+        gate="primary",
+        state=state,
+        figures={
+            "difference": value,
+            "low": low,
+            "high": high,
+            "documents": num_documents,
+            "changed": num_changed,
+        },
+        bound=f"low > {settings.min_difference:g} at alpha {settings.alpha:g}, "
+        f">= {settings.min_documents} documents, >= {settings.min_changed} changed",
+        reason=reason,
+    )
+
+
+def slices_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
+    """Is the candidate known to be no worse than the margin on each slice of each benchmark?"""
+    assert contest.champion is not None
+    pairs: dict[str, tuple[Sequence[ItemScores], Sequence[ItemScores], str]] = {}
+    for name in contest.candidate.measured:
+        before = group_by_slice(contest.champion.items[name])
+        for part, items in group_by_slice(contest.candidate.items[name]).items():
+            pairs[f"{name}/{part}"] = (before.get(part, ()), items, contest.candidate.primary_of(name))
+    num_judged = max(1, len(pairs.keys() - set(policy.slices.exempt)))
+    level = 1 - 2 * policy.slices.alpha / num_judged
+    return [
+        _slice(name, paired_difference(before, after, score, level=level), policy)
+        for name, (before, after, score) in pairs.items()
+    ]
+
+
+def _slice(name: str, found: PairedDifference, policy: GatePolicy) -> GateResult:
+    settings = policy.slices
+    low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
+    state = by_interval(low, high, least=-settings.margin)
+    shown = "no difference is known" if found.difference is None else f"{found.difference:+.3f}"
+    reason = f"{shown} on {found.num_clusters} documents"
+    if name in settings.exempt:
+        state, reason = GateState.PASSED, f"{reason}; exempt"
+    elif state is GateState.PASSED and found.num_clusters < settings.min_documents:
+        state, reason = GateState.INCONCLUSIVE, f"{reason}, too few"
+    return GateResult(
+        gate=f"slice {name}",
+        state=state,
+        figures={"difference": found.difference, "low": low, "high": high, "documents": found.num_clusters},
+        bound=f"low >= {-settings.margin:g}, >= {settings.min_documents} documents",
+        reason=reason,
+    )
+
+
+def floor_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
+    """Is the first champion good enough, with nothing to be better than?"""
+    settings, items = policy.first, contest.candidate.items
+    primary = primary_scores(contest.candidate, policy)
+    if len(primary) == 1:
+        ((name, score),) = primary.items()
+        one = estimates(items[name]).get(score)
+        value, interval = (one.value, one.interval) if one else (None, None)
+    else:
+        average = macro_average({name: items[name] for name in primary}, primary)
+        value, interval = average.value, average.interval
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    state = by_interval(low, high, least=settings.min_primary)
+    num_documents = sum(len({item.cluster for item in items[name]}) for name in primary)
+    reason = "has no figure" if value is None else f"{value:.3f} on {num_documents} documents"
+    if num_documents < settings.min_documents and state is GateState.PASSED:
+        state, reason = GateState.INCONCLUSIVE, f"{reason}, too few"
+    return [
+        GateResult(
+            gate="floor",
+            state=state,
+            figures={"value": value, "low": low, "high": high, "documents": num_documents},
+            bound=f"low >= {settings.min_primary:g}, >= {settings.min_documents} documents",
+            reason=reason,
+        )
+    ]
+
+
+def primary_scores(evidence: Evidence, policy: GatePolicy) -> dict[str, str]:
+    """The scores that decide, by benchmark.
+
+    Raises:
+        ValueError: the policy names a benchmark that was not evaluated, or there is none at all.
+    """
+    wanted, names = policy.primary, evidence.measured
+    if wanted.benchmark is not None:
+        if wanted.benchmark not in names:
+            raise ValueError(f"primary.benchmark: {wanted.benchmark!r} was not evaluated; there are {names}")
+        names = [wanted.benchmark]
+    if not names:
+        raise ValueError("the evaluation has no benchmark that measures the model")
+    low_is_good = [name for name in names if not evidence.manifest.benchmarks[name].card.higher_is_better]
+    if low_is_good:
+        raise ValueError(f"primary: low is good for {low_is_good[0]!r}; choose a score where high is good")
+    return {name: wanted.score or evidence.primary_of(name) for name in names}
+
+
+def changed_documents(champion: Sequence[ItemResult], candidate: Sequence[ItemResult], score: str) -> int:
+    """Documents with an item that both models have the score of and differ on."""
+    before = {one.item: one.scores.get(score) for one in champion}
+    changed = set()
+    for one in candidate:
+        old, new = before.get(one.item), one.scores.get(score)
+        if old is not None and new is not None and old != new:
+            changed.add(one.cluster)
+    return len(changed)

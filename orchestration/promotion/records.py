@@ -1,0 +1,67 @@
+"""What a gate says, and all gates together: passed, failed, inconclusive or error; only passed promotes."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from reward.types import Record
+
+
+class GateState(StrEnum):
+    """What a gate found; the states are kept apart on purpose."""
+
+    PASSED = "passed"
+    INCONCLUSIVE = "inconclusive"  # too little is known: never promotes
+    FAILED = "failed"  # the evidence is against the candidate
+    ERROR = "error"  # the gate itself failed: never promotes
+
+
+_WORST_FIRST = (GateState.ERROR, GateState.FAILED, GateState.INCONCLUSIVE)
+
+
+class GateResult(Record):
+    """One gate. Example: `slice ragtruth/qa`, passed, lower bound -0.03, bound -0.1."""
+
+    gate: str
+    state: GateState
+    figures: dict[str, float | None] = Field(default_factory=dict, description="What it looked at.")
+    bound: str = Field(default="", description="What the figures were held against.")
+    reason: str = Field(description="One line for a person.")
+
+
+class GateReport(Record):
+    """All gates of one candidate against one champion."""
+
+    gates: tuple[GateResult, ...]
+    policy_sha256: str
+    candidate_sha256: str = Field(description="Of the candidate's evaluation: its manifest.")
+    champion_sha256: str | None = Field(default=None, description="Of the champion's; None: there is none.")
+
+    @property
+    def state(self) -> GateState:
+        """The worst of the gates; without any gate nothing was shown."""
+        found = {one.state for one in self.gates}
+        if not found:
+            return GateState.ERROR
+        return next((state for state in _WORST_FIRST if state in found), GateState.PASSED)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it does not promote, one line a gate, the worst first."""
+        return tuple(
+            f"{one.gate}: {one.state}: {one.reason}"
+            for state in _WORST_FIRST
+            for one in self.gates
+            if one.state is state
+        )
+
+
+def by_interval(low: float | None, high: float | None, *, least: float) -> GateState:
+    """Whether a figure is known to be at least `least`, known to be less, or neither."""
+    if low is None or high is None:
+        return GateState.INCONCLUSIVE
+    if low >= least:
+        return GateState.PASSED
+    return GateState.FAILED if high < least else GateState.INCONCLUSIVE

@@ -1,0 +1,91 @@
+"""How MLflow's server is spoken to: who asks, page by page, and its errors in one line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+_PAGE = 1_000
+_CREDENTIALS = ("MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_CLIENT_CERT_PATH")
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+# A server that hangs is given up after two minutes; MLflow's own limits make that a quarter of an hour.
+_PATIENCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3", "MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}
+_UNSURE = ("INTERNAL_ERROR", "TEMPORARILY_UNAVAILABLE")  # the request may have been done
+_Found = TypeVar("_Found")
+
+
+def require_credentials(uri: str, *, has_key: bool) -> None:
+    """Refuses to change who is champion on another machine's server as nobody.
+
+    Who may write is the server's to decide (MLflow's basic-auth, or a proxy before it); a check in this
+    process alone would stop nobody who has the server's address.
+
+    Raises:
+        ValueError: the server is remote, and neither credentials nor a promotion key are set.
+    """
+    parts = urlsplit(uri)
+    is_remote = parts.scheme in ("http", "https") and parts.hostname not in _LOOPBACK
+    if is_remote and not has_key and not any(os.environ.get(name) for name in _CREDENTIALS):
+        raise ValueError(
+            f"--registry: {parts.hostname} is another machine, and nothing says who you are; set "
+            "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, MLFLOW_TRACKING_TOKEN, or "
+            "MARCH_PROMOTION_KEY"
+        )
+
+
+def pages(search: Callable[..., Any], **arguments: object) -> Iterator[Any]:
+    """All results of one of the client's searches."""
+    token: str | None = None
+    while True:
+        page = search(max_results=_PAGE, page_token=token, **arguments)
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+def unless_missing(ask: Callable[..., _Found], *arguments: object) -> _Found | None:
+    """What the server says; None where it has no such thing."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        return ask(*arguments)
+    except MlflowException as error:
+        if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+            raise
+    return None
+
+
+def past_races(write: Callable[..., object], *arguments: object) -> None:
+    """Writes an alias or a tag, again where another writer was between MLflow's look and its insert.
+
+    Over PostgreSQL the second of two such writers gets the database's error; over SQLite they wait in turn.
+    """
+    from mlflow.exceptions import MlflowException
+
+    for is_last in (False, False, True):
+        try:
+            write(*arguments)
+            return
+        except MlflowException as error:
+            if is_last or error.error_code != "BAD_REQUEST":
+                raise
+
+
+@contextmanager
+def told(uri: str) -> Iterator[None]:
+    """Gives MLflow's errors, and a server that is not there, one line."""
+    from mlflow.exceptions import MlflowException
+
+    for name, value in _PATIENCE.items():
+        os.environ.setdefault(name, value)
+    try:
+        yield
+    except MlflowException as error:
+        problem, mend = " ".join(str(error).split()), "mend the address or the name"
+        if error.error_code in _UNSURE:
+            mend = "the same command goes on; `march models` shows what was decided"
+        raise ValueError(f"--registry {uri}: {problem:.300}; {mend}") from error

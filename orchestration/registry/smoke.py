@@ -1,0 +1,96 @@
+"""The smoke test before a promotion: do the weights load into vLLM, and do they answer?
+
+It runs in a process of its own, `python -m orchestration.registry.smoke FOLDER OUT SETTINGS`, so that an
+engine that crashes, hangs or takes all memory fails the test and not the promotion's process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from orchestration.promotion.policy import SmokePolicy
+from orchestration.promotion.records import GateResult, GateState
+
+_GATE = "smoke"
+_MOST_CHARS = 200  # of what is shown of an error
+
+
+def smoke_gate(folder: Path, policy: SmokePolicy, *, program: str = __name__) -> GateResult:
+    """Loads the weights and asks some prompts; every prompt must have a non-empty answer.
+
+    Args:
+        folder: Of the weights.
+        policy: The prompts and limits.
+        program: The module that is run in a process of its own.
+    """
+    if not policy.required:
+        return _said(GateState.PASSED, "not asked for (smoke.required: false)")
+    with tempfile.TemporaryDirectory() as scratch:
+        out, log = Path(scratch) / "answers.json", Path(scratch) / "log.txt"
+        command = [sys.executable, "-m", program, str(folder), str(out), policy.model_dump_json()]
+        try:
+            code = _run(command, log, timeout_s=policy.timeout_s)
+        except subprocess.TimeoutExpired:
+            return _said(GateState.FAILED, f"no answers within {policy.timeout_s:.0f} s")
+        if code != 0 or not out.exists():
+            lines = log.read_text(errors="replace").strip().splitlines() or ["it says nothing"]
+            return _said(GateState.FAILED, f"exit code {code}: {lines[-1]:.{_MOST_CHARS}}")
+        answers = json.loads(out.read_text())
+    num_empty = sum(not answer.strip() for answer in answers)
+    figures: dict[str, float | None] = {"answers": float(len(answers)), "empty": float(num_empty)}
+    if num_empty or len(answers) != len(policy.prompts):
+        reason = f"{num_empty} of {len(policy.prompts)} prompts have an empty answer"
+        return GateResult(gate=_GATE, state=GateState.FAILED, figures=figures, reason=reason)
+    return GateResult(gate=_GATE, state=GateState.PASSED, figures=figures, reason="it loads and answers")
+
+
+def _run(command: list[str], log: Path, *, timeout_s: float) -> int:
+    """Runs a command with all its children in a group, which ends with it."""
+    environment = {"VLLM_LOGGING_LEVEL": "ERROR"} | os.environ
+    root = str(Path(__file__).parents[2])
+    paths = [root, *filter(None, [environment.get("PYTHONPATH")])]
+    environment["PYTHONPATH"] = os.pathsep.join(paths)
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=output, env=environment, start_new_session=True
+        )
+        try:
+            return process.wait(timeout_s)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _said(state: GateState, reason: str) -> GateResult:
+    return GateResult(gate=_GATE, state=state, reason=reason)
+
+
+async def _answers(folder: str, policy: SmokePolicy) -> list[str]:
+    from reward.config import LocalSamplerConfig, SamplingSettings
+    from reward.samplers import Message, make_sampler
+
+    sampler = make_sampler(LocalSamplerConfig(model=folder, timeout_s=policy.timeout_s))
+    settings = SamplingSettings(temperature=0, max_tokens=policy.max_tokens, seed=0)
+    try:
+        groups = [
+            await sampler.sample([Message(role="user", content=prompt)], n=1, settings=settings)
+            for prompt in policy.prompts
+        ]
+    finally:
+        await sampler.close()
+    return [group.samples[0].text for group in groups]
+
+
+if __name__ == "__main__":
+    _folder, _out, _settings = sys.argv[1:]
+    _found = asyncio.run(_answers(_folder, SmokePolicy.model_validate_json(_settings)))
+    Path(_out).write_text(json.dumps(_found))

@@ -1,0 +1,128 @@
+"""What of the registry lies in the artifact store: weights, evaluations, and what gc must keep for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestration.registry.store import (
+    CHAMPION_EVALUATION_TAG,
+    EVALUATION_TAG,
+    LINEAGE_TAG,
+    ModelVersion,
+    Registry,
+)
+from pipeline.artifacts.address import Artifact, OpenStore, find_artifact, located
+from pipeline.artifacts.layout import is_digest
+from pipeline.artifacts.store import ArtifactStore
+from pipeline.evaluate.weights import digest_of_files
+from pipeline.lineage.publish import EVALUATION, LINEAGE, read_lineage
+
+
+@dataclass(frozen=True)
+class StoredWeights:
+    """Weights in the store, and what is known of where they came from."""
+
+    uri: str
+    sha256: str
+    paths: tuple[str, ...]
+    lineage: str | None
+    run_id: str | None
+
+
+@dataclass(frozen=True)
+class Evaluations:
+    """What a promotion rests on."""
+
+    candidate: Path
+    champion: Path | None
+    tags: dict[str, str]  # where those of the store are, to be kept with the version
+
+
+def stored_weights(found: Artifact) -> StoredWeights:
+    """The weights that a reference names: a model's manifest, or the lineage of one.
+
+    Raises:
+        ValueError: they are no whole Hugging Face model, or other ones than the lineage says.
+    """
+    lineage, run_id, recorded = None, None, None
+    if found.manifest().kind == LINEAGE:
+        made, lineage = read_lineage(found.store, found.digest), found.digest
+        if made.model is None or made.model.artifact is None:
+            raise ValueError(f"{found.digest[:16]}: a lineage without weights; publish the run again")
+        run_id, recorded = made.mlflow_run_id, made.model.weights_sha256
+        found = Artifact(found.store, made.model.artifact)
+    sha256s = {file.path: file.sha256 for file in found.manifest().files}
+    if "config.json" not in sha256s:
+        raise ValueError(f"{found.address}: holds no Hugging Face model (config.json); name another")
+    sha256 = digest_of_files(sha256s)
+    if recorded not in (None, sha256):
+        raise ValueError(f"{lineage}: is the lineage of other weights than it names; publish the run again")
+    found.store.renew(lineage or found.digest)  # gc may be at work
+    return StoredWeights(found.address, sha256, tuple(sha256s), lineage, run_id)
+
+
+def bring_evaluations(candidate: str, champion: str | None, store: OpenStore) -> Evaluations:
+    """The folders of two evaluations; those of the store are brought here, verified.
+
+    Args:
+        candidate: A folder, or a reference to the store.
+        champion: The same.
+        store: Opens the store.
+
+    Raises:
+        ValueError: the store has it not, or it is something else.
+    """
+    folder, address = _bring_evaluation(candidate, store)
+    tags = {EVALUATION_TAG: address} if address else {}
+    if champion is None:
+        return Evaluations(folder, None, tags)
+    champions, address = _bring_evaluation(champion, store)
+    return Evaluations(folder, champions, tags | ({CHAMPION_EVALUATION_TAG: address} if address else {}))
+
+
+def _bring_evaluation(reference: str, store: OpenStore) -> tuple[Path, str | None]:
+    found = find_artifact(reference, store)
+    if found is None:
+        return Path(reference), None
+    kind = found.manifest().kind
+    if kind != EVALUATION:
+        raise ValueError(f"{reference}: is of kind {kind}; publish it with --kind {EVALUATION}")
+    found.store.renew(found.digest)
+    return found.bring(), found.address
+
+
+def references(registry: Registry, store: ArtifactStore) -> set[str]:
+    """Manifests of a store that a registered version or an MLflow run refers to.
+
+    A digest counts wherever it is said to be, since one store may have several addresses.
+
+    Raises:
+        ValueError: the registry cannot be read, or what is said to be here is not.
+    """
+    versions = [one for model in registry.models() for one in registry.versions(model)]
+    named = {place for one in versions for place in _named(one)}
+    named |= {place for uri in registry.lineages_of_runs() if (place := located(uri))}
+    there = set(store.manifests())  # what is registered by now was published before
+    lost = sorted(digest for where, digest in named if digest not in there and _is_here(where, store))
+    if lost:
+        raise ValueError(
+            f"{store.backend.address}: has no manifest {lost[0]}, which the registry refers to"
+            f"{f' (and {len(lost) - 1} more)' if lost[1:] else ''}; publish it again, or take it from there"
+        )
+    return {digest for _, digest in named} & there
+
+
+def _named(version: ModelVersion) -> set[tuple[str, str]]:
+    """Stores and digests that a version refers to; its lineage is where its weights are."""
+    weights = located(version.uri)
+    found = {
+        place for key, value in version.tags.items() if key.startswith("march.") and (place := located(value))
+    }
+    lineage = version.tags.get(LINEAGE_TAG, "")
+    return found | ({(weights[0] if weights else "", lineage)} if is_digest(lineage) else set())
+
+
+def _is_here(location: str, store: ArtifactStore) -> bool:
+    address = store.backend.address
+    return location == address or (location.startswith("/") and str(Path(location).resolve()) == address)

@@ -1,0 +1,1 @@
+"""Retraining: prepare, train, evaluate, publish, register, promote; resumable, idempotent by content."""

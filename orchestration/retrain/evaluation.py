@@ -1,0 +1,109 @@
+"""The evaluate stages: candidate and champion by the same benchmarks, judge, sampling and seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from orchestration.evaluate_settings import evaluation_job, judge_config
+from orchestration.retrain.records import ParentWeights
+from orchestration.retrain.stages import StageResult
+from orchestration.retrain.training import MODEL, bring_parent
+from orchestration.retrain.workshop import Workshop
+from pipeline.evaluate.manifest import Manifest
+from pipeline.evaluate.plan import EvaluationJob
+
+EVALUATION, CHAMPION = "evaluation", "champion"
+
+
+class IncompleteError(RuntimeError):
+    """Some answers or judgements are missing, and asking again may bring them."""
+
+
+class Teller:
+    """Passes an evaluation's progress on to whoever reads the stage's."""
+
+    def __init__(self, shop: Workshop) -> None:
+        self._shop = shop
+        self._label, self._total, self._done = "", 0, 0
+
+    def stage(self, label: str, total: int, done: int) -> None:
+        """A part begins."""
+        self._label, self._total, self._done = label, total, done
+        self._tell("")
+
+    def step(self, note: str = "") -> None:
+        """One piece is done."""
+        self._done += 1
+        self._tell(note)
+
+    def _tell(self, note: str) -> None:
+        self._shop.tell(label=self._label, done=self._done, total=self._total, note=note)
+
+
+def evaluate(shop: Workshop) -> StageResult:
+    """Evaluates the candidate's or the champion's weights.
+
+    Raises:
+        IncompleteError: something is missing that another attempt may bring.
+        ValueError: a benchmark or a server cannot be used.
+    """
+    from pipeline.evaluate.benchmarks import make_benchmark
+    from pipeline.evaluate.run import run_evaluation
+
+    job = _job(shop, _weights(shop))
+    wanted = shop.request.inputs["weights"]
+    if job.weights_sha256 != wanted:
+        raise ValueError(f"{job.model.model}: holds other weights than {wanted}; remove the folder")
+    outcome = run_evaluation(job, make_benchmark, Teller(shop))
+    manifest, tokens = outcome.manifest, outcome.model.num_tokens + outcome.judge.num_tokens
+    assert manifest is not None, "model and judge were asked together"
+    shop.tell(label="evaluated", done=1, total=1, tokens=tokens, now=True)
+    missing = num_missing(manifest)
+    if missing and shop.request.attempt < shop.job.retries.attempts:
+        raise IncompleteError(f"{missing:,} answers or judgements are missing; they are asked for again")
+    published = shop.publish(job.out, kind=EVALUATION)
+    primary = {name: one.primary.value if one.primary else None for name, one in manifest.measured.items()}
+    return shop.result(
+        outputs={EVALUATION: published.digest},
+        facts={"primary": dict(primary), "num_missing": missing},
+        tokens=tokens,
+    )
+
+
+def num_missing(manifest: Manifest) -> int:
+    """Answers and judgements that a server did not give."""
+    counts = [one.counts for one in manifest.benchmarks.values()]
+    return sum(one.num_failed + one.num_unjudged for one in counts)
+
+
+def _weights(shop: Workshop) -> Path:
+    champion = shop.request.materials.get(CHAMPION)
+    if champion is not None:
+        return bring_parent(ParentWeights.model_validate(champion))
+    return shop.bring(shop.material(MODEL), shop.folder / MODEL)
+
+
+def _job(shop: Workshop, weights: Path) -> EvaluationJob:
+    given = shop.job.evaluation
+    judge = given.judge
+    paths = {name: shop.file(f"benchmarks.{name}", path) for name, path in given.benchmarks.items()}
+    return evaluation_job(
+        str(weights),
+        [f"{name}={path}" for name, path in paths.items()],
+        model_name=None,
+        judge=judge_config(judge.url, judge.model, key_env=judge.key_env) if judge else None,
+        timeout_s=given.timeout_s,
+        cache=None,
+        use_cache=True,
+        seed=given.seed,
+        max_tokens=given.max_tokens,
+        named={
+            "out": shop.folder / EVALUATION,
+            "style": given.style,
+            "limit": given.limit,
+            "concurrency": given.concurrency,
+            "audit": given.audit,
+            "num_generations": given.generations,
+        },
+        assignments=given.overrides,
+    )

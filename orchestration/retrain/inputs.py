@@ -1,0 +1,198 @@
+"""What decides a retraining and each of its stages, as digests: files by content, not by their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from orchestration.promotion.policy import GatePolicy, read_policy
+from orchestration.registry.decisions import Desk
+from orchestration.registry.store import LINEAGE_TAG
+from orchestration.retrain.job import EvaluationSettings, Job, Parent, PrepareSettings
+from orchestration.retrain.ledger import Given
+from orchestration.retrain.records import ParentWeights
+from orchestration.retrain.stages import Stage, StageResult
+from pipeline.data.prepare import MANIFEST_FILE
+from pipeline.evaluate.plan import digest
+from pipeline.evaluate.weights import weights_sha256
+from pipeline.lineage.surroundings import look_around
+from pipeline.settings.recipe import Recipe, load_recipe
+from reward.offline.files import file_sha256
+from reward.provenance import package_version
+from reward.roles.prompts import load_prompts
+
+_ELSEWHERE = {"model", "estimate", "tracking"}  # of a recipe: in the key by content, or in none
+_NOT_DECIDING = {"benchmarks", "concurrency", "timeout_s", "judge"}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A job with everything that it names looked up and read."""
+
+    job: Job
+    recipe: Recipe
+    policy: GatePolicy
+    code: JsonValue
+    data: JsonValue
+    evaluation: JsonValue
+
+    @property
+    def digest(self) -> str:
+        """Of all but the parent."""
+        recipe, policy = _recipe(self.recipe), self.policy.model_dump(mode="json")
+        return digest(
+            self.job.registry.model, self.code, self.data, recipe, self.evaluation, policy, self.job.parent
+        )
+
+    def inputs(
+        self, stage: Stage, parent: ParentWeights, done: Mapping[Stage, StageResult]
+    ) -> dict[str, JsonValue]:
+        """What decides a stage.
+
+        Args:
+            stage: Which; all that come before it are done.
+            parent: What the training starts from.
+            done: Results of the stages before it; an evaluation of the champion only where there is one.
+        """
+        if stage is Stage.PREPARE:
+            return {"code": self.code, "data": self.data}
+        if stage is Stage.TRAIN:
+            rows = done[Stage.PREPARE].facts["rows_sha256"]
+            start = parent.sha256 or parent.uri
+            return {"code": self.code, "rows": rows, "recipe": _recipe(self.recipe), "parent": start}
+        weights = done[Stage.TRAIN].facts["weights_sha256"]
+        if stage is Stage.EVALUATE:
+            return self.evaluation_of(done[Stage.TRAIN].fact("weights_sha256"))
+        if stage is Stage.PUBLISH:
+            of = (Stage.PREPARE, Stage.TRAIN, Stage.EVALUATE)
+            made: dict[str, JsonValue] = {one.value: dict(done[one].outputs) for one in of}
+            return {"lineage": parent.lineage, **made}
+        lineage = done[Stage.PUBLISH].outputs["lineage"]
+        if stage is Stage.REGISTER:
+            registry = self.job.registry
+            return {"model": registry.model, "at": registry.address, "weights": weights, "lineage": lineage}
+        assert stage is Stage.PROMOTE, stage
+        facts = done[Stage.REGISTER].facts
+        return {
+            "model": self.job.registry.model,
+            "weights": weights,
+            "version": facts["version"],
+            "registered_ms": facts["registered_ms"],
+            "evaluation": done[Stage.EVALUATE].outputs["evaluation"],
+            "policy": digest(self.policy.model_dump(mode="json")),
+        }
+
+    def evaluation_of(self, weights: str) -> dict[str, JsonValue]:
+        """What decides an evaluation of some weights."""
+        return {"code": self.code, "weights": weights, "evaluation": self.evaluation}
+
+
+def make_plan(job: Job) -> Plan:
+    """Looks up and reads all that a job names.
+
+    Raises:
+        FileNotFoundError: something is not there.
+        ValueError: something cannot be used.
+    """
+    recipe = load_recipe(job.recipe.name, list(job.recipe.overrides))
+    return Plan(
+        job=job,
+        recipe=recipe,
+        policy=read_policy(job.registry.policy),
+        code=_code(job),
+        data=_data(job, recipe),
+        evaluation=_evaluation(job.evaluation),
+    )
+
+
+def give(plan: Plan, desk: Desk) -> Given:
+    """What a retraining begins with now: the plan, and the weights to start from."""
+    state = desk.state()
+    if plan.job.parent is Parent.CHAMPION and state.champion is not None:
+        version = desk.version(state.champion)
+        lineage = version.tags.get(LINEAGE_TAG)
+        parent = ParentWeights(
+            sha256=version.sha256, uri=version.uri, version=version.version, lineage=lineage
+        )
+    else:
+        folder = Path(plan.recipe.model_path)
+        sha256 = weights_sha256(folder) if folder.is_dir() else None
+        parent = ParentWeights(sha256=sha256, uri=plan.recipe.model)
+    return Given(plan.digest, parent)
+
+
+def _code(job: Job) -> JsonValue:
+    """A release pins what it runs with; a commit and its changes are asked for where they shall count."""
+    if job.keys == "release":
+        return {"version": package_version()}
+    now = look_around()
+    return {"version": package_version(), "commit": now.git_commit, "changes": now.git_diff_sha256}
+
+
+def _recipe(recipe: Recipe) -> JsonValue:
+    tree: dict[str, JsonValue] = recipe.model_dump(mode="json", exclude=_ELSEWHERE)
+    data = tree["data"]
+    assert isinstance(data, dict)
+    tree["data"] = {"max_steps": data["max_steps"]}
+    return {**tree, "prompts": load_prompts(recipe.audit.prompts).digest}
+
+
+def _data(job: Job, recipe: Recipe) -> JsonValue:
+    if job.data.rows is not None:
+        return {"rows": file_sha256(_there("data.rows", job.data.rows / MANIFEST_FILE))}
+    if job.data.prepare is not None:
+        return _preparation(job.data.prepare)
+    if recipe.data.source != "tiny":
+        if recipe.data.path is None:
+            raise ValueError("data: missing; give rows or prepare, or a recipe that names its rows")
+        return {"rows": file_sha256(_there("data.path of the recipe", recipe.data.path / MANIFEST_FILE))}
+    return {
+        "worlds": recipe.data.model_dump(mode="json", include={"world", "max_steps"}),
+        "seed": recipe.seed,
+        "batch_size": recipe.rollout.batch_size,
+        "max_prompt_tokens": recipe.rollout.max_prompt_tokens,
+        "prompts": load_prompts(recipe.audit.prompts).digest,
+        "model": recipe.model,
+    }
+
+
+def _preparation(given: PrepareSettings) -> JsonValue:
+    from orchestration.retrain.rows import rows_inputs
+
+    files: list[JsonValue] = [
+        [one.source.name, *(file_sha256(_there("data.prepare.inputs", file)) for file in one.files)]
+        for one in rows_inputs(given)
+    ]
+    others: list[JsonValue] = [
+        content_sha256("data.prepare.exclude_overlap", p) for p in given.exclude_overlap
+    ]
+    settings = given.model_dump(mode="json", exclude={"inputs", "exclude_overlap", "accept_licence"})
+    prompts = load_prompts(given.prompts).digest
+    return {"settings": settings | {"prompts": prompts}, "inputs": files, "exclude_overlap": others}
+
+
+def _evaluation(given: EvaluationSettings) -> JsonValue:
+    benchmarks: dict[str, JsonValue] = {
+        name: content_sha256(f"evaluation.benchmarks.{name}", path) for name, path in given.benchmarks.items()
+    }
+    judge = given.judge.model if given.judge else None
+    settings = given.model_dump(mode="json", exclude=_NOT_DECIDING)
+    return {"settings": settings, "judge": judge, "benchmarks": benchmarks}
+
+
+def content_sha256(key: str, path: Path) -> str:
+    """Digest of a file, or of all files of a folder with their names.
+
+    Raises:
+        FileNotFoundError: it is not there; names the key of the job that says so.
+    """
+    return weights_sha256(path) if path.is_dir() else file_sha256(_there(key, path))
+
+
+def _there(key: str, path: Path) -> Path:
+    if not path.is_file():
+        raise FileNotFoundError(f"{key}: {path}: no such file; mend the path")
+    return path

@@ -1,0 +1,241 @@
+"""What `march retrain` is told: one typed tree in YAML; unknown keys are refused.
+
+Files that a job reads are looked for beside the job's own file; what it writes (`work`, a local store) lies
+under the folder that the command is started in.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, model_validator
+
+from orchestration.promotion.policy import POLICY_FILE
+from orchestration.schedule.settings import Triggers
+from reward.assignments import assign
+from reward.config import Settings
+
+JOBS = Path(__file__).parent / "jobs"
+_BESIDE = "beside"  # the folder of the job's file, while it is read
+
+
+def _beside(path: Path, info: ValidationInfo) -> Path:
+    """A file that is read: seen from the job's own folder."""
+    folder = (info.context or {}).get(_BESIDE)
+    return path if folder is None else (Path(folder) / path.expanduser()).resolve()
+
+
+InputPath = Annotated[Path, AfterValidator(_beside)]
+
+
+class RecipeSettings(Settings):
+    """What is trained, and how."""
+
+    name: str = Field(description="Of a recipe, or the path of one.")
+    overrides: tuple[str, ...] = Field(default=(), description="KEY=VALUE, as of `march train --set`.")
+
+
+class RowsSource(Settings):
+    """One file of a benchmark."""
+
+    dataset: str = Field(description="As `march prepare` names it.")
+    path: InputPath
+
+
+class PrepareSettings(Settings):
+    """Rows that the retraining prepares; the keys are `march prepare`'s."""
+
+    inputs: tuple[RowsSource, ...] = Field(min_length=1)
+    prompts: str = "full"
+    tokenizer: str | None = None
+    max_prompt_tokens: int | None = Field(default=None, ge=1)
+    exclude_overlap: tuple[InputPath, ...] = ()
+    max_shared_documents: int = Field(default=0, ge=0)
+    near_duplicates: float = Field(default=0.8, ge=0, le=1)
+    limit: int | None = Field(default=None, ge=1)
+    sample: int | None = Field(default=None, ge=1)
+    noise: float = Field(default=0.3, ge=0, le=0.95)
+    seed: int = Field(default=0, ge=0)
+    accept_licence: tuple[str, ...] = ()
+
+
+class DataSettings(Settings):
+    """Where the rows come from. With neither key the recipe makes its own (`data.source: tiny`)."""
+
+    rows: InputPath | None = Field(default=None, description="A folder that `march prepare` wrote.")
+    prepare: PrepareSettings | None = None
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> Self:
+        if self.rows is not None and self.prepare is not None:
+            raise ValueError("rows: given together with prepare; leave one out")
+        return self
+
+
+class JudgeSettings(Settings):
+    """The server that judges."""
+
+    url: str = Field(pattern=r"^https?://[^@]+$", description="OpenAI-compatible: http://host:port/v1")
+    model: str
+    key_env: str = Field(default="OPENAI_API_KEY", description="Variable that holds its key.")
+
+
+class EvaluationSettings(Settings):
+    """How candidate and champion are evaluated; the keys are `march evaluate`'s."""
+
+    benchmarks: dict[str, InputPath] = Field(min_length=1, description="Name and official files.")
+    judge: JudgeSettings | None = Field(default=None, description="None where rules judge.")
+    style: Literal["plain", "cot", "10-shot"] = "plain"
+    limit: int | None = Field(default=None, ge=1)
+    generations: int = Field(default=8, ge=1, le=128)
+    max_tokens: int = Field(default=8192, ge=1)
+    seed: int = Field(default=0, ge=0, description="Of generations, judgements and audits.")
+    audit: Literal["lexical", "model", "none"] = "lexical"
+    concurrency: int = Field(default=16, ge=1, le=1024)
+    timeout_s: float = Field(default=600.0, gt=0)
+    overrides: tuple[str, ...] = Field(
+        default=(), description="KEY=VALUE, as `march evaluate --set` takes them."
+    )
+
+
+class RegistrySettings(Settings):
+    """Where models are registered, and by which rules they are promoted."""
+
+    uri: str | None = Field(default=None, description="MLflow; MLFLOW_TRACKING_URI, else a file under runs/.")
+    model: str = Field(description="Its name in the registry.")
+    policy: InputPath = Field(default=POLICY_FILE, description="The gates' bounds (docs/promotion.md).")
+    history: Path = Path("runs/registry")
+
+    @property
+    def address(self) -> str:
+        """Of the MLflow server, or a file under `runs/`."""
+        found = self.uri or os.environ.get("MLFLOW_TRACKING_URI")
+        return found or f"sqlite:///{Path('runs/mlflow.db').absolute()}"
+
+
+class StoreSettings(Settings):
+    """Where outputs and state are kept; as `march artifacts` finds it where a key is left out."""
+
+    location: str | None = Field(default=None, description="s3://BUCKET/PREFIX or a folder.")
+    endpoint: str | None = None
+
+
+class Parent(StrEnum):
+    """Which weights a training starts from."""
+
+    CHAMPION = "champion"  # the recipe's model where there is none yet
+    RECIPE = "recipe"
+
+
+class ClusterSettings(Settings):
+    """A Ray cluster that runs the heavy stages as Ray Jobs."""
+
+    address: str = Field(pattern=r"^https?://[^@]+$", description="Of its dashboard: http://host:8265")
+    working_dir: Path | None = Field(
+        default=None, description="A checkout that is sent along; None: its machines have this package."
+    )
+    environment: tuple[str, ...] = Field(
+        default=(), description="Variables that are passed on. Ray shows them to all who see its dashboard."
+    )
+    cpus: float = Field(default=0.0, ge=0, description="Of a stage's own process; Ray counts them.")
+    gpus: float = Field(default=0.0, ge=0)
+    resources: dict[str, float] = Field(default={}, description="Custom resources of the same.")
+
+
+class BudgetSettings(Settings):
+    """What one retraining may take, all attempts together; None: no bound."""
+
+    hours: float | None = Field(default=None, gt=0, description="Wall time of its stages.")
+    tokens: int | None = Field(default=None, gt=0, description="Written in training; all of evaluations.")
+    money: float | None = Field(default=None, gt=0, description="By the prices below.")
+    price_per_hour: float = Field(default=0.0, ge=0)
+    price_per_million_tokens: float = Field(default=0.0, ge=0)
+
+    @model_validator(mode="after")
+    def _money_has_a_price(self) -> Self:
+        if self.money is not None and not (self.price_per_hour or self.price_per_million_tokens):
+            raise ValueError("money: needs price_per_hour or price_per_million_tokens; add one")
+        return self
+
+
+class RetrySettings(Settings):
+    """What is done about failures that may pass."""
+
+    attempts: int = Field(default=4, ge=1, le=100, description="Of one stage, by one command.")
+    first_wait_s: float = Field(default=10.0, ge=0, description="Doubled from one attempt to the next.")
+    longest_wait_s: float = Field(default=600.0, ge=0)
+
+
+class Job(Settings):
+    """One retraining, as often as it is triggered."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")
+    recipe: RecipeSettings
+    data: DataSettings = DataSettings()
+    evaluation: EvaluationSettings
+    registry: RegistrySettings
+    store: StoreSettings = StoreSettings()
+    parent: Parent = Parent.CHAMPION
+    keys: Literal["release", "commit"] = Field(
+        default="release",
+        description="Which change of this package makes stages anew: a release, or every commit and edit.",
+    )
+    cluster: ClusterSettings | None = None
+    environment: dict[str, str] = Field(
+        default={}, description="Variables of the stages' processes; nothing secret, it is recorded."
+    )
+    budget: BudgetSettings = BudgetSettings()
+    retries: RetrySettings = RetrySettings()
+    work: Path = Field(default=Path("runs/retrain"), description="Local files; all of it can be removed.")
+    lease_s: float = Field(default=60.0, gt=0, description="A holder that is silent for longer is gone.")
+    triggers: Triggers = Triggers()
+
+    @property
+    def folder(self) -> Path:
+        """Where it works on this machine."""
+        return (self.work / self.name).absolute()
+
+
+def load_job(name_or_path: str, assignments: Sequence[str] = ()) -> Job:
+    """Reads a job by the path of its file, or by the name of one that is shipped.
+
+    Args:
+        name_or_path: Which.
+        assignments: KEY=VALUE over the file's keys.
+
+    Raises:
+        FileNotFoundError: there is no such job.
+        ValueError: it is not YAML, or has an unknown key or a bad value.
+    """
+    import yaml
+
+    file = job_file(name_or_path)
+    try:
+        tree = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{file}: not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(tree, dict):
+        raise ValueError(f"{file}: holds no mapping of keys; see docs/retraining.md")
+    try:
+        return Job.model_validate(assign(tree, assignments), context={_BESIDE: file.parent})
+    except ValidationError as error:
+        from orchestration.errors import user_error
+
+        raise ValueError(f"{file.name}: {user_error(error)}") from None
+
+
+def job_file(name_or_path: str) -> Path:
+    """The file of a job.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    for path in (Path(name_or_path), JOBS / f"{name_or_path}.yaml"):
+        if path.is_file():
+            return path
+    known = ", ".join(sorted(path.stem for path in JOBS.glob("*.yaml") if "name:" in path.read_text()))
+    raise FileNotFoundError(f"job {name_or_path!r}: no such file and no such job; there are: {known}")

@@ -1,0 +1,175 @@
+"""One retraining of a job at a time: a lock on this machine, and a lease in the store for all machines.
+
+Both save work, nothing more. What keeps two at once from doing harm is that results are content-addressed and
+that decisions are compare-and-set (docs/retraining.md).
+
+The holder of a lease writes to it again and again. No clocks are compared: who wants it looks, waits for one
+period, and looks again; a lease that did not change meanwhile is a dead holder's and is taken by
+compare-and-set. Who is on the machine that holds it need not wait: the lock there says that it is gone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import platform
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipeline.artifacts.backend import Backend, Blob
+from pipeline.artifacts.failures import MovedError, StoreError, UnsafeEndpointError
+
+logger = logging.getLogger(__name__)
+
+_BEATS = 4  # a period: some may be lost
+LEASES = "leases/retrain/"
+
+
+class BusyError(ValueError):
+    """Another process runs this job."""
+
+
+@contextmanager
+def only_here(folder: Path) -> Iterator[str]:
+    """Holds the job's lock on this machine.
+
+    Yields:
+        A name for this folder that no other machine has.
+
+    Raises:
+        BusyError: another process holds it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BusyError(f"{folder}: another `march retrain` of this job runs here") from None
+        lock.seek(0)
+        name = lock.read().strip()
+        if not name:
+            name = uuid.uuid4().hex
+            lock.write(name)
+            lock.flush()
+            os.fsync(lock.fileno())
+        yield name
+
+
+class Lease:
+    """A job's lease in a store.
+
+    Args:
+        backend: Of the store.
+        job: Its name.
+        holder: Name of this machine's folder of the job.
+        period_s: Silence after which a holder counts as gone.
+        sleep: Waits; a test's may do something else.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        job: str,
+        *,
+        holder: str,
+        period_s: float,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._backend, self._key, self._holder = backend, LEASES + job, holder
+        self._period_s, self._sleep = period_s, sleep
+        self._beat = 0
+        self._blob: Blob | None = None
+        self._lost, self._ended = threading.Event(), threading.Event()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether another machine may run the job by now."""
+        return self._lost.is_set()
+
+    def take(self) -> bool:
+        """Takes the lease; False where the store cannot compare and set, so that there is none.
+
+        Raises:
+            BusyError: another machine holds it.
+        """
+        found = self._backend.read(self._key)
+        other = _holder(found)
+        if other not in (None, self._holder):
+            self._sleep(self._period_s)
+            again = self._backend.read(self._key)
+            if again is None or found is None or again.content != found.content:
+                raise BusyError(f"{self._key}: {_said(again)} runs this job")
+            logger.warning("%s: %s has been silent for %.0f s", self._key, _said(found), self._period_s)
+        try:
+            self._write(found)
+        except MovedError:
+            raise BusyError(f"{self._key}: {_said(self._backend.read(self._key))} was first") from None
+        except UnsafeEndpointError as error:
+            logger.warning("no lease, only this machine's lock: %s", error)
+            return False
+        return True
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Takes the lease, keeps it alive, and gives it back."""
+        if not self.take():
+            yield
+            return
+        beating = threading.Thread(target=self._keep, daemon=True)
+        beating.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            beating.join()
+            self._give_back()
+
+    def _keep(self) -> None:
+        last = time.monotonic()
+        while not self._ended.wait(self._period_s / _BEATS):
+            try:
+                self._write(self._blob)
+                last = time.monotonic()
+            except MovedError:
+                self._lost.set()
+                return
+            except StoreError as error:
+                logger.warning("%s: %s", self._key, error)
+                if time.monotonic() - last >= self._period_s:  # others may think that we are gone
+                    self._lost.set()
+                    return
+
+    def _write(self, over: Blob | None, *, holder: str | None = "") -> None:
+        self._beat += 1
+        told = {"holder": self._holder if holder == "" else holder, "beat": self._beat}
+        told |= {"machine": platform.node(), "pid": os.getpid(), "writer": uuid.uuid4().hex}
+        content = json.dumps(told).encode()
+        self._backend.compare_and_set(self._key, content, tag=over.tag if over else None)
+        written = self._backend.read(self._key)
+        if written is None or written.content != content:
+            raise MovedError(f"{self._key}: somebody else has taken it")
+        self._blob = written
+
+    def _give_back(self) -> None:
+        if self._lost.is_set():
+            return
+        try:
+            self._write(self._blob, holder=None)
+        except ValueError as error:
+            logger.warning("%s: not given back: %s", self._key, error)
+
+
+def _holder(blob: Blob | None) -> str | None:
+    found = json.loads(blob.content).get("holder") if blob else None
+    return str(found) if found is not None else None
+
+
+def _said(blob: Blob | None) -> str:
+    told = json.loads(blob.content) if blob else {}
+    return f"{told.get('machine', 'another machine')} (process {told.get('pid', '?')})"

@@ -1,0 +1,105 @@
+"""Which failures may pass: those are tried again; what a user can mend is not, and neither is a bug.
+
+Libraries are told by the names of their errors, so that none is loaded to ask. An error that was raised from
+another one may pass if the other one may.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential
+
+from orchestration.errors import user_error
+from orchestration.retrain.stages import StageProblem
+
+_LINES = (
+    "requests.exceptions.ConnectionError", "requests.exceptions.Timeout", "urllib3.exceptions.HTTPError",
+    "http.client.HTTPException", "httpx.TransportError", "botocore.exceptions.ConnectionError",
+    "botocore.exceptions.HTTPClientError", "openai.APIConnectionError", "sqlalchemy.exc.OperationalError",
+)  # fmt: skip
+_ENGINES = (
+    "ray.exceptions.RayError", "pipeline.train.TrainingFailedError", "reward.samplers.SamplerError",
+    "pipeline.evaluate.work.ServerDownError", "orchestration.registry.decisions.LostRaceError",
+)  # fmt: skip
+_STATUSES = (408, 425, 429, 500, 502, 503, 504)
+_BUGS = (AssertionError, AttributeError, LookupError, NameError, NotImplementedError, TypeError)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_TOO_LONG = 500
+PATIENCE_S = 60.0  # for a server that is restarted; a stage's own retries come on top
+_T = TypeVar("_T")
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether another attempt may help."""
+    return any(_may_pass(one) for one in _chain(error)) and not any(_is_final(one) for one in _chain(error))
+
+
+def patiently(act: Callable[[], _T], *, patience_s: float = PATIENCE_S) -> _T:
+    """Does something again while it fails for reasons that may pass; then its error rises."""
+    trying = Retrying(
+        retry=retry_if_exception(is_transient),
+        stop=stop_after_delay(patience_s),
+        wait=wait_exponential(multiplier=0.5, max=10),
+        reraise=True,
+    )
+    return trying(act)
+
+
+def problem_of(error: Exception) -> StageProblem:
+    """What a stage's process says of the error that ended it.
+
+    Whatever has no name here and is neither a bug nor a user's to mend is an engine's (CUDA, vLLM, Ray), and
+    those often work the next time.
+    """
+    line = user_error(error)
+    transient = is_transient(error)
+    if line is not None:
+        return StageProblem(line=_short(line), transient=transient, exit_code=1 if transient else 2)
+    is_bug = isinstance(error, _BUGS) or any(_is_final(one) for one in _chain(error))
+    named = f"{type(error).__name__}: {error}"
+    return StageProblem(line=_short(named), transient=transient or not is_bug)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error, and those that it was raised from."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        yield found
+        found = found.__cause__ or found.__context__
+
+
+def _may_pass(error: BaseException) -> bool:
+    if isinstance(error, ConnectionError | TimeoutError):
+        return True
+    names = {f"{one.__module__}.{one.__qualname__}" for one in type(error).__mro__}
+    short = {f"{one.__module__.partition('.')[0]}.{one.__qualname__}" for one in type(error).__mro__}
+    if (names | short) & {*_LINES, *_ENGINES}:
+        return True
+    return _status(error) in _STATUSES
+
+
+def _is_final(error: BaseException) -> bool:
+    """A full disk, or a guard that stopped a training: waiting mends neither."""
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return True
+    return type(error).__name__ == "TrainingFailedError" and getattr(error, "exit_code", 1) != 1
+
+
+def _status(error: BaseException) -> int | None:
+    """The HTTP status that an error of boto3's or MLflow's carries."""
+    response = getattr(error, "response", None)
+    if isinstance(response, dict):
+        found = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+        return int(found) if found is not None else None
+    get = getattr(error, "get_http_status_code", None)
+    # MLflow's error says 500 for what it cannot name; a failed connection is such, and names itself.
+    return int(get()) if callable(get) else None
+
+
+def _short(line: str) -> str:
+    return f"{' '.join(line.split()):.{_TOO_LONG}}"

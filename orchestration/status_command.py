@@ -1,0 +1,46 @@
+"""`march status`: retrainings and their stages, what triggers the next, who is champion, what waits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestration.messages import warn_ignored
+from orchestration.schedule.options import FOLDER
+from orchestration.schedule_command import FolderOption
+
+
+def status(
+    jobs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[JOB]...", help="Job files; those of the service, if none is named."),
+    ] = None,
+    folder: FolderOption = FOLDER,
+    html: Annotated[Path | None, typer.Option(metavar="PAGE", help="Write a page.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
+) -> None:
+    """Show how retrainings stand: stages, triggers, champion, budgets, and what waits for approval."""
+    import os
+
+    from orchestration.schedule.status import read_status
+
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")  # a look does not wait for a server
+    if as_json:
+        warn_ignored("beside --json", html=html)
+    found = read_status(jobs or (), folder)
+    if as_json:
+        print(found.model_dump_json(indent=2))
+    elif html is not None:
+        from orchestration.schedule.status_page import render_status
+        from reward.offline.files import replace_file
+
+        replace_file(html, render_status(found))
+        print(html)
+    else:
+        from rich.console import Console
+
+        from orchestration.schedule.status_view import print_status
+
+        print_status(found, Console())

@@ -1,0 +1,98 @@
+"""What an endpoint does with conditional writes: found out by behaviour, since some ignore what they accept.
+
+Amazon's S3 has all of them. OpenStack Swift's s3api knows IfNoneMatch, but several of many writers at once
+win; it has no IfMatch. A race that shows one winner is evidence, not proof.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+RACERS, _ROUNDS = 8, 3
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What holds on an endpoint."""
+
+    if_none_match: bool  # a second write to the same key is refused
+    if_match: bool  # a write over another content than the one named is refused, over that one it is not
+    atomic: bool  # of writers at once, one has won in every race
+
+    @property
+    def can_compare_and_set(self) -> bool:
+        """Whether a pointer can move safely without a lock."""
+        return self.if_none_match and self.if_match and self.atomic
+
+    def describe(self) -> str:
+        """What it lacks, in one line."""
+        lacks = [
+            name
+            for name, holds in (
+                ("IfNoneMatch", self.if_none_match),
+                ("IfMatch", self.if_match),
+                ("atomic conditions", self.atomic),
+            )
+            if not holds
+        ]
+        return f"the endpoint lacks {', '.join(lacks)}" if lacks else "the endpoint has conditional writes"
+
+
+def probe(client: Any, bucket: str, prefix: str) -> Conditions:
+    """Writes to keys of its own, and removes them.
+
+    Args:
+        client: Of boto3.
+        bucket: Where.
+        prefix: Under what.
+    """
+    base = f"{prefix}probe/{uuid.uuid4().hex}"
+    keys = [f"{base}.{number}" for number in range(1 + _ROUNDS)]
+    try:
+        at = {"Bucket": bucket, "Key": keys[0]}
+        tag = client.put_object(**at, Body=b"1")["ETag"]
+        if_none_match = not _is_written(client, **at, Body=b"2", IfNoneMatch="*")
+        other = '"00000000000000000000000000000000"'
+        if_match = not _is_written(client, **at, Body=b"3", IfMatch=other)
+        if_match = if_match and _is_written(client, **at, Body=b"4", IfMatch=tag)
+        races = (_num_winners(client, bucket, key) for key in keys[1:])
+        atomic = if_none_match and all(num == 1 for num in races)
+        return Conditions(if_none_match=if_none_match, if_match=if_match, atomic=atomic)
+    finally:
+        for key in keys:
+            client.delete_object(Bucket=bucket, Key=key)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Holds a file's lock; waits for whoever has it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _num_winners(client: Any, bucket: str, key: str) -> int:
+    def write(number: int) -> bool:
+        return _is_written(client, Bucket=bucket, Key=key, Body=str(number).encode(), IfNoneMatch="*")
+
+    with ThreadPoolExecutor(RACERS) as pool:
+        return sum(pool.map(write, range(RACERS)))
+
+
+def _is_written(client: Any, **call: Any) -> bool:
+    """Whether a conditional write is done; refused conditions and unknown ones are not."""
+    try:
+        client.put_object(**call)
+    except client.exceptions.ClientError as error:
+        if error.response["ResponseMetadata"]["HTTPStatusCode"] in (400, 404, 409, 412, 501):
+            return False
+        raise
+    return True

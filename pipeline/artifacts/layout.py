@@ -1,0 +1,51 @@
+"""Where things are in a store: keys, and the digests and names that may stand in them."""
+
+from __future__ import annotations
+
+import re
+
+OBJECTS, MANIFESTS, RECEIPTS, POINTERS = "objects/", "manifests/", "receipts/", "pointers/"
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}(/[A-Za-z0-9][A-Za-z0-9._-]{0,127}){0,3}")
+
+
+def is_digest(text: str) -> bool:
+    """Whether it is a SHA-256 in hexadecimal."""
+    return _DIGEST.fullmatch(text) is not None
+
+
+def object_key(digest: str) -> str:
+    """Where a file is."""
+    return _by_digest(OBJECTS, digest)
+
+
+def manifest_key(digest: str) -> str:
+    """Where a manifest is."""
+    return _by_digest(MANIFESTS, digest)
+
+
+def receipt_key(digest: str) -> str:
+    """Where the version ids of a manifest's objects are."""
+    return _by_digest(RECEIPTS, digest)
+
+
+def pointer_key(name: str) -> str:
+    """Where a pointer is.
+
+    Raises:
+        ValueError: the name cannot be one.
+    """
+    if _NAME.fullmatch(name) is None:
+        raise ValueError(f"pointer: {name!r} is no name; use letters, digits, '.', '_', '-' and '/'")
+    return POINTERS + name
+
+
+def digest_of(key: str) -> str:
+    """The digest that ends an object's, a manifest's or a receipt's key."""
+    return key.rpartition("/")[2]
+
+
+def _by_digest(folder: str, digest: str) -> str:
+    if not is_digest(digest):
+        raise ValueError(f"digest: {digest!r} is no SHA-256 in hexadecimal; give its 64 digits")
+    return f"{folder}sha256/{digest[:2]}/{digest}"

@@ -1,0 +1,99 @@
+"""Which store, and how it is spoken to. Credentials are never among the settings: boto3 has its own chain."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, model_validator
+
+from reward.config import Settings
+
+MIB = 1 << 20
+STORE_VARIABLE, DEFAULT_STORE = "MARCH_ARTIFACTS", "runs/artifacts"
+ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+_LOCK_VARIABLE = "MARCH_ARTIFACTS_LOCK"
+
+
+class StoreSettings(Settings):
+    """A store: `s3://bucket/prefix`, or a folder."""
+
+    location: str = DEFAULT_STORE
+    endpoint: str | None = Field(default=None, description="Of an S3 that is not Amazon's; path addressing.")
+    region: str | None = Field(default=None, description="boto3's own chain when left out.")
+    part_mib: int = Field(default=16, ge=5, le=5120, description="Of a multipart upload; S3's least is 5.")
+    workers: int = Field(default=4, ge=1, le=64, description="Parts at once; memory is workers x part.")
+    retries: Literal["standard", "adaptive"] = "adaptive"
+    max_attempts: int = Field(default=8, ge=1, le=50, description="Of one request, by botocore.")
+    timeout_s: float = Field(default=60.0, gt=0, description="To connect, and between two bytes.")
+    read_back: bool = Field(default=False, description="Verify uploads by reading them whole.")
+    pointer_lock: Path | None = Field(
+        default=None,
+        description="Where the endpoint cannot compare and set: a file on a disk that all who move pointers "
+        "share, which serialises them. Without it such an endpoint's pointers do not move.",
+    )
+
+    @model_validator(mode="after")
+    def _names_a_store(self) -> Self:
+        scheme = urlsplit(self.location).scheme
+        if scheme == "s3" and not self.bucket:
+            raise ValueError(f"location: {self.location!r} names no bucket; give s3://BUCKET/PREFIX")
+        if "://" in self.location and scheme != "s3":
+            raise ValueError(
+                f"location: {redact(self.location)!r} is no store; give s3://BUCKET/PREFIX or a folder"
+            )
+        return self
+
+    @property
+    def is_s3(self) -> bool:
+        """Whether the store is a bucket."""
+        return self.location.startswith("s3://")
+
+    @property
+    def bucket(self) -> str:
+        """The bucket of an S3 store."""
+        return urlsplit(self.location).netloc
+
+    @property
+    def prefix(self) -> str:
+        """What stands before every key of an S3 store: nothing, or a path that ends in "/"."""
+        path = urlsplit(self.location).path.strip("/")
+        return f"{path}/" if path else ""
+
+
+def settings_from_environment(location: str | None = None, endpoint: str | None = None) -> StoreSettings:
+    """The store that is named, else MARCH_ARTIFACTS's, else the local folder."""
+    found = (os.environ.get(name) for name in ENDPOINT_VARIABLES)
+    lock = os.environ.get(_LOCK_VARIABLE)
+    endpoint = endpoint or next(filter(None, found), None)
+    location = location or os.environ.get(STORE_VARIABLE) or DEFAULT_STORE
+    for field, url in (("endpoint", endpoint), ("location", location)):
+        refuse_secret(field, url or "")
+    return StoreSettings(
+        location=location,
+        endpoint=endpoint,
+        pointer_lock=Path(lock) if lock else None,
+    )
+
+
+def refuse_secret(field: str, url: str) -> None:
+    """Not in a validator, whose error would show what it refuses.
+
+    Raises:
+        ValueError: the address holds a user or a password.
+    """
+    if redact(url) != url:
+        raise ValueError(
+            f"{field}: {redact(url)} was given with a user or password in it; give AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY in the environment"
+        )
+
+
+def redact(url: str) -> str:
+    """The address without the user and password that may stand in it."""
+    parts = urlsplit(url)
+    if "@" not in parts.netloc:
+        return url
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

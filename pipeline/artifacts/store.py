@@ -1,0 +1,296 @@
+"""Putting files into a store, getting them out, and moving pointers: what callers use.
+
+Publishing is in three steps: every object (verified), then the manifest (only if absent), then a pointer (by
+compare-and-set, if one is wanted). A kill between any two leaves nothing that a reader would trust, and the
+same call again ends in the same digests.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from pipeline.artifacts.backend import Advance, Backend, Entry, Stored, no_progress
+from pipeline.artifacts.failures import AlreadyThereError, CorruptError, MovedError, refuse_large
+from pipeline.artifacts.layout import (
+    MANIFESTS,
+    POINTERS,
+    digest_of,
+    is_digest,
+    manifest_key,
+    object_key,
+    pointer_key,
+    receipt_key,
+)
+from pipeline.artifacts.local import LocalBackend
+from pipeline.artifacts.manifest import File, Manifest, read_manifest
+from pipeline.artifacts.ranges import journal_of
+from pipeline.artifacts.settings import StoreSettings
+from reward.offline.files import file_sha256
+
+_FRESH = timedelta(hours=12)  # what is older is touched when it is used again, so that gc leaves it
+
+
+@dataclass(frozen=True)
+class Published:
+    """A manifest that stands, and what it took."""
+
+    digest: str
+    manifest: Manifest
+    stored: tuple[Stored, ...] = ()
+    versions: dict[str, str] = field(default_factory=dict)  # version id by path, where the bucket has them
+
+    @property
+    def num_sent(self) -> int:
+        """Bytes that went to the store."""
+        return sum(one.num_sent for one in self.stored)
+
+
+class ArtifactStore:
+    """A store over a backend."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+
+    def publish(
+        self,
+        source: Path | None = None,
+        *,
+        kind: str,
+        refers: Sequence[str] = (),
+        record: dict[str, JsonValue] | None = None,
+        advance: Advance = no_progress,
+    ) -> Published:
+        """Puts a file or a folder, and then the manifest.
+
+        Args:
+            source: The file or folder; None for a manifest without files.
+            kind: What it is.
+            refers: Digests of manifests that must stay as long as this one.
+            record: What the manifest says more.
+            advance: Told of bytes that are there.
+
+        Raises:
+            FileNotFoundError: the source is not there, or a folder is empty.
+            ValueError: the store cannot be used, or a manifest that is referred to is not in it.
+        """
+        for digest in refers:
+            self.manifest(digest)
+        paths = files_of(source) if source else {}
+        stored = {path: self.put(file, advance=advance) for path, file in paths.items()}
+        files = tuple(File(path=path, sha256=one.sha256, size=one.size) for path, one in stored.items())
+        manifest = Manifest(kind=kind, files=files, refers=tuple(refers), record=record or {})
+        versions = {path: one.version_id for path, one in stored.items() if one.version_id}
+        if versions:
+            receipt = json.dumps(versions, sort_keys=True).encode()
+            self.backend.write(receipt_key(manifest.digest), receipt)
+        self._write(manifest)
+        for path, file in paths.items():  # gc may have run between a reused object and the manifest
+            if self.backend.stat(object_key(stored[path].sha256)) is None:
+                self.put(file)
+        return Published(manifest.digest, manifest, tuple(stored.values()), versions)
+
+    def put(self, source: Path, *, advance: Advance = no_progress) -> Stored:
+        """Puts one file, unless its content is there."""
+        sha256, size = file_sha256(source), source.stat().st_size
+        key = object_key(sha256)
+        there = self.backend.stat(key)
+        if there is None or there.size != size:
+            return self.backend.store(source, key, sha256, advance=advance)
+        self._renew(there)
+        advance(size)
+        return Stored(sha256, size, version_id=there.version_id)
+
+    def manifest(self, digest: str) -> Manifest:
+        """A manifest.
+
+        Raises:
+            ValueError: there is none of this digest.
+            CorruptError: it is not what its name says.
+        """
+        blob = self.backend.read(manifest_key(digest))
+        if blob is None:
+            raise ValueError(
+                f"{self.backend.address}: has no manifest {digest}; `march artifacts ls` shows all"
+            )
+        return read_manifest(blob.content, digest)
+
+    def closure(self, digests: Iterable[str]) -> set[str]:
+        """These manifests, and all that they refer to.
+
+        Raises:
+            ValueError: one cannot be read.
+        """
+        found: set[str] = set()
+        waiting = list(digests)
+        while waiting:
+            digest = waiting.pop()
+            if digest not in found:
+                found.add(digest)
+                waiting.extend(self.manifest(digest).refers)
+        return found
+
+    def renew(self, digest: str) -> None:
+        """Makes a manifest young, with all that it needs: before something new refers to it.
+
+        Raises:
+            ValueError: something of it is missing.
+        """
+        for one in self.closure([digest]):
+            files = self.manifest(one).files
+            for key in (manifest_key(one), *(object_key(file.sha256) for file in files)):
+                there = self.backend.stat(key)
+                if there is None:
+                    raise ValueError(f"{self.backend.address}: {key} is missing; publish it again")
+                self._renew(there)
+
+    def manifests(self) -> Iterator[str]:
+        """Digests of all manifests."""
+        return (digest_of(entry.key) for entry in self.backend.entries(MANIFESTS))
+
+    def versions(self, digest: str) -> dict[str, str]:
+        """Version ids of a manifest's objects by path; none where the bucket kept none."""
+        blob = self.backend.read(receipt_key(digest))
+        return dict(json.loads(blob.content)) if blob else {}
+
+    def resolve(self, name: str) -> str:
+        """The digest of a manifest: by pointer, whole, or by its first eight digits or more.
+
+        Raises:
+            ValueError: there is none, or several begin so.
+        """
+        if is_digest(name):
+            return name
+        if 8 <= len(name) < 64 and set(name) <= set("0123456789abcdef"):
+            found = [digest for digest in self.manifests() if digest.startswith(name)]
+            if len(found) > 1:
+                raise ValueError(f"{name}: {len(found)} manifests begin so; give more digits")
+            if found:
+                return found[0]
+        pointed = self.pointed(name)
+        if pointed is None:
+            raise ValueError(
+                f"{self.backend.address}: {name!r} is no pointer or manifest; `march artifacts ls` shows all"
+            )
+        return pointed
+
+    def pointed(self, name: str) -> str | None:
+        """What a pointer points to; None for one that is not there."""
+        blob = self.backend.read(pointer_key(name))
+        return _pointed(blob.content, name) if blob else None
+
+    def pointers(self) -> dict[str, str]:
+        """All pointers."""
+        names = [entry.key.removeprefix(POINTERS) for entry in self.backend.entries(POINTERS)]
+        return {name: digest for name in names if (digest := self.pointed(name)) is not None}
+
+    def move(self, name: str, digest: str, *, expected: str | None) -> None:
+        """Points a pointer to a manifest.
+
+        Args:
+            name: The pointer.
+            digest: Of a manifest that stands.
+            expected: What the pointer points to now; None: it is not there.
+
+        Raises:
+            MovedError: it points to something else; of two that move it at once, one gets this.
+            UnsafeEndpointError: the endpoint cannot compare and set.
+        """
+        self.manifest(digest)
+        blob = self.backend.read(pointer_key(name))
+        found = _pointed(blob.content, name) if blob else None
+        if found != expected:
+            raise MovedError(
+                f"pointer {name}: points to {found or 'nothing'}, expected was {expected or 'nothing'}; "
+                "somebody else has moved it"
+            )
+        content = json.dumps({"manifest": digest, "writer": os.urandom(8).hex()}).encode()
+        self.backend.compare_and_set(pointer_key(name), content, tag=blob.tag if blob else None)
+
+    def get(self, digest: str, folder: Path, *, advance: Advance = no_progress) -> Manifest:
+        """Brings a manifest's files into a folder: verified, each by rename; what is there is kept.
+
+        Raises:
+            CorruptError: an object is not what its name says.
+        """
+        manifest = self.manifest(digest)
+        for file in manifest.files:
+            self.get_file(file, folder / file.path, advance=advance)
+        return manifest
+
+    def get_file(self, file: File, target: Path, *, advance: Advance = no_progress) -> int:
+        """Brings one file; returns the bytes received. What came wrong is read once more from the start."""
+        if target.is_file() and target.stat().st_size == file.size and file_sha256(target) == file.sha256:
+            advance(file.size)
+            return 0
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part, num_received = target.with_name(f".{target.name}.{file.sha256[:12]}.part"), 0
+        for _ in range(2):
+            num_received += self.backend.fetch(object_key(file.sha256), part, size=file.size, advance=advance)
+            is_right = file_sha256(part) == file.sha256
+            journal_of(part).unlink(missing_ok=True)
+            if is_right:
+                os.replace(part, target)
+                return num_received
+            part.unlink()
+            advance(-file.size)
+        raise CorruptError(
+            f"{self.backend.address}: {object_key(file.sha256)} came twice with another content; "
+            f"`march artifacts verify` finds what is damaged"
+        )
+
+    def _write(self, manifest: Manifest) -> None:
+        """Writes a manifest where none is; one that is there is the same, since its name is its digest."""
+        key = manifest_key(manifest.digest)
+        refuse_large(key, len(manifest.text))
+        try:
+            self.backend.create(key, manifest.text)
+        except AlreadyThereError:
+            there = self.backend.stat(key)
+            if there:
+                self._renew(there)
+        self.manifest(manifest.digest)
+
+    def _renew(self, entry: Entry) -> None:
+        """Makes it young for gc that may run now, unless it is."""
+        if datetime.now(UTC) - entry.modified > _FRESH:
+            self.backend.touch(entry)
+
+
+def open_store(settings: StoreSettings) -> ArtifactStore:
+    """The store that the settings name; boto3 is loaded only for a bucket."""
+    if settings.is_s3:
+        from pipeline.artifacts.s3 import S3Backend
+
+        return ArtifactStore(S3Backend(settings))
+    return ArtifactStore(LocalBackend(Path(settings.location)))
+
+
+def files_of(source: Path) -> dict[str, Path]:
+    """Files to publish, by their paths in the manifest, sorted; links are followed, folders alone left out.
+
+    Raises:
+        FileNotFoundError: nothing is there.
+    """
+    if source.is_file():
+        return {source.name: source}
+    found = {path.relative_to(source).as_posix(): path for path in source.rglob("*") if path.is_file()}
+    if not found:
+        raise FileNotFoundError(f"{source}: no such file, or a folder without any; mend the path")
+    return dict(sorted(found.items()))
+
+
+def _pointed(content: bytes, name: str) -> str:
+    try:
+        digest = json.loads(content)["manifest"]
+    except (ValueError, KeyError, TypeError):
+        digest = ""
+    if not isinstance(digest, str) or not is_digest(digest):
+        raise CorruptError(f"pointer {name}: holds no digest; move it anew after `march artifacts verify`")
+    return digest

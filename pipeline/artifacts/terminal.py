@@ -1,0 +1,65 @@
+"""The artifact store on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.artifacts.backend import Entry
+from pipeline.artifacts.layout import MANIFESTS, digest_of
+from pipeline.artifacts.store import ArtifactStore
+from pipeline.artifacts.upkeep import Garbage
+from reward.offline.excerpt import printable
+
+
+def manifests_table(store: ArtifactStore) -> Table:
+    """All manifests, the newest last, with the pointers to each."""
+    pointers = store.pointers()
+    table = _table(store.backend.address, "digest", "kind", "files", "MB", "written", "pointers")
+    for entry in sorted(store.backend.entries(MANIFESTS), key=lambda entry: entry.modified):
+        digest = digest_of(entry.key)
+        manifest = store.manifest(digest)
+        names = [name for name, pointed in pointers.items() if pointed == digest]
+        cells = (digest[:16], manifest.kind, f"{len(manifest.files):,}", f"{manifest.size / 1e6:,.1f}")
+        _add(table, *cells, f"{entry.modified:%Y-%m-%d %H:%M}", ", ".join(names))
+    return table
+
+
+def files_table(store: ArtifactStore, digest: str) -> Table:
+    """The files of a manifest."""
+    versions = store.versions(digest)
+    table = _table(digest, "path", "MB", "sha256", "version id")
+    for file in store.manifest(digest).files:
+        _add(table, file.path, f"{file.size / 1e6:,.1f}", file.sha256[:16], versions.get(file.path, ""))
+    return table
+
+
+def garbage_table(garbage: Garbage) -> Table:
+    """What gc found."""
+    title = f"{garbage.num_kept:,} kept, {garbage.num_young:,} loose but within the grace"
+    table = _table(title, "what", "key", "MB", "since")
+    for what, entries in (("manifest", garbage.manifests), ("object", garbage.objects)):
+        for row in _rows(entries):
+            _add(table, what, *row)
+    for upload in garbage.uploads:
+        _add(table, "unfinished upload", upload.key, "", f"{upload.started:%Y-%m-%d %H:%M}")
+    table.caption = f"{garbage.size / 1e6:,.1f} MB"
+    return table
+
+
+def _rows(entries: Iterable[Entry]) -> Iterable[tuple[str, str, str]]:
+    return ((entry.key, f"{entry.size / 1e6:,.1f}", f"{entry.modified:%Y-%m-%d %H:%M}") for entry in entries)
+
+
+def _add(table: Table, *cells: str) -> None:
+    """A row of plain text: names come from whoever wrote the store."""
+    table.add_row(*(Text(printable(cell)) for cell in cells))
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=Text(title), title_justify="left", title_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right" if column in ("files", "MB") else "left", overflow="fold")
+    return table

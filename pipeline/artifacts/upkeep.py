@@ -1,0 +1,141 @@
+"""What is damaged in a store, and what nothing refers to any more.
+
+Kept are the manifests that pointers and given references name, what those refer to, and everything younger
+than the grace: a publisher at work writes its objects first. Manifests are removed before objects, so that
+no manifest ever names an object that gc has removed. A reused object is made young by its publisher, and gc
+looks at the age again before it removes.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from pipeline.artifacts.backend import Advance, Entry, Unfinished, no_progress
+from pipeline.artifacts.layout import MANIFESTS, OBJECTS, RECEIPTS, digest_of, manifest_key, object_key
+from pipeline.artifacts.store import ArtifactStore
+from reward.offline.files import file_sha256
+
+DEFAULT_GRACE = timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class Garbage:
+    """What gc found, in the order in which it is removed."""
+
+    manifests: tuple[Entry, ...]
+    objects: tuple[Entry, ...]  # receipts of manifests that are gone too
+    uploads: tuple[Unfinished, ...]
+    num_kept: int
+    num_young: int  # not referred to, within the grace
+
+    @property
+    def size(self) -> int:
+        """Bytes of manifests and objects; what unfinished uploads hold is not known."""
+        return sum(entry.size for entry in (*self.manifests, *self.objects))
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Something that a manifest or pointer names and that is not right."""
+
+    what: str
+    problem: str
+
+
+def find_garbage(
+    store: ArtifactStore, *, references: Iterable[str] = (), grace: timedelta = DEFAULT_GRACE
+) -> Garbage:
+    """Finds what can go; removes nothing.
+
+    Args:
+        store: Which.
+        references: Digests of manifests that others refer to: registered versions, runs.
+        grace: What is younger stays.
+
+    Raises:
+        ValueError: a manifest that must be kept cannot be read; then nothing is said to be garbage.
+    """
+    now = datetime.now(UTC)
+    before = now - grace
+    manifests = list(store.backend.entries(MANIFESTS))
+    young = {digest_of(entry.key) for entry in manifests if entry.modified > before}
+    roots = {*references, *store.pointers().values()}
+    kept = store.closure(roots | young)
+    needed = {file.sha256 for digest in kept for file in store.manifest(digest).files}
+    old_manifests, num_young = _old(manifests, kept, before)
+    objects, num_young_objects = _old(store.backend.entries(OBJECTS), needed, before)
+    receipts, _ = _old(store.backend.entries(RECEIPTS), kept, before)
+    uploads = tuple(one for one in store.backend.unfinished() if one.started <= before)
+    return Garbage(
+        manifests=old_manifests,
+        objects=objects + receipts,
+        uploads=uploads,
+        num_kept=len(kept) + len(needed),
+        num_young=len(young - store.closure(roots)) + num_young + num_young_objects,
+    )
+
+
+def remove(store: ArtifactStore, garbage: Garbage, *, grace: timedelta = DEFAULT_GRACE) -> int:
+    """Removes what was found, unless it has been used since; returns how many things went."""
+    num_removed = 0
+    for entry in (*garbage.manifests, *garbage.objects):
+        there = store.backend.stat(entry.key)
+        if there and there.modified <= datetime.now(UTC) - grace:
+            store.backend.delete(entry.key)
+            num_removed += 1
+    for upload in garbage.uploads:
+        store.backend.give_up(upload)
+    return num_removed + len(garbage.uploads)
+
+
+def find_damage(
+    store: ArtifactStore, digests: Iterable[str], *, read: bool, advance: Advance = no_progress
+) -> Iterator[Damage]:
+    """Holds manifests and their objects against their names.
+
+    Args:
+        store: Which.
+        digests: Of the manifests.
+        read: Whether objects are read whole, or only their presence and size are looked at.
+        advance: Told of bytes that are looked at.
+    """
+    seen: set[str] = set()
+    for digest in digests:
+        try:
+            manifest = store.manifest(digest)
+        except ValueError as error:
+            yield Damage(manifest_key(digest), str(error))
+            continue
+        for file in manifest.files:
+            if file.sha256 not in seen:
+                seen.add(file.sha256)
+                problem = _problem(store, file.sha256, file.size, read=read)
+                if problem:
+                    yield Damage(f"{digest[:12]} {file.path}", problem)
+            advance(file.size)
+
+
+def _old(entries: Iterable[Entry], kept: set[str], before: datetime) -> tuple[tuple[Entry, ...], int]:
+    """Those that are old and not kept, and the number of those that are young and not kept."""
+    loose = [entry for entry in entries if digest_of(entry.key) not in kept]
+    old = tuple(entry for entry in loose if entry.modified <= before)
+    return old, len(loose) - len(old)
+
+
+def _problem(store: ArtifactStore, sha256: str, size: int, *, read: bool) -> str:
+    there = store.backend.stat(object_key(sha256))
+    if there is None:
+        return "is missing"
+    if there.size != size:
+        return f"has {there.size:,} bytes instead of {size:,}"
+    if read:
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "copy"
+            store.backend.fetch(object_key(sha256), copy, size=size, advance=no_progress)
+            if file_sha256(copy) != sha256:
+                return "has another content than its name says"
+    return ""

@@ -1,0 +1,110 @@
+"""Held-out worlds of the tiny task, for policies that can do nothing else: are the answer's numbers true?
+
+There is nothing to fetch. The file says which worlds are drawn, and the same file draws the same ones:
+
+    {"num_worlds": 240, "seed": 20260301}
+
+Licence: Apache-2.0, as this repository. The oracle of `pipeline.tiny.world` scores; the policy is asked
+by the compact prompt that it was trained on. A slice is how many numbers are asked for; no two worlds share a
+document, so each is a cluster of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from pipeline.evaluate.benchmark import (
+    BenchmarkCard,
+    Item,
+    Judged,
+    Judgement,
+    JudgeRequest,
+    Prompt,
+    PromptStyle,
+)
+from pipeline.evaluate.benchmarks.prompts import require_style
+from pipeline.evaluate.majority import majority_scores
+from pipeline.tiny.world import PLAIN_WORLD, World, WorldSettings, oracle, sample_worlds
+from reward.config import Settings
+from reward.roles.prompts import load_prompts
+
+_PROMPTS, _STYLES = "compact", (PromptStyle.PLAIN,)
+
+
+class WorldsFile(Settings):
+    """Which worlds are drawn."""
+
+    num_worlds: int = Field(ge=1, le=100_000)
+    seed: int = Field(ge=0, description="Of no training's seed: the split is another one anyway.")
+    world: WorldSettings = PLAIN_WORLD
+
+
+class TinyWorld:
+    """The benchmark `tiny`."""
+
+    @property
+    def card(self) -> BenchmarkCard:
+        """What it is."""
+        return BenchmarkCard(
+            name="tiny",
+            title="Tiny worlds",
+            url="pipeline/tiny/world.py",
+            licence="Apache-2.0",
+            primary="faithful",
+            scored_by="rule: every number of the answer stands in a sentence of the documents",
+            styles=_STYLES,
+            prompt_digest=load_prompts(_PROMPTS).digest,
+        )
+
+    def items(self, source: Path) -> Iterator[Item]:
+        """Draws the worlds.
+
+        Raises:
+            FileNotFoundError: the file is not there.
+            ValueError: it is none of this kind.
+        """
+        if not source.is_file():
+            raise FileNotFoundError(f'{source}: no such file; write {{"num_worlds": 240, "seed": 0}} into it')
+        try:
+            asked = WorldsFile.model_validate_json(source.read_bytes())
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]
+            where = ".".join(str(part) for part in problem["loc"]) or "the file"
+            raise ValueError(f"{source}: {where}: {problem['msg']}; see {__name__}") from None
+        for world in sample_worlds(asked.num_worlds, asked.seed, "held_out", asked.world):
+            yield _item(world)
+
+    def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
+        """The Solver's chat, as in training."""
+        require_style(self.card.name, style, _STYLES)
+        return (Prompt(name=style.value, messages=tuple(load_prompts(_PROMPTS).solver(item.query))),)
+
+    def judge_request(self, item: Item, prompt: Prompt, generation: str) -> JudgeRequest | None:
+        """None: the documents say it."""
+        return None
+
+    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
+        """What the oracle says of an answer."""
+        passed = oracle(item.query, reply).faithful
+        return Judgement(passed=passed, label="faithful" if passed else "unfaithful")
+
+    def scores(self, item: Item, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+        """`faithful` by the majority, and the share of the asked facts that the answers state."""
+        ((_, generations),) = judged.items()
+        covered = [oracle(item.query, one.text).coverage for one in generations]
+        coverage = sum(covered) / len(covered) if covered else None
+        return {**majority_scores(generations, "faithful"), "coverage": coverage}
+
+
+def _item(world: World) -> Item:
+    num = len(world.asked)
+    return Item(
+        id=world.query.id,
+        slice=f"{num} asked",
+        cluster=world.query.id,
+        query=world.query,
+        references=tuple(str(fact.number) for fact in world.asked),
+    )

@@ -1,0 +1,137 @@
+"""The record of a run: put together from its folder, its evaluations and a gate report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pipeline.data.prepare import MANIFEST_FILE as DATA_MANIFEST
+from pipeline.data.prepare import Manifest as DataManifest
+from pipeline.data.prepare import read_manifest as read_data_manifest
+from pipeline.evaluate.manifest import read_manifest as read_evaluation
+from pipeline.evaluate.plan import MANIFEST_FILE as EVALUATION_MANIFEST
+from pipeline.evaluate.weights import weights_sha256
+from pipeline.lineage.record import DataRecord, EvaluationRecord, Lineage, ModelRecord
+from pipeline.lineage.surroundings import read_surroundings
+from pipeline.record.tracking import read_steps
+from pipeline.train import RESULT_FILE, RUN_FILE, RunState
+from reward.offline.files import file_sha256
+from reward.roles.prompts import load_prompts
+
+
+def collect(
+    run_dir: Path,
+    *,
+    evaluations: Sequence[Path] = (),
+    gate_report: Path | None = None,
+    parent: str | None = None,
+    weights: str | None = None,
+) -> Lineage:
+    """The record of a run.
+
+    Args:
+        run_dir: The run's folder.
+        evaluations: Folders of whole evaluations of its model.
+        gate_report: JSON of a promotion's gates.
+        parent: Digest of the lineage of the model that it started from.
+        weights: Digest of its own weights, where that is known; else their files are read.
+
+    Raises:
+        FileNotFoundError: a folder that holds no run, or no whole evaluation.
+    """
+    state, model = read_state(run_dir), model_folder(run_dir)
+    data, steps, result = _data_manifest(state), read_steps(run_dir), _json(run_dir / RESULT_FILE)
+    prompts = {"roles": load_prompts(state.recipe.audit.prompts).digest}
+    return Lineage(
+        run=run_dir.resolve().name,
+        recipe_name=state.recipe.name,
+        recipe_digest=state.recipe_digest,
+        recipe=state.recipe.model_dump(mode="json"),
+        data=_data(state, data) if data else None,
+        parent=_model(state.recipe.model, Path(state.recipe.model_path), lineage=parent),
+        model=_model(model.name, model, weights=weights) if model else None,
+        seed=state.recipe.seed,
+        prompt_digests=prompts | ({"rows": data.prompt_digest} if data else {}),
+        surroundings=read_surroundings(run_dir),
+        mlflow_run_id=state.mlflow_run_id,
+        num_steps=len(steps),
+        metrics={name: value for name, value in steps[-1].items() if name != "step"} if steps else {},
+        worker_s=result.get("worker_s"),
+        evaluations=tuple(evaluation_record(folder) for folder in evaluations),
+        gate_report=_json(gate_report) if gate_report else None,
+    )
+
+
+def rows_folder(run_dir: Path) -> Path:
+    """The folder of the rows that a run was trained on."""
+    return read_state(run_dir).rows.parent
+
+
+def model_folder(run_dir: Path) -> Path | None:
+    """The folder of a run's weights; None of a run that is not finished."""
+    result = _json(run_dir / RESULT_FILE)
+    return run_dir / str(result["model"]) if result else None
+
+
+def read_state(run_dir: Path) -> RunState:
+    """What a run wrote down when it started.
+
+    Raises:
+        FileNotFoundError: the folder holds no run.
+    """
+    path = run_dir / RUN_FILE
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file; give the folder of a training run")
+    return RunState.model_validate_json(path.read_text())
+
+
+def _data_manifest(state: RunState) -> DataManifest | None:
+    return read_data_manifest(state.rows.parent)
+
+
+def _data(state: RunState, manifest: DataManifest) -> DataRecord:
+    return DataRecord(
+        source=manifest.source,
+        num_rows=manifest.num_rows,
+        manifest_sha256=file_sha256(state.rows.parent / DATA_MANIFEST),
+        rows_sha256=manifest.rows_sha256,
+        inputs={one.name: one.sha256 for one in manifest.inputs},
+    )
+
+
+def _model(name: str, folder: Path, *, weights: str | None = None, lineage: str | None = None) -> ModelRecord:
+    if weights is None and folder.is_dir():
+        weights = weights_sha256(folder)
+    return ModelRecord(name=name, weights_sha256=weights, lineage=lineage)
+
+
+def evaluation_record(folder: Path) -> EvaluationRecord:
+    """The figures of a whole evaluation.
+
+    Raises:
+        FileNotFoundError: the folder holds none.
+    """
+    manifest = read_evaluation(folder)
+    primary = {name: one.primary for name, one in manifest.benchmarks.items()}
+    return EvaluationRecord(
+        model=manifest.model,
+        judge=manifest.judge,
+        settings_sha256=manifest.settings_sha256,
+        manifest_sha256=file_sha256(folder / EVALUATION_MANIFEST),
+        seeds={
+            name: part["seed"]
+            for name, part in manifest.settings.items()
+            if isinstance(part, dict) and part.get("seed") is not None
+        },
+        sources={name: one.source for name, one in manifest.benchmarks.items()},
+        benchmarks={name: one.value if one else None for name, one in primary.items()},
+        num_unscored={name: one.num_unscored for name, one in primary.items() if one},
+        prompts={name: one.card.prompt_digest for name, one in manifest.benchmarks.items()},
+        average=manifest.average.value if manifest.average else None,
+    )
+
+
+def _json(path: Path) -> dict[str, Any]:
+    return dict(json.loads(path.read_text())) if path.is_file() else {}

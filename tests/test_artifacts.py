@@ -1,0 +1,268 @@
+"""The artifact store in a local folder: layout, manifests, pointers, verification, garbage."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from orchestration.cli import main
+from pipeline.artifacts import failures
+from pipeline.artifacts.failures import CorruptError, MovedError
+from pipeline.artifacts.layout import manifest_key, object_key, pointer_key
+from pipeline.artifacts.manifest import File, Manifest
+from pipeline.artifacts.settings import StoreSettings, redact, settings_from_environment
+from pipeline.artifacts.store import ArtifactStore, open_store
+from pipeline.artifacts.upkeep import find_damage, find_garbage, remove
+from reward.offline.files import file_sha256
+from tests.march_cli import march, refused
+
+ALL_AGES = timedelta(0)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ArtifactStore:
+    return open_store(StoreSettings(location=str(tmp_path / "store")))
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A folder of two files, one of them in a folder of its own."""
+    folder = tmp_path / "model"
+    (folder / "shards").mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    (folder / "shards" / "1.safetensors").write_bytes(os.urandom(300_000))
+    return folder
+
+
+def test_what_is_put_comes_out_the_same(store: ArtifactStore, model: Path, tmp_path: Path) -> None:
+    published = store.publish(model, kind="model")
+    store.get(published.digest, tmp_path / "out")
+    for file in published.manifest.files:
+        assert file_sha256(tmp_path / "out" / file.path) == file.sha256 == file_sha256(model / file.path)
+    assert not list((tmp_path / "out").rglob("*.part"))
+
+
+def test_the_same_content_is_stored_once_and_has_one_digest(store: ArtifactStore, model: Path) -> None:
+    first, second = store.publish(model, kind="model"), store.publish(model, kind="model")
+    assert (second.digest, second.num_sent) == (first.digest, 0)
+    assert store.publish(model, kind="data").digest != first.digest
+
+
+def test_a_manifest_refers_only_to_what_stands(store: ArtifactStore) -> None:
+    with pytest.raises(ValueError, match="has no manifest"):
+        store.publish(kind="lineage", refers=["0" * 64])
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../up", "a/../../b", "a\\b", "", "a//b", "./a"])
+def test_a_manifest_names_no_file_outside_its_folder(path: str) -> None:
+    with pytest.raises(ValueError, match="no relative path"):
+        File(path=path, sha256="0" * 64, size=1)
+
+
+def test_a_pointer_moves_only_from_what_was_expected(store: ArtifactStore, model: Path) -> None:
+    one, two = (store.publish(model, kind=kind).digest for kind in ("one", "two"))
+    store.move("models/champion", one, expected=None)
+    with pytest.raises(MovedError, match="points to"):
+        store.move("models/champion", two, expected=two)
+    store.move("models/champion", two, expected=one)
+    assert store.pointers() == {"models/champion": two}
+    assert store.resolve("models/champion") == store.resolve(two[:8]) == two
+
+
+def test_of_two_that_move_a_pointer_one_wins_and_the_other_is_told(store: ArtifactStore) -> None:
+    digests = [store.publish(kind=f"kind{number}").digest for number in range(8)]
+    told: list[str] = []
+
+    def move(digest: str) -> None:
+        try:
+            store.move("champion", digest, expected=None)
+        except MovedError:
+            told.append(digest)
+
+    threads = [threading.Thread(target=move, args=(digest,)) for digest in digests]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(told) == 7
+    assert set(digests) - set(told) == {store.pointed("champion")}
+
+
+def test_damage_is_found(store: ArtifactStore, model: Path, tmp_path: Path) -> None:
+    published = store.publish(model, kind="model")
+    whole = list(find_damage(store, store.manifests(), read=True))
+    config, shard = (
+        Path(store.backend.address) / object_key(file.sha256) for file in published.manifest.files
+    )
+    config.write_text("[]")  # of the same size
+    assert not list(find_damage(store, store.manifests(), read=False))
+    (damage,) = find_damage(store, store.manifests(), read=True)
+    shard.unlink()
+    assert [one.problem for one in find_damage(store, store.manifests(), read=False)] == ["is missing"]
+    assert (whole, damage.problem) == ([], "has another content than its name says")
+    with pytest.raises(CorruptError, match="another content"):
+        store.get_file(published.manifest.files[0], tmp_path / "config.json")
+    assert not (tmp_path / "config.json").exists()
+
+
+def test_a_manifest_that_was_changed_is_refused(store: ArtifactStore) -> None:
+    digest = store.publish(kind="lineage").digest
+    path = Path(store.backend.address) / manifest_key(digest)
+    path.write_text(path.read_text().replace("lineage", "data"))
+    with pytest.raises(CorruptError, match="content is another"):
+        store.manifest(digest)
+
+
+def test_gc_keeps_what_pointers_and_references_reach(store: ArtifactStore, tmp_path: Path) -> None:
+    files = {name: tmp_path / name for name in ("data", "model", "registered", "loose")}
+    for name, path in files.items():
+        path.write_text(name)
+    data = store.publish(files["data"], kind="data").digest
+    model = store.publish(files["model"], kind="model", refers=[data]).digest
+    registered = store.publish(files["registered"], kind="model").digest
+    loose = store.publish(files["loose"], kind="model")
+    store.move("champion", model, expected=None)
+    assert not find_garbage(store).manifests  # all within the grace
+    garbage = find_garbage(store, references=[registered], grace=ALL_AGES)
+    assert [entry.key for entry in garbage.manifests] == [manifest_key(loose.digest)]
+    assert [entry.key for entry in garbage.objects] == [object_key(loose.manifest.files[0].sha256)]
+    assert remove(store, garbage, grace=ALL_AGES) == 2
+    assert set(store.manifests()) == {data, model, registered}
+    assert not list(find_damage(store, store.manifests(), read=True))
+
+
+def test_gc_finds_nothing_to_remove_where_a_reference_is_broken(store: ArtifactStore) -> None:
+    store.publish(kind="loose")
+    with pytest.raises(ValueError, match="has no manifest"):
+        find_garbage(store, references=["0" * 64], grace=ALL_AGES)
+
+
+def test_gc_leaves_what_was_used_since_it_was_found(store: ArtifactStore, model: Path) -> None:
+    store.publish(model, kind="model")
+    garbage = find_garbage(store, grace=ALL_AGES)
+    assert len(garbage.objects) == 2
+    assert remove(store, garbage, grace=timedelta(hours=1)) == 0
+
+
+def test_gc_finds_copies_that_a_kill_left(store: ArtifactStore) -> None:
+    left = Path(store.backend.address) / "uploads" / "left"
+    left.parent.mkdir(parents=True)
+    left.write_text("half")
+    remove(store, find_garbage(store, grace=ALL_AGES), grace=ALL_AGES)
+    assert not left.exists()
+
+
+def test_a_full_disk_leaves_no_file_and_no_manifest(tmp_path: Path, model: Path) -> None:
+    full = tmp_path / "full"
+    full.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", full], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("needs the right to mount a small disk")
+    try:
+        store = open_store(StoreSettings(location=str(full)))
+        with pytest.raises(OSError, match="No space left"):
+            store.publish(model, kind="model")
+        assert not list(store.manifests())
+        assert not list(store.backend.unfinished())
+        subprocess.run(["mount", "-o", "remount,size=1m", full], check=True)
+        assert store.publish(model, kind="model").digest
+    finally:
+        subprocess.run(["umount", full], check=True)
+
+
+def test_secrets_in_addresses_are_refused_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert redact("http://me:hidden@host:1/x") == "http://host:1/x"
+    for variables in ({"endpoint": "http://me:hidden@host"}, {"location": "s3://me:hidden@bucket"}):
+        with pytest.raises(ValueError, match="environment") as caught:
+            settings_from_environment(**variables)
+        assert "hidden" not in str(caught.value)
+
+
+def test_a_pointer_that_holds_no_digest_is_an_error_that_names_it(store: ArtifactStore) -> None:
+    store.backend.write(pointer_key("champion"), json.dumps({"manifest": 7}).encode())
+    with pytest.raises(CorruptError, match="pointer champion"):
+        store.pointed("champion")
+
+
+def test_the_digest_of_a_manifest_is_that_of_its_canonical_text() -> None:
+    manifest = Manifest(
+        kind="model", files=(File(path="a", sha256="0" * 64, size=1),), record={"b": 1, "a": 2}
+    )
+    assert Manifest.model_validate_json(manifest.text) == manifest
+    assert manifest.text.index(b'"a"') < manifest.text.index(b'"b"')
+
+
+def test_the_command_puts_lists_verifies_gets_and_collects(
+    tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MARCH_ARTIFACTS", str(tmp_path / "store"))
+
+    def march(*arguments: str) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main(["artifacts", *arguments])
+        assert not ended.value.code
+        return capsys.readouterr().out
+
+    digest = march("put", str(model), "--kind", "model", "--pointer", "champion").strip()
+    assert "champion" in march("ls")
+    assert "config.json" in march("ls", "--files", "champion")
+    assert "every object was read" in march("verify", "--read")
+    assert "verified" in march("get", digest[:10], str(tmp_path / "out"))
+    address = (tmp_path / "store" / manifest_key(digest)).as_uri()
+    assert "verified" in march("get", address, str(tmp_path / "again"), "--store", "elsewhere")
+    assert "nothing was removed" in march("gc", "--grace-hours", "0", "--no-registry")
+    assert "removed: 0" in march("gc", "--grace-hours", "0", "--delete", "--no-registry")
+    assert "atomic" in march("probe")
+
+
+@pytest.mark.parametrize("paths", [("a", "a"), ("a", "a/b"), ("a/b/c", "a/b")])
+def test_two_files_of_a_manifest_have_places_of_their_own(paths: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="same place"):
+        Manifest(kind="x", files=tuple(File(path=path, sha256="0" * 64, size=1) for path in paths))
+
+
+def test_what_is_too_large_for_a_manifest_is_not_read(
+    store: ArtifactStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = store.publish(kind="x", record={"text": "x" * 1000}).digest
+    monkeypatch.setattr(failures, "MOST_BYTES", 500)
+    with pytest.raises(CorruptError, match="which no manifest"):
+        store.manifest(digest)
+    with pytest.raises(CorruptError, match="which no manifest"):
+        store.publish(kind="y", record={"text": "y" * 1000})
+
+
+def test_names_in_a_store_command_neither_the_terminal_nor_its_markup(
+    store: ArtifactStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "\x1b[2J[red]name").write_text("")
+    digest = store.publish(tmp_path / "odd", kind="[bold]\x1b[31m").digest
+    at = ["--store", store.backend.address]
+    for command in (["ls", *at], ["ls", "--files", digest, *at], ["get", digest[:9], "--store", "nowhere"]):
+        with pytest.raises(SystemExit):
+            main(["artifacts", *command])
+    shown = capsys.readouterr()
+    assert "\x1b" not in shown.out + shown.err
+    assert "[red]name" in shown.out
+
+
+def test_gc_without_a_registry_removes_only_when_told_that_there_is_none(
+    store: ArtifactStore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    digest = store.publish(kind="x").digest
+    command = ["artifacts", "gc", "--grace-hours", "0", "--store", store.backend.address]
+    assert "no registry is set" in refused(capsys, *command, "--delete")
+    assert march(*command) == 0
+    assert "no registry was asked" in capsys.readouterr().err
+    assert march(*command, "--delete", "--keep", digest) == 0
+    assert list(store.manifests()) == [digest]
+    assert march(*command, "--delete", "--no-registry") == 0
+    assert not list(store.manifests())

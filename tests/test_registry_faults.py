@@ -1,0 +1,166 @@
+"""An MLflow server that fails in the middle of a command: one line, nothing half done, mended by the next."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fault_proxy import Fault, FaultProxy, Harm, proxy_to
+from tests.march_cli import MARCH, march
+from tests.mlflow_process import mlflow_server, running_mlflow
+from tests.registry_place import Place, make_place
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[1]
+ALWAYS = 99
+CREATE, ALIAS, TAG = "POST .*model-versions/create", "POST .*registered-models/alias", "POST .*/set-tag"
+HARMS = (
+    Harm.INTERNAL_ERROR,
+    pytest.param(Harm.RESET, marks=pytest.mark.long),
+    pytest.param(Harm.CUT_ANSWER, marks=pytest.mark.long),
+    Harm.LOSE_ANSWER,
+)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with mlflow_server(tmp_path_factory.mktemp("mlflow")) as uri:
+        yield uri
+
+
+@pytest.fixture(autouse=True)
+def _one_retry_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR", "0")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_BACKOFF_JITTER", "0")
+
+
+@pytest.fixture
+def proxy(server: str) -> Iterator[FaultProxy]:
+    with proxy_to(server) as found:
+        yield found
+
+
+@pytest.fixture
+def place(proxy: FaultProxy, tmp_path: Path, request: pytest.FixtureRequest) -> Place:
+    name = "".join(letter for letter in request.node.name if letter.isalnum() or letter in "-_")
+    return make_place(proxy.endpoint, name, tmp_path)
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line that a command ended with."""
+    error = capsys.readouterr().err
+    assert error.startswith("march: --registry http://127.0.0.1:"), error
+    assert error.count("\n") == 1, error
+    return error
+
+
+def register(place: Place, number: int) -> int:
+    return march("register", place.model, place.weights(number), "--registry", place.uri)
+
+
+@pytest.mark.parametrize("harm", HARMS, ids=str)
+@pytest.mark.parametrize("where", [CREATE, ALIAS], ids=["version", "alias"])
+def test_a_registration_that_broke_off_is_gone_on_with(
+    where: str, harm: Harm, place: Place, proxy: FaultProxy, capsys: pytest.CaptureFixture[str]
+) -> None:
+    proxy.faults = [Fault(where, harm, times=ALWAYS)]
+    assert register(place, 1) == 2
+    told(capsys)
+    proxy.faults = []
+    assert register(place, 1) == 0
+    assert [one.version for one in place.desk.registry.versions(place.model)] == ["1"]
+    assert place.aliases() == {"candidate": "1"}
+
+
+def test_an_answer_that_is_lost_once_makes_no_second_version(place: Place, proxy: FaultProxy) -> None:
+    proxy.faults = [Fault(CREATE, Harm.LOSE_ANSWER)]
+    assert register(place, 1) == 0
+    assert [one.version for one in place.desk.registry.versions(place.model)] == ["1"]
+    assert place.aliases() == {"candidate": "1"}
+
+
+@pytest.mark.parametrize("harm", HARMS, ids=str)
+@pytest.mark.parametrize("where", [TAG, CREATE, ALIAS], ids=["report", "decision", "alias"])
+def test_a_promotion_that_broke_off_is_made_or_not(
+    where: str, harm: Harm, place: Place, proxy: FaultProxy, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in (1, 2):
+        assert register(place, number) == 0
+    assert place.promote(1, None) == 0
+    capsys.readouterr()
+    proxy.faults = [Fault(where, harm, times=ALWAYS)]
+    assert place.promote(2, 1) == 2
+    told(capsys)
+    proxy.faults = []
+    is_made = where == ALIAS or (where == CREATE and harm in (Harm.LOSE_ANSWER, Harm.CUT_ANSWER))
+    assert march("models", place.model, *place.common[:4]) == 0
+    assert place.desk.state().champion == ("2" if is_made else "1")
+    assert place.promote(2, 1) == (2 if is_made else 0)
+    assert place.aliases() == {"champion": "2", "previous": "1"}
+
+
+def test_a_server_that_hangs_is_given_up(
+    place: Place, proxy: FaultProxy, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert register(place, 1) == 0
+    capsys.readouterr()
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "5")
+    proxy.faults = [Fault(CREATE, Harm.HOLD, times=ALWAYS)]
+    assert place.promote(1, None) == 2
+    told(capsys)
+    proxy.faults = []
+    monkeypatch.delenv("MLFLOW_HTTP_REQUEST_TIMEOUT")
+    assert place.promote(1, None) == 0
+
+
+def test_gc_stops_where_the_registry_fails(
+    place: Place, proxy: FaultProxy, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gc = ["artifacts", "gc", "--delete", "--grace-hours", "0", "--registry", place.uri]
+    gc += ["--store", str(tmp_path / "store")]
+    (tmp_path / "store" / "objects").mkdir(parents=True)
+    (left := tmp_path / "store" / "objects" / "left").write_text("left")
+    for where in ("registered-models/search", "experiments/search", "runs/search"):
+        proxy.faults = [Fault(where, Harm.INTERNAL_ERROR, times=ALWAYS)]
+        assert march(*gc) == 2
+        told(capsys)
+        assert left.exists()
+    proxy.faults = []
+    assert march(*gc) == 0
+    assert not left.exists()
+
+
+@pytest.mark.parametrize("harm", [Harm.HOLD, Harm.HOLD_ANSWER], ids=["before", "after"])
+def test_a_server_that_is_killed_in_the_middle_of_a_decision(
+    harm: Harm, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The request is held in front of the server, or has just been done, when SIGKILL comes."""
+    with running_mlflow(tmp_path) as (first, process), proxy_to(first) as proxy:
+        place = make_place(proxy.endpoint, "shop", tmp_path)
+        for number in (1, 2):
+            assert register(place, number) == 0
+        assert place.promote(1, None) == 0
+        proxy.faults = [Fault(CREATE, harm)]
+        command = [*MARCH, "promote", "shop", "--candidate", "2", *map(str, place.common)]
+        command += ["--evaluation", str(tmp_path / "eval2"), "--champion-evaluation", str(tmp_path / "eval1")]
+        promoting = subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
+        )
+        assert proxy.held.wait(300)
+        os.killpg(process.pid, signal.SIGKILL)
+        proxy.left.set()  # what is held ends, and what is asked from now on finds no server
+        error = promoting.communicate(timeout=300)[1]
+        assert (promoting.returncode, error.count("\n")) == (2, 1), error
+        with running_mlflow(tmp_path) as (second, _):
+            place.uri = second
+            assert march("models", "shop", *place.common[:4]) == 0
+            is_made = harm is Harm.HOLD_ANSWER
+            assert place.desk.state().champion == ("2" if is_made else "1")
+            assert place.promote(2, 1) == (2 if is_made else 0)
+            assert place.aliases() == {"champion": "2", "previous": "1"}

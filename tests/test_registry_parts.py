@@ -1,0 +1,152 @@
+"""Parts of the registry that need no MLflow: notifications, the smoke test, history files, refusals."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from orchestration.promotion.policy import SmokePolicy, WebhookPolicy
+from orchestration.promotion.records import GateState
+from orchestration.registry.history import read_rows, write_delivery, write_history
+from orchestration.registry.notify import notify
+from orchestration.registry.server import require_credentials
+from orchestration.registry.smoke import smoke_gate
+from orchestration.registry.store import _checked
+from tests.march_cli import refused
+from tests.test_promotion_log import KEY, entry, state
+from tests.vllm_process import TINY_POLICY
+
+
+class Receiver(ThreadingHTTPServer):
+    """Takes notifications; answers by its list of statuses, then 200."""
+
+    statuses: list[int]
+    got: list[tuple[dict[str, str], bytes]]
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        assert isinstance(self.server, Receiver)
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.got.append((dict(self.headers), body))
+        self.send_response(self.server.statuses.pop(0) if self.server.statuses else 200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    server = Receiver(("127.0.0.1", 0), Handler)
+    server.statuses, server.got = [], []
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def webhook(server: Receiver, attempts: int = 4) -> WebhookPolicy:
+    return WebhookPolicy(url=f"http://127.0.0.1:{server.server_port}/hook", attempts=attempts, timeout_s=30)
+
+
+def test_a_notification_is_signed_with_its_time(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MARCH_WEBHOOK_KEY", KEY)
+    assert notify(webhook(receiver), {"model": "m"}).delivered
+    ((headers, body),) = receiver.got
+    seconds, mac = (part.partition("=")[2] for part in headers["March-Signature"].split(","))
+    right = hmac.new(KEY.encode(), f"{seconds}.".encode() + body, hashlib.sha256).hexdigest()
+    assert mac == right and json.loads(body) == {"model": "m"}
+
+
+def test_a_notification_is_sent_again_under_one_name(receiver: Receiver) -> None:
+    receiver.statuses = [503, 429]
+    found = notify(webhook(receiver), {})
+    assert (found.delivered, found.attempts) == (True, 3)
+    assert len({headers["March-Delivery"] for headers, _ in receiver.got}) == 1
+
+
+@pytest.mark.parametrize(("statuses", "attempts"), [([500, 500], 2), ([403], 1)])
+def test_a_notification_that_fails_is_told_and_never_raised(
+    receiver: Receiver, statuses: list[int], attempts: int
+) -> None:
+    receiver.statuses = list(statuses)
+    found = notify(webhook(receiver, attempts=2), {})
+    assert (found.delivered, found.attempts) == (False, attempts) and str(statuses[0]) in found.problem
+
+
+def test_a_receiver_that_is_not_there_is_told() -> None:
+    gone = notify(WebhookPolicy(url="http://127.0.0.1:9/", attempts=1), {})
+    assert not gone.delivered and gone.problem
+
+
+def test_history_files_are_appended_once_and_survive_a_torn_line(tmp_path: Path) -> None:
+    found = state(entry("promote", 0, "1"), entry("promote", 1, "2"))
+    write_history(tmp_path, "m", state(entry("promote", 0, "1")))
+    path = tmp_path / "m" / "history.jsonl"
+    with path.open("a") as file:
+        file.write('{"kind": "entry", "numb')
+    for _ in range(2):
+        write_history(tmp_path, "m", found)
+    assert [row["number"] for row in read_rows(path)] == [1, 2]
+    for _ in range(2):
+        write_delivery(tmp_path, "m", {"delivered": False})
+    assert len(read_rows(tmp_path / "m" / "deliveries.jsonl")) == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("raise SystemExit('no such weights')", "exit code 1: no such weights"),
+        ("import os; os.kill(os.getpid(), 9)", "exit code -9"),
+        ("import time; time.sleep(60)", "no answers within"),
+        ("import sys, json; open(sys.argv[2], 'w').write(json.dumps(['5', ' ']))", "1 of 2 prompts"),
+        ("import sys, json; open(sys.argv[2], 'w').write(json.dumps(['5']))", "0 of 2 prompts"),
+    ],
+)
+def test_weights_that_do_not_load_or_answer_are_refused(
+    code: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "smoke_double.py").write_text(code)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    policy = SmokePolicy(timeout_s=3 if "sleep" in code else 60)
+    found = smoke_gate(tmp_path, policy, program="smoke_double")
+    assert found.state is GateState.FAILED and says in found.reason
+
+
+@pytest.mark.slow
+def test_the_tiny_policy_loads_and_answers_in_vllm(tmp_path: Path) -> None:
+    policy = SmokePolicy(max_tokens=16, timeout_s=500)
+    found = smoke_gate(Path(TINY_POLICY), policy)
+    assert found.state is GateState.PASSED, found.reason
+    (tmp_path / "config.json").write_text("{}")
+    assert smoke_gate(tmp_path, policy).state is GateState.FAILED
+
+
+def test_another_machines_server_needs_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_CLIENT_CERT_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ValueError, match="MLFLOW_TRACKING_USERNAME"):
+        require_credentials("https://mlflow.example:5000", has_key=False)
+    require_credentials("https://mlflow.example:5000", has_key=True)
+    require_credentials("http://127.0.0.1:5000", has_key=False)
+    monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "ann")
+    require_credentials("https://mlflow.example:5000", has_key=False)
+
+
+def test_no_registry_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    assert "--registry: missing" in refused(capsys, "models")
+
+
+def test_a_name_that_cannot_be_is_refused() -> None:
+    with pytest.raises(ValueError, match="cannot name a model"):
+        _checked("a'b")

@@ -1,0 +1,275 @@
+"""Weights, evaluations and references between the registry and the artifact store, without a server."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from orchestration.promotion.records import GateReport, GateResult, GateState
+from orchestration.registry.decided import version_node
+from orchestration.registry.decisions import Desk
+from orchestration.registry.register import register_weights
+from orchestration.registry.store import (
+    EVALUATION_TAG,
+    LINEAGE_TAG,
+    REPORT_TAG,
+    SHA256_TAG,
+    URI_TAG,
+    ModelVersion,
+    Registry,
+)
+from orchestration.registry.stored import bring_evaluations, references
+from orchestration.registry.weights import local_weights
+from pipeline.artifacts.address import Artifact, find_artifact, located
+from pipeline.artifacts.layout import manifest_key, object_key
+from pipeline.artifacts.settings import StoreSettings
+from pipeline.artifacts.store import ArtifactStore, open_store
+from pipeline.artifacts.upkeep import find_garbage, remove
+from pipeline.evaluate.plan import digest
+from pipeline.evaluate.weights import weights_sha256
+from pipeline.lineage.publish import publish_run
+from pipeline.lineage.show import render_html
+from reward.types import RagQuery
+from tests.finished_run import write_finished_run
+from tests.promotion_evidence import better, evidence, write_evidence
+from tests.test_promotion_log import entry, state
+
+ALL_AGES = timedelta(0)
+
+
+@dataclass
+class MemoryRegistry:
+    """What `references` and `register_weights` ask of a registry."""
+
+    versions_of: dict[str, list[ModelVersion]] = field(default_factory=dict)
+    runs: list[str] = field(default_factory=list)
+
+    def models(self) -> list[str]:
+        return list(self.versions_of)
+
+    def versions(self, model: str) -> list[ModelVersion]:
+        return self.versions_of[model]
+
+    def lineages_of_runs(self) -> list[str]:
+        return self.runs
+
+    def register(
+        self, model: str, *, uri: str, sha256: str, tags: dict[str, str], run_id: str | None
+    ) -> tuple[str, bool]:
+        tags = {**tags, URI_TAG: uri, SHA256_TAG: sha256, "run": str(run_id)}
+        there = self.versions_of.setdefault(model, [])
+        there.append(ModelVersion(str(len(there) + 1), uri, sha256, (), tags, 0))
+        return there[-1].version, True
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ArtifactStore:
+    return open_store(StoreSettings(location=str(tmp_path / "store")))
+
+
+@pytest.fixture
+def run(tmp_path: Path, picnic: RagQuery) -> Path:
+    return write_finished_run(tmp_path, picnic)
+
+
+def registered(store: ArtifactStore, reference: str, **more: Any) -> tuple[MemoryRegistry, ModelVersion]:
+    registry = MemoryRegistry()
+    register_weights(cast(Registry, registry), "m", reference, store=lambda: store, **more)
+    return registry, registry.versions_of["m"][0]
+
+
+def test_a_lineage_registers_the_weights_that_it_made_and_itself(store: ArtifactStore, run: Path) -> None:
+    lineage = publish_run(store, run)
+    _, version = registered(store, f"artifact:{lineage[:12]}")
+    assert version.sha256 == weights_sha256(run / "model")
+    assert (version.tags[LINEAGE_TAG], version.tags["run"]) == (lineage, "a" * 32)
+    place = located(version.uri)
+    assert place is not None
+    assert store.manifest(place[1]).kind == "model"
+    again = find_artifact(version.uri)
+    assert again is not None
+    assert again.address == version.uri
+
+
+def test_registered_weights_are_brought_once_and_verified(
+    store: ArtifactStore, run: Path, tmp_path: Path
+) -> None:
+    _, version = registered(store, f"artifact:{publish_run(store, run)}")
+    folder = local_weights(version)
+    assert weights_sha256(folder) == version.sha256
+    shard, fetched = folder / "model.safetensors", []
+    shard.write_bytes(b"Weights")  # of the same size
+    assert weights_sha256(local_weights(version)) == version.sha256
+    local_weights(version, advance=fetched.append)
+    assert shard.read_bytes() == b"weights"
+    (folder / "added.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"holds 'added\.json' too"):
+        local_weights(version)
+
+
+def test_two_that_bring_the_same_weights_at_once_do_not_meet(store: ArtifactStore, run: Path) -> None:
+    _, version = registered(store, f"artifact:{publish_run(store, run)}")
+    found: list[Path] = []
+    threads = [threading.Thread(target=lambda: found.append(local_weights(version))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert weights_sha256(found[0]) == version.sha256
+
+
+def test_weights_that_are_not_the_registered_ones_are_not_fetched(
+    store: ArtifactStore, run: Path, tmp_path: Path
+) -> None:
+    _, version = registered(store, f"artifact:{publish_run(store, run)}")
+    other = ModelVersion(**{**vars(version), "sha256": "0" * 64})
+    with pytest.raises(ValueError, match="registered was 000000000000"):
+        local_weights(other)
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "part/adapter.PT", "optimizer.pkl"])
+def test_pickles_are_neither_registered_nor_loaded(name: str, store: ArtifactStore, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    (folder / name).parent.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    (folder / name).write_bytes(b"\x80\x04.")
+    reference = f"artifact:{store.publish(folder, kind='model').digest}"
+    with pytest.raises(ValueError, match=r"is a pickle.*safetensors.*pickles_allowed"):
+        registered(store, reference)
+    _, version = registered(store, reference, pickles_allowed=True)
+    with pytest.raises(ValueError, match="is a pickle"):
+        local_weights(version)
+    assert local_weights(version, pickles_allowed=True).is_dir()
+    _, here = registered(store, str(folder))
+    with pytest.raises(ValueError, match="is a pickle"):
+        local_weights(here)
+
+
+def test_what_disagrees_with_the_store_is_not_registered(
+    store: ArtifactStore, run: Path, tmp_path: Path
+) -> None:
+    lineage = f"artifact:{publish_run(store, run)}"
+    with pytest.raises(ValueError, match=r"--sha256: .* is not what is there"):
+        registered(store, lineage, sha256="0" * 64)
+    with pytest.raises(ValueError, match=r"--lineage: .* is not what is there"):
+        registered(store, lineage, lineage="0" * 64)
+    (tmp_path / "notes.txt").write_text("no model")
+    notes = store.publish(tmp_path / "notes.txt", kind="files").digest
+    with pytest.raises(ValueError, match=r"config\.json"):
+        registered(store, f"artifact:{notes}")
+    model = located(registered(store, lineage)[1].uri)
+    assert model is not None
+    (shard,) = (one for one in store.manifest(model[1]).files if one.path == "model.safetensors")
+    store.backend.delete(object_key(shard.sha256))
+    with pytest.raises(ValueError, match="is missing; publish it again"):
+        registered(store, lineage)
+
+
+def test_evaluations_come_from_the_store_and_are_named_in_the_version(
+    store: ArtifactStore, tmp_path: Path
+) -> None:
+    folder = write_evidence(tmp_path / "eval", evidence(better, num_items=4))
+    kept = store.publish(folder, kind="evaluation").digest
+    found = bring_evaluations(f"artifact:{kept}", str(folder), lambda: store)
+    assert (found.candidate / "manifest.json").read_bytes() == (folder / "manifest.json").read_bytes()
+    assert found.champion == folder
+    assert found.tags == {EVALUATION_TAG: Artifact(store, kept).address}
+    other = store.publish(folder, kind="files").digest
+    with pytest.raises(ValueError, match="of kind files; publish it with --kind evaluation"):
+        bring_evaluations(f"artifact:{other}", None, lambda: store)
+
+
+def test_gc_keeps_what_versions_and_runs_refer_to(store: ArtifactStore, run: Path, tmp_path: Path) -> None:
+    lineage = publish_run(store, run)
+    registry, version = registered(store, f"artifact:{lineage}")
+    (tmp_path / "loose").write_text("loose")
+    loose = store.publish(tmp_path / "loose", kind="files").digest
+    of_run = store.publish(kind="lineage", record={"lineage": {}}).digest
+    registry.runs = [Artifact(store, of_run).address, "s3://elsewhere/manifests/sha256/00/" + "0" * 64]
+    kept = references(cast(Registry, registry), store)
+    assert {lineage, of_run} < kept
+    remove(store, find_garbage(store, references=kept, grace=ALL_AGES), grace=ALL_AGES)
+    there = set(store.manifests())
+    assert loose not in there
+    assert {lineage, of_run, *store.manifest(lineage).refers} == there
+    assert weights_sha256(local_weights(version)) == version.sha256
+
+
+@pytest.mark.parametrize("lost", ["model", "lineage", "run"])
+def test_gc_stops_where_what_is_registered_is_not_there(lost: str, store: ArtifactStore, run: Path) -> None:
+    lineage = publish_run(store, run)
+    registry, version = registered(store, f"artifact:{lineage}")
+    place = located(version.uri)
+    assert place is not None
+    gone = {"model": place[1], "lineage": lineage}.get(lost, "0" * 64)
+    if lost == "run":
+        registry.runs = [Artifact(store, gone).address]
+    store.backend.delete(manifest_key(gone))
+    with pytest.raises(ValueError, match=f"has no manifest {gone}, which the registry refers to"):
+        references(cast(Registry, registry), store)
+
+
+def test_a_reference_holds_by_whatever_name_the_store_has(
+    store: ArtifactStore, run: Path, tmp_path: Path
+) -> None:
+    lineage = publish_run(store, run)
+    (tmp_path / "mounted").symlink_to(store.backend.address)
+    mounted = open_store(StoreSettings(location=str(tmp_path / "mounted")))
+    registry, version = registered(store, f"artifact:{lineage}")
+    other = version.uri.replace(store.backend.address, "/on/another/machine")
+    registry.versions_of["m"] = [ModelVersion(**{**vars(version), "tags": {**version.tags, URI_TAG: other}})]
+    assert lineage in references(cast(Registry, registry), mounted)
+    assert references(cast(Registry, registry), mounted) == references(cast(Registry, registry), store)
+
+
+def test_what_is_registered_is_made_young_for_gc(store: ArtifactStore, run: Path) -> None:
+    lineage = publish_run(store, run)
+    root = Path(store.backend.address)
+    for path in [*root.rglob("manifests/*/*/*"), *root.rglob("objects/*/*/*")]:
+        os.utime(path, (0, 0))
+    assert find_garbage(store).manifests
+    registered(store, f"artifact:{lineage}")
+    assert not find_garbage(store).manifests
+    assert not find_garbage(store).objects
+
+
+def test_a_version_says_who_promoted_it_when_and_by_which_gates(tmp_path: Path) -> None:
+    evil = "<b>[red]worse</b>"
+    gates = (GateResult(gate="primary", state=GateState.PASSED, reason=evil, bound="low > 0"),)
+    report = GateReport(gates=gates, policy_sha256="p" * 64, candidate_sha256="c" * 64)
+    made = entry("promote", 0, "1").model_copy(
+        update={"report_sha256": digest(report.model_dump(mode="json")), "by": "ann"}
+    )
+    found = state(made, entry("promote", 1, "2").model_copy(update={"champion": "1"}))
+    tags = {REPORT_TAG: report.model_dump_json()}
+    version = ModelVersion("1", "s3://b/m", "e" * 64, ("previous",), tags, 0)
+    desk = SimpleNamespace(model="shop", history=tmp_path, state=lambda: found)
+    node = version_node(cast(Desk, desk), version)
+    decisions = [one for one in node.below if one.label.startswith("decision ")]
+    assert [one.label for one in decisions] == [
+        "decision 1: promote version 1",
+        "decision 2: promote version 2",
+    ]
+    assert decisions[0].value.startswith("by ann at ")
+    (shown,) = decisions[0].below
+    assert (shown.value, shown.below[0].label) == ("passed", "primary")
+    page = render_html(node)
+    assert evil not in page
+    assert "&lt;b&gt;" in page
+    version.tags[REPORT_TAG] = report.model_copy(update={"policy_sha256": "q"}).model_dump_json()  # type: ignore[index]
+    (changed,) = version_node(cast(Desk, desk), version).below[3].below
+    assert "is in the history file" in changed.value

@@ -1,0 +1,181 @@
+"""A retraining's job and its stages' keys: files count by content, and everything that decides counts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from orchestration.retrain.budget import money_of, over_budget
+from orchestration.retrain.inputs import make_plan
+from orchestration.retrain.job import JOBS, BudgetSettings, Job, load_job
+from orchestration.retrain.records import ParentWeights
+from orchestration.retrain.stages import Spent, Stage, StageResult, stage_key
+from pipeline.settings.recipe import load_recipe
+from tests.march_cli import refused
+
+PARENT = ParentWeights(sha256="a" * 64, uri="tiny")
+SHIPPED = [path.stem for path in JOBS.glob("*.yaml") if "\nregistry:" in path.read_text()]
+
+
+def write_job(folder: Path, **changes: object) -> Path:
+    """A job of the tiny recipe in a file of its own, with a benchmark beside it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "worlds.json").write_text('{"num_worlds": 8, "seed": 1}')
+    tree: dict[str, object] = {
+        "name": "shop",
+        "recipe": {"name": "tiny", "overrides": ["data.max_steps=2"]},
+        "evaluation": {"benchmarks": {"tiny": "worlds.json"}},
+        "registry": {"model": "shop-solver"},
+    }
+    path = folder / "job.yaml"
+    path.write_text(yaml.safe_dump(tree | changes))
+    return path
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_jobs_load_and_name_what_is_there(name: str) -> None:
+    job = load_job(name)
+    load_recipe(job.recipe.name, list(job.recipe.overrides))
+    assert all(path.is_file() for path in (*job.evaluation.benchmarks.values(), job.registry.policy))
+    assert make_plan(job).digest
+
+
+def test_what_is_read_lies_beside_the_job_and_what_is_written_does_not(tmp_path: Path) -> None:
+    job = load_job(str(write_job(tmp_path, registry={"model": "m", "policy": "rules.yaml"})))
+    assert job.evaluation.benchmarks["tiny"] == tmp_path / "worlds.json"
+    assert job.registry.policy == tmp_path / "rules.yaml"
+    assert job.folder == Path("runs/retrain/shop").absolute()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"recipes": "tiny"}, "job.yaml: recipes: unknown key"),
+        ({"name": "a/b"}, "name: String should match"),
+        (
+            {"data": {"rows": "r", "prepare": {"inputs": [{"dataset": "jsonl", "path": "x"}]}}},
+            "leave one out",
+        ),
+        ({"evaluation": {"benchmarks": {}}}, "evaluation.benchmarks"),
+        ({"budget": {"money": 5}}, "needs price_per_hour"),
+        ({"cluster": {"address": "http://user:secret@host:8265"}}, "cluster.address"),
+        ({"triggers": {"cron": {"expression": "often"}}}, "triggers.cron"),
+    ],
+)
+def test_a_wrong_job_is_told_by_its_key(tmp_path: Path, changes: dict[str, object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        load_job(str(write_job(tmp_path, **changes)))
+
+
+def test_a_job_that_is_not_there_names_those_that_are() -> None:
+    with pytest.raises(FileNotFoundError, match="there are: tiny"):
+        load_job("huge")
+
+
+def test_the_command_tells_a_wrong_job_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "there are: tiny" in refused(capsys, "retrain", "nowhere")
+    assert "unknown key" in refused(capsys, "retrain", write_job(tmp_path), "--set", "budget.hour=2")
+    assert "cluster.address" in refused(capsys, "retrain", write_job(tmp_path), "--cluster", "head:8265")
+    assert "no bucket" in refused(capsys, "retrain", write_job(tmp_path), "--set", "store.location=s3://")
+
+
+def key_of(job: Job, stage: Stage = Stage.EVALUATE) -> str:
+    """The key of a stage, when the stages before it made what they always make."""
+    facts = {"rows_sha256": "b" * 64, "weights_sha256": "c" * 64, "version": "1", "registered_ms": 5}
+    outputs = {"rows": "1", "model": "2", "run": "3", "evaluation": "4", "lineage": "5"}
+    done = {one: StageResult(stage=one.shelf, key="k", outputs=outputs, facts=facts) for one in Stage}
+    return stage_key(stage, make_plan(job).inputs(stage, PARENT, done))
+
+
+@pytest.mark.parametrize("stage", [stage for stage in Stage if stage is not Stage.EVALUATE_CHAMPION])
+def test_the_same_content_in_another_place_has_the_same_key(tmp_path: Path, stage: Stage) -> None:
+    one, other = (load_job(str(write_job(tmp_path / name))) for name in ("one", "other"))
+    registry = one.registry.model_copy(update={"uri": "http://127.0.0.1:5000"})
+    assert key_of(one.model_copy(update={"registry": registry}), stage) == key_of(
+        other.model_copy(update={"registry": registry, "work": tmp_path}), stage
+    )
+
+
+CHANGES: list[tuple[Stage, str]] = [
+    (Stage.PREPARE, "recipe.overrides=[data.max_steps=3]"),
+    (Stage.PREPARE, "recipe.overrides=[data.max_steps=2,seed=1]"),
+    (Stage.TRAIN, "recipe.overrides=[data.max_steps=2,seed=1]"),
+    (Stage.TRAIN, "recipe.overrides=[data.max_steps=2,ppo.kl_coef=0.1]"),
+    (Stage.EVALUATE, "evaluation.seed=1"),
+    (Stage.EVALUATE, "evaluation.generations=4"),
+    (Stage.EVALUATE, "evaluation.overrides=[generation.temperature=0.5]"),
+    (Stage.EVALUATE, "evaluation.judge={url: 'http://host/v1', model: other}"),
+    (Stage.REGISTER, "registry.model=other"),
+]
+
+
+@pytest.mark.parametrize(("stage", "change"), CHANGES, ids=lambda one: str(one))
+def test_whatever_decides_an_output_changes_the_key(tmp_path: Path, stage: Stage, change: str) -> None:
+    path = str(write_job(tmp_path))
+    assert key_of(load_job(path), stage) != key_of(load_job(path, [change]), stage)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "evaluation.concurrency=2",
+        "evaluation.timeout_s=5",
+        "budget.hours=3",
+        "retries.attempts=9",
+        "lease_s=5",
+        "recipe.overrides=[data.max_steps=2,tracking.experiment=other]",
+    ],
+)
+def test_what_decides_nothing_changes_no_key(tmp_path: Path, change: str) -> None:
+    path = str(write_job(tmp_path))
+    job, changed = load_job(path), load_job(path, [change])
+    for stage in (Stage.PREPARE, Stage.TRAIN, Stage.EVALUATE, Stage.PROMOTE):
+        assert key_of(job, stage) == key_of(changed, stage)
+    assert make_plan(job).digest == make_plan(changed).digest
+
+
+def test_a_benchmark_that_changed_changes_the_evaluation_alone(tmp_path: Path) -> None:
+    job = load_job(str(write_job(tmp_path)))
+    before = key_of(job), key_of(job, Stage.TRAIN), make_plan(job).digest
+    (tmp_path / "worlds.json").write_text(json.dumps({"num_worlds": 8, "seed": 2}))
+    after = key_of(job), key_of(job, Stage.TRAIN), make_plan(job).digest
+    assert [one == other for one, other in zip(before, after, strict=True)] == [False, True, False]
+
+
+def test_champion_and_candidate_are_evaluated_under_one_key(tmp_path: Path) -> None:
+    plan = make_plan(load_job(str(write_job(tmp_path))))
+    inputs = plan.evaluation_of("c" * 64)
+    assert stage_key(Stage.EVALUATE, inputs) == stage_key(Stage.EVALUATE_CHAMPION, inputs)
+
+
+def test_a_missing_file_is_told_by_the_key_that_names_it(tmp_path: Path) -> None:
+    path = write_job(tmp_path, data={"rows": "nowhere"})
+    with pytest.raises(FileNotFoundError, match=r"data\.rows: .*manifest\.json"):
+        make_plan(load_job(str(path)))
+
+
+@pytest.mark.parametrize(
+    ("budget", "spent", "said"),
+    [
+        (BudgetSettings(), Spent(hours=1e6, tokens=10**12), None),
+        (BudgetSettings(hours=2), Spent(hours=1.99), None),
+        (BudgetSettings(hours=2), Spent(hours=2), "2.00 of 2.00 hours"),
+        (BudgetSettings(tokens=100), Spent(tokens=100), "100 of 100 tokens"),
+        (BudgetSettings(money=5, price_per_hour=2), Spent(hours=2.4), None),
+        (BudgetSettings(money=5, price_per_hour=2), Spent(hours=2.5), "5.00 of 5.00"),
+        (BudgetSettings(money=1, price_per_million_tokens=10), Spent(tokens=100_000), "1.00 of 1.00"),
+    ],
+)
+def test_a_budget_ends_where_it_says(budget: BudgetSettings, spent: Spent, said: str | None) -> None:
+    line = over_budget(spent, budget)
+    assert line is None if said is None else line is not None and said in line
+
+
+def test_money_is_time_and_tokens() -> None:
+    budget = BudgetSettings(money=100, price_per_hour=4, price_per_million_tokens=0.5)
+    assert money_of(Spent(hours=1.5, tokens=2_000_000), budget) == pytest.approx(7.0)

@@ -1,0 +1,251 @@
+"""The loop with scripted stages on a local store: what is done once, tried again, stopped, decided."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestration.retrain import attempt
+from orchestration.retrain.attempt import LeaseLostError, OverBudgetError, StageFailedError
+from orchestration.retrain.loop import retrain, standing_stages
+from orchestration.retrain.records import Outcome, ParentWeights, RetrainingState, StageState
+from orchestration.retrain.stages import Stage, StageProblem
+from pipeline.artifacts.failures import StoreError
+from pipeline.artifacts.upkeep import find_damage
+from tests.retrainings import CANDIDATE, CHAMPION, Rig, Version, rig
+
+PASSING = StageProblem(line="a worker was killed", transient=True)
+FINAL = StageProblem(line="data.path: no such file", transient=False, exit_code=2)
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempt, "_POLL_S", 0.0)
+
+
+@pytest.fixture
+def tested(tmp_path: Path) -> Rig:
+    return rig(tmp_path)
+
+
+def test_every_stage_runs_once_and_in_order(tested: Rig) -> None:
+    found = retrain(tested.place, cause="a test")
+    order = [stage for stage in Stage if stage is not Stage.EVALUATE_CHAMPION]
+    assert [one.stage for one in tested.factory.requests] == order
+    assert (found.state, found.outcome, found.version) == (RetrainingState.DONE, Outcome.PROMOTED, "7")
+    assert found.cause == "a test"
+    states = {one.stage: one.state for one in found.stages}
+    assert states.pop(Stage.EVALUATE_CHAMPION) is StageState.NOT_NEEDED
+    assert set(states.values()) == {StageState.DONE}
+    assert not list(
+        find_damage(tested.place.results.store, tested.place.results.store.manifests(), read=True)
+    )
+
+
+def test_a_finished_retraining_is_not_done_again(tested: Rig) -> None:
+    first = retrain(tested.place)
+    tested.factory.started.clear()
+    assert retrain(tested.place) == first
+    assert not tested.factory.started
+
+
+def test_results_outlive_the_ledger(tested: Rig, tmp_path: Path) -> None:
+    retrain(tested.place)
+    elsewhere = rig(tmp_path)  # the same store, another machine, an MLflow that knows nothing
+    found = retrain(elsewhere.place)
+    assert not elsewhere.factory.started
+    assert all(one.reused for one in found.stages if one.stage is not Stage.EVALUATE_CHAMPION)
+    assert found.outcome is Outcome.PROMOTED
+
+
+def test_what_may_pass_is_tried_again_and_counted(tested: Rig) -> None:
+    tested.factory.problems = {Stage.TRAIN: [PASSING, PASSING]}
+    found = retrain(tested.place)
+    status = next(one for one in found.stages if one.stage is Stage.TRAIN)
+    assert (status.attempts, status.error, status.state) == (3, None, StageState.DONE)
+    assert [stage for stage, _ in tested.notes.waited] == [Stage.TRAIN, Stage.TRAIN]
+
+
+def test_waits_double_up_to_the_longest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tenacity.nap.time.sleep", lambda _seconds: None)
+    tested = rig(tmp_path, "retries.first_wait_s=10", "retries.longest_wait_s=30", "retries.attempts=5")
+    tested.factory.problems = {Stage.PREPARE: [PASSING] * 4}
+    retrain(tested.place)
+    assert [seconds for _, seconds in tested.notes.waited] == [10, 20, 30, 30]
+
+
+def test_what_a_user_can_mend_stops_at_once(tested: Rig) -> None:
+    tested.factory.problems = {Stage.TRAIN: [FINAL]}
+    with pytest.raises(StageFailedError, match=r"train: data\.path: no such file") as caught:
+        retrain(tested.place)
+    assert caught.value.problem.exit_code == 2
+    assert tested.factory.started[Stage.TRAIN] == 1
+    (left,) = tested.ledger.runs.values()
+    assert (left.state, left.error) == (RetrainingState.FAILED, FINAL.line)
+
+
+def test_a_stage_that_fails_too_often_is_gone_on_with_by_the_next_command(tested: Rig) -> None:
+    tested.factory.problems = {Stage.TRAIN: [PASSING] * 5}
+    with pytest.raises(StageFailedError):
+        retrain(tested.place)
+    assert tested.factory.started[Stage.TRAIN] == 4
+    found = retrain(tested.place)
+    assert tested.factory.started[Stage.PREPARE] == 1
+    assert next(one for one in found.stages if one.stage is Stage.TRAIN).attempts == 6
+
+
+def test_a_stage_that_says_it_is_done_and_left_nothing_is_not_done(tested: Rig) -> None:
+    tested.factory.results.put = lambda *_: None  # type: ignore[method-assign,assignment]
+    with pytest.raises(StageFailedError, match="no result stands"):
+        retrain(tested.place)
+
+
+def test_a_lost_output_is_made_again(tested: Rig, tmp_path: Path) -> None:
+    retrain(tested.place)
+    store = tested.place.results.store
+    model = tested.factory.results.standing(Stage.TRAIN, tested.factory.requests[1].key)
+    assert model is not None
+    digest = model.result.outputs["model"]
+    (tmp_path / "store" / f"manifests/sha256/{digest[:2]}/{digest}").unlink()
+    elsewhere = rig(tmp_path)
+    retrain(elsewhere.place)
+    assert set(elsewhere.factory.started) == {Stage.TRAIN}
+    assert store.manifest(digest).kind == "model"
+
+
+def test_the_champion_is_evaluated_by_the_same_settings_and_only_once(tested: Rig) -> None:
+    tested.desk.champion = Version("3", CHAMPION)
+    retrain(tested.place)
+    assert tested.factory.started[Stage.EVALUATE_CHAMPION] == 1
+    promote = tested.factory.requests[-1]
+    assert promote.materials["champion"] == "3"
+    assert promote.materials["champion_evaluation"] != promote.materials["evaluation"]
+    assert promote.job == tested.place.plan.job
+
+
+def test_a_champion_with_the_candidates_weights_needs_no_second_evaluation(tested: Rig) -> None:
+    tested.desk.champion = Version("7", CANDIDATE)
+    retrain(tested.place)
+    assert tested.factory.started[Stage.EVALUATE_CHAMPION] == 0
+
+
+def test_a_decision_that_lost_the_race_is_tried_against_the_new_champion(tested: Rig) -> None:
+    tested.desk.champion = Version("3", CHAMPION)
+    tested.factory.problems = {Stage.PROMOTE: [StageProblem(line="somebody was first", transient=True)]}
+
+    def crown_another(stage: Stage) -> None:
+        if stage is Stage.PROMOTE:
+            tested.desk.champion = Version("4", "d" * 64)
+
+    tested.factory.before_end = crown_another
+    retrain(tested.place)
+    assert tested.factory.started[Stage.EVALUATE_CHAMPION] == 2
+    assert tested.factory.requests[-1].materials["champion"] == "4"
+
+
+def test_a_retraining_that_was_left_goes_on_from_its_own_parent(tested: Rig) -> None:
+    tested.factory.problems = {Stage.REGISTER: [FINAL]}
+    with pytest.raises(StageFailedError):
+        retrain(tested.place)
+    tested.desk.champion = Version("7", CANDIDATE)  # by a decision that was made before a kill, say
+    found = retrain(tested.place)
+    assert found.parent.version is None
+    assert tested.factory.started[Stage.TRAIN] == 1
+
+
+@pytest.mark.parametrize("outcome", [Outcome.REFUSED, Outcome.INCONCLUSIVE, Outcome.UNCHANGED])
+def test_not_being_promoted_is_an_outcome_and_no_error(tested: Rig, outcome: Outcome) -> None:
+    tested.factory.outcome = outcome
+    found = retrain(tested.place)
+    assert (found.state, found.outcome) == (RetrainingState.DONE, outcome)
+
+
+def test_a_candidate_may_wait_for_a_person(tested: Rig) -> None:
+    tested.factory.outcome = Outcome.WAITS
+    assert retrain(tested.place).state is RetrainingState.WAITING_FOR_APPROVAL
+
+
+def test_the_budget_stops_a_running_stage_and_a_raised_one_goes_on(tmp_path: Path) -> None:
+    tested = rig(tmp_path, "budget.tokens=100")
+    tested.factory.looks, tested.factory.tokens = 3, 60
+    with pytest.raises(OverBudgetError, match="of 100 tokens are spent"):
+        retrain(tested.place)
+    assert tested.factory.last is not None and tested.factory.last.stopped
+    (left,) = tested.ledger.runs.values()
+    assert left.state is RetrainingState.STOPPED_BY_BUDGET
+    assert left.spent.tokens == 120
+    tested.factory.started.clear()
+    with pytest.raises(OverBudgetError):  # nothing starts, since all attempts count
+        retrain(tested.place)
+    assert not tested.factory.started
+    richer = rig(tmp_path, "budget.tokens=100000")
+    richer.ledger.runs = tested.ledger.runs
+    assert retrain(richer.place).outcome is Outcome.PROMOTED
+
+
+def test_an_interrupt_stops_the_stage_and_is_written_down(tested: Rig) -> None:
+    def interrupt(_stage: Stage) -> None:
+        raise KeyboardInterrupt
+
+    tested.factory.before_end = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        retrain(tested.place)
+    (left,) = tested.ledger.runs.values()
+    assert (left.state, left.reason) == (RetrainingState.STOPPED, "interrupted")
+
+
+def test_a_lost_lease_stops_the_stage(tested: Rig) -> None:
+    class Lost:
+        is_lost = True
+
+    place = attempt.Place(**{**vars(tested.place), "lease": Lost()})
+    with pytest.raises(LeaseLostError):
+        retrain(place)
+    assert not tested.factory.started
+
+
+def test_a_registry_that_is_away_for_a_moment_is_waited_for(tested: Rig) -> None:
+    tested.desk.errors = [ConnectionError("refused")]
+    assert retrain(tested.place).outcome is Outcome.PROMOTED
+
+
+def test_a_ledger_that_stays_away_ends_the_loop_and_loses_no_result(tested: Rig) -> None:
+    error = ValueError("registry.uri: does not answer")
+    tested.factory.before_end = lambda stage: tested.ledger.errors.extend([error] * (stage is Stage.EVALUATE))
+    with pytest.raises(StageFailedError, match="does not answer"):
+        retrain(tested.place)
+    found = retrain(tested.place)
+    assert found.outcome is Outcome.PROMOTED
+    assert tested.factory.started[Stage.EVALUATE] == 1
+
+
+def test_a_store_that_fails_for_a_moment_is_tried_again(tested: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    error = StoreError("s3://b: the server is busy")
+    error.__cause__ = ConnectionError("reset")
+    standing, failures = tested.place.results.standing, [error]
+
+    def sometimes(stage: Stage, key: str) -> object:
+        if failures and stage is Stage.EVALUATE:
+            raise failures.pop()
+        return standing(stage, key)
+
+    monkeypatch.setattr(tested.place.results, "standing", sometimes)
+    assert retrain(tested.place).outcome is Outcome.PROMOTED
+
+
+def test_a_dry_run_knows_what_stands_and_starts_nothing(tested: Rig) -> None:
+    parent = ParentWeights(sha256=None, uri="tiny")
+    assert [one is None for one in standing_stages(tested.place, parent).values()] == [True]
+    tested.factory.problems = {Stage.PUBLISH: [FINAL]}
+    with pytest.raises(StageFailedError):
+        retrain(tested.place)
+    (left,) = tested.ledger.runs.values()
+    tested.factory.started.clear()
+    found = standing_stages(tested.place, left.parent)
+    assert [stage for stage, one in found.items() if one is not None] == [
+        Stage.PREPARE,
+        Stage.TRAIN,
+        Stage.EVALUATE,
+    ]
+    assert found[Stage.PUBLISH] is None and not tested.factory.started

@@ -1,0 +1,233 @@
+"""The lease, which failures may pass, standing results, and the processes that stages run in."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from orchestration.registry.decisions import LostRaceError
+from orchestration.retrain.lease import LEASES, BusyError, Lease, only_here
+from orchestration.retrain.local_stage import kill_leftovers
+from orchestration.retrain.results import Results
+from orchestration.retrain.stages import Stage, StageResult
+from orchestration.retrain.transient import patiently, problem_of
+from pipeline.artifacts.failures import CorruptError, StoreError, UnsafeEndpointError
+from pipeline.artifacts.local import LocalBackend
+from pipeline.artifacts.store import ArtifactStore
+from pipeline.evaluate.work import ServerDownError
+from pipeline.train import TrainingFailedError
+
+KEY = LEASES + "shop"
+
+
+def lease(backend: LocalBackend, holder: str, **more: object) -> Lease:
+    return Lease(backend, "shop", holder=holder, period_s=5, **more)  # type: ignore[arg-type]
+
+
+def test_a_lease_that_beats_is_not_taken(tmp_path: Path) -> None:
+    backend = LocalBackend(tmp_path)
+    first = lease(backend, "here")
+    assert first.take()
+    beats = lambda _seconds: first._write(first._blob)  # noqa: E731  # meanwhile its holder lives
+    with pytest.raises(BusyError, match="runs this job"):
+        lease(backend, "there", sleep=beats).take()
+
+
+def test_a_silent_lease_is_taken_after_one_period_and_its_holder_is_told(tmp_path: Path) -> None:
+    backend, waited = LocalBackend(tmp_path), list[float]()
+    first = lease(backend, "here")
+    first.take()
+    second = lease(backend, "there", sleep=waited.append)
+    assert second.take() and waited == [5]
+    first._period_s = 0.01
+    first._keep()  # it wakes up, and finds its lease taken
+    assert first.is_lost and not second.is_lost
+
+
+def test_the_next_process_on_the_same_machine_need_not_wait(tmp_path: Path) -> None:
+    backend, waited = LocalBackend(tmp_path), list[float]()
+    lease(backend, "here").take()  # killed
+    assert lease(backend, "here", sleep=waited.append).take() and not waited
+
+
+def test_a_lease_is_given_back(tmp_path: Path) -> None:
+    backend, waited = LocalBackend(tmp_path), list[float]()
+    with lease(backend, "here").held():
+        blob = backend.read(KEY)
+        assert blob and json.loads(blob.content)["holder"] == "here"
+    assert lease(backend, "there", sleep=waited.append).take() and not waited
+
+
+def test_of_two_that_take_a_dead_lease_one_gets_it(tmp_path: Path) -> None:
+    backend = LocalBackend(tmp_path)
+    lease(backend, "dead").take()
+    barrier, taken = threading.Barrier(2), list[str]()
+
+    def take(holder: str) -> None:
+        try:
+            lease(backend, holder, sleep=lambda _: barrier.wait(30)).take()
+        except BusyError:
+            return
+        taken.append(holder)
+
+    threads = [threading.Thread(target=take, args=(name,)) for name in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    blob = backend.read(KEY)
+    assert blob and [json.loads(blob.content)["holder"]] == taken
+
+
+def test_a_store_that_cannot_compare_and_set_has_no_lease(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise UnsafeEndpointError("the endpoint lacks IfMatch")
+
+    backend = LocalBackend(tmp_path)
+    monkeypatch.setattr(backend, "compare_and_set", refuse)
+    with lease(backend, "here").held():
+        assert "only this machine's lock" in caplog.text
+
+
+def test_one_process_a_machine_and_its_name_stays(tmp_path: Path) -> None:
+    with only_here(tmp_path) as name, pytest.raises(BusyError, match="runs here"), only_here(tmp_path):
+        pass
+    with only_here(tmp_path) as again:
+        assert again == name
+
+
+def caused(error: Exception, cause: BaseException) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+def mlflow_error(status: int) -> Exception:
+    found = RuntimeError("MLflow")
+    found.get_http_status_code = lambda: status  # type: ignore[attr-defined]
+    return found
+
+
+def client_error(status: int) -> Exception:
+    found = RuntimeError("S3")
+    found.response = {"ResponseMetadata": {"HTTPStatusCode": status}}  # type: ignore[attr-defined]
+    return found
+
+
+class Asked(BaseModel):
+    """Something to be wrong about."""
+
+    number: int
+
+
+def wrong_field() -> Exception:
+    try:
+        Asked.model_validate({"number": "many"})
+    except ValueError as error:
+        return error
+    raise AssertionError
+
+
+FAILURES: dict[str, tuple[Exception, bool, int]] = {
+    "refused": (ConnectionRefusedError("refused"), True, 1),
+    "timeout": (TimeoutError(), True, 1),
+    "store, 503": (caused(StoreError("s3://b"), client_error(503)), True, 1),
+    "store, 403": (caused(StoreError("s3://b"), client_error(403)), False, 2),
+    "store, full": (caused(StoreError("s3://b"), client_error(507)), False, 2),
+    "registry away": (caused(ValueError("--registry"), mlflow_error(500)), True, 1),
+    "registry refuses": (caused(ValueError("--registry"), mlflow_error(400)), False, 2),
+    "worker killed": (TrainingFailedError("the worker ended with code -9"), True, 1),
+    "guard stopped": (TrainingFailedError("guard kl stopped", exit_code=3), False, 1),
+    "judge down": (ServerDownError("judge"), True, 1),
+    "lost race": (LostRaceError("another was first"), True, 1),
+    "disk full": (OSError(errno.ENOSPC, "No space left on device", "/tmp/x"), False, 2),
+    "disk full in a worker": (caused(RuntimeError("worker"), OSError(errno.ENOSPC, "full")), False, 1),
+    "no such file": (FileNotFoundError(errno.ENOENT, "No such file", "x"), False, 2),
+    "damaged": (CorruptError("came twice with another content"), False, 2),
+    "a wrong field": (wrong_field(), False, 2),
+    "a bug": (KeyError("x"), False, 1),
+    "an engine": (RuntimeError("CUDA error: an illegal memory access"), True, 1),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_what_may_pass_is_told_from_what_may_not(name: str) -> None:
+    error, transient, exit_code = FAILURES[name]
+    problem = problem_of(error)
+    assert (problem.transient, problem.exit_code) == (transient, exit_code)
+    assert "\n" not in problem.line
+
+
+def test_patience_ends_with_the_error_itself() -> None:
+    tries = iter(range(100))
+
+    def fail() -> None:
+        next(tries)
+        raise ConnectionResetError("reset")
+
+    with pytest.raises(ConnectionResetError):
+        patiently(fail, patience_s=0.0)
+    assert next(tries) == 1
+    with pytest.raises(ValueError, match="mine"):
+        patiently(lambda: (_ for _ in ()).throw(ValueError("mine")), patience_s=60)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return Results(ArtifactStore(LocalBackend(tmp_path / "store")), "shop")
+
+
+def result(results: Results, text: str) -> StageResult:
+    digest = results.store.publish(kind="rows", record={"text": text}).digest
+    return StageResult(stage="prepare", key="k" * 64, outputs={"rows": digest}, wall_s=len(text))
+
+
+def test_of_two_results_for_one_key_the_first_stands(results: Results) -> None:
+    first = results.put(Stage.PREPARE, result(results, "one"))
+    assert results.put(Stage.PREPARE, result(results, "another")) == first
+    assert results.standing(Stage.PREPARE, "k" * 64) == first
+    assert results.standing(Stage.TRAIN, "k" * 64) is None
+
+
+def test_a_result_with_a_cut_object_does_not_stand_and_is_replaced(results: Results, tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text("{}\n")
+    published = results.store.publish(tmp_path / "rows.jsonl", kind="rows")
+    made = StageResult(stage="prepare", key="k" * 64, outputs={"rows": published.digest})
+    results.put(Stage.PREPARE, made)
+    sha256 = published.manifest.files[0].sha256
+    (tmp_path / f"store/objects/sha256/{sha256[:2]}/{sha256}").unlink()
+    assert results.standing(Stage.PREPARE, "k" * 64) is None
+    again = results.put(Stage.PREPARE, result(results, "anew"))
+    assert results.standing(Stage.PREPARE, "k" * 64) == again
+
+
+def test_what_a_killed_attempt_left_running_is_ended_and_nothing_else(tmp_path: Path) -> None:
+    sleeper = [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)"]
+    environment = {**os.environ, "MARCH_RETRAIN_STAGE": str(tmp_path / "train-1")}
+    other = {**os.environ, "MARCH_RETRAIN_STAGE": str(tmp_path / "train-12")}
+    left, stranger = (
+        subprocess.Popen(sleeper, env=env, start_new_session=True, stdout=subprocess.PIPE)
+        for env in (environment, other)
+    )
+    try:
+        for process in (left, stranger):
+            assert process.stdout is not None and process.stdout.readline()
+        assert kill_leftovers(tmp_path / "train-1") == 1
+        assert left.wait(60) == -signal.SIGKILL
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+        for process in (left, stranger):
+            assert process.stdout is not None
+            process.stdout.close()

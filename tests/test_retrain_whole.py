@@ -1,0 +1,106 @@
+"""The whole loop on real servers: two real trainings, gates, a promotion, the way back (MLflow, Swift, vLLM).
+
+The first training is spoilt by its learning rate, so that the second one is better beyond doubt.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+
+from orchestration.registry.decisions import Desk
+from orchestration.registry.log import Action
+from orchestration.registry.store import LINEAGE_TAG, REPORT_TAG, Registry
+from orchestration.retrain.ledger import Ledger
+from orchestration.retrain.records import Outcome, RetrainingState, StageState
+from orchestration.retrain.stages import Stage
+from pipeline.artifacts.upkeep import find_damage
+from pipeline.lineage.publish import read_lineage
+from tests.retrain_kills import kill_and_go_on
+from tests.retrain_process import MARCH, Retraining, keep, servers, write_small_job
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
+MODEL, SPOILT = "small-solver", ["ppo.actor.lr=0.003"]
+# The others are in test_retrain_kills.py.
+SOME_POINTS = ("train: between weights and their manifest",)
+GATES = {
+    "weights",
+    "yardstick",
+    "scored",
+    "judge",
+    "primary",
+    "numbers",
+    "uncovered",
+    "no claims",
+    "refusals",
+}
+GATES |= {"refusals", "length", "smoke"}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
+    folder = tmp_path_factory.mktemp("whole")
+    with servers(folder) as made:
+        store = made.store("whole", make=True)
+        yield SimpleNamespace(
+            servers=made, folder=folder, registry=made.registry, store=store, env=made.env("whole")
+        )
+
+
+def test_retrain_twice_promote_and_roll_back(place: SimpleNamespace) -> None:
+    first = write_small_job(place.folder / "first", model=MODEL, overrides=SPOILT, smoke=False)
+    assert "version 1 is the champion" in Retraining(first, place.env).end()
+    place.kept = keep(place.servers, place.folder / "first", place.store, overrides=SPOILT)
+    better = write_small_job(place.folder / "second", model=MODEL, overrides=["seed=1"], parent="recipe")
+    assert "version 2 is the champion" in Retraining(better, place.env).end()
+
+    desk = Desk(Registry(place.registry), MODEL, place.folder / "second" / "history")
+    assert desk.registry.aliases(MODEL) == {"champion": "2", "previous": "1"}
+    versions = desk.registry.versions(MODEL)
+    report = json.loads(versions[1].tags[REPORT_TAG])
+    found = {one["gate"]: one["state"] for one in report["gates"]}
+    assert set(found) > GATES and set(found.values()) == {"passed"}
+    assert {name for name in found if name.startswith("slice")} == {
+        f"slice tiny/{number} asked" for number in (1, 2, 3)
+    }
+
+    again = Retraining(better, place.env).end()
+    assert "version 2 is the champion" in again and "running" not in again
+    back = [*MARCH, "rollback", MODEL, "--history", str(place.folder / "second" / "history")]
+    subprocess.run(back, env=place.env, check=True)
+    assert desk.registry.aliases(MODEL) == {"champion": "1", "previous": "2"}
+    said = Retraining(better, place.env).end()  # a roll-back is a person's word: nothing promotes again
+    assert "running" not in said and desk.registry.aliases(MODEL)["champion"] == "1"
+    actions = [one.entry.action for one in desk.state().history]
+    assert actions == [Action.PROMOTE, Action.PROMOTE, Action.ROLLBACK]
+
+
+def test_mlflow_shows_every_stage_of_both(place: SimpleNamespace) -> None:
+    second, first = Ledger(place.registry).retrainings("small")
+    assert (first.state, first.outcome, first.version) == (RetrainingState.DONE, Outcome.PROMOTED, "1")
+    assert (second.state, second.outcome, second.version) == (RetrainingState.DONE, Outcome.PROMOTED, "2")
+    states = {one.stage: one for one in second.stages}
+    assert {one.state for one in states.values()} == {StageState.DONE}
+    assert states[Stage.EVALUATE_CHAMPION].reused, "the champion was evaluated as a candidate"
+    assert states[Stage.TRAIN].spent.tokens > 0 and states[Stage.EVALUATE].spent.tokens > 0
+    assert states[Stage.TRAIN].figures["steps"] == 1.0
+    assert "primary/tiny" in states[Stage.EVALUATE].figures
+    assert {one.attempts for one in states.values() if not one.reused} == {1}
+
+
+def test_the_store_is_whole_and_knows_where_the_weights_came_from(place: SimpleNamespace) -> None:
+    assert not list(find_damage(place.store, place.store.manifests(), read=True))
+    version = Registry(place.registry).versions(MODEL)[1]
+    lineage = read_lineage(place.store, version.tags[LINEAGE_TAG])
+    assert lineage.model is not None and lineage.model.weights_sha256 == version.sha256
+    assert lineage.data is not None and lineage.data.artifact is not None
+    assert lineage.evaluations[0].artifact is not None and lineage.seed == 1
+
+
+@pytest.mark.parametrize("name", SOME_POINTS)
+def test_a_retraining_killed_at_a_point_ends_the_same(place: SimpleNamespace, name: str) -> None:
+    kill_and_go_on(place.servers, place.kept, name)

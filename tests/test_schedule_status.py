@@ -1,0 +1,242 @@
+"""`march status`: what is said of a job, in the terminal, as a page and as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from orchestration.cli import main
+from orchestration.desk import open_desk
+from orchestration.promotion.policy import ApprovalPolicy, GatePolicy
+from orchestration.promotion.records import GateReport, GateResult, GateState
+from orchestration.registry.store import Registry
+from orchestration.retrain.job import load_job
+from orchestration.retrain.ledger import Given, Ledger
+from orchestration.retrain.records import Outcome, ParentWeights, RetrainingState, StageState
+from orchestration.schedule import status as schedule_status
+from orchestration.schedule.drift import DriftState
+from orchestration.schedule.jobs import scheduled_jobs
+from orchestration.schedule.journal import Began, Cause, Due, Ended, append_line
+from orchestration.schedule.service import SERVICE_FILE, ServedJob, Sign, only_service
+from orchestration.schedule.status import Status, TriggerStatus, read_status
+from orchestration.schedule.status_page import render_status
+from orchestration.schedule.status_view import print_status
+from orchestration.schedule.status_words import ago, attempt_said, retraining_said, service_said, trigger_said
+from reward.types import Outcome as AuditOutcome
+from tests.browser import BROWSER, MISSING, opened_page
+from tests.schedule_jobs import write_verdicts
+from tests.statuses import HOUR, MARKUP, NOW, books, drift, retraining, shop, status
+
+JOB = """
+name: shop
+recipe: {name: tiny}
+evaluation: {benchmarks: {tiny: worlds.json}}
+registry: {model: shop-solver, uri: "sqlite:///REGISTRY"}
+budget: {hours: 12}
+data: {rows: rows}
+triggers:
+  cron: {expression: "30 2 * * mon-fri", timezone: Europe/Berlin}
+  data: {}
+  drift: {verdicts: ["audits/*.jsonl"], min_answers: 40}
+"""
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    """A job's file beside what it reads; its registry is not there yet."""
+    (tmp_path / "worlds.json").write_text("{}")
+    file = tmp_path / "shop.yaml"
+    file.write_text(JOB.replace("REGISTRY", str(tmp_path / "mlflow.db")))
+    return file
+
+
+def in_terminal(found: Status, width: int = 120) -> str:
+    console = Console(file=StringIO(), width=width, force_terminal=False)
+    print_status(found, console)
+    assert isinstance(console.file, StringIO)
+    return re.sub(r"[ \n]+", " ", console.file.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0, "0 s ago"), (59, "59 s ago"), (61, "1 min ago"), (7_500, "2 h 5 min ago"), (-180_000, "in 2 d 2 h")],
+)
+def test_times_are_said_in_two_units(seconds: float, said: str) -> None:
+    assert ago(NOW - seconds, NOW) == said
+
+
+def test_the_terminal_shows_what_a_person_asks_for() -> None:
+    said = in_terminal(status(shop(), books()))
+    assert "now retraining since 1 h 30 min" in said
+    assert "shop-solver: champion 3, previous 2, candidate 4" in said
+    assert "march approve shop-solver 4" in said
+    assert "30 2 * * mon-fri next Tue 2026-10-27 02:30 CET, in 17 h 56 min" in said
+    assert "4.6% of 412 answers refuted, known to be 2.6% or more, 5.0% allowed; 9 unscored apart" in said
+    assert "✓ prepare 30 min ✓ train 30 min ● evaluate" in said
+    assert "1.50 of 12.0 hours, 36,000 of 5,000,000 tokens, 6.00 of 60.0" in said
+    assert "failed 2 times: train: CUDA out of memory; again in 20 min" in said
+    assert "connection refused" in said and MARKUP in said
+
+
+def test_a_service_that_is_down_is_said_first() -> None:
+    said = service_said(status(shop(), is_serving=False))
+    assert said.text == "not running, nothing starts by itself; the last one gave a sign 2 s ago"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"outcome": Outcome.PROMOTED, "version": "4"}, "version 4 is the champion"),
+        ({"outcome": Outcome.WAITS, "version": "4"}, "version 4 waits: march approve shop-solver 4"),
+        ({"state": RetrainingState.FAILED, "reason": "train: killed"}, "failed: train: killed"),
+        ({"state": RetrainingState.STOPPED_BY_BUDGET, "reason": "hours"}, "stopped by budget: hours"),
+        ({}, "running: train"),
+        ({"last_sign_ms": int(NOW - HOUR) * 1_000}, "no sign of life for 1 h; the same command goes on"),
+    ],
+)
+def test_how_a_retraining_is_said(more: dict[str, object], said: str) -> None:
+    given = {"state": RetrainingState.RUNNING, **more}
+    one = retraining(StageState.DONE, StageState.RUNNING, began_h=2, cause="by hand", **given)  # type: ignore[arg-type]
+    assert retraining_said(one, NOW).text == said
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"drift": None, "num_new": 12}, "no look yet; 12 new verdicts"),
+        ({"drift": drift(0, 0, None, state=DriftState.TOO_FEW)}, "too few answers: no scored answers"),
+        ({"due_since": NOW - HOUR}, "came 1 h ago"),
+        ({"problem": "a: no such file"}, "cannot be looked at: a: no such file"),
+    ],
+)
+def test_how_a_trigger_is_said(more: dict[str, object], said: str) -> None:
+    one = TriggerStatus.model_validate({"cause": Cause.DRIFT, "what": "audits", **more})
+    assert trigger_said(one, NOW).text == said
+
+
+def test_a_page_escapes_and_holds_all(tmp_path: Path) -> None:
+    page = render_status(status(shop(), books()))
+    assert MARKUP not in page and "&lt;b onclick=alert(1)&gt;" in page
+    for said in (
+        "march approve shop-solver 4",
+        "champion 3",
+        "CUDA out of memory",
+        "stopped",
+        "evaluate champion",
+    ):
+        assert said in page or said == "stopped"
+
+
+@pytest.mark.slow
+def test_a_browser_shows_the_page(tmp_path: Path) -> None:
+    assert BROWSER is not None, MISSING
+    page = tmp_path / "status.html"
+    page.write_text(render_status(status(shop(), books())))
+    shown = opened_page(page, "shop")
+    assert shown.count('<section class="job"') == 2 and "march approve shop-solver 4" in shown
+
+
+def test_a_job_is_read_from_journal_and_verdicts(job: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "schedule"
+    verdicts = [(f"a{n}", AuditOutcome.SUPPORTED) for n in range(7)]
+    write_verdicts(tmp_path / "audits/mon.jsonl", verdicts)
+    append_line(folder / "shop", Due(at=1, cause=Cause.CRON, detail=""))
+    append_line(folder / "shop", Began(at=2, causes=(Cause.CRON,), log="logs/a.log"))
+    append_line(folder / "shop", Ended(at=3, code=2, error="march: recipe.name: no such recipe"))
+    found = read_status([str(job)], folder)
+    [one] = found.jobs
+    assert not found.is_serving and one.model is None and not one.problems
+    assert [trigger.cause for trigger in one.triggers] == list(Cause)
+    assert one.triggers[2].num_new == 7
+    assert attempt_said(one, found.at).text.startswith(
+        "failed once, gave up: recipe.name: no such recipe; mend it"
+    )
+    assert Status.model_validate_json(found.model_dump_json()) == found
+
+
+def test_without_names_the_jobs_of_the_service_are_shown(job: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "schedule"
+    served = ServedJob(name="shop", file=str(job), problems={Cause.DATA: "nothing is there yet"})
+    with only_service(folder):
+        sign = Sign(at=NOW, pid=1, port=None, jobs=(served,))
+        (folder / SERVICE_FILE).write_text(sign.model_dump_json())
+        found = read_status([], folder)
+    assert found.is_serving and found.jobs[0].triggers[1].problem == "nothing is there yet"
+
+
+def test_a_registry_that_does_not_answer_is_named_beside_the_rest(
+    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise ValueError("--registry http://127.0.0.1:5000: connection refused; mend the address")
+
+    (tmp_path / "mlflow.db").touch()
+    monkeypatch.setattr(schedule_status, "open_desk", refuse)
+    found = read_status([str(job)], tmp_path / "schedule").jobs[0]
+    assert "connection refused" in found.problems[0] and found.triggers and found.model is None
+
+
+@pytest.mark.slow
+def test_a_real_registry_and_ledger_are_shown(job: Path, tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path / 'mlflow.db'}"
+    registry = Registry(address)
+    for digest in ("a", "b"):
+        registry.register("shop-solver", uri=f"s3://weights/{digest}", sha256=digest * 64, tags={})
+    ledger = Ledger(address)
+    given = Given(digest="0" * 64, parent=ParentWeights(uri="model", sha256=None))
+    ledger.open(load_job(str(job)), given, cause="data: changed: rows")
+    desk = open_desk("shop-solver", address, tmp_path / "history", by="ana")
+    policy = GatePolicy(approval=ApprovalPolicy(required=True))
+    gate = GateResult(gate="primary", state=GateState.PASSED, reason="better")
+    report = GateReport(gates=(gate,), policy_sha256="", candidate_sha256="")
+    desk.promote(desk.version("2"), report, policy, desk.state())
+    [one] = read_status([str(job)], tmp_path / "schedule").jobs
+    assert not one.problems and one.model is not None
+    assert (one.model.champion, one.model.candidate) == (None, "2")
+    assert one.model.waiting[0].command == "march approve shop-solver 2" and one.model.waiting[0].by == "ana"
+    assert one.retrainings[0].cause == "data: changed: rows"
+    assert retraining_said(one.retrainings[0], one.retrainings[0].last_sign_ms / 1_000).text.startswith(
+        "running"
+    )
+
+
+def test_json_and_errors_of_the_command(
+    job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="0"):
+        main(["status", str(job), "--json"])
+    assert json.loads(capsys.readouterr().out)["jobs"][0]["name"] == "shop"
+    with pytest.raises(SystemExit, match="2"):
+        main(["status"])
+    assert "JOB: none is named, and no service of runs/schedule has any" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("triggers:", "triggers: {}\nunused:", "unused: unknown key"),
+        ("data: {rows: rows}", "", "triggers.data: the job reads no data; name paths or pointers"),
+        ("Europe/Berlin", "Mars/Base", "write an IANA name"),
+        ("min_answers: 40", "min_answers: 9_000", "window: 5000 is less than min_answers"),
+    ],
+)
+def test_a_job_that_cannot_be_scheduled_is_refused(job: Path, old: str, new: str, said: str) -> None:
+    job.write_text(job.read_text().replace(old, new))
+    with pytest.raises(ValueError, match=re.escape(said)):
+        scheduled_jobs([str(job)])
+
+
+def test_a_job_is_scheduled_with_what_it_reads(job: Path) -> None:
+    [one] = scheduled_jobs([str(job)])
+    assert one.paths == (job.parent / "rows",) and one.command[-2:] == ("retrain", str(job))
+    with pytest.raises(ValueError, match="'shop' is of"):
+        scheduled_jobs([str(job), str(job)])
+    job.write_text(job.read_text().partition("triggers:")[0])
+    with pytest.raises(ValueError, match="triggers: there is none; add cron, data or drift"):
+        scheduled_jobs([str(job)])
