@@ -49,6 +49,7 @@ app = typer.Typer(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line; ends by SystemExit, but for errors that only we can mend."""
+    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # else each new database is reported
     warnings.filterwarnings("ignore", message="The pynvml package is deprecated", category=FutureWarning)
     try:
         app(args=arguments, prog_name="march")
@@ -85,29 +86,23 @@ def _root(
         os.environ[_DEBUG] = "1"
 
 
-app.command()(audit)
-app.command()(review)
-app.command()(serve)
-app.command()(inspect)
-app.command()(evaluate)
-app.command()(best)
-app.command()(prepare)
-app.command()(register)
-app.command()(promote)
-app.command()(approve)
-app.command()(reject)
-app.command()(rollback)
-app.command()(models)
-app.command()(retrain)
-app.command()(schedule)
-app.command()(status)
-app.command("serve-model")(serve_model)
-app.command()(lineage)
-app.command()(reproduce)
-app.add_typer(artifacts)
+_AUDIT, _TRAIN, _EVALUATE, _REGISTRY, _LOOP, _ORIGIN = (
+    "Audit", "Train", "Evaluate", "Register and promote", "Retrain", "Where weights came from",
+)  # fmt: skip
+for _panel, _commands in {
+    _AUDIT: (audit, review, serve),
+    _TRAIN: (prepare, inspect),
+    _EVALUATE: (evaluate, best),
+    _LOOP: (retrain, schedule, status),
+    _REGISTRY: (register, promote, approve, reject, rollback, models, serve_model),
+    _ORIGIN: (lineage, reproduce),
+}.items():
+    for _command in _commands:
+        app.command(rich_help_panel=_panel)(_command)
+app.add_typer(artifacts, rich_help_panel=_ORIGIN)
 
 
-@app.command()
+@app.command(rich_help_panel=_AUDIT)
 def token(
     name: Annotated[str, typer.Argument(help="Whose token it is; the audit log shows this name.")],
 ) -> None:
@@ -121,7 +116,7 @@ def token(
     print(made.line)
 
 
-@app.command()
+@app.command(rich_help_panel=_TRAIN)
 def train(
     recipe: Annotated[str, typer.Argument(help="Name of a recipe (tiny, ...) or path of a YAML file.")],
     run_dir: Annotated[
@@ -141,7 +136,7 @@ def train(
     _finish(lambda: run_training(recipe, run_dir=run_dir, overrides=overrides or [], dry_run=dry_run))
 
 
-@app.command()
+@app.command(rich_help_panel=_TRAIN)
 def demo(
     run_dir: Annotated[Path, typer.Option(help="Where the run and its report go.")] = Path("runs/demo"),
     seed: Annotated[int, typer.Option(min=0)] = 0,

@@ -125,9 +125,9 @@ def plan_table(
             found = standing[stage]
             said = "run" if found is None else f"nothing: a result stands ({found.digest[:12]})"
         elif stage is Stage.EVALUATE_CHAMPION:
-            said = "run, if there is a champion and no evaluation of it by these settings stands"
+            said = "run, if a champion has no such evaluation yet"
         else:
-            said = "run, unless a result stands for what the stages before it will have made"
+            said = "run, unless a result of its inputs stands"
         table.add_row(stage, said)
     if left is not None:
         told = "is finished: nothing is done again" if left.state.is_final else f"was left: {left.state}"
