@@ -23,7 +23,7 @@ from orchestration.schedule.drift import DriftState
 from orchestration.schedule.jobs import scheduled_jobs
 from orchestration.schedule.journal import Began, Cause, Due, Ended, append_line
 from orchestration.schedule.service import SERVICE_FILE, ServedJob, Sign, only_service
-from orchestration.schedule.status import Status, TriggerStatus, read_status
+from orchestration.schedule.status import ModelStatus, Status, TriggerStatus, read_status
 from orchestration.schedule.status_page import render_status
 from orchestration.schedule.status_view import print_status
 from orchestration.schedule.status_words import ago, attempt_said, retraining_said, service_said, trigger_said
@@ -86,6 +86,16 @@ def test_the_terminal_shows_what_a_person_asks_for() -> None:
 def test_a_service_that_is_down_is_said_first() -> None:
     said = service_said(status(shop(), is_serving=False))
     assert said.text == "not running, nothing starts by itself; the last one gave a sign 2 s ago"
+
+
+def test_what_a_person_decided_later_is_said() -> None:
+    waits = retraining(
+        StageState.DONE, began_h=2, cause="by hand", state=RetrainingState.WAITING_FOR_APPROVAL,
+        outcome=Outcome.WAITS, version="4",
+    )  # fmt: skip
+    decided = ModelStatus(champion="4", decided={"4": "approved by ana"})
+    assert retraining_said(waits, NOW, decided).text == "version 4 was approved by ana"
+    assert retraining_said(waits, NOW, ModelStatus()).text.startswith("version 4 waits")
 
 
 @pytest.mark.parametrize(
@@ -199,6 +209,9 @@ def test_a_real_registry_and_ledger_are_shown(job: Path, tmp_path: Path) -> None
     assert not one.problems and one.model is not None
     assert (one.model.champion, one.model.candidate) == (None, "2")
     assert one.model.waiting[0].command == "march approve shop-solver 2" and one.model.waiting[0].by == "ana"
+    desk.reject("2", reason="not now")
+    [later] = read_status([str(job)], tmp_path / "schedule").jobs
+    assert later.model is not None and later.model.decided == {"2": "rejected by ana"}
     assert one.retrainings[0].cause == "data: changed: rows"
     assert retraining_said(one.retrainings[0], one.retrainings[0].last_sign_ms / 1_000).text.startswith(
         "running"

@@ -15,6 +15,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from orchestration.desk import open_desk
+from orchestration.registry.log import Action, Effect
 from orchestration.registry.store import CANDIDATE
 from orchestration.retrain.job import BudgetSettings, Job, job_file, load_job
 from orchestration.retrain.ledger import Ledger
@@ -28,6 +29,7 @@ from orchestration.schedule.watch import lines_of, num_new
 from reward.types import Record
 
 NUM_RETRAININGS = 5
+_DECIDED = {Action.APPROVE: "approved", Action.REJECT: "rejected"}
 _PATIENCE_S = 2.0  # for an MLflow server that does not answer
 
 
@@ -62,6 +64,9 @@ class ModelStatus(Record):
     candidate: str | None = None
     previous: str | None = None
     waiting: tuple[WaitingVersion, ...] = ()
+    decided: dict[str, str] = Field(
+        default={}, description='What became of versions that waited, e.g. "approved by ana".'
+    )
 
 
 class AttemptStatus(Record):
@@ -222,6 +227,11 @@ def _model_status(job: Job) -> ModelStatus:
             )
             for one in state.waiting.values()
         ),
+        decided={
+            one.entry.version: f"{_DECIDED[one.entry.action]} by {one.entry.by}"
+            for one in state.history
+            if one.effect is Effect.IN_EFFECT and one.entry.action in _DECIDED
+        },
     )
 
 

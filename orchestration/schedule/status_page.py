@@ -37,7 +37,7 @@ def render_status(status: Status) -> str:
         service=service_said(status),
         attempt_said=lambda job: attempt_said(job, status.at),
         trigger_said=lambda one: trigger_said(one, status.at),
-        retraining_said=lambda one: retraining_said(one, status.at),
+        retraining_said=lambda one, model: retraining_said(one, status.at, model),
         spent_line=spent_line,
         stages=_stages,
     )

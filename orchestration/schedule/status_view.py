@@ -73,10 +73,8 @@ def _retrainings(job: JobStatus, now: float) -> list[RenderableType]:
     for name in ("retraining", "began", "cause", "ended", "hours"):
         table.add_column(name, overflow="fold", justify="right" if name == "hours" else "left")
     for one in job.retrainings:
-        cause = Text(one.cause.partition(":")[0])
-        table.add_row(
-            one.id[:8], ago(_at(one), now), cause, _text(retraining_said(one, now)), f"{one.spent.hours:,.2f}"
-        )
+        cause, said = Text(one.cause.partition(":")[0]), retraining_said(one, now, job.model)
+        table.add_row(one.id[:8], ago(_at(one), now), cause, _text(said), f"{one.spent.hours:,.2f}")
     last = job.retrainings[0]
     return [
         table,

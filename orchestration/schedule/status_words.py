@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from orchestration.retrain.records import Outcome, Retraining, RetrainingState, StageState
 from orchestration.retrain.view import outcome_line
 from orchestration.schedule.drift import DriftState
-from orchestration.schedule.status import JobStatus, Status, TriggerStatus
+from orchestration.schedule.status import JobStatus, ModelStatus, Status, TriggerStatus
 
 _SILENT_S = 300.0  # without a sign of life for so long, a retraining is probably gone
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
@@ -97,8 +97,11 @@ def attempt_said(job: JobStatus, now: float) -> Said:
     return Said("no retraining yet")
 
 
-def retraining_said(one: Retraining, now: float) -> Said:
-    """How a retraining ended, or how far it is."""
+def retraining_said(one: Retraining, now: float, model: ModelStatus | None = None) -> Said:
+    """How a retraining ended, or how far it is; what a person decided later is the registry's to say."""
+    decided = model.decided.get(one.version or "") if model else None
+    if one.outcome is Outcome.WAITS and decided:
+        return Said(f"version {one.version} was {decided}")
     if one.outcome is not None:
         tone = {Outcome.PROMOTED: Tone.GOOD, Outcome.REFUSED: Tone.BAD}.get(one.outcome, Tone.WARN)
         return Said(outcome_line(one).removeprefix(f"{one.model} "), tone)
