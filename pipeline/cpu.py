@@ -177,7 +177,7 @@ PATCHES_AFTER: dict[str, Callable[[Any], None]] = {
     "torch.cuda": _name_the_cpu,
     "torch.distributed.device_mesh": _mesh_on_cpu,
     "deepspeed.comm.torch": _leave_out_the_shared_memory_op,
-    "openrlhf.utils.deepspeed.deepspeed": _take_torchs_adam,
+    "openrlhf.utils.deepspeed.deepspeed_utils": _take_torchs_adam,
     "openrlhf.utils.distributed_util": _weight_sync_over_gloo,
     "openrlhf.trainer.ray.vllm_worker_wrap": _receive_weights_on_worker_device,
     "vllm.model_executor.layers.utils": _keep_weights_unpacked,
