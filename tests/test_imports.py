@@ -128,6 +128,7 @@ def modules_after(code: str) -> set[str]:
                 "retrain",
                 "schedule",
                 "status",
+                "doctor",
                 "approve",
                 "rollback",
                 "models",
