@@ -18,9 +18,16 @@ from orchestration.doctor.checks import Check, run_checks
 from orchestration.doctor.clock import Skew, check_clock
 from orchestration.doctor.compiler import CompilerFacts, check_compiler, gather_compiler
 from orchestration.doctor.disk import DiskFacts, check_disks, gather_disks, places
-from orchestration.doctor.gpu import GpuFacts, check_gpus, read_gpus
+from orchestration.doctor.gpu import GpuFacts, check_gpus, gather_gpus, read_gpus
 from orchestration.doctor.machine import GIB, MachineFacts, check_machine, gather_machine
-from orchestration.doctor.packages import Kit, PackageFacts, check_packages, check_python, gather_packages
+from orchestration.doctor.packages import (
+    Kit,
+    PackageFacts,
+    check_packages,
+    check_python,
+    cuda_of,
+    gather_packages,
+)
 from orchestration.doctor.ports import PortFacts, check_ports, gather_ports
 from orchestration.doctor.records import Finding, Report, Section, State, failed, ok, skipped, warning
 from orchestration.doctor.view import print_report
@@ -89,6 +96,29 @@ def test_gpus(facts: GpuFacts, kit: Kit, check: str, state: State, says: str) ->
 
 def test_what_nvidia_smi_prints_around_its_table_is_no_gpu() -> None:
     assert gpus("No devices were found\n\n").gpus == ()
+
+
+SMI = """#!/bin/sh
+case "$*" in
+  "") printf '| NVIDIA-SMI 570.86.15    Driver Version: 570.86.15    CUDA Version: 12.8  |\\n' ;;
+  *) printf '%s' "0, GPU-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.86.15, 0" ;;
+esac
+"""
+
+
+def test_nvidia_smi_is_asked_and_what_it_complains_of_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text(SMI)
+    tool.chmod(0o755)
+    facts = gather_gpus()
+    assert [gpu.name for gpu in facts.gpus] == ["NVIDIA H100 80GB HBM3"]
+    assert (facts.cuda, facts.driver, facts.problem) == ("12.8", "570.86.15", None)
+    tool.write_text("#!/bin/sh\necho 'Failed to initialize NVML: Driver/library version mismatch'; exit 18\n")
+    assert gather_gpus().problem == "Failed to initialize NVML: Driver/library version mismatch"
 
 
 # Cores, memory, shared memory, open files
@@ -234,6 +264,11 @@ def test_packages_against_their_pins(facts: PackageFacts, state: State, says: st
 def test_python(version: str, architecture: str, state: State) -> None:
     facts = PackageFacts(version, architecture, ">=3.11,<3.13", (), {})
     assert only(check_python(facts)).state is state
+
+
+def test_torch_tells_the_cuda_of_its_build_without_being_imported() -> None:
+    assert cuda_of("__version__ = '2.13.0'\ncuda: Optional[str] = '12.8'\nhip = None\n") == "12.8"
+    assert cuda_of("__version__ = '2.13.0+cpu'\ncuda: Optional[str] = None\n") is None
 
 
 def test_this_environment_is_as_pinned() -> None:

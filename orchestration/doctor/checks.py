@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from orchestration.doctor.records import Finding, Section, failed, ok
+from orchestration.doctor.records import Finding, Section, failed
 
 _MOST_CHARS = 200
 _LOOK_AT_LOG = "MARCH_DEBUG=1 shows where; please report it"
@@ -94,7 +94,7 @@ def run_checks(
 def _ended(one: _Running, timeout_s: float, *, debug: bool) -> tuple[Finding, ...]:
     name = one.check.name
     if one.findings is not None:
-        return one.findings or (ok(name, "nothing to say"),)
+        return one.findings
     if one.error is None:
         return (failed(name, f"no answer within {timeout_s:g} s", "raise --timeout, or look what hangs"),)
     from orchestration.errors import user_error

@@ -69,6 +69,8 @@ def _gpus(recipe: Recipe, have: Have, *, on_cpu: bool) -> Finding:
     shape = f" on {cluster.num_nodes} nodes" if cluster.num_nodes > 1 else " on one node"
     there = f"{have.num_gpus} on {len(have.nodes)} nodes" if len(have.nodes) > 1 else f"{have.num_gpus}"
     found = f"needs {needed}{shape}, {have.where} has {there}"
+    if not have.num_gpus:
+        return failed("GPUs", found, "run it where GPUs are (--cluster asks a cluster)")
     usable = have.num_gpus if cluster.num_nodes > 1 else max(have.nodes, default=0)
     widest = max(have.nodes, default=0)
     if usable < needed:

@@ -46,23 +46,17 @@ class Kit:
     ray: str | None
     mlflow: str | None
     torch_cuda: str | None  # that torch was built for; None: torch is a CPU build, or is not there
-    packages: frozenset[str] = frozenset()
 
 
 def gather_packages() -> PackageFacts:
     """Reads metadata."""
-    requires_python, requires = None, ()
-    try:
-        metadata = importlib.metadata.metadata(PROJECT)
-        requires_python = metadata["Requires-Python"]
-        requires = tuple(importlib.metadata.requires(PROJECT) or ())
-    except importlib.metadata.PackageNotFoundError:
-        pass  # a checkout on PYTHONPATH
-    names = {canonicalize_name(Requirement(text).name) for text in requires} | {*_TRAINING, *_ENGINES}
+    is_installed = _version(PROJECT) is not None  # not a checkout on PYTHONPATH
+    requires = tuple(importlib.metadata.requires(PROJECT) or ()) if is_installed else ()
+    names = {*_TRAINING, *_ENGINES, *(_name(Requirement(text)) for text in requires)}
     return PackageFacts(
         python=platform.python_version(),
         architecture=platform.machine(),
-        requires_python=requires_python,
+        requires_python=importlib.metadata.metadata(PROJECT)["Requires-Python"] if is_installed else None,
         requires=requires,
         installed={name: found for name in sorted(names) if (found := _version(name))},
     )
@@ -77,7 +71,6 @@ def kit_of(facts: PackageFacts) -> Kit:
         ray=installed.get("ray"),
         mlflow=installed.get("mlflow"),
         torch_cuda=_torch_cuda() if "torch" in installed else None,
-        packages=frozenset(installed),
     )
 
 
@@ -120,7 +113,7 @@ def _unlike_their_pins(facts: PackageFacts) -> Iterator[str]:
     """Installed packages whose version an extra refuses, whichever extras were asked for."""
     told: set[str] = set()
     for requirement in _requirements(facts.requires):
-        name = canonicalize_name(requirement.name)
+        name = _name(requirement)
         found = facts.installed.get(name)
         if found and name not in told and Version(found) not in requirement.specifier:
             told.add(name)
@@ -129,8 +122,8 @@ def _unlike_their_pins(facts: PackageFacts) -> Iterator[str]:
 
 def _missing(facts: PackageFacts) -> Iterator[str]:
     """Packages of the core, and of a training where OpenRLHF is there."""
-    core = (one.name for one in _requirements(facts.requires) if "extra" not in str(one.marker or ""))
-    wanted = {canonicalize_name(name) for name in core}
+    every = _requirements(facts.requires)
+    wanted = {_name(one) for one in every if "extra" not in str(one.marker or "")}
     if "openrlhf" in facts.installed:
         wanted |= set(_TRAINING)
         if not any(name in facts.installed for name in _ENGINES):
@@ -150,6 +143,10 @@ def _requirements(texts: Iterable[str]) -> Iterator[Requirement]:
             yield requirement
 
 
+def _name(requirement: Requirement) -> str:
+    return str(canonicalize_name(requirement.name))
+
+
 def _version(name: str) -> str | None:
     try:
         return importlib.metadata.version(name)
@@ -157,10 +154,14 @@ def _version(name: str) -> str | None:
         return None
 
 
+def cuda_of(version_file: str) -> str | None:
+    """The CUDA version in torch's `version.py`, in which its build wrote it down; None for a CPU build."""
+    written = _CUDA.search(version_file)
+    return written["version"] if written else None
+
+
 def _torch_cuda() -> str | None:
-    """The CUDA version of torch's build, from the file in which its build wrote it down."""
-    found = importlib.util.find_spec("torch")
+    found = importlib.util.find_spec("torch")  # finds it, without importing it
     folders = found.submodule_search_locations if found else None
     path = Path(next(iter(folders))) / "version.py" if folders else None
-    written = _CUDA.search(path.read_text()) if path and path.is_file() else None
-    return written["version"] if written else None
+    return cuda_of(path.read_text()) if path and path.is_file() else None

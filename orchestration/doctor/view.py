@@ -21,13 +21,14 @@ def print_report(report: Report, console: Console) -> None:
     """One table a section, and how many findings there are of each state."""
     wide = console.width >= _WIDE
     for section in report.sections:
-        console.print(_table(section, wide=wide))
+        console.print(Text(section.title, style="bold"))
+        console.print(_table(section, wide=wide), "")
     console.print(_summary(report))
 
 
 def _table(section: Section, *, wide: bool) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="dim", expand=True)
-    table.add_column(section.title, width=_NAME_WIDTH, overflow="fold", header_style="bold")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim", expand=True)
+    table.add_column("check", width=_NAME_WIDTH, overflow="fold")
     table.add_column("state", width=_STATE_WIDTH, no_wrap=True)
     table.add_column("found" if wide else "found, → what to mend", ratio=3, overflow="fold")
     if wide:
@@ -51,5 +52,9 @@ def _cells(finding: Finding, *, wide: bool) -> Iterable[Text]:
 
 def _summary(report: Report) -> Text:
     counts = [(report.count(state), state) for state in State]
-    parts = [Text(f"{num} {state.value}", style=_STYLES[state]) for num, state in counts if num]
+    parts = [Text(f"{num} {_counted(state, num)}", style=_STYLES[state]) for num, state in counts if num]
     return Text.assemble(Text(", ").join(parts), f"   march {report.version} on {report.host}")
+
+
+def _counted(state: State, num: int) -> str:
+    return "warnings" if state is State.WARNING and num > 1 else state.value
