@@ -17,6 +17,7 @@ import typer
 
 from orchestration.commands.artifacts import artifacts
 from orchestration.commands.audit import audit, review
+from orchestration.commands.doctor import doctor
 from orchestration.commands.evaluate import best, evaluate
 from orchestration.commands.inspect import inspect
 from orchestration.commands.lineage import lineage, reproduce
@@ -86,8 +87,9 @@ def _root(
         os.environ[_DEBUG] = "1"
 
 
-_AUDIT, _TRAIN, _EVALUATE, _REGISTRY, _LOOP, _ORIGIN = (
+_AUDIT, _TRAIN, _EVALUATE, _REGISTRY, _LOOP, _ORIGIN, _PLACE = (
     "Audit", "Train", "Evaluate", "Register and promote", "Retrain", "Where weights came from",
+    "Where it runs",
 )  # fmt: skip
 for _panel, _commands in {
     _AUDIT: (audit, review, serve),
@@ -96,6 +98,7 @@ for _panel, _commands in {
     _LOOP: (retrain, schedule, status),
     _REGISTRY: (register, promote, approve, reject, rollback, models, serve_model),
     _ORIGIN: (lineage, reproduce),
+    _PLACE: (doctor,),
 }.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)

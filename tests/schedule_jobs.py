@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from orchestration.retrain.triggers import Triggers
+
 from orchestration.schedule.job_watch import JobWatch, Scheduled, is_running
 from orchestration.schedule.options import OnStop
 from orchestration.schedule.service import Service
-from orchestration.schedule.settings import Triggers
 from reward.offline.resume import AuditedRow
 from reward.types import Outcome, Verdict
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from orchestration.retrain.job import Job, load_job
@@ -22,43 +17,18 @@ from orchestration.retrain.ray_jobs import RayStage
 from orchestration.retrain.results import Results
 from orchestration.retrain.stages import Stage, StageProblem, StageRequest
 from orchestration.retrain.workshop import FILES, open_job_store
-from tests.s3_server import four_ports
-from tests.supervised import environment
+from tests.ray_process import ray_head
 from tests.test_retrain_job import write_job
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
-RAY = Path(sys.executable).with_name("ray")
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Ray of this test's own; only its own processes are ended."""
-    dashboard, folder = four_ports(), tmp_path_factory.mktemp("r")
-    command = [RAY, "start", "--head", "--block", f"--port={dashboard + 1}", f"--dashboard-port={dashboard}"]
-    command += ["--dashboard-host=127.0.0.1", "--num-cpus=2", "--include-dashboard=true"]
-    command += [f"--ray-client-server-port={dashboard + 2}", f"--temp-dir={folder}"]
-    command += ["--object-store-memory=100000000"]
-    command += ["--node-ip-address=127.0.0.1", "--disable-usage-stats"]
-    env = {name: value for name, value in environment().items() if not name.startswith("RAY_")}
-    env["RAY_DASHBOARD_SUBPROCESS_MODULE_WAIT_READY_TIMEOUT"] = "240"  # a machine under load
-    env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), env["PATH"]])
-    with (folder / "log.txt").open("w") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, env=env)
-    try:
-        until = time.monotonic() + 300
-        while True:
-            assert process.poll() is None and time.monotonic() < until, (folder / "log.txt").read_text()
-            with contextlib.suppress(httpx.TransportError):
-                version = f"http://127.0.0.1:{dashboard}/api/version"
-                if httpx.get(version, trust_env=False, timeout=30).is_success:
-                    break
-            time.sleep(0.5)
-        yield f"http://127.0.0.1:{dashboard}"
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        process.wait(120)
+    """A Ray of this test's own."""
+    with ray_head(tmp_path_factory.mktemp("r")) as started:
+        yield started
 
 
 def request_of(folder: Path, address: str, key: str, *, rows: bool = True) -> StageRequest:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from orchestration.retrain.triggers import DriftSettings
 from scipy import stats
 
 from orchestration.schedule.drift import DriftState, Judged, Tally, look, lower_bound
-from orchestration.schedule.settings import DriftSettings
 from orchestration.schedule.watch import lines_of, look_at
 from reward.offline.rows import RowFormat, read_rows
 from reward.types import Outcome

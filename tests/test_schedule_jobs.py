@@ -6,9 +6,10 @@ import os
 import signal
 from pathlib import Path
 
+from orchestration.retrain.triggers import BackoffSettings, DataSettings, DriftSettings, Triggers
+
 from orchestration.schedule.job_watch import JobWatch, is_running
 from orchestration.schedule.journal import Cause, Due, append_line
-from orchestration.schedule.settings import BackoffSettings, DataSettings, DriftSettings, Triggers
 from reward.types import Outcome
 from tests.schedule_jobs import journal, runs, wait_for_end, wait_until, watch_of, write_verdicts
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from orchestration.retrain.triggers import BackoffSettings
 
 from orchestration.schedule.drift import Drift, DriftState
 from orchestration.schedule.journal import (
@@ -20,7 +21,6 @@ from orchestration.schedule.journal import (
     read_state,
     replay,
 )
-from orchestration.schedule.settings import BackoffSettings
 
 BACKOFF = BackoffSettings(attempts=3, first_s=100, most_s=150)
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from orchestration.retrain.triggers import BackoffSettings
 
 from orchestration.schedule.journal import read_state
 from orchestration.schedule.monitor import ScheduleFigures, monitoring
 from orchestration.schedule.service import SERVICE_FILE, Sign, make_scheduler, only_service
-from orchestration.schedule.settings import BackoffSettings
 from tests import schedule_jobs
 from tests.schedule_jobs import journal, runs, wait_until
 

@@ -15,7 +15,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, model_validator
 
 from orchestration.promotion.policy import POLICY_FILE
-from orchestration.schedule.settings import Triggers
+from orchestration.retrain.triggers import Triggers
 from reward.assignments import assign
 from reward.config import Settings
 

@@ -18,8 +18,8 @@ from zoneinfo import ZoneInfo
 from apscheduler.triggers.base import BaseTrigger
 from cronsim import CronSim
 
+from orchestration.retrain.triggers import CronSettings
 from orchestration.schedule.journal import Cause, Due, append_line
-from orchestration.schedule.settings import CronSettings
 
 logger = logging.getLogger(__name__)
 

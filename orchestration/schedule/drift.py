@@ -18,7 +18,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from orchestration.schedule.settings import DriftSettings
+from orchestration.retrain.triggers import DriftSettings
 from reward.types import Outcome, Record
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestration.retrain.triggers import DataSettings, DriftSettings, Triggers
 from orchestration.schedule.attempt import start_attempt
 from orchestration.schedule.drift import DriftState
 from orchestration.schedule.journal import (
@@ -25,7 +26,6 @@ from orchestration.schedule.journal import (
     append_line,
     read_state,
 )
-from orchestration.schedule.settings import DataSettings, DriftSettings, Triggers
 from orchestration.schedule.watch import Digests, changed, lines_of, look_at, num_new
 
 logger = logging.getLogger(__name__)

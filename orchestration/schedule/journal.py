@@ -19,8 +19,8 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from orchestration.registry.history import append_rows, read_rows
+from orchestration.retrain.triggers import BackoffSettings
 from orchestration.schedule.drift import Drift
-from orchestration.schedule.settings import BackoffSettings
 from reward.types import Record
 
 JOURNAL_FILE = "journal.jsonl"

@@ -33,12 +33,12 @@ from apscheduler.jobstores.sqlalchemy import SQLAlchemyJobStore
 from apscheduler.schedulers.background import BackgroundScheduler
 from pydantic import Field
 
+from orchestration.retrain.triggers import CronSettings
 from orchestration.schedule.cron import CronTimes, cron_came
 from orchestration.schedule.job_watch import JobWatch, Scheduled, is_running
 from orchestration.schedule.journal import Cause, Missed, append_line
 from orchestration.schedule.monitor import ScheduleFigures, monitoring
 from orchestration.schedule.options import OnStop
-from orchestration.schedule.settings import CronSettings
 from reward.offline.files import replace_file
 from reward.types import Record
 

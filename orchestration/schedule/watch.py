@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from orchestration.retrain.triggers import DriftSettings
 from orchestration.schedule.drift import Drift, Judged, look
-from orchestration.schedule.settings import DriftSettings
 from pipeline.artifacts.store import files_of
 from pipeline.data.prepare import MANIFEST_FILE, ROWS_FILE, Manifest
 from pipeline.evaluate.plan import digest

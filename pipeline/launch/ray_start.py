@@ -17,7 +17,7 @@ from typing import Any
 from pipeline.launch.reward_servers import NAMESPACE
 from pipeline.settings.recipe import Recipe
 
-_OBJECT_STORE_BYTES = 512 * 1024**2  # of a local Ray; rollouts of a step are a few megabytes
+OBJECT_STORE_BYTES = 512 * 1024**2  # of a local Ray; rollouts of a step are a few megabytes
 _MOST_STARTS = 3
 _TOO_SLOW = "The current node timed out during startup"
 
@@ -45,7 +45,7 @@ def start_ray(recipe: Recipe, environment: dict[str, str], *, cuda: bool) -> str
     options: dict[str, Any] = {"address": cluster.ray_address, "namespace": NAMESPACE}
     if cluster.ray_address == "local":
         devices = recipe.num_gpus
-        options |= {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
+        options |= {"include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
         options |= {"_node_ip_address": "127.0.0.1", "num_cpus": devices + 2}
         options |= {} if cuda else {"num_gpus": devices}
     runtime = {"env_vars": environment, "worker_process_setup_hook": "pipeline.cpu.install"}

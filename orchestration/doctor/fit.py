@@ -1,0 +1,170 @@
+"""Whether a recipe fits: what its estimate says it needs (`pipeline/estimate`), against what there is.
+
+The estimate is made again for the memory of the GPUs that are really there, of which the engines take their
+fraction. It was never measured on a GPU, so what just fits is told as a warning.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from orchestration.doctor.have import Have
+from orchestration.doctor.machine import GIB, TINY_BYTES
+from orchestration.doctor.records import Finding, failed, ok, warning
+from pipeline.data.prepare import MANIFEST_FILE
+from pipeline.estimate.plan import Estimate, estimate
+from pipeline.settings.cluster import Colocation
+from pipeline.settings.recipe import TINY_POLICY, Recipe
+
+GB = 1e9
+_TIGHT = 0.9  # of what is there: the estimate is no measurement
+
+
+def estimate_there(recipe: Recipe, have: Have) -> Estimate:
+    """The estimate for the GPUs that are there.
+
+    Raises:
+        FileNotFoundError, ValueError: as `estimate` does.
+    """
+    if have.gpu_memory is None:
+        return estimate(recipe)
+    cluster = recipe.cluster.model_copy(update={"gpu_memory_gib": have.gpu_memory / GIB})
+    return estimate(recipe.model_copy(update={"cluster": cluster}))
+
+
+def check_fit(recipe: Recipe, plan: Estimate, have: Have) -> Iterator[Finding]:
+    """Need and have of each thing, as one finding."""
+    on_cpu = runs_without_gpus(recipe, have)
+    yield _whole(recipe, plan, on_cpu=on_cpu)
+    yield _gpus(recipe, have, on_cpu=on_cpu)
+    if not on_cpu and have.num_gpus:
+        yield _gpu_memory(plan, have)
+    yield _host_memory(plan, have, on_cpu=on_cpu)
+    yield _disk(recipe, plan, have)
+    if have.is_here:
+        yield from _here(recipe, plan, have)
+    # The first warnings are of loads that do not fit, which have a finding of their own.
+    for problem in plan.warnings[sum(not load.fits for load in plan.memory.loads) :]:
+        yield failed("settings", *_split(problem))
+
+
+def runs_without_gpus(recipe: Recipe, have: Have) -> bool:
+    """Whether the CPU layer stands in: for the tiny policy, where no GPU is."""
+    return not have.num_gpus and Path(recipe.model_path) == TINY_POLICY
+
+
+def _whole(recipe: Recipe, plan: Estimate, *, on_cpu: bool) -> Finding:
+    size = f"{recipe.name}: {plan.dimensions.num_parameters / 1e9:.3g}e9 parameters, {plan.num_steps:,} steps"
+    if on_cpu:
+        return ok("recipe", f"{size}, on CPUs")
+    return ok("recipe", f"{size}, {plan.hours:,.1f} hours, {plan.gpu_hours:,.0f} GPU hours on H100s")
+
+
+def _gpus(recipe: Recipe, have: Have, *, on_cpu: bool) -> Finding:
+    cluster, needed = recipe.cluster, recipe.num_gpus
+    if on_cpu:
+        return ok("GPUs", f"needs {needed}; they are logical, on this machine's CPUs")
+    shape = f" on {cluster.num_nodes} nodes" if cluster.num_nodes > 1 else " on one node"
+    there = f"{have.num_gpus} on {len(have.nodes)} nodes" if len(have.nodes) > 1 else f"{have.num_gpus}"
+    found = f"needs {needed}{shape}, {have.where} has {there}"
+    if not have.num_gpus:
+        return failed("GPUs", found, "run it where GPUs are (--cluster asks a cluster)")
+    usable = have.num_gpus if cluster.num_nodes > 1 else max(have.nodes, default=0)
+    widest = max(have.nodes, default=0)
+    if usable < needed:
+        mend = "lower ranks or engines, colocate or use LoRA (docs/recipes.md), or run where they are"
+        return failed("GPUs", found, mend)
+    if widest < cluster.engine_tensor_parallel:
+        mend = f"lower cluster.engine_tensor_parallel ({cluster.engine_tensor_parallel})"
+        return failed("GPUs", f"{found}; no node holds one engine", mend)
+    if len(set(have.nodes)) == 1 and widest != cluster.gpus_per_node and cluster.num_nodes > 1:
+        return warning("GPUs", found, f"set cluster.gpus_per_node={widest}, as the nodes are")
+    return ok("GPUs", found)
+
+
+def _gpu_memory(plan: Estimate, have: Have) -> Finding:
+    worst = max(plan.memory.loads, key=lambda load: load.used / load.limit)
+    needed, there = worst.used / GIB, worst.limit / GIB
+    whose = f"each has {there:,.1f}" if have.gpu_memory else f"assumed {there:,.0f} (no node tells it)"
+    found = f"needs {needed:,.1f} GiB ({worst.gpu}, {worst.phase}), {whose}"
+    if not worst.fits:
+        mend = "shard (cluster.zero_stage), offload, or shorten rollout.max_*_tokens; `march train --dry-run`"
+        return failed("GPU memory", found, mend)
+    if worst.used > _TIGHT * worst.limit:
+        return warning("GPU memory", f"{found}; tight", "the estimate was never measured: leave it room")
+    return ok("GPU memory", found)
+
+
+def _host_memory(plan: Estimate, have: Have, *, on_cpu: bool) -> Finding:
+    needed = TINY_BYTES if on_cpu else plan.memory.host_per_node
+    if have.memory is None:
+        found = f"needs {needed / GIB:,.0f} GiB a node; no node tells what it has"
+        return warning("host memory", found, "look there: free -g")
+    found = f"needs {needed / GIB:,.0f} GiB a node, {have.where} has {have.memory / GIB:,.0f}"
+    mend = "offload less (cluster.adam_offload, trainer_sleep, engine_sleep), or take nodes with more"
+    if needed > have.memory:
+        return failed("host memory", found, mend)
+    if not on_cpu and needed > _TIGHT * have.memory:
+        return warning("host memory", f"{found}; tight", mend)
+    return ok("host memory", found)
+
+
+def _disk(recipe: Recipe, plan: Estimate, have: Have) -> Finding:
+    """A checkpoint more than are kept: the oldest goes when the newest stands."""
+    held, fetched = plan.storage, 0.0 if _is_local(recipe) else plan.storage.model
+    needed = held.kept + held.checkpoint + fetched
+    parts = f"{held.num_kept} + 1 checkpoints of {held.checkpoint / GB:,.1f}, models"
+    found = f"needs {needed / GB:,.1f} GB ({parts})"
+    if have.disk_free is None:
+        return warning("disk", f"{found}; {have.where} does not tell what is free", "look there: df -h")
+    found += f", {have.where} has {have.disk_free / GB:,.1f}"
+    mend = "lower checkpoint.keep, leave checkpoint.models out, or give --run-dir a larger volume"
+    if needed > have.disk_free:
+        return failed("disk", found, mend)
+    if needed > _TIGHT * have.disk_free:
+        return warning("disk", f"{found}; tight", mend)
+    return ok("disk", found)
+
+
+def _here(recipe: Recipe, plan: Estimate, have: Have) -> Iterator[Finding]:
+    """What only the machine itself can tell."""
+    data, cluster = recipe.data, recipe.cluster
+    yield _model(recipe, plan)
+    if data.path is not None and not (data.path / MANIFEST_FILE).is_file():
+        found = f"{data.path} has none; the estimate takes {plan.workload.rows_source}"
+        yield warning("rows", found, "write them: `march prepare`")
+    needed = {"flash-attn"} if "flash_attention" in cluster.attention else set()
+    needed |= {"ring-flash-attn"} if cluster.ring_attention > 1 else set()
+    if missing := sorted(needed - have.packages):
+        mend = "pip install --no-build-isolation 'march-pipeline[ring-attn]'"
+        yield failed("attention", f"{' and '.join(missing)} not installed", mend)
+    if cluster.colocate is Colocation.ALL and have.num_gpus and have.ptrace_scope:
+        found = f"kernel.yama.ptrace_scope is {have.ptrace_scope}; weights go to the engines by CUDA IPC"
+        yield warning("kernel", found, "sysctl -w kernel.yama.ptrace_scope=0, or run with CAP_SYS_PTRACE")
+
+
+def _model(recipe: Recipe, plan: Estimate) -> Finding:
+    if _is_local(recipe):
+        return ok("model", f"{recipe.model}, on this machine")
+    home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
+    if (home / "hub" / f"models--{recipe.model.replace('/', '--')}").is_dir():
+        return ok("model", f"{recipe.model}, in Hugging Face's cache")
+    size = f"{recipe.model} is not here: {plan.storage.model / GB:,.1f} GB are fetched on first use"
+    if os.environ.get("HF_HUB_OFFLINE", "") not in ("", "0"):
+        return failed("model", f"{size}, which HF_HUB_OFFLINE forbids", "bring it, and give its folder")
+    return warning("model", size, "fetch it before; set HF_TOKEN where its licence must be accepted")
+
+
+def _is_local(recipe: Recipe) -> bool:
+    return (Path(recipe.model_path) / "config.json").is_file()
+
+
+def _split(problem: str) -> tuple[str, str]:
+    """A warning of the estimate says what is wrong and, after the last "; " or ", so ", how to mend it."""
+    for mark in (", so ", "; "):
+        found, mark, mend = problem.rpartition(mark)
+        if mark:
+            return found, mend
+    return problem, "see `march train --dry-run`"

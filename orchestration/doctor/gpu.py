@@ -1,0 +1,184 @@
+"""GPUs and their driver, as nvidia-smi tells them, against the CUDA that torch was built for.
+
+A driver runs what was built for its own major version of CUDA and for older ones; within a major version also
+what is newer than itself, but without new features (NVIDIA's "CUDA Compatibility", minor versions).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestration.doctor.packages import Kit
+from orchestration.doctor.records import Finding, failed, ok, warning
+from reward.offline.excerpt import printable
+
+MIB, GIB = 1024**2, 1024**3
+_SMI = "nvidia-smi"
+_FIELDS = (
+    *("index", "uuid", "name", "memory.total", "memory.used", "driver_version"),
+    "ecc.errors.uncorrected.volatile.total",
+)
+_SMI_TIMEOUT_S = 30.0  # it wakes GPUs up that sleep, some seconds each
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+_IDLE = GIB  # bytes: what a driver and a display take
+_CUDA = re.compile(r"CUDA Version\s*:\s*(\d+\.\d+)")
+_NVCC = re.compile(r"release (\d+\.\d+)")
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU; bytes."""
+
+    name: str
+    memory: int
+    used: int
+    num_errors: int = 0  # of memory, since the driver was loaded; not corrected
+
+
+@dataclass(frozen=True)
+class GpuFacts:
+    """What there is, and what may be used of it."""
+
+    gpus: tuple[Gpu, ...] = ()
+    num_hidden: int = 0  # by CUDA_VISIBLE_DEVICES
+    driver: str | None = None
+    cuda: str | None = None  # the newest that the driver runs
+    problem: str | None = None  # what nvidia-smi says when it cannot work
+    has_tool: bool = True
+    nvcc: str | None = None
+
+
+def gather_gpus() -> GpuFacts:
+    """Asks nvidia-smi, and the CUDA compiler for its version."""
+    if shutil.which(_SMI) is None:
+        return GpuFacts(has_tool=False)
+    query = [_SMI, f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits"]
+    code, said = _run(query)
+    if code:
+        return GpuFacts(problem=printable(" ".join(said.split()))[:160] or f"ended with code {code}")
+    cuda = _CUDA.search(_run([_SMI])[1])
+    return read_gpus(said, visible=os.environ.get(_VISIBLE), cuda=cuda[1] if cuda else None, nvcc=_nvcc())
+
+
+def read_gpus(csv: str, *, visible: str | None, cuda: str | None = None, nvcc: str | None = None) -> GpuFacts:
+    """Facts from nvidia-smi's table.
+
+    Args:
+        csv: A line for each GPU, in the order of the query.
+        visible: CUDA_VISIBLE_DEVICES, if it is set.
+        cuda: The driver's version of CUDA.
+        nvcc: The compiler's.
+    """
+    rows = [[cell.strip() for cell in line.split(",")] for line in csv.splitlines() if line.strip()]
+    rows = [row for row in rows if len(row) == len(_FIELDS)]
+    chosen = rows if visible is None else [row for row in rows if _is_visible(row, visible)]
+    gpus = tuple(
+        Gpu(row[2], _number(row[3]) * MIB, _number(row[4]) * MIB, num_errors=_number(row[6]))
+        for row in chosen
+    )
+    driver = rows[0][5] if rows else None
+    return GpuFacts(gpus, num_hidden=len(rows) - len(gpus), driver=driver, cuda=cuda, nvcc=nvcc)
+
+
+def check_gpus(facts: GpuFacts, kit: Kit) -> Iterator[Finding]:
+    """Judges what there is for what is installed."""
+    if facts.problem:
+        mend = "load the driver's module, or restart the machine after an upgrade of the driver"
+        yield failed("GPU", f"nvidia-smi: {facts.problem}", mend)
+    elif not facts.gpus:
+        yield _none(facts, kit)
+    else:
+        yield _found(facts)
+        yield _driver(facts, kit)
+        if kit.has_gpu_build:
+            yield _compiler(facts, kit)
+
+
+def _none(facts: GpuFacts, kit: Kit) -> Finding:
+    if facts.num_hidden:
+        found = f"none of {facts.num_hidden}: {_VISIBLE} hides them"
+        return failed("GPU", found, f"unset {_VISIBLE}, or name those to use")
+    if kit.has_gpu_build:
+        found = "none" if facts.has_tool else "none: nvidia-smi is not there"
+        mend = "install NVIDIA's driver; docker: --gpus all; Kubernetes: request nvidia.com/gpu"
+        return failed("GPU", f"{found}, and vLLM's build for GPUs is installed", mend)
+    return ok("GPU", "none; nothing that is installed needs one")
+
+
+def _found(facts: GpuFacts) -> Finding:
+    names = {f"{gpu.name}, {gpu.memory / GIB:.0f} GiB" for gpu in facts.gpus}
+    hidden = f"; {facts.num_hidden} more are hidden by {_VISIBLE}" if facts.num_hidden else ""
+    found = f"{len(facts.gpus)} x {' and '.join(sorted(names))}{hidden}"
+    if damaged := sum(gpu.num_errors > 0 for gpu in facts.gpus):
+        mend = "reset or replace it; `nvidia-smi -q -d ECC` says which"
+        return failed("GPU", f"{found}; memory errors on {damaged}", mend)
+    busiest = max(gpu.used for gpu in facts.gpus)
+    if busiest > _IDLE:
+        used = f"{found}; up to {busiest / GIB:.0f} GiB of one are taken already"
+        return warning("GPU", used, "end what runs there; `nvidia-smi` lists the processes")
+    return ok("GPU", found)
+
+
+def _driver(facts: GpuFacts, kit: Kit) -> Finding:
+    found = f"{facts.driver}, runs CUDA {facts.cuda or 'of a version that it does not tell'}"
+    if kit.torch_cuda is None:
+        if not kit.trains:
+            return ok("driver", found)
+        mend = "install march-pipeline[train-gpu] to use the GPUs"
+        return warning("driver", f"{found}; torch is a build for CPUs", mend)
+    found += f"; torch is built for {kit.torch_cuda}"
+    if facts.cuda is None or _parts(facts.cuda) >= _parts(kit.torch_cuda):
+        return ok("driver", found)
+    mend = f"install a driver that runs CUDA {kit.torch_cuda}"
+    if _parts(facts.cuda)[0] < _parts(kit.torch_cuda)[0]:
+        return failed("driver", found, mend)
+    return warning("driver", f"{found}, newer by a minor version", mend)
+
+
+def _compiler(facts: GpuFacts, kit: Kit) -> Finding:
+    name, wanted = "CUDA compiler", kit.torch_cuda
+    if facts.nvcc is None:
+        found = "nvcc is not there; DeepSpeed compiles its fused Adam on first use, unless it was built in"
+        return warning(name, found, f"install CUDA's toolkit {wanted or ''} and set CUDA_HOME")
+    if wanted and _parts(facts.nvcc)[0] != _parts(wanted)[0]:
+        found = f"nvcc {facts.nvcc}, but torch is built for CUDA {wanted}; DeepSpeed refuses to compile"
+        return failed(name, found, f"install CUDA's toolkit {wanted} and set CUDA_HOME")
+    return ok(name, f"nvcc {facts.nvcc}")
+
+
+def _nvcc() -> str | None:
+    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
+    tool = shutil.which("nvcc", path=str(Path(home) / "bin") if home else None)
+    tool = tool or shutil.which("nvcc", path="/usr/local/cuda/bin")
+    found = _NVCC.search(_run([tool, "--version"])[1]) if tool else None
+    return found[1] if found else None
+
+
+def _run(command: list[str]) -> tuple[int, str]:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=_SMI_TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired:
+        return 1, f"{command[0]} does not answer within {_SMI_TIMEOUT_S:g} s"
+    return done.returncode, done.stdout if done.returncode == 0 else done.stderr or done.stdout
+
+
+def _is_visible(row: list[str], visible: str) -> bool:
+    wanted = [one.strip() for one in visible.split(",")]
+    return row[0] in wanted or any(one and row[1].startswith(one) for one in wanted if one.startswith("GPU-"))
+
+
+def _number(text: str) -> int:
+    """0 for what a GPU does not tell ("[N/A]")."""
+    return int(text) if text.isdecimal() else 0
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))

