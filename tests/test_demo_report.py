@@ -6,6 +6,7 @@ import json
 import random
 import subprocess
 from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -340,3 +341,18 @@ def test_the_report_prints_in_a_narrow_terminal(stage: Stage) -> None:
     console = Console(width=60, record=True)
     demo.print_report(console, Path("runs/demo"), summary)
     assert "Faithful" in console.export_text()
+
+
+def test_without_a_compiler_only_a_compiled_deepspeed_will_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deepspeed = ModuleSpec("deepspeed", None, is_package=True)
+    deepspeed.submodule_search_locations = [str(tmp_path)]
+    monkeypatch.setattr(demo, "find_spec", lambda name: deepspeed)
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(ValueError, match="no-such-compiler: not found"):
+        demo.check_machine(load_recipe("tiny"), tmp_path / "run")
+    compiled = tmp_path / "ops" / "comm" / "deepspeed_shm_comm_op.so"
+    compiled.parent.mkdir(parents=True)
+    compiled.touch()
+    demo.check_machine(load_recipe("tiny"), tmp_path / "run")

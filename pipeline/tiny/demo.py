@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -73,7 +74,7 @@ def check_machine(recipe: Recipe, run_dir: Path) -> None:
         FileNotFoundError: no start model.
     """
     compiler = os.environ.get("CXX", "g++")
-    if shutil.which(compiler) is None:
+    if shutil.which(compiler) is None and not _is_compiled():
         raise ValueError(
             f"{compiler}: not found, and DeepSpeed compiles C++ on first use; install it (Debian: apt-get "
             "install g++) or set CXX"
@@ -88,6 +89,13 @@ def check_machine(recipe: Recipe, run_dir: Path) -> None:
         write_atomically(run_dir / _PHASES_FILE, json.dumps(_phases(run_dir)) + "\n")
     except OSError as error:
         raise ValueError(f"run_dir: {run_dir} cannot be written ({error.strerror}); use another") from error
+
+
+def _is_compiled() -> bool:
+    """Whether DeepSpeed was installed with its extension compiled, as in the images."""
+    found = find_spec("deepspeed")
+    folders = (found.submodule_search_locations if found else None) or []
+    return any(any(Path(folder).glob("ops/comm/deepspeed_shm_comm_op*.so")) for folder in folders)
 
 
 def print_report(console: Console, run_dir: Path, summary: Summary) -> None:
