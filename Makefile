@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
 JOBS ?= 2
+DOCKER ?= docker
+TARGET ?= audit orchestrator train-cpu train-gpu
+VERSION := $(shell sed -n '0,/^version = "\(.*\)"/s//\1/p' pyproject.toml)
 # Files side by side; a training takes about 8 GiB.
 PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadfile
 # uv does not read pip's settings: pass on where this machine finds wheels (PyTorch's CPU build, a mirror).
@@ -12,7 +15,7 @@ export UV_EXTRA_INDEX_URL ?= $(PIP_EXTRA_INDEX_URL)
 export UV_INDEX_STRATEGY ?= unsafe-best-match
 export UV_SYSTEM_CERTS ?= true
 
-.PHONY: help demo test test-fast test-real test-slow chaos check bench ablations lock clean
+.PHONY: help demo test test-fast test-real test-slow chaos check bench ablations lock image pin-images clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
@@ -54,6 +57,14 @@ ablations: $(VENV)/ready ## the ablations on the tiny world: every cell that is 
 lock: $(VENV)/ready ## resolve the pinned versions again
 	$(BIN)/uv pip compile -q --python-version 3.11 --no-header --no-annotate --no-emit-package torch --no-emit-package setuptools --extra train-cpu --extra dev pyproject.toml -o requirements/cpu.txt
 	UV_FIND_LINKS= $(BIN)/uv pip compile -q --python-version 3.11 --no-header --no-annotate --no-emit-package setuptools --extra train-gpu --extra dev pyproject.toml -o requirements/gpu.txt
+
+image: ## the container images; TARGET=audit for one of them, DOCKER=podman for another builder
+	@for target in $(TARGET); do $(DOCKER) build --target $$target --tag march-$$target:$(VERSION) \
+	    --build-arg MARCH_VERSION=$(VERSION) --build-arg MARCH_COMMIT="$$(git describe --always --dirty --abbrev=40 --exclude '*')" \
+	    $(BUILD_ARGS) . || exit; done
+
+pin-images: ## ask the registry for the digests of the Dockerfile's base images, and write those that changed
+	infra/images/pin.sh Dockerfile
 
 clean: ## remove the environment and caches, not the runs
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache build *.egg-info

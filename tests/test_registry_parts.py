@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from orchestration.promotion.policy import SmokePolicy, WebhookPolicy
+from orchestration.promotion.policy import GatePolicy, SmokePolicy, WebhookPolicy
 from orchestration.promotion.records import GateState
+from orchestration.registry import trial
 from orchestration.registry.history import read_rows, write_delivery, write_history
 from orchestration.registry.notify import notify
 from orchestration.registry.server import require_credentials
 from orchestration.registry.smoke import smoke_gate
-from orchestration.registry.store import _checked
+from orchestration.registry.store import ModelVersion, _checked
 from tests.march_cli import refused
 from tests.test_promotion_log import KEY, entry, state
 from tests.vllm_process import TINY_POLICY
@@ -120,6 +121,14 @@ def test_weights_that_do_not_load_or_answer_are_refused(
     policy = SmokePolicy(timeout_s=3 if "sleep" in code else 60)
     found = smoke_gate(tmp_path, policy, program="smoke_double")
     assert found.state is GateState.FAILED and says in found.reason
+
+
+def test_where_there_is_no_vllm_nobody_is_refused_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mends a refusal: a machine without vLLM called the weights bad, and so refused every candidate."""
+    monkeypatch.setattr(trial, "find_spec", lambda name: None)
+    version = ModelVersion("1", "uri", "sha256", (), {}, 0)
+    with pytest.raises(ValueError, match=r"smoke\.required: vLLM"):
+        trial._smoke(version, GatePolicy())
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from orchestration.promotion.evidence import Contest, read_evidence
@@ -51,7 +52,8 @@ def try_candidate(
 
     Raises:
         FileNotFoundError: an evaluation is not there.
-        ValueError: the candidate is the champion already, or there is a champion and no evaluation of it.
+        ValueError: the candidate is the champion already, or there is a champion and no evaluation of it, or
+            there is no vLLM for the smoke test.
     """
     seen = desk.state() if is_dry else desk.mend()
     candidate = desk.version(reference)
@@ -75,6 +77,11 @@ def try_candidate(
 
 
 def _smoke(candidate: ModelVersion, policy: GatePolicy) -> GateResult:
+    if policy.smoke.required and find_spec("vllm") is None:  # which says nothing about the weights
+        raise ValueError(
+            "smoke.required: vLLM, which tries the weights, is not installed here; promote where march-pipeline"
+            "[train-cpu] or [train-gpu] is installed, or set it to false in the policy"
+        )
     try:
         weights = local_weights(candidate, pickles_allowed=policy.pickles_allowed)
         return smoke_gate(weights, policy.smoke)
