@@ -1,4 +1,4 @@
-"""Shared by the tests of `infra/kubernetes`: an overlay as kustomize builds it, and the schemas of what is in it.
+"""Shared by the tests of `infra/kubernetes`: an overlay as kustomize builds it, and its schemas.
 
 Kubernetes' own schemas come from `kubernetes-validate`; tests/data/kubernetes/README.md says where the others
 are from. With MARCH_CRDS, a folder of real definitions of custom resources, those are used instead.
@@ -92,6 +92,15 @@ def containers(pod: Manifest) -> list[Manifest]:
     return [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]]
 
 
+def quantity(text: str) -> float:
+    """Bytes, or cores, of a quantity of Kubernetes."""
+    units = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "m": 1e-3}
+    for unit, size in units.items():
+        if text.endswith(unit):
+            return float(text.removesuffix(unit)) * size
+    return float(text)
+
+
 def problems(manifest: Manifest, version: str) -> list[str]:
     """What schemas find wrong with an object, pods inside custom resources included."""
     kind = f"{manifest['apiVersion']}/{manifest['kind']}"
@@ -112,7 +121,7 @@ def problems(manifest: Manifest, version: str) -> list[str]:
 @functools.cache
 def _validator(api: str, kind: str, version: str) -> Draft202012Validator:
     group = api.rpartition("/")[0]
-    if group == "" or "." not in group or group.endswith(".k8s.io") and "x-k8s" not in group:
+    if group == "" or "." not in group or (group.endswith(".k8s.io") and "x-k8s" not in group):
         name = re.sub(r"^([^./]*)(?:\.[^/]*)?/", r"\1-", api)
         folder = f"v{version}-local-strict"
         return _native(folder, json.loads((_schemas(folder) / f"{kind.lower()}-{name}.json").read_text()))

@@ -75,8 +75,8 @@ def test_the_clock_starts_one_retraining_at_a_time(overlay: str) -> None:
 def test_the_alerts_are_those_of_monitoring() -> None:
     groups = yaml.safe_load(ALERTS.read_text())["groups"]
     assert yaml.safe_load(RULE.read_text())["spec"]["groups"] == groups, (
-        f"{RULE.name} is not infra/monitoring/alerts.yaml; write it anew: keep its lines down to `spec:` and put "
-        "`yaml.safe_dump({'groups': ...}, sort_keys=False, width=120)` of that file under it, two blanks in"
+        f"write {RULE} anew: its lines down to `spec:`, then, indented by two, what "
+        "yaml.safe_dump({'groups': GROUPS}, sort_keys=False, width=120) makes of alerts.yaml's groups"
     )
 
 
