@@ -42,10 +42,11 @@ test-slow: $(VENV)/ready ## the same, and the long forms that `make test` leaves
 chaos: $(VENV)/ready ## the reward server under faults for half an hour; CHAOS_MINUTES and CHAOS_SEED set its storm
 	$(BIN)/pytest -m chaos
 
-check: $(VENV)/ready ## lint, format, types and known vulnerabilities of the pins
+check: $(VENV)/ready ## lint, format, types, the files that deploy, and known vulnerabilities of the pins
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/pytest -q -m "not slow" tests/test_infra_*.py
 	$(BIN)/python requirements/advisories.py
 
 bench: $(VENV)/ready ## benchmarks; one JSON each under bench/results/
