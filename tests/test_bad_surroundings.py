@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,11 @@ def march(
     return done.returncode, [line for line in done.stderr.splitlines() if not line.startswith("{")]
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
     return write_small_job(tmp_path / "job", model="solver", smoke=False, triggers=CLOCK)
@@ -36,8 +42,19 @@ def job(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_a_reward_server_whose_engine_never_answers_ends() -> None:
-    command = ("serve", "--openai-url", NOWHERE, "--model", "tiny", "--port", "0", "--ready-within", "1")
-    code, lines = march(*command, MARCH_REWARD_TOKEN="a-token-of-32-characters-at-least")
+    command = (
+        "serve",
+        "--openai-url",
+        NOWHERE,
+        "--model",
+        "tiny",
+        "--port",
+        str(free_port()),
+        "--ready-within",
+        "1",
+    )
+    token = "a-token-of-32-characters-at-least"
+    code, lines = march(*command, "--ready-within", "1", MARCH_REWARD_TOKEN=token)
     assert code == 2 and len(lines) == 1
     assert "not ready after 1 s (connection: tiny at http://127.0.0.1:9/v1); mend" in lines[0]
 
