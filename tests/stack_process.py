@@ -167,8 +167,8 @@ class Stack:
 
         def add(name: str) -> None:
             needs = self.machine.service(name).get("depends_on") or {}
-            for needed, how in needs.items():
-                if how.get("required", True) or needed in names:
+            for needed in needs:
+                if needed in self.machine.project["services"]:
                     add(needed)
             if not self.runs(name):
                 found[name] = None
@@ -179,11 +179,7 @@ class Stack:
 
     def _may_start(self, name: str) -> bool:
         needs = self.machine.service(name).get("depends_on") or {}
-        return all(
-            self.is_well(needed)
-            for needed, how in needs.items()
-            if how.get("required", True) or needed in self._processes
-        )
+        return all(self.is_well(needed) for needed in needs if needed in self.machine.project["services"])
 
     def runs(self, name: str) -> bool:
         """Whether a service's process is alive."""
@@ -205,9 +201,8 @@ def make_stack(variables: Mapping[str, str]) -> Iterator[Stack]:
     folder.chmod(0o711)  # PostgreSQL's user goes through
     group = {"SECRETS_GROUP": str(os.getgid())}
     subprocess.run([FOLDER / "make-secrets.sh", folder / "secrets"], env=os.environ | group, check=True)
-    project = read_compose(
-        {"SECRETS": str(folder / "secrets"), "BACKUP": str(folder / "backup"), **variables}
-    )
+    own = {"SECRETS": str(folder / "secrets"), "BACKUP": str(folder / "backup")}
+    project = read_compose({**own, **variables}, "cpu", "backup")
     network = random.randrange(1, 255), random.randrange(256)
     machine = Machine(project, folder, network=network, path=_path(folder))
     machine.lay_out()

@@ -1,11 +1,12 @@
-"""The stack under `kill -9`: each service in turn, at each stage of a retraining, ends as if nothing had happened.
+"""The stack under `kill -9`: each service in turn, at each stage of a retraining, which ends as if undisturbed.
 
 A killed service is started again a second later, as its restart policy does. One real training pays for all
-rounds: its run and its answers are laid where the stages look, so that a stage does all but train and generate.
+rounds: its run and its answers are laid where the stages look, so that these do all but train and generate.
 """
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -65,7 +66,7 @@ class Place:
         return open_store(StoreSettings(location=f"s3://march-artifacts/{model}", endpoint=endpoint))
 
     def write_job(self, model: str, **changes: object) -> str:
-        """A job that differs from the others only in where it keeps what it makes; its path in a container."""
+        """A job that differs from others only in where it keeps what it makes; its path in a container."""
         write_small_job(
             self.jobs,
             model=model,
@@ -194,6 +195,7 @@ def up(url: str) -> dict[str, bool]:
 
 
 def test_every_service_is_killed_in_turn_during_a_real_training(place: Place) -> None:
+    shutil.rmtree(place.work)
     running = retrain(place, "real")
     running.wait_for_stage("train")
     while running.process.poll() is None and not list(place.work.glob("evaluate-*/request.json")):
