@@ -13,7 +13,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -94,21 +93,23 @@ class Machine:
             arguments: In place of its command, as of `docker compose run`.
         """
         service = self.service(name)
-        entry = service.get("entrypoint") or list(_entry_point(service["image"]))
-        command = [*entry, *((service.get("command") or ()) if arguments is None else arguments)]
+        given = (service.get("command") or ()) if arguments is None else arguments
+        command = [self.local(name, part) for part in (*(service.get("entrypoint") or ()), *given) if part]
+        if not service.get("entrypoint"):
+            command = [*_entry_point(service["image"]), *command]
         env = {key: str(value or "") for key, value in (service.get("environment") or {}).items()}
         home = self.local(name, "/var/lib/march") if _is_ours(service["image"]) else str(self.folder)
         return Program(
-            command=[_program(self.local(name, part)) for part in command if part],
+            command=command,
             env=self._base(home) | {key: self._variable(name, key, value) for key, value in env.items()},
-            folder=Path(home),
+            folder=Path(self.local(name, service.get("working_dir") or home)),
         )
 
     def health(self, name: str) -> list[str]:
         """A service's health check as a command."""
         kind, *test = self.service(name)["healthcheck"]["test"]
         assert kind == "CMD"
-        return [_program(self.local(name, part)) for part in test]
+        return [self.local(name, part) for part in test]
 
     def local(self, name: str, text: str) -> str:
         """A text of a service's container as it is on this machine: paths and hosts."""
@@ -187,8 +188,3 @@ def _entry_point(image: str) -> tuple[str, ...]:
     if _is_ours(image):
         return ("sh", str(ROOT / "infra" / "images" / "entrypoint.sh"))
     return {"prom/prometheus": ("prometheus",)}.get(image.partition(":")[0], ())
-
-
-def _program(name: str) -> str:
-    """The interpreter of the tests in place of an image's."""
-    return sys.executable if name == "python" else name

@@ -19,12 +19,13 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.compose_file import FOLDER, Machine, Program, read_compose
+from tests.compose_file import FOLDER, ROOT, Machine, Program, read_compose
 from tests.postgres import postgres_owner, postgres_programs
 
 NEEDED = {"prometheus": "prometheus", "rclone": "rclone", "curl": "curl", "pg_isready": "postgresql-client"}
 MARCH = '#!/bin/sh\nexec "{python}" -c "from orchestration.cli import main; main()" "$@"\n'
-NEVER_HERE = ("grafana",)  # its program is in no registry that the tests reach
+CHECKPOINT = ROOT / "pipeline" / "tiny" / "checkpoint"
+MODEL = "/var/lib/march/tiny"  # in the container of vLLM
 _PATIENCE_S = 400.0
 
 
@@ -201,11 +202,12 @@ def make_stack(variables: Mapping[str, str]) -> Iterator[Stack]:
     folder.chmod(0o711)  # PostgreSQL's user goes through
     group = {"SECRETS_GROUP": str(os.getgid())}
     subprocess.run([FOLDER / "make-secrets.sh", folder / "secrets"], env=os.environ | group, check=True)
-    own = {"SECRETS": str(folder / "secrets"), "BACKUP": str(folder / "backup")}
+    own = {"SECRETS": str(folder / "secrets"), "BACKUP": str(folder / "backup"), "MODEL": MODEL}
     project = read_compose({**own, **variables}, "cpu", "backup")
     network = random.randrange(1, 255), random.randrange(256)
     machine = Machine(project, folder, network=network, path=_path(folder))
     machine.lay_out()
+    Path(machine.local("vllm", MODEL)).symlink_to(CHECKPOINT)
     _give_to_postgres(machine)
     stack = Stack(machine)
     try:

@@ -25,7 +25,7 @@ from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_damage
 from pipeline.lineage.publish import read_lineage
-from tests.compose_file import FOLDER, ROOT
+from tests.compose_file import FOLDER
 from tests.monitoring import alert_rules, asked_of, promql, read_dashboard
 from tests.retrain_process import write_small_job
 from tests.schedule_jobs import wait_until
@@ -34,7 +34,6 @@ from tests.stack_process import Stack, make_stack
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
-CHECKPOINT = ROOT / "pipeline" / "tiny" / "checkpoint"
 STORING, SERVICES = ("mlflow",), ("reward", "schedule", "prometheus")  # each with all that it needs
 MODEL, JOB = "stack-solver", "small"
 QUERY = {
@@ -72,7 +71,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         work="runs/retrain",
         triggers={"data": {"paths": ["worlds.json"], "at_first": True, "every_s": 1}},
     )
-    with make_stack({"MODEL": str(CHECKPOINT), "JOBS": str(jobs), "JOB": JOB}) as made:
+    with make_stack({"JOBS": str(jobs), "JOB": JOB}) as made:
         settings = Path(made.machine.local("prometheus", "/etc/prometheus/prometheus.yaml"))
         settings.write_text(settings.read_text().replace("15s", "1s"))
         made.up(*STORING)

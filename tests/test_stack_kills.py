@@ -1,4 +1,4 @@
-"""The stack under `kill -9`: each service in turn, at each stage of a retraining, which ends as if undisturbed.
+"""The stack under `kill -9`: each service in turn, at each stage of a retraining, which ends as undisturbed.
 
 A killed service is started again a second later, as its restart policy does. One real training pays for all
 rounds: its run and its answers are laid where the stages look, so that these do all but train and generate.
@@ -27,14 +27,12 @@ from orchestration.schedule.settings import BackoffSettings
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_damage
-from tests.compose_file import ROOT
 from tests.retrain_process import copy_tree, outputs_of, write_small_job
 from tests.schedule_jobs import wait_until
 from tests.stack_process import Stack, make_stack
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(3600)]
 
-CHECKPOINT = ROOT / "pipeline" / "tiny" / "checkpoint"
 NAME = "small"  # of the job, whatever its file
 STAGES = ("train", "evaluate", "publish", "register", "promote")
 ROUNDS = [(service, stage) for service in ("postgres", "s3", "mlflow") for stage in STAGES]
@@ -91,7 +89,7 @@ class Place:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("kills")
     (folder / "jobs").mkdir()
-    variables = {"MODEL": str(CHECKPOINT), "JOBS": str(folder / "jobs"), "JOB": "scheduled"}
+    variables = {"JOBS": str(folder / "jobs"), "JOB": "scheduled"}
     with make_stack(variables) as stack, pytest.MonkeyPatch.context() as patch:
         stack.up("mlflow", "prometheus", "reward")
         for name, value in stack.env("schedule").items():
