@@ -10,6 +10,9 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ from orchestration.retrain.ledger import Ledger
 from orchestration.retrain.records import Outcome
 from orchestration.schedule.journal import JobState, read_state
 from orchestration.schedule.settings import BackoffSettings
+from pipeline.artifacts.failures import MovedError
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_damage
@@ -139,9 +143,24 @@ def test_mlflow_lets_nobody_in_without_a_password_or_by_another_name(stack: Stac
     assert rebound.status_code == 403
 
 
-def test_the_store_moves_pointers_without_a_lock(stack: Stack) -> None:
+def test_of_many_that_move_a_pointer_at_once_one_wins_without_a_lock(stack: Stack) -> None:
     """SeaweedFS compares and sets, which Swift, the S3 of other tests, does not."""
-    assert store_of(stack).backend.conditions.can_compare_and_set  # type: ignore[attr-defined]
+    store = store_of(stack)
+    assert store.backend.conditions.can_compare_and_set  # type: ignore[attr-defined]
+    first, *others = [store.publish(kind=f"racer {number}").digest for number in range(9)]
+
+    def wins(name: str, digest: str) -> bool:
+        with suppress(MovedError):
+            store.move(name, digest, expected=first)
+            return True
+        return False
+
+    with ThreadPoolExecutor(len(others)) as pool:
+        for number in range(10):
+            name = f"race/{number}"
+            store.move(name, first, expected=None)
+            won = [one for one, has in zip(others, pool.map(partial(wins, name), others), strict=True) if has]
+            assert won == [store.pointed(name)]
 
 
 def test_the_schedule_retrains_and_promotes(stack: Stack) -> None:
