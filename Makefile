@@ -15,7 +15,7 @@ export UV_EXTRA_INDEX_URL ?= $(PIP_EXTRA_INDEX_URL)
 export UV_INDEX_STRATEGY ?= unsafe-best-match
 export UV_SYSTEM_CERTS ?= true
 
-.PHONY: help demo test test-fast test-real test-slow chaos check bench ablations lock image pin-images clean
+.PHONY: help demo test test-fast test-real test-slow test-stack chaos check bench ablations lock image pin-images clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
@@ -38,6 +38,9 @@ test-real: $(VENV)/ready ## real engines, trainings and kills in their short for
 
 test-slow: $(VENV)/ready ## the same, and the long forms that `make test` leaves out; above an hour
 	$(PYTEST) -m "(slow or long) and not gpu and not chaos"
+
+test-stack: $(VENV)/ready ## the one-machine stack of infra/compose as processes, each killed in turn; half an hour
+	$(BIN)/pytest tests/test_stack*.py tests/test_infra_compose.py
 
 chaos: $(VENV)/ready ## the reward server under faults for half an hour; CHAOS_MINUTES and CHAOS_SEED set its storm
 	$(BIN)/pytest -m chaos

@@ -23,8 +23,8 @@ import pytest
 @contextmanager
 def serve_postgres() -> Iterator[str]:
     """The address of an empty database, as SQLAlchemy and psycopg have it, until it is left."""
-    programs = _programs()
-    owner = _owner()
+    programs = postgres_programs()
+    owner = postgres_owner()
     with tempfile.TemporaryDirectory(prefix="pg") as folder, socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
         free.close()
@@ -46,7 +46,7 @@ def serve_postgres() -> Iterator[str]:
             process.wait(60)
 
 
-def _programs() -> Path:
+def postgres_programs() -> Path:
     """The folder of initdb and postgres, of the newest version that Debian has installed."""
     if config := shutil.which("pg_config"):
         found = subprocess.run(
@@ -62,7 +62,7 @@ def _programs() -> Path:
     return debian[-1].parent
 
 
-def _owner() -> dict[str, Any]:
+def postgres_owner() -> dict[str, Any]:
     """Who runs it; nobody else than us, unless we are root."""
     if os.geteuid() != 0:
         return {}

@@ -9,31 +9,32 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
-import typing
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import promql_parser
-import pydantic
 import pytest
 import yaml
-from grafana_foundation_sdk.cog import plugins
-from grafana_foundation_sdk.cog.encoder import JSONEncoder
-from grafana_foundation_sdk.models.dashboard import Dashboard
 
+from tests.monitoring import (
+    LABEL,
+    MONITORING,
+    SELECTOR,
+    alert_rules,
+    asked_of,
+    faults_of,
+    needs_promtool,
+    panels_of,
+    promql,
+    read_dashboard,
+)
 from tests.role_server import Start, start_servers  # noqa: F401
 
-MONITORING = Path(__file__).parents[1] / "infra" / "monitoring"
-GROUPS = yaml.safe_load((MONITORING / "alerts.yaml").read_text())["groups"]
-RULES = [rule for group in GROUPS for rule in group["rules"]]
-DASHBOARD = json.loads((MONITORING / "dashboard.json").read_text())
-PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
-SELECTOR = re.compile(r"(march_\w+)(?:\{([^}]*)\})?")
+RULES = alert_rules("alerts.yaml")
+DASHBOARD = read_dashboard("dashboard.json")
+PANELS = panels_of(DASHBOARD)
 LABELLED_LATER = ("march_connections_refused_total", "march_certificates_read_total")  # by their first event
-LABEL = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"')
 
 
 @pytest.fixture
@@ -53,9 +54,7 @@ def exposed(start: Start) -> dict[str, set[str]]:
 
 
 def expressions() -> list[tuple[str, str]]:
-    found = [(rule["alert"], rule["expr"]) for rule in RULES]
-    found += [(panel["title"], target["expr"]) for panel in PANELS for target in panel["targets"]]
-    return [*found, ("job", DASHBOARD["templating"]["list"][1]["query"])]
+    return [*asked_of(RULES, DASHBOARD), ("job", DASHBOARD["templating"]["list"][1]["query"])]
 
 
 def test_alerts_and_panels_name_only_what_the_server_exposes(exposed: dict[str, set[str]]) -> None:
@@ -70,20 +69,12 @@ def test_alerts_and_panels_name_only_what_the_server_exposes(exposed: dict[str, 
     assert asked > 40
 
 
-def promql(expression: str) -> str:
-    """A panel's expression as Grafana sends it."""
-    return expression.replace("$__rate_interval", "1m").replace("$job", ".*")
-
-
 def test_expressions_are_promql() -> None:
     for where, expression in expressions()[:-1]:  # the last is Grafana's own
         try:
             promql_parser.parse(promql(expression))
         except ValueError as error:
             raise AssertionError(f"{where}: {error}") from error
-
-
-needs_promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="no promtool (Debian: prometheus)")
 
 
 @needs_promtool
@@ -149,50 +140,8 @@ def test_the_dashboard_has_what_grafana_needs() -> None:
         assert panel["datasource"]["uid"] == "${source}" and panel["targets"] and panel["description"]
 
 
-def mistyped(model: object, where: str) -> list[str]:
-    """Fields of a Grafana model, and of those in it, that do not hold what the model says that they hold."""
-    if isinstance(model, dict | list):
-        inner = model.items() if isinstance(model, dict) else enumerate(model)
-        return [found for key, value in inner for found in mistyped(value, f"{where}/{key}")]
-    if isinstance(model, Enum) or not type(model).__module__.startswith("grafana_foundation_sdk"):
-        return []
-    found = []
-    for name, hint in typing.get_type_hints(type(model)).items():
-        value = getattr(model, name)
-        settings = pydantic.ConfigDict(arbitrary_types_allowed=True)
-        try:
-            if value is not None:
-                pydantic.TypeAdapter(dict[str, hint], config=settings).validate_python({"": value})
-        except pydantic.ValidationError as error:
-            found.append(f"{where}/{name}: {value!r}: {error.errors()[0]['msg']}")
-        found += mistyped(value, f"{where}/{name}")
-    return found
-
-
-def lost(given: Any, kept: Any, where: str = "") -> list[str]:
-    """What stands in a JSON value and not in another."""
-    if isinstance(given, dict) and isinstance(kept, dict):
-        missing = [f"{where}/{key}" for key in given if key not in kept]
-        return missing + [
-            found
-            for key in given.keys() & kept.keys()
-            for found in lost(given[key], kept[key], f"{where}/{key}")
-        ]
-    if isinstance(given, list) and isinstance(kept, list) and len(given) == len(kept):
-        pairs = enumerate(zip(given, kept, strict=True))
-        return [found for place, pair in pairs for found in lost(*pair, f"{where}/{place}")]
-    return [] if given == kept else [where]
-
-
-def loaded(dashboard: dict[str, Any]) -> list[str]:
-    """What Grafana's models find wrong with a dashboard: fields that they do not know or of another type."""
-    plugins.register_default_plugins()
-    model = Dashboard.from_json(dashboard)
-    return mistyped(model, "") + lost(dashboard, json.loads(JSONEncoder().encode(model)))
-
-
 def test_grafanas_models_know_all_of_the_dashboard() -> None:
-    assert loaded(DASHBOARD) == []
+    assert faults_of(DASHBOARD) == []
 
 
 @pytest.mark.parametrize(
@@ -208,7 +157,7 @@ def test_grafanas_models_find_what_is_wrong(place: str, key: str, value: Any) ->
     dashboard = json.loads(json.dumps(DASHBOARD))
     part = dashboard["panels"][1][place]
     (part[0] if isinstance(part, list) else part)[key] = value
-    assert loaded(dashboard)
+    assert faults_of(dashboard)
 
 
 def test_every_metric_of_ours_is_shown(exposed: dict[str, set[str]]) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from orchestration.retrain.triggers import BackoffSettings
 
+from orchestration.retrain.triggers import BackoffSettings
 from orchestration.schedule.journal import read_state
 from orchestration.schedule.monitor import ScheduleFigures, monitoring
 from orchestration.schedule.service import SERVICE_FILE, Sign, make_scheduler, only_service
@@ -93,10 +93,10 @@ def test_figures_health_and_a_failing_job_beside_a_sound_one(tmp_path: Path) -> 
         port = sign_of(tmp_path).port
         assert httpx.get(f"http://127.0.0.1:{port}/healthz", trust_env=False).text == "ok\n"
         figures = httpx.get(f"http://127.0.0.1:{port}/metrics", trust_env=False).text
-    assert 'march_retraining_failures{job="shop"} 3.0' in figures
-    assert 'march_retrainings_total{job="shop",result="failed"} 3.0' in figures
-    assert 'march_retraining_failures{job="books"} 0.0' in figures
-    assert 'march_retraining_next_seconds{job="books"} ' in figures
+    assert 'march_retraining_failures{retrain_job="shop"} 3.0' in figures
+    assert 'march_retrainings_total{retrain_job="shop",result="failed"} 3.0' in figures
+    assert 'march_retraining_failures{retrain_job="books"} 0.0' in figures
+    assert 'march_retraining_next_seconds{retrain_job="books"} ' in figures
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orchestration.schedule.options import FOLDER, PORT, OnStop
+from orchestration.schedule.options import FOLDER, HOST, PORT, OnStop
 
 FolderOption = Annotated[Path, typer.Option(metavar="DIR", help="Of its journals and its database.")]
 
@@ -18,18 +18,26 @@ def schedule(
     on_stop: Annotated[
         OnStop, typer.Option(help="On SIGTERM: leave retrainings running, or wait for them.")
     ] = OnStop.LEAVE,
-    port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="Of /healthz and /metrics on loopback; 0: any.")
-    ] = PORT,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Of /healthz and /metrics; 0: any.")] = PORT,
+    host: Annotated[
+        str, typer.Option(help="Address of those; they are open, so leave loopback only behind a firewall.")
+    ] = HOST,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="First see that each job's store and registry answer, or end."),
+    ] = False,
 ) -> None:
     """Run a service that retrains jobs by the clock, by new data, or by drift of production answers.
 
     Each retraining is a `march retrain` in a process of its own. Triggers survive a restart of the service;
     what it missed meanwhile is found when it starts. `march status` shows all of it.
     """
-    from orchestration.schedule.jobs import scheduled_jobs
+    from orchestration.schedule.jobs import check_places, scheduled_jobs
     from orchestration.schedule.service import Service
     from reward.serving.logs import configure_logging
 
     configure_logging("auto")
-    Service(scheduled_jobs(jobs), folder, on_stop=on_stop, port=port).run()
+    scheduled = scheduled_jobs(jobs)
+    if check:
+        check_places(jobs)
+    Service(scheduled, folder, on_stop=on_stop, port=port, host=host).run()

@@ -28,6 +28,10 @@ def serve(
     prompts: Annotated[
         str | None, typer.Option(help="full, compact, or a YAML file like them.", show_default="full")
     ] = None,
+    ready_within: Annotated[
+        float | None,
+        typer.Option(min=1, help="End with an error if no engine has answered after so many seconds."),
+    ] = None,
     live: Annotated[
         bool | None,
         typer.Option("--live/--no-live", help="Show what it does.", show_default="on a terminal"),
@@ -40,7 +44,7 @@ def serve(
     """
     from orchestration.settings.serve import server_config
 
-    options = {"host": host, "port": port, "prompts": prompts}
+    options = {"host": host, "port": port, "prompts": prompts, "ready_within_s": ready_within}
     settings = server_config(config, openai_url=openai_url, model=model, options=options)
     from reward.serving.server import serve as run_server
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from orchestration.registry.decisions import KEY_ENV
+from orchestration.registry.store import Registry
 from orchestration.retrain.job import Job, job_file, load_job
+from orchestration.retrain.lease import LEASES
 from orchestration.retrain.workshop import open_job_store
 from orchestration.schedule.job_watch import Scheduled
 
@@ -28,6 +32,22 @@ def scheduled_jobs(names: Iterable[str]) -> list[Scheduled]:
             raise ValueError(f"name: {one.name!r} is of {found[one.name].file} and of {one.file}; rename one")
         found[one.name] = one
     return list(found.values())
+
+
+def check_places(names: Iterable[str]) -> None:
+    """Asks each job's store and registry for something small, so that a wrong address is said at once.
+
+    Args:
+        names: Of jobs, or their files.
+
+    Raises:
+        ValueError: one of them does not answer, or refuses.
+    """
+    for name in names:
+        job = load_job(name)
+        registry = Registry(job.registry.address, has_key=bool(os.environ.get(KEY_ENV)))
+        registry.aliases(job.registry.model)
+        next(iter(open_job_store(job).backend.entries(LEASES)), None)
 
 
 def _scheduled(file: Path) -> Scheduled:

@@ -1,4 +1,7 @@
-"""The service's health and figures over HTTP, for loopback: /healthz and /metrics."""
+"""The service's health and figures over HTTP, on loopback unless told: /healthz and /metrics.
+
+The label of a job is `retrain_job`: Prometheus has a label `job` of its own, which would hide it.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,9 @@ from prometheus_client.registry import Collector
 
 from orchestration.schedule.job_watch import JobWatch
 from orchestration.schedule.journal import Cause
+from orchestration.schedule.options import HOST
 
-HOST = "127.0.0.1"
+_JOB = "retrain_job"
 
 
 class ScheduleFigures(Collector):
@@ -29,18 +33,18 @@ class ScheduleFigures(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """One sample a job, but where a figure has no value."""
-        running = GaugeMetricFamily("march_retraining_running", "A retraining is running", labels=["job"])
-        failures = GaugeMetricFamily("march_retraining_failures", "Failures in a row", labels=["job"])
+        running = GaugeMetricFamily("march_retraining_running", "A retraining is running", labels=[_JOB])
+        failures = GaugeMetricFamily("march_retraining_failures", "Failures in a row", labels=[_JOB])
         following = GaugeMetricFamily(
-            "march_retraining_next_seconds", "Next time by the clock, since 1970", labels=["job"]
+            "march_retraining_next_seconds", "Next time by the clock, since 1970", labels=[_JOB]
         )
-        due = GaugeMetricFamily("march_retraining_due", "A trigger is not settled", labels=["job", "cause"])
+        due = GaugeMetricFamily("march_retraining_due", "A trigger is not settled", labels=[_JOB, "cause"])
         blind = GaugeMetricFamily(
-            "march_trigger_unreadable", "What a trigger looks at cannot be read", labels=["job", "cause"]
+            "march_trigger_unreadable", "What a trigger looks at cannot be read", labels=[_JOB, "cause"]
         )
-        rate = GaugeMetricFamily("march_drift_refuted_rate", "Of the last look's answers", labels=["job"])
-        low = GaugeMetricFamily("march_drift_refuted_low", "Lower bound of that rate", labels=["job"])
-        ended = CounterMetricFamily("march_retrainings", "Retrainings that ended", labels=["job", "result"])
+        rate = GaugeMetricFamily("march_drift_refuted_rate", "Of the last look's answers", labels=[_JOB])
+        low = GaugeMetricFamily("march_drift_refuted_low", "Lower bound of that rate", labels=[_JOB])
+        ended = CounterMetricFamily("march_retrainings", "Retrainings that ended", labels=[_JOB, "result"])
         for watch in self._watches:
             state, name = watch.state(), watch.job.name
             running.add_metric([name], state.running is not None)
@@ -61,16 +65,19 @@ class ScheduleFigures(Collector):
 
 
 @contextmanager
-def monitoring(figures: Collector, is_well: Callable[[], bool], port: int) -> Iterator[int]:
+def monitoring(
+    figures: Collector, is_well: Callable[[], bool], port: int, *, host: str = HOST
+) -> Iterator[int]:
     """Answers over HTTP meanwhile; gives the port.
 
     Args:
         figures: For /metrics.
         is_well: For /healthz: 200 or 503.
         port: To listen on; 0: any.
+        host: Address to listen on.
 
     Raises:
-        ValueError: another process listens there.
+        ValueError: another process listens there, or the address is not this machine's.
     """
     registry = CollectorRegistry()
     registry.register(figures)
@@ -96,9 +103,10 @@ def monitoring(figures: Collector, is_well: Callable[[], bool], port: int) -> It
             """Requests are not logged."""
 
     try:
-        server = ThreadingHTTPServer((HOST, port), Answers)
+        server = ThreadingHTTPServer((host, port), Answers)
     except OSError as error:
-        raise ValueError(f"--port: {port} cannot be listened on ({error.strerror}); use another") from error
+        where = port if host == HOST else f"{host}:{port}"
+        raise ValueError(f"--port: {where} cannot be listened on ({error.strerror}); use another") from error
     threading.Thread(target=server.serve_forever, name="monitor", daemon=True).start()
     try:
         yield server.server_address[1]

@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 
 FOLDER = Path("runs/schedule")
+HOST = "127.0.0.1"
 PORT = 5002  # the reward server's is 5001
 
 

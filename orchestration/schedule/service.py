@@ -38,7 +38,7 @@ from orchestration.schedule.cron import CronTimes, cron_came
 from orchestration.schedule.job_watch import JobWatch, Scheduled, is_running
 from orchestration.schedule.journal import Cause, Missed, append_line
 from orchestration.schedule.monitor import ScheduleFigures, monitoring
-from orchestration.schedule.options import OnStop
+from orchestration.schedule.options import HOST, OnStop
 from reward.offline.files import replace_file
 from reward.types import Record
 
@@ -76,33 +76,47 @@ class Service:
         folder: Of its files; one service a folder.
         on_stop: What SIGTERM does to what is running.
         port: Of health and figures; 0: any.
+        host: Where those are listened for.
         step_s: How often a job is attended to, in seconds.
     """
 
     def __init__(
-        self, jobs: Sequence[Scheduled], folder: Path, *, on_stop: OnStop, port: int, step_s: float = STEP_S
+        self,
+        jobs: Sequence[Scheduled],
+        folder: Path,
+        *,
+        on_stop: OnStop,
+        port: int,
+        host: str = HOST,
+        step_s: float = STEP_S,
     ) -> None:
-        self.folder, self._on_stop, self._port, self._step_s = folder, on_stop, port, step_s
+        self.folder, self._on_stop, self._step_s = folder, on_stop, step_s
+        self._host, self._port = host, port
         self.watches = [JobWatch(job, folder / job.name) for job in jobs]
         self._beat = time.monotonic()
         self._signals = 0
         self._stop = threading.Event()
+        self._unwritable: OSError | None = None
 
     def run(self) -> None:
         """Serves until SIGTERM or SIGINT.
 
         Raises:
             ValueError: another service has the folder, or its port is taken.
+            OSError: the folder cannot be written to, at the start or later.
             RuntimeError: the scheduler stopped; a supervisor starts the service again.
         """
         with only_service(self.folder):
             for one in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(one, self._signalled)
+            self._beats()
+            self._refuse_unwritable()
             scheduler = make_scheduler(self.folder, len(self.watches))
             figures = ScheduleFigures(self.watches, lambda name: _next_s(scheduler, name))
-            with monitoring(figures, self.is_well, self._port) as port:
+            with monitoring(figures, self.is_well, self._port, host=self._host) as port:
                 self._port = port
-                start_times(scheduler, self.watches)
+                with _told(self.folder / DATABASE_FILE):
+                    start_times(scheduler, self.watches)
                 start_steps(scheduler, self.watches, self._beats, self._step_s)
                 scheduler.resume()
                 self._serve()
@@ -114,12 +128,18 @@ class Service:
         return time.monotonic() - self._beat < _SILENT_S
 
     def _serve(self) -> None:
-        logger.info("serving %d jobs; http://127.0.0.1:%d/healthz", len(self.watches), self._port)
+        logger.info("serving %d jobs; http://%s:%d/healthz", len(self.watches), self._host, self._port)
         while not self._stop.wait(1.0):
             if not self.is_well():
                 raise RuntimeError(
                     "the scheduler gives no sign of life; the service ends, to be started again"
                 )
+
+        self._refuse_unwritable()
+
+    def _refuse_unwritable(self) -> None:
+        if self._unwritable is not None:
+            raise self._unwritable
 
     def _end(self) -> None:
         """Waits for what is running, or says what is left."""
@@ -138,11 +158,26 @@ class Service:
             for one in self.watches
         )
         sign = Sign(at=time.time(), pid=os.getpid(), port=self._port, jobs=jobs)
-        replace_file(self.folder / SERVICE_FILE, sign.model_dump_json(indent=2) + "\n")
+        try:
+            replace_file(self.folder / SERVICE_FILE, sign.model_dump_json(indent=2) + "\n")
+        except OSError as error:  # a service that can note nothing must not go on in silence
+            self._unwritable = OSError(error.errno, error.strerror, str(self.folder))
+            self._stop.set()
 
     def _signalled(self, number: int, frame: object) -> None:
         self._signals += 1
         self._stop.set()
+
+
+@contextmanager
+def _told(database: Path) -> Iterator[None]:
+    """Gives the database's errors (a full disk, a file of another user) one line."""
+    from sqlalchemy.exc import OperationalError
+
+    try:
+        yield
+    except OperationalError as error:
+        raise ValueError(f"{database}: {error.orig}; make room, or mend its permissions") from error
 
 
 def make_scheduler(folder: Path, num_jobs: int) -> BackgroundScheduler:

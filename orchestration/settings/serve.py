@@ -17,7 +17,7 @@ def server_config(
     *,
     openai_url: str | None = None,
     model: str | None = None,
-    options: Mapping[str, str | int | None] | None = None,
+    options: Mapping[str, str | float | None] | None = None,
 ) -> ServerConfig:
     """The server's settings: those of a YAML file, if there is one, and what the command line says over them.
 
@@ -25,7 +25,7 @@ def server_config(
         file: Keys of `ServerConfig` in YAML.
         openai_url: Servers to sample, with commas between them; needs `model`.
         model: The model's name on those servers, or a model for vLLM in this process.
-        options: `host`, `port` and `prompts`; None leaves a setting as it is.
+        options: `host`, `port`, `ready_within_s` and `prompts`; None leaves a setting as it is.
 
     Raises:
         FileNotFoundError: there is no such file.

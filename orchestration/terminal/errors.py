@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _TRAINING_STACK = {
     "apscheduler",
     "cronsim",
@@ -31,7 +34,8 @@ def user_error(error: Exception) -> str | None:
             return f"{package} is not installed; install march-pipeline[data], or add --near-duplicates 0"
         return f"{package} is not installed; {_EXTRAS}" if package in _TRAINING_STACK else None
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}; mend the path or its permissions"
+        mend = "make room on its disk" if error.errno in _FULL else "mend the path or its permissions"
+        return f"{error.filename}: {error.strerror}; {mend}"
     if isinstance(error, yaml.YAMLError):
         return f"not YAML: {error}"
     return str(error) if isinstance(error, ValueError | OSError) else None

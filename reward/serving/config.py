@@ -66,6 +66,11 @@ class ServerConfig(Settings):
     )
     sampler: SamplerConfig = Field(discriminator="kind")
     deadline_s: float = Field(default=150.0, gt=0, lt=180, description="Below OpenRLHF's 180 s a request.")
+    ready_within_s: float | None = Field(
+        default=None,
+        gt=0,
+        description="The server ends with an error if it was not ready by then; None: it waits for ever.",
+    )
     max_in_flight: int = Field(default=512, ge=1, description="Audits that ask the sampler at once.")
     max_waiting: int = Field(
         default=4096,

@@ -11,8 +11,12 @@ the next process, and is not refused; who was let in until then is answered.
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import time
+from collections.abc import Callable, Coroutine
 from types import FrameType
+from typing import Any
 
 import uvicorn
 
@@ -27,15 +31,25 @@ class DrainingServer(uvicorn.Server):
         service: Whose audits are waited for.
         grace_s: How long.
         is_succeeded: Whether another process will listen on the same socket.
+        awaited: Waits until the server is ready; its result is a reason to end, or None.
     """
 
     def __init__(
-        self, settings: uvicorn.Config, *, service: AuditService, grace_s: float, is_succeeded: bool = False
+        self,
+        settings: uvicorn.Config,
+        *,
+        service: AuditService,
+        grace_s: float,
+        is_succeeded: bool = False,
+        awaited: Callable[[], Coroutine[Any, Any, str | None]] | None = None,
     ) -> None:
         super().__init__(settings)
         self._service = service
         self._grace_s = grace_s
         self._holds_passed_socket = is_succeeded
+        self._awaited = awaited
+        self._awaiting: asyncio.Task[None] | None = None
+        self.never_ready: str | None = None  # why it ended before it was ready
         self._ends: float | None = None  # on the monotonic clock, once a signal came
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -45,6 +59,16 @@ class DrainingServer(uvicorn.Server):
         self._ends = time.monotonic() + self._grace_s
         if not self._holds_passed_socket:
             self._service.drain()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begins to wait until the server is ready, where that has an end."""
+        await super().startup(sockets)
+        if self._awaited is not None and self.started:
+            self._awaiting = asyncio.create_task(self._end_unless_ready(self._awaited()))
+
+    async def _end_unless_ready(self, awaited: Coroutine[Any, Any, str | None]) -> None:
+        self.never_ready = await awaited
+        self.should_exit = self.should_exit or self.never_ready is not None
 
     async def on_tick(self, counter: int) -> bool:
         """Whether to stop; asked ten times a second."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 
 from reward.config import SamplingSettings
 from reward.judging.vote import Reason
@@ -17,7 +18,7 @@ from reward.serving.service import AuditService
 
 logger = logging.getLogger(__name__)
 
-_TIMEOUT_S = 5.0
+_TIMEOUT_S, _PAUSE_S = 5.0, 1.0
 _GREETING = (Message(role="user", content="ok"),)
 _ONE_TOKEN = SamplingSettings(temperature=0, max_tokens=1)
 
@@ -44,6 +45,13 @@ class Readiness:
             logger.info("not ready: %s", error)  # the detail names addresses, and the path is open
             return error.reason
         return None
+
+    async def within(self, seconds: float) -> str | None:
+        """Waits until the server is ready; the last reason when it was not in time."""
+        ends = time.monotonic() + seconds
+        while (reason := await self.why_not()) is not None and time.monotonic() < ends:
+            await asyncio.sleep(_PAUSE_S)
+        return reason
 
     async def close(self) -> None:
         """Ends a warm-up that still runs."""

@@ -24,12 +24,14 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
+from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
 from prometheus_client import Counter
 
 from reward import telemetry
+from reward.config import OpenAISamplerConfig
 from reward.roles.prompts import load_prompts
 from reward.samplers import Sampler, make_sampler
 from reward.serving.config import ServerConfig
@@ -175,10 +177,23 @@ def serve(config: ServerConfig, *, watch: Watch | None = None) -> None:
         service=app.state.service,
         grace_s=config.drain_grace_s,
         is_succeeded=listener.is_passed,
+        awaited=partial(app.state.readiness.within, config.ready_within_s) if config.ready_within_s else None,
     )
     watching = watch(config, app) if watch is not None else contextlib.nullcontext()
     with contextlib.suppress(KeyboardInterrupt), watching:  # uvicorn raises it again after its orderly end
         server.run(sockets=[listener.socket])
+    if server.never_ready is not None:
+        raise SystemExit(
+            f"reward server: ready_within_s: not ready after {config.ready_within_s:g} s "
+            f"({server.never_ready}: {_sampled(config)}); mend the sampler's address or model, or allow more"
+        )
+
+
+def _sampled(config: ServerConfig) -> str:
+    """What is sampled, for an error."""
+    sampler = config.sampler
+    where = f" at {', '.join(sampler.base_urls)}" if isinstance(sampler, OpenAISamplerConfig) else ""
+    return f"{getattr(sampler, 'model', sampler.kind)}{where}"
 
 
 def _calm_collector() -> None:

@@ -1,0 +1,231 @@
+"""The one-machine stack of infra/compose, its services as processes with compose.yaml's own commands.
+
+PostgreSQL, SeaweedFS, MLflow, vLLM, the reward server, the schedule and Prometheus are real; Grafana is not
+here, so its dashboards' queries are put to Prometheus. `make test-stack` runs all of it, the gate what is not
+`long`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from orchestration.registry.store import LINEAGE_TAG, Registry
+from orchestration.retrain.ledger import Ledger
+from orchestration.retrain.records import Outcome
+from orchestration.retrain.triggers import BackoffSettings
+from orchestration.schedule.journal import JobState, read_state
+from pipeline.artifacts.failures import MovedError
+from pipeline.artifacts.settings import StoreSettings
+from pipeline.artifacts.store import ArtifactStore, open_store
+from pipeline.artifacts.upkeep import find_damage
+from pipeline.lineage.publish import read_lineage
+from tests.compose_file import FOLDER
+from tests.monitoring import alert_rules, asked_of, promql, read_dashboard
+from tests.retrain_process import write_small_job
+from tests.schedule_jobs import wait_until
+from tests.stack_docker import docker_for
+from tests.stack_process import Stack, make_stack
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+STORING, SERVICES = ("mlflow",), ("reward", "schedule", "prometheus")  # each with all that it needs
+MODEL, JOB = "stack-solver", "small"
+QUERY = {
+    "id": "q1",
+    "query": "How many euros did the July picnic in Kabul raise?",
+    "documents": [{"id": "d", "text": "The July picnic in Kabul raised 466 euros."}],
+}
+DASHBOARDS = ("dashboard.json", "dashboard-schedule.json")
+# What these few minutes hold no data for, and why.
+ABSENT = {
+    "UNSCORED by reason": "no audit failed",
+    "Next time by the clock": "the job has no cron trigger",
+    "Refuted answers": "the job has no drift trigger",
+    "Sampler failures": "no engine failed",
+    "Spans of traces": "tracing is off",
+    "Certificates read": "there is no TLS",
+    "Weights in training": "a frozen model has no version",
+    "Knocks at the door": "nobody came without a token",
+    "Refused": "nothing was refused",
+}
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """The stack, up, with a retraining that is due as soon as it is seen.
+
+    Prometheus scrapes every second instead of four times a minute.
+    """
+    jobs = tmp_path_factory.mktemp("jobs")
+    write_small_job(
+        jobs,
+        model=JOB,
+        smoke=False,
+        registry={"model": MODEL, "policy": "policy.yaml"},
+        work="runs/retrain",
+        triggers={"data": {"paths": ["worlds.json"], "at_first": True, "every_s": 1}},
+    )
+    with make_stack({"JOBS": str(jobs), "JOB": JOB}) as made:
+        settings = Path(made.machine.local("prometheus", "/etc/prometheus/prometheus.yaml"))
+        settings.write_text(settings.read_text().replace("15s", "1s"))
+        made.up(*STORING)
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in made.env("schedule").items():
+                if name.startswith(("AWS_", "MLFLOW_", "MARCH_")):
+                    patch.setenv(name, value)
+            made.up(*SERVICES)
+            yield made
+
+
+def store_of(stack: Stack) -> ArtifactStore:
+    return open_store(StoreSettings(location="s3://march-artifacts", endpoint=stack.url("s3", 8333)))
+
+
+def registry_of(stack: Stack) -> Registry:
+    return Registry(stack.url("mlflow", 5000))
+
+
+def schedule_state(stack: Stack) -> JobState:
+    folder = Path(stack.machine.local("schedule", "/var/lib/march/schedule")) / JOB
+    return read_state(folder, BackoffSettings())
+
+
+def asked(stack: Stack, expression: str) -> list[dict[str, Any]]:
+    """What Prometheus answers."""
+    url = f"{stack.url('prometheus', 9090)}/api/v1/query"
+    answer = httpx.post(url, data={"query": expression}, trust_env=False).json()
+    assert answer["status"] == "success", (expression, answer)
+    return list(answer["data"]["result"])
+
+
+def kept(stack: Stack) -> dict[str, object]:
+    """What must outlive anything: champion, its lineage and weights, retrainings, in full and verified."""
+    store, registry = store_of(stack), registry_of(stack)
+    assert not list(find_damage(store, store.manifests(), read=True))
+    (version,) = registry.versions(MODEL)
+    lineage = read_lineage(store, version.tags[LINEAGE_TAG])
+    assert lineage.model is not None and lineage.model.weights_sha256 == version.sha256
+    return {
+        "aliases": registry.aliases(MODEL),
+        "version": (version.version, version.uri, version.sha256, dict(version.tags)),
+        "lineage": lineage,
+        "retrainings": [one.outcome for one in Ledger(registry.uri).retrainings(JOB)],
+        "manifests": sorted(store.manifests()),
+    }
+
+
+def test_one_audit_over_http(stack: Stack) -> None:
+    body = {"query": QUERY, "response": "The July picnic in Kabul raised 466 euros."}
+    token = {"Authorization": f"Bearer {stack.secret('march_reward_token')}"}
+    url = f"{stack.url('reward', 8000)}/v1/audit"
+    assert httpx.post(url, json=body, trust_env=False).status_code == 401
+    answer = httpx.post(url, json=body, headers=token, timeout=120, trust_env=False)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["verdict"]["outcome"] in ("SUPPORTED", "REFUTED"), answer.text
+
+
+def test_mlflow_lets_nobody_in_without_a_password_or_by_another_name(stack: Stack) -> None:
+    url = f"{stack.url('mlflow', 5000)}/api/2.0/mlflow/registered-models/search"
+    who = ("march", stack.secret("mlflow_password"))
+    assert httpx.get(url, trust_env=False).status_code == 401
+    assert httpx.get(url, auth=who, trust_env=False).status_code == 200
+    rebound = httpx.get(url, auth=who, headers={"Host": "evil.example"}, trust_env=False)
+    assert rebound.status_code == 403
+
+
+def test_of_many_that_move_a_pointer_at_once_one_wins_without_a_lock(stack: Stack) -> None:
+    """SeaweedFS compares and sets, which Swift, the S3 of other tests, does not."""
+    store = store_of(stack)
+    assert store.backend.conditions.can_compare_and_set  # type: ignore[attr-defined]
+    first, *others = [store.publish(kind=f"racer {number}").digest for number in range(9)]
+
+    def wins(name: str, digest: str) -> bool:
+        with suppress(MovedError):
+            store.move(name, digest, expected=first)
+            return True
+        return False
+
+    with ThreadPoolExecutor(len(others)) as pool:
+        for number in range(10):
+            name = f"race/{number}"
+            store.move(name, first, expected=None)
+            won = [one for one, has in zip(others, pool.map(partial(wins, name), others), strict=True) if has]
+            assert won == [store.pointed(name)]
+
+
+def test_the_schedule_retrains_and_promotes(stack: Stack) -> None:
+    wait_until(lambda: schedule_state(stack).last is not None, stack.said("schedule"), 900)
+    state = schedule_state(stack)
+    assert state.num_well == 1 and state.num_failed == 0, state
+    found = kept(stack)
+    assert found["aliases"] == {"champion": "1"} and found["retrainings"] == [Outcome.PROMOTED]
+
+
+def test_prometheus_reaches_all_and_every_panel_has_data(stack: Stack) -> None:
+    jobs = {one["metric"]["job"]: one["value"][1] for one in asked(stack, "up")}
+    assert jobs == dict.fromkeys(("reward", "schedule", "vllm", "s3", "prometheus"), "1")
+    empty = set()
+    for file in DASHBOARDS:
+        for title, expression in asked_of((), read_dashboard(file)):
+            found = asked(stack, promql(expression, rate="10m"))
+            if not any(one["value"][1] != "NaN" for one in found):
+                empty.add(title)
+    assert empty <= set(ABSENT), empty - set(ABSENT)
+
+
+def test_prometheus_has_every_alert_and_none_fires(stack: Stack) -> None:
+    url = f"{stack.url('prometheus', 9090)}/api/v1/rules"
+    groups = httpx.get(url, trust_env=False).json()["data"]["groups"]
+    rules = {rule["name"]: rule for group in groups for rule in group["rules"]}
+    files = ("alerts.yaml", "alerts-schedule.yaml", "alerts-stack.yaml")
+    assert set(rules) == {rule["alert"] for file in files for rule in alert_rules(file)}
+    assert {name: rule["lastError"] for name, rule in rules.items() if rule["health"] != "ok"} == {}
+    assert [name for name, rule in rules.items() if rule["state"] == "firing"] == []
+
+
+def test_down_and_up_loses_nothing(stack: Stack) -> None:
+    before = kept(stack)
+    stack.down()
+    stack.up(*STORING, "prometheus")
+    assert kept(stack) == before
+    assert asked(stack, "max_over_time(march_retrainings_total{result='ended'}[1h]) == 1")
+
+
+def test_a_backup_brings_champion_lineage_and_weights_back(stack: Stack, tmp_path: Path) -> None:
+    stack.up(*STORING)
+    before = kept(stack)
+    with docker_for(stack) as env:
+        run_script("backup.sh", stack, env)
+        stack.down()
+        for name in ("postgres-data", "s3-data"):
+            empty(stack.machine.volume(name))
+        assert run_script("restore.sh", stack, env).endswith("Z\n")
+    stack.up(*STORING)
+    assert kept(stack) == before
+    weights = registry_of(stack).versions(MODEL)[0]
+    manifest = store_of(stack).get(weights.uri.rpartition("/")[2], tmp_path / "weights")
+    assert {file.path for file in manifest.files} >= {"config.json", "model.safetensors"}
+
+
+def run_script(name: str, stack: Stack, env: Mapping[str, str]) -> str:
+    """Runs backup.sh or restore.sh; what it said."""
+    command = ["sh", str(FOLDER / name), str(stack.machine.folder / "backup")]
+    done = subprocess.run(command, env=dict(env), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def empty(folder: Path) -> None:
+    """A volume as it is when it is new."""
+    for path in folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
