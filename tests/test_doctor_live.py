@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 
 from orchestration.doctor.clock import gather_skews
@@ -20,7 +21,7 @@ from pipeline.artifacts.s3 import make_client
 from tests.march_cli import MARCH
 from tests.mlflow_process import mlflow_server
 from tests.ray_process import ray_head
-from tests.s3_server import S3Server, serve_moto, serve_swift
+from tests.s3_server import S3Server, credentials, serve_moto, serve_swift
 from tests.supervised import environment
 from tests.test_doctor_services import by_check
 from tests.vllm_process import VllmServer
@@ -31,11 +32,17 @@ T = 30.0
 
 def bucket_of(server: S3Server, monkeypatch: pytest.MonkeyPatch, name: str = "doctor") -> Any:
     """A client that made a bucket."""
-    for key, value in server.environment.items():
-        monkeypatch.setenv(key, value)
+    be_somebody(monkeypatch, **server.environment)
     client = make_client(server.settings(name))
     client.create_bucket(Bucket=name)
     return client
+
+
+def be_somebody(monkeypatch: pytest.MonkeyPatch, **variables: str) -> None:
+    """Other credentials, which boto3 would remember from its first client on."""
+    for key, value in variables.items():
+        monkeypatch.setenv(key, value)
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
 
 
 def test_moto_with_versions_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,15 +79,16 @@ def test_swift_lacks_conditions_and_a_bucket_that_is_not_there_is_told(
         assert not client.list_objects_v2(Bucket="doctor").get("Contents")
         gone = by_check(check_s3(gather_s3(server.settings("no-such"), timeout_s=T), has_lock=False))
         assert "make the bucket" in gone["S3 bucket"].mend
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+        be_somebody(monkeypatch, AWS_SECRET_ACCESS_KEY="wrong")
         shut = by_check(check_s3(gather_s3(server.settings("doctor"), timeout_s=T), has_lock=False))
         assert "AWS_SECRET_ACCESS_KEY" in shut["S3 bucket"].mend
 
 
-def test_an_s3_that_is_not_there() -> None:
+def test_an_s3_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    be_somebody(monkeypatch, **credentials("key", "secret"))
     server = S3Server("http://127.0.0.1:9", {})
     found = by_check(check_s3(gather_s3(server.settings("doctor"), timeout_s=T), has_lock=False))
-    assert found["S3 bucket"].state is State.FAILED
+    assert found["S3 bucket"].state is State.FAILED and "AWS_ENDPOINT_URL" in found["S3 bucket"].mend
 
 
 def test_a_real_mlflow(tmp_path: Path) -> None:
