@@ -278,17 +278,18 @@ def test_this_environment_is_as_pinned() -> None:
 @pytest.mark.parametrize(
     ("facts", "kit", "state", "says"),
     [
-        (CompilerFacts("c++", "c++ 12.2.0"), CPU, State.OK, "c++ 12.2.0; compiles"),
-        (CompilerFacts(), CPU, State.FAILED, "c++ is not there"),
+        (CompilerFacts("c++", "c++ 12.2.0"), GPU, State.OK, "c++ 12.2.0; compiles"),
+        (CompilerFacts(), GPU, State.FAILED, "c++ is not there"),
         (CompilerFacts(), LIGHT, State.SKIPPED, "no training stack"),
+        (CompilerFacts(), CPU, State.SKIPPED, "without a GPU"),
         (
             CompilerFacts("c++", "c++ 12", "fatal error: Python.h: No such"),
-            CPU,
+            GPU,
             State.FAILED,
             "Python's headers",
         ),
-        (CompilerFacts("c++", "c++ 12", "fatal error: vector: No such"), CPU, State.FAILED, "vector"),
-        (CompilerFacts("c++", "c++ 12", ninja=False), CPU, State.FAILED, "without ninja"),
+        (CompilerFacts("c++", "c++ 12", "fatal error: vector: No such"), GPU, State.FAILED, "vector"),
+        (CompilerFacts("c++", "c++ 12", ninja=False), GPU, State.FAILED, "without ninja"),
     ],
 )
 def test_compiler(
@@ -301,7 +302,7 @@ def test_compiler(
 
 def test_a_compiler_that_is_named_and_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
-    found = only(check_compiler(gather_compiler(), CPU))
+    found = only(check_compiler(gather_compiler(), GPU))
     assert found.state is State.FAILED and "no-such-compiler is not there" in found.found
 
 
