@@ -17,7 +17,6 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
 $(VENV)/ready: pyproject.toml requirements/cpu.txt
-	@command -v g++ >/dev/null || { echo "g++ is missing: DeepSpeed compiles a C++ extension on first use; install it (Debian: apt-get install g++)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet uv==$(UV_VERSION)
 	$(BIN)/uv pip install --python $(BIN)/python --quiet --compile-bytecode -c requirements/cpu.txt -e '.[train-cpu,dev]'

@@ -15,15 +15,14 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from orchestration.artifacts_command import artifacts
-from orchestration.audit_command import audit, review
-from orchestration.doctor_command import doctor
-from orchestration.evaluate_command import best, evaluate
-from orchestration.inspect_command import inspect
-from orchestration.lineage_command import lineage, reproduce
-from orchestration.messages import error_console, fail
-from orchestration.prepare_command import prepare
-from orchestration.promote_command import (
+from orchestration.commands.artifacts import artifacts
+from orchestration.commands.audit import audit, review
+from orchestration.commands.doctor import doctor
+from orchestration.commands.evaluate import best, evaluate
+from orchestration.commands.inspect import inspect
+from orchestration.commands.lineage import lineage, reproduce
+from orchestration.commands.prepare import prepare
+from orchestration.commands.promote import (
     approve,
     models,
     promote,
@@ -32,10 +31,11 @@ from orchestration.promote_command import (
     rollback,
     serve_model,
 )
-from orchestration.retrain_command import retrain
-from orchestration.schedule_command import schedule
-from orchestration.serve_command import serve
-from orchestration.status_command import status
+from orchestration.commands.retrain import retrain
+from orchestration.commands.schedule import schedule
+from orchestration.commands.serve import serve
+from orchestration.commands.status import status
+from orchestration.terminal.messages import error_console, fail
 
 _DEBUG = "MARCH_DEBUG"
 
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(args=arguments, prog_name="march")
     except Exception as error:
-        from orchestration.errors import user_error
+        from orchestration.terminal.errors import user_error
 
         line = user_error(error)
         if line is None or os.environ.get(_DEBUG):

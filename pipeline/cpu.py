@@ -1,6 +1,7 @@
 """The platform layer that lets unmodified OpenRLHF, DeepSpeed and vLLM train without a GPU.
 
-`install()` does nothing where CUDA is there. Elsewhere it replaces the few calls that name a CUDA device,
+`install()` does nothing where CUDA is there. Elsewhere it replaces the few calls that name a CUDA device, and
+the two C++ extensions that DeepSpeed would compile (minutes on a new machine, and a compiler to install);
 when and only when the modules that hold them are imported. It must run in three places: the driver
 (`pipeline.train` calls it), every Ray worker (`worker_process_setup_hook`), and vLLM's engine process, which
 is no Ray worker and finds it as a `vllm.general_plugins` entry point. `ENVIRONMENT` holds the variables that
@@ -149,12 +150,34 @@ def _allow_sleep_mode(module: Any) -> None:
     module.CpuPlatform.is_sleep_mode_available = lambda self: True
 
 
+def _leave_out_the_shared_memory_op(module: Any) -> None:
+    # It serves inference over several CPU ranks, which falls back to torch; compiling it takes minutes.
+    module.build_shm_op = lambda: None
+
+
+def _take_torchs_adam(module: Any) -> None:
+    """Has DeepSpeed use torch's AdamW: its own FusedAdam is a C++ extension, compiled on first use."""
+    original = module.get_train_ds_config
+
+    def get_train_ds_config(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        config: dict[str, Any] = original(*args, **kwargs)
+        optimizer = config.get("optimizer") or {}
+        offloaded = config["zero_optimization"]["offload_optimizer"]["device"] == "cpu"
+        if optimizer.get("type") == "AdamW" and not offloaded:
+            config["optimizer"] = optimizer | {"params": optimizer["params"] | {"torch_adam": True}}
+        return config
+
+    module.get_train_ds_config = get_train_ds_config
+
+
 PATCHES_BEFORE: dict[str, Callable[[], Callable[[], None]]] = {
     "openrlhf.models.ring_attn_utils": _stub_flash_attn,
 }
 PATCHES_AFTER: dict[str, Callable[[Any], None]] = {
     "torch.cuda": _name_the_cpu,
     "torch.distributed.device_mesh": _mesh_on_cpu,
+    "deepspeed.comm.torch": _leave_out_the_shared_memory_op,
+    "openrlhf.utils.deepspeed.deepspeed_utils": _take_torchs_adam,
     "openrlhf.utils.distributed_util": _weight_sync_over_gloo,
     "openrlhf.trainer.ray.vllm_worker_wrap": _receive_weights_on_worker_device,
     "vllm.model_executor.layers.utils": _keep_weights_unpacked,

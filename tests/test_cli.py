@@ -205,7 +205,7 @@ def test_a_mistake_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) 
     def broken(*_: object, **__: object) -> None:
         raise TypeError("ours")
 
-    monkeypatch.setattr("orchestration.settings.server_config", broken)
+    monkeypatch.setattr("orchestration.settings.serve.server_config", broken)
     with pytest.raises(TypeError, match="ours"):
         main(["serve"])
 

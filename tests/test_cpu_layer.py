@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="the layer is 
 
 @pytest.mark.parametrize("module", [*cpu.PATCHES_BEFORE, *cpu.PATCHES_AFTER])
 def test_the_patched_modules_still_exist(module: str) -> None:
+    cpu.install()  # finding a module imports the packages that it lies in
     assert importlib.util.find_spec(module) is not None
 
 
@@ -30,6 +31,9 @@ def test_the_patched_modules_still_exist(module: str) -> None:
         ),
         ("openrlhf.trainer.ray.ppo_actor", "ActorPPOTrainer", "stateless_init_process_group"),
         ("openrlhf.utils.deepspeed.deepspeed", "DeepspeedStrategy", "init_device_mesh"),
+        ("openrlhf.utils.deepspeed.deepspeed", "DeepspeedStrategy", "get_train_ds_config("),
+        ("deepspeed.comm.torch", "TorchBackend", "self.shm_comm_op = build_shm_op()"),
+        ("deepspeed.runtime.engine", "DeepSpeedEngine", "optimizer_parameters.pop(TORCH_ADAM_PARAM"),
     ],
 )
 def test_the_calls_that_need_a_patch_are_still_there(module: str, name: str, says: str) -> None:
@@ -64,3 +68,26 @@ def test_installing_twice_changes_nothing() -> None:
     finders = list(sys.meta_path)
     cpu.install()
     assert sys.meta_path == finders
+
+
+@pytest.mark.parametrize(
+    ("kind", "offload", "torchs"), [("AdamW", False, True), ("AdamW", True, False), ("Muon", False, False)]
+)
+def test_deepspeed_is_told_to_use_torchs_adam(kind: str, offload: bool, torchs: bool) -> None:
+    cpu.install()
+    from deepspeed.runtime.config import TORCH_ADAM_PARAM
+    from openrlhf.utils.deepspeed import deepspeed
+
+    given = {"type": kind, "params": {"lr": 1e-4}}
+    config = deepspeed.get_train_ds_config(offload=False, adam_offload=offload, optim_config=given)
+    assert config["optimizer"] == {
+        "type": kind,
+        "params": {"lr": 1e-4} | ({TORCH_ADAM_PARAM: True} if torchs else {}),
+    }
+    assert "optimizer" not in deepspeed.get_train_ds_config(offload=False, optim_config=None)
+
+
+def test_deepspeed_compiles_no_communication_for_the_cpu() -> None:
+    cpu.install()
+    backend = importlib.import_module("deepspeed.comm.torch")
+    assert backend.build_shm_op() is None

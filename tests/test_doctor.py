@@ -278,17 +278,17 @@ def test_this_environment_is_as_pinned() -> None:
 @pytest.mark.parametrize(
     ("facts", "kit", "state", "says"),
     [
-        (CompilerFacts("c++", "c++ 12.2.0"), CPU, State.OK, "c++ 12.2.0; compiles"),
-        (CompilerFacts(), CPU, State.FAILED, "c++ is not there"),
-        (CompilerFacts(), LIGHT, State.SKIPPED, "no training stack"),
+        (CompilerFacts("c++", "c++ 12.2.0"), GPU, State.OK, "c++ 12.2.0; compiles"),
+        (CompilerFacts(), GPU, State.FAILED, "c++ is not there"),
+        (CompilerFacts(), CPU, State.SKIPPED, "only trainings on GPUs compile"),
         (
             CompilerFacts("c++", "c++ 12", "fatal error: Python.h: No such"),
-            CPU,
+            GPU,
             State.FAILED,
             "Python's headers",
         ),
-        (CompilerFacts("c++", "c++ 12", "fatal error: vector: No such"), CPU, State.FAILED, "vector"),
-        (CompilerFacts("c++", "c++ 12", ninja=False), CPU, State.FAILED, "without ninja"),
+        (CompilerFacts("c++", "c++ 12", "fatal error: vector: No such"), GPU, State.FAILED, "vector"),
+        (CompilerFacts("c++", "c++ 12", ninja=False), GPU, State.FAILED, "without ninja"),
     ],
 )
 def test_compiler(
@@ -301,7 +301,7 @@ def test_compiler(
 
 def test_a_compiler_that_is_named_and_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
-    found = only(check_compiler(gather_compiler(), CPU))
+    found = only(check_compiler(gather_compiler(), GPU))
     assert found.state is State.FAILED and "no-such-compiler is not there" in found.found
 
 
@@ -320,8 +320,8 @@ DISK = DiskFacts(("runs",), Path("/data"), total=500 * 10**9, free=400 * 10**9, 
         ({"free_inodes": 5}, CPU, State.FAILED, "5 inodes left"),
         ({"free_inodes": None}, CPU, State.OK, "400.0 GB"),
         ({"unwritable": ("/data/runs",)}, CPU, State.FAILED, "/data/runs cannot be written"),
-        ({"noexec": ("/tmp",)}, CPU, State.FAILED, "/tmp is mounted noexec"),
-        ({"noexec": ("/tmp",)}, LIGHT, State.OK, "400.0 GB"),
+        ({"noexec": ("/tmp",)}, GPU, State.FAILED, "/tmp is mounted noexec"),
+        ({"noexec": ("/tmp",)}, CPU, State.OK, "400.0 GB"),
     ],
 )
 def test_disk(changes: dict[str, Any], kit: Kit, state: State, says: str) -> None:
@@ -332,7 +332,7 @@ def test_disk(changes: dict[str, Any], kit: Kit, state: State, says: str) -> Non
 def test_places_on_one_file_system_are_one_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("XDG_CACHE_HOME", "HF_HOME", "TORCH_EXTENSIONS_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name))
-    wanted = places(tmp_path / "not" / "there", StoreSettings(location=str(tmp_path / "store")))
+    wanted = places(tmp_path / "not" / "there", StoreSettings(location=str(tmp_path / "store")), GPU)
     wanted.pop("temporary files")
     found = gather_disks(wanted)
     assert len(found) == 1 and found[0].uses[:2] == ("runs", "store") and found[0].total > found[0].free > 0

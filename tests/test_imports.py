@@ -169,3 +169,24 @@ def test_rooms_of_the_audit_import_one_way(room: str) -> None:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("reward."):
                 assert (node.module or "").split(".")[1] in ROOMS[room] | {room}, f"{file}: {node.module}"
+
+
+# Around the audit and the training: only the command line imports commands, and the gates know nothing else.
+AROUND = {
+    "promotion": set(),
+    "terminal": set(),
+    "inspect": set(),
+    "live": set(),
+    "registry": {"promotion"},
+    "settings": {"terminal"},
+    "retrain": {"promotion", "registry", "settings", "terminal"},
+    "schedule": {"promotion", "registry", "retrain", "terminal"},
+}
+
+
+@pytest.mark.parametrize("room", AROUND)
+def test_rooms_around_it_import_one_way(room: str) -> None:
+    for file in (ROOT / "orchestration" / room).rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("orchestration."):
+                assert (node.module or "").split(".")[1] in AROUND[room] | {room}, f"{file}: {node.module}"

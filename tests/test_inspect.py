@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from orchestration.inspect_choice import Order, Wanted, choose, totals
-from orchestration.inspect_page import render_run
-from orchestration.inspect_run import Run, as_audited, open_run, read_answers, read_entries
-from orchestration.inspect_steps import COLUMNS, bins
-from orchestration.inspect_terminal import print_answers, print_overview
+from orchestration.inspect.choice import Order, Wanted, choose, totals
+from orchestration.inspect.page import render_run
+from orchestration.inspect.run import Run, as_audited, open_run, read_answers, read_entries
+from orchestration.inspect.steps import COLUMNS, bins
+from orchestration.inspect.terminal import print_answers, print_overview
 from pipeline.record.rollout_files import rollouts_file
 from reward.types import Outcome, Role
 from tests.march_cli import march, refused

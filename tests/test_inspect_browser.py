@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestration.inspect_choice import totals
-from orchestration.inspect_page import render_run
-from orchestration.inspect_run import open_run, read_answers, read_entries
+from orchestration.inspect.choice import totals
+from orchestration.inspect.page import render_run
+from orchestration.inspect.run import open_run, read_answers, read_entries
 from reward.types import Outcome
 from tests.browser import BROWSER, MISSING, articles, opened_page, panel
 from tests.rollout_runs import EVIL, trained_answer, write_run

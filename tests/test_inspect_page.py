@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestration.inspect_charts import charts, outcome_stacks
-from orchestration.inspect_choice import spread, totals
-from orchestration.inspect_page import render_run
-from orchestration.inspect_run import Run, open_run, read_answers, read_entries
-from orchestration.inspect_steps import bins
+from orchestration.inspect.charts import charts, outcome_stacks
+from orchestration.inspect.choice import spread, totals
+from orchestration.inspect.page import render_run
+from orchestration.inspect.run import Run, open_run, read_answers, read_entries
+from orchestration.inspect.steps import bins
 from tests.rollout_runs import evil_run, picnic_run
 from tests.test_report import Page, page_data
 

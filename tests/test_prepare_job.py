@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from orchestration.errors import user_error
+from orchestration.terminal.errors import user_error
 from pipeline.data.card import render_html, render_markdown, write_card
 from pipeline.data.job import Choices, Input, PrepareJob, run_job
 from pipeline.data.prepare import Manifest, file_sha256, read_manifest

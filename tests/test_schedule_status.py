@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 from orchestration.cli import main
-from orchestration.desk import open_desk
 from orchestration.promotion.policy import ApprovalPolicy, GatePolicy
 from orchestration.promotion.records import GateReport, GateResult, GateState
+from orchestration.registry.desk import open_desk
 from orchestration.registry.store import Registry
 from orchestration.retrain.job import load_job
 from orchestration.retrain.ledger import Given, Ledger

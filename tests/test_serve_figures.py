@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from orchestration.serve_figures import Estimate, Figures, count_figures, quantile, read
+from orchestration.live.figures import Estimate, Figures, count_figures, quantile, read
 from reward.roles.asking import Turn
 from reward.serving.metrics import AuditMetrics
 from reward.types import Outcome, Role, Sample, SampleGroup, Verdict

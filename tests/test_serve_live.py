@@ -23,8 +23,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from orchestration.serve_command import is_shown
-from orchestration.serve_live import terminal_lines_into
+from orchestration.commands.serve import is_shown
+from orchestration.live.screen import terminal_lines_into
 from tests.march_cli import MARCH, march
 from tests.openai_model import Model
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from orchestration.serve_figures import Estimate, Figures
-from orchestration.serve_view import Snapshot, Warned, render, sparkline
+from orchestration.live.figures import Estimate, Figures
+from orchestration.live.view import Snapshot, Warned, render, sparkline
 from reward.samplers import EngineState, EngineStatus
 
 SECOND = Estimate(1.2)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestration.settings import audit_sampler, server_config
+from orchestration.settings.sampler import audit_sampler
+from orchestration.settings.serve import server_config
 from reward.config import LocalSamplerConfig, OpenAISamplerConfig
 
 

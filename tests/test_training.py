@@ -16,7 +16,7 @@ import torch
 from mlflow import MlflowClient
 from safetensors.torch import load_file
 
-from orchestration.inspect_run import open_run, read_entries
+from orchestration.inspect.run import open_run, read_entries
 from pipeline.record.rollout_files import read_rollouts, rollouts_file
 from pipeline.record.tracking import fetch_mlflow_run, read_steps
 from pipeline.settings.recipe import TINY_POLICY

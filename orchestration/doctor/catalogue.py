@@ -77,7 +77,7 @@ def _installed(asked: Asked) -> list[Check]:
 
 
 def _machine(asked: Asked) -> list[Check]:
-    wanted = disk.places(asked.run_dir, asked.store)
+    wanted = disk.places(asked.run_dir, asked.store, asked.kit)
     return [
         Check("compiler", lambda: compiler.check_compiler(compiler.gather_compiler(), asked.kit)),
         Check("gpu", lambda: gpu.check_gpus(gpu.gather_gpus(), asked.kit)),

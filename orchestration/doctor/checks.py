@@ -97,7 +97,7 @@ def _ended(one: _Running, timeout_s: float, *, debug: bool) -> tuple[Finding, ..
         return one.findings
     if one.error is None:
         return (failed(name, f"no answer within {timeout_s:g} s", "raise --timeout, or look what hangs"),)
-    from orchestration.errors import user_error
+    from orchestration.terminal.errors import user_error
 
     if debug:
         raise one.error

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from orchestration.desk import open_desk
 from orchestration.promotion.policy import GatePolicy, read_policy
 from orchestration.promotion.records import GateReport, GateState
 from orchestration.registry.decisions import Desk, LostRaceError
+from orchestration.registry.desk import open_desk
 from orchestration.registry.log import Action, Effect, Numbered
 from orchestration.registry.notify import tell
 from orchestration.registry.register import register_weights

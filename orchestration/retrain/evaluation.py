@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from orchestration.evaluate_settings import evaluation_job, judge_config
 from orchestration.retrain.records import ParentWeights
 from orchestration.retrain.stages import StageResult
 from orchestration.retrain.training import MODEL, bring_parent
 from orchestration.retrain.workshop import Workshop
+from orchestration.settings.evaluate import evaluation_job, judge_config
 from pipeline.evaluate.manifest import Manifest
 from pipeline.evaluate.plan import EvaluationJob
 

@@ -223,7 +223,7 @@ def load_job(name_or_path: str, assignments: Sequence[str] = ()) -> Job:
     try:
         return Job.model_validate(assign(tree, assignments), context={_BESIDE: file.parent})
     except ValidationError as error:
-        from orchestration.errors import user_error
+        from orchestration.terminal.errors import user_error
 
         raise ValueError(f"{file.name}: {user_error(error)}") from None
 

@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential
 
-from orchestration.errors import user_error
 from orchestration.retrain.stages import StageProblem
+from orchestration.terminal.errors import user_error
 
 _LINES = (
     "requests.exceptions.ConnectionError", "requests.exceptions.Timeout", "urllib3.exceptions.HTTPError",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from orchestration.desk import open_desk
+from orchestration.registry.desk import open_desk
 from orchestration.registry.log import Action, Effect
 from orchestration.registry.store import CANDIDATE
 from orchestration.retrain.job import BudgetSettings, Job, job_file, load_job

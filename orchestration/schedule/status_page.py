@@ -20,7 +20,7 @@ from orchestration.schedule.status_words import (
 )
 from reward.offline.page import render_page
 
-_TEMPLATES = Path(__file__).parents[1] / "templates"
+_TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render_status(status: Status) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import time
@@ -69,15 +68,9 @@ def check_machine(recipe: Recipe, run_dir: Path) -> None:
     """Finds out in a second what would otherwise fail after minutes.
 
     Raises:
-        ValueError: no C++ compiler, or a run folder that cannot be written.
+        ValueError: a run folder that cannot be written.
         FileNotFoundError: no start model.
     """
-    compiler = os.environ.get("CXX", "g++")
-    if shutil.which(compiler) is None:
-        raise ValueError(
-            f"{compiler}: not found, and DeepSpeed compiles C++ on first use; install it (Debian: apt-get "
-            "install g++) or set CXX"
-        )
     if not (Path(recipe.model_path) / "config.json").is_file():
         raise FileNotFoundError(
             f"model: {recipe.model_path} has no config.json; the start model comes with the repository, so "

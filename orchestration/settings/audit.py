@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from orchestration.messages import warn_ignored
-from orchestration.settings import audit_sampler
+from orchestration.settings.sampler import audit_sampler
+from orchestration.terminal.messages import warn_ignored
 from reward.assignments import assign
 from reward.config import AuditConfig
 from reward.offline.plan import AuditJob

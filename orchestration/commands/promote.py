@@ -11,10 +11,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from orchestration import promote_options as options
-from orchestration.artifacts_command import EndpointOption, StoreOption, byte_progress, open_named
-from orchestration.desk import HISTORY, open_desk, open_version
-from orchestration.messages import fail, warn_ignored
+from orchestration.commands import promote_options as options
+from orchestration.commands.artifacts import EndpointOption, StoreOption, byte_progress, open_named
+from orchestration.registry.desk import HISTORY, open_desk, open_version
+from orchestration.terminal.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
     from orchestration.registry.log import Numbered
@@ -72,7 +72,7 @@ def promote(
     """
     from rich.console import Console
 
-    from orchestration.promote_view import print_report
+    from orchestration.commands.promote_view import print_report
     from orchestration.promotion.policy import read_policy
     from orchestration.promotion.records import GateState
     from orchestration.registry.decisions import LostRaceError
@@ -170,7 +170,7 @@ def models(
     """List models: versions, who is champion, what waits for approval, the last decision."""
     from rich.console import Console
 
-    from orchestration.promote_view import print_models
+    from orchestration.commands.promote_view import print_models
 
     store = open_desk("any", registry, history).registry
     desks = [open_desk(name, registry, history) for name in names or store.models()]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestration import evaluate_options as options
-from orchestration.messages import error_console, fail, warn_ignored
+from orchestration.commands import evaluate_options as options
+from orchestration.terminal.messages import error_console, fail, warn_ignored
 
 if TYPE_CHECKING:
     from pipeline.evaluate.compare import Comparison
@@ -66,7 +66,7 @@ def evaluate(
 
     The same command resumes what was interrupted.
     """
-    from orchestration.evaluate_settings import evaluation_job, judge_config
+    from orchestration.settings.evaluate import evaluation_job, judge_config
     from pipeline.evaluate.cost import Prices
 
     named: dict[str, object] = {
@@ -126,7 +126,7 @@ def _expect(job: EvaluationJob, prices: Prices) -> None:
 def _evaluate(job: EvaluationJob, wanted: Wanted, prices: Prices) -> None:
     from rich.console import Console
 
-    from orchestration.progress import EvaluationProgress
+    from orchestration.terminal.progress import EvaluationProgress
     from pipeline.evaluate.benchmarks import make_benchmark
     from pipeline.evaluate.compare import compare
     from pipeline.evaluate.manifest import read_all_results, read_manifest

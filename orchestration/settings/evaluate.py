@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestration.settings import audit_sampler
+from orchestration.settings.sampler import audit_sampler
 from pipeline.evaluate.plan import EvaluationJob
 from reward.assignments import assign
 from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplingSettings

@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import zip_longest
 from typing import Any
 
-from orchestration.inspect_run import Entry
+from orchestration.inspect.run import Entry
 from reward.offline.report import WORST_FIRST
 from reward.types import ClaimState, Outcome, Role
 

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from orchestration.messages import warn_ignored
+from orchestration.commands.schedule import FolderOption
 from orchestration.schedule.options import FOLDER
-from orchestration.schedule_command import FolderOption
+from orchestration.terminal.messages import warn_ignored
 
 
 def status(

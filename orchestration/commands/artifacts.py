@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestration import promote_options as options
-from orchestration.messages import error_console, fail
+from orchestration.commands import promote_options as options
+from orchestration.terminal.messages import error_console, fail
 
 if TYPE_CHECKING:
     from pipeline.artifacts.backend import Advance
@@ -182,7 +182,7 @@ def _registered(registry: str | None, store: ArtifactStore) -> set[str]:
     if registry is None:
         print("march: no registry was asked; only pointers and --keep protect", file=sys.stderr)
         return set()
-    from orchestration.desk import open_desk
+    from orchestration.registry.desk import open_desk
     from orchestration.registry.stored import references
 
     found = references(open_desk("any", registry).registry, store)
@@ -195,7 +195,7 @@ def byte_progress(label: str, total: int | None) -> Iterator[Advance]:
     """A bar with rate and remaining time; lines where there is no terminal. Parts end on other threads."""
     import threading
 
-    from orchestration.progress import ByteProgress
+    from orchestration.terminal.progress import ByteProgress
 
     lock, done = threading.Lock(), 0
     with ByteProgress(error_console(), label, total=total) as bar:

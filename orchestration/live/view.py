@@ -13,7 +13,7 @@ from itertools import zip_longest
 
 from rich.text import Text
 
-from orchestration.serve_figures import STAGES, Estimate, Figures
+from orchestration.live.figures import STAGES, Estimate, Figures
 from reward.offline.excerpt import printable
 from reward.offline.terminal import STYLES
 from reward.samplers import EngineState, EngineStatus

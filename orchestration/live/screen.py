@@ -24,8 +24,8 @@ from fastapi import FastAPI
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from orchestration.serve_figures import LONG_S, Reading, count_figures, read
-from orchestration.serve_view import READY, Snapshot, Warned, render
+from orchestration.live.figures import LONG_S, Reading, count_figures, read
+from orchestration.live.view import READY, Snapshot, Warned, render
 from reward.samplers import ManyEngines
 from reward.serving.config import ServerConfig
 

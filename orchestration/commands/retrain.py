@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from orchestration.messages import error_console, fail
+from orchestration.terminal.messages import error_console, fail
 
 if TYPE_CHECKING:
     from orchestration.retrain.attempt import Place, Start, Watch
@@ -106,7 +106,7 @@ def _run(job: Job, cause: str) -> Retraining:
 
 
 def _place(job: Job, store: ArtifactStore, lease: Lease | None, watch: Watch) -> Place:
-    from orchestration.desk import open_desk
+    from orchestration.registry.desk import open_desk
     from orchestration.retrain.attempt import Place
     from orchestration.retrain.inputs import make_plan
     from orchestration.retrain.ledger import Ledger

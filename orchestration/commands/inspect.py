@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from orchestration.messages import error_console, warn_ignored
+from orchestration.terminal.messages import error_console, warn_ignored
 
 if TYPE_CHECKING:
-    from orchestration.inspect_choice import Wanted
-    from orchestration.inspect_run import Entry, Run
+    from orchestration.inspect.choice import Wanted
+    from orchestration.inspect.run import Entry, Run
 
 _TERMINAL_ROWS, _PAGE_ROWS = 3, 500
 _MLFLOW_ID = re.compile(r"[0-9a-f]{32}")
@@ -68,8 +68,8 @@ def inspect(
     ] = None,
 ) -> None:
     """Show what a training run did: its steps, and its answers with claims, votes and evidence."""
-    from orchestration.inspect_choice import Order, Wanted
-    from orchestration.inspect_run import open_run
+    from orchestration.inspect.choice import Order, Wanted
+    from orchestration.inspect.run import open_run
     from reward.types import Outcome, Role
 
     if html is not None and html.suffix.lower() not in (".html", ".htm"):  # no record of the run is at risk
@@ -97,7 +97,7 @@ def inspect(
 def _print_overview(run: Run) -> None:
     from rich.console import Console
 
-    from orchestration.inspect_terminal import print_overview
+    from orchestration.inspect.terminal import print_overview
 
     print_overview(run, Console())
 
@@ -105,9 +105,9 @@ def _print_overview(run: Run) -> None:
 def _print_answers(run: Run, wanted: Wanted, limit: int) -> None:
     from rich.console import Console
 
-    from orchestration.inspect_choice import totals
-    from orchestration.inspect_run import read_answers
-    from orchestration.inspect_terminal import print_answers
+    from orchestration.inspect.choice import totals
+    from orchestration.inspect.run import read_answers
+    from orchestration.inspect.terminal import print_answers
 
     fitting = _fitting(run, wanted)
     print_answers(run, read_answers(run, fitting[:limit]), totals(fitting), Console())
@@ -115,9 +115,9 @@ def _print_answers(run: Run, wanted: Wanted, limit: int) -> None:
 
 def _write_page(run: Run, wanted: Wanted, path: Path, *, limit: int, is_sorted: bool) -> None:
     """Writes the page; without an order asked for, it shows equally many answers of every step."""
-    from orchestration.inspect_choice import spread, totals
-    from orchestration.inspect_page import render_run
-    from orchestration.inspect_run import read_answers
+    from orchestration.inspect.choice import spread, totals
+    from orchestration.inspect.page import render_run
+    from orchestration.inspect.run import read_answers
     from reward.offline.files import replace_file
 
     fitting = _fitting(run, wanted)
@@ -136,8 +136,8 @@ def _fitting(run: Run, wanted: Wanted) -> list[Entry]:
     """
     from rich.progress import track
 
-    from orchestration.inspect_choice import choose
-    from orchestration.inspect_run import read_entries
+    from orchestration.inspect.choice import choose
+    from orchestration.inspect.run import read_entries
 
     console = error_console()
     steps = track(

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from orchestration.messages import warn_ignored
+from orchestration.terminal.messages import warn_ignored
 
 
 def serve(
@@ -38,7 +38,7 @@ def serve(
     The environment variable MARCH_REWARD_TOKEN holds the token that a caller must present; more tokens
     (`march token`), TLS and limits are settings of --config. With MARCH_SIGNING_KEY set, answers are signed.
     """
-    from orchestration.settings import server_config
+    from orchestration.settings.serve import server_config
 
     options = {"host": host, "port": port, "prompts": prompts}
     settings = server_config(config, openai_url=openai_url, model=model, options=options)
@@ -46,7 +46,7 @@ def serve(
 
     if not is_shown(live):
         return run_server(settings)
-    from orchestration.serve_live import watch
+    from orchestration.live.screen import watch
 
     run_server(settings, watch=watch)
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestration import audit_options as options
-from orchestration.messages import error_console, fail, warn_ignored
+from orchestration.commands import audit_options as options
+from orchestration.terminal.messages import error_console, fail, warn_ignored
 
 if TYPE_CHECKING:
     from reward.offline.compare import Comparison
@@ -60,7 +60,7 @@ def audit(
 
     The same command resumes what was interrupted.
     """
-    from orchestration.audit_settings import audit_job
+    from orchestration.settings.audit import audit_job
 
     if out is None and explain is None:
         raise ValueError("--out: missing; say where the verdicts shall go")
@@ -103,7 +103,7 @@ def review(
 def _audit(job: AuditJob, wanted: Wanted) -> None:
     from rich.console import Console
 
-    from orchestration.progress import AuditProgress
+    from orchestration.terminal.progress import AuditProgress
     from reward.offline.compare import compare, read_earlier
     from reward.offline.run import audited_rows, run_audit
     from reward.offline.terminal import print_comparison, print_summary

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestration.inspect_charts import HEIGHT, WIDTH, charts, columns_of, outcome_stacks
-from orchestration.inspect_choice import Totals
-from orchestration.inspect_run import Run, as_audited, truth_in_words, turn_in_words
-from orchestration.inspect_steps import Bin, bins
-from orchestration.inspect_terminal import kept_in_words
+from orchestration.inspect.charts import HEIGHT, WIDTH, charts, columns_of, outcome_stacks
+from orchestration.inspect.choice import Totals
+from orchestration.inspect.run import Run, as_audited, truth_in_words, turn_in_words
+from orchestration.inspect.steps import Bin, bins
+from orchestration.inspect.terminal import kept_in_words
 from pipeline.record.rollout_rows import RolloutRow
 from reward.offline.page import render_page, stacked_bar
 from reward.offline.report_rows import ReportRow, report_row, script_data

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestration.messages import error_console, fail, warn_ignored
+from orchestration.terminal.messages import error_console, fail, warn_ignored
 
 if TYPE_CHECKING:
     from pipeline.data.job import Input, PrepareJob
@@ -184,7 +184,7 @@ def _at(url: str) -> RemoteFile:
 
 def _download(source: Source, files: Sequence[RemoteFile], folder: Path) -> Path:
     """Fetches all files of a source; returns the one that is read."""
-    from orchestration.progress import ByteProgress
+    from orchestration.terminal.progress import ByteProgress
     from pipeline.data.download import download as fetch
 
     if not files:
@@ -209,7 +209,7 @@ def _num_bytes(job: PrepareJob) -> int:
 
 
 def _run(job: PrepareJob) -> None:
-    from orchestration.progress import ByteProgress
+    from orchestration.terminal.progress import ByteProgress
     from pipeline.data.card import write_card
     from pipeline.data.job import run_job
 

@@ -8,9 +8,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestration.inspect_choice import Totals
-from orchestration.inspect_run import Run, as_audited, truth_in_words, turn_in_words
-from orchestration.inspect_steps import Bin, Column, bins, in_words, known_columns
+from orchestration.inspect.choice import Totals
+from orchestration.inspect.run import Run, as_audited, truth_in_words, turn_in_words
+from orchestration.inspect.steps import Bin, Column, bins, in_words, known_columns
 from pipeline.record.rollout_rows import RolloutRow
 from reward.offline.excerpt import printable
 from reward.offline.explain import explanation

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orchestration.inspect_steps import Bin
+from orchestration.inspect.steps import Bin
 from reward.types import Outcome
 
 WIDTH, HEIGHT = 300.0, 100.0

@@ -42,7 +42,7 @@ def doctor(
     MLflow is MLFLOW_TRACKING_URI's, the store MARCH_ARTIFACTS's; what is not configured is skipped. Exit code
     1 when something failed.
     """
-    from orchestration.messages import warn_ignored
+    from orchestration.terminal.messages import warn_ignored
 
     if recipe is None:
         warn_ignored("without --recipe", set=overrides)

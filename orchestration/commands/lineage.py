@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestration import promote_options as options
-from orchestration.artifacts_command import EndpointOption, StoreOption, byte_progress, open_named
-from orchestration.desk import HISTORY, open_version
-from orchestration.messages import warn_ignored
+from orchestration.commands import promote_options as options
+from orchestration.commands.artifacts import EndpointOption, StoreOption, byte_progress, open_named
+from orchestration.registry.desk import HISTORY, open_version
+from orchestration.terminal.messages import warn_ignored
 
 if TYPE_CHECKING:
     from rich.tree import Tree

@@ -1,0 +1,1 @@
+"""What `march serve` shows while it serves."""

@@ -1,0 +1,1 @@
+"""Options of the command line and keys of a job as typed settings."""

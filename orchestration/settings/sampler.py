@@ -1,0 +1,51 @@
+"""`--model` and its companions as the settings of a sampler."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from urllib.parse import urlsplit
+
+from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplerConfig
+
+
+def audit_sampler(model: str, model_name: str | None) -> SamplerConfig:
+    """The sampler that `--model` and `--model-name` describe: servers for URLs, else vLLM in this process.
+
+    Args:
+        model: URLs of servers of one model, with commas between them; or a model's folder or name.
+        model_name: The model's name on the servers.
+
+    Raises:
+        ValueError: a URL without a name, or a name without a URL.
+    """
+    if not _is_url(model):
+        if model_name is not None:
+            raise ValueError(f"--model-name: {model_name!r} is for a --model that is a URL; leave it out")
+        return _local(model)
+    if model_name is None:
+        raise ValueError(f"--model-name: missing; say which model {model} shall use")
+    return engine_servers(model, model_name)
+
+
+def _is_url(text: str) -> bool:
+    return text.startswith(("http://", "https://"))
+
+
+def engine_servers(urls: str, model: str) -> OpenAISamplerConfig:
+    """OpenAI-compatible servers of one model, from URLs with commas between them."""
+    base_urls = tuple(_versioned(url) for url in (part.strip() for part in urls.split(",")) if url)
+    return OpenAISamplerConfig(base_urls=base_urls, model=model)
+
+
+def _versioned(url: str) -> str:
+    """A bare http://host:port means its /v1, where every OpenAI-compatible server answers."""
+    return url if urlsplit(url).path.strip("/") else f"{url.rstrip('/')}/v1"
+
+
+def _local(model: str) -> LocalSamplerConfig:
+    # The start-up log and warnings of the training stack would bury ours.
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
+    warnings.filterwarnings("ignore", category=FutureWarning)
+    return LocalSamplerConfig(model=model)
