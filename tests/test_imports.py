@@ -179,6 +179,7 @@ AROUND = {
     "live": set(),
     "registry": {"promotion"},
     "settings": {"terminal"},
+    "doctor": {"terminal"},
     "retrain": {"promotion", "registry", "settings", "terminal"},
     "schedule": {"promotion", "registry", "retrain", "terminal"},
 }
