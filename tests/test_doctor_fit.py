@@ -56,6 +56,7 @@ def fit(recipe: str, have: Have, *overrides: str) -> dict[str, Finding]:
         (HYBRID, machine(ptrace_scope=1), "kernel", State.WARNING, "ptrace_scope is 1"),
         (LORA, machine(1), "GPUs", State.OK, "needs 1 on one node, this machine has 1"),
         (FOUR_NODES, machine(nodes=(8,) * 4), "GPUs", State.OK, "needs 32 on 4 nodes"),
+        (HYBRID, machine(gpus_in_use=1.0), "GPUs", State.WARNING, "has 8, 1 in use"),
         (FOUR_NODES, machine(nodes=(8,) * 3), "GPUs", State.FAILED, "has 24 on 3 nodes"),
     ],
 )

@@ -180,6 +180,7 @@ AROUND = {
     "doctor": {"terminal"},
     "registry": {"promotion"},
     "settings": {"terminal"},
+    "doctor": {"terminal"},
     "retrain": {"promotion", "registry", "settings", "terminal"},
     "schedule": {"promotion", "registry", "retrain", "terminal"},
 }

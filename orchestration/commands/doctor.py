@@ -39,8 +39,9 @@ def doctor(
 ) -> None:
     """Check this machine, or a cluster, and the servers around; say what to mend.
 
-    MLflow is MLFLOW_TRACKING_URI's, the store MARCH_ARTIFACTS's; what is not configured is skipped. Exit code
-    1 when something failed.
+    MLflow is MLFLOW_TRACKING_URI's, the store MARCH_ARTIFACTS's. What is not configured is skipped.
+
+    Exit code 1 when something failed.
     """
     from orchestration.terminal.messages import warn_ignored
 

@@ -77,7 +77,7 @@ def _installed(asked: Asked) -> list[Check]:
 
 
 def _machine(asked: Asked) -> list[Check]:
-    wanted = disk.places(asked.run_dir, asked.store)
+    wanted = disk.places(asked.run_dir, asked.store, asked.kit)
     return [
         Check("compiler", lambda: compiler.check_compiler(compiler.gather_compiler(), asked.kit)),
         Check("gpu", lambda: gpu.check_gpus(gpu.gather_gpus(), asked.kit)),
@@ -164,5 +164,5 @@ def _recipe(asked: Asked) -> Iterable[Finding]:
         facts = ray_cluster.gather_ray(asked.cluster, timeout_s=REQUEST_TIMEOUT_S)
         if not facts.nodes:
             return [skipped("recipe", "the cluster shows no node to hold it against")]
-        there = have.have_there(facts.nodes)
+        there = have.have_there(facts.nodes, gpus_in_use=facts.gpus_in_use)
     return fit.check_fit(asked.recipe, fit.estimate_there(asked.recipe, there), there)

@@ -41,11 +41,9 @@ def gather_compiler() -> CompilerFacts:
 
 
 def check_compiler(facts: CompilerFacts, kit: Kit) -> Iterator[Finding]:
-    """Judges it; only a training on GPUs needs one (`pipeline/cpu.py`)."""
-    if not kit.trains:
-        yield skipped("C++ compiler", "no training stack is installed; only DeepSpeed compiles")
-    elif not kit.has_gpu_build:
-        yield skipped("C++ compiler", "a training without a GPU compiles nothing")
+    """Judges it; only trainings on GPUs need one."""
+    if not kit.has_gpu_build:
+        yield skipped("C++ compiler", "only trainings on GPUs compile, and vLLM's build for them is not here")
     elif facts.name is None:
         found = f"{os.environ.get('CXX') or 'c++'} is not there; DeepSpeed compiles on first use"
         yield failed("C++ compiler", found, _MEND)

@@ -33,17 +33,13 @@ class DiskFacts:
     noexec: tuple[str, ...] = ()  # paths of what is compiled and loaded
 
 
-def places(run_dir: Path, store: StoreSettings) -> dict[str, Path]:
-    """What is written where."""
+def places(run_dir: Path, store: StoreSettings, kit: Kit) -> dict[str, Path]:
+    """What is written where; only trainings on GPUs compile."""
     hugging_face = os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface"
     found = {"runs": run_dir}
     found |= {} if store.is_s3 else {"store": Path(store.location)}
-    return found | {
-        "cache": user_cache(),
-        "models": Path(hugging_face),
-        _COMPILED: extensions_folder(),
-        _TEMPORARY: Path(tempfile.gettempdir()),
-    }
+    found |= {"cache": user_cache(), "models": Path(hugging_face), _TEMPORARY: Path(tempfile.gettempdir())}
+    return found | ({_COMPILED: extensions_folder()} if kit.has_gpu_build else {})
 
 
 def gather_disks(wanted: Mapping[str, Path]) -> list[DiskFacts]:
@@ -85,7 +81,7 @@ def _problem(disk: DiskFacts, kit: Kit) -> tuple[str, str]:
         return "full", "remove old runs (`march artifacts gc` for the store), or mount a larger volume"
     if disk.free_inodes is not None and disk.free_inodes < _LEAST_INODES:
         return f"{disk.free_inodes:,} inodes left", "remove small files, or make the file system with more"
-    if disk.noexec and kit.trains:
+    if disk.noexec and kit.has_gpu_build:
         mend = "mount it without noexec (docker: --tmpfs /tmp:exec)"
         return f"{disk.noexec[0]} is mounted noexec, so nothing compiled can be loaded", mend
     return "", ""

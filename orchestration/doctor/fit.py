@@ -52,11 +52,12 @@ def check_fit(recipe: Recipe, plan: Estimate, have: Have) -> Iterator[Finding]:
 
 def runs_without_gpus(recipe: Recipe, have: Have) -> bool:
     """Whether the CPU layer stands in: for the tiny policy, where no GPU is."""
-    return not have.num_gpus and Path(recipe.model_path) == TINY_POLICY
+    return have.gpu_memory is None and Path(recipe.model_path) == TINY_POLICY
 
 
 def _whole(recipe: Recipe, plan: Estimate, *, on_cpu: bool) -> Finding:
-    size = f"{recipe.name}: {plan.dimensions.num_parameters / 1e9:.3g}e9 parameters, {plan.num_steps:,} steps"
+    millions = plan.dimensions.num_parameters / 1e6
+    size = f"{recipe.name}: {millions:,.1f} million parameters, {plan.num_steps:,} steps"
     if on_cpu:
         return ok("recipe", f"{size}, on CPUs")
     return ok("recipe", f"{size}, {plan.hours:,.1f} hours, {plan.gpu_hours:,.0f} GPU hours on H100s")
@@ -65,9 +66,10 @@ def _whole(recipe: Recipe, plan: Estimate, *, on_cpu: bool) -> Finding:
 def _gpus(recipe: Recipe, have: Have, *, on_cpu: bool) -> Finding:
     cluster, needed = recipe.cluster, recipe.num_gpus
     if on_cpu:
-        return ok("GPUs", f"needs {needed}; they are logical, on this machine's CPUs")
+        return ok("GPUs", f"needs {needed}; they are logical, on {have.where}'s CPUs")
     shape = f" on {cluster.num_nodes} nodes" if cluster.num_nodes > 1 else " on one node"
     there = f"{have.num_gpus} on {len(have.nodes)} nodes" if len(have.nodes) > 1 else f"{have.num_gpus}"
+    there += f", {have.gpus_in_use:g} in use" if have.gpus_in_use else ""
     found = f"needs {needed}{shape}, {have.where} has {there}"
     if not have.num_gpus:
         return failed("GPUs", found, "run it where GPUs are (--cluster asks a cluster)")
@@ -79,6 +81,8 @@ def _gpus(recipe: Recipe, have: Have, *, on_cpu: bool) -> Finding:
     if widest < cluster.engine_tensor_parallel:
         mend = f"lower cluster.engine_tensor_parallel ({cluster.engine_tensor_parallel})"
         return failed("GPUs", f"{found}; no node holds one engine", mend)
+    if have.num_gpus - have.gpus_in_use < needed:
+        return warning("GPUs", found, "Ray waits until they are free: `ray status` says who holds them")
     if len(set(have.nodes)) == 1 and widest != cluster.gpus_per_node and cluster.num_nodes > 1:
         return warning("GPUs", found, f"set cluster.gpus_per_node={widest}, as the nodes are")
     return ok("GPUs", found)

@@ -27,6 +27,7 @@ class Have:
     memory: int | None  # of the smallest node
     disk_free: int | None  # where the run goes
     is_here: bool
+    gpus_in_use: float = 0.0  # by what else runs
     packages: frozenset[str] = frozenset()  # of those that only some recipes need; known here alone
     ptrace_scope: int = 0
 
@@ -51,7 +52,7 @@ def have_here(gpus: GpuFacts, machine: MachineFacts, run_dir: Path) -> Have:
     )
 
 
-def have_there(nodes: Sequence[Node]) -> Have:
+def have_there(nodes: Sequence[Node], *, gpus_in_use: float = 0.0) -> Have:
     """A cluster; nodes without GPUs give no memory to models where others have GPUs."""
     workers = [node for node in nodes if node.num_gpus] or list(nodes)
     return Have(
@@ -61,6 +62,7 @@ def have_there(nodes: Sequence[Node]) -> Have:
         memory=min((node.memory for node in workers if node.memory), default=None),
         disk_free=min((node.disk_free for node in nodes if node.disk_free is not None), default=None),
         is_here=False,
+        gpus_in_use=gpus_in_use,
     )
 
 

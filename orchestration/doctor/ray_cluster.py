@@ -19,6 +19,7 @@ from orchestration.doctor.records import Finding, failed, ok, warning
 MIB, GIB, GB = 1024**2, 1024**3, 1e9
 _NAME, _NODES, _GPUS, _MEMORY, _DISK = "Ray", "nodes", "GPUs", "memory", "disk"
 _VERSION, _METADATA, _SUMMARY = "/api/version", "/api/v0/cluster_metadata", "/nodes?view=summary"
+_STATUS = "/api/cluster_status"
 _FULL, _CROWDED = 0.95, 0.9
 _LEAST_DISK = 20 * GB
 _TOKEN = "RAY_AUTH_TOKEN"
@@ -50,10 +51,12 @@ class RayFacts:
     python: str | None = None
     nodes: tuple[Node, ...] = ()
     dead: tuple[str, ...] = ()
+    gpus_in_use: float = 0.0
+    num_waiting: int = 0  # kinds of tasks, actors and placement groups that find no free resources
 
 
 def gather_ray(address: str, *, timeout_s: float) -> RayFacts:
-    """Three requests; nothing is submitted."""
+    """Four requests; nothing is submitted."""
     token = _token()
     headers = {"Authorization": f"Bearer {token}"} if token else None
     has_token = bool(token)
@@ -65,10 +68,11 @@ def gather_ray(address: str, *, timeout_s: float) -> RayFacts:
         version = get(_VERSION)
         if not version.is_good:
             return RayFacts(address, problem=version.line, status=version.status, has_token=has_token)
-        metadata, summary = get(_METADATA), get(_SUMMARY)
+        metadata, summary, status = (get(path) for path in (_METADATA, _SUMMARY, _STATUS))
     except UnansweredError as error:
         return RayFacts(address, problem=str(error), has_token=has_token)
     nodes, dead = read_nodes(summary.read())
+    in_use, num_waiting = read_load(status.read())
     return RayFacts(
         address,
         status=version.status,
@@ -77,6 +81,8 @@ def gather_ray(address: str, *, timeout_s: float) -> RayFacts:
         python=_data(metadata.read()).get("pythonVersion"),
         nodes=nodes,
         dead=dead,
+        gpus_in_use=in_use,
+        num_waiting=num_waiting,
     )
 
 
@@ -86,6 +92,13 @@ def read_nodes(summary: Mapping[str, Any]) -> tuple[tuple[Node, ...], tuple[str,
     alive = [row for row in rows if _raylet(row).get("state") == "ALIVE"]
     dead = tuple(_name(row) for row in rows if _raylet(row).get("state") == "DEAD")
     return tuple(_node(row) for row in alive), dead
+
+
+def read_load(status: Mapping[str, Any]) -> tuple[float, int]:
+    """GPUs in use, and kinds of requests that wait, from what the autoscaler last wrote down."""
+    load = (_data(status).get("clusterStatus") or {}).get("loadMetricsReport") or {}
+    in_use = (load.get("usage") or {}).get("GPU") or [0.0]
+    return float(in_use[0]), sum(len(load.get(name) or ()) for name in ("resourceDemand", "pgDemand"))
 
 
 def check_ray(facts: RayFacts, *, ours: str | None) -> Iterator[Finding]:
@@ -98,7 +111,7 @@ def check_ray(facts: RayFacts, *, ours: str | None) -> Iterator[Finding]:
         yield failed(_NODES, "none lives", "look at the head's log; `ray status` says what it waits for")
         return
     yield _nodes(facts)
-    yield _gpus(facts.nodes)
+    yield _gpus(facts)
     yield _memory(facts.nodes)
     yield _disk(facts.nodes)
 
@@ -120,20 +133,24 @@ def _nodes(facts: RayFacts) -> Finding:
     found = f"{len(facts.nodes)} alive, {cpus:g} CPUs"
     if facts.dead:
         found += f"; {len(facts.dead)} dead: {', '.join(facts.dead[:3])}"
-        return warning(
-            _NODES, found, "look at what ended them (`ray list nodes`); Ray keeps them in its list"
-        )
+        return warning(_NODES, found, "look at what ended them: `ray list nodes`")
+    if facts.num_waiting:
+        mend = "wait for what runs, or give it more nodes: `ray status` says what is asked for"
+        return warning(_NODES, f"{found}; {facts.num_waiting} kinds of requests wait for resources", mend)
     return ok(_NODES, found)
 
 
-def _gpus(nodes: tuple[Node, ...]) -> Finding:
+def _gpus(facts: RayFacts) -> Finding:
+    nodes = facts.nodes
     with_gpus = [node for node in nodes if node.num_gpus]
     if not with_gpus:
         return ok(_GPUS, "none")
-    kinds = sorted({name for node in with_gpus for name in node.gpu_names}) or ["of an unknown kind"]
+    kinds = sorted({name for node in with_gpus for name in node.gpu_names}) or ["logical, no node shows one"]
     sizes = [node.gpu_memory for node in with_gpus if node.gpu_memory]
     memory = f", {min(sizes) / GIB:.0f} GiB" if sizes else ""
-    found = f"{sum(node.num_gpus for node in nodes):g} on {len(with_gpus)} nodes: {', '.join(kinds)}{memory}"
+    where = f"{len(with_gpus)} node{'s' if len(with_gpus) > 1 else ''}"
+    found = f"{sum(node.num_gpus for node in nodes):g} on {where}: {', '.join(kinds)}{memory}"
+    found += f"; {facts.gpus_in_use:g} in use" if facts.gpus_in_use else ""
     if len({node.num_gpus for node in with_gpus}) > 1:
         mend = "cluster.gpus_per_node counts the same on each node; the smallest binds"
         return warning(_GPUS, f"{found}; not the same number on each", mend)

@@ -1,0 +1,22 @@
+"""Shared by the tests of `march doctor`: three installations, and what findings say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from orchestration.doctor.packages import Kit
+from orchestration.doctor.records import Finding, State
+
+CPU = Kit(trains=True, has_gpu_build=False, ray="2.55.0", mlflow="3.12.0", torch_cuda=None)
+GPU = replace(CPU, has_gpu_build=True, torch_cuda="12.8")
+LIGHT = Kit(trains=False, has_gpu_build=False, ray=None, mlflow=None, torch_cuda=None)
+
+
+def states(findings: Iterable[Finding]) -> list[tuple[str, State]]:
+    return [(one.check, one.state) for one in findings]
+
+
+def only(findings: Iterable[Finding]) -> Finding:
+    (found,) = findings
+    return found

