@@ -97,7 +97,8 @@ def _files_of(tree: dict[str, Any]) -> list[str]:
         for one in tree.get("configMapGenerator", [])
         for name in (*one.get("files", []), *one.get("envs", []))
     ]
-    return [*tree["resources"], *generated, *(one["path"] for one in tree.get("patches", []))]
+    patched = [one["path"] for one in tree.get("patches", []) if "path" in one]
+    return [*tree["resources"], *generated, *patched]
 
 
 def test_paths_in_the_image_are_those_of_this_package() -> None:

@@ -190,6 +190,14 @@ def callers(spec: Manifest) -> list[str]:
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
+def test_what_is_scaled_has_no_number_of_its_own(overlay: str) -> None:
+    objects = built(overlay)
+    for scaled in of_kind(objects, "ScaledObject"):
+        target = named(objects, "Deployment", scaled["spec"]["scaleTargetRef"]["name"])
+        assert "replicas" not in target["spec"]
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
 def test_rights_are_few(overlay: str) -> None:
     objects = built(overlay)
     (role,) = of_kind(objects, "Role")

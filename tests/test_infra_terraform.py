@@ -169,8 +169,8 @@ ROLES = ("trainer", "gc", "auditor")
 _FREE = 2 + 3 * len(ROLES)  # requests that make bucket and users, before rights count
 
 
-def stores(monkeypatch: pytest.MonkeyPatch) -> dict[str, ArtifactStore]:
-    """The store as each role sees it."""
+def stores(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, ArtifactStore]:
+    """The store as each role sees it; under a lock, since of moto's writers at once several may win."""
     import boto3
 
     for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_PROFILE", "AWS_SESSION_TOKEN"):
@@ -187,7 +187,8 @@ def stores(monkeypatch: pytest.MonkeyPatch) -> dict[str, ArtifactStore]:
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", key["AccessKeyId"])
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", key["SecretAccessKey"])
         monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)  # it keeps the first keys
-        settings = StoreSettings(location=f"s3://{BUCKET}/{PREFIX}", part_mib=5)
+        lock = folder / "pointers.lock"
+        settings = StoreSettings(location=f"s3://{BUCKET}/{PREFIX}", part_mib=5, pointer_lock=lock)
         found[role] = ArtifactStore(S3Backend(settings, make_client(settings)))
     return found
 
@@ -195,7 +196,7 @@ def stores(monkeypatch: pytest.MonkeyPatch) -> dict[str, ArtifactStore]:
 @mock_aws
 @set_initial_no_auth_action_count(_FREE)
 def test_each_role_can_do_its_work_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    roles = stores(monkeypatch)
+    roles = stores(tmp_path, monkeypatch)
     trainer, gc, auditor = (roles[name] for name in ROLES)
     small, large = tmp_path / "small", tmp_path / "large"
     small.write_bytes(b"rows")
