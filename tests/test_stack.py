@@ -78,12 +78,11 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     with make_stack({"JOBS": str(jobs), "JOB": JOB}) as made:
         settings = Path(made.machine.local("prometheus", "/etc/prometheus/prometheus.yaml"))
         settings.write_text(settings.read_text().replace("15s", "1s"))
-        made.up(*STORING)
+        made.up(*SERVICES)
         with pytest.MonkeyPatch.context() as patch:
             for name, value in made.env("schedule").items():
                 if name.startswith(("AWS_", "MLFLOW_", "MARCH_")):
                     patch.setenv(name, value)
-            made.up(*SERVICES)
             yield made
 
 
