@@ -22,7 +22,13 @@ import pytest
 from tests.compose_file import FOLDER, ROOT, Machine, Program, read_compose
 from tests.postgres import postgres_owner, postgres_programs
 
-NEEDED = {"prometheus": "prometheus", "rclone": "rclone", "curl": "curl", "pg_isready": "postgresql-client"}
+NEEDED = {
+    "prometheus": "prometheus",
+    "rclone": "rclone",
+    "curl": "curl",
+    "wget": "wget",
+    "pg_isready": "postgresql-client",
+}
 MARCH = '#!/bin/sh\nexec "{python}" -c "from orchestration.cli import main; main()" "$@"\n'
 CHECKPOINT = ROOT / "pipeline" / "tiny" / "checkpoint"
 MODEL = "/var/lib/march/tiny"  # in the container of vLLM
