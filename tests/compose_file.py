@@ -102,7 +102,7 @@ class Machine:
         return Program(
             command=command,
             env=self._base(home) | {key: self._variable(name, key, value) for key, value in env.items()},
-            folder=Path(self.local(name, service.get("working_dir") or home)),
+            folder=Path(self.local(name, service["working_dir"]) if "working_dir" in service else home),
         )
 
     def health(self, name: str) -> list[str]:

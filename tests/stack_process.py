@@ -22,11 +22,17 @@ import pytest
 from tests.compose_file import FOLDER, ROOT, Machine, Program, read_compose
 from tests.postgres import postgres_owner, postgres_programs
 
-NEEDED = {"prometheus": "prometheus", "rclone": "rclone", "curl": "curl", "pg_isready": "postgresql-client"}
+NEEDED = {
+    "prometheus": "prometheus",
+    "rclone": "rclone",
+    "curl": "curl",
+    "wget": "wget",
+    "pg_isready": "postgresql-client",
+}
 MARCH = '#!/bin/sh\nexec "{python}" -c "from orchestration.cli import main; main()" "$@"\n'
 CHECKPOINT = ROOT / "pipeline" / "tiny" / "checkpoint"
 MODEL = "/var/lib/march/tiny"  # in the container of vLLM
-_PATIENCE_S = 400.0
+_PATIENCE_S = 1200.0
 
 
 def require_programs() -> None:
@@ -61,16 +67,20 @@ class Stack:
 
     def up(self, *names: str) -> None:
         """Starts services and what they depend on, each when its conditions hold, until they are well."""
-        pending = list(self._with_dependencies(names))
+        pending, well = self._with_dependencies(names), set[str]()
+        starting: list[str] = [name for name in names if name not in pending]
         until = time.monotonic() + _PATIENCE_S
-        while pending or not all(map(self.is_well, names)):
-            for name in [one for one in pending if self._may_start(one)]:
-                pending.remove(name)
+        while pending or starting:
+            for name in [one for one, needs in pending.items() if needs <= well]:
+                del pending[name]
                 self.start(name)
-            assert time.monotonic() < until, "\n".join(map(self.said, [*pending, *names]))
-            for name in names:
-                assert name in pending or self.runs(name) or self._is_done(name), self.said(name)
-            time.sleep(0.3)
+                starting.append(name)
+            well |= set(filter(self.is_well, starting))
+            starting = [name for name in starting if name not in well]
+            for name in starting:
+                assert self.runs(name) or self._is_done(name), self.said(name)
+            assert time.monotonic() < until, "\n".join(map(self.said, starting))
+            time.sleep(0.5)
 
     def start(self, name: str) -> None:
         """Starts a service, as for the first time or again."""
@@ -163,24 +173,21 @@ class Stack:
             return [first, *first.children(recursive=True), *found]
         return found
 
-    def _with_dependencies(self, names: Sequence[str]) -> Iterator[str]:
-        found: dict[str, None] = {}
+    def _with_dependencies(self, names: Sequence[str]) -> dict[str, set[str]]:
+        """Services that do not run, each with those that must be well before it is started."""
+        found: dict[str, set[str]] = {}
 
         def add(name: str) -> None:
-            needs = self.machine.service(name).get("depends_on") or {}
+            needs = set(self.machine.service(name).get("depends_on") or ())
+            needs &= set(self.machine.project["services"])  # the others are of profiles that are off
             for needed in needs:
-                if needed in self.machine.project["services"]:
-                    add(needed)
+                add(needed)
             if not self.runs(name):
-                found[name] = None
+                found[name] = {one for one in needs if one in found}
 
         for name in names:
             add(name)
-        return iter(found)
-
-    def _may_start(self, name: str) -> bool:
-        needs = self.machine.service(name).get("depends_on") or {}
-        return all(self.is_well(needed) for needed in needs if needed in self.machine.project["services"])
+        return found
 
     def runs(self, name: str) -> bool:
         """Whether a service's process is alive."""

@@ -110,10 +110,9 @@ def test_a_schedule_whose_disk_fills_later_ends(job: Path, tmp_path: Path) -> No
         assert process.stderr is not None
         while "serving 1 jobs" not in process.stderr.readline():
             assert process.poll() is None
-        with (folder / "filler").open("wb") as filler, pytest.raises(OSError, match="No space"):
+        with (folder / "filler").open("wb", buffering=0) as filler, pytest.raises(OSError, match="No space"):
             while True:
                 filler.write(bytes(4096))
-                filler.flush()
         said = process.communicate(timeout=120)[1].splitlines()
         assert process.returncode == 2
         assert said[-1] == f"march: {folder}: No space left on device; make room on its disk"

@@ -29,6 +29,8 @@ from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_damage
 from pipeline.lineage.publish import read_lineage
+from pipeline.tiny.demonstrations import write_answer
+from pipeline.tiny.world import sample_worlds
 from tests.compose_file import FOLDER
 from tests.monitoring import alert_rules, asked_of, promql, read_dashboard
 from tests.retrain_process import write_small_job
@@ -40,11 +42,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 STORING, SERVICES = ("mlflow",), ("reward", "schedule", "prometheus")  # each with all that it needs
 MODEL, JOB = "stack-solver", "small"
-QUERY = {
-    "id": "q1",
-    "query": "How many euros did the July picnic in Kabul raise?",
-    "documents": [{"id": "d", "text": "The July picnic in Kabul raised 466 euros."}],
-}
+WORLDS = sample_worlds(6, seed=1, split="held_out")  # the only ones that the tiny policy can audit
 DASHBOARDS = ("dashboard.json", "dashboard-schedule.json")
 # What these few minutes hold no data for, and why.
 ABSENT = {
@@ -78,12 +76,11 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     with make_stack({"JOBS": str(jobs), "JOB": JOB}) as made:
         settings = Path(made.machine.local("prometheus", "/etc/prometheus/prometheus.yaml"))
         settings.write_text(settings.read_text().replace("15s", "1s"))
-        made.up(*STORING)
+        made.up(*SERVICES)
         with pytest.MonkeyPatch.context() as patch:
             for name, value in made.env("schedule").items():
                 if name.startswith(("AWS_", "MLFLOW_", "MARCH_")):
                     patch.setenv(name, value)
-            made.up(*SERVICES)
             yield made
 
 
@@ -124,14 +121,17 @@ def kept(stack: Stack) -> dict[str, object]:
     }
 
 
-def test_one_audit_over_http(stack: Stack) -> None:
-    body = {"query": QUERY, "response": "The July picnic in Kabul raised 466 euros."}
+def test_audits_over_http(stack: Stack) -> None:
     token = {"Authorization": f"Bearer {stack.secret('march_reward_token')}"}
-    url = f"{stack.url('reward', 8000)}/v1/audit"
-    assert httpx.post(url, json=body, trust_env=False).status_code == 401
-    answer = httpx.post(url, json=body, headers=token, timeout=120, trust_env=False)
-    assert answer.status_code == 200, answer.text
-    assert answer.json()["verdict"]["outcome"] in ("SUPPORTED", "REFUTED"), answer.text
+    url, verdicts = f"{stack.url('reward', 8000)}/v1/audit", []
+    for world in WORLDS:
+        response = write_answer([(fact, fact.number) for fact in world.asked])
+        body = {"query": world.query.model_dump(mode="json"), "response": response}
+        assert httpx.post(url, json=body, trust_env=False).status_code == 401
+        answer = httpx.post(url, json=body, headers=token, timeout=200, trust_env=False)
+        assert answer.status_code == 200, answer.text
+        verdicts.append(answer.json()["verdict"])
+    assert "SUPPORTED" in [one["outcome"] for one in verdicts], verdicts
 
 
 def test_mlflow_lets_nobody_in_without_a_password_or_by_another_name(stack: Stack) -> None:
