@@ -93,6 +93,8 @@ def check_contents(image: Image, volume: Path, *, absent: tuple[str, ...]) -> No
     )
     assert "libc6" in (documents / "debian-packages.txt").read_text()
     assert not packages & {"uv", "cyclonedx-bom", "pip-licenses", *absent}
+    shell = image.run("-lc", "command -v march", volume=volume, entrypoint=["bash"])
+    assert shell.stdout == "/opt/march/bin/march\n", shell.stderr  # as KubeRay may start Ray
     for tool in ("usr/bin/g++", "usr/bin/gcc", "opt/tools", "src"):
         assert not (image.root / tool).exists(), tool
     for place in ("/opt/march/x", "/x", "/usr/local/bin/x"):

@@ -79,8 +79,8 @@ def try_candidate(
 def _smoke(candidate: ModelVersion, policy: GatePolicy) -> GateResult:
     if policy.smoke.required and find_spec("vllm") is None:  # which says nothing about the weights
         raise ValueError(
-            "smoke.required: vLLM, which tries the weights, is not installed here; promote where march-pipeline"
-            "[train-cpu] or [train-gpu] is installed, or set it to false in the policy"
+            "smoke.required: vLLM, which tries the weights, is not installed here; promote where "
+            "march-pipeline[train-cpu] or [train-gpu] is installed, or set it to false in the policy"
         )
     try:
         weights = local_weights(candidate, pickles_allowed=policy.pickles_allowed)
