@@ -180,7 +180,6 @@ AROUND = {
     "doctor": {"terminal"},
     "registry": {"promotion"},
     "settings": {"terminal"},
-    "doctor": {"terminal"},
     "retrain": {"promotion", "registry", "settings", "terminal"},
     "schedule": {"promotion", "registry", "retrain", "terminal"},
 }
