@@ -49,7 +49,7 @@ check: $(VENV)/ready ## lint, format, types, the files that deploy, and known vu
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -m "not slow" tests/test_infra_*.py
+	$(BIN)/pytest -q -m "not slow and not long" tests/test_infra_*.py
 	$(BIN)/python requirements/advisories.py
 
 bench: $(VENV)/ready ## benchmarks; one JSON each under bench/results/
