@@ -53,7 +53,7 @@ def test_ray_is_the_images(overlay: str) -> None:
 @pytest.mark.slow  # imports Ray's and vLLM's command lines
 def test_rays_and_vllms_commands_know_the_options() -> None:
     from ray.scripts.scripts import start
-    from vllm.entrypoints.openai.cli_args import make_arg_parser
+    from vllm.entrypoints.launchers.cli_args import make_arg_parser
     from vllm.utils.argparse_utils import FlexibleArgumentParser
 
     known = {option for parameter in start.params for option in parameter.opts}
