@@ -30,6 +30,12 @@ needs_builder = pytest.mark.skipif(
     bool(_MISSING) or os.getuid() != 0, reason=f"needs root and Debian's {', '.join(_MISSING) or 'buildah'}"
 )
 
+# The pinned base has Python in /usr/local, and its headers.
+_LIKE_THE_PINNED = """
+ln -s /usr/bin/python3 "$1/usr/local/bin/python"
+chroot "$1" sh -euc "cd /tmp; apt-get download -qq libpython3.11-dev; dpkg -x *.deb /; rm *.deb"
+"""
+
 # In namespaces of its own: the root read-only, /tmp in memory, the volume a folder; then as the image's user.
 _ENTER = """
 root=$1 volume=$2; shift 2
@@ -57,10 +63,13 @@ class Image:
     ) -> list[str]:
         """What runs the image once; without arguments its own command."""
         given = [f"{key}={value}" for key, value in environment.items()]
+        user, group = self.settings["User"].split(":")
         program = [*(self.settings["Entrypoint"] if entrypoint is None else entrypoint)]
         return [
-            *("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-euc", _ENTER, "sh"),
-            *(str(self.root), str(volume), f"--userspec={self.settings['User']}", str(self.root)),
+            *("unshare", "--mount", "--pid", "--fork", "sh", "-euc", _ENTER, "sh"),
+            *(str(self.root), str(volume), str(self.root), "setpriv", f"--reuid={user}", f"--regid={group}"),
+            # A change of user forgets this signal, so it is set afterwards; no process outlives a test.
+            *("--clear-groups", "--no-new-privs", "--bounding-set=-all", "--pdeathsig=KILL"),
             *("env", "-i", f"--chdir={self.settings['WorkingDir']}", *self.settings["Env"], *given),
             *program,
             *(arguments or (self.settings["Cmd"] if entrypoint is None else ())),
@@ -120,8 +129,12 @@ class Builder:
 
     def _make_base(self) -> None:
         archive = self._folder / "base.tar"
-        link = 'ln -s /usr/bin/python3 "$1/usr/local/bin/python"'
-        command = ["mmdebstrap", "--variant=minbase", f"--include={_PACKAGES}", f"--customize-hook={link}"]
+        command = [
+            "mmdebstrap",
+            "--variant=minbase",
+            f"--include={_PACKAGES}",
+            f"--customize-hook={_LIKE_THE_PINNED}",
+        ]
         command += ["--aptopt=Acquire::Check-Valid-Until false"]  # a mirror may be a snapshot of the past
         subprocess.run([*command, "bookworm", archive, _MIRROR], check=True, capture_output=True)
         context = self._folder / "context"
