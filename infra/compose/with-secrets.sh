@@ -4,6 +4,7 @@
 set -eu
 
 for variable in $(env | sed -n 's/^\([A-Z][A-Z0-9_]*_FILE\)=.*/\1/p'); do
+    file=""
     eval "file=\$$variable"
     if [ ! -r "$file" ] || [ ! -s "$file" ]; then
         echo "with-secrets: $variable: $file is missing, empty, or not readable by user $(id -u); run make-secrets.sh" >&2
