@@ -94,7 +94,7 @@ def test_figures_health_and_a_failing_job_beside_a_sound_one(tmp_path: Path) -> 
         assert httpx.get(f"http://127.0.0.1:{port}/healthz", trust_env=False).text == "ok\n"
         figures = httpx.get(f"http://127.0.0.1:{port}/metrics", trust_env=False).text
     assert 'march_retraining_failures{retrain_job="shop"} 3.0' in figures
-    assert 'march_retrainings_total{retrain_job="shop",result="failed"} 3.0' in figures
+    assert 'march_retrainings_total{result="failed",retrain_job="shop"} 3.0' in figures
     assert 'march_retraining_failures{retrain_job="books"} 0.0' in figures
     assert 'march_retraining_next_seconds{retrain_job="books"} ' in figures
 

@@ -39,7 +39,7 @@ from orchestration.schedule.job_watch import JobWatch, Scheduled, is_running
 from orchestration.schedule.journal import Cause, Missed, append_line
 from orchestration.schedule.monitor import ScheduleFigures, monitoring
 from orchestration.schedule.options import HOST, OnStop
-from reward.offline.files import replace_file
+from reward.offline.files import refuse_unwritable, replace_file
 from reward.types import Record
 
 logger = logging.getLogger(__name__)
@@ -109,8 +109,7 @@ class Service:
         with only_service(self.folder):
             for one in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(one, self._signalled)
-            self._beats()
-            self._refuse_unwritable()
+            refuse_unwritable(self.folder)
             scheduler = make_scheduler(self.folder, len(self.watches))
             figures = ScheduleFigures(self.watches, lambda name: _next_s(scheduler, name))
             with monitoring(figures, self.is_well, self._port, host=self._host) as port:
@@ -135,9 +134,6 @@ class Service:
                     "the scheduler gives no sign of life; the service ends, to be started again"
                 )
 
-        self._refuse_unwritable()
-
-    def _refuse_unwritable(self) -> None:
         if self._unwritable is not None:
             raise self._unwritable
 
