@@ -135,7 +135,7 @@ class Builder:
             f"--include={_PACKAGES}",
             f"--customize-hook={_LIKE_THE_PINNED}",
         ]
-        command += ["--aptopt=Acquire::Check-Valid-Until false"]  # a mirror may be a snapshot of the past
+        command += ['--aptopt=Acquire::Check-Valid-Until "false"']  # a mirror may be a snapshot of the past
         subprocess.run([*command, "bookworm", archive, _MIRROR], check=True, capture_output=True)
         context = self._folder / "context"
         context.mkdir()
