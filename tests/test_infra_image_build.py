@@ -105,7 +105,7 @@ def check_contents(image: Image, volume: Path, *, absent: tuple[str, ...]) -> No
 
 
 @needs_builder
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_audit_image_holds_what_it_says(audit: Image, volume: Path) -> None:
     check_contents(audit, volume, absent=(*HEAVY, "mlflow", "ray", "pip"))
     labels = audit.settings["Labels"]
@@ -117,7 +117,7 @@ def test_the_audit_image_holds_what_it_says(audit: Image, volume: Path) -> None:
 
 
 @needs_builder
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_audit_image_audits_a_file(audit: Image, volume: Path) -> None:
     write_rows(volume)
     done = audit.run("audit", "in.jsonl", "--out", "out.jsonl", "--html", "report.html", volume=volume)
@@ -127,7 +127,7 @@ def test_the_audit_image_audits_a_file(audit: Image, volume: Path) -> None:
 
 
 @needs_builder
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_audit_image_serves_until_it_is_told_to_stop(audit: Image, volume: Path) -> None:
     port = free_port()
     (volume / "token").write_text(TOKEN)
@@ -145,7 +145,7 @@ def test_the_audit_image_serves_until_it_is_told_to_stop(audit: Image, volume: P
 
 
 @needs_builder
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_audit_image_says_what_it_was_given_wrongly(audit: Image, volume: Path) -> None:
     done = audit.run("serve", volume=volume, MARCH_REWARD_TOKEN_FILE="/run/secrets/march_reward_token")
     assert done.returncode == 78 and done.stderr.count("\n") == 1
