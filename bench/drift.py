@@ -12,9 +12,9 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from orchestration.retrain.triggers import DriftSettings
 
 from bench.measure import write_result
+from orchestration.retrain.triggers import DriftSettings
 from orchestration.schedule.drift import Tally, look_alpha, lower_bound
 
 RATES = (0.03, 0.05, 0.07, 0.1, 0.15)

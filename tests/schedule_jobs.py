@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from orchestration.retrain.triggers import Triggers
-
 from orchestration.schedule.job_watch import JobWatch, Scheduled, is_running
 from orchestration.schedule.options import OnStop
 from orchestration.schedule.service import Service

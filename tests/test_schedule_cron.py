@@ -15,10 +15,10 @@ import pytest
 from apscheduler.schedulers.background import BackgroundScheduler
 from hypothesis import given
 from hypothesis import strategies as st
-from orchestration.retrain.triggers import CronSettings, Triggers
 from pydantic import ValidationError
 
 import orchestration.schedule.cron
+from orchestration.retrain.triggers import CronSettings, Triggers
 from orchestration.schedule.cron import CronTimes
 from orchestration.schedule.job_watch import JobWatch
 from orchestration.schedule.service import cron_id, make_scheduler, start_times

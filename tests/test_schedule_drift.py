@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from orchestration.retrain.triggers import DriftSettings
 from scipy import stats
 
+from orchestration.retrain.triggers import DriftSettings
 from orchestration.schedule.drift import DriftState, Judged, Tally, look, lower_bound
 from orchestration.schedule.watch import lines_of, look_at
 from reward.offline.rows import RowFormat, read_rows

@@ -7,7 +7,6 @@ import signal
 from pathlib import Path
 
 from orchestration.retrain.triggers import BackoffSettings, DataSettings, DriftSettings, Triggers
-
 from orchestration.schedule.job_watch import JobWatch, is_running
 from orchestration.schedule.journal import Cause, Due, append_line
 from reward.types import Outcome

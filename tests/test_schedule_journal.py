@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from orchestration.retrain.triggers import BackoffSettings
 
+from orchestration.retrain.triggers import BackoffSettings
 from orchestration.schedule.drift import Drift, DriftState
 from orchestration.schedule.journal import (
     Began,
