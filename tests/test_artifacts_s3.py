@@ -111,6 +111,7 @@ def test_what_is_put_in_parts_comes_out_the_same(
         Fault(PART_PUT, Harm.LOSE_ANSWER, times=2),
         Fault(PART_PUT, Harm.DAMAGE_REQUEST, times=2),
         Fault("PUT .*/objects/[^?]*$", Harm.INTERNAL_ERROR, times=2),
+        Fault("PUT .*/objects/[^?]*$", Harm.DAMAGE_REQUEST, times=2),
         Fault("PUT .*/manifests/", Harm.SLOW_DOWN, times=2),
         Fault("PUT .*/manifests/", Harm.LOSE_ANSWER),
         Fault("HEAD ", Harm.INTERNAL_ERROR, times=2),

@@ -316,12 +316,6 @@ def test_a_failed_measurement_says_where_its_log_is(stage: Stage) -> None:
     assert stage.num_trainings == 0
 
 
-def test_a_missing_compiler_is_said_at_once(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: None)
-    with pytest.raises(ValueError, match=r"g\+\+"):
-        demo.run_demo(run_dir=Path("runs/demo"), seed=0, steps=4)
-
-
 def test_a_run_folder_that_is_a_file_is_said_at_once(stage: Stage) -> None:
     Path("taken").write_text("")
     with pytest.raises(ValueError, match="run_dir: taken cannot be written"):

@@ -59,7 +59,8 @@ def retrain(
         else:
             print(outcome_line(_run(given, cause)))
     except StageFailedError as error:
-        fail(f"{error}; the same command goes on", code=error.problem.exit_code)
+        goes_on = "; the same command goes on"  # which the stage's line may say already
+        fail(str(error).removesuffix(goes_on) + goes_on, code=error.problem.exit_code)
     except OverBudgetError as error:
         fail(str(error), code=OVER_BUDGET)
     except (BusyError, LeaseLostError) as error:

@@ -202,8 +202,11 @@ class Ledger:
 
 
 def _chosen(of_job: Sequence[Retraining], given: Given) -> Retraining | None:
-    """One that was left and asks for the same, else one with the same parent, too."""
-    left = (one for one in of_job if one.given == given.digest and not one.state.is_final)
+    """One that was left and asks for the same, else one with the same parent, too.
+
+    One that ended and was killed before it was closed is left, too: nobody was told how it ended.
+    """
+    left = (one for one in of_job if one.given == given.digest and not (one.state.is_final and one.is_closed))
     return next(left, None) or next((one for one in of_job if one.id == given.id), None)
 
 
@@ -214,7 +217,7 @@ def now_ms() -> int:
 
 def _tags(retraining: Retraining) -> dict[str, str]:
     """All of a retraining, in parts that MLflow has room for."""
-    rest = retraining.model_dump(mode="json", exclude={"stages", "run_id"})
+    rest = retraining.model_dump(mode="json", exclude={"stages", "run_id", "is_closed"})
     return {
         ID_TAG: retraining.id,
         JOB_TAG: retraining.job,
@@ -246,4 +249,5 @@ def _read_run(run: Any) -> Retraining | None:
         return None
     tree = json.loads(tags[_RECORD_TAG])
     stages = [json.loads(tags[f"{_STAGE_TAG}{stage}"]) for stage in Stage]
-    return Retraining.model_validate({**tree, "stages": stages, "run_id": run.info.run_id})
+    of_run = {"run_id": run.info.run_id, "is_closed": run.info.status != "RUNNING"}
+    return Retraining.model_validate({**tree, "stages": stages, **of_run})

@@ -54,6 +54,8 @@ def retrain(place: Place, *, cause: str = "") -> Retraining:
     params |= {"seed": str(place.plan.recipe.seed), "job": place.plan.job.model_dump_json()}
     found = place.ledger.open(place.plan.job, given, cause=cause, params=params)
     if found.state.is_final:
+        if not found.is_closed:
+            place.ledger.save(found)
         place.watch.show(found)
         return found
     loop = _Loop(place, found)

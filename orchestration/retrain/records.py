@@ -81,6 +81,7 @@ class Retraining(Record):
     job: str
     model: str = Field(description="Name in the registry.")
     run_id: str = Field(description="Of MLflow.")
+    is_closed: bool = Field(default=False, description="MLflow calls its run ended, which is written last.")
     state: RetrainingState
     stages: tuple[StageStatus, ...]
     started_ms: int

@@ -13,8 +13,11 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
+
+from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
 from pipeline.artifacts.backend import Advance
 from pipeline.artifacts.failures import CorruptError
@@ -24,7 +27,7 @@ _MOST_PARTS = 10_000  # of S3
 _DAMAGED = ("BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch")
 _Piece = TypeVar("_Piece")
 _Result = TypeVar("_Result")
-_TRIES = 3  # of a part that arrives otherwise than it was sent
+_TRIES = 3  # of what arrives otherwise than it was sent
 
 
 @dataclass(frozen=True)
@@ -140,18 +143,30 @@ def _read(source: Path, part: _Part) -> bytes:
 
 def _send(client: Any, where: dict[str, Any], content: bytes, md5: Any, sha256: str) -> None:
     content_md5 = base64.b64encode(md5.digest()).decode()
-    for left in reversed(range(_TRIES)):
-        try:
-            client.upload_part(**where, Body=content, ContentMD5=content_md5, ChecksumSHA256=sha256)
-            return
-        except client.exceptions.ClientError as error:
-            if error.response["Error"].get("Code") not in _DAMAGED:
-                raise
-            if not left:
-                raise CorruptError(
-                    f"part {where['PartNumber']} of {where['Key']} arrived {_TRIES} times otherwise than it "
-                    "was sent; look at the network between"
-                ) from error
+    put = partial(client.upload_part, **where, Body=content, ContentMD5=content_md5, ChecksumSHA256=sha256)
+    until_whole(client, f"part {where['PartNumber']} of {where['Key']}", put)
+
+
+def until_whole(client: Any, what: str, put: Callable[[], _Result]) -> _Result:
+    """Sends something again while the server finds that it has arrived damaged.
+
+    Raises:
+        CorruptError: three times.
+    """
+    trying = Retrying(retry=retry_if_exception(_is_damaged), stop=stop_after_attempt(_TRIES), reraise=True)
+    try:
+        return trying(put)
+    except client.exceptions.ClientError as error:
+        if not _is_damaged(error):
+            raise
+        raise CorruptError(
+            f"{what} arrived {_TRIES} times otherwise than it was sent; look at the network between"
+        ) from error
+
+
+def _is_damaged(error: BaseException) -> bool:
+    response = getattr(error, "response", None)
+    return isinstance(response, dict) and response.get("Error", {}).get("Code") in _DAMAGED
 
 
 def _etag_of(md5s: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ import base64
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from pipeline.artifacts.failures import (
     UnsafeEndpointError,
     refuse_large,
 )
-from pipeline.artifacts.multipart import Sent, send_parts
+from pipeline.artifacts.multipart import Sent, send_parts, until_whole
 from pipeline.artifacts.ranges import fetch_ranges
 from pipeline.artifacts.settings import MIB, StoreSettings, refuse_secret
 
@@ -252,7 +252,8 @@ class S3Backend:
 
     def _put(self, key: str, content: bytes, **more: Any) -> Any:
         digest = base64.b64encode(hashlib.sha256(content).digest()).decode()
-        return self.client.put_object(**self._at(key), Body=content, ChecksumSHA256=digest, **more)
+        put = partial(self.client.put_object, **self._at(key), Body=content, ChecksumSHA256=digest, **more)
+        return until_whole(self.client, key, put)
 
     def _at(self, key: str) -> dict[str, str]:
         return {"Bucket": self.settings.bucket, "Key": self.settings.prefix + key}
