@@ -122,7 +122,7 @@ def refuses(_: Model, handler: Any) -> bool:
 
 
 def sleeps(_: Model, handler: Any) -> bool:
-    time.sleep(1.2)  # past the sampler's time
+    time.sleep(2.5)  # past the sampler's time
     return False
 
 
@@ -135,26 +135,16 @@ def test_without_a_fault_every_answer_is_earned(start: Start, model: Model) -> N
     assert_at_rest(running)
 
 
-def rewards_when_recovered(url: str) -> object:
-    """By itself and soon; a busy machine may miss the short time-outs of these tests now and then."""
-    found: object = None
-    for _ in range(5):
-        found = rewards(asyncio.run(ask(url)))
-        if found == EARNED:
-            break
-    return found
-
-
 @pytest.mark.parametrize("fault", FAULTS)
 def test_an_engine_that_always_fails_gives_no_reward(start: Start, model: Model, fault: Fault) -> None:
-    running = start(sampler=sampler_of(model, timeout_s=0.4), deadline_s=5)
+    running = start(sampler=sampler_of(model, timeout_s=2), deadline_s=15)
     model.fault = fault
     results = asyncio.run(ask(running.url))
     assert assert_nothing_unearned(results) == NUM_QUESTIONS
     assert Reason.INTERNAL not in {result.verdict.reason for result in results.values()}
     assert_at_rest(running)
-    model.fault = None
-    assert rewards_when_recovered(running.url) == EARNED
+    model.fault = None  # and it recovers by itself
+    assert rewards(asyncio.run(ask(running.url))) == EARNED
 
 
 @pytest.mark.parametrize("fault", FAULTS)

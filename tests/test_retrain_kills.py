@@ -102,8 +102,7 @@ HARM = [
     Fault(OBJECT, Harm.INTERNAL_ERROR, times=3),
     Fault(OBJECT, Harm.SLOW_DOWN, times=3, after=4),
     Fault(OBJECT, Harm.DAMAGE_REQUEST, times=2, after=2),
-    Fault(RANGE, Harm.DAMAGE_ANSWER),  # twice for one object would be taken for damage at rest
-    Fault(RANGE, Harm.DAMAGE_ANSWER, after=4),
+    Fault(RANGE, Harm.DAMAGE_ANSWER, times=2),
     Fault(RANGE, Harm.CUT_ANSWER, times=2, after=3),
     Fault(MANIFEST, Harm.LOSE_ANSWER, times=2),
     Fault("PUT .*/pointers/", Harm.LOSE_ANSWER, times=3),

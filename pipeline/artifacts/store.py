@@ -34,6 +34,7 @@ from pipeline.artifacts.ranges import journal_of
 from pipeline.artifacts.settings import StoreSettings
 from reward.offline.files import file_sha256
 
+_TRIES = 3  # of a file whose content comes otherwise than it was stored
 _FRESH = timedelta(hours=12)  # what is older is touched when it is used again, so that gc leaves it
 
 
@@ -225,13 +226,13 @@ class ArtifactStore:
         return manifest
 
     def get_file(self, file: File, target: Path, *, advance: Advance = no_progress) -> int:
-        """Brings one file; returns the bytes received. What came wrong is read once more from the start."""
+        """Brings one file; returns the bytes received. What came wrong is read again from the start."""
         if target.is_file() and target.stat().st_size == file.size and file_sha256(target) == file.sha256:
             advance(file.size)
             return 0
         target.parent.mkdir(parents=True, exist_ok=True)
         part, num_received = target.with_name(f".{target.name}.{file.sha256[:12]}.part"), 0
-        for _ in range(2):
+        for _ in range(_TRIES):
             num_received += self.backend.fetch(object_key(file.sha256), part, size=file.size, advance=advance)
             is_right = file_sha256(part) == file.sha256
             journal_of(part).unlink(missing_ok=True)
@@ -241,7 +242,7 @@ class ArtifactStore:
             part.unlink()
             advance(-file.size)
         raise CorruptError(
-            f"{self.backend.address}: {object_key(file.sha256)} came twice with another content; "
+            f"{self.backend.address}: {object_key(file.sha256)} came {_TRIES} times with another content; "
             f"`march artifacts verify` finds what is damaged"
         )
 
