@@ -14,7 +14,7 @@ from orchestration.registry.decisions import Desk
 from orchestration.retrain.attempt import Place
 from orchestration.retrain.inputs import Plan
 from orchestration.retrain.job import Job, load_job
-from orchestration.retrain.ledger import Given, Ledger, now_ms
+from orchestration.retrain.ledger import Given, Ledger, chosen, now_ms
 from orchestration.retrain.records import Outcome, Retraining, RetrainingState, StageStatus
 from orchestration.retrain.results import Results
 from orchestration.retrain.stages import Stage, StageProblem, StageProgress, StageRequest, StageResult
@@ -68,10 +68,9 @@ class MemoryLedger:
         self.errors: list[Exception] = []
 
     def open(self, job: Job, given: Given, *, cause: str = "", params: object = None) -> Retraining:
-        left = [one for one in self.runs.values() if one.given == given.digest and not one.state.is_final]
-        found = left or [one for one in self.runs.values() if one.id == given.id]
+        found = chosen(list(reversed(self.runs.values())), given)
         if found:
-            return found[0]
+            return found
         now = now_ms()
         made = Retraining(
             id=given.id,
@@ -92,7 +91,8 @@ class MemoryLedger:
     def save(self, retraining: Retraining, *, patiently: bool = True) -> None:
         if self.errors:
             raise self.errors.pop(0)
-        self.runs[retraining.run_id] = retraining
+        is_closed = retraining.state is not RetrainingState.RUNNING
+        self.runs[retraining.run_id] = retraining.model_copy(update={"is_closed": is_closed})
 
 
 @dataclass

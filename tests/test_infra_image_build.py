@@ -1,6 +1,6 @@
 """The images, built from the Dockerfile without a container engine and run as their manifests say.
 
-The gate builds the light image; `make test-slow` builds the others without a GPU.
+`make test-slow` builds all that need no GPU.
 """
 
 from __future__ import annotations
@@ -153,9 +153,6 @@ def test_the_audit_image_says_what_it_was_given_wrongly(audit: Image, volume: Pa
     volume.chmod(0o755)
     done = audit.run("--help", volume=volume)
     assert done.returncode == 78 and "cannot be written by user 10001" in done.stderr
-
-
-# ---- the images that `make test-slow` builds ----
 
 
 @pytest.fixture(scope="module")

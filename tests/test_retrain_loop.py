@@ -46,8 +46,18 @@ def test_every_stage_runs_once_and_in_order(tested: Rig) -> None:
 def test_a_finished_retraining_is_not_done_again(tested: Rig) -> None:
     first = retrain(tested.place)
     tested.factory.started.clear()
-    assert retrain(tested.place) == first
+    assert retrain(tested.place) == first.model_copy(update={"is_closed": True})
     assert not tested.factory.started
+
+
+def test_one_that_ended_and_was_killed_before_it_was_closed_is_told_and_not_begun_anew(tested: Rig) -> None:
+    ended = retrain(tested.place)
+    tested.ledger.runs[ended.run_id] = ended.model_copy(update={"is_closed": False})
+    tested.desk.champion = Version("7", CANDIDATE)  # its own, from which another one would begin
+    tested.factory.started.clear()
+    assert retrain(tested.place).run_id == ended.run_id and not tested.factory.started
+    assert tested.ledger.runs[ended.run_id].is_closed
+    assert retrain(tested.place).run_id != ended.run_id  # now that it is closed, the champion is the parent
 
 
 def test_results_outlive_the_ledger(tested: Rig, tmp_path: Path) -> None:

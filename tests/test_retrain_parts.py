@@ -25,12 +25,13 @@ from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.evaluate.work import ServerDownError
 from pipeline.train import TrainingFailedError
+from tests.schedule_jobs import wait_until
 
 KEY = LEASES + "shop"
 
 
 def lease(backend: LocalBackend, holder: str, **more: object) -> Lease:
-    return Lease(backend, "shop", holder=holder, period_s=5, **more)  # type: ignore[arg-type]
+    return Lease(backend, "shop", holder=holder, **{"period_s": 5, **more})  # type: ignore[arg-type]
 
 
 def test_a_lease_that_beats_is_not_taken(tmp_path: Path) -> None:
@@ -57,6 +58,45 @@ def test_the_next_process_on_the_same_machine_need_not_wait(tmp_path: Path) -> N
     backend, waited = LocalBackend(tmp_path), list[float]()
     lease(backend, "here").take()  # killed
     assert lease(backend, "here", sleep=waited.append).take() and not waited
+
+
+class LosesAnswers(LocalBackend):
+    """A store that is away for some writes: before they are done, or after, when nobody hears of them."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.troubles: list[str] = []
+
+    def compare_and_set(self, key: str, content: bytes, *, tag: str | None) -> None:
+        trouble = self.troubles.pop(0) if self.troubles else ""
+        if trouble == "away":
+            raise StoreError(f"{key}: the store does not answer")
+        super().compare_and_set(key, content, tag=tag)
+        if trouble == "unheard":
+            raise StoreError(f"{key}: the connection was reset")
+
+
+@pytest.mark.parametrize("troubles", [["away"] * 12, ["unheard"] * 3, ["away", "unheard", "away"]])
+def test_a_store_that_is_away_costs_nobody_the_lease(tmp_path: Path, troubles: list[str]) -> None:
+    backend = LosesAnswers(tmp_path)
+    held = lease(backend, "here", period_s=0.02)
+    with held.held():
+        backend.troubles = [*troubles]
+        wait_until(lambda: not backend.troubles, "it stopped beating", 10)
+        before = backend.read(KEY)
+        wait_until(lambda: backend.read(KEY) != before, "it stopped beating", 10)
+    assert not held.is_lost
+    assert lease(backend, "there").take()  # it was given back
+
+
+def test_a_lease_that_was_taken_while_the_store_was_away_is_lost(tmp_path: Path) -> None:
+    backend = LosesAnswers(tmp_path)
+    held = lease(backend, "here", period_s=0.02)
+    held.take()
+    lease(backend, "there", sleep=lambda _seconds: None).take()
+    backend.troubles = ["away"] * 3
+    held._keep()
+    assert held.is_lost
 
 
 def test_a_lease_is_given_back(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ that decisions are compare-and-set (docs/retraining.md).
 The holder of a lease writes to it again and again. No clocks are compared: who wants it looks, waits for one
 period, and looks again; a lease that did not change meanwhile is a dead holder's and is taken by
 compare-and-set. Who is on the machine that holds it need not wait: the lock there says that it is gone.
+A holder that cannot reach the store keeps its lease until it reads that somebody else has taken it.
 """
 
 from __future__ import annotations
@@ -83,13 +84,13 @@ class Lease:
     ) -> None:
         self._backend, self._key, self._holder = backend, LEASES + job, holder
         self._period_s, self._sleep = period_s, sleep
-        self._beat = 0
+        self._writer, self._beat = uuid.uuid4().hex, 0
         self._blob: Blob | None = None
         self._lost, self._ended = threading.Event(), threading.Event()
 
     @property
     def is_lost(self) -> bool:
-        """Whether another machine may run the job by now."""
+        """Whether somebody else has taken it."""
         return self._lost.is_set()
 
     def take(self) -> bool:
@@ -131,24 +132,29 @@ class Lease:
             self._give_back()
 
     def _keep(self) -> None:
-        last = time.monotonic()
         while not self._ended.wait(self._period_s / _BEATS):
             try:
-                self._write(self._blob)
-                last = time.monotonic()
+                self._write_again()
             except MovedError:
                 self._lost.set()
                 return
             except StoreError as error:
                 logger.warning("%s: %s", self._key, error)
-                if time.monotonic() - last >= self._period_s:  # others may think that we are gone
-                    self._lost.set()
-                    return
+
+    def _write_again(self, *, holder: str | None = "") -> None:
+        """Writes over what this lease wrote last, also where the answer to that was lost."""
+        try:
+            self._write(self._blob, holder=holder)
+        except MovedError:
+            found = self._backend.read(self._key)
+            if found is None or json.loads(found.content).get("writer") != self._writer:
+                raise
+            self._write(found, holder=holder)
 
     def _write(self, over: Blob | None, *, holder: str | None = "") -> None:
         self._beat += 1
         told = {"holder": self._holder if holder == "" else holder, "beat": self._beat}
-        told |= {"machine": platform.node(), "pid": os.getpid(), "writer": uuid.uuid4().hex}
+        told |= {"machine": platform.node(), "pid": os.getpid(), "writer": self._writer}
         content = json.dumps(told).encode()
         self._backend.compare_and_set(self._key, content, tag=over.tag if over else None)
         written = self._backend.read(self._key)
@@ -160,7 +166,7 @@ class Lease:
         if self._lost.is_set():
             return
         try:
-            self._write(self._blob, holder=None)
+            self._write_again(holder=None)
         except ValueError as error:
             logger.warning("%s: not given back: %s", self._key, error)
 

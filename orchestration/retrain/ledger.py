@@ -76,7 +76,7 @@ class Ledger:
             ValueError: MLflow cannot be reached.
         """
         of_job = self.retrainings(job.name)
-        found = _chosen(of_job, given)
+        found = chosen(of_job, given)
         for one in of_job:
             if one.state is RetrainingState.RUNNING and (found is None or one.run_id != found.run_id):
                 stopped = {"state": RetrainingState.STOPPED, "reason": "another one began"}
@@ -85,7 +85,7 @@ class Ledger:
 
     def find(self, job: Job, given: Given) -> Retraining | None:
         """What `open` would go on with."""
-        return _chosen(self.retrainings(job.name), given)
+        return chosen(self.retrainings(job.name), given)
 
     def _begin(self, job: Job, given: Given, cause: str, params: dict[str, str]) -> Retraining:
         now = now_ms()
@@ -201,10 +201,14 @@ class Ledger:
             ) from error
 
 
-def _chosen(of_job: Sequence[Retraining], given: Given) -> Retraining | None:
+def chosen(of_job: Sequence[Retraining], given: Given) -> Retraining | None:
     """One that was left and asks for the same, else one with the same parent, too.
 
     One that ended and was killed before it was closed is left, too: nobody was told how it ended.
+
+    Args:
+        of_job: The retrainings of one job, newest first.
+        given: What is asked for.
     """
     left = (one for one in of_job if one.given == given.digest and not (one.state.is_final and one.is_closed))
     return next(left, None) or next((one for one in of_job if one.id == given.id), None)
