@@ -40,7 +40,9 @@ def commands(lineage: Lineage, folder: Path, *, store: str | None = None) -> lis
     for place, one in enumerate(lineage.evaluations, start=1):
         lines += _evaluation_lines(one, folder, place)
     if lineage.model and lineage.model.weights_sha256:
-        lines.append(f"# the weights then: {lineage.model.weights_sha256}")
+        lines.append(
+            f"# the weights then: {lineage.model.weights_sha256}; a new training's answers, and so weights, differ"
+        )
     return lines
 
 
