@@ -41,7 +41,7 @@ def commands(lineage: Lineage, folder: Path, *, store: str | None = None) -> lis
         lines += _evaluation_lines(one, folder, place)
     if lineage.model and lineage.model.weights_sha256:
         lines.append(
-            f"# the weights then: {lineage.model.weights_sha256}; a new training's answers, and so weights, differ"
+            f"# the weights then, which another training does not hit: {lineage.model.weights_sha256}"
         )
     return lines
 
