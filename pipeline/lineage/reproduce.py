@@ -40,9 +40,7 @@ def commands(lineage: Lineage, folder: Path, *, store: str | None = None) -> lis
     for place, one in enumerate(lineage.evaluations, start=1):
         lines += _evaluation_lines(one, folder, place)
     if lineage.model and lineage.model.weights_sha256:
-        lines.append(
-            f"# the weights then, which another training does not hit: {lineage.model.weights_sha256}"
-        )
+        lines.append(f"# the weights then (another training's differ): {lineage.model.weights_sha256}")
     return lines
 
 
