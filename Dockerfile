@@ -166,9 +166,9 @@ LABEL org.opencontainers.image.title="march-orchestrator" \
 
 FROM runtime AS train-cpu
 USER 0
-# OpenMP for PyTorch and vLLM; wget for the probes of KubeRay before 1.6.
+# OpenMP for PyTorch and vLLM; vLLM's CPU build asks libnuma; wget for the probes of KubeRay before 1.6.
 # hadolint ignore=DL3008
-RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 wget && rm -rf /var/lib/apt/lists/* && \
+RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 libnuma1 wget && rm -rf /var/lib/apt/lists/* && \
     dpkg-query --show >/usr/share/doc/march/debian-packages.txt
 USER 10001:10001
 COPY --from=build-train-cpu /opt/inventory /usr/share/doc/march

@@ -43,6 +43,7 @@ mount --make-rprivate /
 mount --bind "$root" "$root"
 mount --rbind /dev "$root/dev"
 mount -t proc proc "$root/proc"
+mount --rbind -o ro /sys "$root/sys"
 mount -t tmpfs -o mode=1777,size=2g tmpfs "$root/tmp"
 mount --bind "$volume" "$root/var/lib/march"
 mount -o remount,bind,ro "$root"

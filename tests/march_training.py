@@ -34,10 +34,16 @@ class Run:
         folder: of the run.
         settings: over those of the recipe.
         hold: a phase of `tests.held_phases`, and after how many finished steps the run stops there.
+        variables: over those of the environment.
     """
 
     def __init__(
-        self, folder: Path, settings: Mapping[str, object], *, hold: tuple[str, int] | None = None
+        self,
+        folder: Path,
+        settings: Mapping[str, object],
+        *,
+        hold: tuple[str, int] | None = None,
+        **variables: str,
     ) -> None:
         self.folder = folder
         self.held = folder.with_name(f"{folder.name}-hold") / "held"
@@ -49,7 +55,7 @@ class Run:
             stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             text=True,
-            env=environment(MARCH_REWARD_TOKEN=TOKEN, **(self._holding(*hold) if hold else {})),
+            env=environment(MARCH_REWARD_TOKEN=TOKEN, **variables, **(self._holding(*hold) if hold else {})),
         )
 
     def _holding(self, phase: str, steps: int) -> dict[str, str]:

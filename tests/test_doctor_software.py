@@ -51,6 +51,13 @@ def installed(**packages: str | None) -> PackageFacts:
     return PackageFacts("3.11.7", "x86_64", ">=3.11,<3.13", REQUIRES, kept)
 
 
+def test_the_library_that_slim_images_lack_is_asked_for_where_vllms_cpu_build_is() -> None:
+    lacks = replace(installed(), has_numa=False)
+    missing, _ = check_packages(lacks)
+    assert missing.state is State.FAILED and "libnuma1" in missing.mend
+    assert only(check_packages(replace(lacks, installed=CORE))).state is State.OK
+
+
 @pytest.mark.parametrize(
     ("facts", "state", "says"),
     [

@@ -7,6 +7,7 @@ training survives, and OpenRLHF alone with nothing of ours but the reward server
 test_training_faults.py; kills in every phase of a step are in test_training_kills.py.
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,20 @@ def test_a_killed_run_resumes_with_no_step_lost_or_trained_twice(survivor: Path)
     assert_nothing_lost_or_repeated(survivor, steps=STEPS, batch=BATCH)
     files = sorted((survivor / "rollouts").iterdir())
     assert [path.name for path in files] == [f"step-{step:06d}.parquet" for step in range(1, STEPS + 1)]
+
+
+def test_an_engine_that_cannot_start_ends_the_run_in_one_line(tmp_path: Path) -> None:
+    """It would else be waited for: the actor's process group needs it."""
+    lscpu = tmp_path / "bin" / "lscpu"  # vLLM asks it for the cores
+    lscpu.parent.mkdir()
+    lscpu.write_text("#!/bin/sh\nexit 1\n")
+    lscpu.chmod(0o755)
+    run = Run(tmp_path / "run", SETTINGS, PATH=f"{lscpu.parent}{os.pathsep}{os.environ['PATH']}")
+    message = run.end()
+    assert run.process.returncode != 0
+    assert "EngineStartError: vLLM did not start" in message and "train.log" in message
+    assert len(message.strip().splitlines()) == 1, message
+    assert "lscpu" in (tmp_path / "run" / "train.log").read_text()
 
 
 def test_checker_trajectories_are_trained_and_counted_each_step(survivor: Path) -> None:

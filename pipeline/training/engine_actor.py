@@ -8,9 +8,12 @@ something else. Put in the place of `openrlhf.trainer.ray.vllm_engine.RolloutRay
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import ray
 from openrlhf.trainer.ray.vllm_engine import RolloutRayActor as _RayRolloutActor
+from ray.exceptions import RayError
 
 LOGPROBS_MODE = "processed_logprobs"
 
@@ -27,3 +30,26 @@ class MarchRolloutActor(PlainRolloutActor):  # type: ignore[misc]  # OpenRLHF is
     def set_weights_version(self, version: int) -> None:
         """The trainer says after each sync which weights arrived; `pipeline.training.rollout` reads it."""
         self.weights_version = version
+
+
+class EngineStartError(RuntimeError):
+    """A rollout engine ended before it was ready."""
+
+
+def wait_for_engines(engines: Sequence[Any]) -> None:
+    """Returns when all engines have loaded their model.
+
+    Without it the actor would load its own, and then wait half an hour for a dead engine to join the process
+    group of the weight sync.
+
+    Args:
+        engines: Handles of `MarchRolloutActor`.
+
+    Raises:
+        EngineStartError: one of them ended.
+    """
+    try:
+        ray.get([engine.__ray_ready__.remote() for engine in engines])
+    except RayError as error:
+        last = str(error).strip().splitlines()[-1]
+        raise EngineStartError(f"vLLM did not start: {last}; the log says why, above it") from error

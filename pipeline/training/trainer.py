@@ -22,6 +22,7 @@ from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
 from pipeline.record.checkpoints import mark_complete
 from pipeline.record.metrics import step_metrics
 from pipeline.record.tracking import StepLog
+from pipeline.training.engine_actor import wait_for_engines
 from pipeline.training.engines import EngineRegistry
 from pipeline.training.experience import MarchExperienceMaker, MarchSamplesGenerator
 from pipeline.training.probe import first_prompt, log_probability_gap
@@ -170,6 +171,15 @@ class MarchTrainer(PlainPPOTrainer, MarchSteps):  # type: ignore[misc]  # OpenRL
         super().__init__(*args, **kwargs)
         self.samples_generator = march_generator(self.samples_generator, self.settings)
         self.max_steps = horizon(self.args, self.prompts_dataloader, self.settings)
+
+    def get_max_steps(self) -> int:
+        """Optimizer steps of the run; OpenRLHF asks before it loads the models, so engines are waited for.
+
+        Raises:
+            EngineStartError: an engine ended before it was ready.
+        """
+        wait_for_engines(self.vllm_engines)
+        return int(self.max_steps)
 
 
 def seed_order(settings: TrainerSettings) -> None:

@@ -16,6 +16,7 @@ import ray
 from openrlhf.trainer import ppo_trainer_async as upstream
 from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
 
+from pipeline.training.engine_actor import wait_for_engines
 from pipeline.training.trainer import MarchSteps, horizon, march_generator, seed_order
 from pipeline.training.trainer_settings import TrainerSettings
 
@@ -36,6 +37,11 @@ class MarchGenerator(PlainGenerator):  # type: ignore[misc]  # OpenRLHF is untyp
         super().__init__(*args, **kwargs)
         self.samples_generator = march_generator(self.samples_generator, settings)
         self.max_steps = horizon(self.args, self.prompts_dataloader, settings)
+
+    def get_max_steps(self) -> int:
+        """As `MarchTrainer`'s."""
+        wait_for_engines(self.samples_generator.vllm_engines)
+        return int(self.max_steps)
 
 
 class MarchTrainingActor(PlainTrainingActor, MarchSteps):  # type: ignore[misc]  # OpenRLHF is untyped
