@@ -203,7 +203,8 @@ def test_every_service_is_killed_in_turn_during_a_real_training(place: Place) ->
     shutil.rmtree(place.work)
     running = retrain(place, "real")
     running.wait_for_stage("train")
-    while running.process.poll() is None and not list(place.work.glob("evaluate-*/request.json")):
+    for seen in ("train.log", "rollouts/*.parquet"):  # while it starts, and while it logs and stores
+        wait_until(lambda: list(place.work.glob(f"train-*/run/{seen}")), f"no {seen}", 900)  # noqa: B023
         kill_and_restart(place.stack, "postgres", "s3", "mlflow", "reward", "prometheus")
     assert "real version 1 is the champion" in running.end()
     # Weights and times of two trainings differ (docs/decisions.md); the queries and their order do not.

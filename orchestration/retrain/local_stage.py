@@ -23,6 +23,8 @@ from pipeline.record.checkpoints import write_atomically
 LOG_FILE = "log.txt"
 _REQUEST_FILE = "request.json"
 _MARK = "MARCH_RETRAIN_STAGE"  # in the environment of all that a stage starts
+# MLflow's own default, four minutes: the loop gives up sooner and tries again, a training would lose a step.
+_PATIENT = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "7"}
 _GRACE_S = 20.0  # for a stage that is asked to stop
 _SOURCE = Path(__file__).parents[2]
 
@@ -127,4 +129,4 @@ def _environment(folder: Path, request: StageRequest) -> dict[str, str]:
     own = {_MARK: str(folder), "PYTHONPATH": os.pathsep.join(paths), "TERM": "dumb"}  # no bars in a log
     hidden = {KEY_ENV} if request.stage.is_heavy else set[str]()
     ours = {name: value for name, value in os.environ.items() if name not in hidden}
-    return {**ours, **request.job.environment, **own}
+    return {**ours, **_PATIENT, **request.job.environment, **own}
