@@ -70,6 +70,7 @@ def test_a_killed_run_resumes_with_no_step_lost_or_trained_twice(survivor: Path)
     assert [path.name for path in files] == [f"step-{step:06d}.parquet" for step in range(1, STEPS + 1)]
 
 
+@pytest.mark.long
 def test_an_engine_that_cannot_start_ends_the_run_in_one_line(tmp_path: Path) -> None:
     """It would else be waited for: the actor's process group needs it."""
     lscpu = tmp_path / "bin" / "lscpu"  # vLLM asks it for the cores
