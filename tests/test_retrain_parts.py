@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from orchestration.registry import server
 from orchestration.registry.decisions import LostRaceError
 from orchestration.retrain.lease import LEASES, BusyError, Lease, only_here
 from orchestration.retrain.local_stage import kill_leftovers
@@ -249,6 +250,18 @@ def test_a_result_with_a_cut_object_does_not_stand_and_is_replaced(results: Resu
     assert results.standing(Stage.PREPARE, "k" * 64) is None
     again = results.put(Stage.PREPARE, result(results, "anew"))
     assert results.standing(Stage.PREPARE, "k" * 64) == again
+
+
+def test_a_stage_waits_for_mlflow_as_the_user_said_and_not_as_the_loop_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
+    for given, in_the_loop in (({}, "3"), ({name: "9"}, "9")):
+        monkeypatch.setattr(server, "_HURRIED", set())
+        monkeypatch.setattr(os, "environ", dict(given))
+        server.hurry()
+        assert os.environ[name] == in_the_loop
+        assert server.unhurried_environment() == given
 
 
 def test_what_a_killed_attempt_left_running_is_ended_and_nothing_else(tmp_path: Path) -> None:

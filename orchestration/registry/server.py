@@ -13,6 +13,7 @@ _CREDENTIALS = ("MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRA
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 # A server that hangs is given up after two minutes; MLflow's own limits make that a quarter of an hour.
 _PATIENCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3", "MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}
+_HURRIED = set[str]()  # of those, what this process has set and nobody before it
 _UNSURE = ("INTERNAL_ERROR", "TEMPORARILY_UNAVAILABLE")  # the request may have been done
 _Found = TypeVar("_Found")
 
@@ -34,6 +35,20 @@ def require_credentials(uri: str, *, has_key: bool) -> None:
             "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, MLFLOW_TRACKING_TOKEN, or "
             "MARCH_PROMOTION_KEY"
         )
+
+
+def hurry() -> None:
+    """Makes MLflow's client give up soon in this process; what the user has set stays."""
+    for name, value in _PATIENCE.items():
+        if name not in os.environ:
+            os.environ[name] = value
+            _HURRIED.add(name)
+
+
+def unhurried_environment() -> dict[str, str]:
+    """The environment as the user gave it, for processes that a short patience would cost their work."""
+    ours = {name for name in _HURRIED if os.environ.get(name) == _PATIENCE[name]}
+    return {name: value for name, value in os.environ.items() if name not in ours}
 
 
 def pages(search: Callable[..., Any], **arguments: object) -> Iterator[Any]:
@@ -80,8 +95,7 @@ def told(uri: str) -> Iterator[None]:
     """Gives MLflow's errors, and a server that is not there, one line."""
     from mlflow.exceptions import MlflowException
 
-    for name, value in _PATIENCE.items():
-        os.environ.setdefault(name, value)
+    hurry()
     try:
         yield
     except MlflowException as error:

@@ -123,7 +123,7 @@ class Account:
         if line is not None:
             raise OverBudgetError(f"{line}; raise it in the job, and the same command goes on")
         if self._place.lease is not None and self._place.lease.is_lost:
-            raise LeaseLostError("the lease in the store was lost; another machine may run this job")
+            raise LeaseLostError("the lease in the store was taken; another machine runs this job")
 
 
 def follow(account: Account, stage: Stage, running: RunningStage) -> StageProblem | None:

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.artifacts.backend import Backend, Blob
-from pipeline.artifacts.failures import MovedError, StoreError, UnsafeEndpointError
+from pipeline.artifacts.failures import MovedError, UnsafeEndpointError
 
 logger = logging.getLogger(__name__)
 
@@ -138,7 +138,7 @@ class Lease:
             except MovedError:
                 self._lost.set()
                 return
-            except StoreError as error:
+            except ValueError as error:  # whatever the store said, the next beat may do better
                 logger.warning("%s: %s", self._key, error)
 
     def _write_again(self, *, holder: str | None = "") -> None:

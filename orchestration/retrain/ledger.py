@@ -7,13 +7,13 @@ says (`results.py`); MLflow says how it came about, and has the attempts and cos
 from __future__ import annotations
 
 import json
-import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from orchestration.registry.server import hurry
 from orchestration.retrain.job import Job
 from orchestration.retrain.records import ParentWeights, Retraining, RetrainingState, StageStatus
 from orchestration.retrain.stages import Stage
@@ -59,7 +59,7 @@ class Ledger:
     def __init__(self, uri: str, *, patience_s: float = PATIENCE_S) -> None:
         from mlflow import MlflowClient
 
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")
+        hurry()
         self.uri = uri
         self._patience_s = patience_s
         self._client = MlflowClient(tracking_uri=uri)

@@ -14,6 +14,7 @@ from typing import Protocol
 from pydantic import ValidationError
 
 from orchestration.registry.decisions import KEY_ENV
+from orchestration.registry.server import unhurried_environment
 from orchestration.retrain.stage import ERROR_FILE, reserve
 from orchestration.retrain.stages import StageProblem, StageProgress, StageRequest, stage_folder
 from orchestration.retrain.workshop import PROGRESS_FILE, read_progress
@@ -23,8 +24,6 @@ from pipeline.record.checkpoints import write_atomically
 LOG_FILE = "log.txt"
 _REQUEST_FILE = "request.json"
 _MARK = "MARCH_RETRAIN_STAGE"  # in the environment of all that a stage starts
-# MLflow's own default, four minutes: the loop gives up sooner and tries again, a training would lose a step.
-_PATIENT = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "7"}
 _GRACE_S = 20.0  # for a stage that is asked to stop
 _SOURCE = Path(__file__).parents[2]
 
@@ -124,9 +123,12 @@ def kill_leftovers(folder: Path) -> int:
 
 
 def _environment(folder: Path, request: StageRequest) -> dict[str, str]:
-    """Of a stage's process. What signs decisions is for the stages that decide, not for trainings."""
+    """Of a stage's process. What signs decisions is for the stages that decide, not for trainings.
+
+    The loop gives an MLflow that is away up soon, and tries again; a training would lose a step by that.
+    """
     paths = [str(_SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])]
     own = {_MARK: str(folder), "PYTHONPATH": os.pathsep.join(paths), "TERM": "dumb"}  # no bars in a log
     hidden = {KEY_ENV} if request.stage.is_heavy else set[str]()
-    ours = {name: value for name, value in os.environ.items() if name not in hidden}
-    return {**ours, **_PATIENT, **request.job.environment, **own}
+    ours = {name: value for name, value in unhurried_environment().items() if name not in hidden}
+    return {**ours, **request.job.environment, **own}
