@@ -171,9 +171,7 @@ def test_live_engines_share_the_load_and_fail_by_name(
 ) -> None:
     async def run() -> None:
         training = start_training(2)
-        sampler = ray_sampler(
-            ray_address, timeout_s=240
-        )  # so that on a busy machine, too, none is asked twice
+        sampler = ray_sampler(ray_address, timeout_s=240)  # on a busy machine, too, none is asked twice
         sleepless = ray_sampler(ray_address, timeout_s=1)
         await asyncio.gather(*(engine.behave.remote("pause") for engine in training.engines))
         await asyncio.gather(*(sampler.sample(MESSAGES, n=2, settings=SETTINGS) for _ in range(6)))
