@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.training.engines import EngineRegistry
 from reward.config import RaySamplerConfig, SamplingSettings
 from reward.samplers import Message, SamplerError, make_sampler
 from reward.samplers.engine import RayEngineSampler
@@ -20,6 +21,7 @@ from reward.samplers.tokens import load_tokenizer
 
 TINY_POLICY = Path(__file__).parents[1] / "pipeline" / "tiny" / "checkpoint"
 MESSAGES = [Message(role="user", content="How many euros?")]
+WEIGHTS_VERSION = 3
 SETTINGS = SamplingSettings(temperature=1.0, max_tokens=32)
 
 CLUSTER = """
@@ -60,10 +62,10 @@ def start_training(ray_address: str) -> Iterator[Callable[[int], Any]]:
     import ray
 
     class Engine:
-        def __init__(self, registry: Any, answer: list[int]) -> None:
+        def __init__(self, answer: list[int]) -> None:
             import vllm  # noqa: F401  # the sampling parameters need it: half a minute that no request may pay for
 
-            self.registry, self.answer = registry, answer
+            self.answer = answer
             self.mode, self.calls, self.cancelled = "answer", 0, 0
 
         async def behave(self, mode: str) -> None:
@@ -85,7 +87,7 @@ def start_training(ray_address: str) -> Iterator[Callable[[int], Any]]:
             if self.mode == "raise":
                 raise ValueError("the engine is ill")
             if self.mode == "sync":
-                await self.registry.sync.remote()
+                await ray.get_actor("march-engines").advance.remote()
             token_ids = self.answer
             logprobs = [{token: SimpleNamespace(logprob=-1.0)} for token in token_ids]
             one = SimpleNamespace(token_ids=token_ids, logprobs=logprobs, finish_reason="stop")
@@ -93,29 +95,14 @@ def start_training(ray_address: str) -> Iterator[Callable[[int], Any]]:
                 prompt_token_ids=prompt_token_ids, outputs=[one] * sampling_params.n, num_cached_tokens=1
             )
 
-    class Registry:
-        def __init__(self) -> None:
-            self.engines: list[Any] = []
-            self.weights_version = 3
-
-        def set_engines(self, engines: list[Any]) -> None:
-            self.engines = engines
-
-        def sync(self) -> None:
-            self.weights_version += 1
-
-        def snapshot(self) -> tuple[list[Any], int]:
-            return self.engines, self.weights_version
-
     def start(num_engines: int) -> Any:
         ray.init(address=ray_address, namespace="march", ignore_reinit_error=True, log_to_driver=False)
-        registry = ray.remote(Registry).options(name="march-engines", num_cpus=0).remote()
-        engines = [
-            ray.remote(Engine).options(num_cpus=0).remote(registry, answer) for _ in range(num_engines)
-        ]
+        engines = [ray.remote(Engine).options(num_cpus=0).remote(answer) for _ in range(num_engines)]
+        registry = ray.remote(EngineRegistry).options(name="march-engines", num_cpus=0)
+        registry = registry.remote([ray.put(engines)])
         started.extend([registry, *engines])
         ray.get([engine.counts.remote() for engine in engines])
-        ray.get(registry.set_engines.remote(engines))
+        ray.get([registry.advance.remote() for _ in range(WEIGHTS_VERSION)])
         return SimpleNamespace(registry=registry, engines=engines)
 
     yield start
@@ -155,7 +142,7 @@ def test_a_sampler_finds_the_engines_when_they_come_and_when_they_come_again(
             assert [s.token_ids for s in group.samples] == [tuple(answer_ids())] * 3
             assert group.samples[0].text == "466"
             assert len(group.prompt_token_ids or ()) == await sampler.count_tokens(MESSAGES)
-            assert group.weights_version == 3
+            assert group.weights_version == WEIGHTS_VERSION
             for actor in [training.registry, *training.engines]:
                 ray.kill(actor)
             with pytest.raises(SamplerError) as died:
@@ -179,8 +166,8 @@ def test_live_engines_share_the_load_and_fail_by_name(
 
         await training.engines[0].behave.remote("sync")
         group = await sampler.sample(MESSAGES, n=1, settings=SETTINGS)
-        assert group.weights_version == 3
-        assert (await training.registry.snapshot.remote())[1] == 4
+        assert group.weights_version == WEIGHTS_VERSION
+        assert (await training.registry.snapshot.remote())[1] == WEIGHTS_VERSION + 1
 
         await training.engines[0].behave.remote("raise")
         with pytest.raises(SamplerError, match="the engine is ill") as ill:

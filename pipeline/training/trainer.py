@@ -67,7 +67,7 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
             rows_by_role=self.settings.rows_by_role,
         )
         options = {"num_cpus": 0, "name": self.settings.registry, "namespace": self.settings.namespace}
-        self.registry = ray.remote(EngineRegistry).options(**options).remote(self.vllm_engines)
+        self.registry = ray.remote(EngineRegistry).options(**options).remote([ray.put(self.vllm_engines)])
         _, self.weights_version = ray.get(self.registry.snapshot.remote())
         self.log = StepLog(
             self.settings.run_dir,

@@ -6,10 +6,10 @@ trajectory are the ids that the model saw, and one request with n samples fills 
 
 `RayEngineSampler` reaches the engines that OpenRLHF rolls out on (`RolloutRayActor.generate`): no second
 copy of the weights, and every role is the current policy. The trainer registers the engines under a named
-actor, whose `snapshot()` returns `(engine_handles, weights_version)`. An engine that sleeps never answers,
-so every request has a deadline; where there are several engines, one that stalls for half of it or dies is
-left for another, once. `LocalEngineSampler` starts vLLM in this process, for audits and for the
-evaluation.
+actor, whose `snapshot()` returns `([reference], weights_version)`, the reference being that of the list of
+engine handles. An engine that sleeps never answers, so every request has a deadline; where there are several
+engines, one that stalls for half of it or dies is left for another, once. `LocalEngineSampler` starts vLLM in
+this process, for audits and for the evaluation.
 
 Seeds without a GPU: vLLM 0.29.0 reads a prompt in chunks when a step has no room for all of it, throws away
 what it sampled after a chunk, and winds the request's random generator back, which PyTorch's CPU generators
@@ -134,7 +134,8 @@ class RayEngineSampler:
             mend = "leave it out or set temperature: 0"
             detail = f"seed: {settings.seed} could kill a rollout engine, for the cluster has no GPU; {mend}"
             raise SamplerError("engine", detail)
-        handles, weights_version = await training.registry.snapshot.remote()
+        (engines,), weights_version = await training.registry.snapshot.remote()
+        handles = await engines
         if not handles:
             raise SamplerError("engine", f"the registry {self._config.registry!r} holds no engine yet")
         weights = Weights(run=_actor_id(training.registry), version=int(weights_version))
