@@ -1,17 +1,19 @@
-"""Runs the cells that are not there yet, in the plan's order, until there is none or the time is over."""
+"""Runs the cells that are not there yet, in the plan's order, until there is none or the time is over.
+
+Several calls may run side by side, where the machine has the cores and about 10 GiB for each: every cell is
+run by the call that takes it first.
+"""
 
 from __future__ import annotations
 
 import argparse
-import fcntl
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 
 from bench.ablations import page
+from bench.ablations.locks import held, lane
 from bench.ablations.plan import ROOT, Cell, Plan, load_plan
 from bench.ablations.results import Row, append_row, read_rows
 
@@ -33,9 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list:
         print("\n".join(f"{cell.arm} seed {cell.seed}" for cell in missing))
         return 0
-    with only_one_in(SCRATCH):
-        failed = run(missing, max_s=options.max_hours * 3600)
-    page.write(plan)
+    with lane(SCRATCH) as number:
+        failed = run(missing, max_s=options.max_hours * 3600, lane=number, retry=options.retry)
+    with held(SCRATCH / "locks" / "results"):
+        page.write(plan)
     return 1 if failed else 0
 
 
@@ -64,8 +67,8 @@ def is_missing(cell: Cell, *, retry: bool = False, tell: bool = False) -> bool:
     return row.failure is not None and (retry or row.num_failures < _MOST_FAILURES)
 
 
-def run(cells: Sequence[Cell], *, max_s: float) -> int:
-    """Runs cells one after the other; returns how many failed."""
+def run(cells: Sequence[Cell], *, max_s: float, lane: int = 0, retry: bool = False) -> int:
+    """Runs the cells that no other call runs or has run, one after the other; returns how many failed."""
     from bench.ablations.cell import run_cell
 
     start, took, num_failed = time.monotonic(), past_seconds(), 0
@@ -74,11 +77,16 @@ def run(cells: Sequence[Cell], *, max_s: float) -> int:
         if passed + expected > max_s:
             print(f"the time is over; the same command goes on with {cell.arm} seed {cell.seed}")
             break
-        left_h = expected * (len(cells) - place + 1) / 3600
-        print(f"[{place}/{len(cells)}] {cell.arm} seed {cell.seed}; {3600 / expected:.1f} cells an hour, "
-              f"{left_h:.1f} hours left", flush=True)  # fmt: skip
-        row = run_cell(cell, SCRATCH)
-        append_row(with_failures(row))
+        with held(SCRATCH / "locks" / f"{cell.arm}-{cell.seed}", wait=False) as is_ours:
+            if not is_ours or not is_missing(cell, retry=retry):
+                print(f"[{place}/{len(cells)}] {cell.arm} seed {cell.seed}: another call has it", flush=True)
+                continue
+            left_h = expected * (len(cells) - place + 1) / 3600
+            print(f"[{place}/{len(cells)}] {cell.arm} seed {cell.seed}; {3600 / expected:.1f} cells an hour, "
+                  f"{left_h:.1f} hours left", flush=True)  # fmt: skip
+            row = run_cell(cell, SCRATCH, lane=lane)
+            with held(SCRATCH / "locks" / "results"):
+                append_row(with_failures(row))
         num_failed += row.failure is not None
         took = [*took, row.wall_s] if row.failure is None else took
         print(tell(row), flush=True)
@@ -110,22 +118,6 @@ def tell(row: Row) -> str:
     ]
     checker = f"Checker {row.before.checker:.1%} to {row.after.checker:.1%}"
     return f"  {', '.join(shown)}, {checker}; {row.wall_s / 60:.1f} minutes"
-
-
-@contextmanager
-def only_one_in(scratch: Path) -> Iterator[None]:
-    """Holds the scratch folder's lock.
-
-    Raises:
-        SystemExit: another call has it.
-    """
-    scratch.mkdir(parents=True, exist_ok=True)
-    with (scratch / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SystemExit(f"{scratch}: another call runs cells here; wait for it") from None
-        yield
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """One cell run for real: its start, its training, its two measurements; all in a scratch folder.
 
 What cells share is made once, under a digest: the start models and their measurements. A model or a
-measurement that is there is whole, because both are written by rename.
+measurement that is there is whole, because both are written by rename; another call waits for it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
+from bench.ablations.locks import held
 from bench.ablations.plan import Cell, Start, code_digest
 from bench.ablations.results import Row, figures_of, trained_of
 from pipeline.launch.reward_servers import die_with_parent
@@ -33,12 +34,13 @@ class CellFailedError(RuntimeError):
     """A part of a cell ended with an error; the message says which and where its log is."""
 
 
-def run_cell(cell: Cell, scratch: Path) -> Row:
+def run_cell(cell: Cell, scratch: Path, *, lane: int = 0) -> Row:
     """Trains and measures; a training that stops makes a row with its reason and without figures.
 
     Args:
         cell: What to run.
         scratch: Folder of starts, runs and logs; nothing in it is data.
+        lane: A number of this call's own among those that run in `scratch`.
     """
     folder = new_folder(scratch / "runs", f"{cell.arm}-{cell.seed}-")
     phases: dict[str, float] = {}
@@ -47,7 +49,7 @@ def run_cell(cell: Cell, scratch: Path) -> Row:
         date=datetime.now(UTC).date().isoformat(), wall_s=0.0, failure="not run",
     )  # fmt: skip
     try:
-        figures = _run(cell, scratch, folder, phases)
+        figures = _run(cell, scratch, folder, phases, lane)
     except (TrainingFailedError, CellFailedError, ValueError, FileNotFoundError) as error:
         said = f"{error} {last_line(folder / 'training' / LOG_FILE)}"
         figures = {"failure": " ".join(said.replace(str(scratch), "").split())[:800], "num_failures": 1}
@@ -75,10 +77,10 @@ def new_folder(within: Path, prefix: str) -> Path:
     return Path(tempfile.mkdtemp(prefix=prefix, dir=within))
 
 
-def _run(cell: Cell, scratch: Path, folder: Path, phases: dict[str, float]) -> dict[str, object]:
+def _run(cell: Cell, scratch: Path, folder: Path, phases: dict[str, float], lane: int) -> dict[str, object]:
     start = _timed(phases, "start", lambda: start_model(cell.start, scratch))
-    # One store for all: making a new one takes MLflow longer than a step.
-    overrides = [*cell.overrides(str(start)), f"tracking.uri=sqlite:///{scratch / 'mlflow.db'}"]
+    # One store for all cells of a lane: making a new one takes MLflow longer than a step.
+    overrides = [*cell.overrides(str(start)), f"tracking.uri=sqlite:///{scratch / f'mlflow-{lane}.db'}"]
     measured = scratch / "starts" / f"measured-{cell.start_digest}.json"
     before = _timed(phases, "before", lambda: measure(start, measured, cell.evaluation))
     train_it = lambda: train(cell.plan.recipe, run_dir=folder / "training", overrides=overrides)  # noqa: E731
@@ -104,9 +106,10 @@ def start_model(start: Start, scratch: Path) -> Path:
     if not start.arguments:
         return TINY_POLICY
     folder = scratch / "starts" / start.digest
-    if not (folder / MANIFEST).is_file():
-        command = ["pipeline.tiny.supervised", "--out", str(folder), "--worlds", "100", *start.arguments]
-        _run_module(command, folder.with_suffix(".log"))
+    with held(folder.with_suffix(".lock")):
+        if not (folder / MANIFEST).is_file():
+            command = ["pipeline.tiny.supervised", "--out", str(folder), "--worlds", "100", *start.arguments]
+            _run_module(command, folder.with_suffix(".log"))
     return folder
 
 
@@ -116,9 +119,10 @@ def measure(model: Path, out: Path, arguments: Sequence[str]) -> Evaluation:
     Raises:
         CellFailedError: vLLM did not start or failed.
     """
-    if not out.is_file():
-        command = ["pipeline.tiny.evaluate", str(model), str(out), *arguments]
-        _run_module(command, out.with_suffix(".log"))
+    with held(out.with_suffix(".lock")):
+        if not out.is_file():
+            command = ["pipeline.tiny.evaluate", str(model), str(out), *arguments]
+            _run_module(command, out.with_suffix(".log"))
     return Evaluation.model_validate_json(out.read_text())
 
 
