@@ -34,10 +34,10 @@ test-fast: $(VENV)/ready ## tests of seconds
 	$(PYTEST) -m "not slow and not long and not gpu and not chaos"
 
 test-real: $(VENV)/ready ## real engines, trainings and kills in their short forms
-	$(PYTEST) -m "slow and not long and not gpu and not chaos"
+	$(PYTEST) --no-loadscope-reorder -m "slow and not long and not gpu and not chaos"
 
 test-slow: $(VENV)/ready ## the same, and the long forms that `make test` leaves out; above an hour
-	$(PYTEST) -m "(slow or long) and not gpu and not chaos"
+	$(PYTEST) --no-loadscope-reorder -m "(slow or long) and not gpu and not chaos"
 
 test-stack: $(VENV)/ready ## the one-machine stack of infra/compose as processes, each killed in turn; half an hour
 	$(BIN)/pytest tests/test_stack*.py tests/test_infra_compose.py

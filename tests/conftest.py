@@ -134,6 +134,11 @@ def picnic() -> RagQuery:
     return RagQuery(id="q1", query="How much did the July picnic in Kabul raise?", documents=documents)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts tests first that may take longest; else one worker ends alone in a long file."""
+    items.sort(key=lambda item: -max((mark.args[0] for mark in item.iter_markers("timeout")), default=0))
+
+
 def pytest_terminal_summary() -> None:
     """Shows what the tests of faults saw."""
     print_table()

@@ -35,6 +35,7 @@ SMALLEST = (
     "rollout.micro_batch_size=8",
     "ppo.micro_batch_size=8",
     "ppo.kl_coef=0",  # no reference to start
+    "ppo.estimator=reinforce",  # and no critic
     "checkpoint.every=1",
 )
 # Every gate is asked; few documents must do, and a policy that one step has changed must be let through.

@@ -16,6 +16,7 @@ PIECES = (
     "\uff0e", "one ", "one hundred ", "hundred ", "and a half ", "half a ", "twenty-", "minus ", "over ",
     "at least ", "about ", "between 1 and ", "from ", "1 to ", "to ", "5 km ", "1 h ", "May ", "May 3, ",
     "in 2021-", "2021-05-", "9 am ", "9 am to ", "3 out of ", "x1.", "a-1-", "[Answer: 1]", "[Answer:",
+    "1,111", ".5", "EUR ", "#\n", "a third of ", "1_", "1:1", "1/2 ", "(555) ", "1 in ", "10^", "1 hour ",
     "- Question: a [Answer: 1]\n", "1. Evidence: a [Answer: ", "\n1. ", "Question:",
 )  # fmt: skip
 READERS: dict[str, Callable[[str], object]] = {

@@ -5,7 +5,6 @@ When two numbers are the same is the subject of `test_number_pairs.py`; locales 
 """
 
 import sys
-import time
 from decimal import Decimal
 
 import pytest
@@ -489,31 +488,6 @@ def test_a_canonical_text_reads_as_itself(value: int, form: str) -> None:
     assert again is not None
     assert equal(again, number)
     assert canonical(again) == canonical(number)
-
-
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "1", "1,", "1,111", "1.", ".5", "-", "1-", "$", " ", "1 ", "EUR ", "#\n", "9e", "1. ", "hundred and ",
-        "1\u00a0", "one ", "half a ", "a third of ", "a-1", "1_", "1:1", "May 3, ", "($", "**1**", "1/2 ",
-        "½", "(555) ", "1 in ", "between 1 and ", "10^", "1 hour ",
-    ],
-)  # fmt: skip
-def test_time_is_linear(piece: str) -> None:
-    def seconds(num_chars: int) -> float:
-        text = piece * (num_chars // len(piece))
-        start = time.process_time()
-        find_numbers(text), parse_number(text)
-        return time.process_time() - start
-
-    assert seconds(200_000) < 8.0  # a quadratic pattern takes minutes
-
-
-def test_prose_is_read_at_a_megabyte_a_second() -> None:
-    text = "The July picnic in Kabul raised 466 euros for the school, said the mayor on Monday. " * 2_400
-    start = time.process_time()
-    assert len(find_numbers(text)) == 2_400
-    assert time.process_time() - start < 1.0
 
 
 def test_no_script_has_digits_beyond_the_planes_that_are_searched() -> None:

@@ -1,5 +1,6 @@
 """Trainings that go on: unmodified OpenRLHF over restarts of its reward server and a stall of the engine
-behind it, and ours with several engines and several reward servers, of which some and then all are killed.
+behind it; ours with several engines and several reward servers, of which some and then all are killed; and
+one whose only reward server stays away.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pytest
 from pipeline.record.rollout_files import read_rollouts, rollouts_file
 from pipeline.record.tracking import read_steps
 from reward.config import OpenAISamplerConfig
-from tests.march_training import Run
+from tests.march_training import Run, assert_nothing_lost_or_repeated
 from tests.stock_training import TOKEN, StockTraining, earned_means, server_command, tiny_arguments
 from tests.supervised import Supervised, environment
 from tests.vllm_process import VllmServer
@@ -136,3 +137,32 @@ def test_several_engines_and_reward_servers_share_a_run_and_lose_no_answer_when_
     assert len({answer.query_id for answer in answers}) == len(answers) == steps * 16
     assert "reward_server" not in {answer.verdict.reason for answer in answers}
     assert "another server is asked" in (folder / "train.log").read_text()
+
+
+@pytest.mark.long
+def test_a_run_whose_reward_server_stays_away_stops_by_itself_and_goes_on_when_told_again(
+    tmp_path: Path,
+) -> None:
+    folder, steps, batch = tmp_path / "run", 3, 8
+    settings = {
+        "data.max_steps": steps,
+        "rollout.batch_size": batch,
+        "rollout.micro_batch_size": 4,
+        "ppo.micro_batch_size": 4,
+        "checkpoint.every": 1,
+        "reward.patience_s": 3,
+    }
+    run = Run(folder, settings)
+    run.wait_for_step(1)
+    (folder / "reward_server-0.json").write_text("{}")  # so that it cannot start again
+    run.reward_server(0).kill()
+    message = run.end()
+    assert run.process.returncode != 0
+    assert "have no reward" in message and "resume" in message, message
+    assert len(message.strip().splitlines()) == 1, message
+    assert 1 <= len(read_steps(folder)) < steps  # none was taken on missing rewards
+
+    again = Run(folder, settings)
+    error = again.end()
+    assert again.process.returncode == 0, error
+    assert_nothing_lost_or_repeated(folder, steps=steps, batch=batch)
