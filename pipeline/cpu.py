@@ -2,7 +2,8 @@
 
 `install()` does nothing where CUDA is there. Elsewhere it replaces the few calls that name a CUDA device, and
 the two C++ extensions that DeepSpeed would compile (minutes on a new machine, and a compiler to install);
-when and only when the modules that hold them are imported. It must run in three places: the driver
+when and only when the modules that hold them are imported. Weights are of 32 bits throughout: OpenRLHF asks
+for bfloat16, which most CPUs only emulate (docs/decisions.md). It must run in three places: the driver
 (`pipeline.train` calls it), every Ray worker (`worker_process_setup_hook`), and vLLM's engine process, which
 is no Ray worker and finds it as a `vllm.general_plugins` entry point. `ENVIRONMENT` holds the variables that
 go with it.
@@ -158,19 +159,50 @@ def _leave_out_the_shared_memory_op(module: Any) -> None:
     module.build_shm_op = lambda: None
 
 
-def _take_torchs_adam(module: Any) -> None:
-    """Has DeepSpeed use torch's AdamW: its own FusedAdam is a C++ extension, compiled on first use."""
-    original = module.get_train_ds_config
+def _configure_deepspeed(module: Any) -> None:
+    """Has DeepSpeed compute in 32 bits, and with torch's AdamW.
+
+    Its own FusedAdam is a C++ extension, compiled on first use.
+    """
+    original_train, original_eval = module.get_train_ds_config, module.get_eval_ds_config
 
     def get_train_ds_config(*args: Any, **kwargs: Any) -> dict[str, Any]:
-        config: dict[str, Any] = original(*args, **kwargs)
+        config = _in_32_bits(original_train(*args, **kwargs))
         optimizer = config.get("optimizer") or {}
         offloaded = config["zero_optimization"]["offload_optimizer"]["device"] == "cpu"
         if optimizer.get("type") == "AdamW" and not offloaded:
             config["optimizer"] = optimizer | {"params": optimizer["params"] | {"torch_adam": True}}
         return config
 
-    module.get_train_ds_config = get_train_ds_config
+    def get_eval_ds_config(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        return _in_32_bits(original_eval(*args, **kwargs))
+
+    module.get_train_ds_config, module.get_eval_ds_config = get_train_ds_config, get_eval_ds_config
+
+
+def _in_32_bits(config: dict[str, Any]) -> dict[str, Any]:
+    return config | {kind: config[kind] | {"enabled": False} for kind in ("bf16", "fp16")}
+
+
+def _load_models_in_32_bits(module: Any) -> None:
+    def convert_to_torch_dtype(param_dtype: str) -> Any:
+        import torch
+
+        return torch.float32
+
+    module.convert_to_torch_dtype = convert_to_torch_dtype
+
+
+def _configure_vllm(module: Any) -> None:
+    original = module.EngineArgs.create_engine_config
+
+    def create_engine_config(self: Any, *args: Any, **kwargs: Any) -> Any:
+        self.dtype = "float32"  # OpenRLHF writes "bfloat16" into its engines
+        # vLLM's choice without a GPU is 128. Only whole blocks are shared: voters would read prompts anew.
+        self.block_size = self.block_size or 32
+        return original(self, *args, **kwargs)
+
+    module.EngineArgs.create_engine_config = create_engine_config
 
 
 PATCHES_BEFORE: dict[str, Callable[[], Callable[[], None]]] = {
@@ -180,9 +212,11 @@ PATCHES_AFTER: dict[str, Callable[[Any], None]] = {
     "torch.cuda": _name_the_cpu,
     "torch.distributed.device_mesh": _mesh_on_cpu,
     "deepspeed.comm.torch": _leave_out_the_shared_memory_op,
-    "openrlhf.utils.deepspeed.deepspeed_utils": _take_torchs_adam,
+    "openrlhf.utils.deepspeed.deepspeed_utils": _configure_deepspeed,
+    "openrlhf.utils.utils": _load_models_in_32_bits,
     "openrlhf.utils.distributed_util": _weight_sync_over_gloo,
     "openrlhf.trainer.ray.vllm_worker_wrap": _receive_weights_on_worker_device,
+    "vllm.engine.arg_utils": _configure_vllm,
     "vllm.model_executor.layers.utils": _keep_weights_unpacked,
     "vllm.platforms.cpu": _allow_sleep_mode,
 }

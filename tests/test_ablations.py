@@ -58,8 +58,9 @@ def failed(**changes: Any) -> Row:
 @pytest.mark.parametrize("arm", PLAN.arms)
 def test_every_arm_is_a_recipe_that_loads(arm: str) -> None:
     recipe = load_recipe(PLAN.recipe, Cell(plan=PLAN, arm=arm, seed=3).overrides("/start"))
-    assert (recipe.seed, recipe.model, recipe.data.max_steps) == (3, "/start", PLAN.steps)
-    assert recipe.checkpoint.every > PLAN.steps
+    steps = PLAN.arms[arm].steps or PLAN.steps
+    assert (recipe.seed, recipe.model, recipe.data.max_steps) == (3, "/start", steps)
+    assert recipe.checkpoint.every > steps
     assert Recipe.model_validate_json(recipe.model_dump_json()) == recipe, "the worker reads it from a file"
     if recipe.reward.sampler is not None:
         assert recipe.reward.sampler.model == "/start"
@@ -113,6 +114,10 @@ def test_cells_come_block_by_block_and_seed_by_seed() -> None:
                 )
             },
             "no arms",
+        ),
+        (
+            {"arms": PLAN.model_dump()["arms"] | {"base": {"about": "longer", "steps": PLAN.steps + 1}}},
+            "differ in steps",
         ),
     ],
 )

@@ -32,6 +32,10 @@ def test_the_patched_modules_still_exist(module: str) -> None:
         ("openrlhf.trainer.ray.ppo_actor", "ActorPPOTrainer", "stateless_init_process_group"),
         ("openrlhf.utils.deepspeed.deepspeed", "DeepspeedStrategy", "init_device_mesh"),
         ("openrlhf.utils.deepspeed.deepspeed", "DeepspeedStrategy", "get_train_ds_config("),
+        ("openrlhf.utils.deepspeed.deepspeed", "DeepspeedStrategy", "get_eval_ds_config("),
+        ("openrlhf.models.actor", "Actor", "from openrlhf.utils.utils import convert_to_torch_dtype"),
+        ("openrlhf.models.model", "get_llm_for_sequence_regression", "import convert_to_torch_dtype"),
+        ("openrlhf.trainer.ray.vllm_engine", "create_vllm_engines", '"dtype": "bfloat16"'),
         ("deepspeed.comm.torch", "TorchBackend", "self.shm_comm_op = build_shm_op()"),
         ("deepspeed.runtime.engine", "DeepSpeedEngine", "optimizer_parameters.pop(TORCH_ADAM_PARAM"),
     ],
@@ -85,6 +89,36 @@ def test_deepspeed_is_told_to_use_torchs_adam(kind: str, offload: bool, torchs: 
         "params": {"lr": 1e-4} | ({TORCH_ADAM_PARAM: True} if torchs else {}),
     }
     assert "optimizer" not in deepspeed.get_train_ds_config(offload=False, optim_config=None)
+
+
+@pytest.mark.parametrize("param_dtype", ["bf16", "fp16"])
+def test_deepspeed_computes_in_32_bits(param_dtype: str) -> None:
+    cpu.install()
+    from openrlhf.utils.deepspeed import deepspeed
+
+    train = deepspeed.get_train_ds_config(offload=False, param_dtype=param_dtype)
+    evaluation = deepspeed.get_eval_ds_config(offload=False, param_dtype=param_dtype)
+    for config in (train, evaluation):
+        assert not config["bf16"]["enabled"]
+        assert not config["fp16"]["enabled"]
+
+
+def test_models_load_in_32_bits() -> None:
+    cpu.install()
+    from openrlhf.utils.utils import convert_to_torch_dtype
+
+    assert convert_to_torch_dtype("bf16") is torch.float32
+
+
+def test_engines_sample_in_32_bits_and_share_small_blocks() -> None:
+    code = (
+        "from pipeline import cpu; cpu.install();"
+        "from vllm.engine.arg_utils import AsyncEngineArgs; from pipeline.settings.recipe import TINY_POLICY;"
+        "config = AsyncEngineArgs(model=str(TINY_POLICY), dtype='bfloat16').create_engine_config();"
+        "print(config.model_config.dtype, config.cache_config.block_size)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "torch.float32 32"
 
 
 def test_deepspeed_compiles_no_communication_for_the_cpu() -> None:

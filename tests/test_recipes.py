@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from pipeline import cpu
 from pipeline.launch.openrlhf_args import num_steps
 from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.settings.tree import RECIPES
@@ -127,6 +128,7 @@ def test_too_few_rows_are_refused_before_anything_starts() -> None:
 def test_the_methods_switches_decide_the_rows_and_the_divisor(
     overrides: list[str], rows: dict[str, int], divisor: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    cpu.install()
     from pipeline.training.trainer import optimizer_steps
 
     recipe = load_recipe("tiny", overrides)

@@ -18,7 +18,7 @@ TINY_POLICY = Path(__file__).parents[1] / "pipeline" / "tiny" / "checkpoint"
 # `python -m`: the `vllm serve` of the CPU build does not start. Prompts are read whole for seeds (engine.py).
 COMMAND = [
     *(sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1"),
-    *("--model", str(TINY_POLICY), "--served-model-name", "tiny", "--dtype", "bfloat16", "--enforce-eager"),
+    *("--model", str(TINY_POLICY), "--served-model-name", "tiny", "--dtype", "float32", "--enforce-eager"),
     *("--no-enable-chunked-prefill", "--logprobs-mode", "processed_logprobs"),
     "--enable-prompt-tokens-details",
 ]

@@ -94,7 +94,7 @@ def _difference(finding: Finding) -> str:
 
 
 def _arm(name: str, rows: Sequence[Row], plan: Plan) -> tuple[str, ...]:
-    head = (f"`{name}`: {plan.arms[name].about}", f"{len(rows)} of {len(plan.seeds)}")
+    head = (f"`{name}`: {plan.arms[name].about}{_steps(plan, name)}", f"{len(rows)} of {len(plan.seeds)}")
     after = [row.after for row in rows if row.after]
     trained = [row.trained for row in rows if row.trained]
     if not after:
@@ -102,6 +102,11 @@ def _arm(name: str, rows: Sequence[Row], plan: Plan) -> tuple[str, ...]:
     questions = sum(figures.claims for figures in after) / len(after)
     in_training = sum(one.false_accept for one in trained) / len(trained)
     return (*head, *_held_out(after), f"{questions:.2f}", f"{in_training:.1%}")
+
+
+def _steps(plan: Plan, arm: str) -> str:
+    steps = plan.arms[arm].steps
+    return "" if steps is None else f"; {steps} steps"
 
 
 def _starts(plan: Plan, rows: Rows) -> list[tuple[str, ...]]:

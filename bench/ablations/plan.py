@@ -64,6 +64,7 @@ class Arm(Settings):
 
     about: str
     start: str = "injected"
+    steps: int | None = Field(default=None, ge=1, description="PPO steps; None for the plan's.")
     set: tuple[str, ...] = Field(default=(), description="As `--set` of `march train`.")
 
 
@@ -89,7 +90,7 @@ class Plan(Settings):
 
     recipe: str
     seeds: tuple[int, ...] = Field(min_length=2)
-    steps: int = Field(ge=1, description="PPO steps of a cell.")
+    steps: int = Field(ge=1, description="PPO steps of a cell whose arm does not say otherwise.")
     worlds: int = Field(ge=1, description="Held-out worlds of a measurement; other ones for each seed.")
     check: tuple[str, ...] = Field(description="Settings of the audit that all arms are measured by.")
     starts: dict[str, Start]
@@ -105,6 +106,9 @@ class Plan(Settings):
         used = {name for comparison in self.comparisons for name in comparison.arms}
         if unknown := used - set(self.arms):
             raise ValueError(f"comparisons: {sorted(unknown)} are no arms; add or mend them")
+        for comparison in self.comparisons:
+            if len({self.arms[name].steps for name in comparison.arms}) > 1:
+                raise ValueError(f"comparisons: {' and '.join(comparison.arms)} differ in steps")
         listed = [name for block in self.blocks for name in block]
         if sorted(listed) != sorted(self.arms):
             raise ValueError("blocks: must name every arm once")
@@ -125,16 +129,21 @@ class Cell(Settings):
     seed: int
 
     @property
+    def steps(self) -> int:
+        """PPO steps."""
+        return self.plan.arms[self.arm].steps or self.plan.steps
+
+    @property
     def start(self) -> Start:
         """The model it starts from."""
         return self.plan.starts[self.plan.arms[self.arm].start]
 
     def overrides(self, start: str) -> list[str]:
         """The settings over the recipe of a training from the model in the folder `start`."""
-        fixed = [f"model='{start}'", f"data.max_steps={self.plan.steps}", f"seed={self.seed}"]
+        fixed = [f"model='{start}'", f"data.max_steps={self.steps}", f"seed={self.seed}"]
         arm = [setting.replace("{start}", start) for setting in self.plan.arms[self.arm].set]
         # A cell that was killed begins anew, so no checkpoint is needed.
-        return [*fixed, f"checkpoint.every={10 * self.plan.steps}", *arm]
+        return [*fixed, f"checkpoint.every={10 * self.steps}", *arm]
 
     @property
     def evaluation(self) -> list[str]:

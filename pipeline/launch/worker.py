@@ -47,6 +47,7 @@ def run_openrlhf(state: RunState, folder: Path) -> None:
     cuda = torch.cuda.is_available()
     if not cuda:
         cpu.demand_libraries()
+        print("march: no GPU, so weights have 32 bits (OpenRLHF's --ds.param_dtype has no such choice)")
     # Of this run alone, unless set: what opens its reward server, and what proves its answers to be its own.
     keys = {name: os.environ.get(name) or secrets.token_urlsafe(32) for name in _KEYS}
     ports = free_ports(state.recipe.reward)

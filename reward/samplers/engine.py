@@ -245,7 +245,7 @@ class LocalEngineSampler:
             model=self._config.model,
             max_model_len=self._config.max_model_len,
             seed=self._config.seed,
-            dtype="bfloat16",
+            dtype=self._config.dtype or ("bfloat16" if has_gpu else "float32"),
             enforce_eager=True,
             enable_prefix_caching=True,
             block_size=None if has_gpu else _CPU_BLOCK_SIZE,
