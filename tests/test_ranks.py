@@ -105,5 +105,5 @@ def test_two_ranks_train_what_one_trains(
     for model in ("policy", "critic"):
         weights = [result[model].pop("weights") for result in (one, two)]
         assert all(value != 0 for value in one[model].values())
-        assert two[model] == pytest.approx(one[model], rel=1e-2)  # gradients are summed in bfloat16
-        assert torch.allclose(*weights, rtol=0.02, atol=1e-4)
+        assert two[model] == pytest.approx(one[model], rel=1e-4)
+        assert torch.allclose(*weights, rtol=1e-3, atol=1e-6)

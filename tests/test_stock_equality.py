@@ -116,9 +116,7 @@ def test_solver_only_training_equals_stock_openrlhf_step_for_step(tmp_path: Path
         model.close()
     assert len(set(expected["rollout/reward_mean"])) > 1  # there is something to learn from
     for name, values in expected.items():
-        assert found[name][0] == pytest.approx(values[0], rel=2e-3), name  # from the same weights
-        assert found[name] == pytest.approx(values, rel=0.05), name
+        assert found[name] == pytest.approx(values, rel=1e-4), name
     start = weights(TINY_POLICY)
     moved, moved_by_stock = (weights(tmp_path / who / "model") - start for who in ("ours", "stock"))
-    # The files are bfloat16, in which a small step is all or nothing.
-    assert torch.linalg.norm(moved - moved_by_stock) < 0.1 * torch.linalg.norm(moved_by_stock)
+    assert torch.linalg.norm(moved - moved_by_stock) < 1e-3 * torch.linalg.norm(moved_by_stock)
