@@ -197,9 +197,12 @@ def _configure_vllm(module: Any) -> None:
     original = module.EngineArgs.create_engine_config
 
     def create_engine_config(self: Any, *args: Any, **kwargs: Any) -> Any:
-        self.dtype = "float32"  # OpenRLHF writes "bfloat16" into its engines
-        # vLLM's choice without a GPU is 128. Only whole blocks are shared: voters would read prompts anew.
-        self.block_size = self.block_size or 32
+        if self.worker_extension_cls.startswith(
+            "openrlhf."
+        ):  # a frozen Checker's engine has settings of its own
+            self.dtype = "float32"  # OpenRLHF writes "bfloat16"
+            # vLLM takes 128. Only whole blocks are shared, so voters would read prompts anew.
+            self.block_size = self.block_size or 32
         return original(self, *args, **kwargs)
 
     module.EngineArgs.create_engine_config = create_engine_config

@@ -36,6 +36,11 @@ def test_the_patched_modules_still_exist(module: str) -> None:
         ("openrlhf.models.actor", "Actor", "from openrlhf.utils.utils import convert_to_torch_dtype"),
         ("openrlhf.models.model", "get_llm_for_sequence_regression", "import convert_to_torch_dtype"),
         ("openrlhf.trainer.ray.vllm_engine", "create_vllm_engines", '"dtype": "bfloat16"'),
+        (
+            "openrlhf.trainer.ray.vllm_engine",
+            "create_vllm_engines",
+            '"worker_extension_cls": "openrlhf.trainer.ray.vllm_worker_wrap.WorkerWrap"',
+        ),
         ("deepspeed.comm.torch", "TorchBackend", "self.shm_comm_op = build_shm_op()"),
         ("deepspeed.runtime.engine", "DeepSpeedEngine", "optimizer_parameters.pop(TORCH_ADAM_PARAM"),
     ],
@@ -110,15 +115,17 @@ def test_models_load_in_32_bits() -> None:
     assert convert_to_torch_dtype("bf16") is torch.float32
 
 
-def test_engines_sample_in_32_bits_and_share_small_blocks() -> None:
+def test_openrlhfs_engines_sample_in_32_bits_and_share_small_blocks_and_others_are_left_alone() -> None:
     code = (
         "from pipeline import cpu; cpu.install();"
         "from vllm.engine.arg_utils import AsyncEngineArgs; from pipeline.settings.recipe import TINY_POLICY;"
-        "config = AsyncEngineArgs(model=str(TINY_POLICY), dtype='bfloat16').create_engine_config();"
-        "print(config.model_config.dtype, config.cache_config.block_size)"
+        "given = dict(model=str(TINY_POLICY), dtype='bfloat16');"
+        "extended = dict(worker_extension_cls='openrlhf.trainer.ray.vllm_worker_wrap.WorkerWrap');"
+        "made = [AsyncEngineArgs(**given, **more).create_engine_config() for more in (extended, {})];"
+        "print([(str(one.model_config.dtype), one.cache_config.block_size) for one in made])"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "torch.float32 32"
+    assert done.stdout.splitlines()[-1] == "[('torch.float32', 32), ('torch.bfloat16', 128)]"
 
 
 def test_deepspeed_compiles_no_communication_for_the_cpu() -> None:
