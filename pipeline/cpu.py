@@ -2,8 +2,9 @@
 
 `install()` does nothing where CUDA is there. Elsewhere it replaces the few calls that name a CUDA device, and
 the two C++ extensions that DeepSpeed would compile (minutes on a new machine, and a compiler to install);
-when and only when the modules that hold them are imported. Weights are of 32 bits throughout: OpenRLHF asks
-for bfloat16, which most CPUs only emulate (docs/decisions.md). It must run in three places: the driver
+when and only when the modules that hold them are imported. It leaves out imports that no training uses, and
+that cost each of its processes two seconds of a core. Weights are of 32 bits throughout: OpenRLHF asks for
+bfloat16, which most CPUs only emulate (docs/decisions.md). It must run in three places: the driver
 (`pipeline.train` calls it), every Ray worker (`worker_process_setup_hook`), and vLLM's engine process, which
 is no Ray worker and finds it as a `vllm.general_plugins` entry point. `ENVIRONMENT` holds the variables that
 go with it.
@@ -69,6 +70,8 @@ def _name_the_cpu(cuda: Any) -> None:
 
 def _stub_flash_attn() -> Callable[[], None]:
     """Makes flash_attn importable while one module loads; the returned function takes it away again."""
+    if importlib.util.find_spec("flash_attn") is not None:
+        return lambda: None
 
     def missing(*args: object, **kwargs: object) -> None:
         raise RuntimeError("flash_attn is not installed: sample packing and ring attention need a GPU")
@@ -84,6 +87,26 @@ def _stub_flash_attn() -> Callable[[], None]:
             sys.modules.pop(name, None)
 
     return remove
+
+
+def _hide_mlflow() -> Callable[[], None]:
+    """Makes `import mlflow` fail while one module loads, unless it is imported already.
+
+    DeepSpeed's autotuner, which every process of a training imports and none uses, takes it where it is.
+    """
+    if "mlflow" in sys.modules:
+        return lambda: None
+    sys.modules["mlflow"] = None  # type: ignore[assignment]  # Python's own way to say that there is none
+
+    def remove() -> None:
+        del sys.modules["mlflow"]
+
+    return remove
+
+
+def _leave_out_scikit_learn(module: Any) -> None:
+    # Transformers imports it, and SciPy with it, for one way of assisted generation.
+    module.is_sklearn_available = lambda: False
 
 
 def _mesh_on_cpu(module: Any) -> None:
@@ -197,9 +220,8 @@ def _configure_vllm(module: Any) -> None:
     original = module.EngineArgs.create_engine_config
 
     def create_engine_config(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if self.worker_extension_cls.startswith(
-            "openrlhf."
-        ):  # a frozen Checker's engine has settings of its own
+        # A frozen Checker's engine has settings of its own.
+        if self.worker_extension_cls.startswith("openrlhf."):
             self.dtype = "float32"  # OpenRLHF writes "bfloat16"
             # vLLM takes 128. Only whole blocks are shared, so voters would read prompts anew.
             self.block_size = self.block_size or 32
@@ -209,11 +231,13 @@ def _configure_vllm(module: Any) -> None:
 
 
 PATCHES_BEFORE: dict[str, Callable[[], Callable[[], None]]] = {
+    "deepspeed.autotuning.autotuner": _hide_mlflow,
     "openrlhf.models.ring_attn_utils": _stub_flash_attn,
 }
 PATCHES_AFTER: dict[str, Callable[[Any], None]] = {
     "torch.cuda": _name_the_cpu,
     "torch.distributed.device_mesh": _mesh_on_cpu,
+    "transformers.utils.import_utils": _leave_out_scikit_learn,
     "deepspeed.comm.torch": _leave_out_the_shared_memory_op,
     "openrlhf.utils.deepspeed.deepspeed_utils": _configure_deepspeed,
     "openrlhf.utils.utils": _load_models_in_32_bits,
@@ -236,7 +260,7 @@ class _PatchingLoader(importlib.abc.Loader):
 
     def exec_module(self, module: types.ModuleType) -> None:
         before = PATCHES_BEFORE.get(self._name)
-        undo = before() if before and importlib.util.find_spec("flash_attn") is None else None
+        undo = before() if before else None
         try:
             self._inner.exec_module(module)
         finally:

@@ -56,6 +56,19 @@ def test_upstream_still_hard_codes_cuda_in_the_weight_sync() -> None:
     assert 'device="cuda"' in Path(spec.origin).read_text()
 
 
+@pytest.mark.parametrize(
+    ("module", "says"),
+    [
+        ("deepspeed.autotuning.autotuner", "    import mlflow\n"),
+        ("transformers.generation.candidate_generator", "if is_sklearn_available():\n    from sklearn"),
+    ],
+)
+def test_upstream_still_imports_what_no_training_uses(module: str, says: str) -> None:
+    spec = importlib.util.find_spec(module)
+    assert spec and spec.origin
+    assert says in Path(spec.origin).read_text()
+
+
 def test_current_device_is_a_device_and_formats_as_a_digit() -> None:
     cpu.install()
     device = torch.cuda.current_device()
@@ -70,6 +83,26 @@ def test_flash_attn_is_visible_only_while_the_module_that_needs_it_loads() -> No
         "assert importlib.util.find_spec('flash_attn') is None; assert 'flash_attn' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_process_of_a_training_imports_neither_mlflow_nor_scikit_learn_and_may_later() -> None:
+    code = (
+        "from pipeline import cpu; cpu.install(); import sys;"
+        "import openrlhf.trainer.ray.ppo_actor;"
+        "found = {'mlflow', 'sklearn', 'deepspeed.autotuning.autotuner'} & set(sys.modules);"
+        "import mlflow; assert mlflow.__version__; print(found)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "{'deepspeed.autotuning.autotuner'}"
+
+
+def test_mlflow_that_is_there_is_not_hidden() -> None:
+    importlib.import_module("mlflow")
+    before = sys.modules["mlflow"]
+    undo = cpu.PATCHES_BEFORE["deepspeed.autotuning.autotuner"]()
+    assert sys.modules["mlflow"] is before
+    undo()
+    assert sys.modules["mlflow"] is before
 
 
 def test_installing_twice_changes_nothing() -> None:
