@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
 JOBS ?= 2
+FAST_JOBS ?= 3
 DOCKER ?= docker
 TARGET ?= audit orchestrator train-cpu train-gpu
 VERSION := $(shell sed -n '0,/^version = "\(.*\)"/s//\1/p' pyproject.toml)
-# Files side by side; a training takes about 8 GiB.
-PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadfile
+# Files side by side; a training takes about 8 GiB. Tests of seconds wait now and then, and need little memory.
+PYTEST := $(BIN)/pytest --dist loadfile
 # uv does not read pip's settings: pass on where this machine finds wheels (PyTorch's CPU build, a mirror).
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 export UV_EXTRA_INDEX_URL ?= $(PIP_EXTRA_INDEX_URL)
@@ -31,13 +32,13 @@ demo: $(VENV)/ready ## train the tiny policy with MARCH on this machine's CPUs a
 test: test-fast test-real ## tests of seconds, then those that start vLLM, Ray or a training
 
 test-fast: $(VENV)/ready ## tests of seconds
-	$(PYTEST) -m "not slow and not long and not gpu and not chaos"
+	$(PYTEST) -n $(FAST_JOBS) -m "not slow and not long and not gpu and not chaos"
 
 test-real: $(VENV)/ready ## real engines, trainings and kills in their short forms
-	$(PYTEST) --no-loadscope-reorder -m "slow and not long and not gpu and not chaos"
+	$(PYTEST) -n $(JOBS) --no-loadscope-reorder -m "slow and not long and not gpu and not chaos"
 
 test-slow: $(VENV)/ready ## the same, and the long forms that `make test` leaves out; above an hour
-	$(PYTEST) --no-loadscope-reorder -m "(slow or long) and not gpu and not chaos"
+	$(PYTEST) -n $(JOBS) --no-loadscope-reorder -m "(slow or long) and not gpu and not chaos"
 
 test-stack: $(VENV)/ready ## the one-machine stack of infra/compose as processes, each killed in turn; half an hour
 	$(BIN)/pytest tests/test_stack*.py tests/test_infra_compose.py
