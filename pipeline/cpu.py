@@ -1,10 +1,11 @@
 """The platform layer that lets unmodified OpenRLHF, DeepSpeed and vLLM train without a GPU.
 
-`install()` does nothing where CUDA is there. Elsewhere it replaces the few calls that name a CUDA device, and
-the two C++ extensions that DeepSpeed would compile (minutes on a new machine, and a compiler to install);
-when and only when the modules that hold them are imported. It leaves out imports that no training uses, and
-that cost each of its processes two seconds of a core. Weights are of 32 bits throughout: OpenRLHF asks for
-bfloat16, which most CPUs only emulate (docs/decisions.md). It must run in three places: the driver
+`install()` does nothing where CUDA and flash_attn are there. Without CUDA it replaces the few calls that name
+a CUDA device, and the two C++ extensions that DeepSpeed would compile (minutes on a new machine, and a
+compiler to install); when and only when the modules that hold them are imported. It leaves out imports that
+no training uses, and that cost each of its processes two seconds of a core.
+Weights are of 32 bits throughout: OpenRLHF asks for bfloat16, which most CPUs only emulate
+(docs/decisions.md). It must run in three places: the driver
 (`pipeline.train` calls it), every Ray worker (`worker_process_setup_hook`), and vLLM's engine process, which
 is no Ray worker and finds it as a `vllm.general_plugins` entry point. `ENVIRONMENT` holds the variables that
 go with it.
@@ -90,11 +91,11 @@ def _stub_flash_attn() -> Callable[[], None]:
 
 
 def _hide_mlflow() -> Callable[[], None]:
-    """Makes `import mlflow` fail while one module loads, unless it is imported already.
+    """Makes `import mlflow` fail while one module loads, unless it is imported already or CUDA is there.
 
     DeepSpeed's autotuner, which every process of a training imports and none uses, takes it where it is.
     """
-    if "mlflow" in sys.modules:
+    if "mlflow" in sys.modules or _has_cuda():
         return lambda: None
     sys.modules["mlflow"] = None  # type: ignore[assignment]  # Python's own way to say that there is none
 
