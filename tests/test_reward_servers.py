@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from pipeline import cpu
-from pipeline.launch.reward_servers import free_ports, registry_name, reward_servers, server_configs
+from pipeline.launch.reward_servers import held_ports, registry_name, reward_servers, server_configs
 from pipeline.settings.recipe import load_recipe
 from pipeline.train import RunState
 from reward.config import LocalSamplerConfig, RaySamplerConfig
@@ -53,8 +53,8 @@ def test_a_run_has_as_many_servers_as_it_says_and_each_samples_its_engines(tmp_p
         tracking_uri="",
         mlflow_run_id="run",
     )
-    ports = free_ports(recipe.reward)
-    configs = server_configs(state, address="127.0.0.1:6379", ports=ports)
+    with held_ports(recipe.reward) as ports:
+        configs = server_configs(state, address="127.0.0.1:6379", ports=ports)
     assert len(set(ports)) == 3 and [config.port for config in configs] == ports
     for config in configs:
         assert config.host == "127.0.0.2" and config.audit == recipe.audit
@@ -76,13 +76,14 @@ def test_servers_are_started_again_and_end_with_the_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MARCH_REWARD_TOKEN", TOKEN)
-    configs = [server_config(port=port) for port in free_ports(load_recipe("tiny").reward)]
-    (url,) = (f"http://127.0.0.1:{config.port}" for config in configs)
-    with reward_servers(configs, tmp_path):
+    with (
+        held_ports(load_recipe("tiny").reward) as (port,),
+        reward_servers([server_config(port=port)], tmp_path),
+    ):
         (first,) = servers_of(tmp_path)
         first.kill()
         first.wait(30)
-        wait_until_alive(url)
+        wait_until_alive(f"http://127.0.0.1:{port}")
         (second,) = servers_of(tmp_path)
         assert second.pid != first.pid
     assert not second.is_running()
@@ -93,8 +94,8 @@ def test_a_server_that_cannot_start_is_told_and_not_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MARCH_REWARD_TOKEN", "short")
-    (port,) = free_ports(load_recipe("tiny").reward)
     with (
+        held_ports(load_recipe("tiny").reward) as (port,),
         pytest.raises(RuntimeError, match=r"did not start; see .*reward_server-0\.log"),
         reward_servers([server_config(port=port)], tmp_path),
     ):
@@ -155,8 +156,9 @@ def test_a_server_that_stands_still_costs_time_and_is_never_a_reward(
 def test_an_agent_whose_patience_is_over_has_no_reward(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MARCH_REWARD_TOKEN", TOKEN)
     monkeypatch.setenv("MARCH_SIGNING_KEY", KEY)
-    urls = [f"http://127.0.0.1:{port}" for port in free_ports(load_recipe("tiny").reward)]
-    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_urls": urls, "patience_s": 0}))
-    record = asyncio.run(AgentExecutor()._audit(QUERY, RESPONSE, finish_reason="stop"))
+    with held_ports(load_recipe("tiny").reward) as ports:
+        urls = [f"http://127.0.0.1:{port}" for port in ports]
+        monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_urls": urls, "patience_s": 0}))
+        record = asyncio.run(AgentExecutor()._audit(QUERY, RESPONSE, finish_reason="stop"))
     assert (record.verdict.reward, record.verdict.reason, record.turns) == (None, "reward_server", {})
     assert os.environ["MARCH_REWARD_TOKEN"] not in record.verdict.detail

@@ -66,6 +66,21 @@ def test_the_command_line_imports_the_policy_actor_by_name() -> None:
     assert "from openrlhf.trainer.ray.ppo_actor import PolicyModelActor" in source
 
 
+def test_trap_model_actors_choose_their_port_long_before_they_listen_on_it() -> None:
+    from openrlhf.trainer.ray.launcher import BaseDistributedActor, BaseModelActor
+
+    from pipeline.training.policy import MarchPolicyActor
+    from pipeline.training.rendezvous import HoldsItsPort, MarchReferenceActor
+
+    assert "self._get_free_port()" in inspect.getsource(BaseDistributedActor.__init__)
+    assert "with socket.socket() as sock" in inspect.getsource(BaseDistributedActor._get_free_port)
+    assert "strategy.setup_distributed()" in inspect.getsource(BaseModelActor._setup_distributed)
+    source = inspect.getsource(command_line)
+    assert "from openrlhf.trainer.ray.launcher import (" in source and "ReferenceModelActor," in source
+    for actor in (MarchPolicyActor, MarchReferenceActor):
+        assert actor._get_free_port is HoldsItsPort._get_free_port and issubclass(actor, BaseModelActor)
+
+
 def test_trap_a_micro_batch_without_action_tokens_divides_by_zero_upstream() -> None:
     import torch
     from openrlhf.trainer.ray.ppo_actor import ActorPPOTrainer

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import logging
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -20,6 +19,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.ports import hold_port
 from pipeline.settings.sources import RewardSettings
 from reward.config import RaySamplerConfig
 from reward.serving.config import ServerConfig
@@ -58,13 +58,12 @@ def registry_name(state: RunState) -> str:
     return f"march-engines-{state.mlflow_run_id}"
 
 
-def free_ports(settings: RewardSettings) -> list[int]:
-    """Returns a port for each server."""
-    with ExitStack() as probes:
-        sockets = [probes.enter_context(socket.socket()) for _ in range(settings.num_servers)]
-        for probe in sockets:
-            probe.bind((settings.host, 0))
-        return [int(probe.getsockname()[1]) for probe in sockets]
+@contextmanager
+def held_ports(settings: RewardSettings) -> Iterator[list[int]]:
+    """Holds a port for each server until the block ends, also while one that ended is started again."""
+    with ExitStack() as held:
+        sockets = [held.enter_context(hold_port(settings.host)) for _ in range(settings.num_servers)]
+        yield [int(each.getsockname()[1]) for each in sockets]
 
 
 @contextmanager

@@ -1,9 +1,9 @@
 """What runs inside a training worker: Ray, the reward servers beside it, and OpenRLHF's command line with our
 trainer.
 
-OpenRLHF's command line imports `PPOTrainer`, `PPOTrainerAsync` and `PolicyModelActor` from their modules when
-it runs, and looks `RolloutRayActor` up when it starts engines, so putting ours there first is enough; nothing
-of OpenRLHF is copied or changed on disk.
+OpenRLHF's command line imports `PPOTrainer`, `PPOTrainerAsync`, `PolicyModelActor` and `ReferenceModelActor`
+from their modules when it runs, and looks `RolloutRayActor` up when it starts engines, so putting ours there
+first is enough; nothing of OpenRLHF is copied or changed on disk.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pipeline.launch.openrlhf_args import openrlhf_arguments
 from pipeline.launch.ray_start import demand_token, start_ray
 from pipeline.launch.reward_servers import (
     NAMESPACE,
-    free_ports,
+    held_ports,
     registry_name,
     reward_servers,
     server_configs,
@@ -50,12 +50,12 @@ def run_openrlhf(state: RunState, folder: Path) -> None:
         print("march: no GPU, so weights have 32 bits (OpenRLHF's --ds.param_dtype has no such choice)")
     # Of this run alone, unless set: what opens its reward server, and what proves its answers to be its own.
     keys = {name: os.environ.get(name) or secrets.token_urlsafe(32) for name in _KEYS}
-    ports = free_ports(state.recipe.reward)
-    environment = _environment(state, folder, ports=ports, keys=keys, cuda=cuda)
-    os.environ.update(environment)
-    address = start_ray(state.recipe, environment, cuda=cuda)
-    with reward_servers(server_configs(state, address=address, ports=ports), folder):
-        _run_command_line(state, folder, cuda=cuda)
+    with held_ports(state.recipe.reward) as ports:
+        environment = _environment(state, folder, ports=ports, keys=keys, cuda=cuda)
+        os.environ.update(environment)
+        address = start_ray(state.recipe, environment, cuda=cuda)
+        with reward_servers(server_configs(state, address=address, ports=ports), folder):
+            _run_command_line(state, folder, cuda=cuda)
 
 
 def _environment(
@@ -105,12 +105,14 @@ def _environment(
 def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
     import openrlhf.trainer.ppo_trainer
     import openrlhf.trainer.ppo_trainer_async
+    import openrlhf.trainer.ray.launcher
     import openrlhf.trainer.ray.ppo_actor
     import openrlhf.trainer.ray.vllm_engine
     import ray
 
     from pipeline.training.engine_actor import MarchRolloutActor
     from pipeline.training.policy import MarchPolicyActor
+    from pipeline.training.rendezvous import MarchReferenceActor
     from pipeline.training.trainer import MarchTrainer
     from pipeline.training.trainer_async import MarchAsyncTrainer
 
@@ -126,6 +128,7 @@ def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
     openrlhf.trainer.ppo_trainer_async.PPOTrainerAsync = ray.remote(MarchAsyncTrainer)
     openrlhf.trainer.ray.vllm_engine.RolloutRayActor = ray.remote(MarchRolloutActor)
     openrlhf.trainer.ray.ppo_actor.PolicyModelActor = ray.remote(num_gpus=1)(MarchPolicyActor)
+    openrlhf.trainer.ray.launcher.ReferenceModelActor = ray.remote(num_gpus=1)(MarchReferenceActor)
     sys.argv = ["openrlhf.cli.train_ppo_ray", *arguments]
     runpy.run_module("openrlhf.cli.train_ppo_ray", run_name="__main__")
     ray.shutdown()

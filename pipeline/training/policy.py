@@ -22,6 +22,7 @@ from openrlhf.trainer.ray.ppo_actor import ActorPPOTrainer
 from openrlhf.trainer.ray.ppo_actor import PolicyModelActor as _RayPolicyModelActor
 
 from pipeline.training.lora import merged_actor, merged_for_saving
+from pipeline.training.rendezvous import HoldsItsPort
 from pipeline.training.trainer_settings import TrainerSettings
 
 _NO_TOKENS = 1e-9  # stands for zero tokens as a divisor; every sum that it divides is zero too
@@ -85,8 +86,8 @@ def weigh_nothing(status: dict[str, Any]) -> dict[str, Any]:
     return {**status, "metrics": metrics, "num_action_tokens": _NO_TOKENS}
 
 
-class MarchPolicyActor(PlainPolicyModelActor):  # type: ignore[misc]  # OpenRLHF is untyped
-    """`PolicyModelActor` with `MarchActorTrainer`."""
+class MarchPolicyActor(HoldsItsPort, PlainPolicyModelActor):  # type: ignore[misc]  # OpenRLHF is untyped
+    """`PolicyModelActor` with `MarchActorTrainer`, which holds its port."""
 
     def init_model_from_pretrained(self, *args: Any, **kwargs: Any) -> None:
         """As OpenRLHF's, which builds the trainer itself; its class is exchanged afterwards."""

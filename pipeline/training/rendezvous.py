@@ -1,0 +1,33 @@
+"""OpenRLHF's model actors, whose port of rendezvous is still theirs when they meet.
+
+The actor of rank 0 finds a free port when it is made, and torch listens on it when the models load: after
+all engines have started, half a minute later on a CPU and minutes later with a large model. OpenRLHF holds
+nothing meanwhile, so another process's connection may get the port, and the run ends with EADDRINUSE.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from openrlhf.trainer.ray.launcher import ReferenceModelActor as _RayReferenceModelActor
+
+from pipeline.ports import hold_port
+
+PlainReferenceModelActor: Any = (
+    _RayReferenceModelActor.__ray_metadata__.modified_class
+)  # the class before @ray.remote
+
+
+class HoldsItsPort:
+    """To be put before a class of OpenRLHF's `BaseDistributedActor`."""
+
+    _held: socket.socket
+
+    def _get_free_port(self) -> int:
+        self._held = hold_port()
+        return int(self._held.getsockname()[1])
+
+
+class MarchReferenceActor(HoldsItsPort, PlainReferenceModelActor):  # type: ignore[misc]  # OpenRLHF is untyped
+    """`ReferenceModelActor` that holds its port."""
