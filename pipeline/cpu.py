@@ -1,9 +1,10 @@
 """The platform layer that lets unmodified OpenRLHF, DeepSpeed and vLLM train without a GPU.
 
-`install()` does nothing where CUDA and flash_attn are there. Without CUDA it replaces the few calls that name
-a CUDA device, and the two C++ extensions that DeepSpeed would compile (minutes on a new machine, and a
-compiler to install); when and only when the modules that hold them are imported. It leaves out imports that
-no training uses, and that cost each of its processes two seconds of a core.
+`install()` changes nothing where CUDA and flash_attn are there, but for the garbage collector, which pauses
+while the large packages load (two to four seconds of a core in each process). Without CUDA it replaces the
+few calls that name a CUDA device, and the two C++ extensions that DeepSpeed would compile (minutes on a new
+machine, and a compiler to install); when and only when the modules that hold them are imported. It leaves out
+imports that no training uses, and that cost each of its processes two seconds of a core.
 Weights are of 32 bits throughout: OpenRLHF asks for bfloat16, which most CPUs only emulate
 (docs/decisions.md). It must run in three places: the driver
 (`pipeline.train` calls it), every Ray worker (`worker_process_setup_hook`), and vLLM's engine process, which
@@ -18,6 +19,7 @@ in silence.
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -103,6 +105,22 @@ def _hide_mlflow() -> Callable[[], None]:
         del sys.modules["mlflow"]
 
     return remove
+
+
+def _pause_collection() -> Callable[[], None]:
+    """Has the garbage collector wait while a package loads, and spare for good what was there then.
+
+    It would look through a million new objects again and again, of which next to none are garbage.
+    """
+    if not gc.isenabled():
+        return lambda: None
+    gc.disable()
+
+    def resume() -> None:
+        gc.freeze()
+        gc.enable()
+
+    return resume
 
 
 def _leave_out_scikit_learn(module: Any) -> None:
@@ -234,6 +252,11 @@ def _configure_vllm(module: Any) -> None:
 PATCHES_BEFORE: dict[str, Callable[[], Callable[[], None]]] = {
     "deepspeed.autotuning.autotuner": _hide_mlflow,
     "openrlhf.models.ring_attn_utils": _stub_flash_attn,
+    "openrlhf.trainer.ppo_trainer": _pause_collection,
+    "openrlhf.trainer.ray": _pause_collection,
+    "torch": _pause_collection,
+    "transformers": _pause_collection,
+    "vllm": _pause_collection,
 }
 PATCHES_AFTER: dict[str, Callable[[Any], None]] = {
     "torch.cuda": _name_the_cpu,

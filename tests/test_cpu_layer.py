@@ -1,5 +1,6 @@
 """The CPU platform layer: each patch still has its target, does its work, and stays away where CUDA is."""
 
+import gc
 import importlib
 import importlib.util
 import inspect
@@ -103,6 +104,26 @@ def test_mlflow_that_is_there_is_not_hidden() -> None:
     assert sys.modules["mlflow"] is before
     undo()
     assert sys.modules["mlflow"] is before
+
+
+def test_nothing_is_collected_while_packages_load_and_what_was_there_is_spared() -> None:
+    code = (
+        "import gc, sys; from pipeline import cpu; cpu.install(); collected = [];"
+        "gc.collect(); gc.callbacks.append(lambda phase, info: collected.append(phase));"
+        "import torch; during = len(collected);"
+        "print(during, gc.isenabled(), gc.get_freeze_count() > 50_000)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["0", "True", "True"]
+
+
+def test_a_collector_that_is_off_stays_off() -> None:
+    gc.disable()
+    try:
+        cpu.PATCHES_BEFORE["torch"]()()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_installing_twice_changes_nothing() -> None:
