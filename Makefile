@@ -8,8 +8,15 @@ FAST_JOBS ?= 3
 DOCKER ?= docker
 TARGET ?= audit orchestrator train-cpu train-gpu
 VERSION := $(shell sed -n '0,/^version = "\(.*\)"/s//\1/p' pyproject.toml)
-# Files side by side; a training takes about 8 GiB. Tests of seconds wait now and then, and need little memory.
+# Files side by side. Tests of seconds wait now and then, and need little memory.
 PYTEST := $(BIN)/pytest --dist loadfile
+# Trainings take about 8 GiB each and leave cores idle now and then, so the others run beside them and are shown after them.
+define trainings_and_others
+	@others=$$(mktemp); trap 'kill $$! 2>/dev/null; rm -f $$others' EXIT; trap 'exit 130' INT TERM; \
+	$(PYTEST) -n 1 -m "($(1)) and not training" >$$others 2>&1 & \
+	$(PYTEST) -n $(JOBS) --no-loadscope-reorder -m "($(1)) and training"; trained=$$?; \
+	wait $$!; other=$$?; cat $$others; exit $$((trained + other))
+endef
 # uv does not read pip's settings: pass on where this machine finds wheels (PyTorch's CPU build, a mirror).
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 export UV_EXTRA_INDEX_URL ?= $(PIP_EXTRA_INDEX_URL)
@@ -35,10 +42,10 @@ test-fast: $(VENV)/ready ## tests of seconds
 	$(PYTEST) -n $(FAST_JOBS) -m "not slow and not long and not gpu and not chaos"
 
 test-real: $(VENV)/ready ## real engines, trainings and kills in their short forms
-	$(PYTEST) -n $(JOBS) --no-loadscope-reorder -m "slow and not long and not gpu and not chaos"
+	$(call trainings_and_others,slow and not long and not gpu and not chaos)
 
 test-slow: $(VENV)/ready ## the same, and the long forms that `make test` leaves out; above an hour
-	$(PYTEST) -n $(JOBS) --no-loadscope-reorder -m "(slow or long) and not gpu and not chaos"
+	$(call trainings_and_others,(slow or long) and not gpu and not chaos)
 
 test-stack: $(VENV)/ready ## the one-machine stack of infra/compose as processes, each killed in turn; half an hour
 	$(BIN)/pytest tests/test_stack*.py tests/test_infra_compose.py

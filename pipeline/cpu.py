@@ -18,7 +18,6 @@ in silence.
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import importlib.abc
 import importlib.machinery
@@ -42,8 +41,6 @@ ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine lives in its Ray actor
     "VLLM_LOGGING_LEVEL": "WARNING",
 }
-NUMA = "libnuma.so.1"
-NUMA_MEND = "install Debian's and Ubuntu's libnuma1 (elsewhere numactl-libs)"
 
 _FLASH_ATTN_MODULES = (
     "flash_attn",
@@ -306,25 +303,6 @@ class _PatchingFinder(importlib.abc.MetaPathFinder):
         if spec is not None and spec.loader is not None:
             spec.loader = _PatchingLoader(name, spec.loader)
         return spec
-
-
-def demand_libraries() -> None:
-    """Looks for what vLLM's CPU build needs of the system.
-
-    Raises:
-        ValueError: it is not there.
-    """
-    if not has_numa():
-        raise ValueError(f"{NUMA} is missing, which vLLM's CPU build needs; {NUMA_MEND}")
-
-
-def has_numa() -> bool:
-    """Whether the library is there that vLLM's CPU build asks for memory nodes; slim images lack it."""
-    try:
-        ctypes.CDLL(NUMA)
-    except OSError:
-        return False
-    return True
 
 
 def install_in_engine() -> None:

@@ -17,7 +17,7 @@ from pipeline.record.rollout_files import read_rollouts, rollouts_file
 from pipeline.record.tracking import read_steps
 from tests.march_training import Run
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1500), pytest.mark.training]
 
 BATCH, CANARY, LIMIT, PATIENCE = 16, 6, 0.02, 2
 SETTINGS = {

@@ -24,6 +24,7 @@ AT_ANY_LEVEL = (
     "pipeline/training/lora.py",
     "pipeline/training/policy.py",
     "pipeline/training/probe.py",
+    "pipeline/training/rendezvous.py",
     "pipeline/training/staleness.py",
     "pipeline/training/trainer.py",
     "pipeline/training/trainer_async.py",

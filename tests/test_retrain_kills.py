@@ -29,7 +29,7 @@ from tests.retrain_process import (
     write_small_job,
 )
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(7200)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(7200), pytest.mark.training]
 ALWAYS = 10**6
 
 

@@ -23,7 +23,7 @@ from pipeline.lineage.publish import read_lineage
 from tests.retrain_kills import kill_and_go_on
 from tests.retrain_process import MARCH, Retraining, keep, servers, write_small_job
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000), pytest.mark.training]
 MODEL, SPOILT = "small-solver", ["ppo.actor.lr=0.003"]
 # The others are in test_retrain_kills.py.
 SOME_POINTS = ("train: between weights and their manifest",)

@@ -38,7 +38,7 @@ from tests.schedule_jobs import wait_until
 from tests.stack_docker import docker_for
 from tests.stack_process import Stack, make_stack
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800), pytest.mark.training]
 
 STORING, SERVICES = ("mlflow",), ("reward", "schedule", "prometheus")  # each with all that it needs
 MODEL, JOB = "stack-solver", "small"

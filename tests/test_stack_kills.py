@@ -33,7 +33,7 @@ from tests.retrain_process import copy_tree, outputs_of, write_small_job
 from tests.schedule_jobs import wait_until
 from tests.stack_process import Stack, make_stack
 
-pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(3600), pytest.mark.training]
 
 NAME = "small"  # of the job, whatever its file
 STAGES = ("train", "evaluate", "publish", "register", "promote")

@@ -25,7 +25,7 @@ from tests.openai_model import Model
 from tests.stock_training import TOKEN, StockTraining, server_command
 from tests.supervised import Supervised, environment
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1500), pytest.mark.training]
 
 STEPS, BATCH = 5, 8
 SETTINGS: dict[str, object] = {

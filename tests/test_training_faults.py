@@ -22,7 +22,7 @@ from tests.stock_training import TOKEN, StockTraining, earned_means, server_comm
 from tests.supervised import Supervised, environment
 from tests.vllm_process import VllmServer
 
-pytestmark = pytest.mark.timeout(1500)
+pytestmark = [pytest.mark.timeout(1500), pytest.mark.training]
 
 BATCH = 8
 

@@ -10,7 +10,7 @@ import pytest
 from pipeline.record.tracking import read_steps
 from tests.march_training import Run, assert_nothing_lost_or_repeated
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(5400)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(5400), pytest.mark.training]
 
 STEPS, BATCH = 8, 8
 SMALL = {

@@ -11,7 +11,7 @@ import pytest
 from pipeline.record.tracking import read_steps
 from tests.march_training import Run, answers, assert_asked_in_order, assert_nothing_lost_or_repeated
 
-pytestmark = pytest.mark.timeout(3000)
+pytestmark = [pytest.mark.timeout(3000), pytest.mark.training]
 
 BATCH = 8
 SMALL = {

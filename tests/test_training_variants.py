@@ -9,7 +9,7 @@ import pytest
 from pipeline.record.tracking import read_steps
 from pipeline.settings.recipe import TINY_POLICY
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.training]
 
 STEPS = 2
 SMALL = {

@@ -191,9 +191,12 @@ def serve_model(
 
     from orchestration.promotion.policy import read_policy
     from orchestration.registry.weights import local_weights, vllm_command
+    from reward.samplers.libraries import demand_libraries
 
     desk, version = open_version(reference, registry, history)
     desk.mend()
+    if not show:
+        demand_libraries()
     with byte_progress("fetching", None) as advance:
         allowed = read_policy(policy).pickles_allowed
         folder = local_weights(version, pickles_allowed=allowed, advance=advance)

@@ -15,6 +15,7 @@ from orchestration.registry.log import State
 from orchestration.registry.smoke import smoke_gate
 from orchestration.registry.store import ModelVersion
 from orchestration.registry.weights import local_weights
+from reward.samplers.libraries import demand_libraries
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def try_candidate(
     Raises:
         FileNotFoundError: an evaluation is not there.
         ValueError: the candidate is the champion already, or there is a champion and no evaluation of it, or
-            there is no vLLM for the smoke test.
+            there is no vLLM for the smoke test, or not what it needs of the system.
     """
     seen = desk.state() if is_dry else desk.mend()
     candidate = desk.version(reference)
@@ -77,13 +78,19 @@ def try_candidate(
 
 
 def _smoke(candidate: ModelVersion, policy: GatePolicy) -> GateResult:
-    if policy.smoke.required and find_spec("vllm") is None:  # which says nothing about the weights
-        raise ValueError(
-            "smoke.required: vLLM, which tries the weights, is not installed here; promote where "
-            "march-pipeline[train-cpu] or [train-gpu] is installed, or set it to false in the policy"
-        )
+    if policy.smoke.required:
+        _demand_vllm()  # its absence says nothing about the weights
     try:
         weights = local_weights(candidate, pickles_allowed=policy.pickles_allowed)
         return smoke_gate(weights, policy.smoke)
     except (ValueError, OSError) as error:
         return GateResult(gate="smoke", state=GateState.ERROR, reason=f"{' '.join(str(error).split()):.300}")
+
+
+def _demand_vllm() -> None:
+    if find_spec("vllm") is None:
+        raise ValueError(
+            "smoke.required: vLLM, which tries the weights, is not installed here; promote where "
+            "march-pipeline[train-cpu] or [train-gpu] is installed, or set it to false in the policy"
+        )
+    demand_libraries()

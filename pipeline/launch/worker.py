@@ -28,6 +28,7 @@ from pipeline.launch.reward_servers import (
     server_configs,
 )
 from reward import telemetry
+from reward.samplers.libraries import demand_libraries
 from reward.types import Role
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def run_openrlhf(state: RunState, folder: Path) -> None:
 
     cuda = torch.cuda.is_available()
     if not cuda:
-        cpu.demand_libraries()
+        demand_libraries()
         print("march: no GPU, so weights have 32 bits (OpenRLHF's --ds.param_dtype has no such choice)")
     # Of this run alone, unless set: what opens its reward server, and what proves its answers to be its own.
     keys = {name: os.environ.get(name) or secrets.token_urlsafe(32) for name in _KEYS}

@@ -31,6 +31,7 @@ from typing import Any
 
 from reward.config import LocalSamplerConfig, RaySamplerConfig, SamplingSettings
 from reward.samplers import EngineStatus, Message, SamplerError, Weights
+from reward.samplers.libraries import demand_libraries
 from reward.samplers.placement import Placement
 from reward.samplers.start import SharedStart
 from reward.samplers.tokens import (
@@ -237,6 +238,7 @@ class LocalEngineSampler:
             raise SamplerError("engine", f"vLLM did not start: {type(error).__name__}: {error}") from error
 
     def _start(self) -> Any:
+        demand_libraries()
         import torch
         import vllm
 
