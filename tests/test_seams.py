@@ -70,14 +70,15 @@ def test_trap_model_actors_choose_their_port_long_before_they_listen_on_it() -> 
     from openrlhf.trainer.ray.launcher import BaseDistributedActor, BaseModelActor
 
     from pipeline.training.policy import MarchPolicyActor
-    from pipeline.training.rendezvous import HoldsItsPort, MarchReferenceActor
+    from pipeline.training.rendezvous import HoldsItsPort, MarchCriticActor, MarchReferenceActor
 
     assert "self._get_free_port()" in inspect.getsource(BaseDistributedActor.__init__)
     assert "with socket.socket() as sock" in inspect.getsource(BaseDistributedActor._get_free_port)
     assert "strategy.setup_distributed()" in inspect.getsource(BaseModelActor._setup_distributed)
     source = inspect.getsource(command_line)
     assert "from openrlhf.trainer.ray.launcher import (" in source and "ReferenceModelActor," in source
-    for actor in (MarchPolicyActor, MarchReferenceActor):
+    assert "from openrlhf.trainer.ray.ppo_critic import CriticModelActor" in source
+    for actor in (MarchPolicyActor, MarchCriticActor, MarchReferenceActor):
         assert actor._get_free_port is HoldsItsPort._get_free_port and issubclass(actor, BaseModelActor)
 
 

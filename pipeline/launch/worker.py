@@ -1,7 +1,7 @@
 """What runs inside a training worker: Ray, the reward servers beside it, and OpenRLHF's command line with our
 trainer.
 
-OpenRLHF's command line imports `PPOTrainer`, `PPOTrainerAsync`, `PolicyModelActor` and `ReferenceModelActor`
+OpenRLHF's command line imports `PPOTrainer`, `PPOTrainerAsync` and the actors of policy, critic and reference
 from their modules when it runs, and looks `RolloutRayActor` up when it starts engines, so putting ours there
 first is enough; nothing of OpenRLHF is copied or changed on disk.
 """
@@ -108,12 +108,13 @@ def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
     import openrlhf.trainer.ppo_trainer_async
     import openrlhf.trainer.ray.launcher
     import openrlhf.trainer.ray.ppo_actor
+    import openrlhf.trainer.ray.ppo_critic
     import openrlhf.trainer.ray.vllm_engine
     import ray
 
     from pipeline.training.engine_actor import MarchRolloutActor
     from pipeline.training.policy import MarchPolicyActor
-    from pipeline.training.rendezvous import MarchReferenceActor
+    from pipeline.training.rendezvous import MarchCriticActor, MarchReferenceActor
     from pipeline.training.trainer import MarchTrainer
     from pipeline.training.trainer_async import MarchAsyncTrainer
 
@@ -129,6 +130,7 @@ def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
     openrlhf.trainer.ppo_trainer_async.PPOTrainerAsync = ray.remote(MarchAsyncTrainer)
     openrlhf.trainer.ray.vllm_engine.RolloutRayActor = ray.remote(MarchRolloutActor)
     openrlhf.trainer.ray.ppo_actor.PolicyModelActor = ray.remote(num_gpus=1)(MarchPolicyActor)
+    openrlhf.trainer.ray.ppo_critic.CriticModelActor = ray.remote(num_gpus=1)(MarchCriticActor)
     openrlhf.trainer.ray.launcher.ReferenceModelActor = ray.remote(num_gpus=1)(MarchReferenceActor)
     sys.argv = ["openrlhf.cli.train_ppo_ray", *arguments]
     runpy.run_module("openrlhf.cli.train_ppo_ray", run_name="__main__")

@@ -11,12 +11,13 @@ import socket
 from typing import Any
 
 from openrlhf.trainer.ray.launcher import ReferenceModelActor as _RayReferenceModelActor
+from openrlhf.trainer.ray.ppo_critic import CriticModelActor as _RayCriticModelActor
 
 from pipeline.ports import hold_port
 
-PlainReferenceModelActor: Any = (
-    _RayReferenceModelActor.__ray_metadata__.modified_class
-)  # the class before @ray.remote
+# The classes before @ray.remote.
+PlainReferenceModelActor: Any = _RayReferenceModelActor.__ray_metadata__.modified_class
+PlainCriticModelActor: Any = _RayCriticModelActor.__ray_metadata__.modified_class
 
 
 class HoldsItsPort:
@@ -31,3 +32,7 @@ class HoldsItsPort:
 
 class MarchReferenceActor(HoldsItsPort, PlainReferenceModelActor):  # type: ignore[misc]  # OpenRLHF is untyped
     """`ReferenceModelActor` that holds its port."""
+
+
+class MarchCriticActor(HoldsItsPort, PlainCriticModelActor):  # type: ignore[misc]  # OpenRLHF is untyped
+    """`CriticModelActor` that holds its port."""
