@@ -77,6 +77,12 @@ def test_current_device_is_a_device_and_formats_as_a_digit() -> None:
     assert torch.device(f"cuda:{device}") == torch.device("cuda:0")
 
 
+def printed_by(code: str) -> str:
+    """What a new process prints."""
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
 def test_flash_attn_is_visible_only_while_the_module_that_needs_it_loads() -> None:
     code = (
         "from pipeline import cpu; cpu.install();"
@@ -93,8 +99,7 @@ def test_a_process_of_a_training_imports_neither_mlflow_nor_scikit_learn_and_may
         "found = {'mlflow', 'sklearn', 'deepspeed.autotuning.autotuner'} & set(sys.modules);"
         "import mlflow; assert mlflow.__version__; print(found)"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "{'deepspeed.autotuning.autotuner'}"
+    assert printed_by(code).splitlines()[-1] == "{'deepspeed.autotuning.autotuner'}"
 
 
 def test_mlflow_that_is_there_is_not_hidden() -> None:
@@ -113,8 +118,7 @@ def test_nothing_is_collected_while_packages_load_and_what_was_there_is_spared()
         "import torch; during = len(collected);"
         "print(during, gc.isenabled(), gc.get_freeze_count() > 50_000)"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.split() == ["0", "True", "True"]
+    assert printed_by(code).split() == ["0", "True", "True"]
 
 
 def test_a_collector_that_is_off_stays_off() -> None:

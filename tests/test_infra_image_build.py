@@ -199,6 +199,7 @@ def test_the_orchestrator_image_serves_mlflow_and_a_schedule(orchestrator: Image
 
 @needs_builder
 @pytest.mark.long
+@pytest.mark.training
 @pytest.mark.timeout(3600)
 def test_the_training_image_trains_without_a_compiler(builder: Builder, volume: Path) -> None:
     image = builder.build("train-cpu", UV_EXTRA_INDEX_URL="")
