@@ -16,6 +16,7 @@ from pipeline.artifacts import failures
 from pipeline.artifacts.failures import CorruptError, MovedError
 from pipeline.artifacts.layout import manifest_key, object_key, pointer_key
 from pipeline.artifacts.manifest import File, Manifest
+from pipeline.artifacts.s3 import make_client
 from pipeline.artifacts.settings import StoreSettings, redact, settings_from_environment
 from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_damage, find_garbage, remove
@@ -182,6 +183,15 @@ def test_secrets_in_addresses_are_refused_and_never_shown(monkeypatch: pytest.Mo
         with pytest.raises(ValueError, match="environment") as caught:
             settings_from_environment(**variables)
         assert "hidden" not in str(caught.value)
+
+
+def test_a_client_speaks_with_the_keys_of_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = StoreSettings(location="s3://bucket", endpoint="http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    for key in ("of-the-first", "of-the-second"):
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", key)
+        client = make_client(settings)
+        assert key in client.generate_presigned_url("get_object", {"Bucket": "bucket", "Key": "one"})
 
 
 def test_a_pointer_that_holds_no_digest_is_an_error_that_names_it(store: ArtifactStore) -> None:

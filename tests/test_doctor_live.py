@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 
 from orchestration.doctor.clock import gather_skews
@@ -39,10 +38,9 @@ def bucket_of(server: S3Server, monkeypatch: pytest.MonkeyPatch, name: str = "do
 
 
 def be_somebody(monkeypatch: pytest.MonkeyPatch, **variables: str) -> None:
-    """Other credentials, which boto3 would remember from its first client on."""
+    """Other credentials."""
     for key, value in variables.items():
         monkeypatch.setenv(key, value)
-    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
 
 
 def test_moto_with_versions_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

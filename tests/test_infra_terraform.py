@@ -171,12 +171,12 @@ _FREE = 2 + 3 * len(ROLES)  # requests that make bucket and users, before rights
 
 def stores(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, ArtifactStore]:
     """The store as each role sees it; under a lock, since of moto's writers at once several may win."""
-    import boto3
+    from boto3 import Session
 
     for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_PROFILE", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    s3, iam = boto3.client("s3"), boto3.client("iam")
+    s3, iam = map(Session().client, ("s3", "iam"))
     s3.create_bucket(Bucket=BUCKET)
     s3.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
     found = {}
@@ -186,7 +186,6 @@ def stores(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, ArtifactS
         key = iam.create_access_key(UserName=role)["AccessKey"]
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", key["AccessKeyId"])
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", key["SecretAccessKey"])
-        monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)  # it keeps the first keys
         lock = folder / "pointers.lock"
         settings = StoreSettings(location=f"s3://{BUCKET}/{PREFIX}", part_mib=5, pointer_lock=lock)
         found[role] = ArtifactStore(S3Backend(settings, make_client(settings)))

@@ -30,8 +30,11 @@ _MOST_COPIED = 5 << 30  # bytes of one CopyObject
 
 
 def make_client(settings: StoreSettings) -> Any:
-    """A client; who it is comes from boto3's own chain."""
-    import boto3
+    """A client; who it is comes from boto3's own chain, asked anew.
+
+    Its session is its own: `boto3.client` would speak with the keys of the process's first client.
+    """
+    from boto3 import Session
     from botocore.config import Config
 
     refuse_secret("endpoint", settings.endpoint or "")
@@ -46,7 +49,7 @@ def make_client(settings: StoreSettings) -> Any:
         response_checksum_validation="when_required",
     )
     region = settings.region or ("us-east-1" if settings.endpoint else None)
-    return boto3.client("s3", endpoint_url=settings.endpoint, region_name=region, config=config)
+    return Session().client("s3", endpoint_url=settings.endpoint, region_name=region, config=config)
 
 
 class S3Backend:
