@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import psutil
 import yaml
@@ -100,11 +101,11 @@ def variables(server: S3Server, bucket: str, registry: str, folder: Path, **more
 
 def open_bucket(server: S3Server, bucket: str, *, make: bool = False) -> ArtifactStore:
     """A bucket, not through any proxy."""
-    os.environ.update(server.environment)
     settings = server.settings(bucket)
-    if make:
-        make_client(settings).create_bucket(Bucket=bucket)
-    return ArtifactStore(S3Backend(settings))
+    with patch.dict(os.environ, server.environment):
+        if make:
+            make_client(settings).create_bucket(Bucket=bucket)
+        return ArtifactStore(S3Backend(settings))
 
 
 class Retraining:
