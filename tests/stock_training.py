@@ -135,14 +135,11 @@ def tiny_arguments(folder: Path, *, num_steps: int, batch_size: int) -> list[str
 def _values(folder: Path, *, num_rows: int, batch_size: int) -> dict[str, object]:
     return {
         "actor.num_gpus_per_node": 1,
-        "ref.num_gpus_per_node": 1,
-        "critic.num_gpus_per_node": 1,
         "vllm.num_engines": 1,
         "vllm.sync_backend": "gloo",
         "vllm.gpu_memory_utilization": 0.3,
         "ds.attn_implementation": "sdpa",
         "actor.model_name_or_path": TINY_POLICY,
-        "critic.model_name_or_path": TINY_POLICY,
         "data.prompt_dataset": folder / "rows" / "train.jsonl",
         "data.input_key": "input",
         "data.label_key": "label",
@@ -153,7 +150,8 @@ def _values(folder: Path, *, num_rows: int, batch_size: int) -> dict[str, object
         "rollout.micro_batch_size": batch_size,
         "train.batch_size": batch_size,
         "train.micro_batch_size": batch_size,
-        "algo.kl.init_coef": 0.01,
+        "algo.advantage.estimator": "reinforce",  # no critic to start
+        "algo.kl.init_coef": 0,  # and no reference
         "ckpt.output_dir": folder / "model",
         "ckpt.path": folder / "ckpt",
     }

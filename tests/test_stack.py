@@ -1,8 +1,8 @@
 """The one-machine stack of infra/compose, its services as processes with compose.yaml's own commands.
 
 PostgreSQL, SeaweedFS, MLflow, vLLM, the reward server, the schedule and Prometheus are real; Grafana is not
-here, so its dashboards' queries are put to Prometheus. `make test-stack` runs all of it, the gate what is not
-`long`.
+here, so its dashboards' queries are put to Prometheus. `make test-stack` runs all of it; the gate, whose
+retrainings are in test_retrain_whole.py, what is not `long`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tests.stack_process import Stack, make_stack
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800), pytest.mark.training]
 
 STORING, SERVICES = ("mlflow",), ("reward", "schedule", "prometheus")  # each with all that it needs
-MODEL, JOB = "stack-solver", "small"
+MODEL, JOB, ROWS = "stack-solver", "small", "rows.jsonl"
 WORLDS = sample_worlds(6, seed=1, split="held_out")  # the only ones that the tiny policy can audit
 DASHBOARDS = ("dashboard.json", "dashboard-schedule.json")
 # What these few minutes hold no data for, and why.
@@ -60,18 +60,19 @@ ABSENT = {
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """The stack, up, with a retraining that is due as soon as it is seen.
+    """The stack, up, with a job that is retrained when rows arrive.
 
     Prometheus scrapes every second instead of four times a minute.
     """
     jobs = tmp_path_factory.mktemp("jobs")
+    (jobs / ROWS).write_text("of yesterday")
     write_small_job(
         jobs,
         model=JOB,
         smoke=False,
         registry={"model": MODEL, "policy": "policy.yaml"},
         work="runs/retrain",
-        triggers={"data": {"paths": ["worlds.json"], "at_first": True, "every_s": 1}},
+        triggers={"data": {"paths": [ROWS], "every_s": 1}},
     )
     with make_stack({"JOBS": str(jobs), "JOB": JOB}) as made:
         settings = Path(made.machine.local("prometheus", "/etc/prometheus/prometheus.yaml"))
@@ -82,6 +83,15 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
                 if name.startswith(("AWS_", "MLFLOW_", "MARCH_")):
                     patch.setenv(name, value)
             yield made
+
+
+@pytest.fixture(scope="module")
+def retrained(stack: Stack) -> Stack:
+    """The stack, after rows arrived and the schedule had its job retrained."""
+    wait_until(lambda: schedule_state(stack).data is not None, stack.said("schedule"), 60)
+    Path(stack.machine.local("schedule", f"/etc/march/jobs/{ROWS}")).write_text("of today")
+    wait_until(lambda: schedule_state(stack).last is not None, stack.said("schedule"), 900)
+    return stack
 
 
 def store_of(stack: Stack) -> ArtifactStore:
@@ -163,21 +173,25 @@ def test_of_many_that_move_a_pointer_at_once_one_wins_without_a_lock(stack: Stac
             assert won == [store.pointed(name)]
 
 
-def test_the_schedule_retrains_and_promotes(stack: Stack) -> None:
-    wait_until(lambda: schedule_state(stack).last is not None, stack.said("schedule"), 900)
-    state = schedule_state(stack)
+@pytest.mark.long
+def test_the_schedule_retrains_and_promotes(retrained: Stack) -> None:
+    state = schedule_state(retrained)
     assert state.num_well == 1 and state.num_failed == 0, state
-    found = kept(stack)
+    found = kept(retrained)
     assert found["aliases"] == {"champion": "1"} and found["retrainings"] == [Outcome.PROMOTED]
 
 
-def test_prometheus_reaches_all_and_every_panel_has_data(stack: Stack) -> None:
+def test_prometheus_reaches_all(stack: Stack) -> None:
     jobs = {one["metric"]["job"]: one["value"][1] for one in asked(stack, "up")}
     assert jobs == dict.fromkeys(("reward", "schedule", "vllm", "s3", "prometheus"), "1")
+
+
+@pytest.mark.long
+def test_every_panel_has_data(retrained: Stack) -> None:
     empty = set()
     for file in DASHBOARDS:
         for title, expression in asked_of((), read_dashboard(file)):
-            found = asked(stack, promql(expression, rate="10m"))
+            found = asked(retrained, promql(expression, rate="10m"))
             if not any(one["value"][1] != "NaN" for one in found):
                 empty.add(title)
     assert empty <= set(ABSENT), empty - set(ABSENT)
@@ -193,27 +207,29 @@ def test_prometheus_has_every_alert_and_none_fires(stack: Stack) -> None:
     assert [name for name, rule in rules.items() if rule["state"] == "firing"] == []
 
 
-def test_down_and_up_loses_nothing(stack: Stack) -> None:
-    before = kept(stack)
-    stack.down()
-    stack.up(*STORING, "prometheus")
-    assert kept(stack) == before
-    assert asked(stack, "max_over_time(march_retrainings_total{result='ended'}[1h]) == 1")
+@pytest.mark.long
+def test_down_and_up_loses_nothing(retrained: Stack) -> None:
+    before = kept(retrained)
+    retrained.down()
+    retrained.up(*STORING, "prometheus")
+    assert kept(retrained) == before
+    assert asked(retrained, "max_over_time(march_retrainings_total{result='ended'}[1h]) == 1")
 
 
-def test_a_backup_brings_champion_lineage_and_weights_back(stack: Stack, tmp_path: Path) -> None:
-    stack.up(*STORING)
-    before = kept(stack)
-    with docker_for(stack) as env:
-        run_script("backup.sh", stack, env)
-        stack.down()
+@pytest.mark.long
+def test_a_backup_brings_champion_lineage_and_weights_back(retrained: Stack, tmp_path: Path) -> None:
+    retrained.up(*STORING)
+    before = kept(retrained)
+    with docker_for(retrained) as env:
+        run_script("backup.sh", retrained, env)
+        retrained.down()
         for name in ("postgres-data", "s3-data"):
-            empty(stack.machine.volume(name))
-        assert run_script("restore.sh", stack, env).endswith("Z\n")
-    stack.up(*STORING)
-    assert kept(stack) == before
-    weights = registry_of(stack).versions(MODEL)[0]
-    manifest = store_of(stack).get(weights.uri.rpartition("/")[2], tmp_path / "weights")
+            empty(retrained.machine.volume(name))
+        assert run_script("restore.sh", retrained, env).endswith("Z\n")
+    retrained.up(*STORING)
+    assert kept(retrained) == before
+    weights = registry_of(retrained).versions(MODEL)[0]
+    manifest = store_of(retrained).get(weights.uri.rpartition("/")[2], tmp_path / "weights")
     assert {file.path for file in manifest.files} >= {"config.json", "model.safetensors"}
 
 
