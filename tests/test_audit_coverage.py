@@ -32,6 +32,38 @@ def test_row_03_a_number_hidden_from_the_claims_is_not_paid(scripted, picnic) ->
     assert (unscored.outcome, unscored.reward) == (Outcome.UNSCORED, None)
 
 
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "It drew ⁴⁶⁷ people.",
+        "It drew ④⑥⑦ people.",
+        "It drew 九百 people.",
+        "It drew n\u200dine h\u200cundred people.",
+        "By passage 1 million people came.",
+        "It cost $[1] million.",
+        "It cost ① million.",
+    ],
+)
+def test_a_number_hidden_by_its_looks_is_not_paid(hidden: str, scripted, picnic) -> None:
+    script = [CLAIM, CLAIM, RIGHT, RIGHT, RIGHT]
+    verdict = run(picnic, f"{RESPONSE} {hidden}", scripted(script)).verdict
+    assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.REFUTED, -1.0, "uncovered_numbers")
+
+
+@pytest.mark.parametrize("zero", ["0e300", "0 trillion", "zero million", "0"])
+def test_a_zero_is_not_supported_by_all_that_is_less_than_its_scale(zero: str, scripted, picnic) -> None:
+    claim = "- Question: How many euros did it raise? [Answer: 0]"
+    verdict = run(picnic, f"It raised {zero} euros.", scripted([claim, RIGHT, RIGHT, RIGHT])).verdict
+    assert (verdict.outcome, verdict.reward) == (Outcome.REFUTED, -1.0)
+
+
+def test_one_question_covers_one_number_though_it_is_asked_twice(scripted, picnic) -> None:
+    script = [f"{CLAIM}\n{CLAIM.upper()}"] * 2 + [f"{RIGHT}\n2. {RIGHT[3:]}"] * 3
+    verdict = run(picnic, RESPONSE + " It drew 466 people.", scripted(script)).verdict
+    assert (verdict.outcome, verdict.reason) == (Outcome.REFUTED, "uncovered_numbers")
+    assert len(verdict.claims) == 1
+
+
 def test_the_best_covered_attempt_of_the_proposer_is_kept(scripted, picnic) -> None:
     both = CLAIM + "\n- Question: How many came? [Answer: 50]"
     right = RIGHT + "\n2. Evidence: It drew 50 people. [Answer: 50]"

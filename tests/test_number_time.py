@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reward.judging.grounding import response_numbers
 from reward.numbers import find_numbers, parse_number
 from reward.roles.parse import parse_answers, parse_claims
+from reward.types import Document, RagQuery
 
 PIECES = (
     "1", "1,", "1.", "1 ", "1,234", "1.234,", "1'", "12:", "1-", "1/", "1e", "1e9 ", "9" * 400 + " ", "-",
@@ -18,10 +20,13 @@ PIECES = (
     "in 2021-", "2021-05-", "9 am ", "9 am to ", "3 out of ", "x1.", "a-1-", "[Answer: 1]", "[Answer:",
     "1,111", ".5", "EUR ", "#\n", "a third of ", "1_", "1:1", "1/2 ", "(555) ", "1 in ", "10^", "1 hour ",
     "- Question: a [Answer: 1]\n", "1. Evidence: a [Answer: ", "\n1. ", "Question:",
+    "¹", "④⑥ ", "九百", "一 ", "\u200d", "[1,2] ", "[1] million ", "a⁻¹ ", "① ", "passage 1 ",
 )  # fmt: skip
+QUERY = RagQuery(id="q", query="How many?", documents=(Document(id="d", text="1 of COVID-19"),))
 READERS: dict[str, Callable[[str], object]] = {
     "find_numbers": find_numbers,
     "parse_number": parse_number,
+    "response_numbers": lambda text: response_numbers(text, QUERY),
     "parse_claims": lambda text: parse_claims(text, max_claims=64),
     "parse_claims, in a question": lambda text: parse_claims(
         f"- Question: {text} [Answer: 7]", max_claims=64
@@ -46,7 +51,9 @@ def grows_faster(reader: Callable[[str], object], piece: str, attempts: int) -> 
     return four_times > 12 * once + 0.01  # the constant is for what is too short to be measured
 
 
-@pytest.mark.parametrize("reader", ["find_numbers", "parse_number", "parse_claims", "parse_answers"])
+@pytest.mark.parametrize(
+    "reader", ["find_numbers", "parse_number", "response_numbers", "parse_claims", "parse_answers"]
+)
 def test_row_07_time_grows_with_the_text_and_not_with_its_square(reader: str) -> None:
     read_all = READERS[reader]
     suspects = [piece for piece in PIECES if grows_faster(read_all, piece, attempts=1)]

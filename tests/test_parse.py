@@ -78,6 +78,9 @@ def test_row_07_a_question_without_a_tag_does_not_take_the_next_ones() -> None:
         "How many of the 466 rooms burnt?",  # by chance: nobody can tell
         "What is COVID-466?",
         "466. How much?",
+        "Did it raise ④⑥⑥ euros?",
+        "Did it raise ⁴⁶⁶ euros?",
+        "Did it raise 四百六十六 euros?",
     ],
 )
 def test_a_question_that_holds_its_own_answer_is_refused(question: str) -> None:

@@ -43,11 +43,16 @@ def test_a_template_blanks_every_number_and_marks_the_asked_one() -> None:
         ("It rose by 12%.", "Which percentage"),
         ("They sold over 270 cars.", "More than which number"),
         ("It takes 52-59% of it.", "Which range (percentage)"),
+        ("It covers 2 acres.", "Which quantity in acres belongs"),
+        ("It covers 2 m².", "Which quantity in m squared belongs"),
+        ("It took 10 decades.", "Which duration in decades belongs"),
+        ("It drew ④⑥⑥ people, or 50.", "Which number"),
     ],
 )
 def test_a_template_names_what_is_asked_for(response: str, words: str) -> None:
-    (question,) = questions(response)
+    question, *_ = questions(response)
     assert question.startswith(words)
+    assert "④" not in question
 
 
 def test_a_template_is_one_line_without_a_tag_or_a_quotation_mark_of_the_response() -> None:
@@ -73,6 +78,11 @@ ODD = [
     "[",
     "May",
     "3rd",
+    "④⑥⑥",
+    "九百",
+    "2 acres",
+    "3 m²",
+    "10 decades",
 ]
 
 

@@ -7,9 +7,10 @@ digits of names that the documents use, citations of the documents, and the resp
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from reward.judging.evidence import find_whole
-from reward.numbers import Kind, Number, find_numbers
+from reward.numbers import Kind, Number, find_numbers, is_measured, unread_numerals
 from reward.types import RagQuery
 
 _PLACES = r"\d{1,3}(?:(?:,|[ \t](?:and|or|&))[ \t]?\d{1,3}|[-\u2013]\d{1,3})*"
@@ -17,6 +18,8 @@ _CITATION = re.compile(
     rf"(?:\b(?:document|doc|passage|source|reference)s?[ \t]{{0,2}}#?{_PLACES}|\[{_PLACES}\])(?!\w|[.,]\d)",
     re.IGNORECASE,
 )
+_CURRENCIES = frozenset("$€£¥₹₩₽₺₪₫₱₦฿")
+_HYPHENS = str.maketrans("\u2010\u2011", "--")
 _LENGTH = re.compile(r"\b(\d{1,6})[ -]words?\b", re.IGNORECASE)
 _OPENING = re.compile(r"\s{0,9}[^\n]{1,200}:[ \t]{0,9}(?=\n)")
 _LONGEST_NAME = 64  # characters
@@ -27,19 +30,20 @@ def response_numbers(response: str, query: RagQuery, *, words: bool = True) -> l
     """The numbers of a response that must be checked, from left to right, composite ones whole.
 
     Left out are digits of names that stand in the query or its documents as they are ("COVID-19"), citations
-    of its documents ("passage 2", "[1]") up to the number of documents, and the response's own length ("in 50
-    words") where the query asks for it or an opening line with a colon says it. Any other digits must be
-    checked, so that nothing is hidden by its looks.
+    of its documents ("passage 2", "[1]") up to the number of documents, where they are no amounts, and the
+    response's own length ("in 50 words") where the query asks for it or an opening line with a colon says it.
+    Any other digits must be checked, so that nothing is hidden by its looks.
 
     Args:
         response: What is audited.
         query: The query and its documents.
         words: Whether numbers in words must be checked, too.
     """
-    found = find_numbers(response, words=words)
-    others = _known_names(response, found, query)
-    others |= _citations(response, len(query.documents)) | _lengths(response, query)
-    return [number for number in found if not all(atom.start in others for atom in number.atoms)]
+    read = find_numbers(response, words=words)
+    found = sorted([*read, *unread_numerals(response, read, words=words)], key=lambda number: number.start)
+    others = _known_names(response, found, query) | _lengths(response, query)
+    cited = _Citations(response, len(query.documents))
+    return [n for n in found if not all(atom.start in others or atom in cited for atom in n.atoms)]
 
 
 def _lengths(response: str, query: RagQuery) -> set[int]:
@@ -55,23 +59,59 @@ def _known_names(response: str, numbers: list[Number], query: RagQuery) -> set[i
     named = [number for number in numbers if number.kind is Kind.IDENTIFIER]
     if not named:
         return set()
-    texts = [query.query.casefold(), *(f"{d.title}\n{d.text}".casefold() for d in query.documents)]
-    known: dict[str, bool] = {}
-    for number in named:
-        name = _name_around(response, number).casefold()
-        if name and name not in known and len(known) < _MOST_NAMES:
+    texts = [_folded(text) for text in (query.query, *(f"{d.title}\n{d.text}" for d in query.documents))]
+    names = {number.start: _folded(_name_around(response, number)) for number in named}
+    known: dict[str, bool] = {"": False}
+    for name in names.values():
+        if name not in known and len(known) <= _MOST_NAMES:
             known[name] = any(find_whole(name, text) is not None for text in texts)
-    return {n.start for n in named if known.get(_name_around(response, n).casefold(), False)}
+    return {start for start, name in names.items() if known.get(name, False)}
 
 
-def _citations(response: str, num_documents: int) -> set[int]:
-    """Starts of the numbers that cite a document by its place."""
-    starts = set()
-    for citation in _CITATION.finditer(response):
-        for digits in re.finditer(r"\d+", citation[0]):
-            if 1 <= int(digits[0]) <= num_documents:
-                starts.add(citation.start() + digits.start())
-    return starts
+def _folded(text: str) -> str:
+    """The text without regard to case, raised and lowered digits ("H₂O"), and which hyphen is written."""
+    return unicodedata.normalize("NFKC", text).translate(_HYPHENS).casefold()
+
+
+class _Citations:
+    """The numbers of a response that cite its documents by their places, and say nothing else.
+
+    A raised or circled digit cites, too. "[2] million", "$[2]", "source 3 km" and "② euros" are amounts, and
+    a raised digit behind another one may be a power.
+    """
+
+    def __init__(self, response: str, num_documents: int) -> None:
+        self._response, self._num_documents = response, num_documents
+        self._run_of_start: dict[int, int] = {}  # of a document's number: which run of them it is part of
+        self._run_of_end: dict[int, int] = {}
+        run = 0
+        for citation in _CITATION.finditer(response):
+            if citation[0].startswith("[") and _is_amount(response, citation.start(), citation.end()):
+                continue
+            run += 1
+            for digits in re.compile(r"\d+").finditer(response, citation.start(), citation.end()):
+                if not 1 <= int(digits[0]) <= num_documents:
+                    run += 1
+                    continue
+                self._run_of_start[digits.start()] = self._run_of_end[digits.end()] = run
+
+    def __contains__(self, atom: Number) -> bool:
+        """Whether an atom, which may take in a comma ("[1,2]"), ends with the numbers of documents."""
+        run = self._run_of_start.get(atom.start)
+        return self._is_footnote(atom) if run is None else run == self._run_of_end.get(atom.end)
+
+    def _is_footnote(self, atom: Number) -> bool:
+        text = self._response
+        if any(char.isalpha() or char.isdecimal() for char in text[atom.start : atom.end]):
+            return False
+        is_power = atom.start > 0 and text[atom.start - 1].isdecimal()
+        cites = atom.kind is Kind.IDENTIFIER and 1 <= atom.value <= self._num_documents
+        return cites and not is_power and not _is_amount(text, atom.start, atom.end)
+
+
+def _is_amount(response: str, start: int, end: int) -> bool:
+    """Whether what stands there follows a currency, or precedes a scale, a unit or a percent sign."""
+    return (start > 0 and response[start - 1] in _CURRENCIES) or is_measured(response, end)
 
 
 def _name_around(text: str, number: Number) -> str:

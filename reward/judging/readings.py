@@ -14,7 +14,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
 
-from reward.numbers import Form, Kind, Number, equal, find_numbers, read_as, supports, without_unit_of
+from reward.numbers import (
+    Form,
+    Kind,
+    Number,
+    equal,
+    find_numbers,
+    read_as,
+    supports,
+    unread_numerals,
+    without_unit_of,
+)
 
 _BOUNDS = frozenset({Form.AT_LEAST, Form.MORE_THAN, Form.AT_MOST, Form.LESS_THAN})
 
@@ -75,4 +85,5 @@ def values_of(numbers: Iterable[Number]) -> set[Decimal]:
 
 def values_in(text: str) -> set[Decimal]:
     """The values of all numbers in a text and of their parts, in digits or in words, whatever their kind."""
-    return values_of(find_numbers(text, enumerators=True))
+    found = find_numbers(text, enumerators=True)
+    return values_of([*found, *unread_numerals(text, found, enumerators=True)])

@@ -13,8 +13,10 @@ converting units.
 
 from reward.numbers.equality import equal, supports, without_unit_of
 from reward.numbers.find import find_numbers, parse_number
+from reward.numbers.measure import is_measured
 from reward.numbers.model import Form, Kind, Number
 from reward.numbers.reading import read_as
+from reward.numbers.unread import unread_numerals
 from reward.numbers.writing import canonical
 
 __all__ = [
@@ -24,8 +26,10 @@ __all__ = [
     "canonical",
     "equal",
     "find_numbers",
+    "is_measured",
     "parse_number",
     "read_as",
     "supports",
+    "unread_numerals",
     "without_unit_of",
 ]

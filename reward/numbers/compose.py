@@ -44,6 +44,8 @@ _JOINED = {
     ("stone", "pound"): 14, ("year", "month"): 12, ("week", "day"): 7, ("day", "hour"): 24,
     ("10 * year", "year"): 10,
 }  # fmt: skip
+_NUMBER_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
+_READ_ON = re.compile(rf"{SPACE}(?:and|hundred|thousand|million|billion|trillion){SPACE}?", re.IGNORECASE)
 _BARE = (Kind.COUNT,)
 _NEVER_IN_RANGES = (Kind.IDENTIFIER, Kind.RATIO)
 
@@ -136,12 +138,22 @@ def _scaled_like(text: str, first: Number, second: Number) -> Number:
     """The 5 of "5-10 million" in millions."""
     if scale_after(text, first.end) or (first.step != 1 and first.step > 1):
         return first
-    for place in range(second.start + 1, second.end):
-        if text[place - 1].isdigit() and (scale := scale_after(text, place)):
-            scaled = tuple((EXACT.scaleb(v[0], scale[0]),) for v in first.readings)
-            if any(a[0] < b[0] for a in scaled for b in second.readings):
-                return replace(first, readings=scaled, step=EXACT.scaleb(first.step, scale[0]))
+    power = _power_behind(text, second)
+    scaled = tuple((EXACT.scaleb(v[0], power),) for v in first.readings)
+    if any(a[0] < b[0] for a in scaled for b in second.readings):
+        return replace(first, readings=scaled, step=EXACT.scaleb(first.step, power))
     return first
+
+
+def _power_behind(text: str, number: Number) -> int:
+    """The power of ten of the scale word behind digits, or behind one number word ("ten million")."""
+    word = _NUMBER_WORD.match(text, number.start, number.end)
+    places = [word.end()] if word else range(number.start + 1, number.end)
+    for place in places:
+        if (word or text[place - 1].isdigit()) and (scale := scale_after(text, place)):
+            more = word and _READ_ON.match(text, scale[1], number.end)
+            return 0 if more else scale[0]
+    return 0
 
 
 def _hour_before(first: Number, second: Number) -> tuple[Number, Number] | None:

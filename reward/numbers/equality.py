@@ -155,34 +155,38 @@ def _lies_within(claimed: Number, found: Number) -> bool:
 def _rounds_to(claimed: Number, found: Number, tolerance: Fraction) -> bool:
     """Whether each value of some reading rounds to the claim's, or lies within the tolerance."""
     factor = Fraction(1) if claimed.unit == found.unit else _conversion(found.unit, claimed.unit)[0]
+    steps = [Fraction(step) * factor for step in found.steps]
     for mine in claimed.readings:
-        step = _written_step(claimed, mine)
-        blurred = _blurred_step(claimed, mine, step)
-        more_precise = Fraction(found.step) * factor < blurred or found.step == 0
-        margin = blurred / 2 if more_precise else Fraction(0)
+        margins = _margins(claimed, mine, steps)
         for theirs in _converted(found, claimed.unit):
-            pairs = list(zip(map(Fraction, mine), theirs, strict=False))
-            if all(abs(a - b) <= max(margin, tolerance * abs(a)) for a, b in pairs):
+            triples = list(zip(map(Fraction, mine), theirs, margins, strict=False))
+            if all(abs(a - b) <= max(margin, tolerance * abs(a)) for a, b, margin in triples):
                 return True
     return False
 
 
-def _written_step(number: Number, reading: tuple[Decimal, ...]) -> Fraction:
-    """The step of a reading: one that takes the point of "1.234" for a separator is exact to one."""
-    if reading == number.readings[0] or len(number.readings) == 1:
-        return Fraction(number.step)
-    other = Fraction(reading[0]) / Fraction(number.value) if number.value else Fraction(1)
-    return Fraction(number.step) * other
+def _margins(claimed: Number, reading: tuple[Decimal, ...], steps: list[Fraction]) -> list[Fraction]:
+    """How far from each value a more precise one, whose step is given, may lie to round to it.
+
+    Nothing rounds to zero: "0 million", or "0 light years", would else stand for all that is less.
+    """
+    margins = []
+    for value, likeliest, written, step in zip(reading, claimed.values, claimed.steps, steps, strict=False):
+        # A reading that takes the point of "1.234" for a separator is exact to one.
+        own = Fraction(written) * (abs(Fraction(value) / Fraction(likeliest)) if likeliest else 1)
+        blurred = _blurred_step(value, own) if claimed.approximate else own
+        margins.append(blurred / 2 if value and (step < blurred or step == 0) else Fraction(0))
+    return margins
 
 
-def _blurred_step(number: Number, reading: tuple[Decimal, ...], step: Fraction) -> Fraction:
+def _blurred_step(value: Decimal, step: Fraction) -> Fraction:
     """After "about" the zeros at the end do not count, but never blur it by more than a share."""
-    if not number.approximate or step == 0 or not reading[0]:
+    if step == 0 or not value:
         return step
-    _, digits, exponent = reading[0].as_tuple()
+    _, digits, exponent = value.as_tuple()
     zeros = len(digits) - len("".join(map(str, digits)).rstrip("0"))
     rounded = Fraction(10) ** (zeros + int(exponent))
-    return max(step, min(rounded, abs(Fraction(reading[0])) * _MOST_BLUR * 2))
+    return max(step, min(rounded, abs(Fraction(value)) * _MOST_BLUR * 2))
 
 
 def _is_fuller_date(claimed: Number, found: Number) -> bool:

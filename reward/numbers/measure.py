@@ -11,14 +11,14 @@ from reward.numbers.digits import SPACE, Digits
 from reward.numbers.model import Form, Kind, Number
 from reward.numbers.money import BEFORE, currency_at, currency_code
 from reward.numbers.names import identifier, mark_at
-from reward.numbers.numeral import Numeral, numeral_at
+from reward.numbers.numeral import Numeral, numeral_at, scale_after
 from reward.numbers.units import UNITS, Unit, unit_at
 
 _SIGN = re.compile(
     rf"""
-    (?: (?<![\w.)\]%])(?P<sign>[-+\u2212])
+    (?: (?<![\w.)\]%])(?P<sign>[-+\u2212\u207b])
       | (?<![^\s(])(?<!\d\s)(?<!%\s)(?P<dash>\u2013)
-      | (?<![^\W_])(?P<word>minus|negative){SPACE} )$
+      | (?<![^\W_])(?P<word>minus|negative)(?:{SPACE}{{1,2}}|-) )$
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -60,6 +60,12 @@ def number_at(text: str, at: int, low: int) -> Number | None:
     if negative:
         numeral = replace(numeral, digits=numeral.digits.times(Decimal(-1)))
     return _money(text, numeral, start, code) if code else _measured(text, numeral, start, at, low)
+
+
+def is_measured(text: str, at: int) -> bool:
+    """Whether a scale, a percent sign, a unit or a currency stands at `at`, as behind a number's digits."""
+    one = Digits((Decimal(1),), Decimal(1))
+    return scale_after(text, at) is not None or _with_unit(text, at, at, one) is not None
 
 
 def with_unit(text: str, start: int, end: int, digits: Digits) -> Number:
@@ -149,7 +155,7 @@ def _currency_before(text: str, at: int, low: int) -> tuple[int, str, bool] | No
 
 def sign_before(text: str, start: int, low: int) -> tuple[int, bool] | None:
     """The sign or the "minus" before a number: where it begins, and whether it is negative."""
-    if start <= low or not (text[start - 1] in "-+\u2212\u2013" or text[start - 1].isspace()):
+    if start <= low or not (text[start - 1] in "-+\u2212\u2013\u207b" or text[start - 1].isspace()):
         return None
     match = _SIGN.search(text, max(low, start - 10), start)
     if match is None:

@@ -69,6 +69,13 @@ class Number:
         return self.readings[0][0]
 
     @property
+    def steps(self) -> tuple[Decimal, ...]:
+        """The written precision of each value: of a range each end's own."""
+        if self.form is Form.RANGE and len(self.parts) == len(self.values):
+            return tuple(part.step for part in self.parts)
+        return (self.step,) * len(self.values)
+
+    @property
     def atoms(self) -> tuple[Number, ...]:
         """The numbers that each need a check: the parts of a composite one, or the number itself."""
         return self.parts or (self,)

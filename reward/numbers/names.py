@@ -16,6 +16,7 @@ from reward.numbers.money import is_currency
 
 _HEAD = re.compile(r"(?<![^\W])[^\W_][\w-]*$|[^\W\d_][\w-]*$")
 _LONGEST_HEAD = 40
+UNWRITTEN = Decimal("1E-999")  # the value of what has none: smaller than any that a text can write
 # Words that are written before a number with a hyphen and name nothing with it: "mid-2019", "top-10".
 _PREFIXES = frozenset((
     "mid", "pre", "post", "early", "late", "since", "circa", "top", "under", "over", "sub", "non", "ex",
@@ -95,10 +96,11 @@ def mark_at(text: str, at: int) -> int | None:
     return match.end() if match else None
 
 
-def identifier(text: str, start: int, end: int, *, unit: str = "") -> Number:
-    """A part of a text that is known by its letters and digits."""
+def identifier(text: str, start: int, end: int, *, unit: str = "", value: Decimal | None = None) -> Number:
+    """A part of a text that is known by its letters and digits; its value is theirs, if not given."""
     digits = re.sub(r"\D", "", text[start : min(end, start + 2 * MAX_DIGITS)])
-    value = Decimal(digits) if 0 < len(digits) <= MAX_DIGITS else Decimal(0)
+    if value is None:
+        value = Decimal(digits) if 0 < len(digits) <= MAX_DIGITS else UNWRITTEN
     return Number(((value,),), Kind.IDENTIFIER, unit or text[start:end].casefold(), start=start, end=end)
 
 

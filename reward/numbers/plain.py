@@ -16,18 +16,23 @@ from dataclasses import dataclass, replace
 from reward.numbers.model import Number
 
 _MARKS = "*_`"
-_UNSEEN = "\u00ad\u061c\u200b\u200e\u200f\u2060\ufeff"
-_RUN = re.compile(rf"[*_`]+|[{_UNSEEN}]+")
+# Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties.txt).
+_UNSEEN = (
+    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_RUN = re.compile(rf"(?P<marks>[*_`]+)|[{_UNSEEN}]+")
 _LONGEST_RUN = 3  # of marks: "***"
+_HYPHENS = (0x02D7, 0x2010, 0x2011, 0x2796, 0xFE63)  # drawn as a hyphen or a minus
 _IDEOGRAPHS = 0x20000  # from here on no plane has digits
 
 
 def _ascii_of() -> dict[int, str]:
-    """Digits of every script, full-width letters and signs, and the Arabic separators."""
+    """Digits of every script, full-width letters and signs, hyphens, and the Arabic separators."""
     digits = {c: str(unicodedata.decimal(chr(c), "")) for c in range(128, _IDEOGRAPHS) if chr(c).isdecimal()}
     full_width = {c: chr(c - 0xFEE0) for c in range(0xFF01, 0xFF5F)}
-    others = {0xFFE5: "¥", 0xFFE1: "£", 0x3000: " ", 0xFE63: "-", 0x066A: "%", 0x066B: ".", 0x066C: "\u202f"}
-    return full_width | digits | others
+    others = {0xFFE5: "¥", 0xFFE1: "£", 0x3000: " ", 0x066A: "%", 0x066B: ".", 0x066C: "\u202f"}
+    return full_width | digits | others | dict.fromkeys(_HYPHENS, "-")
 
 
 _ASCII = _ascii_of()
@@ -58,7 +63,7 @@ def plain_text(text: str) -> Plain:
     places: list[int] = []
     end = 0
     for run in _RUN.finditer(same_length):
-        if _is_emphasis(same_length, run.start(), run.end()):
+        if run["marks"] is None or _is_emphasis(same_length, run.start(), run.end()):
             pieces.append(same_length[end : run.start()])
             places.extend(range(end, run.start()))
             end = run.end()
@@ -68,9 +73,7 @@ def plain_text(text: str) -> Plain:
 
 
 def _is_emphasis(text: str, start: int, end: int) -> bool:
-    """Whether a run of marks opens or closes an emphasis that can stand in a number, or cannot be seen."""
-    if text[start] in _UNSEEN:
-        return True
+    """Whether a run of marks opens or closes an emphasis that can stand in a number."""
     if end - start > _LONGEST_RUN:
         return False
     before, after = text[start - 1 : start], text[end : end + 1]

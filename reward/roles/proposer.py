@@ -68,8 +68,15 @@ async def propose(response: str, numbers: Sequence[Number], *, means: Means) -> 
 
 
 def _proposal(response: str, numbers: Sequence[Number], parsed: ParsedClaims, group: SampleGroup) -> Proposal:
-    """What one attempt covers; a claim that the response wrote about itself does not count."""
-    own = quoted_questions(response)
-    claims = [claim for claim in parsed.claims if normal_question(claim.question) not in own]
+    """What one attempt covers; of two claims with one question the first counts, since one vote answers both.
+
+    A claim that the response wrote about itself does not count.
+    """
+    asked, claims = quoted_questions(response), []
+    for claim in parsed.claims:
+        question = normal_question(claim.question)
+        if question not in asked:
+            asked.add(question)
+            claims.append(claim)
     num_malformed = parsed.num_malformed + len(parsed.claims) - len(claims)
     return Proposal(cover(numbers, claims), num_malformed, group)

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from reward.judging.coverage import Coverage, CoveredClaim
 from reward.judging.readings import values_in, values_of
 from reward.judging.sentences import sentence_span
-from reward.numbers import Form, Kind, Number, find_numbers
+from reward.numbers import Form, Kind, Number, find_numbers, unread_numerals
+from reward.numbers.units import written_as
 from reward.types import Claim, ClaimSource, Span
 
 _REACH = 300  # most characters of the sentence on each side of its number
@@ -38,7 +39,7 @@ _WHAT = {
     Kind.ORDINAL: "place in an order",
     Kind.RATIO: "ratio",
 }
-_WITH_UNIT = (Kind.QUANTITY, Kind.MONEY, Kind.DURATION)
+_IN_WORDS = str.maketrans({"²": " squared", "³": " cubed"})
 _DIGIT = r"[\d\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u2189]"
 _LEFT_DIGITS = re.compile(rf"{_DIGIT}+(?:[.,:/-]{_DIGIT}+)*")
 
@@ -56,6 +57,7 @@ def with_templates(response: str, numbers: Sequence[Number], coverage: Coverage,
     claims: list[CoveredClaim] = list(coverage.claims)
     left: list[Span] = []
     blanks = find_numbers(response, enumerators=True)
+    blanks = sorted([*blanks, *unread_numerals(response, blanks, enumerators=True)], key=_start)
     for number in numbers:
         free = [atom for atom in number.atoms if (atom.start, atom.end) in bare]
         for target in [number] if len(free) == len(number.atoms) else free:
@@ -95,8 +97,10 @@ def template_question(response: str, number: Number, blanks: Sequence[Number]) -
 
 def _asked_for(number: Number) -> str:
     what = _WHAT.get(number.kind, "number")
-    if number.kind in _WITH_UNIT and number.unit:
+    if number.kind is Kind.MONEY:
         what = f"{what} in {number.unit}"
+    elif number.kind in (Kind.QUANTITY, Kind.DURATION):
+        what = f"{what} in {written_as(number.unit, singular=False).translate(_IN_WORDS)}"
     if number.form is Form.RANGE:
         what = f"range ({what})"
     return f"{_WHICH.get(number.form, 'Which')} {what}"
