@@ -56,6 +56,20 @@ def test_gpu_recipes_keep_the_papers_values(name: str) -> None:
     assert "not run on a GPU" in recipe.note
 
 
+def test_recipes_that_read_the_same_rows_allow_the_same_prompts_and_say_how_to_prepare_them() -> None:
+    limits: dict[str, set[int]] = {}
+    for name in FOR_GPUS:
+        recipe = load_recipe(name)
+        limits.setdefault(str(recipe.data.path), set()).add(recipe.rollout.max_prompt_tokens)
+    assert all(len(found) == 1 for found in limits.values()), limits
+    for path in RECIPES.glob("*.yaml"):
+        for line in path.read_text().splitlines():
+            if line.startswith("#   march prepare "):
+                recipe = load_recipe(path.stem)
+                assert f"--out {recipe.data.path} " in line
+                assert line.endswith(f"--max-prompt-tokens {recipe.rollout.max_prompt_tokens}")
+
+
 @pytest.mark.parametrize("warmup", [0, 1, 5, 7])
 @pytest.mark.parametrize("steps", [40, 49, 1000])
 def test_warm_up_takes_exactly_its_steps(warmup: int, steps: int) -> None:

@@ -46,7 +46,7 @@ def estimate(recipe: Recipe) -> Estimate:
 
     Raises:
         FileNotFoundError: its rows are not there, and no table of the paper stands for them.
-        ValueError: the model's dimensions are not known, or the rows are too few.
+        ValueError: the model's dimensions are not known, or the rows are too few or too long.
     """
     dimensions, load = dimensions_of(recipe.model_path), workload(recipe)
     space = memory(recipe, dimensions)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.data.prepare import MANIFEST_FILE, Manifest, read_manifest
+from pipeline.data.prepare import MANIFEST_FILE, Manifest
+from pipeline.launch.rows import rows_manifest
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.samplers import Message
 from reward.types import Document, RagQuery, Role
@@ -71,8 +72,9 @@ def workload(recipe: Recipe) -> Workload:
 
     Raises:
         FileNotFoundError: no manifest, and `estimate.table1` names no table either.
+        ValueError: a row is longer than the recipe allows.
     """
-    manifest = read_manifest(recipe.data.path)
+    manifest = rows_manifest(recipe)
     num_rows, rows_source = _rows(recipe, manifest)
     prompts, assumed = load_prompts(recipe.audit.prompts), recipe.estimate
     frames = {
@@ -119,7 +121,7 @@ def _rows(recipe: Recipe, manifest: Manifest | None) -> tuple[int, str]:
 def _solver_prompt(recipe: Recipe, manifest: Manifest | None, frame: float) -> tuple[float, str]:
     limit = recipe.rollout.max_prompt_tokens
     if manifest and manifest.mean_prompt_tokens is not None:
-        return min(manifest.mean_prompt_tokens, limit), f"{recipe.data.path}/{MANIFEST_FILE}"
+        return manifest.mean_prompt_tokens, f"{recipe.data.path}/{MANIFEST_FILE}"
     if table := recipe.estimate.table1:
         words = TABLE1[table].query_words + TABLE1[table].document_words
         tokens = frame + words * recipe.estimate.tokens_per_word

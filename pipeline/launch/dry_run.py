@@ -16,7 +16,8 @@ from rich.table import Table
 
 from pipeline.estimate.memory import GIB, RoleMemory
 from pipeline.estimate.plan import Estimate, estimate
-from pipeline.launch.openrlhf_args import openrlhf_arguments, rows_file
+from pipeline.launch.openrlhf_args import openrlhf_arguments
+from pipeline.launch.rows import rows_file
 from pipeline.settings.cluster import Colocation
 from pipeline.settings.recipe import Recipe
 
