@@ -48,6 +48,8 @@ def test_gpu_recipes_keep_the_papers_values(name: str) -> None:
     recipe = load_recipe(name)
     ppo, rollout = recipe.ppo, recipe.rollout
     assert (rollout.batch_size, rollout.temperature, recipe.audit.voters) == (32, 0.6, 3)
+    turns = {rollout.max_response_tokens, recipe.audit.proposer.max_tokens, recipe.audit.checker.max_tokens}
+    assert len(turns) == 1  # one policy speaks in all three roles, and the paper names one length
     assert (ppo.gamma, ppo.kl_coef, ppo.epochs, recipe.checkpoint.every) == (0.998, 1e-3, 1, 20)
     assert (ppo.actor.warmup_steps, ppo.critic.warmup_steps) == (5, 10)
     if "lora" not in name:
