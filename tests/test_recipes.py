@@ -1,6 +1,7 @@
 """Recipes load, and what OpenRLHF would break in silence is refused with the field's name."""
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -84,7 +85,9 @@ def test_warm_up_takes_exactly_its_steps(warmup: int, steps: int) -> None:
 @pytest.mark.parametrize(
     ("override", "says"),
     [
-        ("ppo.learning_rate=1", "ppo.learning_rate: unknown key"),
+        ("ppo.learning_rate=1", "--set ppo.learning_rate: unknown key"),
+        ("ppo={learning_rate: 1}", "--set ppo.learning_rate: unknown key"),
+        ("train_roles=solver", "--set train_roles: 'solver' is no list; write [solver]"),
         ("audit.voters=4", "voters: 4 is even"),
         ("audit.checker.temperature=0.3", "audit.checker"),
         ("rollout.micro_batch_size=48", "rollout.micro_batch_size: 48 does not divide"),
@@ -112,6 +115,12 @@ def test_a_bad_setting_is_one_clear_line(override: str, says: str) -> None:
         load_recipe("tiny", [override])
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_key_of_the_file_is_told_by_the_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("extends: tiny\nppo: {kl_coeff: 0.1}\n")
+    with pytest.raises(ValueError, match=r"^mine\.yaml: ppo\.kl_coeff: unknown key"):
+        load_recipe(str(tmp_path / "mine.yaml"), ["ppo.kl_coef=0.1"])
 
 
 def test_adapters_alone_are_no_model_to_evaluate() -> None:
