@@ -28,7 +28,12 @@ class Estimate:
     storage: Storage
     num_steps: int
     num_gpus: int
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...]  # of GPUs' memory first
+
+    @property
+    def setting_warnings(self) -> tuple[str, ...]:
+        """Those of settings alone, whatever the GPUs."""
+        return self.warnings[sum(not load.fits for load in self.memory.loads) :]
 
     @property
     def hours(self) -> float:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.data.prepare import MANIFEST_FILE, Manifest
-from pipeline.launch.rows import rows_manifest
+from pipeline.estimate.without_gpus import needs_no_gpu
+from pipeline.launch.rows import planned_rows, rows_manifest
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.samplers import Message
 from reward.types import Document, RagQuery, Role
@@ -108,13 +109,13 @@ def _rows(recipe: Recipe, manifest: Manifest | None) -> tuple[int, str]:
     if manifest:
         return manifest.num_rows, f"{recipe.data.path}/{MANIFEST_FILE}"
     if recipe.data.source == "tiny":
-        assert recipe.data.max_steps is not None
-        return recipe.data.max_steps * recipe.rollout.batch_size, "data.max_steps"
+        return planned_rows(recipe), "data.max_steps"
     if recipe.estimate.table1:
         return TABLE1[recipe.estimate.table1].num_rows, f"the paper's Table 1, {recipe.estimate.table1}"
+    mend = "" if needs_no_gpu(recipe) else ", or set estimate.table1: stem or general"
     raise FileNotFoundError(
         f"data.path: {recipe.data.path} has no {MANIFEST_FILE}; write it with `march prepare` (it comes "
-        "last, so a folder without one is not whole), or set estimate.table1: stem or general"
+        f"last, so a folder without one is not whole){mend}"
     )
 
 
