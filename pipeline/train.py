@@ -22,9 +22,9 @@ from typing import Any
 
 from pydantic import Field
 
-from pipeline.data.prepare import MANIFEST_FILE, read_manifest
-from pipeline.launch.openrlhf_args import num_steps, rows_file
+from pipeline.launch.openrlhf_args import num_steps
 from pipeline.launch.reward_servers import die_with_parent
+from pipeline.launch.rows import planned_rows, rows_file
 from pipeline.launch.worker import run_openrlhf
 from pipeline.lineage.surroundings import note_surroundings
 from pipeline.record.checkpoints import prepare_resume, write_atomically
@@ -116,20 +116,6 @@ def _check_model(recipe: Recipe) -> None:
         )
 
 
-def _planned_rows(recipe: Recipe, folder: Path) -> tuple[Path, int]:
-    rows = rows_file(recipe, folder)
-    if recipe.data.source == "tiny":
-        assert recipe.data.max_steps is not None
-        return rows, recipe.data.max_steps * recipe.rollout.batch_size
-    manifest = read_manifest(recipe.data.path)
-    if manifest is None:
-        raise FileNotFoundError(
-            f"data.path: {recipe.data.path} has no {MANIFEST_FILE}; write it with `march prepare` "
-            "(it comes last, so a folder without one is not whole)"
-        )
-    return rows, manifest.num_rows
-
-
 def _open_run(recipe: Recipe, folder: Path) -> RunState:
     """Reads the run's state, or makes rows and an MLflow run and writes it."""
     path = folder / RUN_FILE
@@ -144,7 +130,7 @@ def _open_run(recipe: Recipe, folder: Path) -> RunState:
         return state
     from pipeline.record.tracking import flatten, start_mlflow_run
 
-    rows, num_rows = _planned_rows(recipe, folder)
+    rows, num_rows = rows_file(recipe, folder), planned_rows(recipe)
     if recipe.data.source == "tiny":
         num_rows = write_tiny_rows(recipe, rows.parent, num_rows)
     num_steps(recipe, num_rows)

@@ -1,9 +1,38 @@
-"""Settings from a command line: `--set dotted.key=value`, the value in YAML."""
+"""Settings as a tree of keys: a YAML file, and `--set dotted.key=value` over it, the value in YAML."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
+
+
+def read_settings(file: Path, *, see: str, named: str | None = None) -> dict[str, Any]:
+    """Reads a YAML file that holds a mapping of keys.
+
+    Args:
+        file: Which.
+        see: What describes its keys.
+        named: The option or key that names the file, for messages.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is not UTF-8, not YAML, or no mapping; one line.
+    """
+    import yaml
+
+    where = f"{named}: {file}" if named else f"{file}"
+    if not file.is_file():
+        raise FileNotFoundError(f"{where}: no such file; mend the path")
+    try:
+        tree = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise ValueError(f"{where}: not UTF-8; save it as UTF-8") from None
+    except yaml.YAMLError as error:
+        raise ValueError(f"{where}: not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(tree, dict):
+        raise ValueError(f"{where}: holds no mapping of keys; see {see}")
+    return tree
 
 
 def assign(tree: dict[str, Any], assignments: Iterable[str]) -> dict[str, Any]:

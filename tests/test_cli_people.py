@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
+from orchestration.cli import app
 from tests.march_cli import DATA, MARCH, ShopModel, march, refused, serve_shop, write_rows
 
 
@@ -129,6 +131,15 @@ def test_a_table_is_audited_by_its_name(name: str, delimiter: str, tmp_path: Pat
             [["id", "query", "response", "context"], ["a", "How much?", "5 euros.", "It costs 5 euros."]]
         )
     assert march("audit", tmp_path / name, "--out", tmp_path / "out.jsonl", "--fail-under", 1) == 0
+
+
+def test_no_help_is_cut_at_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in get_command(app).commands:
+        assert march(name, "--help") == 0
+        assert "…" not in capsys.readouterr().out, name
 
 
 def test_help_costs_next_to_nothing() -> None:

@@ -95,6 +95,8 @@ def test_the_command_prints_json_and_its_exit_code_says_whether_something_failed
         ("MLflow", State.SKIPPED),
         ("S3 bucket", State.SKIPPED),
     ]
+    assert march("doctor", "--json", "--only", "recipe") == 0
+    assert "needs --recipe" in capsys.readouterr().out
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://user:secret@127.0.0.1:9")
     assert march("doctor", "--json", "--only", "mlflow") == 1
     out = capsys.readouterr().out
@@ -110,6 +112,7 @@ def test_the_command_prints_json_and_its_exit_code_says_whether_something_failed
         (["--reward", "ftp://x"], "--reward: 'ftp://x' is no address"),
         (["--engine", "http://u:pw@x"], "--engine: http://x was given with a user or password"),
         (["--only", "gpus"], "--only: 'gpus' is no check; there are python, packages,"),
+        (["--only", "gpus"], "engine, recipe"),
         (["--recipe", "no-such-recipe"], "no-such-recipe"),
         (["--recipe", "tiny", "--set", "ppo.nothing=1"], "ppo.nothing"),
     ],

@@ -69,6 +69,28 @@ def test_the_command_is_the_one_that_a_run_passes(monkeypatch: pytest.MonkeyPatc
     assert (parsed.ckpt.path, parsed.vllm.sync_backend) == ("/runs/x/checkpoints", "nccl")
 
 
+def test_a_run_without_gpus_is_told_in_one_line_in_place_of_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.launch.dry_run._NVIDIA", tmp_path / "no-gpu")
+    command_line, *rest = printed("tiny", width=120).splitlines()
+    assert command_line.startswith("python -m openrlhf.cli.train_ppo_ray --")
+    assert rest[-1] == (
+        "40 steps on 2,560 rows; runs on this machine's CPUs and takes about 8 GiB of its memory."
+    )
+    assert "GPUs by role" not in rest and not any("hours" in line for line in rest)
+    too_long = printed("tiny", width=120, overrides=("rollout.max_prompt_tokens=9000",))
+    assert "exceed the model's 4,096; vLLM will not start" in too_long
+    (tmp_path / "no-gpu").touch()
+    assert "GPUs by role" in printed("tiny", width=120)
+
+
+def test_rows_of_a_run_without_gpus_are_to_be_prepared_and_not_estimated() -> None:
+    with pytest.raises(FileNotFoundError, match=r"runs/data/2wiki has no manifest\.json") as missing:
+        printed("2wikimultihopqa_tiny", width=80)
+    assert "march prepare" in str(missing.value) and "estimate.table1" not in str(missing.value)
+
+
 def test_what_does_not_fit_is_said() -> None:
     text = printed("llama31_8b_stem", width=80, overrides=("cluster.ring_attention=1",))
     assert "does not fit" in text and "warning: shared by all, training" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from itertools import chain
 from pathlib import Path
@@ -128,6 +129,12 @@ def test_the_readme_names_every_secret() -> None:
     text = (KUBERNETES / "README.md").read_text()
     assert all(key in text for key in SECRETS)
     assert not any(of_kind(built(overlay), "Secret") for overlay in OVERLAYS)
+
+
+def test_the_readme_adds_each_repository_that_it_installs_from() -> None:
+    text = (KUBERNETES / "README.md").read_text()
+    added = set(re.findall(r"helm repo add (\S+) https://", text))
+    assert added == set(re.findall(r"helm install \S+ ([\w-]+)/", text))
 
 
 def selected(objects: tuple[Manifest, ...], labels: dict[str, str]) -> list[Manifest]:

@@ -1,8 +1,12 @@
 """What people import: `from reward import audit, AuditConfig`, and nothing heavy with it."""
 
 import asyncio
+import re
 import subprocess
 import sys
+import textwrap
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +21,16 @@ def test_an_audit_without_a_model_takes_one_line(response: str, outcome: str) ->
     result = asyncio.run(audit(QUERY, response))
     assert isinstance(result.verdict, Verdict)
     assert result.verdict.outcome == outcome
+
+
+def test_the_readmes_lines_of_python_run_as_they_stand() -> None:
+    page = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    [lines] = re.findall(r"^In Python.*\n\n((?:    .*\n|\n)+)", page, re.MULTILINE)
+    *before, last = textwrap.dedent(lines).strip().splitlines()
+    known: dict[str, Any] = {}
+    exec("\n".join(before), known)
+    verdict = eval(last, known)
+    assert last.endswith(f"# {verdict.outcome}, {verdict.claims[0].state}")
 
 
 def test_prompts_default_to_those_that_the_settings_name(scripted) -> None:

@@ -58,7 +58,7 @@ def test_the_digest_is_of_the_merged_tree_and_of_nothing_that_only_estimates_rea
         ("extends: no-such", "recipe 'no-such': no such file and no such recipe; there are: 2wiki"),
         ("extends: tiny\nppo: {learning_rate: 1}", "ppo.learning_rate: unknown key"),
         ("extends: tiny\nextend: tiny", "extend: unknown key"),
-        ("- a\n- b", "a recipe is a mapping of keys, found list"),
+        ("- a\n- b", "b.yaml: holds no mapping of keys; see docs/recipes.md"),
         ("a: [", "not YAML"),
     ],
 )

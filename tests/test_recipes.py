@@ -1,6 +1,7 @@
 """Recipes load, and what OpenRLHF would break in silence is refused with the field's name."""
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -48,12 +49,28 @@ def test_gpu_recipes_keep_the_papers_values(name: str) -> None:
     recipe = load_recipe(name)
     ppo, rollout = recipe.ppo, recipe.rollout
     assert (rollout.batch_size, rollout.temperature, recipe.audit.voters) == (32, 0.6, 3)
+    turns = {rollout.max_response_tokens, recipe.audit.proposer.max_tokens, recipe.audit.checker.max_tokens}
+    assert len(turns) == 1  # one policy speaks in all three roles, and the paper names one length
     assert (ppo.gamma, ppo.kl_coef, ppo.epochs, recipe.checkpoint.every) == (0.998, 1e-3, 1, 20)
     assert (ppo.actor.warmup_steps, ppo.critic.warmup_steps) == (5, 10)
     if "lora" not in name:
         assert (rollout.max_prompt_tokens, rollout.max_response_tokens) == (24_567, 8_192)
         assert (ppo.actor.lr, ppo.critic.lr) == (1e-6, 1e-5)
     assert "not run on a GPU" in recipe.note
+
+
+def test_recipes_that_read_the_same_rows_allow_the_same_prompts_and_say_how_to_prepare_them() -> None:
+    limits: dict[str, set[int]] = {}
+    for name in FOR_GPUS:
+        recipe = load_recipe(name)
+        limits.setdefault(str(recipe.data.path), set()).add(recipe.rollout.max_prompt_tokens)
+    assert all(len(found) == 1 for found in limits.values()), limits
+    for path in RECIPES.glob("*.yaml"):
+        for line in path.read_text().splitlines():
+            if line.startswith("#   march prepare "):
+                recipe = load_recipe(path.stem)
+                assert f"--out {recipe.data.path} " in line
+                assert line.endswith(f"--max-prompt-tokens {recipe.rollout.max_prompt_tokens}")
 
 
 @pytest.mark.parametrize("warmup", [0, 1, 5, 7])
@@ -68,7 +85,9 @@ def test_warm_up_takes_exactly_its_steps(warmup: int, steps: int) -> None:
 @pytest.mark.parametrize(
     ("override", "says"),
     [
-        ("ppo.learning_rate=1", "ppo.learning_rate: unknown key"),
+        ("ppo.learning_rate=1", "--set ppo.learning_rate: unknown key"),
+        ("ppo={learning_rate: 1}", "--set ppo.learning_rate: unknown key"),
+        ("train_roles=solver", "--set train_roles: 'solver' is no list; write [solver]"),
         ("audit.voters=4", "voters: 4 is even"),
         ("audit.checker.temperature=0.3", "audit.checker"),
         ("rollout.micro_batch_size=48", "rollout.micro_batch_size: 48 does not divide"),
@@ -96,6 +115,12 @@ def test_a_bad_setting_is_one_clear_line(override: str, says: str) -> None:
         load_recipe("tiny", [override])
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_key_of_the_file_is_told_by_the_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("extends: tiny\nppo: {kl_coeff: 0.1}\n")
+    with pytest.raises(ValueError, match=r"^mine\.yaml: ppo\.kl_coeff: unknown key"):
+        load_recipe(str(tmp_path / "mine.yaml"), ["ppo.kl_coef=0.1"])
 
 
 def test_adapters_alone_are_no_model_to_evaluate() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,14 @@ def test_shipped_jobs_load_and_name_what_is_there(name: str) -> None:
     load_recipe(job.recipe.name, list(job.recipe.overrides))
     assert all(path.is_file() for path in (*job.evaluation.benchmarks.values(), job.registry.policy))
     assert make_plan(job).digest
+
+
+def test_the_job_of_the_docs_names_a_recipe_that_is_there(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "retraining.md").read_text()
+    [text] = re.findall(r"^    name: shop\n(?:    .+\n)+", page, re.MULTILINE)
+    (tmp_path / "job.yaml").write_text(textwrap.dedent(text))
+    job = load_job(str(tmp_path / "job.yaml"))
+    assert load_recipe(job.recipe.name, list(job.recipe.overrides)).data.max_steps == 200
 
 
 def test_what_is_read_lies_beside_the_job_and_what_is_written_does_not(tmp_path: Path) -> None:

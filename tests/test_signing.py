@@ -232,7 +232,7 @@ def test_without_a_key_nothing_is_signed(key: str | None, monkeypatch: pytest.Mo
 
 def test_a_short_key_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MARCH_SIGNING_KEY", "short")
-    with pytest.raises(ValueError, match="MARCH_SIGNING_KEY has 5 characters; set at least 32"):
+    with pytest.raises(ValueError, match="MARCH_SIGNING_KEY has 5 characters; set at least 32 characters"):
         read_signing_key("MARCH_SIGNING_KEY")
     monkeypatch.setenv("MARCH_SIGNING_KEY", KEY)
     assert read_signing_key("MARCH_SIGNING_KEY") == KEY

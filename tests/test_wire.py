@@ -36,7 +36,13 @@ def test_a_reply_cannot_be_made_of_a_failure() -> None:
         reward_reply([failed])
 
 
-@pytest.mark.parametrize(("value", "words"), [(None, "is not set"), ("short", "has 5 characters")])
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "is not set; set at least 16 characters"),
+        ("short", "has 5 characters; set at least 16 characters"),
+    ],
+)
 def test_a_missing_or_short_token_is_one_clear_line(
     value: str | None, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,8 +42,8 @@ Assignments = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Any other setting, such as generation.temperature=0.6, generation.top_k=null, judge_retries=4, "
-        "judging.max_tokens=1024 or audit_settings.voters=5 (pipeline/evaluate/plan.py, EvaluationJob).",
+        help="Any other setting, such as generation.top_k=20, judge_retries=4, "
+        "judging.max_tokens=1024 or audit_settings.voters=5 (EvaluationJob).",
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it will take, and ask nothing.")]

@@ -64,7 +64,9 @@ def sections(asked: Asked) -> dict[str, list[Check]]:
     else:
         found["the cluster"] = [Check("ray", lambda: _ray(asked)), Check("compiler", _unseen)]
     found["services"] = _services(asked)
-    if asked.recipe is not None:
+    if asked.recipe is None:
+        found["recipe"] = [Check("recipe", _no_recipe)]
+    else:
         found[f"recipe {asked.recipe.name}"] = [Check("recipe", lambda: _recipe(asked))]
     return found
 
@@ -120,6 +122,10 @@ def _ray(asked: Asked) -> Iterable[Finding]:
 
 def _no_cluster() -> Iterable[Finding]:
     yield skipped("Ray", "no --cluster URL was given; a run starts its own")
+
+
+def _no_recipe() -> Iterable[Finding]:
+    yield skipped("recipe", "needs --recipe")
 
 
 def _unseen() -> Iterable[Finding]:

@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from orchestration.doctor.have import Have
-from orchestration.doctor.machine import GIB, TINY_BYTES
+from orchestration.doctor.machine import GIB
 from orchestration.doctor.records import Finding, failed, ok, warning
 from pipeline.data.prepare import MANIFEST_FILE
 from pipeline.estimate.plan import Estimate, estimate
+from pipeline.estimate.without_gpus import TINY_BYTES, needs_no_gpu
 from pipeline.settings.cluster import Colocation
-from pipeline.settings.recipe import TINY_POLICY, Recipe
+from pipeline.settings.recipe import Recipe
 
 GB = 1e9
 _TIGHT = 0.9  # of what is there: the estimate is no measurement
@@ -36,7 +37,7 @@ def estimate_there(recipe: Recipe, have: Have) -> Estimate:
 
 def check_fit(recipe: Recipe, plan: Estimate, have: Have) -> Iterator[Finding]:
     """Need and have of each thing, as one finding."""
-    on_cpu = runs_without_gpus(recipe, have)
+    on_cpu = have.gpu_memory is None and needs_no_gpu(recipe)
     yield _whole(recipe, plan, on_cpu=on_cpu)
     yield _gpus(recipe, have, on_cpu=on_cpu)
     if not on_cpu and have.num_gpus:
@@ -45,14 +46,8 @@ def check_fit(recipe: Recipe, plan: Estimate, have: Have) -> Iterator[Finding]:
     yield _disk(recipe, plan, have)
     if have.is_here:
         yield from _here(recipe, plan, have)
-    # The first warnings are of loads that do not fit, which have a finding of their own.
-    for problem in plan.warnings[sum(not load.fits for load in plan.memory.loads) :]:
+    for problem in plan.setting_warnings:  # loads that do not fit have a finding of their own
         yield failed("settings", *_split(problem))
-
-
-def runs_without_gpus(recipe: Recipe, have: Have) -> bool:
-    """Whether the CPU layer stands in: for the tiny policy, where no GPU is."""
-    return have.gpu_memory is None and Path(recipe.model_path) == TINY_POLICY
 
 
 def _whole(recipe: Recipe, plan: Estimate, *, on_cpu: bool) -> Finding:

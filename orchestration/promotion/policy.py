@@ -10,6 +10,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from reward.assignments import read_settings
 from reward.config import Settings
 
 POLICY_FILE = Path(__file__).parent / "policy.yaml"
@@ -123,22 +124,16 @@ class GatePolicy(Settings):
     webhooks: tuple[WebhookPolicy, ...] = ()
 
 
-def read_policy(path: Path | None) -> GatePolicy:
+def read_policy(path: Path | None, *, named: str = "--policy") -> GatePolicy:
     """The policy of a YAML file; None: the defaults.
+
+    Args:
+        path: The file.
+        named: The option or key that names it, for messages.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is not YAML, or has an unknown key or a bad value.
+        ValueError: it is not YAML in UTF-8, or has an unknown key or a bad value.
     """
-    import yaml
-
-    file = path or POLICY_FILE
-    if not file.is_file():
-        raise FileNotFoundError(f"--policy: {file}: no such file; mend the path")
-    try:
-        tree = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ValueError(f"--policy: {file}: not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(tree, dict):
-        raise ValueError(f"--policy: {file}: holds no mapping of keys; see docs/promotion.md")
+    tree = read_settings(path or POLICY_FILE, see="docs/promotion.md", named=named)
     return GatePolicy.model_validate(tree)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from orchestration.promotion.policy import GatePolicy, read_policy
+from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import GateReport, GateState
 from orchestration.registry.decisions import Desk, LostRaceError
 from orchestration.registry.desk import open_desk
@@ -61,7 +61,7 @@ def register(shop: Workshop) -> StageResult:
     registry = open_desk(settings.model, settings.address, settings.history).registry
     sha256 = str(shop.request.inputs["weights"])
     made_by = Artifact(shop.store, shop.material(LINEAGE)).address
-    allowed = read_policy(settings.policy).pickles_allowed
+    allowed = settings.read_policy().pickles_allowed
     version, _ = register_weights(registry, settings.model, made_by, sha256=sha256, pickles_allowed=allowed)
     made = next(one for one in registry.versions(settings.model) if one.version == version)
     return shop.result(facts={"version": version, "registered_ms": made.created_ms, "weights_sha256": sha256})
@@ -74,7 +74,7 @@ def promote(shop: Workshop) -> StageResult:
         GateBrokeError: a gate is in error; nothing was decided.
         LostRaceError: another decision was first; nothing was decided.
     """
-    settings, policy = shop.job.registry, read_policy(shop.job.registry.policy)
+    settings, policy = shop.job.registry, shop.job.registry.read_policy()
     by = f"retrain {shop.job.name} {shop.request.key[:_KEY_DIGITS]}"
     desk = open_desk(settings.model, settings.address, settings.history, by=by)
     seen = desk.mend()

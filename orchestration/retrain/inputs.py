@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from orchestration.promotion.policy import GatePolicy, read_policy
+from orchestration.promotion.policy import GatePolicy
 from orchestration.registry.decisions import Desk
 from orchestration.registry.store import LINEAGE_TAG
 from orchestration.retrain.job import EvaluationSettings, Job, Parent, PrepareSettings
@@ -101,7 +101,7 @@ def make_plan(job: Job) -> Plan:
     return Plan(
         job=job,
         recipe=recipe,
-        policy=read_policy(job.registry.policy),
+        policy=job.registry.read_policy(),
         code=_code(job),
         data=_data(job, recipe),
         evaluation=_evaluation(job.evaluation),

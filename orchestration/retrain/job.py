@@ -14,9 +14,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, model_validator
 
-from orchestration.promotion.policy import POLICY_FILE
+from orchestration.promotion.policy import POLICY_FILE, GatePolicy, read_policy
 from orchestration.retrain.triggers import Triggers
-from reward.assignments import assign
+from reward.assignments import assign, read_settings
 from reward.config import Settings
 
 JOBS = Path(__file__).parent / "jobs"
@@ -116,6 +116,14 @@ class RegistrySettings(Settings):
         found = self.uri or os.environ.get("MLFLOW_TRACKING_URI")
         return found or f"sqlite:///{Path('runs/mlflow.db').absolute()}"
 
+    def read_policy(self) -> GatePolicy:
+        """What the policy's file says.
+
+        Raises:
+            FileNotFoundError, ValueError: as `orchestration.promotion.policy.read_policy` does.
+        """
+        return read_policy(self.policy, named="registry.policy")
+
 
 class StoreSettings(Settings):
     """Where outputs and state are kept; as `march artifacts` finds it where a key is left out."""
@@ -209,17 +217,10 @@ def load_job(name_or_path: str, assignments: Sequence[str] = ()) -> Job:
 
     Raises:
         FileNotFoundError: there is no such job.
-        ValueError: it is not YAML, or has an unknown key or a bad value.
+        ValueError: it is not YAML in UTF-8, or has an unknown key or a bad value.
     """
-    import yaml
-
     file = job_file(name_or_path)
-    try:
-        tree = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ValueError(f"{file}: not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(tree, dict):
-        raise ValueError(f"{file}: holds no mapping of keys; see docs/retraining.md")
+    tree = read_settings(file, see="docs/retraining.md")
     try:
         return Job.model_validate(assign(tree, assignments), context={_BESIDE: file.parent})
     except ValidationError as error:

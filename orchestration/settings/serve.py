@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from orchestration.settings.sampler import audit_sampler, engine_servers
+from reward.assignments import read_settings
 from reward.serving.config import ServerConfig
 
 
@@ -31,7 +29,8 @@ def server_config(
         FileNotFoundError: there is no such file.
         ValueError: a setting is wrong, or nothing says which model is sampled.
     """
-    tree = _read(file) if file else {}
+    see = "ServerConfig in reward/serving/config.py"
+    tree = read_settings(file, see=see, named="--config") if file else {}
     given = {key: value for key, value in (options or {}).items() if value is not None}
     prompts = given.pop("prompts", None)
     tree |= given
@@ -48,15 +47,3 @@ def server_config(
             "sampler: missing; give --openai-url and --model for a server, --model for vLLM here, or --config"
         )
     return ServerConfig.model_validate(tree)
-
-
-def _read(file: Path) -> dict[str, Any]:
-    if not file.is_file():
-        raise FileNotFoundError(f"--config: {file}: no such file; mend the path")
-    try:
-        tree = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ValueError(f"--config: {file}: not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(tree, dict):
-        raise ValueError(f"--config: {file}: holds no mapping of keys; see reward/config.py, ServerConfig")
-    return tree

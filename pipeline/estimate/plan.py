@@ -28,7 +28,12 @@ class Estimate:
     storage: Storage
     num_steps: int
     num_gpus: int
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...]  # of GPUs' memory first
+
+    @property
+    def setting_warnings(self) -> tuple[str, ...]:
+        """Those of settings alone, whatever the GPUs."""
+        return self.warnings[sum(not load.fits for load in self.memory.loads) :]
 
     @property
     def hours(self) -> float:
@@ -46,7 +51,7 @@ def estimate(recipe: Recipe) -> Estimate:
 
     Raises:
         FileNotFoundError: its rows are not there, and no table of the paper stands for them.
-        ValueError: the model's dimensions are not known, or the rows are too few.
+        ValueError: the model's dimensions are not known, or the rows are too few or too long.
     """
     dimensions, load = dimensions_of(recipe.model_path), workload(recipe)
     space = memory(recipe, dimensions)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.data.prepare import MANIFEST_FILE, Manifest, read_manifest
+from pipeline.data.prepare import MANIFEST_FILE, Manifest
+from pipeline.estimate.without_gpus import needs_no_gpu
+from pipeline.launch.rows import planned_rows, rows_manifest
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.samplers import Message
 from reward.types import Document, RagQuery, Role
@@ -71,8 +73,9 @@ def workload(recipe: Recipe) -> Workload:
 
     Raises:
         FileNotFoundError: no manifest, and `estimate.table1` names no table either.
+        ValueError: a row is longer than the recipe allows.
     """
-    manifest = read_manifest(recipe.data.path)
+    manifest = rows_manifest(recipe)
     num_rows, rows_source = _rows(recipe, manifest)
     prompts, assumed = load_prompts(recipe.audit.prompts), recipe.estimate
     frames = {
@@ -106,20 +109,20 @@ def _rows(recipe: Recipe, manifest: Manifest | None) -> tuple[int, str]:
     if manifest:
         return manifest.num_rows, f"{recipe.data.path}/{MANIFEST_FILE}"
     if recipe.data.source == "tiny":
-        assert recipe.data.max_steps is not None
-        return recipe.data.max_steps * recipe.rollout.batch_size, "data.max_steps"
+        return planned_rows(recipe), "data.max_steps"
     if recipe.estimate.table1:
         return TABLE1[recipe.estimate.table1].num_rows, f"the paper's Table 1, {recipe.estimate.table1}"
+    mend = "" if needs_no_gpu(recipe) else ", or set estimate.table1: stem or general"
     raise FileNotFoundError(
         f"data.path: {recipe.data.path} has no {MANIFEST_FILE}; write it with `march prepare` (it comes "
-        "last, so a folder without one is not whole), or set estimate.table1: stem or general"
+        f"last, so a folder without one is not whole){mend}"
     )
 
 
 def _solver_prompt(recipe: Recipe, manifest: Manifest | None, frame: float) -> tuple[float, str]:
     limit = recipe.rollout.max_prompt_tokens
     if manifest and manifest.mean_prompt_tokens is not None:
-        return min(manifest.mean_prompt_tokens, limit), f"{recipe.data.path}/{MANIFEST_FILE}"
+        return manifest.mean_prompt_tokens, f"{recipe.data.path}/{MANIFEST_FILE}"
     if table := recipe.estimate.table1:
         words = TABLE1[table].query_words + TABLE1[table].document_words
         tokens = frame + words * recipe.estimate.tokens_per_word

@@ -16,7 +16,9 @@ from rich.table import Table
 
 from pipeline.estimate.memory import GIB, RoleMemory
 from pipeline.estimate.plan import Estimate, estimate
-from pipeline.launch.openrlhf_args import openrlhf_arguments, rows_file
+from pipeline.estimate.without_gpus import TINY_BYTES, needs_no_gpu
+from pipeline.launch.openrlhf_args import openrlhf_arguments
+from pipeline.launch.rows import rows_file
 from pipeline.settings.cluster import Colocation
 from pipeline.settings.recipe import Recipe
 
@@ -36,6 +38,8 @@ _MEMORY_COLUMNS = {
 def show_plan(recipe: Recipe, folder: Path, *, console: Console | None = None) -> None:
     """Prints the command of a run in `folder` and the estimate; tables on a terminal, columns in a pipe.
 
+    Where the run needs no GPU the estimate, which is of GPUs, is one line of what it takes instead.
+
     Raises:
         FileNotFoundError, ValueError: as `estimate` does.
     """
@@ -43,6 +47,11 @@ def show_plan(recipe: Recipe, folder: Path, *, console: Console | None = None) -
     plan = estimate(recipe)
     console.out(command(recipe, folder, num_rows=plan.workload.num_rows), highlight=False)
     console.print(f"\n[bold]{recipe.name}[/bold]: {recipe.note}\n", highlight=False)
+    if _is_on_cpus(recipe):
+        rows, memory_gib = plan.workload.num_rows, TINY_BYTES / GIB
+        takes = f"runs on this machine's CPUs and takes about {memory_gib:g} GiB of its memory"
+        console.print(f"{plan.num_steps:,} steps on {rows:,} rows; {takes}.", highlight=False)
+        return _show_warnings(plan.setting_warnings, console)
     longest = f"{recipe.max_model_len:,}"
     sections = {
         "GPUs by role": _placement(recipe),
@@ -57,8 +66,16 @@ def show_plan(recipe: Recipe, folder: Path, *, console: Console | None = None) -
         console.print(f"[bold]{title}[/bold]", highlight=False)
         table.box = box.SIMPLE if console.is_terminal else None
         console.print(table, *([] if console.is_terminal else [""]))
-    for warning in plan.warnings:
+    _show_warnings(plan.warnings, console)
+
+
+def _show_warnings(warnings: tuple[str, ...], console: Console) -> None:
+    for warning in warnings:
         console.print(f"[red]warning:[/red] {warning}", highlight=False)
+
+
+def _is_on_cpus(recipe: Recipe) -> bool:
+    return needs_no_gpu(recipe) and not _NVIDIA.exists()
 
 
 def command(recipe: Recipe, folder: Path, *, num_rows: int) -> str:
@@ -69,7 +86,7 @@ def command(recipe: Recipe, folder: Path, *, num_rows: int) -> str:
         num_rows=num_rows,
         checkpoints=folder / "checkpoints",
         output=folder / "model",
-        cuda=recipe.model != "tiny" or _NVIDIA.exists(),
+        cuda=not _is_on_cpus(recipe),
     )
     return "python -m openrlhf.cli.train_ppo_ray " + shlex.join(arguments)
 

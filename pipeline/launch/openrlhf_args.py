@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.data.prepare import ROWS_FILE
 from pipeline.settings.cluster import ALL_LINEAR, Colocation, LoraSettings
 from pipeline.settings.ppo import CorrectionSettings, OptimizerSettings
 from pipeline.settings.recipe import Recipe
@@ -51,14 +50,6 @@ def openrlhf_arguments(
     arguments = [part for key, value in pairs.items() for part in (f"--{key}", str(value))]
     arguments += _adapters(recipe.cluster.lora) + _correction(recipe.ppo.correction)
     return arguments + _flags(recipe, cuda=cuda)
-
-
-def rows_file(recipe: Recipe, folder: Path) -> Path:
-    """Returns the JSONL that a run in `folder` reads: worlds of the tiny task are written there."""
-    if recipe.data.source == "tiny":
-        return folder / "data" / ROWS_FILE
-    assert recipe.data.path is not None
-    return recipe.data.path.resolve() / ROWS_FILE
 
 
 def num_steps(recipe: Recipe, num_rows: int) -> int:

@@ -281,15 +281,19 @@ def load_recipe(name_or_path: str, overrides: list[str] | None = None) -> Recipe
     try:
         return Recipe.model_validate(assign(tree, overrides or ()))
     except ValidationError as error:
-        raise ValueError("; ".join(_explain(path, e) for e in error.errors())) from None
+        raise ValueError("; ".join(_explain(path, overrides or [], e) for e in error.errors())) from None
 
 
-def _explain(path: Path, error: Any) -> str:
-    where = ": ".join([path.name, *filter(None, [".".join(str(part) for part in error["loc"])])])
+def _explain(path: Path, overrides: list[str], error: Any) -> str:
+    key = ".".join(str(part) for part in error["loc"])
+    is_set = any(f"{key}.".startswith(f"{given.partition('=')[0].strip()}.") for given in overrides)
+    where = f"--set {key}" if is_set else ": ".join(filter(None, [path.name, key]))
     if error["type"] == "extra_forbidden":
         return f"{where}: unknown key; remove it or mend its name"
     if error["type"] == "missing":
         return f"{where}: missing; add it"
+    if error["type"] == "tuple_type":
+        return f"{where}: {error['input']!r:.80} is no list; write [{error['input']!s:.80}]"
     message = error["msg"].removeprefix("Value error, ")
     # A rule over several fields names those that it read; its input is the whole group.
     found = "" if isinstance(error["input"], dict) else f" (got {error['input']!r:.80})"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
+from reward.assignments import read_settings
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 _EXTENDS = "extends"
@@ -44,7 +44,7 @@ def _read(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
     if path.resolve() in above:
         names = " -> ".join(file.name for file in chain)
         raise ValueError(f"{path.name}: extends: recipes go round in a circle ({names}); leave one out")
-    tree = _mapping(path)
+    tree = read_settings(path, see="docs/recipes.md")
     base = tree.pop(_EXTENDS, None)
     if base is None:
         return tree
@@ -60,13 +60,3 @@ def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
         below = merged.get(key)
         merged[key] = merge(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
     return merged
-
-
-def _mapping(path: Path) -> dict[str, Any]:
-    try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ValueError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(tree, dict):
-        raise ValueError(f"{path}: a recipe is a mapping of keys, found {type(tree).__name__}")
-    return tree

@@ -87,10 +87,9 @@ def read_signing_key(variable: str) -> str | None:
     """
     key = os.environ.get(variable, "").strip()
     if key and len(key) < MIN_KEY_CHARS:
-        mend = f'set at least {MIN_KEY_CHARS}, e.g. export {variable}="$(openssl rand -hex 32)", or none'
-        raise ValueError(
-            f"signing_key_env: the environment variable {variable} has {len(key)} characters; {mend}"
-        )
+        mend = f'set at least {MIN_KEY_CHARS} characters, e.g. export {variable}="$(openssl rand -hex 32)"'
+        found = f"has {len(key)} characters"
+        raise ValueError(f"signing_key_env: the environment variable {variable} {found}; {mend}, or none")
     return key or None
 
 

@@ -74,7 +74,7 @@ def read_token(variable: str) -> str:
     token = os.environ.get(variable, "").strip()
     if len(token) < MIN_TOKEN_CHARS:
         found = f"has {len(token)} characters" if token else "is not set"
-        mend = f'set at least {MIN_TOKEN_CHARS}, e.g. export {variable}="$(openssl rand -hex 24)"'
+        mend = f'set at least {MIN_TOKEN_CHARS} characters, e.g. export {variable}="$(openssl rand -hex 24)"'
         raise ValueError(f"token_env: the environment variable {variable} {found}; {mend}")
     return token
 
