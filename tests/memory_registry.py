@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -22,7 +23,7 @@ class MemoryRegistry:
     log: list[Entry] = field(default_factory=list)
     alias: dict[str, str] = field(default_factory=dict)
     failures: dict[str, list[Exception]] = field(default_factory=dict)  # by what is called, one a call
-    loses_answers: bool = False  # an append is done and then fails
+    after_append: Callable[[], None] = lambda: None
 
     def entries(self, _model: str) -> list[tuple[int, Entry]]:
         self._may_fail("entries")
@@ -31,8 +32,7 @@ class MemoryRegistry:
     def append(self, _model: str, entry: Entry) -> None:
         self._may_fail("append")
         self.log.append(Entry.model_validate_json(entry.model_dump_json()))
-        if self.loses_answers:
-            raise AWAY
+        self.after_append()
 
     def aliases(self, _model: str) -> dict[str, str]:
         return dict(self.alias)

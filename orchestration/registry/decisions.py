@@ -13,6 +13,7 @@ import os
 import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -165,8 +166,11 @@ class Desk:
             entry = signed(self.model, entry, self.key)
         elif self.state().is_signed:
             raise ValueError(f"{self.model}: its history is signed; set {KEY_ENV} to decide about it")
-        self.registry.append(self.model, entry)
-        state = self.mend()
+        try:
+            self.registry.append(self.model, entry)
+            state = self.mend()
+        except (ValueError, OSError) as error:
+            state = self._state_with(entry, error)
         made = state.of(entry.id)
         assert made is not None, "what was appended is in the log"
         if made.effect is Effect.LOST:
@@ -178,6 +182,22 @@ class Desk:
         if made.effect is Effect.VOID:
             raise ValueError(f"{self.model}: {entry.action} of version {entry.version}: {made.why}")
         return made
+
+    def _state_with(self, entry: Entry, error: ValueError | OSError) -> State:
+        """The log, if it has the entry though something failed: who then repeats the command decides twice.
+
+        Raises:
+            ValueError, OSError: what failed; the log has no such entry, or cannot be read.
+        """
+        state = State()
+        with suppress(ValueError):
+            state = self.state()
+        if state.of(entry.id) is None:
+            raise error
+        logger.warning(
+            "%s: the decision is in the log; the next command does the rest: %s", self.model, error
+        )
+        return state
 
     def _entry(
         self, action: Action, state: State, *, version: str, request: int | None = None, reason: str = ""

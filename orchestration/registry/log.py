@@ -39,6 +39,9 @@ class Action(StrEnum):
     REFUSE = "refuse"  # the gates did not pass; only noted
 
 
+MOVES = (Action.PROMOTE, Action.APPROVE, Action.ROLLBACK)  # another champion
+
+
 class Entry(Record):
     """One entry, as it is appended."""
 
