@@ -7,16 +7,19 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from orchestration.promotion.policy import GatePolicy, WebhookPolicy
+from orchestration.promotion.policy import POLICY_FILE, GatePolicy, WebhookPolicy
 from orchestration.registry import notify
 from orchestration.registry.decisions import LostRaceError
+from orchestration.registry.desk import approval_command
 from orchestration.registry.history import DELIVERIES_FILE, HISTORY_FILE
+from orchestration.registry.log import Effect
 from orchestration.registry.server import told
 from orchestration.retrain import decision
 from orchestration.retrain.stages import Stage, StageRequest
 from orchestration.retrain.workshop import Workshop
 from tests.memory_registry import AWAY, MemoryRegistry, desk_over, promote
 from tests.retrainings import rig
+from tests.test_promotion_log import KEY
 
 
 @pytest.mark.parametrize("evaluated", [None, "3"], ids=["nobody", "another"])
@@ -117,3 +120,29 @@ def test_a_notification_asks_the_registry_nothing_and_a_full_disk_does_not_undo_
     notify.tell(desk, GatePolicy(webhooks=(WebhookPolicy(url="http://hook"),)), made)
     assert [one["champion"] for one in bodies] == ["1"]
     assert DELIVERIES_FILE in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("key", [None, KEY], ids=["unsigned", "signed"])
+def test_a_request_says_itself_that_another_must_approve_it(key: str | None, tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    promote(desk_over(registry, tmp_path, key=key), "1", required=True, by_another=True)
+    with pytest.raises(ValueError, match="ann asked for version 1; another one must approve it"):
+        desk_over(registry, tmp_path, key=key).approve("1")  # by the default policy
+    made = desk_over(registry, tmp_path, by="bob", key=key).approve("1")
+    assert (made.effect, made.entry.champion) == (Effect.IN_EFFECT, None)
+
+
+def test_a_request_that_asks_no_other_is_approved_by_anybody_unless_the_approvers_policy_forbids(
+    tmp_path: Path,
+) -> None:
+    registry = MemoryRegistry()
+    promote(desk_over(registry, tmp_path), "1", required=True)
+    with pytest.raises(ValueError, match="another one must approve it"):
+        desk_over(registry, tmp_path).approve("1", by_another=True)
+    assert desk_over(registry, tmp_path).approve("1").effect is Effect.IN_EFFECT
+
+
+@pytest.mark.parametrize("policy", [None, POLICY_FILE, Path("my rules.yaml")])
+def test_the_command_that_approves_names_the_policy_unless_it_is_the_default(policy: Path | None) -> None:
+    own = " --policy 'my rules.yaml'" if policy and policy != POLICY_FILE else ""
+    assert approval_command("shop", "4", policy) == f"march approve shop 4{own}"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from orchestration.registry.desk import approval_command
 from orchestration.retrain.budget import money_of, over_budget
 from orchestration.retrain.inputs import make_plan
 from orchestration.retrain.job import JOBS, BudgetSettings, Job, load_job
@@ -48,6 +49,11 @@ def test_what_is_read_lies_beside_the_job_and_what_is_written_does_not(tmp_path:
     assert job.evaluation.benchmarks["tiny"] == tmp_path / "worlds.json"
     assert job.registry.policy == tmp_path / "rules.yaml"
     assert job.folder == Path("runs/retrain/shop").absolute()
+    without = load_job(str(write_job(tmp_path)))
+    assert (
+        approval_command("m", "1", job.registry.policy) == f"march approve m 1 --policy {tmp_path}/rules.yaml"
+    )
+    assert approval_command("m", "1", without.registry.policy) == "march approve m 1"
 
 
 @pytest.mark.parametrize(

@@ -123,10 +123,17 @@ class Desk:
             action = Action.REQUEST if policy.approval.required else Action.PROMOTE
         reason = "" if action is not Action.REFUSE else "; ".join(report.reasons)[:1_000]
         entry = self._entry(action, seen, version=candidate.version, reason=reason)
-        return self._decide(entry.model_copy(update={"gates": report.state, "report_sha256": sha256}))
+        asks_another = action is Action.REQUEST and policy.approval.by_another
+        found = {"gates": report.state, "report_sha256": sha256, "by_another": asks_another}
+        return self._decide(entry.model_copy(update=found))
 
     def approve(self, version: str, *, reason: str = "", by_another: bool = False) -> Numbered:
         """Promotes a version that waits.
+
+        Args:
+            version: Which.
+            reason: Kept in the history.
+            by_another: Whether who asked may not approve it, though the request does not say so.
 
         Raises:
             LostRaceError: another decision was made meanwhile.
@@ -134,7 +141,7 @@ class Desk:
         """
         state = self.mend()
         number, request = self._waiting(state, version)
-        if by_another and request.by == self._me():
+        if (by_another or request.by_another) and request.by == self._me():
             raise ValueError(
                 f"approve: {request.by} asked for version {version}; another one must approve it"
             )

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from orchestration.registry.desk import open_desk
+from orchestration.registry.desk import approval_command, open_desk
 from orchestration.registry.log import Action, Effect
 from orchestration.registry.store import CANDIDATE
 from orchestration.retrain.job import BudgetSettings, Job, job_file, load_job
@@ -223,7 +223,7 @@ def _model_status(job: Job) -> ModelStatus:
                 version=one.version,
                 by=one.by,
                 at=one.at,
-                command=f"march approve {name} {one.version}",
+                command=approval_command(name, one.version, job.registry.policy),
             )
             for one in state.waiting.values()
         ),
