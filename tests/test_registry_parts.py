@@ -15,7 +15,7 @@ import pytest
 from orchestration.promotion.policy import GatePolicy, SmokePolicy, WebhookPolicy
 from orchestration.promotion.records import GateState
 from orchestration.registry import trial
-from orchestration.registry.history import read_rows, write_delivery, write_history
+from orchestration.registry.history import append_rows, read_rows, write_delivery, write_history
 from orchestration.registry.notify import notify
 from orchestration.registry.server import require_credentials
 from orchestration.registry.smoke import smoke_gate
@@ -95,12 +95,23 @@ def test_history_files_are_appended_once_and_survive_a_torn_line(tmp_path: Path)
     path = tmp_path / "m" / "history.jsonl"
     with path.open("a") as file:
         file.write('{"kind": "entry", "numb')
+    assert [row["number"] for row in read_rows(path)] == [1]
     for _ in range(2):
         write_history(tmp_path, "m", found)
     assert [row["number"] for row in read_rows(path)] == [1, 2]
     for _ in range(2):
         write_delivery(tmp_path, "m", {"delivered": False})
     assert len(read_rows(tmp_path / "m" / "deliveries.jsonl")) == 2
+
+
+def test_a_line_torn_inside_a_letter_and_one_with_another_line_separator_are_read(tmp_path: Path) -> None:
+    path, said = tmp_path / "rows.jsonl", "früh\u2028\u0085\u2029\x0b"
+    append_rows(path, {"": {"reason": said}})
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[: whole.index("ü".encode()) + 1])
+    assert read_rows(path) == [{"reason": said}]
+    append_rows(path, {"": {"reason": "late"}})
+    assert read_rows(path) == [{"reason": said}, {"reason": "late"}]
 
 
 @pytest.mark.parametrize(
