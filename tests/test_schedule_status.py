@@ -172,6 +172,13 @@ def test_a_job_is_read_from_journal_and_verdicts(job: Path, tmp_path: Path) -> N
     assert Status.model_validate_json(found.model_dump_json()) == found
 
 
+def test_verdicts_that_cannot_be_read_are_shown_beside_the_other_triggers(job: Path, tmp_path: Path) -> None:
+    (tmp_path / "audits/folder.jsonl").mkdir(parents=True)
+    [one] = read_status([str(job)], tmp_path / "schedule").jobs
+    assert [trigger.cause for trigger in one.triggers] == list(Cause)
+    assert "folder.jsonl" in one.triggers[2].problem and one.triggers[2].num_new is None
+
+
 def test_without_names_the_jobs_of_the_service_are_shown(job: Path, tmp_path: Path) -> None:
     folder = tmp_path / "schedule"
     served = ServedJob(name="shop", file=str(job), problems={Cause.DATA: "nothing is there yet"})

@@ -183,16 +183,18 @@ def _triggers(
             problem=problems.get(Cause.DATA, ""),
         )
     if drift is not None:
-        read = lines_of(file.parent, drift.verdicts)
+        read, unreadable = dict[str, int](), list[str]()
+        with _told(unreadable):
+            read = lines_of(file.parent, drift.verdicts)
         yield TriggerStatus(
             cause=Cause.DRIFT,
             what=", ".join(drift.verdicts),
             due_since=due_since.get(Cause.DRIFT),
             drift=state.drift,
             looked_at=state.looked_at or None,
-            num_new=num_new(read, state.looked),
+            num_new=None if unreadable else num_new(read, state.looked),
             note="" if read else "no such file yet",
-            problem=problems.get(Cause.DRIFT, ""),
+            problem=problems.get(Cause.DRIFT) or "".join(unreadable),
         )
 
 
