@@ -37,6 +37,7 @@ def test_an_evaluation_of_another_champion_refuses_nobody(
         inputs={"version": "1"},
         materials={"champion": evaluated},
         attempt=1,
+        command_attempt=1,
     )
     with pytest.raises(LostRaceError, match="its evaluation is not of this one"):
         decision.promote(Workshop(request))

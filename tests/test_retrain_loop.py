@@ -105,6 +105,17 @@ def test_a_stage_that_fails_too_often_is_gone_on_with_by_the_next_command(tested
     assert next(one for one in found.stages if one.stage is Stage.TRAIN).attempts == 6
 
 
+def test_an_attempt_is_numbered_over_all_commands_and_within_its_own(tested: Rig) -> None:
+    tested.factory.problems = {Stage.EVALUATE: [PASSING] * 5}
+    with pytest.raises(StageFailedError):
+        retrain(tested.place)
+    retrain(tested.place)
+    asked = [one for one in tested.factory.requests if one.stage is Stage.EVALUATE]
+    assert [(one.attempt, one.command_attempt) for one in asked] == [
+        (1, 1), (2, 2), (3, 3), (4, 4), (5, 1), (6, 2),
+    ]  # fmt: skip
+
+
 def test_a_stage_that_says_it_is_done_and_left_nothing_is_not_done(tested: Rig) -> None:
     tested.factory.results.put = lambda *_: None  # type: ignore[method-assign,assignment]
     with pytest.raises(StageFailedError, match="no result stands"):

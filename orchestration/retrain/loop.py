@@ -7,6 +7,7 @@ inconclusive candidate is a finished retraining with that outcome; nothing but g
 from __future__ import annotations
 
 import platform
+from collections import Counter
 from collections.abc import Callable
 
 from pydantic import JsonValue
@@ -88,6 +89,7 @@ class _Loop:
         self._place = place
         self._account = Account(place, retraining)
         self._done: dict[Stage, StageResult] = {}
+        self._attempts = Counter[str]()  # of this command, by key
         changes = {
             "state": RetrainingState.RUNNING,
             "ended_ms": None,
@@ -188,6 +190,7 @@ class _Loop:
         standing = self._place.results.standing(stage, key)
         reused = standing is not None and not attempts
         if standing is None:
+            self._attempts[key] += 1
             request = StageRequest(
                 job=self._place.plan.job,
                 stage=stage,
@@ -195,6 +198,7 @@ class _Loop:
                 inputs=inputs,
                 materials=self._materials(stage, champion),
                 attempt=attempts + 1,
+                command_attempt=self._attempts[key],
             )
             standing = self._attempt(request)
         done = {"state": StageState.DONE, "key": key, "error": None, "result": standing.digest}
