@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, mod
 
 from orchestration.promotion.policy import POLICY_FILE
 from orchestration.retrain.triggers import Triggers
+from pipeline.record.tracking import refuse_password
 from reward.assignments import assign
 from reward.config import Settings
 
@@ -209,7 +210,7 @@ def load_job(name_or_path: str, assignments: Sequence[str] = ()) -> Job:
 
     Raises:
         FileNotFoundError: there is no such job.
-        ValueError: it is not YAML, or has an unknown key or a bad value.
+        ValueError: it is not YAML, has an unknown key or a bad value, or MLflow's address holds a password.
     """
     import yaml
 
@@ -221,11 +222,13 @@ def load_job(name_or_path: str, assignments: Sequence[str] = ()) -> Job:
     if not isinstance(tree, dict):
         raise ValueError(f"{file}: holds no mapping of keys; see docs/retraining.md")
     try:
-        return Job.model_validate(assign(tree, assignments), context={_BESIDE: file.parent})
+        job = Job.model_validate(assign(tree, assignments), context={_BESIDE: file.parent})
     except ValidationError as error:
         from orchestration.terminal.errors import user_error
 
         raise ValueError(f"{file.name}: {user_error(error)}") from None
+    refuse_password("registry.uri" if job.registry.uri else "MLFLOW_TRACKING_URI", job.registry.address)
+    return job
 
 
 def job_file(name_or_path: str) -> Path:
