@@ -19,7 +19,7 @@ from pipeline.artifacts.manifest import File, Manifest
 from pipeline.artifacts.s3 import make_client
 from pipeline.artifacts.settings import StoreSettings, redact, settings_from_environment
 from pipeline.artifacts.store import ArtifactStore, open_store
-from pipeline.artifacts.upkeep import find_damage, find_garbage, remove
+from pipeline.artifacts.upkeep import find_damage, find_garbage, remove, remove_damaged
 from reward.offline.files import file_sha256
 from tests.march_cli import march, refused
 
@@ -110,6 +110,26 @@ def test_damage_is_found(store: ArtifactStore, model: Path, tmp_path: Path) -> N
     with pytest.raises(CorruptError, match="another content"):
         store.get_file(published.manifest.files[0], tmp_path / "config.json")
     assert not (tmp_path / "config.json").exists()
+
+
+def test_an_object_of_another_content_is_removed_and_then_published_again(
+    store: ArtifactStore, model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MARCH_ARTIFACTS", store.backend.address)
+    verify, first = ("artifacts", "verify", "--read"), store.publish(model, kind="model").manifest.files[0]
+    config = Path(store.backend.address) / object_key(first.sha256)
+    config.write_text("[]")  # of the same size, which publishing looks at
+    store.publish(model, kind="model")
+    (damage,) = find_damage(store, store.manifests(), read=True)
+    os.utime(config, (0, 0))  # written anew, for all that can be seen
+    assert not remove_damaged(store, damage)
+    assert march(*verify) == 1 and config.exists()
+    assert "march artifacts verify --read --remove-damaged" in capsys.readouterr().err
+    assert "add it" in refused(capsys, "artifacts", "verify", "--remove-damaged")
+    assert march(*verify, "--remove-damaged") == 1 and not config.exists()
+    assert "is damaged; 1 removed; publish it again" in capsys.readouterr().err
+    store.publish(model, kind="model")
+    assert march(*verify, "--remove-damaged") == 0 and config.read_text() == "{}"
 
 
 def test_a_manifest_that_was_changed_is_refused(store: ArtifactStore) -> None:

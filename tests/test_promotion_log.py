@@ -82,6 +82,14 @@ def test_from_the_first_signed_entry_on_others_are_void() -> None:
     assert effects(state(first, second, forged)) == ["in effect", "in effect", "void"]
 
 
+def test_a_signature_from_before_requests_could_ask_another_is_right() -> None:
+    kept = entry("request", 0, mac="fc509638c3d63db941755f26733bda35cc0537f25e63ef2196a240068bcf4896")
+    assert effects(state(kept, key=KEY)) == ["in effect"]
+    asks = signed("m", entry("request", 0, by_another=True), KEY)
+    assert effects(state(Entry.model_validate_json(asks.model_dump_json()), key=KEY)) == ["in effect"]
+    assert effects(state(asks.model_copy(update={"by_another": False}), key=KEY)) == ["void"]
+
+
 @pytest.mark.parametrize("change", [{"version": "9"}, {"parent": 0}, {"by": "b"}, {"action": "refuse"}])
 def test_a_changed_entry_is_void(change: dict[str, Any]) -> None:
     right = signed("m", entry("promote", 1, "2"), KEY)

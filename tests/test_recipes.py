@@ -107,6 +107,7 @@ def test_warm_up_takes_exactly_its_steps(warmup: int, steps: int) -> None:
         ("data={source: prepared}", "path: missing"),
         ("model.x=1", "'model' is a value"),
         ("seed=[1", "--set 'seed=[1': not YAML"),
+        ("tracking.uri=https://ann:pw@host", "tracking.uri: https://host was given with a user or password"),
         ("nonsense", "write it as dotted.key=value"),
     ],
 )

@@ -15,13 +15,15 @@ import pytest
 from orchestration.promotion.policy import GatePolicy, SmokePolicy, WebhookPolicy
 from orchestration.promotion.records import GateState
 from orchestration.registry import trial
-from orchestration.registry.history import read_rows, write_delivery, write_history
+from orchestration.registry.history import append_rows, read_rows, write_delivery, write_history
 from orchestration.registry.notify import notify
 from orchestration.registry.server import require_credentials
 from orchestration.registry.smoke import smoke_gate
 from orchestration.registry.store import ModelVersion, _checked
+from pipeline.record.tracking import refuse_password
 from tests.march_cli import refused
 from tests.test_promotion_log import KEY, entry, state
+from tests.test_retrain_job import write_job
 from tests.vllm_process import TINY_POLICY
 
 
@@ -95,12 +97,23 @@ def test_history_files_are_appended_once_and_survive_a_torn_line(tmp_path: Path)
     path = tmp_path / "m" / "history.jsonl"
     with path.open("a") as file:
         file.write('{"kind": "entry", "numb')
+    assert [row["number"] for row in read_rows(path)] == [1]
     for _ in range(2):
         write_history(tmp_path, "m", found)
     assert [row["number"] for row in read_rows(path)] == [1, 2]
     for _ in range(2):
         write_delivery(tmp_path, "m", {"delivered": False})
     assert len(read_rows(tmp_path / "m" / "deliveries.jsonl")) == 2
+
+
+def test_a_line_torn_inside_a_letter_and_one_with_another_line_separator_are_read(tmp_path: Path) -> None:
+    path, said = tmp_path / "rows.jsonl", "früh\u2028\u0085\u2029\x0b"
+    append_rows(path, {"": {"reason": said}})
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[: whole.index("ü".encode()) + 1])
+    assert read_rows(path) == [{"reason": said}]
+    append_rows(path, {"": {"reason": "late"}})
+    assert read_rows(path) == [{"reason": said}, {"reason": "late"}]
 
 
 @pytest.mark.parametrize(
@@ -149,6 +162,48 @@ def test_another_machines_server_needs_credentials(monkeypatch: pytest.MonkeyPat
     require_credentials("http://127.0.0.1:5000", has_key=False)
     monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "ann")
     require_credentials("https://mlflow.example:5000", has_key=False)
+
+
+@pytest.mark.parametrize(
+    ("uri", "mend"),
+    [
+        ("https://ann:hidden@mlflow.example", "MLFLOW_TRACKING_PASSWORD"),
+        ("https://hidden@mlflow.example", "MLFLOW_TRACKING_PASSWORD"),
+        ("postgresql+psycopg://mlflow:hidden@db/mlflow", "PGPASSFILE"),
+    ],
+)
+def test_a_password_in_an_address_of_mlflow_is_refused_and_not_shown(
+    uri: str, mend: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    job = write_job(tmp_path)
+    for field, command in {
+        "--registry": ("models",),
+        "MLFLOW_TRACKING_URI": ("retrain", job),
+        "registry.uri": ("retrain", job, "--set", f"registry.uri={uri}"),
+        "tracking.uri": (
+            "retrain",
+            job,
+            "--set",
+            "registry.uri=sqlite:///a.db",
+            "--set",
+            f"recipe.overrides=['tracking.uri={uri}']",
+        ),
+        "--mlflow": ("evaluate", "m", "--benchmark", f"tiny={job}", "--out", "o", "--mlflow", uri),
+    }.items():
+        error = refused(capsys, *command)
+        assert f"{field}: " in error and mend in error and "hidden" not in error, error
+
+
+def test_a_user_of_a_database_and_a_file_with_an_at_sign_are_no_password() -> None:
+    for uri in (
+        None,
+        "sqlite:////home/a@b:c/mlflow.db",
+        "postgresql+psycopg://mlflow@db/mlflow",
+        "http://h:5",
+    ):
+        refuse_password("--registry", uri)
 
 
 def test_no_registry_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

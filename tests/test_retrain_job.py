@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import re
 import textwrap
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 import yaml
 
+from orchestration.registry.desk import approval_command
 from orchestration.retrain.budget import money_of, over_budget
+from orchestration.retrain.evaluation import IncompleteError, demand_whole
 from orchestration.retrain.inputs import make_plan
 from orchestration.retrain.job import JOBS, BudgetSettings, Job, load_job
 from orchestration.retrain.records import ParentWeights
-from orchestration.retrain.stages import Spent, Stage, StageResult, stage_key
+from orchestration.retrain.stages import Spent, Stage, StageRequest, StageResult, stage_key
 from pipeline.settings.recipe import load_recipe
 from tests.march_cli import refused
 
@@ -58,6 +61,11 @@ def test_what_is_read_lies_beside_the_job_and_what_is_written_does_not(tmp_path:
     assert job.evaluation.benchmarks["tiny"] == tmp_path / "worlds.json"
     assert job.registry.policy == tmp_path / "rules.yaml"
     assert job.folder == Path("runs/retrain/shop").absolute()
+    without = load_job(str(write_job(tmp_path)))
+    assert (
+        approval_command("m", "1", job.registry.policy) == f"march approve m 1 --policy {tmp_path}/rules.yaml"
+    )
+    assert approval_command("m", "1", without.registry.policy) == "march approve m 1"
 
 
 @pytest.mark.parametrize(
@@ -184,6 +192,25 @@ def test_a_missing_file_is_told_by_the_key_that_names_it(tmp_path: Path) -> None
 def test_a_budget_ends_where_it_says(budget: BudgetSettings, spent: Spent, said: str | None) -> None:
     line = over_budget(spent, budget)
     assert line is None if said is None else line is not None and said in line
+
+
+@pytest.mark.parametrize(
+    ("num_missing", "attempt", "command_attempt", "asks_again"),
+    [(3, 1, 1, True), (3, 9, 1, True), (3, 9, 3, True), (3, 9, 4, False), (3, 4, 4, False), (0, 1, 1, False)],
+)
+def test_missing_answers_are_asked_for_until_the_commands_own_last_attempt(
+    num_missing: int, attempt: int, command_attempt: int, asks_again: bool, tmp_path: Path
+) -> None:
+    request = StageRequest(
+        job=load_job(str(write_job(tmp_path))),
+        stage=Stage.EVALUATE,
+        key="k" * 64,
+        inputs={},
+        attempt=attempt,
+        command_attempt=command_attempt,
+    )
+    with pytest.raises(IncompleteError, match="3 answers") if asks_again else nullcontext():
+        demand_whole(request, num_missing)
 
 
 def test_money_is_time_and_tokens() -> None:

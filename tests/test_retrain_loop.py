@@ -10,7 +10,7 @@ from orchestration.retrain import attempt
 from orchestration.retrain.attempt import LeaseLostError, OverBudgetError, StageFailedError
 from orchestration.retrain.loop import retrain, standing_stages
 from orchestration.retrain.records import Outcome, ParentWeights, RetrainingState, StageState
-from orchestration.retrain.stages import Stage, StageProblem
+from orchestration.retrain.stages import Stage, StageProblem, stage_key
 from pipeline.artifacts.failures import StoreError
 from pipeline.artifacts.upkeep import find_damage
 from tests.retrainings import CANDIDATE, CHAMPION, Rig, Version, rig
@@ -105,6 +105,17 @@ def test_a_stage_that_fails_too_often_is_gone_on_with_by_the_next_command(tested
     assert next(one for one in found.stages if one.stage is Stage.TRAIN).attempts == 6
 
 
+def test_an_attempt_is_numbered_over_all_commands_and_within_its_own(tested: Rig) -> None:
+    tested.factory.problems = {Stage.EVALUATE: [PASSING] * 5}
+    with pytest.raises(StageFailedError):
+        retrain(tested.place)
+    retrain(tested.place)
+    asked = [one for one in tested.factory.requests if one.stage is Stage.EVALUATE]
+    assert [(one.attempt, one.command_attempt) for one in asked] == [
+        (1, 1), (2, 2), (3, 3), (4, 4), (5, 1), (6, 2),
+    ]  # fmt: skip
+
+
 def test_a_stage_that_says_it_is_done_and_left_nothing_is_not_done(tested: Rig) -> None:
     tested.factory.results.put = lambda *_: None  # type: ignore[method-assign,assignment]
     with pytest.raises(StageFailedError, match="no result stands"):
@@ -152,6 +163,25 @@ def test_a_decision_that_lost_the_race_is_tried_against_the_new_champion(tested:
     retrain(tested.place)
     assert tested.factory.started[Stage.EVALUATE_CHAMPION] == 2
     assert tested.factory.requests[-1].materials["champion"] == "4"
+
+
+def test_a_champion_crowned_during_an_evaluation_is_not_paired_with_it(tested: Rig) -> None:
+    tested.desk.champion = Version("3", CHAMPION)
+    tested.factory.problems = {Stage.PROMOTE: [StageProblem(line="the champion has changed", transient=True)]}
+    crowned = [Version("5", "f" * 64), Version("4", "d" * 64)]
+
+    def crown_another(stage: Stage) -> None:
+        if stage in (Stage.PUBLISH, Stage.EVALUATE_CHAMPION) and tested.factory.started[Stage.PUBLISH]:
+            tested.desk.champion = crowned.pop() if crowned else tested.desk.champion
+
+    tested.factory.before_end = crown_another
+    retrain(tested.place)
+    asked = [one.materials for one in tested.factory.requests if one.stage is Stage.PROMOTE]
+    assert [one["champion"] for one in asked] == ["4", "5"]
+    for one, sha256 in zip(asked, ["d" * 64, "f" * 64], strict=True):
+        key = stage_key(Stage.EVALUATE_CHAMPION, tested.place.plan.evaluation_of(sha256))
+        theirs = tested.place.results.standing(Stage.EVALUATE_CHAMPION, key)
+        assert theirs is not None and one["champion_evaluation"] == theirs.result.outputs["evaluation"]
 
 
 def test_a_retraining_that_was_left_goes_on_from_its_own_parent(tested: Rig) -> None:

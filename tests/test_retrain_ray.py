@@ -55,7 +55,13 @@ def request_of(folder: Path, address: str, key: str, *, rows: bool = True) -> St
     files = put_files(Stage.PREPARE, job, open_job_store(job)) if rows else {}
     materials = {FILES: files} if rows else {}
     return StageRequest(
-        job=job, stage=Stage.PREPARE, key=key, inputs={"code": None}, materials=materials, attempt=1
+        job=job,
+        stage=Stage.PREPARE,
+        key=key,
+        inputs={"code": None},
+        materials=materials,
+        attempt=1,
+        command_attempt=1,
     )
 
 

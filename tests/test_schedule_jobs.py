@@ -8,7 +8,7 @@ from pathlib import Path
 
 from orchestration.retrain.triggers import BackoffSettings, DataSettings, DriftSettings, Triggers
 from orchestration.schedule.job_watch import JobWatch, is_running
-from orchestration.schedule.journal import Cause, Due, append_line
+from orchestration.schedule.journal import Began, Cause, Due, Ended, append_line
 from reward.types import Outcome
 from tests.schedule_jobs import journal, runs, wait_for_end, wait_until, watch_of, write_verdicts
 
@@ -149,3 +149,18 @@ def test_verdicts_that_cannot_be_read_are_said_and_start_nothing(tmp_path: Path)
     watch.step(10)
     assert "a.jsonl:1: no verdict of march audit: outcome: missing" in watch.problems[Cause.DRIFT]
     assert watch.state().drift is None
+
+
+def test_verdicts_that_cannot_be_read_keep_no_other_trigger_from_a_retraining(tmp_path: Path) -> None:
+    watch = watch_of(tmp_path, Triggers(drift=DRIFT))
+    write_verdicts(tmp_path / "audits/mon.jsonl", [("a", Outcome.SUPPORTED)])
+    append_line(watch.folder, Began(at=0, causes=(Cause.CRON,), read={"audits/mon.jsonl": 1}, log=""))
+    append_line(watch.folder, Ended(at=0.5, code=0))
+    (tmp_path / "audits/folder.jsonl").mkdir()
+    due(watch)
+    watch.step(2)
+    wait_for_end(watch)
+    watch.step(3)
+    assert runs(tmp_path) == ["--cause cron: it is time"]
+    assert "folder.jsonl" in watch.problems[Cause.DRIFT]
+    assert watch.state().read == {"audits/mon.jsonl": 1}  # what was settled is, and no more

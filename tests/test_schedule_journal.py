@@ -64,6 +64,8 @@ def looked(at: float, low: float | None) -> Looked:
         ([due(1), began(2), ended(3, code=1), began(103), ended(104, code=1)], 254.0),  # 200, cut to 150
         ([due(1), began(2), ended(3, code=2)], None),  # a person must mend it
         ([due(1), began(2), ended(3, code=6)], None),  # the budget is spent
+        ([due(1), began(2), due(3), ended(4, code=2)], 0.0),  # the later trigger is not given up
+        ([due(1), began(2), due(3, Cause.DATA), ended(4, code=6)], 0.0),
         ([due(1), began(2), ended(3, code=7)], 103.0),  # it runs elsewhere; no failure
         ([due(1), began(2), ended(3, code=130)], 3.0),  # the supervisor stopped it
         ([due(1), began(2), ended(3, code=2), due(4)], 0.0),  # the next trigger is tried afresh
@@ -85,6 +87,15 @@ def test_after_the_last_attempt_it_waits_for_another_trigger() -> None:
     assert state.data == {"rows": "new"}  # the same data does not come a second time
     again = replay([*lines, due(500)], BACKOFF)
     assert again.starts_at == 0 and again.num_failures == 0
+
+
+def test_a_trigger_that_came_during_the_last_attempt_begins_anew() -> None:
+    lines: list[Line] = [due(1)]
+    for at in (10, 200, 400):
+        lines += [began(at), due(at + 1, Cause.DATA), ended(at + 2, code=1)]
+    state = replay(lines, BACKOFF)
+    assert list(state.due) == [Cause.DATA]
+    assert (state.num_failures, state.not_before, state.gave_up, state.num_failed) == (0, 0.0, False, 3)
 
 
 def test_only_a_retraining_that_ended_settles_data_and_verdicts() -> None:

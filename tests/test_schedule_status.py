@@ -23,7 +23,7 @@ from orchestration.schedule.drift import DriftState
 from orchestration.schedule.jobs import scheduled_jobs
 from orchestration.schedule.journal import Began, Cause, Due, Ended, append_line
 from orchestration.schedule.service import SERVICE_FILE, ServedJob, Sign, only_service
-from orchestration.schedule.status import ModelStatus, Status, TriggerStatus, read_status
+from orchestration.schedule.status import ModelStatus, Status, TriggerStatus, WaitingVersion, read_status
 from orchestration.schedule.status_page import render_status
 from orchestration.schedule.status_view import print_status
 from orchestration.schedule.status_words import ago, attempt_said, retraining_said, service_said, trigger_said
@@ -96,6 +96,9 @@ def test_what_a_person_decided_later_is_said() -> None:
     decided = ModelStatus(champion="4", decided={"4": "approved by ana"})
     assert retraining_said(waits, NOW, decided).text == "version 4 was approved by ana"
     assert retraining_said(waits, NOW, ModelStatus()).text.startswith("version 4 waits")
+    command = "march approve shop-solver 4 --policy policy.yaml"
+    asked = WaitingVersion(version="4", by="ann", at="", command=command)
+    assert retraining_said(waits, NOW, ModelStatus(waiting=(asked,))).text == f"version 4 waits: {command}"
 
 
 @pytest.mark.parametrize(
@@ -167,6 +170,13 @@ def test_a_job_is_read_from_journal_and_verdicts(job: Path, tmp_path: Path) -> N
         "failed once, gave up: recipe.name: no such recipe; mend it"
     )
     assert Status.model_validate_json(found.model_dump_json()) == found
+
+
+def test_verdicts_that_cannot_be_read_are_shown_beside_the_other_triggers(job: Path, tmp_path: Path) -> None:
+    (tmp_path / "audits/folder.jsonl").mkdir(parents=True)
+    [one] = read_status([str(job)], tmp_path / "schedule").jobs
+    assert [trigger.cause for trigger in one.triggers] == list(Cause)
+    assert "folder.jsonl" in one.triggers[2].problem and one.triggers[2].num_new is None
 
 
 def test_without_names_the_jobs_of_the_service_are_shown(job: Path, tmp_path: Path) -> None:

@@ -68,7 +68,9 @@ def evaluate(
     """
     from orchestration.settings.evaluate import evaluation_job, judge_config
     from pipeline.evaluate.cost import Prices
+    from pipeline.record.tracking import refuse_password
 
+    refuse_password("--mlflow", mlflow)
     named: dict[str, object] = {
         "out": out,
         "style": style,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from orchestration.commands import promote_options as options
 from orchestration.commands.artifacts import EndpointOption, StoreOption, byte_progress, open_named
-from orchestration.registry.desk import HISTORY, open_desk, open_version
+from orchestration.registry.desk import HISTORY, approval_command, open_desk, open_version
 from orchestration.terminal.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def promote(
     if dry_run:
         print(f"{name} would be promoted")
     elif rules.approval.required:
-        print(f"{name} waits: march approve {model} {trial.candidate.version}")
+        print(f"{name} waits: {approval_command(model, trial.candidate.version, policy)}")
     else:
         print(f"{name} is the champion; it was {trial.seen.champion or 'nobody'}")
 

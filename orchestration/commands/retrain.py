@@ -57,7 +57,7 @@ def retrain(
         if dry_run:
             _dry_run(given)
         else:
-            print(outcome_line(_run(given, cause)))
+            print(outcome_line(_run(given, cause), given.registry.policy))
     except StageFailedError as error:
         goes_on = "; the same command goes on"  # which the stage's line may say already
         fail(str(error).removesuffix(goes_on) + goes_on, code=error.problem.exit_code)

@@ -10,12 +10,10 @@ from pydantic import ValidationError
 from orchestration.promotion.records import GateReport
 from orchestration.registry.decisions import Desk
 from orchestration.registry.history import HISTORY_FILE, read_rows
-from orchestration.registry.log import Action, Effect, Numbered
+from orchestration.registry.log import MOVES, Effect, Numbered
 from orchestration.registry.store import REPORT_TAG, ModelVersion
 from pipeline.evaluate.plan import digest
 from pipeline.lineage.show import Node, leaf
-
-_MOVES = (Action.PROMOTE, Action.APPROVE, Action.ROLLBACK)
 
 
 def version_node(desk: Desk, version: ModelVersion) -> Node:
@@ -33,7 +31,7 @@ def version_node(desk: Desk, version: ModelVersion) -> Node:
 
 def _is_about(one: Numbered, version: str) -> bool:
     entry = one.entry
-    is_replaced = entry.champion == version and entry.action in _MOVES and one.effect is Effect.IN_EFFECT
+    is_replaced = entry.champion == version and entry.action in MOVES and one.effect is Effect.IN_EFFECT
     return entry.version == version or is_replaced
 
 

@@ -13,6 +13,7 @@ import os
 import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -122,10 +123,17 @@ class Desk:
             action = Action.REQUEST if policy.approval.required else Action.PROMOTE
         reason = "" if action is not Action.REFUSE else "; ".join(report.reasons)[:1_000]
         entry = self._entry(action, seen, version=candidate.version, reason=reason)
-        return self._decide(entry.model_copy(update={"gates": report.state, "report_sha256": sha256}))
+        asks_another = action is Action.REQUEST and policy.approval.by_another
+        found = {"gates": report.state, "report_sha256": sha256, "by_another": asks_another}
+        return self._decide(entry.model_copy(update=found))
 
     def approve(self, version: str, *, reason: str = "", by_another: bool = False) -> Numbered:
         """Promotes a version that waits.
+
+        Args:
+            version: Which.
+            reason: Kept in the history.
+            by_another: Whether who asked may not approve it, though the request does not say so.
 
         Raises:
             LostRaceError: another decision was made meanwhile.
@@ -133,7 +141,7 @@ class Desk:
         """
         state = self.mend()
         number, request = self._waiting(state, version)
-        if by_another and request.by == self._me():
+        if (by_another or request.by_another) and request.by == self._me():
             raise ValueError(
                 f"approve: {request.by} asked for version {version}; another one must approve it"
             )
@@ -165,8 +173,11 @@ class Desk:
             entry = signed(self.model, entry, self.key)
         elif self.state().is_signed:
             raise ValueError(f"{self.model}: its history is signed; set {KEY_ENV} to decide about it")
-        self.registry.append(self.model, entry)
-        state = self.mend()
+        try:
+            self.registry.append(self.model, entry)
+            state = self.mend()
+        except (ValueError, OSError) as error:
+            state = self._state_with(entry, error)
         made = state.of(entry.id)
         assert made is not None, "what was appended is in the log"
         if made.effect is Effect.LOST:
@@ -178,6 +189,22 @@ class Desk:
         if made.effect is Effect.VOID:
             raise ValueError(f"{self.model}: {entry.action} of version {entry.version}: {made.why}")
         return made
+
+    def _state_with(self, entry: Entry, error: ValueError | OSError) -> State:
+        """The log, if it has the entry though something failed: who then repeats the command decides twice.
+
+        Raises:
+            ValueError, OSError: what failed; the log has no such entry, or cannot be read.
+        """
+        state = State()
+        with suppress(ValueError):
+            state = self.state()
+        if state.of(entry.id) is None:
+            raise error
+        logger.warning(
+            "%s: the decision is in the log; the next command does the rest: %s", self.model, error
+        )
+        return state
 
     def _entry(
         self, action: Action, state: State, *, version: str, request: int | None = None, reason: str = ""

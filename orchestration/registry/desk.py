@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,3 +38,13 @@ def open_version(reference: str, registry: str | None, history: Path = HISTORY) 
     model, _, wanted = reference.partition("@")
     desk = open_desk(model, registry, history)
     return desk, desk.version(wanted if wanted.isdigit() else f"@{wanted or 'champion'}")
+
+
+def approval_command(model: str, version: str, policy: Path | None) -> str:
+    """What approves a version that waits, by the policy that it was judged by, which names who is told."""
+    from orchestration.promotion.policy import POLICY_FILE
+
+    words = ["march", "approve", model, version]
+    if policy is not None and policy != POLICY_FILE:
+        words += ["--policy", str(policy)]
+    return shlex.join(words)

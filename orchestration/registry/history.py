@@ -58,8 +58,7 @@ def read_rows(path: Path) -> list[dict[str, JsonValue]]:
     """The whole lines of a file; none where there is no file."""
     if not path.is_file():
         return []
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    return [json.loads(line) for line in lines if line.endswith("\n")]
+    return _whole(path.read_bytes())
 
 
 def append_rows(path: Path, rows: Mapping[str, Mapping[str, object]]) -> None:
@@ -69,13 +68,17 @@ def append_rows(path: Path, rows: Mapping[str, Mapping[str, object]]) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         kept = file.read()
-        end = kept.rfind(b"\n") + 1
-        file.truncate(end)
-        known = set(_names(json.loads(line) for line in kept[:end].splitlines()))
+        file.truncate(kept.rfind(b"\n") + 1)
+        known = set(_names(_whole(kept)))
         new = [row for name, row in rows.items() if not name or name not in known]
         file.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in new).encode())
         file.flush()
         os.fsync(file.fileno())
+
+
+def _whole(content: bytes) -> list[dict[str, JsonValue]]:
+    """The whole lines. A kill may have torn the last one inside a letter, and JSON ends no line at U+2028."""
+    return [json.loads(line) for line in content.split(b"\n")[:-1]]
 
 
 def _names(rows: Iterable[Mapping[str, object]]) -> Iterable[str]:

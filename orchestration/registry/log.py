@@ -39,6 +39,9 @@ class Action(StrEnum):
     REFUSE = "refuse"  # the gates did not pass; only noted
 
 
+MOVES = (Action.PROMOTE, Action.APPROVE, Action.ROLLBACK)  # another champion
+
+
 class Entry(Record):
     """One entry, as it is appended."""
 
@@ -53,6 +56,11 @@ class Entry(Record):
     by: str = Field(description="Who, as the command knows it.")
     at: str = Field(description="When, in UTC by the writer's clock; for people, nothing is decided by it.")
     reason: str = ""
+    by_another: bool = Field(
+        default=False,
+        exclude_if=lambda asked: not asked,  # entries without it keep the text that was signed
+        description="Of a request: who asked may not approve it.",
+    )
     mac: str | None = Field(default=None, description="HMAC-SHA256 (hex) of all the rest.")
 
 

@@ -25,7 +25,7 @@ from pydantic import JsonValue
 from orchestration.promotion.policy import GatePolicy, WebhookPolicy
 from orchestration.registry.decisions import Desk
 from orchestration.registry.history import write_delivery
-from orchestration.registry.log import Numbered
+from orchestration.registry.log import MOVES, Numbered
 from reward.types import Record
 
 SIGNATURE_HEADER, DELIVERY_HEADER = "March-Signature", "March-Delivery"
@@ -46,8 +46,9 @@ class _NotTaken(Exception):
     """The receiver did not take it, and may later."""
 
 
-def event(model: str, made: Numbered, *, champion: str | None) -> dict[str, JsonValue]:
+def event(model: str, made: Numbered) -> dict[str, JsonValue]:
     """What is told of a decision."""
+    champion = made.entry.version if made.entry.action in MOVES else made.entry.champion
     kept = made.entry.model_dump(mode="json", include={"action", "version", "gates", "by", "at", "reason"})
     return {"model": model, "number": made.number, "champion": champion, **kept}
 
@@ -55,10 +56,13 @@ def event(model: str, made: Numbered, *, champion: str | None) -> dict[str, Json
 def tell(desk: Desk, policy: GatePolicy, made: Numbered) -> None:
     """Notifies after the decision is made; a failed delivery is recorded and said, and changes nothing."""
     for webhook in policy.webhooks:
-        delivery = notify(webhook, event(desk.model, made, champion=desk.state().champion))
-        write_delivery(desk.history, desk.model, delivery.model_dump(mode="json"))
+        delivery = notify(webhook, event(desk.model, made))
         if not delivery.delivered:
             print(f"march: {webhook.url} was not told: {delivery.problem}", file=sys.stderr)
+        try:
+            write_delivery(desk.history, desk.model, delivery.model_dump(mode="json"))
+        except OSError as error:
+            print(f"march: {error.filename}: {error.strerror}; a delivery is not in it", file=sys.stderr)
 
 
 def notify(webhook: WebhookPolicy, body: Mapping[str, JsonValue]) -> Delivery:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from orchestration.registry.log import Entry
 from orchestration.registry.server import pages, past_races, require_credentials, told, unless_missing
 from pipeline.artifacts.address import located
-from pipeline.record.tracking import LINEAGE_RUN_TAG
+from pipeline.record.tracking import LINEAGE_RUN_TAG, refuse_password
 
 CANDIDATE, CHAMPION, PREVIOUS = "candidate", "champion", "previous"
 URI_TAG, SHA256_TAG, LINEAGE_TAG = "march.weights_uri", "march.weights_sha256", "march.lineage_sha256"
@@ -47,12 +47,13 @@ class Registry:
         has_key: Whether entries are signed.
 
     Raises:
-        ValueError: the server is remote, and nothing says who asks.
+        ValueError: the server is remote and nothing says who asks, or the address holds a password.
     """
 
     def __init__(self, uri: str, *, has_key: bool = False) -> None:
         from mlflow import MlflowClient
 
+        refuse_password("--registry", uri)
         require_credentials(uri, has_key=has_key)
         self.uri = uri
         self._client = MlflowClient(tracking_uri=uri, registry_uri=uri)

@@ -12,7 +12,7 @@ from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import GateReport, GateState
 from orchestration.registry.decisions import Desk, LostRaceError
 from orchestration.registry.desk import open_desk
-from orchestration.registry.log import Action, Effect, Numbered
+from orchestration.registry.log import Action, Effect, Numbered, State
 from orchestration.registry.notify import tell
 from orchestration.registry.register import register_weights
 from orchestration.registry.stored import bring_evaluations
@@ -86,6 +86,7 @@ def promote(shop: Workshop) -> StageResult:
         return shop.result(
             facts={"outcome": Outcome.UNCHANGED, "version": version, "reason": "the same weights"}
         )
+    _demand_the_evaluated(shop, desk, seen)
     return _decide(shop, desk, version, policy)
 
 
@@ -95,13 +96,18 @@ def _decide(shop: Workshop, desk: Desk, version: str, policy: GatePolicy) -> Sta
     champion = Artifact(shop.store, str(theirs)).address if theirs else None
     given = bring_evaluations(candidate, champion, lambda: shop.store)
     trial = try_candidate(desk, version, given.candidate, given.champion, policy)
-    if trial.seen.champion != shop.request.materials.get("champion"):
-        raise LostRaceError(f"{desk.model}: the champion has changed; its evaluation is not of this one")
+    _demand_the_evaluated(shop, desk, trial.seen)
     if trial.report.state is GateState.ERROR:
         raise GateBrokeError("; ".join(trial.report.reasons))
     made = desk.promote(trial.candidate, trial.report, policy, trial.seen, tags=given.tags)
     tell(desk, policy, made)
     return _said(shop, made, "; ".join(trial.report.reasons), trial.report)
+
+
+def _demand_the_evaluated(shop: Workshop, desk: Desk, seen: State) -> None:
+    """Before the gates, which would call another one's evaluation wrong, and of what the gates saw."""
+    if seen.champion != shop.request.materials.get("champion"):
+        raise LostRaceError(f"{desk.model}: the champion has changed; its evaluation is not of this one")
 
 
 def _said(shop: Workshop, made: Numbered, reason: str, report: GateReport | None = None) -> StageResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from orchestration.retrain.records import ParentWeights
-from orchestration.retrain.stages import StageResult
+from orchestration.retrain.stages import StageRequest, StageResult
 from orchestration.retrain.training import MODEL, bring_parent
 from orchestration.retrain.workshop import Workshop
 from orchestration.settings.evaluate import evaluation_job, judge_config
@@ -59,8 +59,7 @@ def evaluate(shop: Workshop) -> StageResult:
     assert manifest is not None, "model and judge were asked together"
     shop.tell(label="evaluated", done=1, total=1, tokens=tokens, now=True)
     missing = num_missing(manifest)
-    if missing and shop.request.attempt < shop.job.retries.attempts:
-        raise IncompleteError(f"{missing:,} answers or judgements are missing; they are asked for again")
+    demand_whole(shop.request, missing)
     published = shop.publish(job.out, kind=EVALUATION)
     primary = {name: one.primary.value if one.primary else None for name, one in manifest.measured.items()}
     return shop.result(
@@ -68,6 +67,18 @@ def evaluate(shop: Workshop) -> StageResult:
         facts={"primary": dict(primary), "num_missing": missing},
         tokens=tokens,
     )
+
+
+def demand_whole(request: StageRequest, num_missing: int) -> None:
+    """Raises where answers or judgements are missing and this command has another attempt for them.
+
+    Attempts of earlier commands do not count: they may have failed for other reasons.
+
+    Raises:
+        IncompleteError: they are asked for again.
+    """
+    if num_missing and request.command_attempt < request.job.retries.attempts:
+        raise IncompleteError(f"{num_missing:,} answers or judgements are missing; they are asked for again")
 
 
 def num_missing(manifest: Manifest) -> int:

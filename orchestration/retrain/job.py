@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, mod
 
 from orchestration.promotion.policy import POLICY_FILE, GatePolicy, read_policy
 from orchestration.retrain.triggers import Triggers
+from pipeline.record.tracking import refuse_password
 from reward.assignments import assign, read_settings
 from reward.config import Settings
 
@@ -217,16 +218,19 @@ def load_job(name_or_path: str, assignments: Sequence[str] = ()) -> Job:
 
     Raises:
         FileNotFoundError: there is no such job.
-        ValueError: it is not YAML in UTF-8, or has an unknown key or a bad value.
+        ValueError: it is not YAML in UTF-8, has an unknown key or a bad value, or MLflow's address holds a
+            password.
     """
     file = job_file(name_or_path)
     tree = read_settings(file, see="docs/retraining.md")
     try:
-        return Job.model_validate(assign(tree, assignments), context={_BESIDE: file.parent})
+        job = Job.model_validate(assign(tree, assignments), context={_BESIDE: file.parent})
     except ValidationError as error:
         from orchestration.terminal.errors import user_error
 
         raise ValueError(f"{file.name}: {user_error(error)}") from None
+    refuse_password("registry.uri" if job.registry.uri else "MLFLOW_TRACKING_URI", job.registry.address)
+    return job
 
 
 def job_file(name_or_path: str) -> Path:

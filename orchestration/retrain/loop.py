@@ -7,6 +7,7 @@ inconclusive candidate is a finished retraining with that outcome; nothing but g
 from __future__ import annotations
 
 import platform
+from collections import Counter
 from collections.abc import Callable
 
 from pydantic import JsonValue
@@ -88,6 +89,7 @@ class _Loop:
         self._place = place
         self._account = Account(place, retraining)
         self._done: dict[Stage, StageResult] = {}
+        self._attempts = Counter[str]()  # of this command, by key
         changes = {
             "state": RetrainingState.RUNNING,
             "ended_ms": None,
@@ -121,18 +123,23 @@ class _Loop:
         return lambda: self._stage(stage)
 
     def _promote(self) -> None:
-        """The decision, against whoever is champion when it is tried."""
-        self._evaluate_champion()
-        self._stage(Stage.PROMOTE)
+        """The decision, against whoever is champion when it is tried, and nobody else."""
+        self._stage(Stage.PROMOTE, self._evaluate_champion())
 
-    def _evaluate_champion(self) -> None:
-        """An evaluation of the champion by the same judge and seeds, unless one stands or there is none."""
+    def _evaluate_champion(self) -> ParentWeights | None:
+        """An evaluation of the champion by the same judge and seeds, unless one stands or there is none.
+
+        Returns:
+            Whose evaluation it is.
+        """
         stage = Stage.EVALUATE_CHAMPION
         self._done.pop(stage, None)
-        if patiently(self._champion) is None:
+        champion = patiently(self._champion)
+        if champion is None:
             self._account.stage(stage, state=StageState.NOT_NEEDED)
         else:
-            self._tried(stage, self._act(stage))
+            self._tried(stage, lambda: self._stage(stage, champion))
+        return champion
 
     def _champion(self) -> ParentWeights | None:
         desk = self._place.desk
@@ -163,10 +170,10 @@ class _Loop:
         )
         trying(act)
 
-    def _stage(self, stage: Stage) -> None:
+    def _stage(self, stage: Stage, champion: ParentWeights | None = None) -> None:
         """A stage, unless its result stands; one attempt, whose every failure gets the stage's name."""
         try:
-            standing = self._standing(stage)
+            standing = self._standing(stage, champion)
         except ENDS:
             raise
         except Exception as error:
@@ -175,8 +182,7 @@ class _Loop:
             raise StageFailedError(stage, problem) from error
         self._done[stage] = standing.result
 
-    def _standing(self, stage: Stage) -> Standing:
-        champion = self._champion() if stage in (Stage.EVALUATE_CHAMPION, Stage.PROMOTE) else None
+    def _standing(self, stage: Stage, champion: ParentWeights | None) -> Standing:
         inputs = self._inputs(stage, champion)
         key = stage_key(stage, inputs)
         status = self._account.status(stage)
@@ -184,6 +190,7 @@ class _Loop:
         standing = self._place.results.standing(stage, key)
         reused = standing is not None and not attempts
         if standing is None:
+            self._attempts[key] += 1
             request = StageRequest(
                 job=self._place.plan.job,
                 stage=stage,
@@ -191,6 +198,7 @@ class _Loop:
                 inputs=inputs,
                 materials=self._materials(stage, champion),
                 attempt=attempts + 1,
+                command_attempt=self._attempts[key],
             )
             standing = self._attempt(request)
         done = {"state": StageState.DONE, "key": key, "error": None, "result": standing.digest}

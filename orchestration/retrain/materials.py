@@ -49,7 +49,7 @@ def materials_of(
         stage: Which.
         parent: What the training starts from.
         done: Results of the stages before it.
-        champion: Who is champion now; for its evaluation, and for the decision.
+        champion: Whose evaluation is asked for, or is in `done`; for that and for the decision.
     """
     made = {name: digest for one in done.values() for name, digest in one.outputs.items()}
     candidate = done[Stage.EVALUATE].outputs if Stage.EVALUATE in done else {}

@@ -64,6 +64,9 @@ class StageRequest(Record):
     inputs: dict[str, JsonValue] = Field(description="What the key is of.")
     materials: dict[str, JsonValue] = Field(default={}, description="Where its inputs are.")
     attempt: int = Field(ge=1, description="Of this key, over all commands.")
+    command_attempt: int = Field(
+        ge=1, description="Of this key, by this command; `retries.attempts` is the last."
+    )
 
 
 class StageResult(Record):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -12,6 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from orchestration.registry.desk import approval_command
 from orchestration.retrain.budget import money_of
 from orchestration.retrain.job import BudgetSettings
 from orchestration.retrain.ledger import Given
@@ -27,7 +29,7 @@ _STYLES = {
 }
 _LINES = {
     Outcome.PROMOTED: "version {version} is the champion",
-    Outcome.WAITS: "version {version} waits: march approve {model} {version}",
+    Outcome.WAITS: "version {version} waits: {approve}",
     Outcome.REFUSED: "version {version} is refused: {reason}",
     Outcome.INCONCLUSIVE: "version {version} is not promoted, too little is known: {reason}",
     Outcome.UNCHANGED: "version {version} is the champion already; nothing was changed",
@@ -145,11 +147,12 @@ def spent_line(retraining: Retraining, budget: BudgetSettings, *, note: str = ""
     return "  ".join(filter(None, [", ".join(parts), note]))
 
 
-def outcome_line(retraining: Retraining) -> str:
-    """What became of the candidate."""
+def outcome_line(retraining: Retraining, policy: Path | None = None) -> str:
+    """What became of the candidate; the job's policy is in the command that approves it."""
     assert retraining.outcome is not None, "it is finished"
+    approve = approval_command(retraining.model, retraining.version or "", policy)
     line = _LINES[retraining.outcome].format(
-        version=retraining.version, model=retraining.model, reason=retraining.reason
+        version=retraining.version, reason=retraining.reason, approve=approve
     )
     return f"{retraining.model} {line}"
 

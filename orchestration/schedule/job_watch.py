@@ -134,14 +134,17 @@ class JobWatch:
         lock = try_lock(self.folder)
         if lock is None:
             return
-        drift = self.job.triggers.drift
+        drift, read = self.job.triggers.drift, dict(state.read)
+        if drift is not None:
+            with suppress(OSError):  # which looks at drift tell; the other triggers go on
+                read = lines_of(self.job.file.parent, drift.verdicts)
         log = self.folder / "logs" / f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(now))}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         began = Began(
             at=now,
             causes=tuple(state.due),
             data=self._data,
-            read=lines_of(self.job.file.parent, drift.verdicts) if drift else {},
+            read=read,
             log=str(log.relative_to(self.folder)),
         )
         cause = "; ".join(f"{one.cause}: {one.detail}" for one in state.due.values())

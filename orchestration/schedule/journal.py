@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import reduce
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -185,7 +186,10 @@ def _ended(state: JobState, ended: Ended, backoff: BackoffSettings) -> JobState:
         return replace(over, not_before=ended.at + backoff.first_s)
     failures, over = state.num_failures + 1, replace(over, num_failed=state.num_failed + 1)
     if ended.code in _FOR_A_PERSON or failures >= backoff.attempts:
-        return replace(_settled(over, state.running), due={}, num_failures=failures, gave_up=True)
+        settled = _settled(over, state.running)
+        gave_up = replace(settled, due={}, num_failures=failures, gave_up=True)
+        later = tuple(settled.due.values()) if state.running else ()
+        return reduce(lambda found, due: _after(found, due, backoff), later, gave_up)
     wait_s = min(backoff.first_s * 2 ** (failures - 1), backoff.most_s)
     if ended.code in _INTERRUPTED and failures == 1:
         wait_s = 0.0  # the machine went down, most likely: it goes on at once

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from orchestration.registry.desk import open_desk
+from orchestration.registry.desk import approval_command, open_desk
 from orchestration.registry.log import Action, Effect
 from orchestration.registry.store import CANDIDATE
 from orchestration.retrain.job import BudgetSettings, Job, job_file, load_job
@@ -183,16 +183,18 @@ def _triggers(
             problem=problems.get(Cause.DATA, ""),
         )
     if drift is not None:
-        read = lines_of(file.parent, drift.verdicts)
+        read, unreadable = dict[str, int](), list[str]()
+        with _told(unreadable):
+            read = lines_of(file.parent, drift.verdicts)
         yield TriggerStatus(
             cause=Cause.DRIFT,
             what=", ".join(drift.verdicts),
             due_since=due_since.get(Cause.DRIFT),
             drift=state.drift,
             looked_at=state.looked_at or None,
-            num_new=num_new(read, state.looked),
+            num_new=None if unreadable else num_new(read, state.looked),
             note="" if read else "no such file yet",
-            problem=problems.get(Cause.DRIFT, ""),
+            problem=problems.get(Cause.DRIFT) or "".join(unreadable),
         )
 
 
@@ -223,7 +225,7 @@ def _model_status(job: Job) -> ModelStatus:
                 version=one.version,
                 by=one.by,
                 at=one.at,
-                command=f"march approve {name} {one.version}",
+                command=approval_command(name, one.version, job.registry.policy),
             )
             for one in state.waiting.values()
         ),

@@ -102,6 +102,9 @@ def retraining_said(one: Retraining, now: float, model: ModelStatus | None = Non
     decided = model.decided.get(one.version or "") if model else None
     if one.outcome is Outcome.WAITS and decided:
         return Said(f"version {one.version} was {decided}")
+    commands = {waiting.version: waiting.command for waiting in model.waiting} if model else {}
+    if one.outcome is Outcome.WAITS and one.version in commands:
+        return Said(f"version {one.version} waits: {commands[one.version]}", Tone.WARN)
     if one.outcome is not None:
         tone = {Outcome.PROMOTED: Tone.GOOD, Outcome.REFUSED: Tone.BAD}.get(one.outcome, Tone.WARN)
         return Said(outcome_line(one).removeprefix(f"{one.model} "), tone)

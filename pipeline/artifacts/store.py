@@ -243,7 +243,7 @@ class ArtifactStore:
             advance(-file.size)
         raise CorruptError(
             f"{self.backend.address}: {object_key(file.sha256)} came {_TRIES} times with another content; "
-            f"`march artifacts verify` finds what is damaged"
+            f"`march artifacts verify --read --remove-damaged` takes it out, then publish it again"
         )
 
     def _write(self, manifest: Manifest) -> None:

@@ -15,9 +15,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pipeline.artifacts.backend import Advance, Entry, Unfinished, no_progress
+from pipeline.artifacts.failures import CorruptError
 from pipeline.artifacts.layout import MANIFESTS, OBJECTS, RECEIPTS, digest_of, manifest_key, object_key
+from pipeline.artifacts.manifest import File
 from pipeline.artifacts.store import ArtifactStore
-from reward.offline.files import file_sha256
 
 DEFAULT_GRACE = timedelta(days=7)
 
@@ -44,6 +45,7 @@ class Damage:
 
     what: str
     problem: str
+    entry: Entry | None = None  # an object of another content, which publishing would take for the right one
 
 
 def find_garbage(
@@ -113,10 +115,22 @@ def find_damage(
         for file in manifest.files:
             if file.sha256 not in seen:
                 seen.add(file.sha256)
-                problem = _problem(store, file.sha256, file.size, read=read)
-                if problem:
-                    yield Damage(f"{digest[:12]} {file.path}", problem)
+                damage = _damage(store, digest, file, read=read)
+                if damage is not None:
+                    yield damage
             advance(file.size)
+
+
+def remove_damaged(store: ArtifactStore, damage: Damage) -> bool:
+    """Removes an object of another content, unless it was written anew since; returns whether it did.
+
+    Raises:
+        StoreError: the store does not answer, or its role may not remove objects.
+    """
+    if damage.entry is None or store.backend.stat(damage.entry.key) != damage.entry:
+        return False
+    store.backend.delete(damage.entry.key)
+    return True
 
 
 def _old(entries: Iterable[Entry], kept: set[str], before: datetime) -> tuple[tuple[Entry, ...], int]:
@@ -126,16 +140,16 @@ def _old(entries: Iterable[Entry], kept: set[str], before: datetime) -> tuple[tu
     return old, len(loose) - len(old)
 
 
-def _problem(store: ArtifactStore, sha256: str, size: int, *, read: bool) -> str:
-    there = store.backend.stat(object_key(sha256))
+def _damage(store: ArtifactStore, digest: str, file: File, *, read: bool) -> Damage | None:
+    what, there = f"{digest[:12]} {file.path}", store.backend.stat(object_key(file.sha256))
     if there is None:
-        return "is missing"
-    if there.size != size:
-        return f"has {there.size:,} bytes instead of {size:,}"
+        return Damage(what, "is missing")
+    if there.size != file.size:
+        return Damage(what, f"has {there.size:,} bytes instead of {file.size:,}")
     if read:
         with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "copy"
-            store.backend.fetch(object_key(sha256), copy, size=size, advance=no_progress)
-            if file_sha256(copy) != sha256:
-                return "has another content than its name says"
-    return ""
+            try:
+                store.get_file(file, Path(folder) / "copy")
+            except CorruptError:
+                return Damage(what, "has another content than its name says", there)
+    return None

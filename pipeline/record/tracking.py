@@ -14,7 +14,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from pipeline.artifacts.settings import redact
 from pipeline.record.checkpoints import write_atomically
 from pipeline.record.rollout_files import ROLLOUTS_FOLDER, drop_rollouts_after, rollouts_file, write_rollouts
 from pipeline.record.rollout_rows import RolloutFileSettings, TrainedAnswer, choose_rollouts, rollout_rows
@@ -22,6 +24,28 @@ from pipeline.record.rollout_rows import RolloutFileSettings, TrainedAnswer, cho
 STEPS_FILE = "steps.jsonl"
 LINEAGE_RUN_TAG, LINEAGE_PAGE = "march.lineage_uri", "lineage.html"
 KEPT, SKIPPED = "rollouts/kept", "rollouts/skipped"
+
+
+def refuse_password(field: str, uri: str | None) -> None:
+    """Refuses an MLflow address that is a secret: addresses are recorded, shown and passed on.
+
+    Not in a validator, whose error would show what it refuses. A database's address may name a user.
+
+    Args:
+        field: Where the address was given.
+        uri: The address; None: there is none.
+
+    Raises:
+        ValueError: it holds a password, or the user of a server.
+    """
+    parts = urlsplit(uri or "")
+    is_server = parts.scheme in ("http", "https")
+    if parts.password is None and not (is_server and "@" in parts.netloc):
+        return
+    mend = "give a database's password as its driver reads it (PGPASSWORD, PGPASSFILE)"
+    if is_server:
+        mend = "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
+    raise ValueError(f"{field}: {redact(uri or '')} was given with a user or password in it; {mend}")
 
 
 def read_steps(run_dir: Path) -> list[dict[str, float]]:
@@ -83,6 +107,7 @@ def fetch_mlflow_run(tracking_uri: str, run_id: str, folder: Path) -> None:
     from mlflow import MlflowClient
     from mlflow.exceptions import MlflowException
 
+    refuse_password("--tracking-uri", tracking_uri)
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     client = MlflowClient(tracking_uri)
     try:

@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from pipeline.estimate.assumptions import EstimateSettings
 from pipeline.record.rollout_rows import RolloutFileSettings
+from pipeline.record.tracking import refuse_password
 from pipeline.settings.cluster import ClusterSettings, Colocation, check_batches, check_gpus
 from pipeline.settings.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings
 from pipeline.settings.sampling import RolloutSettings
@@ -279,9 +280,11 @@ def load_recipe(name_or_path: str, overrides: list[str] | None = None) -> Recipe
     path = recipe_file(name_or_path)
     tree = read_tree(path)
     try:
-        return Recipe.model_validate(assign(tree, overrides or ()))
+        recipe = Recipe.model_validate(assign(tree, overrides or ()))
     except ValidationError as error:
         raise ValueError("; ".join(_explain(path, overrides or [], e) for e in error.errors())) from None
+    refuse_password("tracking.uri", recipe.tracking.uri)
+    return recipe
 
 
 def _explain(path: Path, overrides: list[str], error: Any) -> str:
