@@ -16,9 +16,9 @@ from typing import Any, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from pipeline.estimate.assumptions import EstimateSettings
-from pipeline.record.rollout_rows import RolloutFileSettings
 from pipeline.settings.cluster import ClusterSettings, Colocation, check_batches, check_gpus
 from pipeline.settings.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings
+from pipeline.settings.record import CheckpointSettings, TrackingSettings
 from pipeline.settings.sampling import RolloutSettings
 from pipeline.settings.sources import DataSettings, RewardSettings
 from pipeline.settings.tree import read_tree, recipe_file
@@ -29,28 +29,6 @@ from reward.config import AuditConfig, Settings, Structured
 from reward.types import Role
 
 TINY_POLICY = Path(__file__).parents[1] / "tiny" / "checkpoint"
-
-
-class CheckpointSettings(Settings):
-    """What is kept to resume from."""
-
-    every: int = Field(default=20, ge=1, description="Steps between checkpoints; 20 in the paper.")
-    keep: int = Field(
-        default=3, ge=2, description="Two at least: a kill while one is written must leave another."
-    )
-    models: bool = Field(
-        default=False, description="A model to evaluate beside each checkpoint; none of them is removed."
-    )
-
-
-class TrackingSettings(Settings):
-    """MLflow."""
-
-    uri: str | None = Field(
-        default=None, description="Tracking server; a local SQLite store beside the runs by default."
-    )
-    experiment: str = "march"
-    rollouts: RolloutFileSettings = RolloutFileSettings()
 
 
 class Recipe(Settings):
