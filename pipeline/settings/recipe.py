@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from pipeline.estimate.assumptions import EstimateSettings
 from pipeline.settings.cluster import ClusterSettings, Colocation, check_batches, check_gpus
-from pipeline.settings.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings
+from pipeline.settings.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings, check_warmup
 from pipeline.settings.record import CheckpointSettings, TrackingSettings
 from pipeline.settings.sampling import RolloutSettings
 from pipeline.settings.sources import DataSettings, RewardSettings
@@ -110,6 +110,12 @@ class Recipe(Settings):
                 "ppo.checker_reward: last_slot loses the Checker's reward, as the published code does; use "
                 "last_token, or set ablation: true where this is what the run is to show"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _the_policy_is_trained(self) -> Self:
+        if self.data.max_steps is not None:
+            check_warmup(self.ppo, num_steps=self.data.max_steps)
         return self
 
     @model_validator(mode="after")
