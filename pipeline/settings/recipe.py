@@ -20,7 +20,7 @@ from pipeline.settings.cluster import ClusterSettings, Colocation, check_batches
 from pipeline.settings.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings, check_warmup
 from pipeline.settings.record import CheckpointSettings, TrackingSettings
 from pipeline.settings.sampling import RolloutSettings
-from pipeline.settings.sources import DataSettings, RewardSettings
+from pipeline.settings.sources import DataSettings, RewardSettings, check_reward_model
 from pipeline.settings.tree import read_tree, recipe_file
 from pipeline.training.canary import CanaryPlan, CanarySettings
 from pipeline.training.guards import CanaryGuard, GuardAction, GuardSettings, KlGuard
@@ -101,6 +101,12 @@ class Recipe(Settings):
                 "reward.sampler: a frozen model plays Proposer and Checker, whose turns are then not the "
                 "policy's own; set train_roles: [solver], or leave the sampler out"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _the_audit_decides(self) -> Self:
+        if self.reward.model is not None:
+            check_reward_model(self.reward.model, self.audit, truncated_reward=self.ppo.truncated_reward)
         return self
 
     @model_validator(mode="after")
