@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pydantic import Field
 
@@ -81,7 +81,7 @@ def train(
     if problem := unreachable_from_nodes(settings.reward.host, num_nodes=settings.cluster.num_nodes):
         raise ValueError(problem)
     folder.mkdir(parents=True, exist_ok=True)
-    with _only_run_in(folder):
+    with _only_run_in(folder) as lock:
         state = _open_run(settings, folder)
         if (folder / RESULT_FILE).exists():
             print(f"{folder}: this run is finished; use another --run-dir for a new one")
@@ -89,17 +89,26 @@ def train(
         note_surroundings(folder)
         (folder / ERROR_FILE).unlink(missing_ok=True)
         drop_steps_after(folder, prepare_resume(folder / "checkpoints"))
-        with (folder / LOG_FILE).open("ab") as log:
-            worker = subprocess.Popen(
-                [sys.executable, "-m", "pipeline.train", str(folder)],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                preexec_fn=die_with_parent,
-            )
+        worker = _start_worker(folder, lock)
         show_progress(worker, folder, total_steps=num_steps(settings, state.num_rows), note=settings.note)
         if worker.returncode != 0:
             raise _failure(folder, worker.returncode)
     return 0
+
+
+def _start_worker(folder: Path, lock: IO[str]) -> subprocess.Popen[bytes]:
+    """Starts the worker, which holds the run's lock too: it may outlive this process by some seconds.
+
+    Its own children do not get the lock, since `subprocess` closes what it is not told to pass on.
+    """
+    with (folder / LOG_FILE).open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "pipeline.train", str(folder)],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            pass_fds=(lock.fileno(),),
+            preexec_fn=die_with_parent,
+        )
 
 
 def _quiet_libraries() -> None:
@@ -188,15 +197,17 @@ def write_tiny_rows(recipe: Recipe, folder: Path, num_rows: int) -> int:
 
 
 @contextmanager
-def _only_run_in(folder: Path) -> Iterator[None]:
+def _only_run_in(folder: Path) -> Iterator[IO[str]]:
+    """Holds the run's lock, until this process and the worker have closed it."""
     with (folder / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ValueError(
-                f"{folder}: another `march train` runs here; wait for it or use another --run-dir"
+                f"{folder}: another `march train` runs here, or is still ending; wait for it or use another "
+                "--run-dir"
             ) from None
-        yield
+        yield lock
 
 
 def _failure(folder: Path, code: int) -> TrainingFailedError:
