@@ -112,7 +112,7 @@ def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
     import openrlhf.trainer.ray.vllm_engine
     import ray
 
-    from pipeline.training.engine_actor import MarchRolloutActor
+    from pipeline.training.engine_actor import ENGINE_SLOTS, MarchRolloutActor
     from pipeline.training.policy import MarchPolicyActor
     from pipeline.training.rendezvous import MarchCriticActor, MarchReferenceActor
     from pipeline.training.trainer import MarchTrainer
@@ -128,7 +128,9 @@ def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
     )
     openrlhf.trainer.ppo_trainer.PPOTrainer = ray.remote(MarchTrainer)
     openrlhf.trainer.ppo_trainer_async.PPOTrainerAsync = ray.remote(MarchAsyncTrainer)
-    openrlhf.trainer.ray.vllm_engine.RolloutRayActor = ray.remote(MarchRolloutActor)
+    openrlhf.trainer.ray.vllm_engine.RolloutRayActor = ray.remote(max_concurrency=ENGINE_SLOTS)(
+        MarchRolloutActor
+    )
     openrlhf.trainer.ray.ppo_actor.PolicyModelActor = ray.remote(num_gpus=1)(MarchPolicyActor)
     openrlhf.trainer.ray.ppo_critic.CriticModelActor = ray.remote(num_gpus=1)(MarchCriticActor)
     openrlhf.trainer.ray.launcher.ReferenceModelActor = ray.remote(num_gpus=1)(MarchReferenceActor)
