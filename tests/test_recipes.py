@@ -71,6 +71,7 @@ def test_warm_up_takes_exactly_its_steps(warmup: int, steps: int) -> None:
         ("ppo.learning_rate=1", "ppo.learning_rate: unknown key"),
         ("audit.voters=4", "voters: 4 is even"),
         ("audit.checker.temperature=0.3", "audit.checker"),
+        ("audit.checker.top_k=20", "audit.checker.top_k: 20, but the checker is trained"),
         ("rollout.micro_batch_size=48", "rollout.micro_batch_size: 48 does not divide"),
         ("ppo.micro_batch_size=3", "ppo.micro_batch_size: 3 does not divide"),
         ("train_roles=[proposer]", "train_roles"),
@@ -155,6 +156,9 @@ def test_a_trained_proposer_is_sampled_as_the_actor_scores_it() -> None:
     three = "train_roles=[solver, checker, proposer]"
     with pytest.raises(ValueError, match=r"audit.proposer: temperature and top_p must equal"):
         load_recipe("tiny", [three, "audit.proposer.temperature=0.5"])
+    with pytest.raises(ValueError, match=r"audit.proposer.top_k: 5, but the proposer is trained"):
+        load_recipe("tiny", [three, "audit.proposer.top_k=5"])
+    assert load_recipe("tiny", ["audit.proposer.top_k=5"]).audit.proposer.top_k == 5
     with pytest.raises(ValueError, match=r"audit.structured: proposer constrains the proposer"):
         load_recipe("tiny", [three, "audit.structured=proposer"])
     assert load_recipe("tiny", ["audit.structured=proposer"]).audit.structured == "proposer"

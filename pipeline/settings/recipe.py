@@ -87,6 +87,11 @@ class Recipe(Settings):
                     f"audit.{role}: temperature and top_p must equal rollout's, since the actor recomputes "
                     f"the {role}'s log-probabilities at rollout.temperature ({wanted[0]}); set them alike"
                 )
+            if sampled[role].top_k is not None:
+                raise ValueError(
+                    f"audit.{role}.top_k: {sampled[role].top_k}, but the {role} is trained, and the actor "
+                    "scores its tokens among the whole vocabulary; leave it out"
+                )
             if not free[role]:
                 raise ValueError(
                     f"audit.structured: {self.audit.structured} constrains the {role}, which is trained; "
