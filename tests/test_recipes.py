@@ -104,6 +104,25 @@ def test_adapters_alone_are_no_model_to_evaluate() -> None:
         load_recipe("tiny", ["checkpoint.models=true", "cluster.lora={rank: 8}"])
 
 
+def test_a_warm_up_that_the_schedule_ignores_is_refused() -> None:
+    constant = "ppo.lr_scheduler=constant"
+    assert load_recipe("tiny", [constant]).ppo.lr_scheduler == "constant"  # its rates have no warm-up
+    with pytest.raises(ValueError, match=r"ppo: actor\.warmup_steps: 5 with lr_scheduler constant, which"):
+        load_recipe("llama31_8b_stem", [constant])
+    with pytest.raises(ValueError, match=r"ppo: critic\.warmup_steps: 10 with lr_scheduler constant"):
+        load_recipe("llama31_8b_stem", [constant, "ppo.actor.warmup_steps=0"])
+    assert load_recipe("tiny", [constant, "ppo.estimator=reinforce", "ppo.critic.warmup_steps=3"])
+
+
+def test_trap_transformers_constant_schedule_takes_no_warm_up_and_says_nothing() -> None:
+    import torch
+    from transformers import get_scheduler
+
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    schedule = get_scheduler("constant", optimizer, num_warmup_steps=5, num_training_steps=10)
+    assert schedule.get_last_lr() == [1.0]
+
+
 def test_an_unknown_recipe_names_those_that_exist() -> None:
     with pytest.raises(FileNotFoundError, match="tiny"):
         load_recipe("no-such-recipe")

@@ -157,6 +157,19 @@ class PpoSettings(Settings):
             )
         return self
 
+    @model_validator(mode="after")
+    def _a_constant_rate_has_no_warm_up(self) -> Self:
+        optimizers = {"actor": self.actor}
+        if self.estimator is AdvantageEstimator.GAE:
+            optimizers["critic"] = self.critic
+        for name, optimizer in optimizers.items():
+            if self.lr_scheduler == "constant" and optimizer.warmup_steps:
+                raise ValueError(
+                    f"{name}.warmup_steps: {optimizer.warmup_steps} with lr_scheduler constant, which has no "
+                    "warm-up; set lr_scheduler: constant_with_warmup, or the steps to 0"
+                )
+        return self
+
     @property
     def num_frozen_updates(self) -> int:
         """Optimizer steps of the critic's warm-up, which the policy does not take."""
