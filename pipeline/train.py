@@ -24,7 +24,7 @@ from pydantic import Field
 
 from pipeline.data.prepare import MANIFEST_FILE, read_manifest
 from pipeline.launch.openrlhf_args import num_steps, rows_file
-from pipeline.launch.reward_servers import die_with_parent
+from pipeline.launch.reward_servers import die_with_parent, has_gpu, uncounted_gpu
 from pipeline.launch.worker import run_openrlhf
 from pipeline.lineage.surroundings import note_surroundings
 from pipeline.record.checkpoints import prepare_resume, write_atomically
@@ -78,7 +78,8 @@ def train(
         show_plan(settings, folder)
         return 0
     _check_model(settings)
-    if problem := unreachable_from_nodes(settings.reward.host, num_nodes=settings.cluster.num_nodes):
+    problem = unreachable_from_nodes(settings.reward.host, num_nodes=settings.cluster.num_nodes)
+    if problem := problem or uncounted_gpu(settings.reward, on_gpus=has_gpu()):
         raise ValueError(problem)
     folder.mkdir(parents=True, exist_ok=True)
     with _only_run_in(folder) as lock:

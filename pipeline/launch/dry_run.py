@@ -17,11 +17,11 @@ from rich.table import Table
 from pipeline.estimate.memory import GIB, RoleMemory
 from pipeline.estimate.plan import Estimate, estimate
 from pipeline.launch.openrlhf_args import openrlhf_arguments, rows_file
+from pipeline.launch.reward_servers import has_gpu
 from pipeline.settings.cluster import Colocation
 from pipeline.settings.recipe import Recipe
 
 _GB = 1e9  # object storage is sold by it
-_NVIDIA = Path("/dev/nvidiactl")
 _MEMORY_COLUMNS = {
     "weights": "weights",
     "gradients": "grads",
@@ -69,7 +69,7 @@ def command(recipe: Recipe, folder: Path, *, num_rows: int) -> str:
         num_rows=num_rows,
         checkpoints=folder / "checkpoints",
         output=folder / "model",
-        cuda=recipe.model != "tiny" or _NVIDIA.exists(),
+        cuda=recipe.model != "tiny" or has_gpu(),
     )
     return "python -m openrlhf.cli.train_ppo_ray " + shlex.join(arguments)
 
