@@ -83,10 +83,20 @@ def test_groups_are_of_one_prompt_and_one_role() -> None:
 
 
 @pytest.mark.parametrize("estimator", [RLOO, BASELINE, NORM])
-def test_a_group_with_one_outcome_or_one_scored_answer_teaches_nothing(estimator: AdvantageEstimator) -> None:
+@pytest.mark.parametrize(
+    ("rewards", "samples"),
+    [
+        ((-1.0, -1.0, None, 0.0), 2),
+        # In 32 bits their mean is not quite what they are.
+        *[((reward,) * num, num) for reward in (-1 / 3, -1 / 5, -0.7) for num in (7, 8)],
+    ],
+)
+def test_a_group_with_one_outcome_or_one_scored_answer_teaches_nothing(
+    estimator: AdvantageEstimator, rewards: tuple[float | None, ...], samples: int
+) -> None:
     ppo = ppo_of(estimator).model_copy(update={"kl_coef": 0.0})
-    maker = Maker(ppo, samples=2)
-    rows = rows_of(maker.make_experience_batch([answer(r) for r in (-1.0, -1.0, None, 0.0)]))
+    maker = Maker(ppo, samples=samples)
+    rows = rows_of(maker.make_experience_batch([answer(reward) for reward in rewards]))
     assert all(torch.isfinite(row.advantages).all() and not row.advantages.any() for row in rows)
     assert maker.metrics["solver/flat_group_rate"] == 1
 

@@ -1,10 +1,11 @@
 """A resume trusts only checkpoints that are whole."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from pipeline.record.checkpoints import completed_steps, mark_complete, prepare_resume
+from pipeline.record.checkpoints import completed_steps, mark_complete, prepare_resume, roll_back
 from pipeline.record.tracking import drop_steps_after, read_steps
 
 
@@ -39,6 +40,16 @@ def test_a_manifest_whose_folders_were_rotated_away_does_not_count(tmp_path: Pat
         mark_complete(tmp_path, step)
     (tmp_path / "_actor" / "global_step5").rmdir()
     assert completed_steps(tmp_path) == [10]
+
+
+def test_a_part_of_a_step_does_not_count_by_the_manifest_of_an_earlier_attempt(tmp_path: Path) -> None:
+    for step in (20, 40):
+        save(tmp_path, "_actor", step)
+        mark_complete(tmp_path, step, quiet=False)
+    shutil.rmtree(tmp_path / "_actor" / "global_step20")  # rotated away
+    assert roll_back(tmp_path) == 0 == prepare_resume(tmp_path)
+    save(tmp_path, "_actor", 20)  # and then a kill
+    assert prepare_resume(tmp_path) == 0
 
 
 def test_without_a_whole_checkpoint_the_run_starts_anew(tmp_path: Path) -> None:

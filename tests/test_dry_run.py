@@ -69,10 +69,8 @@ def test_the_command_is_the_one_that_a_run_passes(monkeypatch: pytest.MonkeyPatc
     assert (parsed.ckpt.path, parsed.vllm.sync_backend) == ("/runs/x/checkpoints", "nccl")
 
 
-def test_a_run_without_gpus_is_told_in_one_line_in_place_of_tables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pipeline.launch.dry_run._NVIDIA", tmp_path / "no-gpu")
+def test_a_run_without_gpus_is_told_in_one_line_in_place_of_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.launch.dry_run.has_gpu", lambda: False)
     command_line, *rest = printed("tiny", width=120).splitlines()
     assert command_line.startswith("python -m openrlhf.cli.train_ppo_ray --")
     assert rest[-1] == (
@@ -81,7 +79,7 @@ def test_a_run_without_gpus_is_told_in_one_line_in_place_of_tables(
     assert "GPUs by role" not in rest and not any("hours" in line for line in rest)
     too_long = printed("tiny", width=120, overrides=("rollout.max_prompt_tokens=9000",))
     assert "exceed the model's 4,096; vLLM will not start" in too_long
-    (tmp_path / "no-gpu").touch()
+    monkeypatch.setattr("pipeline.launch.dry_run.has_gpu", lambda: True)
     assert "GPUs by role" in printed("tiny", width=120)
 
 

@@ -90,6 +90,7 @@ def test_warm_up_takes_exactly_its_steps(warmup: int, steps: int) -> None:
         ("train_roles=solver", "--set train_roles: 'solver' is no list; write [solver]"),
         ("audit.voters=4", "voters: 4 is even"),
         ("audit.checker.temperature=0.3", "audit.checker"),
+        ("audit.checker.top_k=20", "audit.checker.top_k: 20, but the checker is trained"),
         ("rollout.micro_batch_size=48", "rollout.micro_batch_size: 48 does not divide"),
         ("ppo.micro_batch_size=3", "ppo.micro_batch_size: 3 does not divide"),
         ("train_roles=[proposer]", "train_roles"),
@@ -127,6 +128,25 @@ def test_a_key_of_the_file_is_told_by_the_file(tmp_path: Path) -> None:
 def test_adapters_alone_are_no_model_to_evaluate() -> None:
     with pytest.raises(ValueError, match=r"checkpoint\.models: .* leave it out with cluster\.lora"):
         load_recipe("tiny", ["checkpoint.models=true", "cluster.lora={rank: 8}"])
+
+
+def test_a_warm_up_that_the_schedule_ignores_is_refused() -> None:
+    constant = "ppo.lr_scheduler=constant"
+    assert load_recipe("tiny", [constant]).ppo.lr_scheduler == "constant"  # its rates have no warm-up
+    with pytest.raises(ValueError, match=r"ppo: actor\.warmup_steps: 5 with lr_scheduler constant, which"):
+        load_recipe("llama31_8b_stem", [constant])
+    with pytest.raises(ValueError, match=r"ppo: critic\.warmup_steps: 10 with lr_scheduler constant"):
+        load_recipe("llama31_8b_stem", [constant, "ppo.actor.warmup_steps=0"])
+    assert load_recipe("tiny", [constant, "ppo.estimator=reinforce", "ppo.critic.warmup_steps=3"])
+
+
+def test_trap_transformers_constant_schedule_takes_no_warm_up_and_says_nothing() -> None:
+    import torch
+    from transformers import get_scheduler
+
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    schedule = get_scheduler("constant", optimizer, num_warmup_steps=5, num_training_steps=10)
+    assert schedule.get_last_lr() == [1.0]
 
 
 def test_an_unknown_recipe_names_those_that_exist() -> None:
@@ -181,6 +201,9 @@ def test_a_trained_proposer_is_sampled_as_the_actor_scores_it() -> None:
     three = "train_roles=[solver, checker, proposer]"
     with pytest.raises(ValueError, match=r"audit.proposer: temperature and top_p must equal"):
         load_recipe("tiny", [three, "audit.proposer.temperature=0.5"])
+    with pytest.raises(ValueError, match=r"audit.proposer.top_k: 5, but the proposer is trained"):
+        load_recipe("tiny", [three, "audit.proposer.top_k=5"])
+    assert load_recipe("tiny", ["audit.proposer.top_k=5"]).audit.proposer.top_k == 5
     with pytest.raises(ValueError, match=r"audit.structured: proposer constrains the proposer"):
         load_recipe("tiny", [three, "audit.structured=proposer"])
     assert load_recipe("tiny", ["audit.structured=proposer"]).audit.structured == "proposer"

@@ -138,3 +138,29 @@ def test_a_term_that_could_swamp_the_verdict_is_refused(wrong: str) -> None:
 def test_a_recipe_may_have_one() -> None:
     recipe = load_recipe("tiny", ["reward.model={url: 'http://127.0.0.1:5000/get_reward', weight: 0.05}"])
     assert recipe.reward.model is not None and recipe.reward.model.weight == 0.05
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        ("audit.reward_function=error_rate", "reward.model: with audit.reward_function error_rate"),
+        ("audit.reward_refuted=-0.5", "reward.model.limit: 0.25 is not below 0.25"),
+        ("audit.reward_supported=-0.6", "reward.model.limit: 0.25 is not below 0.2"),
+        ("audit.reward_no_claims=0", "reward.model.limit: 0.25 is not below 0"),
+        ("audit.uncovered=ignore audit.coverage_penalty=0.5", "reward.model.limit: 0.25 is not below 0.25"),
+        ("ppo.truncated_reward=-0.25", "reward.model.limit: 0.25 is not below 0.25"),
+    ],
+)
+def test_a_term_that_could_lift_another_answer_over_a_supported_one_is_refused(
+    overrides: str, says: str
+) -> None:
+    with pytest.raises(ValueError, match=r".") as caught:
+        load_recipe("tiny", ["reward.model={url: 'http://127.0.0.1:5000/get_reward'}", *overrides.split()])
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "override", ["audit.reward_refuted=-0.6", "ppo.truncated_reward=-0.3", "ppo.reward_scalars=0/1"]
+)
+def test_a_term_that_changes_no_order_is_not_refused(override: str) -> None:
+    assert load_recipe("tiny", ["reward.model={url: 'http://127.0.0.1:5000/get_reward'}", override])

@@ -14,9 +14,15 @@ import psutil
 import pytest
 
 from pipeline import cpu
-from pipeline.launch.reward_servers import held_ports, registry_name, reward_servers, server_configs
+from pipeline.launch.reward_servers import (
+    held_ports,
+    registry_name,
+    reward_servers,
+    server_configs,
+    uncounted_gpu,
+)
 from pipeline.settings.recipe import load_recipe
-from pipeline.train import RunState
+from pipeline.train import RunState, train
 from reward.config import LocalSamplerConfig, RaySamplerConfig
 from reward.types import Role
 from tests.role_server import QUERY, RESPONSE, TOKEN, Spawn, server_config, spawn_processes  # noqa: F401
@@ -44,7 +50,7 @@ def wait_until_alive(url: str) -> None:
 
 
 def test_a_run_has_as_many_servers_as_it_says_and_each_samples_its_engines(tmp_path: Path) -> None:
-    recipe = load_recipe("tiny", ["reward.num_servers=3", "reward.host=127.0.0.2"])
+    recipe = load_recipe("tiny", ["reward.num_servers=3", "reward.host=127.0.0.2", "reward.deadline_s=400"])
     state = RunState(
         recipe=recipe,
         recipe_digest=recipe.digest,
@@ -60,16 +66,33 @@ def test_a_run_has_as_many_servers_as_it_says_and_each_samples_its_engines(tmp_p
         assert config.host == "127.0.0.2" and config.audit == recipe.audit
         assert isinstance(config.sampler, RaySamplerConfig)
         assert config.sampler.registry == registry_name(state) == "march-engines-run"
+        assert config.deadline_s == 400 > config.sampler.timeout_s == 320
+
+
+FROZEN = ["train_roles=[solver]", "reward.sampler={kind: vllm, model: start, max_model_len: 512}"]
 
 
 def test_a_frozen_checker_is_sampled_in_place_of_the_runs_engines(tmp_path: Path) -> None:
-    frozen = ["train_roles=[solver]", "reward.sampler={kind: vllm, model: start, max_model_len: 512}"]
-    recipe = load_recipe("tiny", frozen)
+    recipe = load_recipe("tiny", FROZEN)
     state = RunState(
         recipe=recipe, recipe_digest="", rows=tmp_path, num_rows=1, tracking_uri="", mlflow_run_id="run"
     )
     (config,) = server_configs(state, address="127.0.0.1:6379", ports=[5001])
     assert config.sampler == LocalSamplerConfig(model="start", max_model_len=512)
+
+
+def test_a_frozen_checker_takes_no_gpu_that_nobody_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.train.has_gpu", lambda: True)
+    with pytest.raises(
+        ValueError, match=r"^reward\.sampler: kind vllm .* \(vllm serve start\) .* openai"
+    ) as it:
+        train("tiny", run_dir=tmp_path / "run", overrides=FROZEN)
+    assert "\n" not in str(it.value) and not (tmp_path / "run").exists()
+    served = "reward.sampler={kind: openai, base_url: 'http://127.0.0.1:8000/v1', model: start}"
+    assert uncounted_gpu(load_recipe("tiny", [FROZEN[0], served]).reward, on_gpus=True) is None
+    assert uncounted_gpu(load_recipe("tiny", FROZEN).reward, on_gpus=False) is None
 
 
 def test_servers_are_started_again_and_end_with_the_block(

@@ -274,3 +274,13 @@ def test_checkpoints_are_saved_inside_the_method_after_which_the_guards_act() ->
     assert "self.save_logs_and_checkpoints(global_step, status, client_states)" in inspect.getsource(
         plain.fit
     )
+
+
+def test_trap_only_fit_clears_the_policys_rows_and_no_warm_up_step_calls_it() -> None:
+    from openrlhf.trainer.ppo_trainer import BasePPOTrainer
+    from openrlhf.trainer.ray import ppo_actor
+
+    step, update = inspect.getsource(BasePPOTrainer.train_step), inspect.getsource(BasePPOTrainer.ppo_train)
+    assert 'self.actor_model_group.async_run_method_batch(method_name="append"' in step
+    assert "run_actor = global_steps > self.args.critic.freezing_steps" in update
+    assert inspect.getsource(ppo_actor).count("self.trainer.replay_buffer.clear()") == 1

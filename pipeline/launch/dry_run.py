@@ -18,12 +18,12 @@ from pipeline.estimate.memory import GIB, RoleMemory
 from pipeline.estimate.plan import Estimate, estimate
 from pipeline.estimate.without_gpus import TINY_BYTES, needs_no_gpu
 from pipeline.launch.openrlhf_args import openrlhf_arguments
+from pipeline.launch.reward_servers import has_gpu
 from pipeline.launch.rows import rows_file
 from pipeline.settings.cluster import Colocation
 from pipeline.settings.recipe import Recipe
 
 _GB = 1e9  # object storage is sold by it
-_NVIDIA = Path("/dev/nvidiactl")
 _MEMORY_COLUMNS = {
     "weights": "weights",
     "gradients": "grads",
@@ -75,7 +75,7 @@ def _show_warnings(warnings: tuple[str, ...], console: Console) -> None:
 
 
 def _is_on_cpus(recipe: Recipe) -> bool:
-    return needs_no_gpu(recipe) and not _NVIDIA.exists()
+    return needs_no_gpu(recipe) and not has_gpu()
 
 
 def command(recipe: Recipe, folder: Path, *, num_rows: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.settings.cluster import ALL_LINEAR, Colocation, LoraSettings
-from pipeline.settings.ppo import CorrectionSettings, OptimizerSettings
+from pipeline.settings.ppo import CorrectionSettings, OptimizerSettings, check_warmup
 from pipeline.settings.recipe import Recipe
 
 AGENT_FILE = Path(__file__).parents[1] / "training" / "agent.py"
@@ -56,7 +56,7 @@ def num_steps(recipe: Recipe, num_rows: int) -> int:
     """Returns the PPO steps of a run: whole batches only, since a ragged last batch could hang or lose rows.
 
     Raises:
-        ValueError: fewer rows than one batch, or than `data.max_steps` batches.
+        ValueError: fewer rows than one batch, or than `data.max_steps` batches, or no step for the policy.
     """
     batches = num_rows // recipe.rollout.batch_size
     wanted = recipe.data.max_steps
@@ -65,6 +65,7 @@ def num_steps(recipe: Recipe, num_rows: int) -> int:
             f"data: {num_rows} rows make {batches} batches of {recipe.rollout.batch_size}, fewer than the "
             f"{wanted or 1} steps asked for; prepare more rows or lower data.max_steps or rollout.batch_size"
         )
+    check_warmup(recipe.ppo, num_steps=wanted or batches)
     return wanted or batches
 
 
@@ -165,12 +166,16 @@ def _update(recipe: Recipe, *, max_optimizer_steps: int) -> dict[str, object]:
     }
     if ppo.truncated_reward is not None:
         arguments["reward.stop_properly_penalty_coef"] = ppo.truncated_reward
-    for name, optimizer in (("actor", ppo.actor), ("critic", ppo.critic)):
+    policy_steps = max_optimizer_steps - ppo.num_frozen_updates
+    for name, optimizer, steps in (
+        ("actor", ppo.actor, policy_steps),
+        ("critic", ppo.critic, max_optimizer_steps),
+    ):
         arguments |= {
             f"{name}.adam.lr": optimizer.lr,
             f"{name}.max_norm": optimizer.max_norm,
             f"{name}.lr_scheduler": ppo.lr_scheduler,
-            f"{name}.lr_warmup_ratio": _warmup_ratio(optimizer, max_optimizer_steps),
+            f"{name}.lr_warmup_ratio": _warmup_ratio(optimizer, steps),
         }
     return arguments
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.ports import hold_port
 from pipeline.settings.sources import RewardSettings
-from reward.config import RaySamplerConfig
+from reward.config import LocalSamplerConfig, RaySamplerConfig
 from reward.serving.config import ServerConfig
 
 if TYPE_CHECKING:
@@ -31,10 +32,32 @@ logger = logging.getLogger(__name__)
 
 NAMESPACE = "march"
 _STARTS_WITHIN_S = 180.0
+_FOR_ONE_TURN = 0.8  # of an audit's deadline
 _ENDS_WITHIN_S = 60.0  # above the server's own grace
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 10.0
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _prctl = ctypes.CDLL(None).prctl  # found now: between fork and exec nothing may be loaded
+
+
+def has_gpu() -> bool:
+    """Whether this machine shows this process an NVIDIA GPU, asked without loading torch."""
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    return Path("/dev/nvidiactl").exists() and not hidden
+
+
+def uncounted_gpu(settings: RewardSettings, *, on_gpus: bool) -> str | None:
+    """Why the reward servers cannot load a frozen model beside a training, if they cannot.
+
+    A server is no process of Ray's: vLLM in it would take most of the first GPU, which Ray has given to
+    another model.
+    """
+    if not on_gpus or not isinstance(settings.sampler, LocalSamplerConfig):
+        return None
+    return (
+        "reward.sampler: kind vllm would load the frozen model on a GPU that the training uses, in each "
+        f"reward server; serve it on a GPU of its own (vllm serve {settings.sampler.model}) and set kind: "
+        "openai with its base_url"
+    )
 
 
 def server_configs(state: RunState, *, address: str, ports: Sequence[int]) -> list[ServerConfig]:
@@ -46,9 +69,16 @@ def server_configs(state: RunState, *, address: str, ports: Sequence[int]) -> li
         registry=registry_name(state),
         tokenizer=recipe.model_path,
         max_model_len=recipe.max_model_len,
+        timeout_s=_FOR_ONE_TURN * recipe.reward.deadline_s,
     )
     return [
-        ServerConfig(host=recipe.reward.host, port=port, audit=recipe.audit, sampler=sampler)
+        ServerConfig(
+            host=recipe.reward.host,
+            port=port,
+            audit=recipe.audit,
+            sampler=sampler,
+            deadline_s=recipe.reward.deadline_s,
+        )
         for port in ports
     ]
 

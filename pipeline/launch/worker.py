@@ -34,6 +34,7 @@ from reward.types import Role
 if TYPE_CHECKING:
     from pipeline.train import RunState
 
+_TO_ANSWER_S = 20.0  # after an audit's deadline, so that the server's own answer comes first
 _KEYS = ("MARCH_REWARD_TOKEN", "MARCH_SIGNING_KEY")
 
 
@@ -68,6 +69,7 @@ def _environment(
     for_rollout = rollout.RolloutSettings(
         reward_urls=tuple(f"http://{recipe.reward.host}:{port}" for port in ports),
         patience_s=recipe.reward.patience_s,
+        timeout_s=recipe.reward.deadline_s + _TO_ANSWER_S,
         turns_by_role={role: num for role, num in recipe.rows_by_role.items() if role is not Role.SOLVER},
         seed=recipe.seed,
         oracle=recipe.oracle,
@@ -112,7 +114,7 @@ def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
     import openrlhf.trainer.ray.vllm_engine
     import ray
 
-    from pipeline.training.engine_actor import MarchRolloutActor
+    from pipeline.training.engine_actor import ENGINE_SLOTS, MarchRolloutActor
     from pipeline.training.policy import MarchPolicyActor
     from pipeline.training.rendezvous import MarchCriticActor, MarchReferenceActor
     from pipeline.training.trainer import MarchTrainer
@@ -128,7 +130,9 @@ def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
     )
     openrlhf.trainer.ppo_trainer.PPOTrainer = ray.remote(MarchTrainer)
     openrlhf.trainer.ppo_trainer_async.PPOTrainerAsync = ray.remote(MarchAsyncTrainer)
-    openrlhf.trainer.ray.vllm_engine.RolloutRayActor = ray.remote(MarchRolloutActor)
+    openrlhf.trainer.ray.vllm_engine.RolloutRayActor = ray.remote(max_concurrency=ENGINE_SLOTS)(
+        MarchRolloutActor
+    )
     openrlhf.trainer.ray.ppo_actor.PolicyModelActor = ray.remote(num_gpus=1)(MarchPolicyActor)
     openrlhf.trainer.ray.ppo_critic.CriticModelActor = ray.remote(num_gpus=1)(MarchCriticActor)
     openrlhf.trainer.ray.launcher.ReferenceModelActor = ray.remote(num_gpus=1)(MarchReferenceActor)

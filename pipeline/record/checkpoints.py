@@ -82,6 +82,9 @@ def prepare_resume(folder: Path) -> int:
     """Points all models to the newest usable checkpoint, removes later parts, returns its step or 0."""
     steps = completed_steps(folder)
     newest = steps[-1] if steps else 0
+    for manifest in folder.glob("global_step*.json"):
+        if int(manifest.stem.removeprefix("global_step")) > newest:
+            manifest.unlink()  # or it would vouch for a part of the step when that is taken again
     for model in folder.glob(f"global_step*{_TO_EVALUATE}"):
         if int(model.name.removeprefix("global_step").removesuffix(_TO_EVALUATE)) > newest:
             shutil.rmtree(model)  # perhaps a part

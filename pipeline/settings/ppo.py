@@ -127,7 +127,12 @@ class PpoSettings(Settings):
     micro_batch_size: int = Field(
         default=4, ge=1, description="Rows of one backward pass on a rank; sets memory."
     )
-    critic_warmup_steps: int = Field(default=0, ge=0, description="Steps that train the critic alone.")
+    critic_warmup_steps: int = Field(
+        default=0,
+        ge=0,
+        description="First steps of the run, which train the critic alone: the policy forgets their rows, "
+        "and its learning rate begins after them.",
+    )
     truncated_reward: float | None = Field(
         default=None,
         lt=0,
@@ -142,3 +147,43 @@ class PpoSettings(Settings):
                 f"gamma: {self.gamma} with estimator {self.estimator}, which does not discount; set it to 1.0"
             )
         return self
+
+    @model_validator(mode="after")
+    def _a_critic_is_there_to_be_warmed_up(self) -> Self:
+        if self.critic_warmup_steps and self.estimator is not AdvantageEstimator.GAE:
+            raise ValueError(
+                f"critic_warmup_steps: {self.critic_warmup_steps} with estimator {self.estimator}, which has "
+                "no critic, so these steps would train nothing; set it to 0"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_constant_rate_has_no_warm_up(self) -> Self:
+        optimizers = {"actor": self.actor}
+        if self.estimator is AdvantageEstimator.GAE:
+            optimizers["critic"] = self.critic
+        for name, optimizer in optimizers.items():
+            if self.lr_scheduler == "constant" and optimizer.warmup_steps:
+                raise ValueError(
+                    f"{name}.warmup_steps: {optimizer.warmup_steps} with lr_scheduler constant, which has no "
+                    "warm-up; set lr_scheduler: constant_with_warmup, or the steps to 0"
+                )
+        return self
+
+    @property
+    def num_frozen_updates(self) -> int:
+        """Optimizer steps of the critic's warm-up, which the policy does not take."""
+        return self.critic_warmup_steps * self.epochs
+
+
+def check_warmup(ppo: PpoSettings, *, num_steps: int) -> None:
+    """Refuses a warm-up of the critic after which no step is left for the policy.
+
+    Raises:
+        ValueError: as many steps of warm-up as the run has, or more.
+    """
+    if ppo.critic_warmup_steps >= num_steps:
+        raise ValueError(
+            f"ppo.critic_warmup_steps: {ppo.critic_warmup_steps} of the run's {num_steps} steps, so the "
+            "policy would never be trained; lower it, or raise data.max_steps or the number of rows"
+        )

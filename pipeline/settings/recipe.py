@@ -16,12 +16,12 @@ from typing import Any, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from pipeline.estimate.assumptions import EstimateSettings
-from pipeline.record.rollout_rows import RolloutFileSettings
 from pipeline.record.tracking import refuse_password
 from pipeline.settings.cluster import ClusterSettings, Colocation, check_batches, check_gpus
-from pipeline.settings.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings
+from pipeline.settings.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings, check_warmup
+from pipeline.settings.record import CheckpointSettings, TrackingSettings
 from pipeline.settings.sampling import RolloutSettings
-from pipeline.settings.sources import DataSettings, RewardSettings
+from pipeline.settings.sources import DataSettings, RewardSettings, check_reward_model
 from pipeline.settings.tree import read_tree, recipe_file
 from pipeline.training.canary import CanaryPlan, CanarySettings
 from pipeline.training.guards import CanaryGuard, GuardAction, GuardSettings, KlGuard
@@ -30,28 +30,6 @@ from reward.config import AuditConfig, Settings, Structured
 from reward.types import Role
 
 TINY_POLICY = Path(__file__).parents[1] / "tiny" / "checkpoint"
-
-
-class CheckpointSettings(Settings):
-    """What is kept to resume from."""
-
-    every: int = Field(default=20, ge=1, description="Steps between checkpoints; 20 in the paper.")
-    keep: int = Field(
-        default=3, ge=2, description="Two at least: a kill while one is written must leave another."
-    )
-    models: bool = Field(
-        default=False, description="A model to evaluate beside each checkpoint; none of them is removed."
-    )
-
-
-class TrackingSettings(Settings):
-    """MLflow."""
-
-    uri: str | None = Field(
-        default=None, description="Tracking server; a local SQLite store beside the runs by default."
-    )
-    experiment: str = "march"
-    rollouts: RolloutFileSettings = RolloutFileSettings()
 
 
 class Recipe(Settings):
@@ -110,6 +88,11 @@ class Recipe(Settings):
                     f"audit.{role}: temperature and top_p must equal rollout's, since the actor recomputes "
                     f"the {role}'s log-probabilities at rollout.temperature ({wanted[0]}); set them alike"
                 )
+            if sampled[role].top_k is not None:
+                raise ValueError(
+                    f"audit.{role}.top_k: {sampled[role].top_k}, but the {role} is trained, and the actor "
+                    "scores its tokens among the whole vocabulary; leave it out"
+                )
             if not free[role]:
                 raise ValueError(
                     f"audit.structured: {self.audit.structured} constrains the {role}, which is trained; "
@@ -127,12 +110,24 @@ class Recipe(Settings):
         return self
 
     @model_validator(mode="after")
+    def _the_audit_decides(self) -> Self:
+        if self.reward.model is not None:
+            check_reward_model(self.reward.model, self.audit, truncated_reward=self.ppo.truncated_reward)
+        return self
+
+    @model_validator(mode="after")
     def _known_mistakes_are_meant(self) -> Self:
         if self.ppo.checker_reward is CheckerReward.LAST_SLOT and not self.ablation:
             raise ValueError(
                 "ppo.checker_reward: last_slot loses the Checker's reward, as the published code does; use "
                 "last_token, or set ablation: true where this is what the run is to show"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _the_policy_is_trained(self) -> Self:
+        if self.data.max_steps is not None:
+            check_warmup(self.ppo, num_steps=self.data.max_steps)
         return self
 
     @model_validator(mode="after")

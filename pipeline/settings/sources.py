@@ -8,7 +8,14 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from pipeline.tiny.world import WorldSettings
-from reward.config import LocalSamplerConfig, OpenAISamplerConfig, Settings
+from reward.config import (
+    AuditConfig,
+    LocalSamplerConfig,
+    OpenAISamplerConfig,
+    RewardFunction,
+    Settings,
+    UncoveredPolicy,
+)
 
 
 class DataSettings(Settings):
@@ -42,8 +49,8 @@ class RewardModelSettings(Settings):
         default=0.25,
         gt=0,
         lt=0.5,
-        description="Largest size of the weighted score. Below 0.5, half of what lies between a refuted and "
-        "a supported answer, it changes the order of neither.",
+        description="Largest size of the weighted score. It must be too small to lift an answer that is not "
+        "supported over one that is (`check_reward_model`); with the audit's own rewards, below 0.5.",
     )
     timeout_s: float = Field(default=60.0, gt=0)
 
@@ -61,6 +68,12 @@ class RewardSettings(Settings):
     patience_s: float = Field(
         default=120.0, ge=0, description="How long a step waits for servers that are gone."
     )
+    deadline_s: float = Field(
+        default=150.0,
+        gt=0,
+        le=3600,
+        description="For one audit, all its turns: an audit that takes longer is UNSCORED.",
+    )
     sampler: OpenAISamplerConfig | LocalSamplerConfig | None = Field(
         default=None,
         discriminator="kind",
@@ -70,3 +83,35 @@ class RewardSettings(Settings):
     model: RewardModelSettings | None = Field(
         default=None, description="A learned reward model beside the audit; none when left out."
     )
+
+
+def check_reward_model(
+    model: RewardModelSettings, audit: AuditConfig, *, truncated_reward: float | None
+) -> None:
+    """Refuses a term that could lift an answer that is not supported over one that is.
+
+    Args:
+        model: The term, at most `limit` up or down for each answer.
+        audit: What answers are paid without it.
+        truncated_reward: What an answer that was cut is paid instead, term included; None for no such rule.
+
+    Raises:
+        ValueError: a limit that is too large, or error rates, which come as close to a supported answer as an
+            answer is long.
+    """
+    if audit.reward_function is RewardFunction.ERROR_RATE:
+        raise ValueError(
+            "reward.model: with audit.reward_function error_rate one error in many claims costs less than "
+            "the term can give back; set it to ztr, or leave the model out"
+        )
+    penalty = audit.coverage_penalty if audit.uncovered is UncoveredPolicy.IGNORE else 0.0
+    supported = audit.reward_supported - penalty
+    bound = (supported - max(audit.reward_refuted, audit.reward_no_claims)) / 2
+    if truncated_reward is not None:
+        bound = min(bound, supported - truncated_reward)
+    if model.limit >= bound:
+        raise ValueError(
+            f"reward.model.limit: {model.limit:g} is not below {bound:g}, so the term could lift an answer "
+            "that is refuted, cut or without claims over a supported one; lower it, or audit.reward_refuted, "
+            "audit.reward_no_claims, audit.coverage_penalty or ppo.truncated_reward"
+        )

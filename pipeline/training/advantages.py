@@ -35,7 +35,8 @@ def against_group(
     if not estimator.is_grouped:
         return rewards
     members = scored.reshape(-1, group_size)  # (G, n)
-    values = rewards.reshape(-1, group_size)
+    # In 64 bits equal rewards are exactly their mean; what rounding left of them would be divided by itself.
+    values = rewards.double().reshape(-1, group_size)
     count = members.sum(-1, keepdim=True).to(values.dtype)  # (G, 1)
     mean = (values * members).sum(-1, keepdim=True) / count.clamp(min=1)
     centered = (values - mean) * members
@@ -44,7 +45,7 @@ def against_group(
     elif estimator is AdvantageEstimator.GROUP_NORM:
         deviation = (centered.square().sum(-1, keepdim=True) / (count - 1).clamp(min=1)).sqrt()
         centered = centered / (deviation + 1e-9)
-    return centered.reshape(-1)
+    return centered.reshape(-1).to(rewards.dtype)
 
 
 def whitening(

@@ -16,6 +16,9 @@ from openrlhf.trainer.ray.vllm_engine import RolloutRayActor as _RayRolloutActor
 from ray.exceptions import RayError
 
 LOGPROBS_MODE = "processed_logprobs"
+# Calls at once. Ray's own limit is 1,000: a prompt's call lasts until its audits have ended, whose turns are
+# calls of the same engine, so a thousand prompts of a step would wait for audits that never get a slot.
+ENGINE_SLOTS = 100_000
 
 PlainRolloutActor: Any = _RayRolloutActor.__ray_metadata__.modified_class  # the class before @ray.remote
 

@@ -8,6 +8,10 @@ The paper's joint gradient (section 2.3) divides the sum of all token terms by 2
 the step. Its flag `actor.loss_agg_mode seq-mean-token-mean` is another mean again, so `loss_scale: paper`
 exchanges the divisor that OpenRLHF hands to its own loss.
 
+While the critic is warmed up, OpenRLHF hands the policy each step's rows and does not train it; the rows
+stay, and the first real step would train those of the whole warm-up at once. So our trainer has them dropped,
+and the horizon of the policy's learning rate is without those steps.
+
 With LoRA the engines and the saved model get weights with the adapter in them (`pipeline.training.lora`). Put
 in the place of `openrlhf.trainer.ray.ppo_actor.PolicyModelActor`, as `pipeline.training.trainer` is in that
 of `PPOTrainer`.
@@ -89,12 +93,27 @@ def weigh_nothing(status: dict[str, Any]) -> dict[str, Any]:
 class MarchPolicyActor(HoldsItsPort, PlainPolicyModelActor):  # type: ignore[misc]  # OpenRLHF is untyped
     """`PolicyModelActor` with `MarchActorTrainer`, which holds its port."""
 
-    def init_model_from_pretrained(self, *args: Any, **kwargs: Any) -> None:
-        """As OpenRLHF's, which builds the trainer itself; its class is exchanged afterwards."""
-        super().init_model_from_pretrained(*args, **kwargs)
+    def init_model_from_pretrained(
+        self, strategy: Any, pretrain: str, max_steps: int, vllm_engines: list[Any] | None = None
+    ) -> None:
+        """As OpenRLHF's, which builds the trainer itself; its class is exchanged afterwards.
+
+        Args:
+            strategy: OpenRLHF's, with its arguments.
+            pretrain: folder or name of the model.
+            max_steps: optimizer steps of the run, those of the critic's warm-up too.
+            vllm_engines: that get the weights.
+        """
+        settings = TrainerSettings.from_environment()
+        max_steps -= settings.ppo.num_frozen_updates
+        super().init_model_from_pretrained(strategy, pretrain, max_steps, vllm_engines)
         assert type(self.trainer) is ActorPPOTrainer
         self.trainer.__class__ = MarchActorTrainer
-        self.trainer.loss_divisor = TrainerSettings.from_environment().loss_divisor
+        self.trainer.loss_divisor = settings.loss_divisor
+
+    def drop_rows(self) -> None:
+        """Forgets the rows that were handed over, which only `fit` does upstream."""
+        self.trainer.replay_buffer.clear()
 
     def save_model(self) -> None:
         """Saves the policy, an adapted one as one model that needs no PEFT to load."""

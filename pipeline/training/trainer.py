@@ -128,6 +128,8 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         }
         self.watch.begin(rollout_samples, global_step + 1)
         status, step = super().train_step(rollout_samples, global_step)
+        if global_step < self.settings.ppo.critic_warmup_steps:
+            ray.get(self.actor_model_group.async_run_method(method_name="drop_rows"))
         return status, step
 
     def save_logs_and_checkpoints(

@@ -14,12 +14,13 @@ import re
 from collections.abc import Iterable
 
 _MOST_PASSES = 8  # one, and one more for each token that overlapped another
-# ChatML, Llama 3, Phi and GLM; DeepSeek's wide bars; sentence and turn marks of Llama 2, Gemma and Mistral.
+# ChatML, Llama 3, Phi and GLM; DeepSeek's wide bars; sentence and turn marks of Llama 2, Gemma and Mistral;
+# the mark of an image, at which OpenRLHF takes a message apart whatever the model.
 _COMMON = re.compile(
     r"<\|[^<>|\s]{1,64}\|>"
     r"|<\uff5c[^<>\uff5c\s]{1,64}\uff5c>"
     r"|</?s>"
-    r"|<(?:bos|eos|pad|unk|sop|eop|start_of_turn|end_of_turn|unused[0-9]{1,4}|extra_id_[0-9]{1,4})>"
+    r"|<(?:bos|eos|pad|unk|sop|eop|image|start_of_turn|end_of_turn|unused[0-9]{1,4}|extra_id_[0-9]{1,4})>"
     r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CALLS|gMASK)\]"
     r"|<</?SYS>>"
 )

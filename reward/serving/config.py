@@ -65,7 +65,13 @@ class ServerConfig(Settings):
         default=OverrideBounds(), description="What a request of /v1/audit may change; /get_reward never may."
     )
     sampler: SamplerConfig = Field(discriminator="kind")
-    deadline_s: float = Field(default=150.0, gt=0, lt=180, description="Below OpenRLHF's 180 s a request.")
+    deadline_s: float = Field(
+        default=150.0,
+        gt=0,
+        le=3600,
+        description="For one audit. OpenRLHF's stock client waits 180 s for an answer; `march train` as long "
+        "as it takes.",
+    )
     ready_within_s: float | None = Field(
         default=None,
         gt=0,

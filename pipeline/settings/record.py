@@ -1,0 +1,30 @@
+"""What a run keeps of itself: checkpoints to resume from, and its record in MLflow."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from pipeline.record.rollout_rows import RolloutFileSettings
+from reward.config import Settings
+
+
+class CheckpointSettings(Settings):
+    """What is kept to resume from."""
+
+    every: int = Field(default=20, ge=1, description="Steps between checkpoints; 20 in the paper.")
+    keep: int = Field(
+        default=3, ge=2, description="Two at least: a kill while one is written must leave another."
+    )
+    models: bool = Field(
+        default=False, description="A model to evaluate beside each checkpoint; none of them is removed."
+    )
+
+
+class TrackingSettings(Settings):
+    """MLflow."""
+
+    uri: str | None = Field(
+        default=None, description="Tracking server; a local SQLite store beside the runs by default."
+    )
+    experiment: str = "march"
+    rollouts: RolloutFileSettings = RolloutFileSettings()
