@@ -109,6 +109,7 @@ def test_warm_up_takes_exactly_its_steps(warmup: int, steps: int) -> None:
         ("model.x=1", "'model' is a value"),
         ("seed=[1", "--set 'seed=[1': not YAML"),
         ("tracking.uri=https://ann:pw@host", "tracking.uri: https://host was given with a user or password"),
+        ("reward.model={url: 'http://ann:pw@host'}", "(got 'http://host')"),
         ("nonsense", "write it as dotted.key=value"),
     ],
 )
@@ -116,7 +117,7 @@ def test_a_bad_setting_is_one_clear_line(override: str, says: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         load_recipe("tiny", [override])
     assert says in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(caught.value) and ":pw@" not in str(caught.value)
 
 
 def test_a_key_of_the_file_is_told_by_the_file(tmp_path: Path) -> None:

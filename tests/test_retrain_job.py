@@ -84,8 +84,9 @@ def test_what_is_read_lies_beside_the_job_and_what_is_written_does_not(tmp_path:
     ],
 )
 def test_a_wrong_job_is_told_by_its_key(tmp_path: Path, changes: dict[str, object], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=said) as error:
         load_job(str(write_job(tmp_path, **changes)))
+    assert "secret" not in str(error.value)
 
 
 def test_a_job_that_is_not_there_names_those_that_are() -> None:

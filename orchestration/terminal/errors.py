@@ -49,4 +49,10 @@ def _problem(problem: object) -> str:
         return f"{field}: unknown key; remove it or mend its name"
     if problem["type"] == "missing":
         return f"{field}: missing; add it"
-    return f"{field}: {text} (found {problem['input']!r:.60})" if field else text
+    if not field:
+        return text
+    from pipeline.artifacts.settings import redact
+
+    given = problem["input"]
+    found = redact(given) if isinstance(given, str) else given
+    return f"{field}: {text} (found {found!r:.60})"

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from pipeline.artifacts.settings import redact
 from pipeline.estimate.assumptions import EstimateSettings
 from pipeline.record.tracking import refuse_password
 from pipeline.settings.cluster import ClusterSettings, Colocation, check_batches, check_gpus
@@ -294,5 +295,6 @@ def _explain(path: Path, overrides: list[str], error: Any) -> str:
         return f"{where}: {error['input']!r:.80} is no list; write [{error['input']!s:.80}]"
     message = error["msg"].removeprefix("Value error, ")
     # A rule over several fields names those that it read; its input is the whole group.
-    found = "" if isinstance(error["input"], dict) else f" (got {error['input']!r:.80})"
-    return f"{where}: {message}{found}"
+    given = error["input"]
+    shown = redact(given) if isinstance(given, str) else given
+    return f"{where}: {message}" + ("" if isinstance(given, dict) else f" (got {shown!r:.80})")
