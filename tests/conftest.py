@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import settings
 
 from reward.config import SamplingSettings
 from reward.samplers import Message
@@ -15,6 +16,9 @@ from tests.chaos_table import print_table
 
 # With Python's own threshold, 700 new objects, collections take a tenth of the tests' time and find nothing.
 gc.set_threshold(50_000, 20, 50)
+# An example that waits for a core is no slow one.
+settings.register_profile("march", deadline=None)
+settings.load_profile("march")
 
 Completion = str | Sample | Exception
 Script = (

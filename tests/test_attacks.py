@@ -334,7 +334,7 @@ _JSON = st.recursive(
 _KEYS = st.sampled_from(["query", "response", "overrides", "include_trajectories", "prompts", "labels", "id"])
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(
     path=st.sampled_from(["/v1/audit", "/get_reward"]),
     body=st.one_of(
@@ -359,7 +359,7 @@ def test_the_api_keeps_to_its_description(server: Serving) -> None:
 
     headers = {"Authorization": f"Bearer {TOKEN}"}
     schema = schemathesis.openapi.from_url(f"{server.url}/openapi.json", headers=headers)
-    quick = settings(max_examples=30, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    quick = settings(max_examples=30, database=None, suppress_health_check=list(HealthCheck))
     for operation in schema.get_all_operations():
         found = operation.ok()
 

@@ -134,7 +134,7 @@ PIECES = st.lists(st.one_of(WORDS, SECRETS, st.text(max_size=6)), min_size=1, ma
 QUESTIONS = st.lists(st.one_of(WORDS, SECRETS, st.text(max_size=6)), max_size=8)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(
     pieces=PIECES,
     secret=SECRETS,

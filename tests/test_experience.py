@@ -68,7 +68,7 @@ def test_row_08_unscored_answers_are_masked_and_the_number_of_rows_is_fixed(unsc
     assert maker.metrics["audit/unscored/timeout"] == unscored / 4
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.sampled_from([0.0, -1.0, None]), min_size=2, max_size=6))
 def test_a_masked_row_has_no_gradient_in_openrlhfs_own_losses(rewards: list[float | None]) -> None:
     batches = Maker().make_experience_batch([answer(reward) for reward in rewards])

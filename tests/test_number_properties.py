@@ -116,7 +116,7 @@ ANY = st.one_of(*EXPRESSIONS.values())
 
 @pytest.mark.parametrize("kind", EXPRESSIONS)
 def test_numbers_of_every_kind_are_read_alone_and_in_a_sentence(kind: str) -> None:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(EXPRESSIONS[kind])
     def holds(text: str) -> None:
         sentence = f"The report says: {text}, as was known."
@@ -128,7 +128,6 @@ def test_numbers_of_every_kind_are_read_alone_and_in_a_sentence(kind: str) -> No
     holds()
 
 
-@settings(deadline=None)  # the first comparison of two units loads their registry
 @given(ANY)
 def test_a_number_equals_itself_and_supports_itself(text: str) -> None:
     for number in find_numbers(text):
@@ -136,7 +135,6 @@ def test_a_number_equals_itself_and_supports_itself(text: str) -> None:
         assert supports(number, number)
 
 
-@settings(deadline=None)
 @given(ANY, ANY)
 def test_equality_is_symmetric_and_keeps_kinds_apart(first: str, second: str) -> None:
     for a in find_numbers(first):
@@ -148,7 +146,6 @@ def test_equality_is_symmetric_and_keeps_kinds_apart(first: str, second: str) ->
                 assert supports(b, a)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="0123456789.,'% $€()-\u2212\u2013+/:ekM½²万 aboutndmilhrs*_", max_size=24), st.data())
 def test_equality_is_symmetric_and_reflexive_on_what_chance_writes(text: str, data: st.DataObject) -> None:
     numbers = find_numbers(text) + find_numbers(data.draw(ANY))
@@ -194,7 +191,7 @@ PERCENT_SIGN_FIRST = {"tr_TR", "eu_ES"}
 
 @pytest.mark.parametrize("locale", LOCALES)
 def test_decimals_come_back_from_every_locale(locale: str) -> None:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(AMOUNTS)
     def holds(amount: Decimal) -> None:
         text = format_decimal(amount, locale=locale, decimal_quantization=False)
@@ -207,7 +204,7 @@ def test_decimals_come_back_from_every_locale(locale: str) -> None:
 
 @pytest.mark.parametrize("locale", LOCALES)
 def test_percentages_come_back_from_every_locale(locale: str) -> None:
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=30)
     @given(st.decimals(-100, 100, places=4))
     def holds(share: Decimal) -> None:
         text = format_percent(share, locale=locale, decimal_quantization=False)
@@ -229,7 +226,7 @@ UNREAD_MONEY = {("bg_BG", "USD"), ("sv_SE", "BRL")}
 @pytest.mark.parametrize("style", ["standard", "accounting"])
 @pytest.mark.parametrize("locale", LOCALES)
 def test_money_comes_back_from_every_locale(locale: str, style: Literal["standard", "accounting"]) -> None:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(st.integers(-(10**9), 10**9), st.sampled_from(CURRENCIES))
     def holds(cents: int, currency: str) -> None:
         amount = Decimal(cents) if currency in ("JPY", "KRW") else Decimal(cents) / 100

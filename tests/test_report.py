@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -159,7 +159,6 @@ def test_a_long_document_is_shown_around_its_evidence() -> None:
         assert sum(len(part["text"]) for part in document["parts"]) <= MOST_DOCUMENT_CHARS + 100
 
 
-@settings(deadline=None)
 @given(st.text(max_size=20))
 def test_an_address_holds_no_space_and_says_its_id(row_id: str) -> None:
     address = anchor(row_id)
@@ -167,7 +166,6 @@ def test_an_address_holds_no_space_and_says_its_id(row_id: str) -> None:
     assert unquote(address) == f"row-{row_id}"
 
 
-@settings(deadline=None)
 @given(
     text=st.text(max_size=30),
     marks=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40), st.sampled_from("abc")), max_size=6),
@@ -182,7 +180,6 @@ def test_marked_pieces_joined_are_the_text(text: str, marks: list[tuple[int, int
         place += len(piece.text)
 
 
-@settings(deadline=None)
 @given(
     size=st.integers(0, 500),
     places=st.lists(st.tuples(st.integers(0, 500), st.integers(0, 60)), max_size=4),
@@ -214,7 +211,6 @@ def test_a_sentence_is_cut_verbatim(text: str, number: str, expected: str) -> No
     assert sentence(text, start, start + len(number)) == expected
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_no_terminal_obeys_a_text(text: str) -> None:
     shown = printable(text)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -67,7 +67,6 @@ def test_a_spreadsheet_opens_it_as_utf_8() -> None:
     assert next(iter(review_csv([]))).startswith("\ufeffkey,row,")
 
 
-@settings(deadline=None)
 @given(st.text(max_size=12), st.sampled_from(["", " ", "=", "+", "-", "@", "\t", "\r", "\uff1d"]))
 def test_no_cell_is_a_formula(text: str, sign: str) -> None:
     row, line = picnic_pair()
@@ -121,7 +120,6 @@ def test_kappa(cells: tuple[int, int, int, int], expected: float | None) -> None
     assert cohens_kappa(*cells) == (None if expected is None else pytest.approx(expected))
 
 
-@settings(deadline=None)
 @given(st.tuples(*[st.integers(0, 50)] * 4))
 def test_kappa_is_bounded_and_symmetric(cells: tuple[int, int, int, int]) -> None:
     both, audit, human, neither = cells

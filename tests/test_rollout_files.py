@@ -49,7 +49,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert [row.place for row in read_rollouts(path, places={2, 4})] == [2, 4]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.text(max_size=40))
 def test_any_text_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     path = rollouts_file(tmp_path_factory.mktemp("run"), 1)

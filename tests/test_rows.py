@@ -98,7 +98,7 @@ def test_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
         read(path)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     content=st.binary() | st.dictionaries(st.sampled_from(sorted(ROW)), st.none() | st.text()).map(json.dumps)
 )

@@ -131,7 +131,7 @@ def test_a_quote_that_is_never_closed_swallows_a_bounded_part(
     assert problem(path).startswith("in.csv:2: not CSV (field larger than field limit")
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(content=st.binary() | st.text().map(lambda text: f"id,query,response,context\n{text}".encode()))
 def test_whatever_a_table_holds_the_error_is_one_line(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
@@ -143,7 +143,7 @@ def test_whatever_a_table_holds_the_error_is_one_line(content: bytes, tmp_path: 
         assert "\n" not in str(error)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(texts=st.tuples(*[st.text(st.characters(exclude_categories=["Cs"]), min_size=1)] * 4))
 def test_what_is_written_as_csv_is_read_back(texts: tuple[str, ...], tmp_path: Path) -> None:
     line = io.StringIO()

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -76,7 +76,6 @@ def test_answers_about_one_source_tell_less() -> None:
     assert lower_bound(together, 0.025) < lower_bound(apart, 0.025)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 6)), min_size=2, max_size=60))
 def test_the_bound_lies_below_the_share(drawn: list[tuple[int, int]]) -> None:
     tallies = [Tally(min(refuted, num), num) for refuted, num in drawn]

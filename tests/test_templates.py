@@ -86,7 +86,7 @@ ODD = [
 ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from(ODD) | st.text(max_size=4), max_size=20))
 def test_no_template_shows_any_number(words: list[str]) -> None:
     response = " ".join(words)
