@@ -211,6 +211,7 @@ def test_bounds_and_approximators(text: str, form: Form, approximate: bool, expe
         ("1. a\n  1. x\n  2. y\n2. b 7", ["7"]),
         ("466. The picnic raised that.", ["466"]),
         ("1. a\n7. hidden", ["7"]),
+        ("1\ufe0f\u20e3 a\n2\ufe0f\u20e3 b 7", ["7"]),  # keys of a telephone, as emoji
         ("1.", ["1"]),
         ("1.5 million came", ["1500000"]),
     ],

@@ -36,7 +36,7 @@ _START_OR_WORD = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_ENUMERATOR = re.compile(r"^[-*\u2022#>_( \t]{0,16}(\d{1,3})[.)][*_]{0,2}(?=[ \t]+\S)", re.MULTILINE)
+_ENUMERATOR = re.compile(r"^[-*\u2022#>_( \t]{0,16}(\d{1,3})[.)\u20e3][*_]{0,2}(?=[ \t]+\S)", re.MULTILINE)
 _PARENTHESES = re.compile(r"^\(([^()$]{1,40})\)\.?$")
 _AND_A_HALF = re.compile(r"[ ]and[ ]a[ ](half|quarter)(?![^\W_])", re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9]++")
