@@ -29,7 +29,8 @@ def draw(findings: Sequence[Finding], path: Path) -> None:
         axes.set_yticks(
             range(len(findings), 0, -1), [f"{f.comparison.question}: {f.verdict}" for f in findings]
         )
-        axes.set_xlabel("difference in points (questions: in hundredths) with 95% interval; dots are seeds")
+        said = "difference in points (questions: in hundredths) with 95% interval; dots are seeds"
+        figure.supxlabel(said, fontsize="medium")  # centred below the labels, too
         axes.spines[["left", "right", "top"]].set_visible(False)
         axes.tick_params(left=False)
         axes.grid(axis="x", color=_GRID, linewidth=0.7)
