@@ -30,10 +30,7 @@ _MOST_COPIED = 5 << 30  # bytes of one CopyObject
 
 
 def make_client(settings: StoreSettings) -> Any:
-    """A client; who it is comes from boto3's own chain, asked anew.
-
-    Its session is its own: `boto3.client` would speak with the keys of the process's first client.
-    """
+    """A client; who it is comes from boto3's own chain, asked anew: `boto3.client` keeps its first keys."""
     from boto3 import Session
     from botocore.config import Config
 
