@@ -18,8 +18,7 @@ _CITATION = re.compile(
     rf"(?:\b(?:document|doc|passage|source|reference)s?[ \t]{{0,2}}#?{_PLACES}|\[{_PLACES}\])(?!\w|[.,]\d)",
     re.IGNORECASE,
 )
-_CURRENCIES = frozenset("$€£¥₹₩₽₺₪₫₱₦฿")
-_HYPHENS = str.maketrans("\u2010\u2011", "--")
+_BEHIND_FOOTNOTES = frozenset(".,;:!?)]\"'\u2019\u201d\u3002\uff0c")  # or a letter: a footnote is attached
 _LENGTH = re.compile(r"\b(\d{1,6})[ -]words?\b", re.IGNORECASE)
 _OPENING = re.compile(r"\s{0,9}[^\n]{1,200}:[ \t]{0,9}(?=\n)")
 _LONGEST_NAME = 64  # characters
@@ -70,14 +69,14 @@ def _known_names(response: str, numbers: list[Number], query: RagQuery) -> set[i
 
 def _folded(text: str) -> str:
     """The text without regard to case, raised and lowered digits ("H₂O"), and which hyphen is written."""
-    return unicodedata.normalize("NFKC", text).translate(_HYPHENS).casefold()
+    return unicodedata.normalize("NFKC", text).replace("\u2010", "-").casefold()
 
 
 class _Citations:
     """The numbers of a response that cite its documents by their places, and say nothing else.
 
-    A raised or circled digit cites, too. "[2] million", "$[2]", "source 3 km" and "② euros" are amounts, and
-    a raised digit behind another one may be a power.
+    A raised or circled digit cites, too, where it is attached to a word. "[2] million", "$[2]", "source 3 km"
+    and "it drew ② people" are amounts, and a raised digit behind another one may be a power.
     """
 
     def __init__(self, response: str, num_documents: int) -> None:
@@ -86,7 +85,7 @@ class _Citations:
         self._run_of_end: dict[int, int] = {}
         run = 0
         for citation in _CITATION.finditer(response):
-            if citation[0].startswith("[") and _is_amount(response, citation.start(), citation.end()):
+            if citation[0].startswith("[") and is_measured(response, citation.start(), citation.end()):
                 continue
             run += 1
             for digits in re.compile(r"\d+").finditer(response, citation.start(), citation.end()):
@@ -104,14 +103,10 @@ class _Citations:
         text = self._response
         if any(char.isalpha() or char.isdecimal() for char in text[atom.start : atom.end]):
             return False
-        is_power = atom.start > 0 and text[atom.start - 1].isdecimal()
+        before = text[max(0, atom.start - 1) : atom.start]
+        is_attached = before.isalpha() or before in _BEHIND_FOOTNOTES
         cites = atom.kind is Kind.IDENTIFIER and 1 <= atom.value <= self._num_documents
-        return cites and not is_power and not _is_amount(text, atom.start, atom.end)
-
-
-def _is_amount(response: str, start: int, end: int) -> bool:
-    """Whether what stands there follows a currency, or precedes a scale, a unit or a percent sign."""
-    return (start > 0 and response[start - 1] in _CURRENCIES) or is_measured(response, end)
+        return cites and is_attached and not is_measured(text, atom.start, atom.end)
 
 
 def _name_around(text: str, number: Number) -> str:

@@ -62,10 +62,11 @@ def number_at(text: str, at: int, low: int) -> Number | None:
     return _money(text, numeral, start, code) if code else _measured(text, numeral, start, at, low)
 
 
-def is_measured(text: str, at: int) -> bool:
-    """Whether a scale, a percent sign, a unit or a currency stands at `at`, as behind a number's digits."""
+def is_measured(text: str, start: int, end: int) -> bool:
+    """Whether what stands there follows a currency, or precedes one, a scale, a percent sign or a unit."""
     one = Digits((Decimal(1),), Decimal(1))
-    return scale_after(text, at) is not None or _with_unit(text, at, at, one) is not None
+    behind = scale_after(text, end) is not None or _with_unit(text, end, end, one) is not None
+    return behind or _currency_before(text, start, 0) is not None
 
 
 def with_unit(text: str, start: int, end: int, digits: Digits) -> Number:
