@@ -200,6 +200,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
                 except RewardModelError as error:
                     result = _unscored(query, Reason.REWARD_MODEL, str(error))
             telemetry.tell_verdict(span, result.verdict)
+        is_scored = result.verdict.outcome is not Outcome.UNSCORED
         credit = self.settings.checker_credit
         paid = [t for t in result.trajectories if _credit(t, result.verdict, credit) is not None]
         seed = f"{self.settings.seed}/{query.id}/{response}"
@@ -211,6 +212,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             turns={
                 role: choose_turns([t for t in paid if t.role is role], num, seed=seed)
                 for role, num in self.settings.turns_by_role.items()
+                if is_scored
             },
             checker_credit=credit,
             num_checker_turns=sum(t.role is Role.CHECKER for t in result.trajectories),
