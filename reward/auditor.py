@@ -31,15 +31,13 @@ from reward.roles.checker import gathered
 from reward.roles.hearing import UNREAD_NOTE, Round, claim_verdicts, hear, unread_spans
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.roles.proposer import Proposal, propose
+from reward.roles.turns import trajectories
 from reward.samplers import Sampler, SamplerError
 from reward.types import (
     AuditResult,
     Outcome,
     Provenance,
     RagQuery,
-    Role,
-    SampleGroup,
-    Trajectory,
     Verdict,
 )
 
@@ -225,7 +223,7 @@ async def _heard(
     with telemetry.span("vote", {"march.num_voters": config.voters}) as span:
         verdict = _verdict(query, proposal, rounds, config, num_numbers, provenance)
         telemetry.tell_verdict(span, verdict)
-    return AuditResult(verdict=verdict, trajectories=_all_trajectories(proposal, rounds))
+    return AuditResult(verdict=verdict, trajectories=trajectories(proposal.group, rounds, config))
 
 
 def _coverage_of(first: Verdict, response: str, query: RagQuery, config: AuditConfig) -> Coverage:
@@ -276,26 +274,3 @@ def _verdict(
         weights_version=min(versions, default=None),
         provenance=provenance,
     )
-
-
-def _all_trajectories(proposal: Proposal, rounds: Sequence[Round]) -> tuple[Trajectory, ...]:
-    turns = [(Role.PROPOSER, proposal.group)] if proposal.group else []
-    turns += [(Role.CHECKER, group) for one in rounds for group in one.groups]
-    return tuple(trajectory for turn in turns for trajectory in _trajectories(*turn))
-
-
-def _trajectories(role: Role, group: SampleGroup) -> list[Trajectory]:
-    """One trajectory a sample; none at all unless the sampler gave every sample's token ids."""
-    if not group.prompt_token_ids or not all(sample.token_ids for sample in group.samples):
-        return []
-    return [
-        Trajectory(
-            role=role,
-            prompt_token_ids=group.prompt_token_ids,
-            response_token_ids=sample.token_ids or (),
-            logprobs=sample.logprobs,
-            finish_reason=sample.finish_reason,
-            weights_version=group.weights_version,
-        )
-        for sample in group.samples
-    ]

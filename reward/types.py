@@ -169,6 +169,14 @@ class Trajectory(Record):
     logprobs: tuple[float, ...] | None = None
     finish_reason: str
     weights_version: int | None = None
+    own_reward: float | None = Field(
+        default=None,
+        ge=-1,
+        le=0,
+        allow_inf_nan=False,
+        description="Of a Checker's turn: the verdict's reward, were this voter alone and the claims that it "
+        "was asked about the only ones; None where that would be UNSCORED, and for other roles.",
+    )
 
 
 class ClaimVerdict(Record):

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from pipeline import cpu
-from pipeline.settings.ppo import PpoSettings
+from pipeline.settings.ppo import CheckerCredit, PpoSettings
 from reward.types import Outcome, Role, Trajectory, Verdict
 
 cpu.install()
@@ -115,6 +115,7 @@ def answer(
     truncated: bool = False,
     rows_by_role: dict[Role, int] | None = None,
     more: Sequence[Trajectory] = (),
+    credit: CheckerCredit = CheckerCredit.ANSWER,
 ) -> Experience:
     """An answer with turns of so many tokens; None for no Checker turn."""
     lengths = [checker] if isinstance(checker, int) else list(checker or ())
@@ -126,6 +127,7 @@ def answer(
         response="r",
         verdict=Verdict(id="q", outcome=outcome, reward=reward, reason="timeout" if reward is None else ""),
         turns={} if reward is None else by_role,
+        checker_credit=credit,
         num_checker_turns=len(lengths),
     )
     response = {

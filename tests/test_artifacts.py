@@ -13,7 +13,7 @@ import pytest
 
 from orchestration.cli import main
 from pipeline.artifacts import failures
-from pipeline.artifacts.failures import CorruptError, MovedError
+from pipeline.artifacts.failures import CorruptError, MovedError, StoreError
 from pipeline.artifacts.layout import manifest_key, object_key, pointer_key
 from pipeline.artifacts.manifest import File, Manifest
 from pipeline.artifacts.s3 import make_client
@@ -132,6 +132,36 @@ def test_an_object_of_another_content_is_removed_and_then_published_again(
     assert march(*verify, "--remove-damaged") == 0 and config.read_text() == "{}"
 
 
+def test_a_manifest_of_another_content_is_removed_and_then_published_again(
+    store: ArtifactStore, model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MARCH_ARTIFACTS", store.backend.address)
+    digest = store.publish(model, kind="model").digest
+    path = Path(store.backend.address) / manifest_key(digest)
+    text = path.read_bytes()
+    path.write_bytes(b"{" + text)
+    with pytest.raises(CorruptError):
+        store.publish(model, kind="model")
+    assert march("artifacts", "verify", "--read") == 1 and path.exists()
+    assert "march artifacts verify --read --remove-damaged" in capsys.readouterr().err
+    assert march("artifacts", "verify", "--read", "--remove-damaged") == 1 and not path.exists()
+    assert store.publish(model, kind="model").digest == digest and path.read_bytes() == text
+    assert march("artifacts", "verify", "--read") == 0
+
+
+def test_a_store_that_does_not_answer_is_not_called_damaged(
+    store: ArtifactStore, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = store.publish(model, kind="model").digest
+
+    def gone(key: str) -> None:
+        raise StoreError("gone")
+
+    monkeypatch.setattr(store.backend, "read", gone)
+    with pytest.raises(StoreError, match="gone"):
+        list(find_damage(store, [digest], read=True))
+
+
 def test_a_manifest_that_was_changed_is_refused(store: ArtifactStore) -> None:
     digest = store.publish(kind="lineage").digest
     path = Path(store.backend.address) / manifest_key(digest)
@@ -199,6 +229,8 @@ def test_a_full_disk_leaves_no_file_and_no_manifest(tmp_path: Path, model: Path)
 
 def test_secrets_in_addresses_are_refused_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert redact("http://me:hidden@host:1/x") == "http://host:1/x"
+    assert redact("postgresql://h/db?user=u&PassWord=hidden&a=b") == "postgresql://h/db?user=u&a=b"
+    assert redact("http://h/x?password_hint=none&") == "http://h/x?password_hint=none&"
     for variables in ({"endpoint": "http://me:hidden@host"}, {"location": "s3://me:hidden@bucket"}):
         with pytest.raises(ValueError, match="environment") as caught:
             settings_from_environment(**variables)

@@ -237,6 +237,25 @@ def test_trajectories_are_the_turns_in_order(scripted, picnic) -> None:
     assert prompt.endswith("1. The July picnic in Kabul raised how many euros?")
 
 
+@pytest.mark.parametrize(
+    ("votes", "settings", "rewards"),
+    [
+        ([RIGHT, OTHER, RIGHT], {}, [0, -1, 0]),
+        ([OTHER, RIGHT, OTHER], {}, [-1, 0, -1]),
+        ([RIGHT, RIGHT, BROKEN], {}, [0, 0, None]),
+        ([BROKEN, BROKEN, RIGHT], {}, [None, None, 0]),  # the answer is UNSCORED, which the trainer heeds
+        ([RIGHT, ABSENT, RIGHT], {"reward_refuted": -0.5}, [0, -0.5, 0]),
+        ([RIGHT, OTHER, RIGHT], {"min_valid_voters": 3}, [0, -1, 0]),
+        ([RIGHT, RIGHT, OTHER], {"early_stop": True}, [0, 0]),
+        ([RIGHT, OTHER, RIGHT], {"early_stop": True}, [0, -1, 0]),
+        (['1. Evidence: "somewhere" [Answer: 466]', RIGHT, RIGHT], {"verbatim_evidence": True}, [-1, 0, 0]),
+    ],
+)
+def test_each_voter_has_the_reward_of_its_own_votes(votes, settings, rewards, scripted, picnic) -> None:
+    result = run(picnic, RESPONSE, scripted([CLAIM, *votes], with_tokens=True), **settings)
+    assert [turn.own_reward for turn in result.trajectories] == [None, *rewards]
+
+
 def test_no_trajectories_without_token_ids(scripted, picnic) -> None:
     assert run(picnic, RESPONSE, scripted([CLAIM, RIGHT, RIGHT, RIGHT])).trajectories == ()
 
@@ -258,11 +277,20 @@ def test_answers_of_several_rounds_are_filed_under_their_claims(scripted, picnic
     )
     first = "1. Evidence: a [Answer: 2025]\n2. Evidence: c [Answer: 7]"
     second = "1. Evidence: b [Answer: 51]"
-    sampler = scripted([claims, first, first, first, second, second, second], with_tokens=True)
+    wrong = first.replace("7]", "8]")
+    sampler = scripted([claims, first, wrong, first, second, second, second], with_tokens=True)
     result = run(picnic, response, sampler)
     assert [(c.claim.answer, c.consensus) for c in result.verdict.claims] == [
         ("2025", "2025"),
         ("50", "51"),
         ("7", "7"),
     ]
-    assert (result.verdict.reason, len(result.trajectories)) == ("contradicted", 1 + 2 * 3)
+    assert result.verdict.reason == "contradicted"
+    assert [turn.own_reward for turn in result.trajectories] == [None, 0, -1, 0, -1, -1, -1]
+    rate = run(
+        picnic,
+        response,
+        scripted([claims, first, wrong, "2. x [Answer: 7]", second, second, second], with_tokens=True),
+        reward_function="error_rate",
+    )
+    assert [turn.own_reward for turn in rate.trajectories] == [None, 0, -0.5, None, -1, -1, -1]

@@ -48,7 +48,8 @@ def test_an_evaluation_says_what_it_found_and_what_it_paid(
     page = tmp_path / "page.html"
     assert march(*command(tmp_path / "out", model, judge, "--html", page, *prices)) == 0
     said = capsys.readouterr().out
-    assert "Asked the model 6 times (324 tokens) and the judge 24 times (864 tokens), 0.00 by" in said
+    assert "Asked the model 6 times (324 tokens) and the judge 23 times (828 tokens), 1 reply was" in said
+    assert " known, 0.00 by the given prices" in said  # of two answers that say the same, one is judged
     assert "2wikimultihopqa" in said and "accuracy" in said and "fewer than 50" in said
     assert page.read_text().startswith("<!doctype html>")
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())

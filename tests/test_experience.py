@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.record.metrics import audit_metrics
-from pipeline.settings.ppo import CheckerReward, PpoSettings, RewardScalars
+from pipeline.settings.ppo import CheckerCredit, CheckerReward, PpoSettings, RewardScalars
 from pipeline.settings.recipe import load_recipe
 from pipeline.settings.tree import RECIPES
 from reward.types import Claim, ClaimState, ClaimVerdict, Outcome, Role, Trajectory, Verdict
@@ -37,6 +37,18 @@ def test_row_01_the_published_code_pays_a_checker_only_for_a_turn_that_was_cut()
     rows = rows_of(Maker(published).make_experience_batch(answers))
     assert [float(row.returns.sum()) for row in rows] == [-1.0, -1.0, 0.0, -1.0]
     assert [row.rewards.item() for row in rows] == [-1.0] * 4  # what the verdict was worth
+
+
+def test_rows_of_votes_carry_their_own_reward_to_the_last_token() -> None:
+    turns = [
+        turn(Role.CHECKER, prompt=8, length=n).model_copy(update={"own_reward": own})
+        for n, own in ((9, -1.0), (2, 0.0))
+    ]
+    maker = Maker(PLAIN.model_copy(update={"gamma": 0.0}))
+    answers = [answer(0.0, checker=None, more=[t], credit=CheckerCredit.VOTE) for t in turns]
+    rows = rows_of(maker.make_experience_batch(answers))
+    assert [row.rewards.item() for row in rows] == [0.0, 0.0, -1.0, 0.0]
+    assert [float(row.returns.sum()) for row in rows] == [0.0, 0.0, -1.0, 0.0]
 
 
 def test_row_01_no_shipped_recipe_repeats_it() -> None:

@@ -147,6 +147,22 @@ def test_row_11_long_documents_are_read_in_parts_with_all_questions(scripted) ->
     assert place.document == "b" and text[place.start : place.end] == "The  July picnic\nraised 466 euros."
 
 
+def test_a_voter_is_paid_alike_for_each_part_that_it_read(scripted) -> None:
+    def other_at_last(messages, n: int) -> list[str]:
+        answers = by_content(messages, n)
+        return [*answers[:-1], answers[-1].replace("466]", "46]")] if n > 1 else answers
+
+    sampler = scripted(other_at_last, with_tokens=True)
+    rewards = [turn.own_reward for turn in run(sampler).trajectories]
+    num_parts = len(sampler.requests) - 1
+    assert num_parts > 1 and rewards == [None, *[0, 0, -1] * num_parts]
+
+
+def test_a_voter_who_could_not_read_all_has_no_reward_for_finding_nothing(scripted) -> None:
+    sampler = scripted(by_content, with_tokens=True)
+    assert [turn.own_reward for turn in run(sampler, max_parts=1).trajectories] == [None] * 4
+
+
 def test_row_11_what_nobody_read_is_in_the_verdict_and_absence_is_then_no_refutation(scripted) -> None:
     verdict = run(scripted(by_content), max_parts=1).verdict
     assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.UNSCORED, None, "unread_documents")

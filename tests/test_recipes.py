@@ -120,6 +120,11 @@ def test_a_bad_setting_is_one_clear_line(override: str, says: str) -> None:
     assert "\n" not in str(caught.value) and ":pw@" not in str(caught.value)
 
 
+def test_votes_are_no_credit_where_no_checker_is_trained() -> None:
+    with pytest.raises(ValueError, match=r"ppo\.checker_credit: vote pays the Checker's turns"):
+        load_recipe("tiny", ["ppo.checker_credit=vote", "train_roles=[solver]"])
+
+
 def test_a_key_of_the_file_is_told_by_the_file(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("extends: tiny\nppo: {kl_coeff: 0.1}\n")
     with pytest.raises(ValueError, match=r"^mine\.yaml: ppo\.kl_coeff: unknown key"):

@@ -137,7 +137,13 @@ def test_gc_stops_where_the_registry_fails(
     assert not left.exists()
 
 
-@pytest.mark.parametrize("harm", [Harm.HOLD, Harm.HOLD_ANSWER], ids=["before", "after"])
+@pytest.mark.parametrize(
+    "harm",
+    [
+        pytest.param(Harm.HOLD, marks=pytest.mark.long, id="before"),
+        pytest.param(Harm.HOLD_ANSWER, id="after"),
+    ],
+)
 def test_a_server_that_is_killed_in_the_middle_of_a_decision(
     harm: Harm, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -201,9 +201,20 @@ def test_a_user_of_a_database_and_a_file_with_an_at_sign_are_no_password() -> No
         None,
         "sqlite:////home/a@b:c/mlflow.db",
         "postgresql+psycopg://mlflow@db/mlflow",
+        "postgresql+psycopg://mlflow@db/mlflow?sslmode=require",
         "http://h:5",
     ):
         refuse_password("--registry", uri)
+
+
+@pytest.mark.parametrize("user", ["", "mlflow@"])
+def test_a_password_in_the_query_of_a_databases_address_is_refused(user: str) -> None:
+    uri = f"postgresql://{user}db/mlflow?sslmode=require&password=hidden"
+    with pytest.raises(
+        ValueError, match=r"--registry: postgresql://db/mlflow\?sslmode=require was"
+    ) as caught:
+        refuse_password("--registry", uri)
+    assert "PGPASSWORD" in str(caught.value) and "hidden" not in str(caught.value)
 
 
 def test_no_registry_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

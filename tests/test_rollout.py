@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline import cpu
+from pipeline.settings.ppo import CheckerCredit
 from reward.serving.client import RewardServerError
 from reward.types import AuditResult, Document, Outcome, RagQuery, Role, Trajectory, Verdict
 from tests.serving import KEY, RESPONSE, TOKEN, serve_picnic
@@ -15,7 +16,12 @@ from tests.serving import QUERY as PICNIC
 
 cpu.install()
 
-from pipeline.training.rollout import SETTINGS_VARIABLE, AgentExecutor, choose_turns  # noqa: E402
+from pipeline.training.rollout import (  # noqa: E402
+    SETTINGS_VARIABLE,
+    AgentExecutor,
+    RolloutRecord,
+    choose_turns,
+)
 
 QUERY = RagQuery(id="q", query="?", documents=(Document(id="d", text="It raised 5 euros."),))
 
@@ -84,6 +90,48 @@ def test_only_an_answer_that_ended_and_was_audited_has_a_reward(
     assert result["rollout"].verdict.reason == reason
     checked = {Role.CHECKER: (4, 5)} if reward is not None else {}
     assert result["rollout"].weights_versions == {Role.SOLVER: (3,), **checked}
+
+
+@pytest.mark.parametrize(
+    ("credit", "own", "reward", "paid"),
+    [
+        ("answer", (-1.0, None, 0.0), 0.0, [0.0] * 3),
+        ("answer", (0.0, None, 0.0), -1.0, [-1.0] * 3),
+        ("vote", (-1.0, None, 0.0), 0.0, [-1.0, 0.0]),  # an outvoted voter is not paid for the majority
+        ("vote", (-1.0, None, 0.0), -1.0, [-1.0, 0.0]),
+        ("vote", (None, None, None), -1.0, []),
+        ("vote", (0.0, 0.0, 0.0), None, []),  # UNSCORED: whatever the votes say
+        ("answer", (0.0, 0.0, 0.0), None, []),
+    ],
+)
+def test_a_checkers_turn_is_paid_for_the_answer_or_for_its_own_votes(
+    monkeypatch: pytest.MonkeyPatch, credit: str, own: Any, reward: float | None, paid: list[float]
+) -> None:
+    outcome = {0.0: Outcome.SUPPORTED, -1.0: Outcome.REFUTED, None: Outcome.UNSCORED}[reward]
+    turns = [turn_of(1).model_copy(update={"own_reward": one}) for one in own]
+    told = AuditResult(verdict=Verdict(id="q", outcome=outcome, reward=reward), trajectories=tuple(turns))
+
+    class Voters:
+        async def audit(self, *arguments: Any, **settings: Any) -> AuditResult:
+            return told
+
+    settings = {
+        "reward_urls": ["http://127.0.0.1:9"],
+        "checker_credit": credit,
+        "turns_by_role": {"checker": 3},
+    }
+    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps(settings))
+    agent = AgentExecutor()
+    agent._client = Voters()  # type: ignore[assignment]
+    record = asyncio.run(agent._audit(QUERY, "It raised 5 euros.", finish_reason="stop"))
+    assert sorted(map(record.turn_reward, record.turns.get(Role.CHECKER, ()))) == paid  # type: ignore[type-var]
+
+
+def test_a_proposers_turn_is_paid_for_the_answer_whatever_pays_votes() -> None:
+    turn = turn_of(1).model_copy(update={"role": Role.PROPOSER})
+    verdict = Verdict(id="q", outcome=Outcome.REFUTED, reward=-1.0)
+    record = RolloutRecord(query_id="q", response="r", verdict=verdict, checker_credit=CheckerCredit.VOTE)
+    assert record.turn_reward(turn) == -1.0
 
 
 def test_the_agent_believes_signed_answers_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,7 @@ def verify(
         bool, typer.Option("--read", help="Read every object; else its presence and size.")
     ] = False,
     remove_damaged: Annotated[
-        bool, typer.Option("--remove-damaged", help="Remove objects that --read finds of another content.")
+        bool, typer.Option("--remove-damaged", help="Remove what --read finds of another content.")
     ] = False,
     store: StoreOption = None,
     endpoint: EndpointOption = None,

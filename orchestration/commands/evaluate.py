@@ -181,7 +181,11 @@ def _spent(outcome: Outcome, prices: Prices) -> str:
         f"Asked the model {model.num_requests:,} times ({model.num_tokens:,} tokens) and the judge "
         f"{judge.num_requests:,} times ({judge.num_tokens:,} tokens)"
     )
-    line += f", {outcome.num_cached:,} replies were known" if outcome.num_cached else ""
+    line += (
+        f", {outcome.num_cached:,} {'reply was' if outcome.num_cached == 1 else 'replies were'} known"
+        if outcome.num_cached
+        else ""
+    )
     if prices.are_given:
         money = (prices.of_model(model.use) or 0) + (prices.of_judge(judge.use) or 0)
         line += f", {money:,.2f} by the given prices"

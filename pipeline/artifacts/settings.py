@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Literal, Self
-from urllib.parse import urlsplit
+from urllib.parse import unquote_plus, urlsplit
 
 from pydantic import Field, model_validator
 
@@ -92,8 +92,15 @@ def refuse_secret(field: str, url: str) -> None:
 
 
 def redact(url: str) -> str:
-    """The address without the user and password that may stand in it."""
+    """The address without the user and passwords that may stand in it, in its query too."""
     parts = urlsplit(url)
-    if "@" not in parts.netloc:
+    kept = [pair for pair in parts.query.split("&") if not _names_password(pair)]
+    if "@" not in parts.netloc and len(kept) == parts.query.count("&") + 1:
         return url
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="&".join(kept)).geturl()
+
+
+def _names_password(pair: str) -> bool:
+    """Whether a pair of a query is one by which drivers of databases take a password (libpq, PyMySQL)."""
+    key = unquote_plus(pair.partition("=")[0]).lower()
+    return key in ("password", "passwd", "sslpassword", "ssl_key_password")

@@ -15,9 +15,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pipeline.artifacts.backend import Advance, Entry, Unfinished, no_progress
-from pipeline.artifacts.failures import CorruptError
+from pipeline.artifacts.failures import CorruptError, StoreError
 from pipeline.artifacts.layout import MANIFESTS, OBJECTS, RECEIPTS, digest_of, manifest_key, object_key
-from pipeline.artifacts.manifest import File
+from pipeline.artifacts.manifest import File, Manifest
 from pipeline.artifacts.store import ArtifactStore
 
 DEFAULT_GRACE = timedelta(days=7)
@@ -45,7 +45,7 @@ class Damage:
 
     what: str
     problem: str
-    entry: Entry | None = None  # an object of another content, which publishing would take for the right one
+    entry: Entry | None = None  # of another content, which publishing would take for the right one
 
 
 def find_garbage(
@@ -97,7 +97,7 @@ def remove(store: ArtifactStore, garbage: Garbage, *, grace: timedelta = DEFAULT
 def find_damage(
     store: ArtifactStore, digests: Iterable[str], *, read: bool, advance: Advance = no_progress
 ) -> Iterator[Damage]:
-    """Holds manifests and their objects against their names.
+    """Holds manifests and their objects against their names; what cannot be asked is no damage, and rises.
 
     Args:
         store: Which.
@@ -107,10 +107,9 @@ def find_damage(
     """
     seen: set[str] = set()
     for digest in digests:
-        try:
-            manifest = store.manifest(digest)
-        except ValueError as error:
-            yield Damage(manifest_key(digest), str(error))
+        manifest = _manifest_or_damage(store, digest)
+        if isinstance(manifest, Damage):
+            yield manifest
             continue
         for file in manifest.files:
             if file.sha256 not in seen:
@@ -122,7 +121,7 @@ def find_damage(
 
 
 def remove_damaged(store: ArtifactStore, damage: Damage) -> bool:
-    """Removes an object of another content, unless it was written anew since; returns whether it did.
+    """Removes what is of another content, unless it was written anew since; returns whether it did.
 
     Raises:
         StoreError: the store does not answer, or its role may not remove objects.
@@ -138,6 +137,22 @@ def _old(entries: Iterable[Entry], kept: set[str], before: datetime) -> tuple[tu
     loose = [entry for entry in entries if digest_of(entry.key) not in kept]
     old = tuple(entry for entry in loose if entry.modified <= before)
     return old, len(loose) - len(old)
+
+
+def _manifest_or_damage(store: ArtifactStore, digest: str) -> Manifest | Damage:
+    key = manifest_key(digest)
+    try:
+        return store.manifest(digest)
+    except StoreError:
+        raise
+    except CorruptError:
+        there = store.backend.stat(key)
+    except ValueError as error:
+        return Damage(key, str(error))
+    try:
+        return store.manifest(digest)  # what is removed is what was seen before it was read
+    except CorruptError as error:
+        return Damage(key, str(error), there)
 
 
 def _damage(store: ArtifactStore, digest: str, file: File, *, read: bool) -> Damage | None:

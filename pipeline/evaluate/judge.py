@@ -8,9 +8,11 @@ stage before more is spent.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+from weakref import WeakValueDictionary
 
 from pydantic import JsonValue
 
@@ -87,6 +89,7 @@ class Judge:
         self._job = job
         self._sampler = sampler
         self._cache = cache
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def judge(self, plan: Plan, stores: Mapping[str, Store], progress: Progress) -> None:
         """Asks for all judgements that are not kept yet.
@@ -157,10 +160,19 @@ class Judge:
         assert self._job.judge is not None, "there is no judge without its settings"
         prompt_digest = task.one.benchmark.card.prompt_digest
         key = judge_digest(self._job.judge.model, prompt_digest, settings, request)
-        found = self._cache.get(key) if self._cache else None
-        if found is not None:
-            self.num_cached += 1
-            return found
+        if self._cache is None:
+            return await self._ask(task, request, settings, key)
+        lock = self._locks.setdefault(key, asyncio.Lock())  # for answers to one question that say the same
+        async with lock:
+            found = self._cache.get(key)
+            if found is not None:
+                self.num_cached += 1
+                return found
+            return await self._ask(task, request, settings, key)
+
+    async def _ask(
+        self, task: _Task, request: JudgeRequest, settings: SamplingSettings, key: str
+    ) -> CachedReply:
         group = await self._asked().sample(
             request.messages, n=1, settings=settings, json_schema=request.json_schema
         )

@@ -48,7 +48,7 @@ class Outcome:
     manifest: Manifest | None = None  # None where the judge is still to be asked
     model: Spent = field(default_factory=Spent)
     judge: Spent = field(default_factory=Spent)
-    num_cached: int = 0  # judge's replies that another evaluation had paid for
+    num_cached: int = 0  # judge's replies that another answer or evaluation had paid for
 
 
 def run_evaluation(

@@ -71,6 +71,7 @@ def _environment(
         patience_s=recipe.reward.patience_s,
         timeout_s=recipe.reward.deadline_s + _TO_ANSWER_S,
         turns_by_role={role: num for role, num in recipe.rows_by_role.items() if role is not Role.SOLVER},
+        checker_credit=recipe.ppo.checker_credit,
         seed=recipe.seed,
         oracle=recipe.oracle,
         reward_model=recipe.reward.model,

@@ -40,7 +40,9 @@ def refuse_password(field: str, uri: str | None) -> None:
     """
     parts = urlsplit(uri or "")
     is_server = parts.scheme in ("http", "https")
-    if parts.password is None and not (is_server and "@" in parts.netloc):
+    may_name = not is_server and parts.password is None
+    bare = parts._replace(netloc=parts.netloc.rpartition("@")[2]) if may_name else parts
+    if redact(bare.geturl()) == bare.geturl():
         return
     mend = "give a database's password as its driver reads it (PGPASSWORD, PGPASSFILE)"
     if is_server:

@@ -6,12 +6,14 @@ What they do to a batch is in `pipeline.training.advantages` and `pipeline.train
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from reward.config import Settings
+from reward.types import Role
 
 
 class AdvantageEstimator(StrEnum):
@@ -49,6 +51,15 @@ class CheckerReward(StrEnum):
     # The last slot of the response padded to its longest length, as the authors' published code has it: the
     # mask drops it there, so only a turn that fills its token limit is paid. For ablations alone.
     LAST_SLOT = "last_slot"
+
+
+class CheckerCredit(StrEnum):
+    """What a Checker's turn is paid for."""
+
+    ANSWER = "answer"  # the reward of the answer, whatever this voter said (paper, section 2.3)
+    # What its own votes alone would make of the claims (`reward.types.Trajectory.own_reward`), so that an
+    # outvoted voter is not paid for the majority. A turn whose votes cannot be read is not trained.
+    VOTE = "vote"
 
 
 class LossScale(StrEnum):
@@ -111,6 +122,7 @@ class PpoSettings(Settings):
         description='"0/1" adds 1 to the reward of each scored row, in the trainer alone.',
     )
     checker_reward: CheckerReward = CheckerReward.LAST_TOKEN
+    checker_credit: CheckerCredit = CheckerCredit.ANSWER
     loss_scale: LossScale = LossScale.TOKEN_MEAN
     correction: CorrectionSettings = CorrectionSettings()
     actor: OptimizerSettings = OptimizerSettings(lr=1e-6, warmup_steps=5)
@@ -186,4 +198,22 @@ def check_warmup(ppo: PpoSettings, *, num_steps: int) -> None:
         raise ValueError(
             f"ppo.critic_warmup_steps: {ppo.critic_warmup_steps} of the run's {num_steps} steps, so the "
             "policy would never be trained; lower it, or raise data.max_steps or the number of rows"
+        )
+
+
+def check_checker_reward(ppo: PpoSettings, train_roles: Sequence[Role], *, ablation: bool) -> None:
+    """Refuses a Checker's reward that is lost, or that nobody is paid.
+
+    Raises:
+        ValueError: the published code's mistake without `ablation`; credit for votes that are not trained.
+    """
+    if ppo.checker_reward is CheckerReward.LAST_SLOT and not ablation:
+        raise ValueError(
+            "ppo.checker_reward: last_slot loses the Checker's reward, as the published code does; use "
+            "last_token, or set ablation: true where this is what the run is to show"
+        )
+    if ppo.checker_credit is CheckerCredit.VOTE and Role.CHECKER not in train_roles:
+        raise ValueError(
+            "ppo.checker_credit: vote pays the Checker's turns, and train_roles leaves the Checker out; add "
+            "it, or leave the credit out"
         )

@@ -19,7 +19,13 @@ from pipeline.artifacts.settings import redact
 from pipeline.estimate.assumptions import EstimateSettings
 from pipeline.record.tracking import refuse_password
 from pipeline.settings.cluster import ClusterSettings, Colocation, check_batches, check_gpus
-from pipeline.settings.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings, check_warmup
+from pipeline.settings.ppo import (
+    AdvantageEstimator,
+    LossScale,
+    PpoSettings,
+    check_checker_reward,
+    check_warmup,
+)
 from pipeline.settings.record import CheckpointSettings, TrackingSettings
 from pipeline.settings.sampling import RolloutSettings
 from pipeline.settings.sources import DataSettings, RewardSettings, check_reward_model
@@ -117,12 +123,8 @@ class Recipe(Settings):
         return self
 
     @model_validator(mode="after")
-    def _known_mistakes_are_meant(self) -> Self:
-        if self.ppo.checker_reward is CheckerReward.LAST_SLOT and not self.ablation:
-            raise ValueError(
-                "ppo.checker_reward: last_slot loses the Checker's reward, as the published code does; use "
-                "last_token, or set ablation: true where this is what the run is to show"
-            )
+    def _the_checker_is_paid_as_meant(self) -> Self:
+        check_checker_reward(self.ppo, self.train_roles, ablation=self.ablation)
         return self
 
     @model_validator(mode="after")

@@ -12,8 +12,9 @@ Four rules keep this sound:
 * Rows are ordered by role, the Solver's first, and within a role by turn and then by prompt, so a group of
   `n_samples_per_prompt` rows is of one prompt and one role and holds at most one turn of an answer.
 * The terminal reward stands on the last valid token of each row (OpenRLHF's `compute_reward` finds it by the
-  mask). It is the verdict's, or `truncated_reward`, and then shifted by `reward_scalars`; only a row with an
-  action has one, so 0/1 pays no failure.
+  mask). It is the verdict's (or, with `checker_credit: vote`, what a Checker's own votes say), or
+  `truncated_reward`, and then shifted by `reward_scalars`; only a row with an action has one, so 0/1 pays no
+  failure.
 * k turns of one answer weigh 1/k each, in the whitening and in the loss (`pipeline.training.advantages`). The
   critic learns from each of them in full: its targets are no weighted sum.
 """
@@ -83,8 +84,8 @@ def _turn_row(response: dict[str, Any], record: RolloutRecord, turn: Trajectory)
     tokens = [*turn.prompt_token_ids, *turn.response_token_ids]
     return {
         **response,
-        "reward": record.verdict.reward,  # without what a reward model says of the Solver's
-        "scores": record.verdict.reward,
+        "reward": record.turn_reward(turn),
+        "scores": record.turn_reward(turn),
         "observation_tokens": tokens,
         "action_ranges": [(num_prompt, len(tokens))],
         "rollout_log_probs": _rollout_log_probs(response, turn),

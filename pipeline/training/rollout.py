@@ -22,6 +22,7 @@ from openrlhf.utils.agent import AgentExecutorBase
 from opentelemetry.trace import SpanKind
 from pydantic import Field
 
+from pipeline.settings.ppo import CheckerCredit
 from pipeline.settings.sources import RewardModelSettings
 from pipeline.training.oracle import OracleJudgement, oracle_for
 from pipeline.training.reward_model import RewardModel, RewardModelError
@@ -48,6 +49,7 @@ class RolloutSettings(Settings):
     turns_by_role: dict[Role, int] = Field(
         default={Role.CHECKER: 1}, description="Most turns of an answer to train on, beside the Solver's."
     )
+    checker_credit: CheckerCredit = CheckerCredit.ANSWER
     seed: int = 0
     oracle: str = "none"
     reward_model: RewardModelSettings | None = None
@@ -65,6 +67,7 @@ class RolloutRecord(Record):
     turns: dict[Role, tuple[Trajectory, ...]] = Field(
         default_factory=dict, description="The turns to train on, beside the Solver's."
     )
+    checker_credit: CheckerCredit = CheckerCredit.ANSWER
     num_checker_turns: int = Field(default=0, description="Voters whose tokens came back.")
     weights_versions: dict[Role, tuple[int, ...]] = Field(
         default_factory=dict, description="Weight syncs before each role's turns, each count once, in order."
@@ -85,6 +88,10 @@ class RolloutRecord(Record):
     def solver_reward(self) -> float | None:
         """The verdict's reward and the extra term; None where there is no verdict."""
         return None if self.verdict.reward is None else self.verdict.reward + (self.extra_reward or 0.0)
+
+    def turn_reward(self, turn: Trajectory) -> float | None:
+        """What one of `turns` is paid, without a reward model's term, which is the Solver's; or None."""
+        return _credit(turn, self.verdict, self.checker_credit)
 
 
 class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is untyped
@@ -194,6 +201,8 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
                     result = _unscored(query, Reason.REWARD_MODEL, str(error))
             telemetry.tell_verdict(span, result.verdict)
         is_scored = result.verdict.outcome is not Outcome.UNSCORED
+        credit = self.settings.checker_credit
+        paid = [t for t in result.trajectories if _credit(t, result.verdict, credit) is not None]
         seed = f"{self.settings.seed}/{query.id}/{response}"
         return RolloutRecord(
             query_id=query.id,
@@ -201,10 +210,11 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             verdict=result.verdict,
             extra_reward=extra,
             turns={
-                role: choose_turns([t for t in result.trajectories if t.role is role], num, seed=seed)
+                role: choose_turns([t for t in paid if t.role is role], num, seed=seed)
                 for role, num in self.settings.turns_by_role.items()
                 if is_scored
             },
+            checker_credit=credit,
             num_checker_turns=sum(t.role is Role.CHECKER for t in result.trajectories),
             weights_versions=_versions_by_role(solver_versions, result.trajectories),
             turn_tokens=_turn_tokens(result.trajectories),
@@ -235,6 +245,12 @@ async def _generate(engine: Any, prompt_ids: list[int], sampling_params: Any) ->
         if output.finish_reason not in _ENDED:
             telemetry.fail(span, str(output.finish_reason))
     return output
+
+
+def _credit(turn: Trajectory, verdict: Verdict, credit: CheckerCredit) -> float | None:
+    if verdict.reward is None:  # UNSCORED: nothing of it is trained
+        return None
+    return turn.own_reward if credit is CheckerCredit.VOTE and turn.role is Role.CHECKER else verdict.reward
 
 
 def choose_turns(turns: list[Trajectory], num: int, *, seed: str) -> tuple[Trajectory, ...]:

@@ -6,13 +6,13 @@ The claims are known here, and the Checker's step (`reward.roles.checker`) is gi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from reward.config import AuditConfig
 from reward.judging.coverage import CoveredClaim
 from reward.judging.evidence import Source, place_evidence
-from reward.judging.vote import is_decided, vote
+from reward.judging.vote import is_decided, judge, vote
 from reward.numbers import parse_number
 from reward.roles.asking import Means
 from reward.roles.checker import check, plan_parts
@@ -28,6 +28,7 @@ class Round:
     claims: tuple[CoveredClaim, ...]
     votes: tuple[tuple[Answer | None, ...], ...]  # (V, Q): one row a voter, one entry a claim
     groups: tuple[SampleGroup, ...]
+    first_voters: tuple[int, ...]  # (G,): for each group, the row of votes that its first sample brought
     unread: tuple[DocumentSpan, ...]
 
 
@@ -40,14 +41,16 @@ async def hear(
     parts = await plan_parts(documents, questions, means=means)
     votes: list[tuple[Answer | None, ...]] = []
     groups: list[SampleGroup] = []
+    first_voters: list[int] = []
     located = cache(partial(_located, within=within, config=config))  # voters often agree word for word
     for attempt, n in enumerate((config.num_first_voters, config.voters - config.num_first_voters)):
         if not n or (attempt and _all_decided(claims, votes, config)):
             break
         reading = await check(parts, questions, n=n, attempt=attempt, means=means)
+        first_voters += [len(votes)] * len(reading.groups)
         votes += [tuple(map(located, row)) for row in reading.answers]
         groups += reading.groups
-    return Round(tuple(claims), tuple(votes), tuple(groups), parts.unread)
+    return Round(tuple(claims), tuple(votes), tuple(groups), tuple(first_voters), parts.unread)
 
 
 def _located(answer: Answer | None, within: Sequence[Source], config: AuditConfig) -> Answer | None:
@@ -89,6 +92,20 @@ def claim_verdicts(one: Round, documents: Sequence[Document], config: AuditConfi
             verdict = verdict.model_copy(update={"state": ClaimState.FAILED, "note": UNREAD_NOTE})
         verdicts.append(verdict)
     return verdicts
+
+
+def own_rewards(one: Round, config: AuditConfig) -> list[float | None]:
+    """(V,) for each voter: the reward of the round's claims by its votes alone.
+
+    None where a lone voter would leave them UNSCORED: it wrote nothing readable, or could not read it all.
+    """
+    alone = config.model_copy(update={"voters": 1, "min_valid_voters": None})
+    rewards = []
+    for row in one.votes:
+        claims = claim_verdicts(replace(one, votes=(row,)), (), alone)
+        is_unread = any(claim.note == UNREAD_NOTE for claim in claims)
+        rewards.append(judge(claims, num_uncovered=0, config=alone, any_unread=is_unread).reward)
+    return rewards
 
 
 def unread_spans(rounds: Sequence[Round]) -> tuple[DocumentSpan, ...]:
