@@ -18,6 +18,8 @@ def trajectories(
     """
     turns = _turns(Role.PROPOSER, proposed, [None] * len(proposed.samples)) if proposed else []
     for one in rounds:
+        if not any(map(_has_tokens, one.groups)):
+            continue
         rewards = own_rewards(one, config)
         for group, first in zip(one.groups, one.first_voters, strict=True):
             turns += _turns(Role.CHECKER, group, rewards[first : first + len(group.samples)])
@@ -25,12 +27,12 @@ def trajectories(
 
 
 def _turns(role: Role, group: SampleGroup, own_rewards: Sequence[float | None]) -> list[Trajectory]:
-    if not group.prompt_token_ids or not all(sample.token_ids for sample in group.samples):
+    if not _has_tokens(group):
         return []
     return [
         Trajectory(
             role=role,
-            prompt_token_ids=group.prompt_token_ids,
+            prompt_token_ids=group.prompt_token_ids or (),
             response_token_ids=sample.token_ids or (),
             logprobs=sample.logprobs,
             finish_reason=sample.finish_reason,
@@ -39,3 +41,7 @@ def _turns(role: Role, group: SampleGroup, own_rewards: Sequence[float | None]) 
         )
         for sample, own_reward in zip(group.samples, own_rewards, strict=True)
     ]
+
+
+def _has_tokens(group: SampleGroup) -> bool:
+    return bool(group.prompt_token_ids) and all(sample.token_ids for sample in group.samples)
