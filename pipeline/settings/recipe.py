@@ -123,12 +123,8 @@ class Recipe(Settings):
         return self
 
     @model_validator(mode="after")
-    def _the_checker_is_paid_as_meant(self) -> Self:
+    def _what_is_paid_is_trained(self) -> Self:
         check_checker_reward(self.ppo, self.train_roles, ablation=self.ablation)
-        return self
-
-    @model_validator(mode="after")
-    def _the_policy_is_trained(self) -> Self:
         if self.data.max_steps is not None:
             check_warmup(self.ppo, num_steps=self.data.max_steps)
         return self
