@@ -45,6 +45,13 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--keep-base", type=Path, help="also write the solved base, in float32, to this folder")
     add("--seed", type=int, default=BASE.seed, help="of the base: initialisation and data (%(default)s)")
     add("--steps", type=int, default=BASE.num_steps, help="of the base (%(default)s)")
+    add(
+        "--base-mix",
+        type=float,
+        nargs=3,
+        default=BASE.mix,
+        help="Solver, Proposer, Checker in the base stage (%(default)s)",
+    )
     add("--error-seed", type=int, default=ERRORS.seed, help="of the error stage (%(default)s)")
     add(
         "--error-steps",
@@ -89,7 +96,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def stages_of(options: argparse.Namespace) -> tuple[Stage, Stage]:
     """The base stage and the error stage that the options name."""
     errors = Errors(options.p_late, options.p_early, options.p_miscopy, options.p_checker)
-    base = replace(BASE, seed=options.seed, num_steps=options.steps)
+    base = replace(BASE, seed=options.seed, num_steps=options.steps, mix=tuple(options.base_mix))
     late = replace(ERRORS, seed=options.error_seed, num_steps=options.error_steps, lr=options.error_lr)
     return base, replace(late, mix=tuple(options.mix), errors=errors)
 
