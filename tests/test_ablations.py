@@ -13,7 +13,7 @@ import pytest
 
 from bench.ablations import __main__ as command
 from bench.ablations import cell as cells
-from bench.ablations import page, results
+from bench.ablations import page, results, tries
 from bench.ablations.compare import Interval, decide, find, mean_interval, pooled_rate
 from bench.ablations.locks import held, lane
 from bench.ablations.plan import Cell, Comparison, Plan, load_plan
@@ -158,7 +158,7 @@ def test_committed_rows_can_be_read(arm: str) -> None:
 
 
 def test_the_page_equals_the_data() -> None:
-    rendered = page.render(PLAN, page.rows_of_today(PLAN))
+    rendered = page.render(PLAN, page.rows_of_today(PLAN), tries.read(PLAN))
     assert page.PAGE.read_text() == rendered, "run `python -m bench.ablations --page`"
 
 
@@ -230,6 +230,30 @@ def test_page_and_plot_are_the_same_for_the_same_rows(tmp_path: Path, num_seeds:
     draw(findings, tmp_path / "a.svg")
     draw(findings, tmp_path / "b.svg")
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_how_a_start_errs_stands_on_the_page(tmp_path: Path) -> None:
+    asked = tries.wanted(PLAN)
+    digests = {(PLAN.arms[cell.arm].start, cell.world): digest for digest, cell in asked.items()}
+    assert len(asked) == len({(arm.start, world(arm.set)) for arm in PLAN.arms.values()}), (
+        "one a start and world"
+    )
+    settings = digests["undertrained", ""]
+    counted = tries.tries_of(asked[settings], settings, [8] * 50 + [4] * 25 + [0] * 25)
+    assert counted.right == (25, 0, 0, 0, 25, 0, 0, 0, 50) and counted.shares == (0.5, 0.25, 0.25)
+    assert counted.errors_in_worlds_never_right == pytest.approx(200 / 300)
+    perfect = tries.tries_of(asked[settings], settings, [8])
+    assert perfect.errors_in_worlds_never_right == 0
+    of_yesterday = counted.model_copy(update={"settings": "0lder"})
+    tries.write([counted, of_yesterday], file=tmp_path / "starts.jsonl")
+    assert tries.read(PLAN, file=tmp_path / "starts.jsonl") == [counted]
+    text = page.render(PLAN, {arm: {} for arm in PLAN.arms}, [counted])
+    assert "| `undertrained` | plain | 50.0% | 25.0% | 25.0% | 66.7% |" in text
+    assert tries.read(PLAN, file=tmp_path / "none.jsonl") == []
+
+
+def world(settings: tuple[str, ...]) -> str:
+    return next((setting for setting in settings if setting.startswith("data.world")), "")
 
 
 # When a cell is run.
@@ -346,7 +370,7 @@ class Stage:
         self.modules: list[str] = []
         self.on_training: Callable[[Path], None] = lambda folder: None
         monkeypatch.setattr(cells, "train", self.train)
-        monkeypatch.setattr(cells, "_run_module", self.run_module)
+        monkeypatch.setattr(cells, "run_module", self.run_module)
 
     def train(self, recipe: str, *, run_dir: Path, overrides: list[str]) -> int:
         assert not run_dir.exists(), "a cell has one life"

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from bench.ablations import page
+from bench.ablations import page, tries
 from bench.ablations.locks import held, lane
 from bench.ablations.plan import ROOT, Cell, Plan, load_plan
 from bench.ablations.results import Row, append_row, read_rows
@@ -26,7 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     plan = load_plan()
     options = parse(arguments, plan)
-    if options.page:
+    if options.starts:
+        tries.measure_missing(plan, SCRATCH)
+    if options.starts or options.page:
         page.write(plan)
         return 0
     wanted = [cell for cell in plan.cells() if cell.arm in options.arms and cell.seed in options.seeds]
@@ -51,6 +53,7 @@ def parse(arguments: Sequence[str] | None, plan: Plan) -> argparse.Namespace:
     add("--max-hours", type=float, default=float("inf"), help="start no cell that would end later")
     add("--retry", action="store_true", help="run cells again that failed twice")
     add("--list", action="store_true", help="only say what is to run")
+    add("--starts", action="store_true", help="only ask the starts how they err, those not asked yet")
     add("--page", action="store_true", help="only write docs/ablations.md and its plot")
     return parser.parse_args(arguments)
 

@@ -109,7 +109,7 @@ def start_model(start: Start, scratch: Path) -> Path:
     with held(folder.with_suffix(".lock")):
         if not (folder / MANIFEST).is_file():
             command = ["pipeline.tiny.supervised", "--out", str(folder), "--worlds", "100", *start.arguments]
-            _run_module(command, folder.with_suffix(".log"))
+            run_module(command, folder.with_suffix(".log"))
     return folder
 
 
@@ -122,11 +122,16 @@ def measure(model: Path, out: Path, arguments: Sequence[str]) -> Evaluation:
     with held(out.with_suffix(".lock")):
         if not out.is_file():
             command = ["pipeline.tiny.evaluate", str(model), str(out), *arguments]
-            _run_module(command, out.with_suffix(".log"))
+            run_module(command, out.with_suffix(".log"))
     return Evaluation.model_validate_json(out.read_text())
 
 
-def _run_module(command: Sequence[str], log: Path) -> None:
+def run_module(command: Sequence[str], log: Path) -> None:
+    """Runs a module with arguments in a process of its own, which ends with this one.
+
+    Raises:
+        CellFailedError: it ended with an error.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as file:
         line = [sys.executable, "-m", *command]

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
+from bench.ablations import tries
 from bench.ablations.compare import Finding, Interval, Rows, find, finished, mean_interval, pooled_rate
-from bench.ablations.plan import ROOT, Plan
+from bench.ablations.plan import ROOT, Cell, Plan
 from bench.ablations.results import FOLDER, Figures, Row, read_rows
+from bench.ablations.tries import Tries
 
 PAGE, PLOT = ROOT / "docs" / "ablations.md", ROOT / "docs" / "images" / "ablations.svg"
 _TEMPLATE = Path(__file__).with_name("page.md.j2")
@@ -26,7 +28,7 @@ def write(plan: Plan) -> None:
     from bench.ablations.plot import draw
 
     rows = rows_of_today(plan)
-    PAGE.write_text(render(plan, rows), encoding="utf-8")
+    PAGE.write_text(render(plan, rows, tries.read(plan)), encoding="utf-8")
     draw([find(comparison, rows, plan) for comparison in plan.comparisons], PLOT)
 
 
@@ -40,8 +42,8 @@ def rows_of_today(plan: Plan, *, folder: Path = FOLDER) -> Rows:
     }
 
 
-def render(plan: Plan, rows: Rows) -> str:
-    """Returns the page; pure."""
+def render(plan: Plan, rows: Rows, asked: Sequence[Tries] = ()) -> str:
+    """Returns the page; pure. `asked` is how the starts err."""
     findings = [find(comparison, rows, plan) for comparison in plan.comparisons]
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)  # Markdown, not HTML
     text = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
@@ -55,6 +57,12 @@ def render(plan: Plan, rows: Rows) -> str:
         ),
         starts=_table(
             ("start", "worlds", "weights", "faithful", "false accepts", "Checker"), _starts(plan, rows)
+        ),
+        asked=bool(asked),
+        num_tries=tries.NUM_TRIES,
+        tries=_table(
+            ("start", "worlds", "always right", "sometimes", "never", "errors in worlds never right"),
+            map(_tries, asked),
         ),
         reasons="".join(f"- {one.question}: {one.why}\n" for one in plan.comparisons if one.why),
         failures=_failures(rows),
@@ -113,7 +121,8 @@ def _starts(plan: Plan, rows: Rows) -> list[tuple[str, ...]]:
     """One line a start and world: what reinforcement began with. More than one hash is a flaw to be seen."""
     found: dict[tuple[str, str], list[Row]] = {}
     for name, arm in plan.arms.items():
-        world = next((f"`{setting}`" for setting in arm.set if setting.startswith("data.world")), "plain")
+        setting = Cell(plan=plan, arm=name, seed=plan.seeds[0]).world
+        world = f"`{setting}`" if setting else "plain"
         found.setdefault((arm.start, world), []).extend(finished(rows[name]))
     table: list[tuple[str, ...]] = []
     for (start, world), of_start in found.items():
@@ -122,6 +131,11 @@ def _starts(plan: Plan, rows: Rows) -> list[tuple[str, ...]]:
         about = f"`{start}`: {plan.starts[start].about}"
         table.append((about, world, weights, *_held_out(list(measured.values()))))
     return table
+
+
+def _tries(one: Tries) -> tuple[str, ...]:
+    shares = [f"{share:.1%}" for share in (*one.shares, one.errors_in_worlds_never_right)]
+    return (f"`{one.start}`", f"`{one.world}`" if one.world else "plain", *shares)
 
 
 def _held_out(figures: Sequence[Figures]) -> tuple[str, str, str]:

@@ -54,9 +54,9 @@ class Start(Settings):
     def digest(self) -> str:
         """Of the recipe that makes it, or of the shipped checkpoint's manifest."""
         if not self.arguments:
-            return _digest((TINY_POLICY / MANIFEST).read_text())
+            return json_digest((TINY_POLICY / MANIFEST).read_text())
         options = parse_arguments([*self.arguments, "--out", "."])
-        return _digest([asdict(stage) for stage in stages_of(options)])
+        return json_digest([asdict(stage) for stage in stages_of(options)])
 
 
 class Arm(Settings):
@@ -146,10 +146,16 @@ class Cell(Settings):
         return [*fixed, f"checkpoint.every={10 * self.steps}", *arm]
 
     @property
+    def world(self) -> str:
+        """The arm's setting of the worlds; empty for those of the recipe."""
+        return next(
+            (setting for setting in self.plan.arms[self.arm].set if setting.startswith("data.world")), ""
+        )
+
+    @property
     def evaluation(self) -> list[str]:
         """Arguments of `python -m pipeline.tiny.evaluate` beside the model and the file."""
-        arm = self.plan.arms[self.arm]
-        world = [setting for setting in arm.set if setting.startswith("data.world")]
+        world = [self.world] if self.world else []
         settings = [part for setting in (*world, *self.plan.check) for part in ("--set", setting)]
         seed = EVALUATION_SEED + self.seed
         return [
@@ -166,12 +172,12 @@ class Cell(Settings):
     def digest(self) -> str:
         """Of all settings; two cells with one digest differ by chance only."""
         recipe = load_recipe(self.plan.recipe, self.overrides("{start}"))
-        return _digest([_said(recipe), self.start.digest, self.evaluation])
+        return json_digest([_said(recipe), self.start.digest, self.evaluation])
 
     @property
     def start_digest(self) -> str:
         """Of the measurement before training, which arms share; other sources measure anew."""
-        return _digest([self.start.digest, self.evaluation, code_digest()])
+        return json_digest([self.start.digest, self.evaluation, code_digest()])
 
 
 @lru_cache(maxsize=1)
@@ -199,5 +205,6 @@ def _said(recipe: Recipe) -> dict[str, Any]:
     return recipe.model_dump(mode="json", include=_RESULT_FIELDS, exclude_defaults=True)
 
 
-def _digest(value: object) -> str:
+def json_digest(value: object) -> str:
+    """Of a value that JSON can say."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]

@@ -45,7 +45,7 @@ NUM_EXAMPLES = 8
 
 # A model of a million parameters gains nothing from a second thread, and on a busy machine threads that wait
 # for one another cost up to twenty times as much as the work.
-_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
 
 logger = logging.getLogger(__name__)
 
@@ -254,7 +254,8 @@ def _some(estimate: Estimate | None) -> Estimate:
     return estimate
 
 
-def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+def evaluation_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Reads the command line: a model, a file to write, and what to measure on."""
     parser = argparse.ArgumentParser(prog="python -m pipeline.tiny.evaluate", description=__doc__)
     parser.add_argument("model", help="folder of a Hugging Face model")
     parser.add_argument("out", type=Path, help="JSON file to write")
@@ -269,10 +270,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code, with one line on stderr for what a user can mend."""
-    arguments = _arguments(argv)
+    arguments = evaluation_arguments(argv)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
     signal.signal(signal.SIGTERM, _stop)
-    for name, value in _ENVIRONMENT.items():
+    for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # a model this small only waits for its threads
     try:
