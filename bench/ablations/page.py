@@ -7,11 +7,9 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from bench.ablations import tries
 from bench.ablations.compare import Finding, Interval, Rows, find, finished, mean_interval, pooled_rate
 from bench.ablations.plan import ROOT, Cell, Plan
 from bench.ablations.results import FOLDER, Figures, Row, read_rows
-from bench.ablations.tries import Tries
 
 PAGE, PLOT = ROOT / "docs" / "ablations.md", ROOT / "docs" / "images" / "ablations.svg"
 _TEMPLATE = Path(__file__).with_name("page.md.j2")
@@ -22,13 +20,15 @@ _FIGURES = {
     "claims": "questions an answer",
 }
 
+_BY_WORLD = ("always", "sometimes", "never")
+
 
 def write(plan: Plan) -> None:
     """Writes the page and its plot."""
     from bench.ablations.plot import draw
 
     rows = rows_of_today(plan)
-    PAGE.write_text(render(plan, rows, tries.read(plan)), encoding="utf-8")
+    PAGE.write_text(render(plan, rows), encoding="utf-8")
     draw([find(comparison, rows, plan) for comparison in plan.comparisons], PLOT)
 
 
@@ -42,8 +42,8 @@ def rows_of_today(plan: Plan, *, folder: Path = FOLDER) -> Rows:
     }
 
 
-def render(plan: Plan, rows: Rows, asked: Sequence[Tries] = ()) -> str:
-    """Returns the page; pure. `asked` is how the starts err."""
+def render(plan: Plan, rows: Rows) -> str:
+    """Returns the page; pure."""
     findings = [find(comparison, rows, plan) for comparison in plan.comparisons]
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)  # Markdown, not HTML
     text = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
@@ -56,13 +56,8 @@ def render(plan: Plan, rows: Rows, asked: Sequence[Tries] = ()) -> str:
             (_arm(name, finished(rows[name]), plan) for name in plan.arms),
         ),
         starts=_table(
-            ("start", "worlds", "weights", "faithful", "false accepts", "Checker"), _starts(plan, rows)
-        ),
-        asked=bool(asked),
-        num_tries=tries.NUM_TRIES,
-        tries=_table(
-            ("start", "worlds", "always right", "sometimes", "never", "errors in worlds never right"),
-            map(_tries, asked),
+            ("start", "worlds", "weights", "faithful", *_BY_WORLD, "false accepts", "Checker"),
+            _starts(plan, rows),
         ),
         reasons="".join(f"- {one.question}: {one.why}\n" for one in plan.comparisons if one.why),
         failures=_failures(rows),
@@ -126,16 +121,27 @@ def _starts(plan: Plan, rows: Rows) -> list[tuple[str, ...]]:
         found.setdefault((arm.start, world), []).extend(finished(rows[name]))
     table: list[tuple[str, ...]] = []
     for (start, world), of_start in found.items():
+        of_start.sort(
+            key=lambda row: row.before is not None and row.before.right is not None
+        )  # these are kept
         measured = {row.seed: row.before for row in of_start if row.before}
         weights = ", ".join(sorted({f"`{row.start}`" for row in of_start}))
         about = f"`{start}`: {plan.starts[start].about}"
-        table.append((about, world, weights, *_held_out(list(measured.values()))))
+        figures = list(measured.values())
+        faithful, *others = _held_out(figures)
+        table.append((about, world, weights, faithful, *_by_world(figures), *others))
     return table
 
 
-def _tries(one: Tries) -> tuple[str, ...]:
-    shares = [f"{share:.1%}" for share in (*one.shares, one.errors_in_worlds_never_right)]
-    return (f"`{one.start}`", f"`{one.world}`" if one.world else "plain", *shares)
+def _by_world(figures: Sequence[Figures]) -> tuple[str, str, str]:
+    """Worlds that all tries get right, some, and none; empty where one answer was asked."""
+    several = [one.right for one in figures if one.right]
+    num_worlds = sum(sum(right) for right in several)
+    if not num_worlds:
+        return ("", "", "")
+    always, never = sum(right[-1] for right in several), sum(right[0] for right in several)
+    sometimes = num_worlds - always - never
+    return f"{always / num_worlds:.1%}", f"{sometimes / num_worlds:.1%}", f"{never / num_worlds:.1%}"
 
 
 def _held_out(figures: Sequence[Figures]) -> tuple[str, str, str]:
@@ -143,7 +149,7 @@ def _held_out(figures: Sequence[Figures]) -> tuple[str, str, str]:
     if not figures:
         return ("", "", "")
     accepts = pooled_rate([one.false_accept for one in figures], [one.num_worlds for one in figures])
-    faithful = _share([one.faithful / one.num_worlds for one in figures])
+    faithful = _share([one.faithful_rate for one in figures])
     return faithful, _percent(accepts), _share([one.checker for one in figures])
 
 

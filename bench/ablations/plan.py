@@ -54,9 +54,9 @@ class Start(Settings):
     def digest(self) -> str:
         """Of the recipe that makes it, or of the shipped checkpoint's manifest."""
         if not self.arguments:
-            return json_digest((TINY_POLICY / MANIFEST).read_text())
+            return _digest((TINY_POLICY / MANIFEST).read_text())
         options = parse_arguments([*self.arguments, "--out", "."])
-        return json_digest([asdict(stage) for stage in stages_of(options)])
+        return _digest([asdict(stage) for stage in stages_of(options)])
 
 
 class Arm(Settings):
@@ -92,6 +92,9 @@ class Plan(Settings):
     seeds: tuple[int, ...] = Field(min_length=2)
     steps: int = Field(ge=1, description="PPO steps of a cell whose arm does not say otherwise.")
     worlds: int = Field(ge=1, description="Held-out worlds of a measurement; other ones for each seed.")
+    tries: int = Field(
+        default=1, ge=1, description="Answers to each world; more only tell the same share more exactly."
+    )
     check: tuple[str, ...] = Field(description="Settings of the audit that all arms are measured by.")
     starts: dict[str, Start]
     arms: dict[str, Arm]
@@ -172,12 +175,12 @@ class Cell(Settings):
     def digest(self) -> str:
         """Of all settings; two cells with one digest differ by chance only."""
         recipe = load_recipe(self.plan.recipe, self.overrides("{start}"))
-        return json_digest([_said(recipe), self.start.digest, self.evaluation])
+        return _digest([_said(recipe), self.start.digest, self.evaluation])
 
     @property
     def start_digest(self) -> str:
         """Of the measurement before training, which arms share; other sources measure anew."""
-        return json_digest([self.start.digest, self.evaluation, code_digest()])
+        return _digest([self.start.digest, self.evaluation, self.plan.tries, code_digest()])
 
 
 @lru_cache(maxsize=1)
@@ -205,6 +208,5 @@ def _said(recipe: Recipe) -> dict[str, Any]:
     return recipe.model_dump(mode="json", include=_RESULT_FIELDS, exclude_defaults=True)
 
 
-def json_digest(value: object) -> str:
-    """Of a value that JSON can say."""
+def _digest(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]

@@ -45,7 +45,7 @@ NUM_EXAMPLES = 8
 
 # A model of a million parameters gains nothing from a second thread, and on a busy machine threads that wait
 # for one another cost up to twenty times as much as the work.
-ENVIRONMENT = {"OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
+_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +55,11 @@ class EvaluationSetup(Record):
 
     model: str = Field(description="Folder of a Hugging Face model.")
     num_worlds: int = Field(default=NUM_WORLDS, ge=1)
+    num_tries: int = Field(
+        default=1,
+        ge=1,
+        description="Answers to each world; the first is audited, all are held against the truth.",
+    )
     world: WorldSettings = WorldSettings()
     seed: int = Field(default=EVALUATION_SEED, ge=0, description="Of the worlds and of the sampling.")
     solver: SamplingSettings = SamplingSettings(temperature=1.0, max_tokens=128)
@@ -68,6 +73,7 @@ class JudgedAnswer(Record):
     outcome: Outcome
     reward: float | None
     faithful: bool
+    num_faithful: int = Field(description="Of all tries.")
     false_accept: bool
     false_reject: bool
     coverage: float = Field(description="Share of the asked facts that the answer states, true or not.")
@@ -186,7 +192,7 @@ def setup_for(recipe: Recipe, model: str, **changes: int) -> EvaluationSetup:
 async def _judge(
     world: World, sampler: Sampler, prompts: PromptSet, setup: EvaluationSetup
 ) -> tuple[JudgedAnswer, Example]:
-    solved = await sampler.sample(prompts.solver(world.query), n=1, settings=setup.solver)
+    solved = await sampler.sample(prompts.solver(world.query), n=setup.num_tries, settings=setup.solver)
     response = solved.samples[0].text
     result, (votes_right, consensus_right) = await asyncio.gather(
         audit(world.query, response, sampler=sampler, prompts=prompts, config=setup.audit),
@@ -199,6 +205,7 @@ async def _judge(
         outcome=verdict.outcome,
         reward=verdict.reward,
         faithful=judgement.faithful,
+        num_faithful=sum(oracle(world.query, sample.text).faithful for sample in solved.samples),
         false_accept=judgement.false_accept,
         false_reject=judgement.false_reject,
         coverage=oracle(world.query, response).coverage,
@@ -254,8 +261,7 @@ def _some(estimate: Estimate | None) -> Estimate:
     return estimate
 
 
-def evaluation_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Reads the command line: a model, a file to write, and what to measure on."""
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m pipeline.tiny.evaluate", description=__doc__)
     parser.add_argument("model", help="folder of a Hugging Face model")
     parser.add_argument("out", type=Path, help="JSON file to write")
@@ -265,20 +271,22 @@ def evaluation_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--worlds", type=int, default=NUM_WORLDS)
     parser.add_argument("--seed", type=int, default=EVALUATION_SEED)
+    parser.add_argument("--tries", type=int, default=1, help="answers to each world; the first is audited")
     return parser.parse_args(argv)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code, with one line on stderr for what a user can mend."""
-    arguments = evaluation_arguments(argv)
+    arguments = _arguments(argv)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
     signal.signal(signal.SIGTERM, _stop)
-    for name, value in ENVIRONMENT.items():
+    for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # a model this small only waits for its threads
     try:
         recipe = load_recipe(arguments.recipe, arguments.set)
-        setup = setup_for(recipe, arguments.model, num_worlds=arguments.worlds, seed=arguments.seed)
+        asked = {"num_worlds": arguments.worlds, "num_tries": arguments.tries, "seed": arguments.seed}
+        setup = setup_for(recipe, arguments.model, **asked)
         evaluation = evaluate(setup)
     except (ValueError, FileNotFoundError, SamplerError) as error:
         print(f"evaluation failed: {error}", file=sys.stderr)
