@@ -55,11 +55,7 @@ class EvaluationSetup(Record):
 
     model: str = Field(description="Folder of a Hugging Face model.")
     num_worlds: int = Field(default=NUM_WORLDS, ge=1)
-    num_tries: int = Field(
-        default=1,
-        ge=1,
-        description="Answers to each world; the first is audited, all are held against the truth.",
-    )
+    num_tries: int = Field(default=1, ge=1, description="Answers to each world; the first is audited.")
     world: WorldSettings = WorldSettings()
     seed: int = Field(default=EVALUATION_SEED, ge=0, description="Of the worlds and of the sampling.")
     solver: SamplingSettings = SamplingSettings(temperature=1.0, max_tokens=128)
@@ -282,7 +278,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _stop)
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # a model this small only waits for its threads
     try:
         recipe = load_recipe(arguments.recipe, arguments.set)
         asked = {"num_worlds": arguments.worlds, "num_tries": arguments.tries, "seed": arguments.seed}

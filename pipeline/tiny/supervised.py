@@ -45,13 +45,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--keep-base", type=Path, help="also write the solved base, in float32, to this folder")
     add("--seed", type=int, default=BASE.seed, help="of the base: initialisation and data (%(default)s)")
     add("--steps", type=int, default=BASE.num_steps, help="of the base (%(default)s)")
-    add(
-        "--base-mix",
-        type=float,
-        nargs=3,
-        default=BASE.mix,
-        help="Solver, Proposer, Checker in the base stage (%(default)s)",
-    )
     add("--error-seed", type=int, default=ERRORS.seed, help="of the error stage (%(default)s)")
     add(
         "--error-steps",
@@ -59,30 +52,17 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         default=ERRORS.num_steps,
         help="of the error stage (%(default)s); 0 leaves it out, so that all errors are the base's own",
     )
-    add(
-        "--error-lr", type=float, default=ERRORS.lr, help="AdamW's peak rate in the error stage (%(default)s)"
-    )
-    add(
-        "--p-late",
-        type=float,
-        default=ERRORS.errors.p_late,
-        help="near-duplicate's number, later items (%(default)s)",
-    )
-    add("--p-early", type=float, default=ERRORS.errors.p_early, help="the same, first item (%(default)s)")
-    add("--p-miscopy", type=float, default=ERRORS.errors.p_miscopy, help="a wrong digit (%(default)s)")
-    add(
-        "--p-checker",
-        type=float,
-        default=ERRORS.errors.p_checker,
-        help="any fact's number, Checker (%(default)s)",
-    )
-    add(
-        "--mix",
-        type=float,
-        nargs=3,
-        default=ERRORS.mix,
-        help="Solver, Proposer, Checker in the error stage (%(default)s)",
-    )
+    for name, default, what in (
+        ("--error-lr", ERRORS.lr, "AdamW's peak rate in the error stage"),
+        ("--p-late", ERRORS.errors.p_late, "near-duplicate's number, later items"),
+        ("--p-early", ERRORS.errors.p_early, "the same, first item"),
+        ("--p-miscopy", ERRORS.errors.p_miscopy, "a wrong digit"),
+        ("--p-checker", ERRORS.errors.p_checker, "any fact's number, Checker"),
+    ):
+        add(name, type=float, default=default, help=f"{what} (%(default)s)")
+    for name, mix, stage in (("--base-mix", BASE.mix, "base"), ("--mix", ERRORS.mix, "error")):
+        what = f"Solver, Proposer, Checker in the {stage} stage (%(default)s)"
+        add(name, type=float, nargs=3, default=mix, help=what)
     add("--worlds", type=int, default=500, help="held-out worlds to measure on (%(default)s)")
     add(
         "--threads",
