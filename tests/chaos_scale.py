@@ -13,4 +13,4 @@ def _in_both_lengths(short: pytest.MarkDecorator) -> pytest.MarkDecorator:
 
 
 in_both_lengths = _in_both_lengths(pytest.mark.slow)
-with_costly_engines = _in_both_lengths(pytest.mark.long)  # the short one is for `make test-slow`
+in_both_lengths_outside_the_gate = _in_both_lengths(pytest.mark.long)  # the short one in `make test-slow`

@@ -1,9 +1,9 @@
-"""Shared by the tests: a sampler that answers from a script, and a small query with a distractor."""
+"""Shared by the tests: a sampler that answers from a script, a query with a distractor, real servers."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -13,6 +13,8 @@ from reward.config import SamplingSettings
 from reward.samplers import Message
 from reward.types import Document, RagQuery, Sample, SampleGroup
 from tests.chaos_table import print_table
+from tests.mlflow_process import mlflow_server
+from tests.vllm_process import vllm_server
 
 # With Python's own threshold, 700 new objects, collections take a tenth of the tests' time and find nothing.
 gc.set_threshold(50_000, 20, 50)
@@ -140,6 +142,20 @@ def picnic() -> RagQuery:
         Document(id="may", text="The May picnic in Kabul raised 120 euros."),
     )
     return RagQuery(id="q1", query="How much did the July picnic in Kabul raise?", documents=documents)
+
+
+@pytest.fixture(scope="session")
+def mlflow_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real MLflow server, which takes half a minute to start: tests name their models after themselves."""
+    with mlflow_server(tmp_path_factory.mktemp("mlflow")) as uri:
+        yield uri
+
+
+@pytest.fixture(scope="session")
+def vllm_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real vLLM server of the tiny policy; who stops or breaks one starts one of its own."""
+    with vllm_server(tmp_path_factory.mktemp("vllm") / "log.txt") as server:
+        yield server.url
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -23,7 +23,7 @@ from pipeline.settings.recipe import TINY_POLICY, Recipe, load_recipe
 from pipeline.tiny.manifest import read_manifest
 from pipeline.tiny.supervised import parse_arguments, stages_of
 from pipeline.train import TrainingFailedError
-from tests.test_demo_report import evaluation
+from tests.test_demo_report import evaluation, judged
 
 PLAN = load_plan()
 TRAINED = Trained(
@@ -31,10 +31,12 @@ TRAINED = Trained(
 )
 
 
-def figures(faithful: int = 90, *, false_accept: int = 0, checker: float = 0.9) -> Figures:
+def figures(
+    faithful: int = 90, *, false_accept: int = 0, checker: float = 0.9, right: tuple[int, ...] | None = None
+) -> Figures:
     return Figures(
         num_worlds=100, faithful=faithful, false_accept=false_accept, false_reject=0, supported=90,
-        unscored=0, checker=checker, consensus=0.95, coverage=1.0, numbers=2.0, claims=2.0,
+        right=right, unscored=0, checker=checker, consensus=0.95, coverage=1.0, numbers=2.0, claims=2.0,
     )  # fmt: skip
 
 
@@ -146,10 +148,22 @@ def test_figures_are_those_of_the_evaluation_and_of_the_last_quarter_of_the_step
     kept = figures_of(evaluation(faithful=0.5, false_accept=0.1))
     assert (kept.num_worlds, kept.faithful, kept.false_accept, kept.supported) == (40, 20, 4, 24)
     assert kept.checker == pytest.approx(5 / 6, abs=1e-4)
+    assert kept.right is None and kept.faithful_rate == 0.5
     steps = [{"oracle/false_accept_rate": 0.0, "checker/num_trained": 60.0}] * 6
     steps += [{"oracle/false_accept_rate": 0.1, "checker/num_trained": 60.0}] * 2
     kept_steps = trained_of(steps, answers_per_step=64)
     assert (kept_steps.num_answers, kept_steps.false_accept, kept_steps.num_checker_turns) == (128, 0.1, 480)
+
+
+def test_several_tries_are_kept_by_world_and_tell_the_share() -> None:
+    asked_once = evaluation(faithful=0.5)
+    answers = tuple(
+        judged(i, faithful=i < 20, accepted=True, num_faithful=(i < 10) * 2 + (i < 30)) for i in range(40)
+    )
+    setup = asked_once.setup.model_copy(update={"num_tries": 3})
+    kept = figures_of(asked_once.model_copy(update={"answers": answers, "setup": setup}))
+    assert kept.right == (10, 20, 0, 10) and kept.faithful == 20
+    assert kept.faithful_rate == pytest.approx(50 / 120)
 
 
 @pytest.mark.parametrize("arm", PLAN.arms)
@@ -230,6 +244,18 @@ def test_page_and_plot_are_the_same_for_the_same_rows(tmp_path: Path, num_seeds:
     draw(findings, tmp_path / "a.svg")
     draw(findings, tmp_path / "b.svg")
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_how_a_start_errs_comes_from_rows_with_several_tries() -> None:
+    several = row(seed=0).model_copy(update={"before": figures(60, right=(25, 0, 25, 50))})
+    rows: dict[str, dict[int, Row]] = {arm: {} for arm in PLAN.arms} | {
+        "base": {0: several},
+        "plain": {0: row("plain")},
+    }
+    text = page.render(PLAN, rows)
+    assert "| 66.7% | 50.0% | 25.0% | 25.0% | 0.0%" in text
+    without = page.render(PLAN, rows | {"base": {}})
+    assert "| 60.0% |  |  |  | 0.0%" in without
 
 
 # When a cell is run.
@@ -346,7 +372,7 @@ class Stage:
         self.modules: list[str] = []
         self.on_training: Callable[[Path], None] = lambda folder: None
         monkeypatch.setattr(cells, "train", self.train)
-        monkeypatch.setattr(cells, "_run_module", self.run_module)
+        monkeypatch.setattr(cells, "_run_module", self._run_module)
 
     def train(self, recipe: str, *, run_dir: Path, overrides: list[str]) -> int:
         assert not run_dir.exists(), "a cell has one life"
@@ -356,7 +382,7 @@ class Stage:
         (run_dir / "steps.jsonl").write_text("".join(json.dumps(step) + "\n" for step in steps))
         return 0
 
-    def run_module(self, line: list[str], log: Path) -> None:
+    def _run_module(self, line: list[str], log: Path) -> None:
         name = line[0].rpartition(".")[2]
         self.modules.append(name)
         if name == "evaluate":
@@ -381,6 +407,21 @@ def test_a_cell_measures_trains_and_measures_and_shares_the_start(
     assert read_manifest(TINY_POLICY).files["model.safetensors"].startswith(done.start)
     cells.run_cell(Cell(plan=PLAN, arm="plain", seed=0), tmp_path)
     assert stage.modules == ["evaluate"] * 3, "the second cell took the first one's start"
+
+
+def test_a_model_that_is_still_there_is_measured_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    cell = Cell(plan=PLAN, arm="base", seed=0)
+    stage = Stage(monkeypatch)
+    done = cells.run_cell(cell, tmp_path)
+    old = done.model_copy(update={"before": figures(1), "after": figures(2), "code": "0ld"})
+    with pytest.raises(cells.CellFailedError, match="base seed 0: 0 trained models"):
+        cells.measure_again(old, cell, tmp_path)
+    model = next((tmp_path / "runs").glob("base-0-*")) / "training" / "model"
+    model.mkdir()
+    assert cells.measure_again(old, cell, tmp_path) == done
+    assert stage.modules == ["evaluate"] * 3, "the start's measurement of today is there"
 
 
 def test_natural_starts_are_trained_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -12,14 +12,14 @@ from tests.chaos_processes import (
     reward_servers,  # noqa: F401
     scripted_engines,  # noqa: F401
 )
-from tests.chaos_scale import in_both_lengths
+from tests.chaos_scale import in_both_lengths_outside_the_gate
 from tests.chaos_trial import Step, Trial, assert_right, fairs
 
 STALLED = 'march_connections_refused_total{reason="stalled"}'
 DOOR = {"header_timeout_s": 1.5, "body_timeout_s": 1.5, "stall_timeout_s": 1.5}
 
 
-@in_both_lengths
+@in_both_lengths_outside_the_gate
 def test_clients_that_go_take_nothing_from_those_who_stay(
     engines: list[ScriptedEngine], serve: Serve, is_long: bool
 ) -> None:
@@ -39,7 +39,7 @@ def test_clients_that_go_take_nothing_from_those_who_stay(
     trial.finish()
 
 
-@in_both_lengths
+@in_both_lengths_outside_the_gate
 def test_sockets_that_only_hold_on_hold_up_nobody(
     engines: list[ScriptedEngine], serve: Serve, is_long: bool
 ) -> None:

@@ -10,12 +10,12 @@ from tests.chaos_processes import (
     reward_servers,  # noqa: F401
     scripted_engines,  # noqa: F401
 )
-from tests.chaos_scale import in_both_lengths
+from tests.chaos_scale import in_both_lengths_outside_the_gate
 from tests.chaos_table import ROWS
 from tests.chaos_trial import MIB, Trial, assert_right, fairs
 
 
-@in_both_lengths
+@in_both_lengths_outside_the_gate
 def test_more_than_there_is_room_for_are_all_answered(
     engines: list[ScriptedEngine], serve: Serve, is_long: bool
 ) -> None:

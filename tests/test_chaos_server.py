@@ -24,7 +24,7 @@ from tests.chaos_processes import (
     reward_servers,  # noqa: F401
     scripted_engines,  # noqa: F401
 )
-from tests.chaos_scale import in_both_lengths
+from tests.chaos_scale import in_both_lengths, in_both_lengths_outside_the_gate
 from tests.chaos_trial import Step, Trial, ask, assert_right, fairs
 
 
@@ -93,7 +93,7 @@ def test_whoever_lacks_the_key_is_not_believed(serve: Serve, is_long: bool) -> N
     assert_right(trial.cases, trial.under("server: its own key again").answers)
 
 
-@in_both_lengths
+@in_both_lengths_outside_the_gate
 def test_tokens_come_and_go_and_break_while_it_serves(serve: Serve, tmp_path: Path, is_long: bool) -> None:
     old, new = new_token("trainer"), new_token("trainer")
     file = tmp_path / "tokens.yaml"

@@ -21,7 +21,7 @@ from tests.chaos_processes import (
     reward_servers,  # noqa: F401
     scripted_engines,  # noqa: F401
 )
-from tests.chaos_scale import in_both_lengths
+from tests.chaos_scale import in_both_lengths, in_both_lengths_outside_the_gate
 from tests.chaos_trial import Step, Trial, assert_right, fairs
 
 LIBFAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
@@ -72,7 +72,7 @@ def test_a_full_disk_costs_log_lines_and_no_answer(serve: Serve, small_disk: Pat
     trial.finish()
 
 
-@in_both_lengths
+@in_both_lengths_outside_the_gate
 def test_a_log_whose_folder_vanishes_costs_no_answer(serve: Serve, tmp_path: Path, is_long: bool) -> None:
     folder, away = tmp_path / "logs", tmp_path / "away"
     log = folder / "audit.jsonl"

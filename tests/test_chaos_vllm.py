@@ -20,7 +20,7 @@ from pipeline.tiny.world import sample_worlds
 from reward.judging.vote import Reason
 from reward.types import Outcome, Verdict
 from tests.chaos_processes import RewardServer, VllmEngine, wait_until
-from tests.chaos_scale import with_costly_engines
+from tests.chaos_scale import in_both_lengths_outside_the_gate
 from tests.chaos_trial import Case, Step, Trial
 
 
@@ -62,7 +62,7 @@ def assert_scored(trial: Trial) -> None:
     assert outcomes.count(Outcome.REFUTED) > len(outcomes) / 5
 
 
-@with_costly_engines
+@in_both_lengths_outside_the_gate
 def test_engines_that_die_or_stall_cost_no_answer(
     vllms: list[VllmEngine], server: RewardServer, is_long: bool
 ) -> None:

@@ -18,7 +18,6 @@ from orchestration.doctor.records import State
 from orchestration.doctor.s3_store import check_s3, gather_s3
 from pipeline.artifacts.s3 import make_client
 from tests.march_cli import MARCH
-from tests.mlflow_process import mlflow_server
 from tests.ray_process import ray_head
 from tests.s3_server import S3Server, credentials, serve_moto, serve_swift
 from tests.supervised import environment
@@ -89,14 +88,13 @@ def test_an_s3_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["S3 bucket"].state is State.FAILED and "AWS_ENDPOINT_URL" in found["S3 bucket"].mend
 
 
-def test_a_real_mlflow(tmp_path: Path) -> None:
-    with mlflow_server(tmp_path) as uri:
-        found = by_check(check_mlflow(gather_mlflow(uri, timeout_s=T), client="3.0.0"))
-        assert {one.state for one in found.values()} == {State.OK}, found
-        skews = gather_skews({"MLflow": uri}, timeout_s=T)
-        assert len(skews) == 1 and abs(skews[0].seconds) < 60
-        told = doctor("--only", "mlflow", "--only", "clock", MLFLOW_TRACKING_URI=uri)
-        assert told["exit"] == 0 and told["states"] == {"clock": "ok", "MLflow": "ok", "MLflow's door": "ok"}
+def test_a_real_mlflow(mlflow_uri: str) -> None:
+    found = by_check(check_mlflow(gather_mlflow(mlflow_uri, timeout_s=T), client="3.0.0"))
+    assert {one.state for one in found.values()} == {State.OK}, found
+    skews = gather_skews({"MLflow": mlflow_uri}, timeout_s=T)
+    assert len(skews) == 1 and abs(skews[0].seconds) < 60
+    told = doctor("--only", "mlflow", "--only", "clock", MLFLOW_TRACKING_URI=mlflow_uri)
+    assert told["exit"] == 0 and told["states"] == {"clock": "ok", "MLflow": "ok", "MLflow's door": "ok"}
 
 
 @pytest.mark.long

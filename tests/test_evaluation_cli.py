@@ -14,7 +14,6 @@ import pytest
 
 from tests.evaluations import ChatServer, drawn_answers, drawn_verdict, files
 from tests.march_cli import DATA, MARCH, march, refused
-from tests.mlflow_process import mlflow_server
 
 TWOWIKI = DATA / "2wikimultihopqa" / "train.json"
 
@@ -167,12 +166,6 @@ def test_what_was_killed_goes_on_to_the_same_bytes(
     assert march(*arguments) == 0
     assert len(judge.bodies) - num_before <= 24 - 6
     assert files(out) == files(tmp_path / "whole" / "out")
-
-
-@pytest.fixture(scope="module")
-def mlflow_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with mlflow_server(tmp_path_factory.mktemp("mlflow")) as uri:
-        yield uri
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,24 +14,15 @@ from pipeline.evaluate.results import ItemResult, read_results
 from reward.config import OpenAISamplerConfig, SamplingSettings
 from tests.evaluations import ChatServer, drawn_verdict, run, shops_job
 from tests.march_cli import DATA, MARCH
-from tests.vllm_process import ENVIRONMENT, TINY_POLICY, VllmServer
+from tests.vllm_process import ENVIRONMENT, TINY_POLICY
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenAISamplerConfig]:
-    server = VllmServer(tmp_path_factory.mktemp("vllm") / "log.txt")
-    try:
-        server.wait_until_healthy()
-        yield OpenAISamplerConfig(base_urls=(server.url,), model="tiny", timeout_s=300)
-    finally:
-        server.close()
-
-
 def test_vllm_answers_and_vllm_judges_by_schema(
-    vllm: OpenAISamplerConfig, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    vllm_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    vllm = OpenAISamplerConfig(base_urls=(vllm_url,), model="tiny", timeout_s=300)
     unused = ChatServer(drawn_verdict, "unused")
     job = shops_job(
         tmp_path / "out",

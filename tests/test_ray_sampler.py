@@ -63,7 +63,7 @@ def start_training(ray_address: str) -> Iterator[Callable[[int], Any]]:
 
     class Engine:
         def __init__(self, answer: list[int]) -> None:
-            import vllm  # noqa: F401  # the sampling parameters need it: half a minute that no request may pay for
+            from vllm import SamplingParams  # noqa: F401  # half a minute of import that no request may pay for
 
             self.answer = answer
             self.mode, self.calls, self.cancelled = "answer", 0, 0
@@ -138,6 +138,7 @@ def test_a_sampler_finds_the_engines_when_they_come_and_when_they_come_again(
         for _ in range(2):
             training = start_training(1)
             await sampler.ready()
+            assert "vllm.sampling_params" in sys.modules, "the event loop would import it"
             group = await sampler.sample(MESSAGES, n=3, settings=SETTINGS)
             assert [s.token_ids for s in group.samples] == [tuple(answer_ids())] * 3
             assert group.samples[0].text == "466"

@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -30,8 +29,13 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
 def server(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[str]:
-    database = serve_postgres() if request.param == "postgresql" else nullcontext()
-    with database as address, mlflow_server(tmp_path_factory.mktemp("mlflow"), database=address) as uri:
+    if request.param == "sqlite":
+        yield request.getfixturevalue("mlflow_uri")
+        return
+    with (
+        serve_postgres() as address,
+        mlflow_server(tmp_path_factory.mktemp("mlflow"), database=address) as uri,
+    ):
         yield uri
 
 

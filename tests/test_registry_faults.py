@@ -12,7 +12,7 @@ import pytest
 
 from tests.fault_proxy import Fault, FaultProxy, Harm, proxy_to
 from tests.march_cli import MARCH, march
-from tests.mlflow_process import mlflow_server, running_mlflow
+from tests.mlflow_process import running_mlflow
 from tests.registry_place import Place, make_place
 
 pytestmark = pytest.mark.slow
@@ -27,12 +27,6 @@ HARMS = (
 )
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with mlflow_server(tmp_path_factory.mktemp("mlflow")) as uri:
-        yield uri
-
-
 @pytest.fixture(autouse=True)
 def _one_retry_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
@@ -41,8 +35,8 @@ def _one_retry_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def proxy(server: str) -> Iterator[FaultProxy]:
-    with proxy_to(server) as found:
+def proxy(mlflow_uri: str) -> Iterator[FaultProxy]:
+    with proxy_to(mlflow_uri) as found:
         yield found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,31 +14,24 @@ from pipeline.record.tracking import start_mlflow_run
 from reward.types import RagQuery
 from tests.finished_run import write_finished_run
 from tests.march_cli import march
-from tests.mlflow_process import mlflow_server
 from tests.promotion_evidence import better, evidence, write_evidence
 from tests.registry_place import POLICY
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with mlflow_server(tmp_path_factory.mktemp("mlflow")) as uri:
-        yield uri
-
-
 @pytest.fixture
-def store(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArtifactStore:
+def store(mlflow_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArtifactStore:
     """The store and the registry that every command finds in the environment."""
     monkeypatch.setenv("MARCH_ARTIFACTS", str(tmp_path / "store"))
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", server)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", mlflow_uri)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     return open_store(StoreSettings(location=str(tmp_path / "store")))
 
 
 def test_from_a_run_to_a_champion_that_says_what_made_it(
-    server: str,
+    mlflow_uri: str,
     store: ArtifactStore,
     picnic: RagQuery,
     tmp_path: Path,
@@ -51,15 +43,15 @@ def test_from_a_run_to_a_champion_that_says_what_made_it(
         return capsys.readouterr().out
 
     run_id = start_mlflow_run(
-        tracking_uri=server, artifact_root=tmp_path, experiment="joined", name="my-run", params={}
+        tracking_uri=mlflow_uri, artifact_root=tmp_path, experiment="joined", name="my-run", params={}
     )
-    run = write_finished_run(tmp_path, picnic, tracking_uri=server, mlflow_run_id=run_id)
+    run = write_finished_run(tmp_path, picnic, tracking_uri=mlflow_uri, mlflow_run_id=run_id)
     weights = weights_sha256(run / "model")
     evaluation = write_evidence(tmp_path / "eval", evidence(better, num_items=60, weights=weights))
     (tmp_path / "policy.yaml").write_text(POLICY % "")
 
     lineage = says("lineage", run, "--publish", "--evaluation", evaluation).strip()
-    client = MlflowClient(server)
+    client = MlflowClient(mlflow_uri)
     assert client.get_run(run_id).data.tags["march.lineage_uri"].endswith(lineage)
     assert [one.path for one in client.list_artifacts(run_id)] == ["lineage.html"]
 

@@ -95,10 +95,27 @@ def test_defaults_of_the_command_are_the_recipe():
     assert stages_of(parse_arguments(["--out", "x"])) == (BASE, ERRORS)
     changed = stages_of(
         parse_arguments(
-            ["--out", "x", "--seed", "3", "--p-late", "0.5", "--mix", "1", "2", "3", "--error-lr", "0.1"]
+            [
+                "--out",
+                "x",
+                "--seed",
+                "3",
+                "--p-late",
+                "0.5",
+                "--mix",
+                "1",
+                "2",
+                "3",
+                "--base-mix",
+                "3",
+                "2",
+                "1",
+                "--error-lr",
+                "0.1",
+            ]
         )
     )
-    assert changed[0] == replace(BASE, seed=3)
+    assert changed[0] == replace(BASE, seed=3, mix=(3.0, 2.0, 1.0))
     assert changed[1].mix == (1.0, 2.0, 3.0) and changed[1].errors.p_late == 0.5 and changed[1].lr == 0.1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +16,12 @@ from reward.config import OpenAISamplerConfig, SamplingSettings
 from reward.samplers import Message, SamplerError
 from reward.samplers.openai import OpenAISampler
 from reward.samplers.tokens import load_tokenizer, prompt_token_ids
-from tests.vllm_process import VllmServer
 
 pytestmark = pytest.mark.slow
 
 TINY_POLICY = Path(__file__).parents[1] / "pipeline" / "tiny" / "checkpoint"
 MESSAGES = [Message(role="user", content="How many euros did the July picnic in Kabul raise?")]
 HOT = SamplingSettings(temperature=1.9, max_tokens=48)
-
-
-@pytest.fixture(scope="module")
-def vllm_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    server = VllmServer(tmp_path_factory.mktemp("vllm") / "log.txt")
-    try:
-        server.wait_until_healthy()
-        yield server.url
-    finally:
-        server.close()
 
 
 @contextlib.asynccontextmanager

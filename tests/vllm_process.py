@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -72,3 +73,14 @@ class VllmServer:
         with contextlib.suppress(httpx.TransportError):
             return httpx.get(f"http://127.0.0.1:{self._port}/health", trust_env=False).is_success
         return False
+
+
+@contextlib.contextmanager
+def vllm_server(log: Path) -> Iterator[VllmServer]:
+    """A server that answers; it ends with the context."""
+    server = VllmServer(log)
+    try:
+        server.wait_until_healthy()
+        yield server
+    finally:
+        server.close()

@@ -13,8 +13,9 @@ import time
 from collections.abc import Sequence
 
 from bench.ablations import page
+from bench.ablations.compare import value_of
 from bench.ablations.locks import held, lane
-from bench.ablations.plan import ROOT, Cell, Plan, load_plan
+from bench.ablations.plan import ROOT, Cell, FigureName, Plan, load_plan
 from bench.ablations.results import Row, append_row, read_rows
 
 SCRATCH = ROOT / "runs" / "ablations"
@@ -30,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         page.write(plan)
         return 0
     wanted = [cell for cell in plan.cells() if cell.arm in options.arms and cell.seed in options.seeds]
+    if options.measure_again:
+        return measure_again(wanted)
     missing = [cell for cell in wanted if is_missing(cell, retry=options.retry, tell=True)]
     print(f"{len(wanted) - len(missing)} of {len(wanted)} cells are there; {len(missing)} to run", flush=True)
     if options.list:
@@ -51,6 +54,7 @@ def parse(arguments: Sequence[str] | None, plan: Plan) -> argparse.Namespace:
     add("--max-hours", type=float, default=float("inf"), help="start no cell that would end later")
     add("--retry", action="store_true", help="run cells again that failed twice")
     add("--list", action="store_true", help="only say what is to run")
+    add("--measure-again", action="store_true", help="only measure, with today's sources, models still there")
     add("--page", action="store_true", help="only write docs/ablations.md and its plot")
     return parser.parse_args(arguments)
 
@@ -93,6 +97,29 @@ def run(cells: Sequence[Cell], *, max_s: float, lane: int = 0, retry: bool = Fal
     return num_failed
 
 
+def measure_again(cells: Sequence[Cell]) -> int:
+    """Measures the models of finished cells that lie in the scratch folder; returns the exit code."""
+    from bench.ablations import cell as cells_of
+
+    failed = 0
+    for cell in cells:
+        row = read_rows(cell.arm).get(cell.seed)
+        if row is None or row.settings != cell.digest or row.failure is not None:
+            continue
+        print(f"{cell.arm} seed {cell.seed}", flush=True)
+        try:
+            again = cells_of.measure_again(row, cell, SCRATCH)
+        except cells_of.CellFailedError as error:
+            print(f"  failed: {error}", flush=True)
+            failed = 1
+            continue
+        with held(SCRATCH / "locks" / "results"):
+            append_row(again)
+        print(tell(again), flush=True)
+    page.write(load_plan())
+    return failed
+
+
 def with_failures(row: Row) -> Row:
     """The row with how often in a row this cell failed with these settings."""
     earlier = read_rows(row.arm).get(row.seed)
@@ -111,11 +138,8 @@ def tell(row: Row) -> str:
     """One line on a finished cell."""
     if row.failure is not None or row.before is None or row.after is None:
         return f"  failed: {row.failure}"
-    shown = [
-        f"{name} {getattr(row.before, name) / row.before.num_worlds:.1%} to "
-        f"{getattr(row.after, name) / row.after.num_worlds:.1%}"
-        for name in ("faithful", "false_accept")
-    ]
+    names: tuple[FigureName, ...] = ("faithful", "false_accept")
+    shown = [f"{name} {value_of(row.before, name):.1%} to {value_of(row.after, name):.1%}" for name in names]
     checker = f"Checker {row.before.checker:.1%} to {row.after.checker:.1%}"
     return f"  {', '.join(shown)}, {checker}; {row.wall_s / 60:.1f} minutes"
 

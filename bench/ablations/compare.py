@@ -43,9 +43,10 @@ class Finding:
 
 def value_of(figures: Figures, name: FigureName) -> float:
     """Returns a figure as a share, or claims an answer."""
-    counts = {"faithful": figures.faithful, "false_accept": figures.false_accept}
-    if name in counts:
-        return counts[name] / figures.num_worlds
+    if name == "faithful":
+        return figures.faithful_rate
+    if name == "false_accept":
+        return figures.false_accept / figures.num_worlds
     return figures.checker if name == "checker" else figures.claims
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 
 from bench.ablations.compare import Finding, Interval, Rows, find, finished, mean_interval, pooled_rate
-from bench.ablations.plan import ROOT, Plan
+from bench.ablations.plan import ROOT, Cell, Plan
 from bench.ablations.results import FOLDER, Figures, Row, read_rows
 
 PAGE, PLOT = ROOT / "docs" / "ablations.md", ROOT / "docs" / "images" / "ablations.svg"
@@ -19,6 +19,8 @@ _FIGURES = {
     "checker": "Checker's single votes right",
     "claims": "questions an answer",
 }
+
+_BY_WORLD = ("always", "sometimes", "never")
 
 
 def write(plan: Plan) -> None:
@@ -54,7 +56,8 @@ def render(plan: Plan, rows: Rows) -> str:
             (_arm(name, finished(rows[name]), plan) for name in plan.arms),
         ),
         starts=_table(
-            ("start", "worlds", "weights", "faithful", "false accepts", "Checker"), _starts(plan, rows)
+            ("start", "worlds", "weights", "faithful", *_BY_WORLD, "false accepts", "Checker"),
+            _starts(plan, rows),
         ),
         reasons="".join(f"- {one.question}: {one.why}\n" for one in plan.comparisons if one.why),
         failures=_failures(rows),
@@ -113,15 +116,32 @@ def _starts(plan: Plan, rows: Rows) -> list[tuple[str, ...]]:
     """One line a start and world: what reinforcement began with. More than one hash is a flaw to be seen."""
     found: dict[tuple[str, str], list[Row]] = {}
     for name, arm in plan.arms.items():
-        world = next((f"`{setting}`" for setting in arm.set if setting.startswith("data.world")), "plain")
+        setting = Cell(plan=plan, arm=name, seed=plan.seeds[0]).world
+        world = f"`{setting}`" if setting else "plain"
         found.setdefault((arm.start, world), []).extend(finished(rows[name]))
     table: list[tuple[str, ...]] = []
     for (start, world), of_start in found.items():
+        of_start.sort(
+            key=lambda row: row.before is not None and row.before.right is not None
+        )  # these are kept
         measured = {row.seed: row.before for row in of_start if row.before}
         weights = ", ".join(sorted({f"`{row.start}`" for row in of_start}))
         about = f"`{start}`: {plan.starts[start].about}"
-        table.append((about, world, weights, *_held_out(list(measured.values()))))
+        figures = list(measured.values())
+        faithful, *others = _held_out(figures)
+        table.append((about, world, weights, faithful, *_by_world(figures), *others))
     return table
+
+
+def _by_world(figures: Sequence[Figures]) -> tuple[str, str, str]:
+    """Worlds that all tries get right, some, and none; empty where one answer was asked."""
+    several = [one.right for one in figures if one.right]
+    num_worlds = sum(sum(right) for right in several)
+    if not num_worlds:
+        return ("", "", "")
+    always, never = sum(right[-1] for right in several), sum(right[0] for right in several)
+    sometimes = num_worlds - always - never
+    return f"{always / num_worlds:.1%}", f"{sometimes / num_worlds:.1%}", f"{never / num_worlds:.1%}"
 
 
 def _held_out(figures: Sequence[Figures]) -> tuple[str, str, str]:
@@ -129,7 +149,7 @@ def _held_out(figures: Sequence[Figures]) -> tuple[str, str, str]:
     if not figures:
         return ("", "", "")
     accepts = pooled_rate([one.false_accept for one in figures], [one.num_worlds for one in figures])
-    faithful = _share([one.faithful / one.num_worlds for one in figures])
+    faithful = _share([one.faithful_rate for one in figures])
     return faithful, _percent(accepts), _share([one.checker for one in figures])
 
 

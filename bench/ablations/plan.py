@@ -92,6 +92,9 @@ class Plan(Settings):
     seeds: tuple[int, ...] = Field(min_length=2)
     steps: int = Field(ge=1, description="PPO steps of a cell whose arm does not say otherwise.")
     worlds: int = Field(ge=1, description="Held-out worlds of a measurement; other ones for each seed.")
+    tries: int = Field(
+        default=1, ge=1, description="Answers to each world; more only tell the same share more exactly."
+    )
     check: tuple[str, ...] = Field(description="Settings of the audit that all arms are measured by.")
     starts: dict[str, Start]
     arms: dict[str, Arm]
@@ -146,10 +149,16 @@ class Cell(Settings):
         return [*fixed, f"checkpoint.every={10 * self.steps}", *arm]
 
     @property
+    def world(self) -> str:
+        """The arm's setting of the worlds; empty for those of the recipe."""
+        return next(
+            (setting for setting in self.plan.arms[self.arm].set if setting.startswith("data.world")), ""
+        )
+
+    @property
     def evaluation(self) -> list[str]:
         """Arguments of `python -m pipeline.tiny.evaluate` beside the model and the file."""
-        arm = self.plan.arms[self.arm]
-        world = [setting for setting in arm.set if setting.startswith("data.world")]
+        world = [self.world] if self.world else []
         settings = [part for setting in (*world, *self.plan.check) for part in ("--set", setting)]
         seed = EVALUATION_SEED + self.seed
         return [
@@ -171,7 +180,7 @@ class Cell(Settings):
     @property
     def start_digest(self) -> str:
         """Of the measurement before training, which arms share; other sources measure anew."""
-        return _digest([self.start.digest, self.evaluation, code_digest()])
+        return _digest([self.start.digest, self.evaluation, self.plan.tries, code_digest()])
 
 
 @lru_cache(maxsize=1)

@@ -5,6 +5,7 @@ A later line of the same seed replaces an earlier one. Failures are lines, too, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
@@ -28,11 +29,22 @@ class Figures(Record):
     false_reject: int
     supported: int
     unscored: int
+    right: tuple[int, ...] | None = Field(
+        default=None,
+        description="Worlds with 0, 1, ... faithful answers of several; None where one was asked.",
+    )
     checker: float = Field(description="Single votes on the asked questions that are right, a share.")
     consensus: float = Field(description="Asked questions whose consensus is right, a share.")
     coverage: float = Field(description="Asked facts that the answers state, a share.")
     numbers: float = Field(description="Numbers an answer.")
     claims: float = Field(description="Questions of the Proposer an answer.")
+
+    @property
+    def faithful_rate(self) -> float:
+        """Share of faithful answers, of all tries where there were several."""
+        if self.right is None:
+            return self.faithful / self.num_worlds
+        return sum(i * num for i, num in enumerate(self.right)) / (self.num_worlds * (len(self.right) - 1))
 
 
 class Trained(Record):
@@ -75,7 +87,8 @@ class Row(Record):
 
 def figures_of(evaluation: Evaluation) -> Figures:
     """Returns what is kept of a measurement."""
-    answers = evaluation.answers
+    answers, num_tries = evaluation.answers, evaluation.setup.num_tries
+    of_each = Counter(answer.num_faithful for answer in answers)
     return Figures(
         num_worlds=len(answers),
         faithful=sum(answer.faithful for answer in answers),
@@ -83,6 +96,7 @@ def figures_of(evaluation: Evaluation) -> Figures:
         false_reject=sum(answer.false_reject for answer in answers),
         supported=evaluation.outcomes.get(Outcome.SUPPORTED, 0),
         unscored=evaluation.num_unscored,
+        right=tuple(of_each[number] for number in range(num_tries + 1)) if num_tries > 1 else None,
         checker=round(evaluation.checker_accuracy.value, 4),
         consensus=round(evaluation.consensus_accuracy.value, 4),
         coverage=round(evaluation.answer_coverage.value, 4),

@@ -55,6 +55,7 @@ class EvaluationSetup(Record):
 
     model: str = Field(description="Folder of a Hugging Face model.")
     num_worlds: int = Field(default=NUM_WORLDS, ge=1)
+    num_tries: int = Field(default=1, ge=1, description="Answers to each world; the first is audited.")
     world: WorldSettings = WorldSettings()
     seed: int = Field(default=EVALUATION_SEED, ge=0, description="Of the worlds and of the sampling.")
     solver: SamplingSettings = SamplingSettings(temperature=1.0, max_tokens=128)
@@ -68,6 +69,7 @@ class JudgedAnswer(Record):
     outcome: Outcome
     reward: float | None
     faithful: bool
+    num_faithful: int = Field(description="Of all tries.")
     false_accept: bool
     false_reject: bool
     coverage: float = Field(description="Share of the asked facts that the answer states, true or not.")
@@ -186,7 +188,7 @@ def setup_for(recipe: Recipe, model: str, **changes: int) -> EvaluationSetup:
 async def _judge(
     world: World, sampler: Sampler, prompts: PromptSet, setup: EvaluationSetup
 ) -> tuple[JudgedAnswer, Example]:
-    solved = await sampler.sample(prompts.solver(world.query), n=1, settings=setup.solver)
+    solved = await sampler.sample(prompts.solver(world.query), n=setup.num_tries, settings=setup.solver)
     response = solved.samples[0].text
     result, (votes_right, consensus_right) = await asyncio.gather(
         audit(world.query, response, sampler=sampler, prompts=prompts, config=setup.audit),
@@ -199,6 +201,7 @@ async def _judge(
         outcome=verdict.outcome,
         reward=verdict.reward,
         faithful=judgement.faithful,
+        num_faithful=sum(oracle(world.query, sample.text).faithful for sample in solved.samples),
         false_accept=judgement.false_accept,
         false_reject=judgement.false_reject,
         coverage=oracle(world.query, response).coverage,
@@ -264,6 +267,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--worlds", type=int, default=NUM_WORLDS)
     parser.add_argument("--seed", type=int, default=EVALUATION_SEED)
+    parser.add_argument("--tries", type=int, default=1, help="answers to each world; the first is audited")
     return parser.parse_args(argv)
 
 
@@ -274,10 +278,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _stop)
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # a model this small only waits for its threads
     try:
         recipe = load_recipe(arguments.recipe, arguments.set)
-        setup = setup_for(recipe, arguments.model, num_worlds=arguments.worlds, seed=arguments.seed)
+        asked = {"num_worlds": arguments.worlds, "num_tries": arguments.tries, "seed": arguments.seed}
+        setup = setup_for(recipe, arguments.model, **asked)
         evaluation = evaluate(setup)
     except (ValueError, FileNotFoundError, SamplerError) as error:
         print(f"evaluation failed: {error}", file=sys.stderr)

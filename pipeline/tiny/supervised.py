@@ -52,30 +52,17 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         default=ERRORS.num_steps,
         help="of the error stage (%(default)s); 0 leaves it out, so that all errors are the base's own",
     )
-    add(
-        "--error-lr", type=float, default=ERRORS.lr, help="AdamW's peak rate in the error stage (%(default)s)"
-    )
-    add(
-        "--p-late",
-        type=float,
-        default=ERRORS.errors.p_late,
-        help="near-duplicate's number, later items (%(default)s)",
-    )
-    add("--p-early", type=float, default=ERRORS.errors.p_early, help="the same, first item (%(default)s)")
-    add("--p-miscopy", type=float, default=ERRORS.errors.p_miscopy, help="a wrong digit (%(default)s)")
-    add(
-        "--p-checker",
-        type=float,
-        default=ERRORS.errors.p_checker,
-        help="any fact's number, Checker (%(default)s)",
-    )
-    add(
-        "--mix",
-        type=float,
-        nargs=3,
-        default=ERRORS.mix,
-        help="Solver, Proposer, Checker in the error stage (%(default)s)",
-    )
+    for name, default, what in (
+        ("--error-lr", ERRORS.lr, "AdamW's peak rate in the error stage"),
+        ("--p-late", ERRORS.errors.p_late, "near-duplicate's number, later items"),
+        ("--p-early", ERRORS.errors.p_early, "the same, first item"),
+        ("--p-miscopy", ERRORS.errors.p_miscopy, "a wrong digit"),
+        ("--p-checker", ERRORS.errors.p_checker, "any fact's number, Checker"),
+    ):
+        add(name, type=float, default=default, help=f"{what} (%(default)s)")
+    for name, mix, stage in (("--base-mix", BASE.mix, "base"), ("--mix", ERRORS.mix, "error")):
+        what = f"Solver, Proposer, Checker in the {stage} stage (%(default)s)"
+        add(name, type=float, nargs=3, default=mix, help=what)
     add("--worlds", type=int, default=500, help="held-out worlds to measure on (%(default)s)")
     add(
         "--threads",
@@ -89,7 +76,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def stages_of(options: argparse.Namespace) -> tuple[Stage, Stage]:
     """The base stage and the error stage that the options name."""
     errors = Errors(options.p_late, options.p_early, options.p_miscopy, options.p_checker)
-    base = replace(BASE, seed=options.seed, num_steps=options.steps)
+    base = replace(BASE, seed=options.seed, num_steps=options.steps, mix=tuple(options.base_mix))
     late = replace(ERRORS, seed=options.error_seed, num_steps=options.error_steps, lr=options.error_lr)
     return base, replace(late, mix=tuple(options.mix), errors=errors)
 

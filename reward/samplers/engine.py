@@ -119,7 +119,7 @@ class RayEngineSampler:
 
     def _connect(self) -> _Training:
         import ray
-        import vllm  # noqa: F401  # seconds of import, here in a thread and not in the event loop later
+        from vllm import SamplingParams  # noqa: F401  # seconds, here in a thread; `import vllm` alone is half
 
         config = self._config
         ray.init(
