@@ -73,7 +73,12 @@ def _state(plan: Plan, rows: Rows) -> str:
     codes = sorted({row.code for row in done})
     counts = ", ".join(f"{sum(row.code == code for row in done)} of sources `{code}`" for code in codes)
     minutes = sum(row.wall_s for row in done) / len(done) / 60
-    return f"{len(done)} of {planned} cells are run ({counts}), {minutes:.1f} minutes each on two CPU cores."
+    num_several = sum(row.after is not None and row.after.right is not None for row in done)
+    return (
+        f"{len(done)} of {planned} cells are run ({counts}), {minutes:.1f} minutes each on two CPU cores. "
+        f"In {num_several} of them the Solver answered each world {plan.tries} times, in the others once: both "
+        "tell the same share, the first more exactly."
+    )
 
 
 def _verdict(finding: Finding) -> tuple[str, ...]:
@@ -121,10 +126,10 @@ def _starts(plan: Plan, rows: Rows) -> list[tuple[str, ...]]:
         found.setdefault((arm.start, world), []).extend(finished(rows[name]))
     table: list[tuple[str, ...]] = []
     for (start, world), of_start in found.items():
-        of_start.sort(
-            key=lambda row: row.before is not None and row.before.right is not None
-        )  # these are kept
-        measured = {row.seed: row.before for row in of_start if row.before}
+        measured: dict[int, Figures] = {}
+        for row in of_start:  # arms of one start measured it alike, but for how often they asked
+            if row.before and (row.before.right or row.seed not in measured):
+                measured[row.seed] = row.before
         weights = ", ".join(sorted({f"`{row.start}`" for row in of_start}))
         about = f"`{start}`: {plan.starts[start].about}"
         figures = list(measured.values())
