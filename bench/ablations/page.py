@@ -76,8 +76,8 @@ def _state(plan: Plan, rows: Rows) -> str:
     num_several = sum(row.after is not None and row.after.right is not None for row in done)
     return (
         f"{len(done)} of {planned} cells are run ({counts}), {minutes:.1f} minutes each on two CPU cores. "
-        f"In {num_several} of them the Solver answered each world {plan.tries} times, in the others once: both "
-        "tell the same share, the first more exactly."
+        f"In {num_several} of them the Solver answered each world {plan.tries} times, in the others once: "
+        "both tell the same share, the first more exactly."
     )
 
 
