@@ -372,7 +372,7 @@ class Stage:
         self.modules: list[str] = []
         self.on_training: Callable[[Path], None] = lambda folder: None
         monkeypatch.setattr(cells, "train", self.train)
-        monkeypatch.setattr(cells, "_run_module", self._run_module)
+        monkeypatch.setattr(cells, "_run_module", self.run_module)
 
     def train(self, recipe: str, *, run_dir: Path, overrides: list[str]) -> int:
         assert not run_dir.exists(), "a cell has one life"
@@ -382,7 +382,7 @@ class Stage:
         (run_dir / "steps.jsonl").write_text("".join(json.dumps(step) + "\n" for step in steps))
         return 0
 
-    def _run_module(self, line: list[str], log: Path) -> None:
+    def run_module(self, line: list[str], log: Path) -> None:
         name = line[0].rpartition(".")[2]
         self.modules.append(name)
         if name == "evaluate":

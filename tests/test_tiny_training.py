@@ -1,5 +1,6 @@
 """Supervised training of the tiny policy: what is learned from, repeatability, the structured start."""
 
+import shlex
 from dataclasses import replace
 
 import pytest
@@ -95,24 +96,7 @@ def test_defaults_of_the_command_are_the_recipe():
     assert stages_of(parse_arguments(["--out", "x"])) == (BASE, ERRORS)
     changed = stages_of(
         parse_arguments(
-            [
-                "--out",
-                "x",
-                "--seed",
-                "3",
-                "--p-late",
-                "0.5",
-                "--mix",
-                "1",
-                "2",
-                "3",
-                "--base-mix",
-                "3",
-                "2",
-                "1",
-                "--error-lr",
-                "0.1",
-            ]
+            shlex.split("--out x --seed 3 --p-late 0.5 --mix 1 2 3 --base-mix 3 2 1 --error-lr 0.1")
         )
     )
     assert changed[0] == replace(BASE, seed=3, mix=(3.0, 2.0, 1.0))
