@@ -46,7 +46,8 @@ INSIDE_FUNCTIONS = (
     "orchestration/registry/store.py",
     "orchestration/retrain/ledger.py",
     "orchestration/retrain/ray_jobs.py",
-    "reward/samplers/engine.py",
+    "reward/samplers/live.py",
+    "reward/samplers/local.py",
     "reward/samplers/tokens.py",
 )
 FILES = sorted(file.relative_to(ROOT) for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
