@@ -39,7 +39,7 @@ INSIDE_FUNCTIONS = (
     "pipeline/launch/ray_start.py",
     "pipeline/launch/worker.py",
     "pipeline/training/canary.py",
-    "pipeline/cpu.py",
+    "pipeline/cpu/patches.py",
     "pipeline/record/tracking.py",
     "pipeline/evaluate/track.py",
     "orchestration/registry/server.py",
