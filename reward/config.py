@@ -231,7 +231,9 @@ class RaySamplerConfig(Settings):
     tokenizer: str = Field(description="Folder or name of the policy's tokenizer.")
     max_model_len: int = Field(ge=2, description="Prompt and completion together, in tokens.")
     timeout_s: float = Field(
-        default=120.0, gt=0, description="For one generation; a sleeping engine never answers."
+        default=120.0,
+        gt=0,
+        description="For one generation, when the run is found; a sleeping engine never answers.",
     )
 
 

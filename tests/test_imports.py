@@ -39,14 +39,15 @@ INSIDE_FUNCTIONS = (
     "pipeline/launch/ray_start.py",
     "pipeline/launch/worker.py",
     "pipeline/training/canary.py",
-    "pipeline/cpu.py",
+    "pipeline/cpu/patches.py",
     "pipeline/record/tracking.py",
     "pipeline/evaluate/track.py",
     "orchestration/registry/server.py",
     "orchestration/registry/store.py",
     "orchestration/retrain/ledger.py",
     "orchestration/retrain/ray_jobs.py",
-    "reward/samplers/engine.py",
+    "reward/samplers/live.py",
+    "reward/samplers/local.py",
     "reward/samplers/tokens.py",
 )
 FILES = sorted(file.relative_to(ROOT) for package in PACKAGES for file in (ROOT / package).rglob("*.py"))

@@ -37,7 +37,7 @@ def test_other_builds_of_vllm_do_without(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.usefixtures("_no_numa")
 def test_an_engine_in_process_says_so() -> None:
-    from reward.samplers.engine import LocalEngineSampler
+    from reward.samplers.local import LocalEngineSampler
 
     sampler = LocalEngineSampler(LocalSamplerConfig(model=str(TINY_POLICY), max_model_len=512))
     messages = [{"role": "user", "content": "How many?"}]

@@ -11,7 +11,7 @@ from typing import Any
 
 from reward.config import LocalSamplerConfig, SamplingSettings
 from reward.samplers import Message
-from reward.samplers.engine import LocalEngineSampler
+from reward.samplers.local import LocalEngineSampler
 from reward.types import SampleGroup
 
 

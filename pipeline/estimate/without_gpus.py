@@ -1,4 +1,4 @@
-"""What runs without a GPU, on the CPU layer (`pipeline/cpu.py`), and what it takes."""
+"""What runs without a GPU, on the CPU layer (`pipeline/cpu/`), and what it takes."""
 
 from __future__ import annotations
 

@@ -130,6 +130,10 @@ def make_sampler(config: SamplerConfig) -> Sampler:
         from reward.samplers.openai import OpenAISampler
 
         return OpenAISampler(config)
-    from reward.samplers.engine import LocalEngineSampler, RayEngineSampler
+    if config.kind == "ray":
+        from reward.samplers.live import RayEngineSampler
 
-    return RayEngineSampler(config) if config.kind == "ray" else LocalEngineSampler(config)
+        return RayEngineSampler(config)
+    from reward.samplers.local import LocalEngineSampler
+
+    return LocalEngineSampler(config)

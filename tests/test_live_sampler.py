@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ import pytest
 from pipeline.training.engines import EngineRegistry
 from reward.config import RaySamplerConfig, SamplingSettings
 from reward.samplers import Message, SamplerError, make_sampler
-from reward.samplers.engine import RayEngineSampler
+from reward.samplers.live import RayEngineSampler
 from reward.samplers.tokens import load_tokenizer
 
 TINY_POLICY = Path(__file__).parents[1] / "pipeline" / "tiny" / "checkpoint"
@@ -154,13 +155,38 @@ def test_a_sampler_finds_the_engines_when_they_come_and_when_they_come_again(
 
 
 @pytest.mark.slow
+def test_a_slow_connection_is_not_charged_to_the_request(
+    ray_address: str, start_training: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = RayEngineSampler._connect
+
+    def connect_slowly(sampler: RayEngineSampler) -> Any:
+        time.sleep(6)
+        return connect(sampler)
+
+    async def run() -> None:
+        training = start_training(1)
+        sampler = ray_sampler(ray_address, timeout_s=5)
+        monkeypatch.setattr("reward.samplers.live._CONNECT_TIMEOUT_S", 0.5)
+        with pytest.raises(SamplerError, match=r"no run was found at .* in 0\.5 s") as lost:
+            await sampler.ready()
+        assert lost.value.reason == "timeout"
+        monkeypatch.undo()
+        assert (await sampler.sample(MESSAGES, n=1, settings=SETTINGS)).samples[0].text == "466"
+        assert await training.engines[0].counts.remote() == (1, 0)
+
+    monkeypatch.setattr(RayEngineSampler, "_connect", connect_slowly)
+    asyncio.run(run())
+
+
+@pytest.mark.slow
 def test_live_engines_share_the_load_and_fail_by_name(
     ray_address: str, start_training: Callable[[int], Any]
 ) -> None:
     async def run() -> None:
         training = start_training(2)
         sampler = ray_sampler(ray_address, timeout_s=240)  # on a busy machine, too, none is asked twice
-        sleepless = ray_sampler(ray_address, timeout_s=1)
+        sleepless = ray_sampler(ray_address, timeout_s=10)  # five for each engine: a busy machine is slow
         await asyncio.gather(*(engine.behave.remote("pause") for engine in training.engines))
         await asyncio.gather(*(sampler.sample(MESSAGES, n=2, settings=SETTINGS) for _ in range(6)))
         assert [(await engine.counts.remote())[0] for engine in training.engines] == [3, 3]

@@ -1,15 +1,8 @@
-"""The platform layer that lets unmodified OpenRLHF, DeepSpeed and vLLM train without a GPU.
+"""What the platform layer changes in OpenRLHF, DeepSpeed, vLLM and torch where there is no CUDA.
 
-`install()` changes nothing where CUDA and flash_attn are there, but for the garbage collector, which pauses
-while the large packages load (two to four seconds of a core in each process). Without CUDA it replaces the
-few calls that name a CUDA device, and the two C++ extensions that DeepSpeed would compile (minutes on a new
-machine, and a compiler to install); when and only when the modules that hold them are imported. It leaves out
-imports that no training uses, and that cost each of its processes two seconds of a core.
-Weights are of 32 bits throughout: OpenRLHF asks for bfloat16, which most CPUs only emulate
-(docs/decisions.md). It must run in three places: the driver
-(`pipeline.train` calls it), every Ray worker (`worker_process_setup_hook`), and vLLM's engine process, which
-is no Ray worker and finds it as a `vllm.general_plugins` entry point. `ENVIRONMENT` holds the variables that
-go with it.
+The few calls that name a CUDA device are replaced, the two C++ extensions that DeepSpeed would compile
+(minutes on a new machine, and a compiler to install), and imports are left out that no training uses and that
+cost each of its processes two seconds of a core.
 
 Each patch is a row of `PATCHES_BEFORE` or `PATCHES_AFTER`; `tests/test_cpu_layer.py` shows for each that it
 is still needed and that the module it names still exists, so an upgrade of OpenRLHF or vLLM cannot break one
@@ -19,28 +12,11 @@ in silence.
 from __future__ import annotations
 
 import gc
-import importlib.abc
-import importlib.machinery
 import importlib.util
-import os
 import sys
 import types
 from collections.abc import Callable
 from typing import Any
-
-_SWITCH = "MARCH_CPU_LAYER"
-ENVIRONMENT = {
-    _SWITCH: "1",
-    "DS_ACCELERATOR": "cpu",
-    "OMP_NUM_THREADS": "1",  # several processes share few cores
-    "RAY_ENABLE_ZERO_COPY_TORCH_TENSORS": "0",  # OpenRLHF asks for it; read-only tensors break CPU kernels
-    "TOKENIZERS_PARALLELISM": "false",
-    "TORCHDYNAMO_DISABLE": "1",  # a cold compile costs ten times what it saves on a tiny model
-    "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # else vLLM takes every core, whatever OMP_NUM_THREADS says
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine lives in its Ray actor
-    "VLLM_LOGGING_LEVEL": "WARNING",
-}
 
 _FLASH_ATTN_MODULES = (
     "flash_attn",
@@ -94,7 +70,7 @@ def _hide_mlflow() -> Callable[[], None]:
 
     DeepSpeed's autotuner, which every process of a training imports and none uses, takes it where it is.
     """
-    if "mlflow" in sys.modules or _has_cuda():
+    if "mlflow" in sys.modules or has_cuda():
         return lambda: None
     sys.modules["mlflow"] = None  # type: ignore[assignment]  # Python's own way to say that there is none
 
@@ -198,20 +174,27 @@ def _leave_out_the_shared_memory_op(module: Any) -> None:
     module.build_shm_op = lambda: None
 
 
-def _configure_deepspeed(module: Any) -> None:
-    """Has DeepSpeed compute in 32 bits, and with torch's AdamW.
+def _take_torchs_adam(module: Any) -> None:
+    """Puts torch's AdamW in the place of DeepSpeed's, which is a C++ extension, compiled on first use.
 
-    Its own FusedAdam is a C++ extension, compiled on first use.
+    By that name and no other: at ZeRO stage 3 DeepSpeed offloads the states of its FusedAdam only.
     """
+    import torch
+
+    class FusedAdam(torch.optim.AdamW):
+        def __init__(self, params: Any, *, adam_w_mode: bool = True, **settings: Any) -> None:
+            if not adam_w_mode:
+                raise ValueError("adam_w_mode: False is not for trainings without a GPU; leave it out")
+            super().__init__(params, **settings)
+
+    module.FusedAdam = FusedAdam
+
+
+def _configure_deepspeed(module: Any) -> None:
     original_train, original_eval = module.get_train_ds_config, module.get_eval_ds_config
 
     def get_train_ds_config(*args: Any, **kwargs: Any) -> dict[str, Any]:
-        config = _in_32_bits(original_train(*args, **kwargs))
-        optimizer = config.get("optimizer") or {}
-        offloaded = config["zero_optimization"]["offload_optimizer"]["device"] == "cpu"
-        if optimizer.get("type") == "AdamW" and not offloaded:
-            config["optimizer"] = optimizer | {"params": optimizer["params"] | {"torch_adam": True}}
-        return config
+        return _in_32_bits(original_train(*args, **kwargs))
 
     def get_eval_ds_config(*args: Any, **kwargs: Any) -> dict[str, Any]:
         return _in_32_bits(original_eval(*args, **kwargs))
@@ -260,6 +243,7 @@ PATCHES_AFTER: dict[str, Callable[[Any], None]] = {
     "torch.distributed.device_mesh": _mesh_on_cpu,
     "transformers.utils.import_utils": _leave_out_scikit_learn,
     "deepspeed.comm.torch": _leave_out_the_shared_memory_op,
+    "deepspeed.ops.adam.fused_adam": _take_torchs_adam,
     "openrlhf.utils.deepspeed.deepspeed_utils": _configure_deepspeed,
     "openrlhf.utils.utils": _load_models_in_32_bits,
     "openrlhf.utils.distributed_util": _weight_sync_over_gloo,
@@ -270,56 +254,6 @@ PATCHES_AFTER: dict[str, Callable[[Any], None]] = {
 }
 
 
-class _PatchingLoader(importlib.abc.Loader):
-    """Runs a module's patches around its own loader."""
-
-    def __init__(self, name: str, inner: importlib.abc.Loader) -> None:
-        self._name, self._inner = name, inner
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
-        return self._inner.create_module(spec)
-
-    def exec_module(self, module: types.ModuleType) -> None:
-        before = PATCHES_BEFORE.get(self._name)
-        undo = before() if before else None
-        try:
-            self._inner.exec_module(module)
-        finally:
-            if undo:
-                undo()
-        if (after := PATCHES_AFTER.get(self._name)) and not _has_cuda():
-            after(module)
-
-
-class _PatchingFinder(importlib.abc.MetaPathFinder):
-    """Puts `_PatchingLoader` in front of the modules that have patches."""
-
-    def find_spec(
-        self, name: str, path: Any = None, target: Any = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if name not in PATCHES_BEFORE and name not in PATCHES_AFTER:
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _PatchingLoader(name, spec.loader)
-        return spec
-
-
-def install_in_engine() -> None:
-    """The vLLM plugin: installs the layer in a training's engines, and in no other vLLM."""
-    if os.environ.get(_SWITCH) == "1":
-        install()
-
-
-def _has_cuda() -> bool:
+def has_cuda() -> bool:
+    """Whether torch, which is imported, has a GPU."""
     return bool(sys.modules["torch.cuda"].is_available())
-
-
-def install() -> None:
-    """Installs the layer once a process; light enough for every Ray worker, also those that stay idle."""
-    if any(isinstance(finder, _PatchingFinder) for finder in sys.meta_path):
-        return
-    sys.meta_path.insert(0, _PatchingFinder())
-    for name, after in PATCHES_AFTER.items():
-        if name in sys.modules and not _has_cuda():
-            after(sys.modules[name])

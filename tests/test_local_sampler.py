@@ -13,7 +13,7 @@ import pytest
 from reward.config import LocalSamplerConfig, SamplingSettings
 from reward.roles.prompts import load_prompts
 from reward.samplers import Message, SamplerError
-from reward.samplers.engine import LocalEngineSampler
+from reward.samplers.local import LocalEngineSampler
 from reward.types import Document, RagQuery, SampleGroup
 
 pytestmark = pytest.mark.slow

@@ -1,0 +1,94 @@
+"""The platform layer that lets unmodified OpenRLHF, DeepSpeed and vLLM train without a GPU.
+
+`install()` changes nothing where CUDA and flash_attn are there, but for the garbage collector, which pauses
+while the large packages load (two to four seconds of a core in each process). Without CUDA it applies
+`patches` to the modules that need them, when and only when these are imported. Weights are of 32 bits
+throughout: OpenRLHF asks for bfloat16, which most CPUs only emulate (docs/decisions.md). It must run in three
+places: the driver (`pipeline.train` calls it), every Ray worker (`worker_process_setup_hook`), and vLLM's
+engine process, which is no Ray worker and finds it as a `vllm.general_plugins` entry point. `ENVIRONMENT`
+holds the variables that go with it.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import os
+import sys
+import types
+from typing import Any
+
+from pipeline.cpu.patches import PATCHES_AFTER, PATCHES_BEFORE, has_cuda
+
+__all__ = [
+    "ENVIRONMENT",
+    "PATCHES_AFTER",
+    "PATCHES_BEFORE",
+    "install",
+    "install_in_engine",
+]
+
+_SWITCH = "MARCH_CPU_LAYER"
+ENVIRONMENT = {
+    _SWITCH: "1",
+    "DS_ACCELERATOR": "cpu",
+    "OMP_NUM_THREADS": "1",  # several processes share few cores
+    "RAY_ENABLE_ZERO_COPY_TORCH_TENSORS": "0",  # OpenRLHF asks for it; read-only tensors break CPU kernels
+    "TOKENIZERS_PARALLELISM": "false",
+    "TORCHDYNAMO_DISABLE": "1",  # a cold compile costs ten times what it saves on a tiny model
+    "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # else vLLM takes every core, whatever OMP_NUM_THREADS says
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine lives in its Ray actor
+    "VLLM_LOGGING_LEVEL": "WARNING",
+}
+
+
+class _PatchingLoader(importlib.abc.Loader):
+    """Runs a module's patches around its own loader."""
+
+    def __init__(self, name: str, inner: importlib.abc.Loader) -> None:
+        self._name, self._inner = name, inner
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
+        return self._inner.create_module(spec)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        before = PATCHES_BEFORE.get(self._name)
+        undo = before() if before else None
+        try:
+            self._inner.exec_module(module)
+        finally:
+            if undo:
+                undo()
+        if (after := PATCHES_AFTER.get(self._name)) and not has_cuda():
+            after(module)
+
+
+class _PatchingFinder(importlib.abc.MetaPathFinder):
+    """Puts `_PatchingLoader` in front of the modules that have patches."""
+
+    def find_spec(
+        self, name: str, path: Any = None, target: Any = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name not in PATCHES_BEFORE and name not in PATCHES_AFTER:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _PatchingLoader(name, spec.loader)
+        return spec
+
+
+def install_in_engine() -> None:
+    """The vLLM plugin: installs the layer in a training's engines, and in no other vLLM."""
+    if os.environ.get(_SWITCH) == "1":
+        install()
+
+
+def install() -> None:
+    """Installs the layer once a process; light enough for every Ray worker, also those that stay idle."""
+    if any(isinstance(finder, _PatchingFinder) for finder in sys.meta_path):
+        return
+    sys.meta_path.insert(0, _PatchingFinder())
+    for name, after in PATCHES_AFTER.items():
+        if name in sys.modules and not has_cuda():
+            after(sys.modules[name])
