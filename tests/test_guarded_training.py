@@ -100,3 +100,4 @@ def test_each_step_has_figures_by_role_and_phase(ended: tuple[Path, str, int]) -
         assert sum(step[f"time/{phase}_s"] for phase in phases) == pytest.approx(step["time/step_s"])
         assert 0 < step["time/audit_s"] < step["time/rollout_s"]
         assert 0 < step["time/own_s"] < step["time/step_s"]
+        assert step["time/canary_s"] >= 0

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -175,6 +178,13 @@ def save(checkpoints: Path, step: int, *, quiet: bool) -> None:
 def manifest(checkpoints: Path, step: int) -> dict[str, object]:
     found: dict[str, object] = json.loads((checkpoints / f"global_step{step}.json").read_text())
     return found
+
+
+def test_waiting_for_the_canary_is_no_time_of_our_own(tmp_path: Path) -> None:
+    run = watch(tmp_path)
+    run.canary = cast("Any", SimpleNamespace(metrics=lambda: time.sleep(0.02) or {"canary/support_gap": 0.1}))
+    assert run.judged(HEALTHY)["time/canary_s"] >= 0.02
+    assert run.clock.take() == 0
 
 
 def test_a_roll_back_marks_the_last_quiet_checkpoint_and_rejects_the_later_ones(tmp_path: Path) -> None:

@@ -62,14 +62,22 @@ class Watch:
 
     def judged(self, metrics: Mapping[str, float]) -> dict[str, float]:
         """Returns the figures of a step with those of the canary and the guards."""
-        with self.clock:
-            metrics = {**metrics, **(self.canary.metrics() if self.canary else {})}
+        metrics = {**metrics, **self._canary_metrics()}
         self.steps.append(metrics)
         self.found = findings(self.guards, self.steps)
         for finding in self.found:
             if finding.num_over == finding.guard.patience:
                 logger.warning("%s", finding)
         return {**metrics, **guard_metrics(self.found)}
+
+    def _canary_metrics(self) -> dict[str, float]:
+        """Waits for the canary, which is no work of ours: for its engine to start, in a run's first step."""
+        if self.canary is None:
+            return {}
+        waiting = Stopwatch()
+        with waiting:
+            metrics = self.canary.metrics()
+        return metrics | {"time/canary_s": waiting.take()}
 
     def act(self, checkpoints: Path, step: int) -> None:
         """Ends the run if a guard is due.
