@@ -129,8 +129,9 @@ def test_guards_that_are_off_say_nothing() -> None:
         (["guards.canary_gap.limit=0.2"], "guards.canary_gap: there is no canary to follow; set canary"),
         (["guards.kl.limit=0.2", "ppo.kl_coef=0"], "guards.kl: ppo.kl_coef 0 runs no reference"),
         (
-            ["guards.length={patience: 21, action: roll_back}"],
-            "guards.length.patience: 21 with checkpoint.every 10 and keep 3, so the last good checkpoint",
+            ["guards.length={patience: 20, action: roll_back}"],
+            "guards.length.patience: 20 with checkpoint.every 10 and keep 3, so the last good checkpoint would "
+            "be deleted before the guard acts; raise keep to 4 or lower patience",
         ),
         (["canary.base_url=http://host:8000/v1"], "base_url: given without model_name"),
         (["canary={base_url: host, model_name: m}"], "base_url: 'host' is no address"),
@@ -148,7 +149,7 @@ def test_the_demo_recipe_only_warns() -> None:
     assert actions == {GuardAction.WARN}
 
 
-def watch(folder: Path, **settings: object) -> Watch:
+def watch(folder: Path, *, staleness: int = 0, **settings: object) -> Watch:
     return Watch(
         TrainerSettings(
             run_dir=folder,
@@ -163,16 +164,16 @@ def watch(folder: Path, **settings: object) -> Watch:
             rollouts=RolloutFileSettings(),
             guards=GuardSettings.model_validate(settings),
             canary=None,
-            max_staleness=0,
+            max_staleness=staleness,
             probe_tolerance=None,
         )
     )
 
 
-def save(checkpoints: Path, step: int, *, quiet: bool) -> None:
+def save(checkpoints: Path, step: int) -> None:
     for model in ("_actor", "_critic"):
         (checkpoints / model / f"global_step{step}").mkdir(parents=True)
-    mark_complete(checkpoints, step, quiet=quiet)
+    mark_complete(checkpoints, step)
 
 
 def manifest(checkpoints: Path, step: int) -> dict[str, object]:
@@ -187,32 +188,51 @@ def test_waiting_for_the_canary_is_no_time_of_our_own(tmp_path: Path) -> None:
     assert run.clock.take() == 0
 
 
-def test_a_roll_back_marks_the_last_quiet_checkpoint_and_rejects_the_later_ones(tmp_path: Path) -> None:
-    run = watch(tmp_path, kl={"patience": 3, "action": "roll_back"})
+@pytest.mark.parametrize(("every", "staleness", "good"), [(1, 0, 3), (1, 2, 1), (2, 0, 2), (4, 0, 0)])
+def test_a_roll_back_ends_at_the_last_checkpoint_whose_own_answers_were_good(
+    tmp_path: Path, every: int, staleness: int, good: int
+) -> None:
+    """Step 5's figures are of the weights that step 4 left, so checkpoint 4 is a bad one."""
+    run = watch(tmp_path, staleness=staleness, kl={"patience": 3, "action": "roll_back"})
     for step in range(1, 8):
         run.judged(HEALTHY | (FAILURES["kl"] if step > 4 else {}))
-        save(tmp_path, step, quiet=run.is_quiet)
+        if step % every == 0:
+            save(tmp_path, step)
         if step < 7:
             run.act(tmp_path, step)
-    with pytest.raises(RolledBackError, match=r"guard kl: .* at step 7; rolled back to step 4") as error:
+    says = rf"guard kl: .* at step 7; rolled back to {f'step {good}' if good else 'the start'}"
+    with pytest.raises(RolledBackError, match=says) as error:
         run.act(tmp_path, 7)
     assert error.value.exit_code == 4
-    assert [manifest(tmp_path, step)["mark"] for step in (3, 4, 5, 6, 7)] == [
-        "none",
-        "good",
-        "rejected",
-        "rejected",
-        "rejected",
+    marks = {step: manifest(tmp_path, step)["mark"] for step in range(1, 8) if step % every == 0}
+    assert marks == {
+        step: "good" if step == good else "rejected" if step > good else "none" for step in marks
+    }
+    assert prepare_resume(tmp_path) == good
+    assert not (tmp_path / "_actor" / f"global_step{good + every}").exists()
+
+
+def test_a_run_that_goes_bad_again_after_a_good_step_has_one_more_checkpoint(tmp_path: Path) -> None:
+    run = watch(tmp_path, kl={"patience": 1, "action": "warn"}, length={"patience": 2, "action": "roll_back"})
+    bad = FAILURES["length"]
+    for step, figures_of_step in enumerate([{}, {}, {}, {}, {}, bad, {}, bad], 1):
+        run.judged(HEALTHY | FAILURES["kl"] | figures_of_step)  # a guard that only warns vouches for none
+        save(tmp_path, step)
+        run.act(tmp_path, step)
+    assert [manifest(tmp_path, step)["quiet"] for step in range(1, 9)] == [
+        *[True] * 4,
+        False,  # of its weights were the short answers of step 6
+        True,
+        False,
+        False,  # not known
     ]
-    assert prepare_resume(tmp_path) == 4
-    assert not (tmp_path / "_actor" / "global_step5").exists()
 
 
 def test_a_roll_back_without_a_quiet_checkpoint_ends_at_the_start(tmp_path: Path) -> None:
     run = watch(tmp_path, kl={"patience": 1, "action": "roll_back"})
     run.judged(HEALTHY | FAILURES["kl"])
-    save(tmp_path, 1, quiet=run.is_quiet)
-    with pytest.raises(RolledBackError, match="rolled back to the start, for no checkpoint"):
+    save(tmp_path, 1)
+    with pytest.raises(RolledBackError, match="rolled back to the start, for no checkpoint's answers"):
         run.act(tmp_path, 1)
     assert manifest(tmp_path, 1)["mark"] == "rejected"
     assert prepare_resume(tmp_path) == 0
@@ -221,7 +241,7 @@ def test_a_roll_back_without_a_quiet_checkpoint_ends_at_the_start(tmp_path: Path
 def test_a_stop_leaves_the_checkpoints_as_they_are(tmp_path: Path) -> None:
     run = watch(tmp_path, no_claims={"patience": 1, "action": "stop"})
     run.judged(HEALTHY | FAILURES["no_claims"])
-    save(tmp_path, 1, quiet=run.is_quiet)
+    save(tmp_path, 1)
     with pytest.raises(StoppedByGuardError, match=r"guard no_claims: .* at step 1") as error:
         run.act(tmp_path, 1)
     assert error.value.exit_code == 3

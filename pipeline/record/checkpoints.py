@@ -3,8 +3,9 @@
 OpenRLHF saves the actor and the critic one after the other, and DeepSpeed points to the newest folder of each
 by itself. A kill between the two would resume an actor with an older critic, or read half a folder. So the
 trainer writes a manifest after both, by rename, and a resume trusts only manifests: it points both models to
-the newest step that has one and removes what came after it. A manifest also says whether the guards were
-quiet when it was written, which is what a roll-back goes by (`pipeline.training.guards`).
+the newest step that has one and removes what came after it. A manifest also says whether the guards found
+its weights good: the next step's answers are the first that tell (`pipeline.training.watch`). A roll-back
+goes by that.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class Manifest(Settings):
     """What is written beside a checkpoint once it is whole."""
 
     global_step: int
-    quiet: bool = Field(default=True, description="Whether no guard that acts was over its limit.")
+    quiet: bool = Field(
+        default=False, description="Whether answers of these weights left all guards that act within limits."
+    )
     mark: Mark = Mark.NONE
 
 
@@ -54,9 +57,16 @@ def write_atomically(path: Path, text: str) -> None:
         temporary.write_text(text)
 
 
-def mark_complete(folder: Path, step: int, *, quiet: bool = True) -> None:
-    """Records that every model's checkpoint of `step` is on disk."""
-    _write(folder, Manifest(global_step=step, quiet=quiet))
+def mark_complete(folder: Path, step: int) -> None:
+    """Records that every model's checkpoint of `step` is on disk; what its answers are like is not known."""
+    _write(folder, Manifest(global_step=step))
+
+
+def mark_quiet(folder: Path, step: int) -> None:
+    """Records that answers of the weights of `step` left all guards that act quiet, if it has a checkpoint."""
+    for manifest in _whole(folder):
+        if manifest.global_step == step and not manifest.quiet:
+            _write(folder, manifest.model_copy(update={"quiet": True}))
 
 
 def completed_steps(folder: Path) -> list[int]:

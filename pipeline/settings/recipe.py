@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -185,12 +186,13 @@ class Recipe(Settings):
         if self.guards.kl not in (None, KlGuard()) and not self.has_reference:
             raise ValueError("guards.kl: ppo.kl_coef 0 runs no reference to measure it; raise it above 0")
         every, keep = self.checkpoint.every, self.checkpoint.keep
+        unknown = 1 + self.rollout.max_staleness  # steps until a checkpoint's own answers are judged
         for name, guard in self.guards.by_name.items():
-            if guard.action is GuardAction.ROLL_BACK and guard.patience > every * (keep - 1):
+            if guard.action is GuardAction.ROLL_BACK and guard.patience + unknown > every * (keep - 1):
                 raise ValueError(
                     f"guards.{name}.patience: {guard.patience} with checkpoint.every {every} and keep "
-                    f"{keep}, so the last good checkpoint would be deleted before the guard acts; lower "
-                    f"patience to {every * (keep - 1)} or raise keep"
+                    f"{keep}, so the last good checkpoint would be deleted before the guard acts; raise keep "
+                    f"to {math.ceil((guard.patience + unknown) / every) + 1} or lower patience"
                 )
         return self
 

@@ -38,7 +38,7 @@ class GuardAction(StrEnum):
 
     WARN = "warn"  # say so, in the log and beside the progress
     STOP = "stop"  # end the run; the same command goes on from the last checkpoint
-    ROLL_BACK = "roll_back"  # end it at the last checkpoint that was written while all guards were quiet
+    ROLL_BACK = "roll_back"  # end it at the last checkpoint whose answers left all guards quiet
 
 
 class Guard(Settings):

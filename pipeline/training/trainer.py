@@ -154,7 +154,7 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         super().save_logs_and_checkpoints(global_step, logs_dict, client_states)
         checkpoints = Path(self.args.ckpt.path)
         if global_step % self.args.ckpt.save_steps == 0:
-            mark_complete(checkpoints, global_step, quiet=self.watch.is_quiet)
+            mark_complete(checkpoints, global_step)
         self.watch.act(checkpoints, global_step)
 
     def _own_s(self, status: dict[str, Any]) -> float:

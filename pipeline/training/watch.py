@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pipeline.record.checkpoints import roll_back
+from pipeline.record.checkpoints import mark_quiet, roll_back
 from pipeline.record.metrics import Stopwatch
 from pipeline.record.tracking import read_steps
 from pipeline.training.canary import Canary
@@ -45,14 +45,11 @@ class Watch:
     def __init__(self, settings: TrainerSettings) -> None:
         self.guards = settings.guards
         self.canary = Canary(settings.canary, settings.run_dir / "canary") if settings.canary else None
+        self.max_staleness = settings.max_staleness
         self.steps: list[Mapping[str, float]] = list(read_steps(settings.run_dir))
         self.found: list[Finding] = []
+        self.num_quiet = 0  # steps in a row, up to now, with all guards that act within their limits
         self.clock = Stopwatch()  # our own code
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether no guard that acts is over its limit after the latest step."""
-        return all(finding.is_quiet for finding in self.found)
 
     def begin(self, samples: Sequence[Any], step: int) -> None:
         """Before the update of a step (counted from 1): the canary gets its answers."""
@@ -65,6 +62,7 @@ class Watch:
         metrics = {**metrics, **self._canary_metrics()}
         self.steps.append(metrics)
         self.found = findings(self.guards, self.steps)
+        self.num_quiet = self.num_quiet + 1 if all(finding.is_quiet for finding in self.found) else 0
         for finding in self.found:
             if finding.num_over == finding.guard.patience:
                 logger.warning("%s", finding)
@@ -80,12 +78,17 @@ class Watch:
         return metrics | {"time/canary_s": waiting.take()}
 
     def act(self, checkpoints: Path, step: int) -> None:
-        """Ends the run if a guard is due.
+        """Vouches for the checkpoint whose answers were judged, and ends the run if a guard is due.
+
+        A step's figures are those of the weights it began with, so they judge the checkpoint of the step
+        before; answers of the asynchronous mode are up to `max_staleness` updates older.
 
         Raises:
             StoppedByGuardError: by a guard that stops.
             RolledBackError: by one that rolls back; the manifests of the checkpoints are marked.
         """
+        if self.num_quiet > self.max_staleness:
+            mark_quiet(checkpoints, step - 1 - self.max_staleness)
         finding = due(self.found)
         if finding is None:
             return
@@ -93,6 +96,6 @@ class Watch:
             raise StoppedByGuardError(f"{finding}, at step {step}")
         good = roll_back(checkpoints)
         where = (
-            f"step {good}" if good else "the start, for no checkpoint was written while all guards were quiet"
+            f"step {good}" if good else "the start, for no checkpoint's answers left all guards quiet"
         )
         raise RolledBackError(f"{finding}, at step {step}; rolled back to {where}")
