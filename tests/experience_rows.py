@@ -103,6 +103,7 @@ def turn(role: Role, *, prompt: int, length: int, first: int = 1, truncated: boo
         prompt_token_ids=tuple(range(1, prompt + 1)),
         response_token_ids=tuple(range(first, first + length)),
         finish_reason="length" if truncated else "stop",
+        own_reward=0.0 if role is Role.CHECKER else None,  # its votes can be read
     )
 
 

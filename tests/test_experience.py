@@ -3,6 +3,8 @@
 OpenRLHF's own code computes everything here; only its remote models are replaced, by formulas.
 """
 
+import math
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -16,6 +18,7 @@ from reward.types import Claim, ClaimState, ClaimVerdict, Outcome, Role, Traject
 from tests.experience_rows import PLAIN, TWO_ROLES, Experience, Maker, answer, rows_of, trained, turn
 
 from openrlhf.models.loss import PolicyLoss, ValueLoss  # isort: skip  # after cpu.install()
+from pipeline.training.guards import GuardSettings, findings  # isort: skip
 from pipeline.training.rollout import RolloutRecord, choose_turns  # isort: skip
 
 
@@ -97,6 +100,17 @@ def test_a_masked_row_has_no_gradient_in_openrlhfs_own_losses(rewards: list[floa
             assert gradient is not None
             assert torch.isfinite(gradient).all()
             assert (gradient[~batch.action_mask.bool()] == 0).all()
+
+
+def test_a_policy_of_no_numbers_is_seen_by_its_guard_and_a_masked_row_is_not() -> None:
+    broken = lambda tokens: torch.full(tokens[:, 1:].shape, float("nan"))  # noqa: E731
+    maker = Maker(policy=broken)
+    maker.make_experience_batch([answer(-1.0), answer(None)])
+    (finding,) = findings(GuardSettings.model_validate({"kl": {"patience": 1}}), [maker.metrics])[-1:]
+    assert math.isnan(maker.metrics["solver/kl"]) and finding.name == "kl" and finding.is_due
+    whole = Maker()
+    whole.make_experience_batch([answer(-1.0), answer(None)])
+    assert whole.metrics["solver/kl"] == 0
 
 
 def test_roles_are_whitened_apart() -> None:

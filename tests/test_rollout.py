@@ -95,8 +95,9 @@ def test_only_an_answer_that_ended_and_was_audited_has_a_reward(
 @pytest.mark.parametrize(
     ("credit", "own", "reward", "paid"),
     [
-        ("answer", (-1.0, None, 0.0), 0.0, [0.0] * 3),
-        ("answer", (0.0, None, 0.0), -1.0, [-1.0] * 3),
+        ("answer", (-1.0, None, 0.0), 0.0, [0.0] * 2),  # what cannot be read is not paid for the others
+        ("answer", (0.0, None, 0.0), -1.0, [-1.0] * 2),
+        ("answer", (None, None, None), -1.0, []),
         ("vote", (-1.0, None, 0.0), 0.0, [-1.0, 0.0]),  # an outvoted voter is not paid for the majority
         ("vote", (-1.0, None, 0.0), -1.0, [-1.0, 0.0]),
         ("vote", (None, None, None), -1.0, []),

@@ -150,12 +150,16 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         return experiences
 
     def make_experience(self, samples_list: list[Experience]) -> list[Experience]:
-        """As OpenRLHF's, with the mean over no tokens of a masked row set to 0 in the logged figures."""
+        """As OpenRLHF's, with the mean over no tokens of a masked row set to 0 in the logged figures.
+
+        What is no number in a trained row stays so: guards see it.
+        """
         with self.models_clock:
             experiences: list[Experience] = super().make_experience(samples_list)
         for experience in experiences:
+            is_masked = ~experience.action_mask.bool().any(dim=-1)  # (B,)
             for key in ("kl", "logprobs_diff"):
-                experience.info[key] = torch.nan_to_num(experience.info[key], nan=0.0)
+                experience.info[key] = experience.info[key].masked_fill(is_masked, 0.0)
         return experiences
 
     @torch.no_grad()

@@ -250,7 +250,9 @@ async def _generate(engine: Any, prompt_ids: list[int], sampling_params: Any) ->
 def _credit(turn: Trajectory, verdict: Verdict, credit: CheckerCredit) -> float | None:
     if verdict.reward is None:  # UNSCORED: nothing of it is trained
         return None
-    return turn.own_reward if credit is CheckerCredit.VOTE and turn.role is Role.CHECKER else verdict.reward
+    if turn.role is Role.CHECKER and (turn.own_reward is None or credit is CheckerCredit.VOTE):
+        return turn.own_reward  # None: votes that cannot be read are not paid for what the others said
+    return verdict.reward
 
 
 def choose_turns(turns: list[Trajectory], num: int, *, seed: str) -> tuple[Trajectory, ...]:
