@@ -144,6 +144,8 @@ def assert_nothing_lost_or_repeated(folder: Path, *, steps: int, batch: int) -> 
     assert [row["step"] for row in rows] == list(range(1, steps + 1))
     assert json.loads((folder / "result.json").read_text())["steps"] == steps
     assert_asked_in_order(folder, steps=steps, batch=batch)
+    versions = [row["sync/weights_version"] for row in rows]
+    assert versions == sorted(set(versions))  # none twice, though each attempt counts its own syncs
     # The scheduler counts optimizer steps, and a checkpoint has its count: one twice would be too low.
     rates = [row["ppo/actor_lr"] for row in rows]
     assert rates == pytest.approx([rates[0] * (steps - i) / (steps - 1) for i in range(1, steps + 1)])

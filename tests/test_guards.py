@@ -130,8 +130,8 @@ def test_guards_that_are_off_say_nothing() -> None:
         (["guards.kl.limit=0.2", "ppo.kl_coef=0"], "guards.kl: ppo.kl_coef 0 runs no reference"),
         (
             ["guards.length={patience: 20, action: roll_back}"],
-            "guards.length.patience: 20 with checkpoint.every 10 and keep 3, so the last good checkpoint would "
-            "be deleted before the guard acts; raise keep to 4 or lower patience",
+            "guards.length.patience: 20 with checkpoint.every 10 and keep 3, so the last good checkpoint "
+            "would be deleted before the guard acts; raise keep to 4 or lower patience",
         ),
         (["canary.base_url=http://host:8000/v1"], "base_url: given without model_name"),
         (["canary={base_url: host, model_name: m}"], "base_url: 'host' is no address"),

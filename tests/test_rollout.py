@@ -126,6 +126,12 @@ def test_a_checkers_turn_is_paid_for_the_answer_or_for_its_own_votes(
     agent._client = Voters()  # type: ignore[assignment]
     record = asyncio.run(agent._audit(QUERY, "It raised 5 euros.", finish_reason="stop"))
     assert sorted(map(record.turn_reward, record.turns.get(Role.CHECKER, ()))) == paid  # type: ignore[type-var]
+    assert record.num_turns_left_out == 0
+    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps(settings | {"turns_by_role": {"checker": 1}}))
+    agent = AgentExecutor()
+    agent._client = Voters()  # type: ignore[assignment]
+    record = asyncio.run(agent._audit(QUERY, "It raised 5 euros.", finish_reason="stop"))
+    assert record.num_turns_left_out == max(len(paid) - 1, 0)
 
 
 def test_a_proposers_turn_is_paid_for_the_answer_whatever_pays_votes() -> None:

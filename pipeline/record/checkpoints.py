@@ -63,7 +63,7 @@ def mark_complete(folder: Path, step: int) -> None:
 
 
 def mark_quiet(folder: Path, step: int) -> None:
-    """Records that answers of the weights of `step` left all guards that act quiet, if it has a checkpoint."""
+    """Records that the answers of a checkpoint, if there is one, left all guards that act quiet."""
     for manifest in _whole(folder):
         if manifest.global_step == step and not manifest.quiet:
             _write(folder, manifest.model_copy(update={"quiet": True}))

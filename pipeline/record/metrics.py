@@ -94,6 +94,7 @@ def audit_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
         "audit/errors_per_claim": sum(claim.state is not ClaimState.SUPPORTED for claim in decided)
         / max(len(decided), 1),
         "audit/checker_turns_per_answer": sum(record.num_checker_turns for record in records) / total,
+        "audit/turns_left_out_per_answer": sum(record.num_turns_left_out for record in records) / total,
         "audit/vote_entropy": sum(claim.entropy for claim in claims) / max(len(claims), 1),
         "audit/seconds_per_answer": sum(record.audit_s for record in records) / total,
     }
@@ -102,8 +103,11 @@ def audit_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
     tallies = [claim.tally.values() for claim in claims if claim.tally]
     if tallies:  # of the votes that could be read, the share that the first place has
         metrics["audit/vote_agreement"] = sum(max(votes) / sum(votes) for votes in tallies) / len(tallies)
-    reasons = Counter(verdict.reason for verdict in verdicts if verdict.outcome is Outcome.UNSCORED)
-    return metrics | {f"audit/unscored/{reason}": count / total for reason, count in reasons.items()}
+    for outcome in (Outcome.UNSCORED, Outcome.REFUTED):
+        reasons = Counter(verdict.reason for verdict in verdicts if verdict.outcome is outcome)
+        prefix = f"audit/{outcome.value.lower()}"
+        metrics |= {f"{prefix}/{reason}": count / total for reason, count in reasons.items()}
+    return metrics
 
 
 def oracle_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -32,7 +31,7 @@ from pipeline.settings.sampling import RolloutSettings
 from pipeline.settings.sources import DataSettings, RewardSettings, check_reward_model
 from pipeline.settings.tree import read_tree, recipe_file
 from pipeline.training.canary import CanaryPlan, CanarySettings
-from pipeline.training.guards import CanaryGuard, GuardAction, GuardSettings, KlGuard
+from pipeline.training.guards import CanaryGuard, GuardSettings, KlGuard, check_roll_back
 from reward.assignments import assign
 from reward.config import AuditConfig, Settings, Structured
 from reward.types import Role
@@ -55,7 +54,8 @@ class Recipe(Settings):
     checker_turns: Literal["seeded", "all"] = Field(
         default="seeded",
         description="Which valid Checker turns of an answer are trained: one, by a seeded choice, or all, "
-        "which weigh as much as one together.",
+        "which weigh as much as one together. All are as many as voters: where documents are read in parts, "
+        "or questions in rounds, so many are chosen.",
     )
     data: DataSettings
     rollout: RolloutSettings = RolloutSettings()
@@ -185,15 +185,8 @@ class Recipe(Settings):
             raise ValueError("guards.canary_gap: there is no canary to follow; set canary.answers, e.g. to 8")
         if self.guards.kl not in (None, KlGuard()) and not self.has_reference:
             raise ValueError("guards.kl: ppo.kl_coef 0 runs no reference to measure it; raise it above 0")
-        every, keep = self.checkpoint.every, self.checkpoint.keep
-        unknown = 1 + self.rollout.max_staleness  # steps until a checkpoint's own answers are judged
-        for name, guard in self.guards.by_name.items():
-            if guard.action is GuardAction.ROLL_BACK and guard.patience + unknown > every * (keep - 1):
-                raise ValueError(
-                    f"guards.{name}.patience: {guard.patience} with checkpoint.every {every} and keep "
-                    f"{keep}, so the last good checkpoint would be deleted before the guard acts; raise keep "
-                    f"to {math.ceil((guard.patience + unknown) / every) + 1} or lower patience"
-                )
+        checkpoint, staleness = self.checkpoint, self.rollout.max_staleness
+        check_roll_back(self.guards, every=checkpoint.every, keep=checkpoint.keep, max_staleness=staleness)
         return self
 
     @property

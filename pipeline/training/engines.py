@@ -17,11 +17,13 @@ class EngineRegistry:
 
     Args:
         engines: One reference to the list of handles; in a list, since Ray replaces a bare one by its value.
+        weights_version: To count on from; of a resumed run the steps done, so that its record has no version
+            twice.
     """
 
-    def __init__(self, engines: list[ObjectRef]) -> None:
+    def __init__(self, engines: list[ObjectRef], weights_version: int = 0) -> None:
         self.engines = engines
-        self.weights_version = 0
+        self.weights_version = weights_version
 
     def snapshot(self) -> tuple[list[ObjectRef], int]:
         """Returns the list with the reference, and the weights version."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 import time
 from collections.abc import Sequence
 from copy import deepcopy
@@ -24,6 +23,7 @@ from pydantic import Field
 
 from pipeline.settings.ppo import CheckerCredit
 from pipeline.settings.sources import RewardModelSettings
+from pipeline.training.credit import ENDED, choose_turns, turn_reward, valid_turns
 from pipeline.training.oracle import OracleJudgement, oracle_for
 from pipeline.training.reward_model import RewardModel, RewardModelError
 from reward import telemetry
@@ -33,7 +33,6 @@ from reward.serving.client import RewardClient, RewardServerError, UntrustedAnsw
 from reward.types import AuditResult, Outcome, RagQuery, Record, Role, Trajectory, Verdict
 
 SETTINGS_VARIABLE = "MARCH_ROLLOUT_SETTINGS"
-_ENDED = ("stop", "length")  # by itself, or at its token limit; anything else is an engine's failure
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +68,9 @@ class RolloutRecord(Record):
     )
     checker_credit: CheckerCredit = CheckerCredit.ANSWER
     num_checker_turns: int = Field(default=0, description="Voters whose tokens came back.")
+    num_turns_left_out: int = Field(
+        default=0, description="Valid turns of the trained roles that the seeded choice left out."
+    )
     weights_versions: dict[Role, tuple[int, ...]] = Field(
         default_factory=dict, description="Weight syncs before each role's turns, each count once, in order."
     )
@@ -91,7 +93,7 @@ class RolloutRecord(Record):
 
     def turn_reward(self, turn: Trajectory) -> float | None:
         """What one of `turns` is paid, without a reward model's term, which is the Solver's; or None."""
-        return _credit(turn, self.verdict, self.checker_credit)
+        return turn_reward(turn, self.verdict, self.checker_credit)
 
 
 class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is untyped
@@ -202,18 +204,21 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             telemetry.tell_verdict(span, result.verdict)
         is_scored = result.verdict.outcome is not Outcome.UNSCORED
         credit = self.settings.checker_credit
-        paid = [t for t in result.trajectories if _credit(t, result.verdict, credit) is not None]
+        paid = [t for t in result.trajectories if turn_reward(t, result.verdict, credit) is not None]
+        turns = {role: valid_turns([t for t in paid if t.role is role]) for role in Role}
         seed = f"{self.settings.seed}/{query.id}/{response}"
+        chosen = {
+            role: choose_turns(turns[role], num, seed=seed)
+            for role, num in self.settings.turns_by_role.items()
+            if is_scored
+        }
         return RolloutRecord(
             query_id=query.id,
             response=response,
             verdict=result.verdict,
             extra_reward=extra,
-            turns={
-                role: choose_turns([t for t in paid if t.role is role], num, seed=seed)
-                for role, num in self.settings.turns_by_role.items()
-                if is_scored
-            },
+            turns=chosen,
+            num_turns_left_out=sum(len(turns[role]) - len(chosen[role]) for role in chosen),
             checker_credit=credit,
             num_checker_turns=sum(t.role is Role.CHECKER for t in result.trajectories),
             weights_versions=_versions_by_role(solver_versions, result.trajectories),
@@ -224,7 +229,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
 
     async def _asked(self, query: RagQuery, response: str, finish_reason: str) -> AuditResult:
         """What the reward server says; what it cannot say is UNSCORED, and is not asked for again."""
-        if finish_reason not in _ENDED:  # an engine that gave up has not answered, whatever it had written
+        if finish_reason not in ENDED:  # an engine that gave up has not answered, whatever it had written
             return _unscored(query, Reason.ENGINE, f"the Solver's generation ended by {finish_reason!r}")
         try:
             return await self.client.audit(query, response, include_trajectories=True)
@@ -242,27 +247,9 @@ async def _generate(engine: Any, prompt_ids: list[int], sampling_params: Any) ->
         span.set_attribute("gen_ai.usage.input_tokens", len(prompt_ids))
         span.set_attribute("gen_ai.usage.output_tokens", len(output.token_ids))
         span.set_attribute("gen_ai.response.finish_reasons", [str(output.finish_reason)])
-        if output.finish_reason not in _ENDED:
+        if output.finish_reason not in ENDED:
             telemetry.fail(span, str(output.finish_reason))
     return output
-
-
-def _credit(turn: Trajectory, verdict: Verdict, credit: CheckerCredit) -> float | None:
-    if verdict.reward is None:  # UNSCORED: nothing of it is trained
-        return None
-    if turn.role is Role.CHECKER and (turn.own_reward is None or credit is CheckerCredit.VOTE):
-        return turn.own_reward  # None: votes that cannot be read are not paid for what the others said
-    return verdict.reward
-
-
-def choose_turns(turns: list[Trajectory], num: int, *, seed: str) -> tuple[Trajectory, ...]:
-    """Picks at most `num` of a role's valid turns: a seeded choice, so that no place is favoured.
-
-    Valid are those that ended by themselves, or, where none did, those that were cut at their token limit.
-    """
-    ended = [t for t in turns if t.finish_reason in _ENDED]
-    valid = [t for t in ended if t.finish_reason == "stop"] or ended
-    return tuple(random.Random(seed).sample(valid, min(num, len(valid))))
 
 
 def _versions_by_role(solver: Sequence[int], turns: Sequence[Trajectory]) -> dict[Role, tuple[int, ...]]:

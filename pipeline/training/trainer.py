@@ -21,7 +21,7 @@ from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
 
 from pipeline.record.checkpoints import mark_complete
 from pipeline.record.metrics import step_metrics
-from pipeline.record.tracking import StepLog
+from pipeline.record.tracking import StepLog, read_steps
 from pipeline.training.engine_actor import wait_for_engines
 from pipeline.training.engines import EngineRegistry
 from pipeline.training.experience import MarchExperienceMaker, MarchSamplesGenerator
@@ -67,7 +67,8 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
             rows_by_role=self.settings.rows_by_role,
         )
         options = {"num_cpus": 0, "name": self.settings.registry, "namespace": self.settings.namespace}
-        self.registry = ray.remote(EngineRegistry).options(**options).remote([ray.put(self.vllm_engines)])
+        engines, done = [ray.put(self.vllm_engines)], len(read_steps(self.settings.run_dir))
+        self.registry = ray.remote(EngineRegistry).options(**options).remote(engines, weights_version=done)
         _, self.weights_version = ray.get(self.registry.snapshot.remote())
         self.log = StepLog(
             self.settings.run_dir,

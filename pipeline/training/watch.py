@@ -95,7 +95,5 @@ class Watch:
         if finding.guard.action is GuardAction.STOP:
             raise StoppedByGuardError(f"{finding}, at step {step}")
         good = roll_back(checkpoints)
-        where = (
-            f"step {good}" if good else "the start, for no checkpoint's answers left all guards quiet"
-        )
+        where = f"step {good}" if good else "the start, for no checkpoint's answers left all guards quiet"
         raise RolledBackError(f"{finding}, at step {step}; rolled back to {where}")
