@@ -82,7 +82,9 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         self.watch = Watch(self.settings)
 
     def broadcast_to_vllm(self) -> None:
-        """Syncs the weights, counts the version and checks that engine and actor agree on the same tokens.
+        """Syncs the weights, counts the version and checks that actor and engine agree on the same tokens.
+
+        One engine a sync, in turn: scoring the tokens of all would cost each rank that many forward passes.
 
         Raises:
             WeightSyncError: their log-probabilities differ by more than the tolerance.
@@ -95,7 +97,7 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
             return
         with self.watch.clock:
             gap = log_probability_gap(
-                self.vllm_engines[0],
+                self.vllm_engines[version % len(self.vllm_engines)],
                 self.actor_model_group,
                 self.probe_prompt,
                 temperature=self.args.rollout.temperature,
