@@ -229,6 +229,14 @@ def test_differences_are_paired_by_seed_and_failures_are_no_figures() -> None:
     assert find(comparison(), {}, PLAN).verdict == "0 of 5 seeds run"
 
 
+def test_two_arms_are_a_pair_only_from_the_same_weights() -> None:
+    base = {seed: row(seed=seed, after=figures(90), start="a" if seed < 3 else "b") for seed in range(5)}
+    plain = {seed: row("plain", seed, after=figures(80), start="a") for seed in range(5)}
+    found = find(comparison(), {"base": base, "plain": plain}, PLAN)
+    assert (found.verdict, found.num_seeds) == ("3 of 5 seeds run", 3)
+    assert find(comparison(against=None), {"base": base}, PLAN).num_seeds == 5
+
+
 def test_without_another_arm_the_start_is_what_it_is_held_against() -> None:
     base = {seed: row(seed=seed, after=figures(70 + seed)) for seed in range(5)}
     found = find(comparison(against=None), {"base": base}, PLAN)

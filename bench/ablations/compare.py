@@ -51,7 +51,11 @@ def value_of(figures: Figures, name: FigureName) -> float:
 
 
 def find(comparison: Comparison, rows: Rows, plan: Plan) -> Finding:
-    """Compares two arms, or an arm with its own start, over the seeds that both have."""
+    """Compares two arms, or an arm with its own start, over the seeds that both have.
+
+    Two arms are a pair only where they began with the same weights: a start is trained anew on each machine,
+    and sums that round otherwise make another model of the same recipe.
+    """
     differences = tuple(_differences(comparison, rows, plan.seeds))
     interval = mean_interval(differences) if len(differences) > 1 else None
     if interval is None or len(differences) < len(plan.seeds):
@@ -95,6 +99,8 @@ def _differences(comparison: Comparison, rows: Rows, seeds: Sequence[int]) -> li
             continue
         row, other = pair[0], pair[-1]
         assert row and other and row.after and other.before and other.after  # for the type checker
+        if row.start != other.start:
+            continue
         base = other.before if comparison.against is None else other.after
         differences.append(value_of(row.after, comparison.figure) - value_of(base, comparison.figure))
     return differences
