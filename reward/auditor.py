@@ -5,7 +5,8 @@
 The Proposer sees the response and nothing else; the Checker sees the documents and the questions and nothing
 else (paper section 2.2). Only questions that give away another claim's answer are put to the Checker in a
 request of their own (`reward.judging.coverage.blind_rounds`), and documents that are too long for one prompt
-are read in parts (`reward.roles.parts`).
+are read in parts (`reward.roles.parts`). With `AuditConfig.thinking`, what a role wrote is what follows its
+thought (`reward.roles.thought`).
 
 Whatever fails on the way (the sampler, an unusable Proposer, too few readable votes, a bound) gives the
 outcome UNSCORED with its reason; the closed set of reasons is `reward.judging.vote.Reason`. Errors of
@@ -31,6 +32,7 @@ from reward.roles.checker import gathered
 from reward.roles.hearing import UNREAD_NOTE, Round, claim_verdicts, hear, unread_spans
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.roles.proposer import Proposal, propose
+from reward.roles.thought import answer_start, moved
 from reward.roles.turns import trajectories
 from reward.samplers import Sampler, SamplerError
 from reward.types import (
@@ -61,7 +63,7 @@ async def audit(
 
     Args:
         query: The query and its documents.
-        response: What the Solver answered.
+        response: What the Solver wrote; the verdict's spans index all of it, thought included.
         sampler: Where the Proposer's and the Checker's completions come from; None for the lexical audit,
             which needs no model.
         prompts: The roles' prompts; by default the set that `config.prompts` names.
@@ -84,16 +86,21 @@ async def audit(
         from reward.lexical import lexical_audit
 
         return AuditResult(verdict=lexical_audit(query, response, config))
-    prompts = prompts or _prompts(config.prompts)
-    provenance = provenance_of(config, auditor="model", prompt_digest=prompts.digest, model=sampler.model)
-    num_numbers = 0
+    means = Means(sampler, prompts or _prompts(config.prompts), config, observer)
+    start = answer_start(response, config)
+    result = await _audited(query, response[start:], means)
+    return result.model_copy(update={"verdict": moved(result.verdict, start)})
+
+
+async def _audited(query: RagQuery, response: str, means: Means) -> AuditResult:
+    config, num_numbers = means.config, 0
+    provenance = _provenance(means)
     try:
         check_bounds(query, response, config)
         numbers = response_numbers(response, query, words=config.number_words)
         num_numbers = num_atoms(numbers)
         if not numbers:
             return AuditResult(verdict=no_claims(query, config, provenance=provenance))
-        means = Means(sampler, prompts, config, observer)
         with telemetry.span("proposer"):
             proposal = await propose(response, numbers, means=means)
         return await _heard(query, proposal, means, num_numbers, provenance)
@@ -126,13 +133,11 @@ async def recheck(
     Raises:
         ValueError: `first` has no claims, or is about another response.
     """
-    prompts = prompts or _prompts(config.prompts)
-    provenance = provenance_of(config, auditor="model", prompt_digest=prompts.digest, model=sampler.model)
+    means = Means(sampler, prompts or _prompts(config.prompts), config)
+    provenance = _provenance(means)
     proposal = Proposal(_coverage_of(first, response, query, config), first.num_malformed_claims, None)
     try:
-        return (
-            await _heard(query, proposal, Means(sampler, prompts, config), first.num_numbers, provenance)
-        ).verdict
+        return (await _heard(query, proposal, means, first.num_numbers, provenance)).verdict
     except (AuditFailure, SamplerError) as error:
         return unscored(query, error, num_numbers=first.num_numbers, provenance=provenance)
 
@@ -207,6 +212,11 @@ def _prompts(name_or_path: str) -> PromptSet:
     return load_prompts(name_or_path)
 
 
+def _provenance(means: Means) -> Provenance:
+    digest, model = means.prompts.digest, means.sampler.model
+    return provenance_of(means.config, auditor="model", prompt_digest=digest, model=model)
+
+
 async def _heard(
     query: RagQuery, proposal: Proposal, means: Means, num_numbers: int, provenance: Provenance
 ) -> AuditResult:
@@ -228,8 +238,9 @@ async def _heard(
 
 def _coverage_of(first: Verdict, response: str, query: RagQuery, config: AuditConfig) -> Coverage:
     """What the claims of an earlier verdict cover: each has the span of its number."""
-    numbers = response_numbers(response, query, words=config.number_words)
-    by_span = {(n.start, n.end): n for number in numbers for n in (*number.parts, number)}
+    start = answer_start(response, config)
+    numbers = response_numbers(response[start:], query, words=config.number_words)
+    by_span = {(start + n.start, start + n.end): n for number in numbers for n in (*number.parts, number)}
     spans = [(c.claim.span.start, c.claim.span.end) if c.claim.span else None for c in first.claims]
     if not spans or any(span not in by_span for span in spans):
         raise ValueError("first: has no claims, or claims about numbers that this response does not hold")

@@ -96,6 +96,11 @@ class AuditConfig(Settings):
         description="Ask a bare majority of the voters first, the others only while a claim is undecided.",
     )
     structured: Structured = Structured.NONE
+    thinking: bool = Field(
+        default=False,
+        description='What stands before the first "</think>" of a turn is thought: it is neither audited nor '
+        "shown to another role. Only for a model that is served with its thought hidden.",
+    )
     max_prompt_tokens: int | None = Field(
         default=None,
         ge=64,
@@ -133,6 +138,11 @@ class AuditConfig(Settings):
         if self.min_valid_voters is not None and self.min_valid_voters > self.voters:
             raise ValueError(
                 f"min_valid_voters: {self.min_valid_voters} exceeds voters: {self.voters}; lower it"
+            )
+        if self.thinking and self.structured is not Structured.NONE:
+            raise ValueError(
+                f"structured: {self.structured} does not fit thinking: true, since a grammar binds a turn "
+                "from its first token and leaves no thought; set structured: none, or thinking: false"
             )
         if not self.reward_refuted < self.reward_supported:
             raise ValueError("reward_refuted: must be below reward_supported")

@@ -13,7 +13,8 @@ from reward.config import AuditConfig
 from reward.offline.plan import AuditJob
 from reward.offline.rows import RowFormat
 
-# An audit constrains what the model writes, so that it parses; a training leaves the trained Checker free.
+# An audit constrains what the model writes, so that it parses, unless it thinks first; a training leaves the
+# trained Checker free.
 _WITH_A_MODEL = {"structured": "all"}
 # All that a lexical audit never looks at.
 _OF_A_MODEL = {
@@ -62,11 +63,12 @@ def audit_job(
         )
         tree = {key: value for key, value in tree.items() if key not in _OF_A_MODEL}
         given = {key: value for key, value in given.items() if key not in _OF_A_MODEL}
+    constrained = _WITH_A_MODEL if model and not tree.get("thinking") else {}
     return AuditJob(
         input=source,
         output=out or Path(os.devnull),
         row_format=RowFormat(row_format) if row_format else None,
-        audit=AuditConfig.model_validate({**(_WITH_A_MODEL if model else {}), **tree, **given}),
+        audit=AuditConfig.model_validate({**constrained, **tree, **given}),
         sampler=audit_sampler(model, model_name) if model else None,
         limit=limit,
         concurrency=concurrency,

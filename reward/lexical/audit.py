@@ -22,6 +22,7 @@ from reward.judging.vote import CANNOT_ANSWER, Reason, judge
 from reward.lexical.facts import Facts, Found
 from reward.numbers import Number
 from reward.provenance import provenance_of
+from reward.roles.thought import answer_start, moved
 from reward.types import (
     Answer,
     Claim,
@@ -50,6 +51,11 @@ def lexical_audit(query: RagQuery, response: str, config: AuditConfig) -> Verdic
     The bounds, rewards and outcomes are those of `reward.auditor.audit`. A claim is SUPPORTED, with the
     sentence of the document that holds its number as evidence, CONTRADICTED or NOT_IN_DOCUMENTS.
     """
+    start = answer_start(response, config)
+    return moved(_looked_up(query, response[start:], config), start)
+
+
+def _looked_up(query: RagQuery, response: str, config: AuditConfig) -> Verdict:
     provenance = provenance_of(config, auditor="lexical")
     try:
         check_bounds(query, response, config)

@@ -12,7 +12,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from reward.config import Structured
+from reward.config import AuditConfig, Structured
 from reward.judging.readings import same
 from reward.judging.vote import Reason
 from reward.numbers import parse_number
@@ -20,6 +20,7 @@ from reward.roles.asking import AuditFailure, Means
 from reward.roles.parse import parse_answers
 from reward.roles.parts import Parts, split_documents
 from reward.roles.patterns import checker_pattern
+from reward.roles.thought import answer_of
 from reward.types import Answer, Document, Role, SampleGroup
 
 _MOST_CHARS_A_TOKEN = 16  # longer texts are taken not to fit without counting; real tokens are far shorter
@@ -78,7 +79,7 @@ async def check(parts: Parts, questions: Sequence[str], *, n: int, attempt: int,
         means.ask(Role.CHECKER, messages, n=n, attempt=attempt, pattern=pattern) for messages in prompted
     ]
     groups = await gathered(requests)
-    read = [[_answers(group, voter, len(questions)) for group in groups] for voter in range(n)]
+    read = [[_answers(group, voter, len(questions), means.config) for group in groups] for voter in range(n)]
     answers = tuple(tuple(map(merge_parts, zip(*voter, strict=True))) for voter in read)
     return Reading(answers, tuple(groups))
 
@@ -112,6 +113,7 @@ async def gathered(works: Sequence[Coroutine[object, object, T]]) -> list[T]:
     return results
 
 
-def _answers(group: SampleGroup, voter: int, num_questions: int) -> list[Answer | None]:
+def _answers(group: SampleGroup, voter: int, num_questions: int, config: AuditConfig) -> list[Answer | None]:
     sample = group.samples[voter]
-    return parse_answers(sample.text, num_questions, complete=sample.finish_reason == "stop")
+    text = answer_of(sample.text, config)
+    return parse_answers(text, num_questions, complete=sample.finish_reason == "stop")

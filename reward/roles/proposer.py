@@ -13,6 +13,7 @@ from reward.roles.asking import AuditFailure, Means
 from reward.roles.parse import ParsedClaims, normal_question, parse_claims, quoted_questions
 from reward.roles.patterns import proposer_pattern
 from reward.roles.template import with_templates
+from reward.roles.thought import answer_of
 from reward.types import Role, SampleGroup
 
 _DETAILS = {
@@ -34,7 +35,7 @@ async def propose(response: str, numbers: Sequence[Number], *, means: Means) -> 
     """Samples claims until every number is covered or no retry is left; keeps the best-covered attempt.
 
     Args:
-        response: What is audited.
+        response: What is audited, without the Solver's thought.
         numbers: Its numbers that must be checked.
         means: The sampler, the prompts and the settings.
 
@@ -50,7 +51,7 @@ async def propose(response: str, numbers: Sequence[Number], *, means: Means) -> 
         group = await means.ask(Role.PROPOSER, messages, n=1, attempt=attempt, pattern=pattern)
         if group.samples[0].finish_reason != "stop":
             continue  # a list that was cut is no list
-        parsed = parse_claims(group.samples[0].text, max_claims=config.max_claims)
+        parsed = parse_claims(answer_of(group.samples[0].text, config), max_claims=config.max_claims)
         if parsed.too_many:
             problem = Reason.TOO_MANY_CLAIMS
             continue
