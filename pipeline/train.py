@@ -28,6 +28,7 @@ from pipeline.launch.rows import planned_rows, rows_file
 from pipeline.launch.worker import run_openrlhf
 from pipeline.lineage.surroundings import note_surroundings
 from pipeline.record.checkpoints import prepare_resume, write_atomically
+from pipeline.record.run_status import kept_status, tell_status
 from pipeline.record.tracking import drop_steps_after, read_steps
 from pipeline.settings.cluster import unreachable_from_nodes
 from pipeline.settings.recipe import Recipe, load_recipe
@@ -87,14 +88,16 @@ def train(
         state = _open_run(settings, folder)
         if (folder / RESULT_FILE).exists():
             print(f"{folder}: this run is finished; use another --run-dir for a new one")
+            tell_status(state.tracking_uri, state.mlflow_run_id, "FINISHED")  # it may have been killed before
             return 0
-        note_surroundings(folder)
-        (folder / ERROR_FILE).unlink(missing_ok=True)
-        drop_steps_after(folder, prepare_resume(folder / "checkpoints"))
-        worker = _start_worker(folder, lock)
-        show_progress(worker, folder, total_steps=num_steps(settings, state.num_rows), note=settings.note)
-        if worker.returncode != 0:
-            raise _failure(folder, worker.returncode)
+        with kept_status(state.tracking_uri, state.mlflow_run_id):
+            note_surroundings(folder)
+            (folder / ERROR_FILE).unlink(missing_ok=True)
+            drop_steps_after(folder, prepare_resume(folder / "checkpoints"))
+            worker = _start_worker(folder, lock)
+            show_progress(worker, folder, total_steps=num_steps(settings, state.num_rows), note=settings.note)
+            if worker.returncode != 0:
+                raise _failure(folder, worker.returncode)
     return 0
 
 

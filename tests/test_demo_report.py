@@ -13,6 +13,7 @@ import pytest
 from mlflow import MlflowClient
 from rich.console import Console
 
+from pipeline.record.run_status import kept_status
 from pipeline.record.tracking import start_mlflow_run
 from pipeline.settings.recipe import load_recipe
 from pipeline.tiny import demo
@@ -243,11 +244,13 @@ class Stage:
                 tracking_uri=uri, mlflow_run_id=run_id,
             )  # fmt: skip
             (folder / "run.json").write_text(state.model_dump_json())
-        if self.training_fails:
-            raise TrainingFailedError("the worker died")
-        rows = step_rows(settings.data.max_steps or 0)
-        (folder / "steps.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        (folder / "result.json").write_text("{}")
+        state = RunState.model_validate_json((folder / "run.json").read_text())
+        with kept_status(state.tracking_uri, state.mlflow_run_id):
+            if self.training_fails:
+                raise TrainingFailedError("the worker died")
+            rows = step_rows(settings.data.max_steps or 0)
+            (folder / "steps.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+            (folder / "result.json").write_text("{}")
         return 0
 
     def run(self, command: list[str], **options: Any) -> subprocess.CompletedProcess[bytes]:

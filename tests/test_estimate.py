@@ -181,14 +181,19 @@ def test_a_manifest_comes_before_table_1(tmp_path: Path) -> None:
         num_duplicates=0,
         num_overlong=0,
         num_rows=320,
+        longest_prompt_tokens=900,
         mean_prompt_tokens=777.0,
         prompt_digest="",
+        tokenizer="meta-llama/Llama-3.1-8B-Instruct",
+        max_prompt_tokens=24_567,
         rows_sha256="",
     )
     (tmp_path / "manifest.json").write_text(manifest.model_dump_json())
     plan = estimate(recipe(f"data.path={tmp_path}"))
     assert (plan.workload.num_rows, plan.num_steps, plan.workload.solver.prompt_tokens) == (320, 10, 777.0)
-    old = manifest.model_copy(update={"mean_prompt_tokens": None})  # as written before it was counted
+    old = manifest.model_copy(
+        update={"longest_prompt_tokens": None, "mean_prompt_tokens": None}
+    )  # as written before it was counted
     (tmp_path / "manifest.json").write_text(old.model_dump_json(exclude_none=True))
     assert workload(recipe(f"data.path={tmp_path}")).num_rows == 320
 

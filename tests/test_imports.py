@@ -40,6 +40,7 @@ INSIDE_FUNCTIONS = (
     "pipeline/launch/worker.py",
     "pipeline/training/canary.py",
     "pipeline/cpu/patches.py",
+    "pipeline/record/run_status.py",
     "pipeline/record/tracking.py",
     "pipeline/evaluate/track.py",
     "orchestration/registry/server.py",

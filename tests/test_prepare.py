@@ -9,6 +9,7 @@ import pytest
 
 from pipeline.data.prepare import Manifest, write_rows
 from pipeline.data.rows import all_queries, read_rows
+from pipeline.data.tokenizer_digest import tokenizer_sha256
 from pipeline.data.twowiki import TwoWikiRow
 from reward.roles.prompts import load_prompts
 from reward.types import Document, RagQuery
@@ -110,6 +111,7 @@ def test_overlong_prompts_are_left_out_by_the_policys_own_template(tokenizer: Pa
     manifest = prepare(queries, tmp_path, tokenizer_path=str(tokenizer), max_prompt_tokens=20)
     assert [json.loads(row["label"])["id"] for row in rows(tmp_path)] == ["q3", "q10"]
     assert (manifest.num_overlong, manifest.longest_prompt_tokens, manifest.max_prompt_tokens) == (2, 20, 20)
+    assert manifest.tokenizer_sha256 == tokenizer_sha256(str(tokenizer)) is not None
 
 
 def test_a_failed_preparation_leaves_the_old_rows_whole(tokenizer: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Recipes load, and what OpenRLHF would break in silence is refused with the field's name."""
 
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -60,17 +61,33 @@ def test_gpu_recipes_keep_the_papers_values(name: str) -> None:
 
 
 def test_recipes_that_read_the_same_rows_allow_the_same_prompts_and_say_how_to_prepare_them() -> None:
-    limits: dict[str, set[int]] = {}
+    counted: dict[str, set[tuple[str, int]]] = {}
     for name in FOR_GPUS:
         recipe = load_recipe(name)
-        limits.setdefault(str(recipe.data.path), set()).add(recipe.rollout.max_prompt_tokens)
-    assert all(len(found) == 1 for found in limits.values()), limits
+        readers = counted.setdefault(str(recipe.data.path), set())
+        readers.add((recipe.model, recipe.rollout.max_prompt_tokens))
+    assert all(len(found) == 1 for found in counted.values()), counted
+    shown = set()
     for path in RECIPES.glob("*.yaml"):
         for line in path.read_text().splitlines():
             if line.startswith("#   march prepare "):
                 recipe = load_recipe(path.stem)
                 assert f"--out {recipe.data.path} " in line
-                assert line.endswith(f"--max-prompt-tokens {recipe.rollout.max_prompt_tokens}")
+                wanted = f"--tokenizer {recipe.model} --max-prompt-tokens {recipe.rollout.max_prompt_tokens}"
+                assert line.endswith(wanted)
+                shown.add(str(recipe.data.path))
+    assert counted.keys() <= shown
+
+
+def test_the_docs_prepare_the_rows_of_a_recipe_as_it_wants_them() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "data.md").read_text().replace("\\\n", " ")
+    by_path = {str(recipe.data.path): recipe for recipe in map(load_recipe, FOR_GPUS)}
+    found = re.findall(r"^ +march prepare (.+) --out (\S+) +# (\w+)$", page, re.MULTILINE)
+    assert len(found) == 2
+    for options, out, name in found:
+        recipe = load_recipe(name)
+        assert str(recipe.data.path) == out and by_path[out].model == recipe.model
+        assert f"--tokenizer {recipe.model} --max-prompt-tokens {recipe.rollout.max_prompt_tokens}" in options
 
 
 @pytest.mark.parametrize("warmup", [0, 1, 5, 7])

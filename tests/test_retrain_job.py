@@ -17,6 +17,7 @@ from orchestration.retrain.evaluation import IncompleteError, demand_whole
 from orchestration.retrain.inputs import make_plan
 from orchestration.retrain.job import JOBS, BudgetSettings, Job, load_job
 from orchestration.retrain.records import ParentWeights
+from orchestration.retrain.rows import counted
 from orchestration.retrain.stages import Spent, Stage, StageRequest, StageResult, stage_key
 from pipeline.settings.recipe import load_recipe
 from tests.march_cli import refused
@@ -170,6 +171,22 @@ def test_champion_and_candidate_are_evaluated_under_one_key(tmp_path: Path) -> N
     plan = make_plan(load_job(str(write_job(tmp_path))))
     inputs = plan.evaluation_of("c" * 64)
     assert stage_key(Stage.EVALUATE, inputs) == stage_key(Stage.EVALUATE_CHAMPION, inputs)
+
+
+def test_rows_that_a_job_prepares_are_counted_as_the_recipe_wants_them(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"id": "1", "query": "How many?", "documents": []}\n')
+    prepare: dict[str, object] = {"inputs": [{"dataset": "jsonl", "path": "rows.jsonl"}]}
+    job = load_job(str(write_job(tmp_path, data={"prepare": prepare})))
+    recipe = load_recipe(job.recipe.name, list(job.recipe.overrides))
+    assert job.data.prepare is not None
+    left_out = counted(job.data.prepare, recipe)
+    assert (left_out.tokenizer, left_out.max_prompt_tokens) == ("tiny", recipe.rollout.max_prompt_tokens)
+    same = {"tokenizer": "tiny", "max_prompt_tokens": recipe.rollout.max_prompt_tokens}
+    named = load_job(str(write_job(tmp_path, data={"prepare": prepare | same})))
+    assert make_plan(named).data == make_plan(job).data
+    other = load_job(str(write_job(tmp_path, data={"prepare": prepare | {"max_prompt_tokens": 9}})))
+    assert key_of(other, Stage.PREPARE) != key_of(job, Stage.PREPARE)
+    assert other.data.prepare is not None and counted(other.data.prepare, recipe).tokenizer == "tiny"
 
 
 def test_a_missing_file_is_told_by_the_key_that_names_it(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from orchestration.doctor.records import Finding, Section, failed
 
-_MOST_CHARS = 200
+_MOST_CHARS = 400
 _LOOK_AT_LOG = "MARCH_DEBUG=1 shows where; please report it"
 
 Look = Callable[[], Iterable[Finding]]

@@ -144,7 +144,7 @@ def _data(job: Job, recipe: Recipe) -> JsonValue:
     if job.data.rows is not None:
         return {"rows": file_sha256(_there("data.rows", job.data.rows / MANIFEST_FILE))}
     if job.data.prepare is not None:
-        return _preparation(job.data.prepare)
+        return _preparation(job.data.prepare, recipe)
     if recipe.data.source != "tiny":
         if recipe.data.path is None:
             raise ValueError("data: missing; give rows or prepare, or a recipe that names its rows")
@@ -159,8 +159,8 @@ def _data(job: Job, recipe: Recipe) -> JsonValue:
     }
 
 
-def _preparation(given: PrepareSettings) -> JsonValue:
-    from orchestration.retrain.rows import rows_inputs
+def _preparation(given: PrepareSettings, recipe: Recipe) -> JsonValue:
+    from orchestration.retrain.rows import counted, rows_inputs
 
     files: list[JsonValue] = [
         [one.source.name, *(file_sha256(_there("data.prepare.inputs", file)) for file in one.files)]
@@ -169,7 +169,9 @@ def _preparation(given: PrepareSettings) -> JsonValue:
     others: list[JsonValue] = [
         content_sha256("data.prepare.exclude_overlap", p) for p in given.exclude_overlap
     ]
-    settings = given.model_dump(mode="json", exclude={"inputs", "exclude_overlap", "accept_licence"})
+    settings = counted(given, recipe).model_dump(
+        mode="json", exclude={"inputs", "exclude_overlap", "accept_licence"}
+    )
     prompts = load_prompts(given.prompts).digest
     return {"settings": settings | {"prompts": prompts}, "inputs": files, "exclude_overlap": others}
 

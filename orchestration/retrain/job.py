@@ -52,8 +52,10 @@ class PrepareSettings(Settings):
 
     inputs: tuple[RowsSource, ...] = Field(min_length=1)
     prompts: str = "full"
-    tokenizer: str | None = None
-    max_prompt_tokens: int | None = Field(default=None, ge=1)
+    tokenizer: str | None = Field(default=None, description="The recipe's model where left out.")
+    max_prompt_tokens: int | None = Field(
+        default=None, ge=1, description="The recipe's rollout.max_prompt_tokens where left out."
+    )
     exclude_overlap: tuple[InputPath, ...] = ()
     max_shared_documents: int = Field(default=0, ge=0)
     near_duplicates: float = Field(default=0.8, ge=0, le=1)

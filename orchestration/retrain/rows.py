@@ -55,13 +55,23 @@ def rows_inputs(given: PrepareSettings) -> tuple[Input, ...]:
     return tuple(Input(SOURCES[one.dataset], one.path) for one in given.inputs)
 
 
+def counted(given: PrepareSettings, recipe: Recipe) -> PrepareSettings:
+    """With the recipe's model and limit where the settings name none: no training takes uncounted rows."""
+    return given.model_copy(
+        update={
+            "tokenizer": given.tokenizer or recipe.model,
+            "max_prompt_tokens": given.max_prompt_tokens or recipe.rollout.max_prompt_tokens,
+        }
+    )
+
+
 def _rows(shop: Workshop) -> Path:
     """The folder of the rows."""
     job, recipe = shop.job, shop.recipe
     if job.data.rows is not None:
         return shop.file("rows", job.data.rows)
     if job.data.prepare is not None:
-        _prepare(shop, job.data.prepare)
+        _prepare(shop, counted(job.data.prepare, recipe))
     elif recipe.data.source == "tiny":
         _draw_worlds(recipe, shop.folder / ROWS)
     else:

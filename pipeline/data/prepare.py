@@ -25,6 +25,7 @@ from pipeline.data.duplicates import RowsBefore
 from pipeline.data.overlap import IndexedSet
 from pipeline.data.removals import REMOVED_FILE, Match, Reason, Removal
 from pipeline.data.statistics import RunningStatistics, SourceStatistics
+from pipeline.data.tokenizer_digest import tokenizer_sha256
 from pipeline.data.work import RowWork, WorkedRow, WorkSettings, token_counter
 from pipeline.record.checkpoints import write_atomically
 from reward.roles.prompts import PromptSet
@@ -70,7 +71,10 @@ class Manifest(Record):
     longest_prompt_tokens: int | None = Field(default=None, description="Of the rows written, if counted.")
     mean_prompt_tokens: float | None = Field(default=None, description="Of the rows written, if counted.")
     prompt_digest: str
-    tokenizer: str | None = None
+    tokenizer: str | None = Field(default=None, description="Folder or name of the one that counted.")
+    tokenizer_sha256: str | None = Field(
+        default=None, description="Of its vocabulary and chat template (`pipeline.data.tokenizer_digest`)."
+    )
     max_prompt_tokens: int | None = None
     rows_sha256: str = Field(description="Of train.jsonl.")
     removed_sha256: str | None = Field(default=None, description="Of removed.jsonl.")
@@ -162,7 +166,8 @@ def write_worked(worked: Iterable[WorkedRow], out_dir: Path, given: Manifest) ->
             sieve.write(worked)
         finally:
             sieve.close()
-        manifest = given.model_copy(update=sieve.figures())
+        counted_by = tokenizer_sha256(given.tokenizer) if given.tokenizer else None  # it is here by now
+        manifest = given.model_copy(update={**sieve.figures(), "tokenizer_sha256": counted_by})
         if not manifest.num_rows:
             raise ValueError(_nothing_left(manifest))
         (out_dir / MANIFEST_FILE).unlink(missing_ok=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from pipeline.data.prepare import MANIFEST_FILE, ROWS_FILE, Manifest, read_manifest
+from pipeline.data.tokenizer_digest import tokenizer_sha256
 from pipeline.settings.recipe import Recipe
 
 
@@ -20,15 +22,16 @@ def rows_manifest(recipe: Recipe) -> Manifest | None:
     """Returns the manifest of the prepared rows, if they are there.
 
     Raises:
-        ValueError: a row's prompt is longer than the recipe allows, which would end the run in a rollout.
+        ValueError: a row's prompt is longer than the recipe allows, which would end the run in a rollout, or
+            may be, since prompts were not counted, or by another tokenizer than the model's.
     """
-    manifest, limit = read_manifest(recipe.data.path), recipe.rollout.max_prompt_tokens
-    longest = (manifest.longest_prompt_tokens if manifest else None) or 0
-    if longest > limit:
+    if recipe.data.source == "tiny":
+        return None
+    manifest = read_manifest(recipe.data.path)
+    problem = _problem(manifest, recipe) if manifest else None
+    if problem is not None:
         raise ValueError(
-            f"{recipe.data.path}/{MANIFEST_FILE}: longest_prompt_tokens {longest} exceeds "
-            f"rollout.max_prompt_tokens {limit}; `march prepare --max-prompt-tokens {limit}` leaves such "
-            "rows out"
+            f"{recipe.data.path}/{MANIFEST_FILE}: {problem}; prepare the rows again: `{_command(recipe)}`"
         )
     return manifest
 
@@ -50,3 +53,52 @@ def planned_rows(recipe: Recipe) -> int:
             "(it comes last, so a folder without one is not whole)"
         )
     return manifest.num_rows
+
+
+def _problem(manifest: Manifest, recipe: Recipe) -> str | None:
+    """Why a prompt may be longer than the recipe allows; None when none is."""
+    limit = f"rollout.max_prompt_tokens {recipe.rollout.max_prompt_tokens}"
+    if manifest.tokenizer is None:
+        return f"tokenizer is null: no prompt was counted, and one above {limit} would end the run"
+    if difference := _difference(manifest, manifest.tokenizer, recipe.model_path):
+        return f"tokenizer {manifest.tokenizer!r} {difference} model {recipe.model!r}"
+    field = "max_prompt_tokens" if manifest.longest_prompt_tokens is None else "longest_prompt_tokens"
+    longest = getattr(manifest, field)
+    if longest is None or longest > recipe.rollout.max_prompt_tokens:
+        return f"{field} {longest} exceeds {limit}"
+    return None
+
+
+def _difference(manifest: Manifest, name: str, model: str) -> str | None:
+    """How the tokenizer that counted is not the model's: by content, or by name where one is not here."""
+    counted, own = manifest.tokenizer_sha256 or tokenizer_sha256(name), tokenizer_sha256(model)
+    if counted is not None and own is not None:
+        return None if counted == own else "has another vocabulary or chat template than"
+    return (
+        None
+        if _is_same_name(name, model)
+        else "has another name (it cannot be compared by content here) than"
+    )
+
+
+def _is_same_name(one: str, other: str) -> bool:
+    """Whether two names are of one tokenizer: equal, or a hub's and a folder that is called like it."""
+    if Path(one).resolve() == Path(other).resolve():
+        return True
+    hub, folder = (one, other) if _is_folder(other) else (other, one)
+    if _is_folder(hub) or not _is_folder(folder):
+        return False
+    parts = Path(folder).parts
+    return Path(hub).name == parts[-1] or f"models--{hub.replace('/', '--')}" in parts
+
+
+def _is_folder(name: str) -> bool:
+    return name.startswith((".", "/", "~")) or Path(name).is_dir()
+
+
+def _command(recipe: Recipe) -> str:
+    """The preparation whose rows the recipe takes, but for what they are made from."""
+    prompts = [] if recipe.audit.prompts == "full" else ["--prompts", recipe.audit.prompts]
+    limit = ["--max-prompt-tokens", str(recipe.rollout.max_prompt_tokens)]
+    options = [*prompts, "--tokenizer", recipe.model, *limit, "--out", str(recipe.data.path)]
+    return f"march prepare DATASET --input FILE {shlex.join(options)}"

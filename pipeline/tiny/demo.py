@@ -55,12 +55,7 @@ def run_demo(*, run_dir: Path = Path("runs/demo"), seed: int = 0, steps: int = 4
         _show_finished(console, run_dir, seed=seed, steps=steps)
         return 0
     check_machine(recipe, run_dir)
-    try:
-        _run(console, recipe, run_dir, overrides)
-    except BaseException as error:
-        if not isinstance(error, ValueError):  # which is for the user to mend; nothing was run
-            _end_run(run_dir, status="KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
-        raise
+    _run(console, recipe, run_dir, overrides)
     return 0
 
 
@@ -118,7 +113,6 @@ def _run(console: Console, recipe: Recipe, run_dir: Path, overrides: list[str]) 
     summary = _summarise(recipe, run_dir, before, after)
     _write_pictures(run_dir, before, after, summary)
     _log_to_mlflow(run_dir, before, after, summary)
-    _end_run(run_dir, status="FINISHED", artifacts=[run_dir / CURVES_FILE, run_dir / PAGE_FILE])
     write_atomically(run_dir / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")
     print_report(console, run_dir, summary)
 
@@ -216,13 +210,8 @@ def _log_to_mlflow(run_dir: Path, before: Evaluation, after: Evaluation, summary
     client.log_batch(state.mlflow_run_id, metrics=points)
     client.log_dict(state.mlflow_run_id, summary.model_dump(mode="json"), SUMMARY_FILE)
     client.set_tag(state.mlflow_run_id, "mlflow.note.content", f"{summary.finding}\n\n{summary.note}")
-
-
-def _end_run(run_dir: Path, *, status: str, artifacts: list[Path] | None = None) -> None:
-    """Ends the MLflow run, if the training came so far as to start one."""
-    if (run_dir / RUN_FILE).is_file():
-        state = _state(run_dir)
-        finish_mlflow_run(state.tracking_uri, state.mlflow_run_id, status=status, artifacts=artifacts or ())
+    pages = (run_dir / CURVES_FILE, run_dir / PAGE_FILE)
+    finish_mlflow_run(state.tracking_uri, state.mlflow_run_id, status="FINISHED", artifacts=pages)
 
 
 def _show_finished(console: Console, run_dir: Path, *, seed: int, steps: int) -> None:
