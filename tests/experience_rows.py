@@ -107,6 +107,9 @@ def turn(role: Role, *, prompt: int, length: int, first: int = 1, truncated: boo
     )
 
 
+REASONS = {Outcome.UNSCORED: "timeout", Outcome.REFUTED: "contradicted", Outcome.SUPPORTED: "supported"}
+
+
 def answer(
     reward: float | None,
     *,
@@ -126,7 +129,7 @@ def answer(
     record = RolloutRecord(
         query_id="q",
         response="r",
-        verdict=Verdict(id="q", outcome=outcome, reward=reward, reason="timeout" if reward is None else ""),
+        verdict=Verdict(id="q", outcome=outcome, reward=reward, reason=REASONS[outcome]),
         turns={} if reward is None else by_role,
         checker_credit=credit,
         num_checker_turns=len(lengths),
