@@ -28,7 +28,7 @@ from pipeline.launch.rows import planned_rows, rows_file
 from pipeline.launch.worker import run_openrlhf
 from pipeline.lineage.surroundings import note_surroundings
 from pipeline.record.checkpoints import prepare_resume, write_atomically
-from pipeline.record.run_status import kept_status, tell_status
+from pipeline.record.run_status import GUARDS_TAG, kept_status, tell_status
 from pipeline.record.tracking import drop_steps_after, read_steps
 from pipeline.settings.cluster import unreachable_from_nodes
 from pipeline.settings.recipe import Recipe, load_recipe
@@ -135,13 +135,7 @@ def _open_run(recipe: Recipe, folder: Path) -> RunState:
     path = folder / RUN_FILE
     if path.is_file():
         state = RunState.model_validate_json(path.read_text())
-        if state.recipe_digest != recipe.digest:
-            raise ValueError(
-                f"{folder}: holds a run of another recipe ({state.recipe.name}, digest "
-                f"{state.recipe_digest[:12]}; now {recipe.digest[:12]}); use another --run-dir, or the same "
-                "settings to resume"
-            )
-        return state
+        return state if state.recipe_digest == recipe.digest else _with_guards_of(recipe, state, path)
     from pipeline.record.tracking import flatten, start_mlflow_run
 
     rows, num_rows = rows_file(recipe, folder), planned_rows(recipe)
@@ -166,6 +160,28 @@ def _open_run(recipe: Recipe, folder: Path) -> RunState:
     )
     write_atomically(path, state.model_dump_json(indent=2) + "\n")
     return state
+
+
+def _with_guards_of(recipe: Recipe, state: RunState, path: Path) -> RunState:
+    """The run under the recipe's guards, which judge a training and do not change it.
+
+    Raises:
+        ValueError: the recipe differs in more than its guards.
+    """
+    if recipe.model_copy(update={"guards": state.recipe.guards}).digest != state.recipe_digest:
+        raise ValueError(
+            f"{path.parent}: holds a run of another recipe ({state.recipe.name}, digest "
+            f"{state.recipe_digest[:12]}; now {recipe.digest[:12]}); use another --run-dir, or the same "
+            "settings to resume (only `guards` may change)"
+        )
+    if (path.parent / RESULT_FILE).exists():
+        return state
+    changed = state.model_copy(update={"recipe": recipe, "recipe_digest": recipe.digest})
+    write_atomically(path, changed.model_dump_json(indent=2) + "\n")
+    guards = recipe.guards.model_dump_json(exclude_none=True)
+    tell_status(state.tracking_uri, state.mlflow_run_id, "RUNNING", {GUARDS_TAG: guards})
+    print(f"{path.parent}: goes on with other guards: {guards}")
+    return changed
 
 
 def write_tiny_rows(recipe: Recipe, folder: Path, num_rows: int) -> int:

@@ -16,7 +16,7 @@ from mlflow import MlflowClient
 from pipeline import train as training
 from pipeline.data.prepare import Manifest
 from pipeline.record import run_status
-from pipeline.record.run_status import ENDED_TAG, EXIT_CODE_TAG, kept_status, one_line
+from pipeline.record.run_status import ENDED_TAG, EXIT_CODE_TAG, GUARDS_TAG, kept_status, one_line
 from pipeline.record.tracking import start_mlflow_run
 from pipeline.settings.recipe import TINY_POLICY
 from pipeline.train import ERROR_FILE, RESULT_FILE, RunState, TrainingFailedError
@@ -46,10 +46,10 @@ class Workers:
         state = RunState.model_validate_json((self.folder / "run.json").read_text())
         return MlflowClient(state.tracking_uri).get_run(state.mlflow_run_id)
 
-    def train(self) -> int:
+    def train(self, *overrides: str) -> int:
         """`march train` on prepared rows."""
         rows = f"data={{source: prepared, path: {self.folder.parent}}}"
-        return training.train("tiny", run_dir=self.folder, overrides=[rows, "oracle=none"])
+        return training.train("tiny", run_dir=self.folder, overrides=[rows, "oracle=none", *overrides])
 
     def tags(self) -> dict[str, str]:
         return {name: value for name, value in self.run().data.tags.items() if name.startswith("march.")}
@@ -118,6 +118,29 @@ def test_what_a_user_can_mend_ends_a_run_with_its_own_code(
     with pytest.raises(ValueError, match="mend them"):
         workers.train()
     assert workers.tags() == {ENDED_TAG: "checkpoints: mend them", EXIT_CODE_TAG: "2"}
+
+
+def test_a_resume_may_bring_other_guards_and_nothing_else(
+    workers: Workers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workers.files = {ERROR_FILE: '{"message": "the KL", "exit_code": 3}'}
+    with pytest.raises(TrainingFailedError):
+        workers.train("guards.kl={limit: 0.5, action: stop}")
+    before = (workers.folder / "run.json").read_text()
+    for other in ("ppo.kl_coef=0.5", "seed=3"):
+        with pytest.raises(ValueError, match="only `guards` may change"):
+            workers.train("guards.kl={limit: 0.9, action: stop}", other)
+    assert (workers.folder / "run.json").read_text() == before
+    workers.files = {RESULT_FILE: "{}"}
+    assert workers.train("guards.kl={limit: 0.9, action: stop}") == 0
+    assert "goes on with other guards" in capsys.readouterr().out
+    state = RunState.model_validate_json((workers.folder / "run.json").read_text())
+    assert state.recipe.guards.kl and state.recipe.guards.kl.limit == 0.9
+    assert state.recipe_digest == state.recipe.digest != RunState.model_validate_json(before).recipe_digest
+    tags = workers.tags()
+    assert '"limit":0.9' in tags.pop(GUARDS_TAG) and not tags
+    assert workers.train("guards.kl=null") == 0  # it is finished: nothing is judged any more
+    assert len(workers.before) == 2 and '"limit":0.9' in workers.tags()[GUARDS_TAG]
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 logger = logging.getLogger(__name__)
 
 ENDED_TAG, EXIT_CODE_TAG = "march.ended", "march.exit_code"
+GUARDS_TAG = "march.guards"  # those that a resume brought; the parameters tell those of the start
 _MOST_CHARS = 500
 _PATIENCE_S = 60.0  # MLflow's own retries take a quarter of an hour
 _SECRET_NAMES = re.compile(r"(TOKEN|KEY|PASSWORD|SECRET)$")
