@@ -19,9 +19,9 @@ from tests.march_training import Run
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1500), pytest.mark.training]
 
-BATCH, CANARY, LIMIT, PATIENCE = 16, 6, 0.02, 2
+BATCH, CANARY, LIMIT, PATIENCE = 16, 6, 0.01, 2
 SETTINGS = {
-    "data.max_steps": 16,
+    "data.max_steps": 24,
     "rollout.batch_size": BATCH,
     "rollout.micro_batch_size": 8,
     "ppo.micro_batch_size": 8,
