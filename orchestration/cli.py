@@ -161,4 +161,6 @@ def _finish(command: Callable[[], int]) -> NoReturn:
         if os.environ.get(_DEBUG):
             raise
         fail(str(error), code=error.exit_code)
+    except KeyboardInterrupt:
+        fail("stopped; the same command goes on from the last checkpoint", code=130)
     raise typer.Exit(code)

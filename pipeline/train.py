@@ -25,6 +25,7 @@ from pydantic import Field
 from pipeline.launch.openrlhf_args import num_steps
 from pipeline.launch.reward_servers import die_with_parent, has_gpu, uncounted_gpu
 from pipeline.launch.rows import planned_rows, rows_file
+from pipeline.launch.signals import terminable
 from pipeline.launch.worker import run_openrlhf
 from pipeline.lineage.surroundings import note_surroundings
 from pipeline.record.checkpoints import prepare_resume, write_atomically
@@ -68,6 +69,7 @@ def train(
     Raises:
         ValueError, FileNotFoundError: a recipe, row file or run folder that cannot be used.
         TrainingFailedError: the run stopped; the same command resumes it.
+        KeyboardInterrupt: by Ctrl-C or SIGTERM; likewise.
     """
     from pipeline.record.progress import show_progress
 
@@ -90,7 +92,7 @@ def train(
             print(f"{folder}: this run is finished; use another --run-dir for a new one")
             tell_status(state.tracking_uri, state.mlflow_run_id, "FINISHED")  # it may have been killed before
             return 0
-        with kept_status(state.tracking_uri, state.mlflow_run_id):
+        with terminable(), kept_status(state.tracking_uri, state.mlflow_run_id):
             note_surroundings(folder)
             (folder / ERROR_FILE).unlink(missing_ok=True)
             drop_steps_after(folder, prepare_resume(folder / "checkpoints"))

@@ -51,3 +51,14 @@ def test_a_training_that_stopped_says_why_in_one_line(
     monkeypatch.setattr("pipeline.train.train", stops)
     assert march("train", "tiny") == code
     assert capsys.readouterr().err == "march: the worker ended with code 1\n"
+
+
+def test_an_interrupted_training_says_how_to_go_on(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pipeline.train.train", interrupted)
+    assert march("train", "tiny") == 130
+    assert "the same command goes on from the last checkpoint" in capsys.readouterr().err

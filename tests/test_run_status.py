@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import socket
 import subprocess
 import sys
@@ -96,16 +97,24 @@ def test_a_finished_run_stays_finished(workers: Workers, capsys: pytest.CaptureF
     assert workers.train() == 0 and workers.run().info.status == "FINISHED"
 
 
-def test_ctrl_c_kills_a_run(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_kills_a_run(
+    number: signal.Signals, workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(worker: subprocess.Popen[bytes], *_: object, **__: object) -> None:
         worker.wait()
-        raise KeyboardInterrupt
+        signal.raise_signal(number)
 
     monkeypatch.setattr("pipeline.record.progress.show_progress", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        workers.train()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # background shells ignore it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            workers.train()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert workers.run().info.status == "KILLED"
     assert workers.tags() == {ENDED_TAG: "interrupted", EXIT_CODE_TAG: "130"}
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_what_a_user_can_mend_ends_a_run_with_its_own_code(

@@ -7,15 +7,13 @@ or machine runs this job; 130 interrupted. In each case the same command goes on
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from orchestration.terminal.messages import error_console, fail
+from pipeline.launch.signals import terminable
 
 if TYPE_CHECKING:
     from orchestration.retrain.attempt import Place, Start, Watch
@@ -99,7 +97,7 @@ def _run(job: Job, cause: str) -> Retraining:
     from orchestration.retrain.view import LiveWatch
     from orchestration.retrain.workshop import open_job_store
 
-    with only_here(job.folder) as here, _terminable(), LiveWatch(error_console(), job.budget) as watch:
+    with only_here(job.folder) as here, terminable(), LiveWatch(error_console(), job.budget) as watch:
         store = open_job_store(job)
         lease = Lease(store.backend, job.name, holder=here, period_s=job.lease_s)
         with lease.held():
@@ -150,17 +148,3 @@ def _dry_run(job: Job) -> None:
     left = place.ledger.find(job, given)
     parent = left.parent if left else given.parent
     Console().print(plan_table(given, parent, standing_stages(place, parent), left, job.budget))
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM is an interrupt: stages are stopped, and that is written down."""
-
-    def interrupt(_number: int, _frame: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

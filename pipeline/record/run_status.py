@@ -27,7 +27,7 @@ _LEAST_SECRET_CHARS = 8
 
 @contextmanager
 def kept_status(tracking_uri: str, run_id: str) -> Iterator[None]:
-    """Keeps a run RUNNING; then it is FINISHED, KILLED by Ctrl-C, or FAILED, with tags that say why."""
+    """Keeps a run RUNNING; then it is FINISHED, KILLED by an interrupt, or FAILED, with tags that say why."""
     tell_status(tracking_uri, run_id, "RUNNING")
     try:
         yield
