@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reward.auditor import audit
+from reward.claims.numbers import parse_number
 from reward.config import AuditConfig, UncoveredPolicy
 from reward.judging.readings import values_in, values_of
-from reward.numbers import parse_number
 from reward.roles.asking import Means
 from reward.roles.checker import check, plan_parts
 from reward.roles.prompts import PromptSet, load_prompts

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reward.claims.numbers import parse_number
 from reward.judging.evidence import find_evidence, place_evidence, sources
-from reward.numbers import parse_number
 from reward.types import Answer, Document, DocumentSpan
 
 DOCUMENTS = sources(

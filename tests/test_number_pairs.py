@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import pytest
 
-from reward.numbers import Number, equal, find_numbers, parse_number, supports
+from reward.claims.numbers import Number, equal, find_numbers, parse_number, supports
 
 PAIRS = Path(__file__).with_name("data") / "number_pairs.tsv"
 PAGE = Path(__file__).parents[1] / "docs" / "numbers.md"

@@ -13,7 +13,7 @@ from babel.numbers import format_currency, format_decimal, format_percent
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reward.numbers import Kind, Number, equal, find_numbers, parse_number, supports
+from reward.claims.numbers import Kind, Number, equal, find_numbers, parse_number, supports
 
 LOCALES = (
     "en_US", "en_GB", "en_IN", "en_ZA", "de_DE", "de_AT", "de_CH", "fr_FR", "fr_CH", "fr_CA", "es_ES",

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reward.claims.numbers import find_numbers, parse_number
 from reward.judging.grounding import response_numbers
-from reward.numbers import find_numbers, parse_number
 from reward.roles.parse import parse_answers, parse_claims
 from reward.types import Document, RagQuery
 

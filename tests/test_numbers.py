@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reward.numbers import (
+from reward.claims.numbers import (
     Form,
     Kind,
     Number,
@@ -23,7 +23,7 @@ from reward.numbers import (
     supports,
     without_unit_of,
 )
-from reward.numbers.plain import _IDEOGRAPHS
+from reward.claims.numbers.plain import _IDEOGRAPHS
 
 
 def read(text: str) -> Number:

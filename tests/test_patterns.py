@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reward.auditor import audit
+from reward.claims.numbers import parse_number
 from reward.config import AuditConfig
 from reward.judging.readings import values_in, values_of
-from reward.numbers import parse_number
 from reward.roles.parse import parse_answers, parse_claims
 from reward.roles.patterns import checker_pattern, proposer_pattern
 from reward.roles.prompts import load_prompts

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reward.auditor import audit
+from reward.claims.numbers import find_numbers
 from reward.config import AuditConfig
 from reward.judging.coverage import cover
 from reward.judging.grounding import response_numbers
 from reward.judging.readings import values_in
-from reward.numbers import find_numbers
 from reward.roles.prompts import load_prompts
 from reward.roles.template import with_templates
 from reward.types import ClaimSource, ClaimState, Document, Outcome, RagQuery

@@ -23,7 +23,7 @@ from pipeline.tiny.world import (
     true_answer,
     worlds,
 )
-from reward.numbers import find_numbers
+from reward.claims.numbers import find_numbers
 from reward.roles.parse import parse_answers, parse_claims
 from reward.roles.prompts import load_prompts
 from reward.types import Document, RagQuery, Role

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from reward.claims.numbers import find_numbers, parse_number
 from reward.config import AuditConfig, RewardFunction, UncoveredPolicy
 from reward.judging.vote import CANNOT_ANSWER, Reason, error_count, is_decided, judge, vote
-from reward.numbers import find_numbers, parse_number
 from reward.types import Answer, Claim, ClaimState, ClaimVerdict, Outcome, Verdict
 
 INVALID = "invalid"

@@ -18,7 +18,7 @@ import string
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from reward.numbers import equal, parse_number, read_as
+from reward.claims.numbers import equal, parse_number, read_as
 
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -57,7 +57,7 @@ def best_of(score: Score, prediction: str, golds: Sequence[str]) -> float:
 
 
 def numeric_match(prediction: str, golds: Sequence[str]) -> float | None:
-    """Whether a prediction is the same number as the answer or an alias, by `reward.numbers.equal`.
+    """Whether a prediction is the same number as the answer or an alias, by `reward.claims.numbers.equal`.
 
     A bare number takes the kind of what it is held against ("1974" and the year 1974, "12" and "12%").
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from reward.claims.numbers import Form, Kind, Number, equal, parse_number
 from reward.judging.readings import taken_as, values_in, values_of
-from reward.numbers import Form, Kind, Number, equal, parse_number
 from reward.types import Claim, Span
 
 _Place = tuple[int, int]  # of an atom in the response

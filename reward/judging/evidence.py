@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from reward.claims.numbers import Number, equal, find_numbers
 from reward.judging.readings import taken_as
-from reward.numbers import Number, equal, find_numbers
 from reward.types import Answer, Document, DocumentSpan
 
 _QUOTED = re.compile(r'"([^"]+)"|\u201c([^\u201c\u201d]+)\u201d')

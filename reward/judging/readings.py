@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
 
-from reward.numbers import (
+from reward.claims.numbers import (
     Form,
     Kind,
     Number,
@@ -56,7 +56,7 @@ def same(a: Number, b: Number) -> bool:
 def bears_out(found: Number, claimed: Number, *, relative_tolerance: float = 0.0) -> bool:
     """Whether a consensus, read in the terms of the claim, bears the claim out.
 
-    As `reward.numbers.supports`, but strict where a policy could write itself claims that hold of everything:
+    As `reward.claims.numbers.supports`, but strict where a policy could write itself claims that hold of everything:
     a bound needs the same bound, and a bare claim a bare consensus (10 is not 10%).
 
     Args:

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from reward.claims.numbers import Number, canonical, equal, parse_number
 from reward.config import AuditConfig, RewardFunction, UncoveredPolicy
 from reward.judging.evidence import holds
 from reward.judging.readings import bears_out, in_terms_of, taken_as
-from reward.numbers import Number, canonical, equal, parse_number
 from reward.types import Answer, Claim, ClaimState, ClaimVerdict, Document, Outcome
 
 CANNOT_ANSWER = "Cannot answer"

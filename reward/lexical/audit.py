@@ -15,12 +15,12 @@ import re
 from collections.abc import Sequence
 
 from reward.auditor import AuditFailure, check_bounds, no_claims, unscored
+from reward.claims.numbers import Number
 from reward.config import AuditConfig
 from reward.judging.grounding import response_numbers
 from reward.judging.sentences import sentence_span
 from reward.judging.vote import CANNOT_ANSWER, Reason, judge
 from reward.lexical.facts import Facts, Found
-from reward.numbers import Number
 from reward.provenance import provenance_of
 from reward.roles.thought import answer_start, moved
 from reward.types import (

@@ -15,12 +15,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reward.claims.numbers import Number, find_numbers, supports
 from reward.judging.sentences import sentence_span
 from reward.lexical.days import find_day_sets
 from reward.lexical.hours import Opening, Timetable, agrees, describe, find_openings, find_timetables
 from reward.lexical.lookup import Lookup
 from reward.lexical.ratings import Rating, RatingCheck, check_rating, check_review_count, find_ratings
-from reward.numbers import Number, find_numbers, supports
 from reward.types import ClaimState, Document, RagQuery
 
 _CONVERTED = re.compile(r"[(/=\u2248]|(?:\bto|-|\u2013)\s?$")

@@ -18,8 +18,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from reward.claims.numbers import Form, Kind, Number
 from reward.lexical.days import ALL_DAYS, DaySet, day_number, find_day_sets
-from reward.numbers import Form, Kind, Number
 from reward.types import Document
 
 _DAY_MINUTES = 24 * 60

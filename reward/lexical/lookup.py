@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from reward.numbers import Form, Kind, Number, equal, find_numbers, supports
+from reward.claims.numbers import Form, Kind, Number, equal, find_numbers, supports
 from reward.types import Document
 
 _WORD = re.compile(r"\w{3,}")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
-from reward.numbers import Form, Kind, Number
+from reward.claims.numbers import Form, Kind, Number
 from reward.types import Document
 
 _FIELD = re.compile(

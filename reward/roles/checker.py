@@ -12,10 +12,10 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from reward.claims.numbers import parse_number
 from reward.config import AuditConfig, Structured
 from reward.judging.readings import same
 from reward.judging.vote import Reason
-from reward.numbers import parse_number
 from reward.roles.asking import AuditFailure, Means
 from reward.roles.parse import parse_answers
 from reward.roles.parts import Parts, split_documents

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
+from reward.claims.numbers import parse_number
 from reward.config import AuditConfig
 from reward.judging.coverage import CoveredClaim
 from reward.judging.evidence import Source, place_evidence
 from reward.judging.vote import is_decided, judge, vote
-from reward.numbers import parse_number
 from reward.roles.asking import Means
 from reward.roles.checker import check, plan_parts
 from reward.types import Answer, ClaimState, ClaimVerdict, Document, DocumentSpan, SampleGroup

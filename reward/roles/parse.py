@@ -15,8 +15,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reward.claims.numbers import parse_number
 from reward.judging.readings import values_in, values_of
-from reward.numbers import parse_number
 from reward.types import Answer, Claim
 
 _QUESTION = re.compile(r"(?:[-*•]|\d{1,3}[.)])?[ \t]{0,4}question:(.*)", re.IGNORECASE | re.DOTALL)

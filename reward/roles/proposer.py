@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from reward.claims.numbers import Number
 from reward.config import Structured, UncoveredPolicy
 from reward.judging.coverage import Coverage, cover, num_atoms
 from reward.judging.vote import Reason
-from reward.numbers import Number
 from reward.roles.asking import AuditFailure, Means
 from reward.roles.parse import ParsedClaims, normal_question, parse_claims, quoted_questions
 from reward.roles.patterns import proposer_pattern

@@ -11,11 +11,11 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 
+from reward.claims.numbers import Form, Kind, Number, find_numbers, unread_numerals
+from reward.claims.numbers.units import written_as
 from reward.judging.coverage import Coverage, CoveredClaim
 from reward.judging.readings import values_in, values_of
 from reward.judging.sentences import sentence_span
-from reward.numbers import Form, Kind, Number, find_numbers, unread_numerals
-from reward.numbers.units import written_as
 from reward.types import Claim, ClaimSource, Span
 
 _REACH = 300  # most characters of the sentence on each side of its number

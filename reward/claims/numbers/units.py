@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from reward.numbers.digits import SPACE
+from reward.claims.numbers.digits import SPACE
 
 
 @dataclass(frozen=True)

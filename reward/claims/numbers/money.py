@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from reward.numbers.digits import SPACE
+from reward.claims.numbers.digits import SPACE
 
 # Sign of each currency that `canonical` writes in place of its code.
 SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "INR": "₹"}

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 
-from reward.numbers.digits import (
+from reward.claims.numbers.digits import (
     DIGITS,
     MAX_DIGITS,
     SPACE,

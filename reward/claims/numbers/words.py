@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from reward.numbers.cardinal import (
+from reward.claims.numbers.cardinal import (
     NUMBER_WORDS,
     ORDINALS,
     PARTS,
@@ -28,7 +28,7 @@ from reward.numbers.cardinal import (
     read_cardinal,
     scaled_by,
 )
-from reward.numbers.digits import fraction
+from reward.claims.numbers.digits import fraction
 
 _SEPARATOR = r"(?:[ \u00a0]{1,2}|-)"
 

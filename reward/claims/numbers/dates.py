@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from reward.numbers.digits import SPACE
-from reward.numbers.model import Form, Kind, Number, span_of
+from reward.claims.numbers.digits import SPACE
+from reward.claims.numbers.model import Form, Kind, Number, span_of
 
 _SHORT = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _NAMES = (

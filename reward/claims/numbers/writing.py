@@ -5,10 +5,10 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 
-from reward.numbers.clock import MINUTES_A_DAY
-from reward.numbers.model import Form, Kind, Number
-from reward.numbers.money import SIGNS
-from reward.numbers.units import written_as
+from reward.claims.numbers.clock import MINUTES_A_DAY
+from reward.claims.numbers.model import Form, Kind, Number
+from reward.claims.numbers.money import SIGNS
+from reward.claims.numbers.units import written_as
 
 _BOUNDS = {Form.AT_LEAST: "≥", Form.MORE_THAN: ">", Form.AT_MOST: "≤", Form.LESS_THAN: "<"}
 _TIME_HOURS = 24

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from reward.numbers.model import Number
+from reward.claims.numbers.model import Number
 
 _MARKS = "*_`"
 # Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties.txt).

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from reward.numbers.digits import SPACE
-from reward.numbers.model import Form, Kind, Number
+from reward.claims.numbers.digits import SPACE
+from reward.claims.numbers.model import Form, Kind, Number
 
 _THAN_MORE = "more|greater|higher|larger|longer|older|bigger|heavier|taller|better|further|farther|later"
 _THAN_LESS = "less|fewer|lower|smaller|shorter|younger|lighter|earlier"

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from reward.numbers.digits import MAX_DIGITS
-from reward.numbers.model import Kind, Number
-from reward.numbers.money import is_currency
+from reward.claims.numbers.digits import MAX_DIGITS
+from reward.claims.numbers.model import Kind, Number
+from reward.claims.numbers.money import is_currency
 
 _HEAD = re.compile(r"(?<![^\W])[^\W_][\w-]*$|[^\W\d_][\w-]*$")
 _LONGEST_HEAD = 40

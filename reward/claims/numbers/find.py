@@ -13,16 +13,16 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 
-from reward.numbers.bounds import bounded
-from reward.numbers.clock import half_day_at, named_time, time_at, time_past
-from reward.numbers.compose import compose
-from reward.numbers.dates import date_at, with_month, years_at
-from reward.numbers.digits import VULGAR, Digits
-from reward.numbers.measure import number_at, sign_before, with_unit
-from reward.numbers.model import Form, Kind, Number, moved
-from reward.numbers.names import code_at, name_at
-from reward.numbers.plain import plain_text
-from reward.numbers.words import STARTS, words_at
+from reward.claims.numbers.bounds import bounded
+from reward.claims.numbers.clock import half_day_at, named_time, time_at, time_past
+from reward.claims.numbers.compose import compose
+from reward.claims.numbers.dates import date_at, with_month, years_at
+from reward.claims.numbers.digits import VULGAR, Digits
+from reward.claims.numbers.measure import number_at, sign_before, with_unit
+from reward.claims.numbers.model import Form, Kind, Number, moved
+from reward.claims.numbers.names import code_at, name_at
+from reward.claims.numbers.plain import plain_text
+from reward.claims.numbers.words import STARTS, words_at
 
 _DIGIT = rf"[0-9{''.join(VULGAR)}]"
 _START = re.compile(_DIGIT)

@@ -14,8 +14,8 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
-from reward.numbers.model import Form, Kind, Number
-from reward.numbers.reading import read_as
+from reward.claims.numbers.model import Form, Kind, Number
+from reward.claims.numbers.reading import read_as
 
 if TYPE_CHECKING:
     import pint

@@ -6,13 +6,13 @@ import re
 from dataclasses import replace
 from decimal import Decimal
 
-from reward.numbers.dates import year_in_context
-from reward.numbers.digits import SPACE, Digits
-from reward.numbers.model import Form, Kind, Number
-from reward.numbers.money import BEFORE, currency_at, currency_code
-from reward.numbers.names import identifier, mark_at
-from reward.numbers.numeral import Numeral, numeral_at, scale_after
-from reward.numbers.units import UNITS, Unit, unit_at
+from reward.claims.numbers.dates import year_in_context
+from reward.claims.numbers.digits import SPACE, Digits
+from reward.claims.numbers.model import Form, Kind, Number
+from reward.claims.numbers.money import BEFORE, currency_at, currency_code
+from reward.claims.numbers.names import identifier, mark_at
+from reward.claims.numbers.numeral import Numeral, numeral_at, scale_after
+from reward.claims.numbers.units import UNITS, Unit, unit_at
 
 _SIGN = re.compile(
     rf"""

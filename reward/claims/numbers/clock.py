@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from reward.numbers.digits import SPACE, fraction
-from reward.numbers.model import Kind, Number, span_of
+from reward.claims.numbers.digits import SPACE, fraction
+from reward.claims.numbers.model import Kind, Number, span_of
 
 _HOURS = (
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",

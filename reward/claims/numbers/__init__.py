@@ -11,13 +11,13 @@ and price-parser misread what audits live on (5k as kelvin, ranges as means, "-5
 converting units.
 """
 
-from reward.numbers.equality import equal, supports, without_unit_of
-from reward.numbers.find import find_numbers, parse_number
-from reward.numbers.measure import is_measured
-from reward.numbers.model import Form, Kind, Number
-from reward.numbers.reading import read_as
-from reward.numbers.unread import unread_numerals
-from reward.numbers.writing import canonical
+from reward.claims.numbers.equality import equal, supports, without_unit_of
+from reward.claims.numbers.find import find_numbers, parse_number
+from reward.claims.numbers.measure import is_measured
+from reward.claims.numbers.model import Form, Kind, Number
+from reward.claims.numbers.reading import read_as
+from reward.claims.numbers.unread import unread_numerals
+from reward.claims.numbers.writing import canonical
 
 __all__ = [
     "Form",

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import cache
 
-from reward.numbers.digits import MAX_DIGITS, VULGAR
-from reward.numbers.model import Number
-from reward.numbers.names import UNWRITTEN, identifier
+from reward.claims.numbers.digits import MAX_DIGITS, VULGAR
+from reward.claims.numbers.model import Number
+from reward.claims.numbers.names import UNWRITTEN, identifier
 
 _LAST = 0x20000  # no plane from here on has digits
 _ROMAN = range(0x2160, 0x2189)  # read by nobody in ASCII either

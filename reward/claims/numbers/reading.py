@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
-from reward.numbers.clock import as_time
-from reward.numbers.model import Form, Kind, Number
+from reward.claims.numbers.clock import as_time
+from reward.claims.numbers.model import Form, Kind, Number
 
 _TAKEN = (Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY, Kind.QUANTITY, Kind.DURATION)
 _FIRST_LONG_YEAR = 32  # above it a bare number is no day
