@@ -1,12 +1,13 @@
 """The audit: propose, check, vote. One path for training, for offline audits and for the evaluation.
 
-    numbers of the response -> Proposer -> coverage -> Checker (n voters, one request) -> vote -> verdict
+    claims' kinds find what to check -> Proposer -> coverage -> Checker (n voters, one request) -> vote ->
+    verdict
 
 The Proposer sees the response and nothing else; the Checker sees the documents and the questions and nothing
 else (paper section 2.2). Only questions that give away another claim's answer are put to the Checker in a
 request of their own (`reward.judging.coverage.blind_rounds`), and documents that are too long for one prompt
 are read in parts (`reward.roles.parts`). With `AuditConfig.thinking`, what a role wrote is what follows its
-thought (`reward.roles.thought`).
+thought (`reward.roles.asking`).
 
 Whatever fails on the way (the sampler, an unusable Proposer, too few readable votes, a bound) gives the
 outcome UNSCORED with its reason; the closed set of reasons is `reward.judging.vote.Reason`. Errors of
@@ -15,39 +16,39 @@ programming, and cancellation, rise. Left out on purpose: time limits and cachin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
 from reward import telemetry
+from reward.claims import kinds_for, targets_of
+from reward.claims.kind import num_atoms
 from reward.config import AuditConfig
-from reward.judging.coverage import Coverage, CoveredClaim, blind_rounds, num_atoms
+from reward.judging.coverage import Coverage, blind_rounds, covered_by
 from reward.judging.evidence import sources
-from reward.judging.grounding import response_numbers
-from reward.judging.vote import Reason, judge
+from reward.judging.unjudged import AuditFailure, check_bounds, no_claims, says_nothing, unscored
+from reward.judging.vote import judge
+from reward.lexical import lexical_audit
 from reward.provenance import provenance_of
-from reward.roles.asking import AuditFailure, Means, Observer
-from reward.roles.checker import gathered
-from reward.roles.hearing import UNREAD_NOTE, Round, claim_verdicts, hear, unread_spans
+from reward.roles.asking import Means, Observer, answer_start, moved
+from reward.roles.checker import (
+    UNREAD_NOTE,
+    Round,
+    claim_verdicts,
+    gathered,
+    hear,
+    trajectories,
+    unread_spans,
+)
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.roles.proposer import Proposal, propose
-from reward.roles.thought import answer_start, moved
-from reward.roles.turns import trajectories
 from reward.samplers import Sampler, SamplerError
-from reward.types import (
-    AuditResult,
-    Outcome,
-    Provenance,
-    RagQuery,
-    Verdict,
-)
+from reward.types import AuditResult, Provenance, RagQuery, Verdict
 
-_DIGIT_RUN = re.compile(r"\d+")
-_MOST_RUNS_A_CLAIM = 16  # a date with a time has seven; more than this is refused before numbers are read
 DEFAULT_CONFIG: Final = AuditConfig()
 
-__all__ = ["AuditFailure", "audit", "check_bounds", "no_claims", "recheck", "unscored"]
+__all__ = ["audit", "recheck"]
 
 
 async def audit(
@@ -83,8 +84,6 @@ async def audit(
         verdict = asyncio.run(audit(query, "60 people came.")).verdict  # REFUTED
     """
     if sampler is None:
-        from reward.lexical import lexical_audit
-
         return AuditResult(verdict=lexical_audit(query, response, config))
     means = Means(sampler, prompts or _prompts(config.prompts), config, observer)
     start = answer_start(response, config)
@@ -97,12 +96,13 @@ async def _audited(query: RagQuery, response: str, means: Means) -> AuditResult:
     provenance = _provenance(means)
     try:
         check_bounds(query, response, config)
-        numbers = response_numbers(response, query, words=config.number_words)
-        num_numbers = num_atoms(numbers)
-        if not numbers:
-            return AuditResult(verdict=no_claims(query, config, provenance=provenance))
+        kinds = kinds_for(config, query, response)
+        targets = targets_of(response, kinds)
+        num_numbers = num_atoms(targets)
+        if says_nothing(query, response, targets):
+            return AuditResult(verdict=no_claims(query, response, config, provenance=provenance))
         with telemetry.span("proposer"):
-            proposal = await propose(response, numbers, means=means)
+            proposal = await propose(response, targets, kinds, means=means)
         return await _heard(query, proposal, means, num_numbers, provenance)
     except (AuditFailure, SamplerError) as error:
         return AuditResult(verdict=unscored(query, error, num_numbers=num_numbers, provenance=provenance))
@@ -142,71 +142,6 @@ async def recheck(
         return unscored(query, error, num_numbers=first.num_numbers, provenance=provenance)
 
 
-def check_bounds(query: RagQuery, response: str, config: AuditConfig) -> None:
-    """Refuses what is too long to audit, holds far too many numbers, or is no text; nothing is cut to fit.
-
-    Raises:
-        AuditFailure: with `response_too_long`, `documents_too_long`, `too_many_claims` or `invalid_text`.
-    """
-    if len(response) > config.max_response_chars:
-        detail = f"{len(response)} characters exceed max_response_chars: {config.max_response_chars}"
-        raise AuditFailure(Reason.RESPONSE_TOO_LONG, detail)
-    num_chars = sum(len(document.title) + len(document.text) for document in query.documents)
-    if num_chars > config.max_documents_chars:
-        detail = f"{num_chars} characters exceed max_documents_chars: {config.max_documents_chars}"
-        raise AuditFailure(Reason.DOCUMENTS_TOO_LONG, detail)
-    num_digit_runs = sum(1 for _ in _DIGIT_RUN.finditer(response))
-    if num_digit_runs > config.max_claims * _MOST_RUNS_A_CLAIM:
-        detail = f"{num_digit_runs} runs of digits are far over max_claims: {config.max_claims}"
-        raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
-    _check_text("response", response)
-    _check_text("query", query.query)
-    for document in query.documents:
-        _check_text("document", document.title, document.id)
-        _check_text("document", document.text, document.id)
-
-
-def _check_text(where: str, text: str, name: str = "") -> None:
-    if text.isascii():  # costs nothing to know
-        return
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        place = f"{where} {name!r}" if name else where
-        detail = f"{place}: {text[error.start]!r} is half of a surrogate pair, which is no text"
-        raise AuditFailure(Reason.INVALID_TEXT, detail) from error
-
-
-def no_claims(query: RagQuery, config: AuditConfig, *, provenance: Provenance | None = None) -> Verdict:
-    """The verdict on a response that holds no number to check."""
-    return Verdict(
-        id=query.id,
-        outcome=Outcome.NO_CLAIMS,
-        reward=config.reward_no_claims,
-        reason=Reason.NO_NUMBERS,
-        provenance=provenance,
-    )
-
-
-def unscored(
-    query: RagQuery,
-    error: AuditFailure | SamplerError,
-    *,
-    num_numbers: int = 0,
-    provenance: Provenance | None = None,
-) -> Verdict:
-    """The verdict where the audit itself failed."""
-    return Verdict(
-        id=query.id,
-        outcome=Outcome.UNSCORED,
-        reward=None,
-        reason=error.reason,
-        detail=error.detail,
-        num_numbers=num_numbers,
-        provenance=provenance,
-    )
-
-
 @lru_cache(maxsize=8)
 def _prompts(name_or_path: str) -> PromptSet:
     return load_prompts(name_or_path)
@@ -239,13 +174,19 @@ async def _heard(
 def _coverage_of(first: Verdict, response: str, query: RagQuery, config: AuditConfig) -> Coverage:
     """What the claims of an earlier verdict cover: each has the span of its number."""
     start = answer_start(response, config)
-    numbers = response_numbers(response[start:], query, words=config.number_words)
-    by_span = {(start + n.start, start + n.end): n for number in numbers for n in (*number.parts, number)}
-    spans = [(c.claim.span.start, c.claim.span.end) if c.claim.span else None for c in first.claims]
+    answer = response[start:]
+    targets = targets_of(answer, kinds_for(config, query, answer))
+    together = [one for target in targets for one in [*target.parts, target]]
+    by_span = {(one.kind.name, start + one.start, start + one.end): one for one in together}
+    spans = [
+        (c.claim.kind, c.claim.span.start, c.claim.span.end) if c.claim.span else None for c in first.claims
+    ]
     if not spans or any(span not in by_span for span in spans):
-        raise ValueError("first: has no claims, or claims about numbers that this response does not hold")
+        raise ValueError("first: has no claims, or claims about what this response does not say")
     claims = [
-        CoveredClaim(c.claim, by_span[span]) for c, span in zip(first.claims, spans, strict=True) if span
+        replace(covered_by(c.claim, by_span[span]), claim=c.claim)
+        for c, span in zip(first.claims, spans, strict=True)
+        if span
     ]
     return Coverage(tuple(claims), first.uncovered, first.num_dropped_claims)
 
@@ -259,7 +200,7 @@ def _verdict(
     provenance: Provenance,
 ) -> Verdict:
     coverage = proposal.coverage
-    claims = [verdict for one in rounds for verdict in claim_verdicts(one, query.documents, config)]
+    claims = [verdict for one in rounds for verdict in claim_verdicts(one, config)]
     claims.sort(key=lambda verdict: verdict.claim.index)
     judgement = judge(
         claims,

@@ -53,6 +53,12 @@ class RewardFunction(StrEnum):
 class AuditConfig(Settings):
     """One audit: the prompts, the voters, the guards and the reward."""
 
+    kinds: tuple[Literal["number", "name", "date"], ...] = Field(
+        default=("number", "name", "date"),
+        min_length=1,
+        description="Kinds of claims that are checked. Without date, dates are numbers; the paper has "
+        "[number].",
+    )
     prompts: str = Field(
         default="full", description='"full", "compact", or the path of a YAML file like them.'
     )
@@ -123,8 +129,17 @@ class AuditConfig(Settings):
     )
     reward_supported: float = Field(default=0.0, ge=-1, le=0)
     reward_refuted: float = Field(default=-1.0, ge=-1, le=0)
-    reward_no_claims: float = Field(
-        default=-1.0, ge=-1, le=0, description="An answer without claims is not paid."
+    reward_no_claims: float | None = Field(
+        default=None,
+        ge=-1,
+        le=0,
+        description="Of an answer that says nothing to check; None: no reward, and a training masks it.",
+    )
+    reward_abstention: float | None = Field(
+        default=None,
+        ge=-1,
+        le=0,
+        description="Of an answer that only says that the documents do not say; None as above.",
     )
     max_response_chars: int = Field(default=100_000, ge=1)
     max_documents_chars: int = Field(
@@ -146,10 +161,15 @@ class AuditConfig(Settings):
             )
         if not self.reward_refuted < self.reward_supported:
             raise ValueError("reward_refuted: must be below reward_supported")
-        if self.reward_no_claims > self.reward_supported:
-            raise ValueError(
-                "reward_no_claims: must not exceed reward_supported; saying nothing is never paid best"
-            )
+        if len(set(self.kinds)) < len(self.kinds):
+            raise ValueError(f"kinds: {list(self.kinds)} names a kind twice; leave it out once")
+        for name in ("reward_no_claims", "reward_abstention"):
+            reward = getattr(self, name)
+            if reward is not None and reward > self.reward_supported:
+                raise ValueError(
+                    f"{name}: {reward} exceeds reward_supported: {self.reward_supported}; lower it, since "
+                    "saying nothing is never paid best"
+                )
         return self
 
     @property

@@ -32,7 +32,7 @@ class Outcome(StrEnum):
 
     SUPPORTED = "SUPPORTED"  # the consensus of the voters equals every claim
     REFUTED = "REFUTED"  # some claim's consensus is another number, "cannot answer", or there is none
-    NO_CLAIMS = "NO_CLAIMS"  # the response holds no number to check
+    NO_CLAIMS = "NO_CLAIMS"  # the response holds nothing to check: an abstention, or an evasion
     UNSCORED = "UNSCORED"  # the audit itself failed; never a reward
 
 
@@ -94,7 +94,7 @@ class ClaimSource(StrEnum):
 
 
 class Claim(Record):
-    """A question whose answer is exactly one number of the response (paper section 2.2, the Proposer).
+    """A question whose answer is one number, name or date of the response (paper section 2.2, the Proposer).
 
     Example: `Claim(index=1, question="How many euros did the July picnic in Kabul raise?", answer="466")`.
     """
@@ -103,18 +103,23 @@ class Claim(Record):
         ge=1, description="Place among the claims, from 1; the number the Checker answers under."
     )
     question: str
-    answer: str = Field(description="The number as the Proposer wrote it.")
-    span: Span | None = Field(default=None, description="Where the number stands in the response.")
+    answer: str = Field(description="The number, name or date as the Proposer wrote it.")
+    kind: str = Field(default="number", description='"number", "name" or "date": which rules compare it.')
+    span: Span | None = Field(default=None, description="Where it stands in the response.")
     source: ClaimSource = ClaimSource.PROPOSER
 
 
 class Answer(Record):
-    """One voter's answer to one question: a number, or None for "cannot answer"."""
+    """One voter's answer to one question: a number, name or date, or None for "cannot answer"."""
 
-    value: str | None = Field(description="The number as written; None when the voter says it cannot answer.")
+    value: str | None = Field(description="The answer as written; None when the voter says it cannot answer.")
     evidence: str = Field(default="", description="What the voter quoted or said before its answer.")
     evidence_at: DocumentSpan | None = Field(
         default=None, description="Where a document holds the evidence verbatim; None when none does."
+    )
+    evidence_says: str = Field(
+        default="",
+        description="The document's own number, name or date at that place, if it is the one of the answer.",
     )
 
 
@@ -216,8 +221,9 @@ class Provenance(Record):
 class Verdict(Record):
     """What an audit says of a response.
 
-    `reward` is None exactly when the outcome is UNSCORED; else it lies from -1 to 0, and below 0 when the
-    response is refuted. Other scalars, such as 0/1, are the trainer's: no verdict carries them.
+    `reward` is None when the outcome is UNSCORED, and when it is NO_CLAIMS unless a setting gives it one;
+    else it lies from -1 to 0, and below 0 when the response is refuted. Other scalars, such as 0/1, are the
+    trainer's: no verdict carries them.
     """
 
     id: str
@@ -259,9 +265,11 @@ class Verdict(Record):
 
     @model_validator(mode="after")
     def _a_failure_never_becomes_a_reward(self) -> Self:
-        if (self.outcome is Outcome.UNSCORED) != (self.reward is None):
+        scored = self.outcome in (Outcome.SUPPORTED, Outcome.REFUTED)
+        if (self.outcome is Outcome.UNSCORED and self.reward is not None) or (scored and self.reward is None):
             raise ValueError(
-                f"reward: {self.reward!r} with outcome {self.outcome}; UNSCORED has none, all others have one"
+                f"reward: {self.reward!r} with outcome {self.outcome}; UNSCORED has none, SUPPORTED and "
+                "REFUTED have one"
             )
         if self.outcome is Outcome.REFUTED and self.reward == 0:
             raise ValueError("reward: 0 with outcome REFUTED; 0 is the best reward, so it must be below")

@@ -24,7 +24,7 @@ def test_row_03_a_number_hidden_from_the_claims_is_not_paid(scripted, picnic) ->
     script = [CLAIM, CLAIM, RIGHT, RIGHT, RIGHT]
     response = RESPONSE + " It drew 50 people."
     verdict = run(picnic, response, scripted(script)).verdict
-    assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.REFUTED, -1.0, "uncovered_numbers")
+    assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.REFUTED, -1.0, "uncovered")
     assert [response[span.start : span.end] for span in verdict.uncovered] == ["50"]
     ignored = run(picnic, response, scripted(script), uncovered=UncoveredPolicy.IGNORE, min_claims=1).verdict
     assert ignored.outcome is Outcome.SUPPORTED
@@ -47,7 +47,7 @@ def test_row_03_a_number_hidden_from_the_claims_is_not_paid(scripted, picnic) ->
 def test_a_number_hidden_by_its_looks_is_not_paid(hidden: str, scripted, picnic) -> None:
     script = [CLAIM, CLAIM, RIGHT, RIGHT, RIGHT]
     verdict = run(picnic, f"{RESPONSE} {hidden}", scripted(script)).verdict
-    assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.REFUTED, -1.0, "uncovered_numbers")
+    assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.REFUTED, -1.0, "uncovered")
 
 
 @pytest.mark.parametrize("zero", ["0e300", "0 trillion", "zero million", "0"])
@@ -60,7 +60,7 @@ def test_a_zero_is_not_supported_by_all_that_is_less_than_its_scale(zero: str, s
 def test_one_question_covers_one_number_though_it_is_asked_twice(scripted, picnic) -> None:
     script = [f"{CLAIM}\n{CLAIM.upper()}"] * 2 + [f"{RIGHT}\n2. {RIGHT[3:]}"] * 3
     verdict = run(picnic, RESPONSE + " It drew 466 people.", scripted(script)).verdict
-    assert (verdict.outcome, verdict.reason) == (Outcome.REFUTED, "uncovered_numbers")
+    assert (verdict.outcome, verdict.reason) == (Outcome.REFUTED, "uncovered")
     assert len(verdict.claims) == 1
 
 
@@ -72,7 +72,7 @@ def test_the_best_covered_attempt_of_the_proposer_is_kept(scripted, picnic) -> N
         sampler = scripted([*attempts, right, right, right])
         assert run(picnic, response, sampler, proposer_retries=2).verdict.outcome is Outcome.SUPPORTED
     sampler = scripted([CLAIM, "nothing", RIGHT, RIGHT, RIGHT])
-    assert run(picnic, response, sampler).verdict.reason == "uncovered_numbers"
+    assert run(picnic, response, sampler).verdict.reason == "uncovered"
 
 
 def test_too_many_claims_are_unscored(scripted, picnic) -> None:

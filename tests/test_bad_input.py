@@ -119,7 +119,7 @@ def test_a_number_of_thousands_of_digits_is_quick_and_never_paid(num_digits, scr
     claims = f"{CLAIM}\n- Question: How many came? [Answer: {digits}]"
     sampler = scripted([claims, claims, RIGHT, RIGHT, RIGHT])
     verdict = run(picnic, f"{RESPONSE} {digits} came.", sampler).verdict
-    assert (verdict.outcome, verdict.reason) == (Outcome.REFUTED, "uncovered_numbers")
+    assert (verdict.outcome, verdict.reason) == (Outcome.REFUTED, "uncovered")
     assert time.perf_counter() - start < 5.0  # under a second alone; shared machines are slow
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from reward.auditor import audit
 from reward.claims.numbers import parse_number
+from reward.claims.numbers.shown import shown_by, shown_in
 from reward.config import AuditConfig, UncoveredPolicy
-from reward.judging.readings import values_in, values_of
 from reward.roles.asking import Means
 from reward.roles.checker import check, plan_parts
 from reward.roles.prompts import PromptSet, load_prompts
@@ -160,8 +160,8 @@ def test_blindness_holds_for_any_response_and_any_proposer(
     for request in (request for request in sampler.requests if request.n > 1):
         assert response not in request.text
         listed = [line.partition(". ")[2] for line in request.text.split("It holds 32.\n")[1].split("\n")]
-        shown = values_in("\n".join(listed))
+        shown = shown_in("\n".join(listed))
         assert all(
-            any(number is None or not values_of([number]) & shown for number in answers_of[question])
+            any(number is None or not shown_by([number]) & shown for number in answers_of[question])
             for question in listed
         )

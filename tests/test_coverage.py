@@ -2,9 +2,10 @@
 
 import pytest
 
-from reward.judging.coverage import blind_rounds, cover, num_atoms
-from reward.judging.grounding import response_numbers
+from reward.claims.kind import num_atoms
+from reward.judging.coverage import blind_rounds, cover
 from reward.types import Claim, RagQuery
+from tests.kinds import targets
 
 
 def claims(*answers: str) -> list[Claim]:
@@ -13,7 +14,7 @@ def claims(*answers: str) -> list[Claim]:
 
 def test_claims_are_given_numbers_one_to_one_from_left_to_right(picnic: RagQuery) -> None:
     response = "It raised 466, then 50, then 466 again."
-    coverage = cover(response_numbers(response, picnic), claims("466", "50", "466"))
+    coverage = cover(response, targets(response, picnic), claims("466", "50", "466"))
     assert [c.claim.span and c.claim.span.start for c in coverage.claims] == [10, 20, 29]
     assert coverage.uncovered == ()
     assert coverage.num_dropped == 0
@@ -21,12 +22,12 @@ def test_claims_are_given_numbers_one_to_one_from_left_to_right(picnic: RagQuery
 
 def test_row_03_numbers_without_a_claim_are_listed(picnic: RagQuery) -> None:
     response = "It raised 466, then 50, then 466 again."
-    coverage = cover(response_numbers(response, picnic), claims("466"))
+    coverage = cover(response, targets(response, picnic), claims("466"))
     assert [response[s.start : s.end] for s in coverage.uncovered] == ["50", "466"]
 
 
 def test_claims_about_numbers_that_do_not_stand_there_are_dropped(picnic: RagQuery) -> None:
-    coverage = cover(response_numbers("It raised 466.", picnic), claims("7", "466", "466"))
+    coverage = cover("It raised 466.", targets("It raised 466.", picnic), claims("7", "466", "466"))
     assert [(c.claim.index, c.claim.answer) for c in coverage.claims] == [(1, "466")]
     assert coverage.num_dropped == 2
 
@@ -47,13 +48,13 @@ def test_claims_about_numbers_that_do_not_stand_there_are_dropped(picnic: RagQue
 def test_row_04_coverage_is_exact_and_typed(
     response: str, answer: str, covered: bool, picnic: RagQuery
 ) -> None:
-    assert bool(cover(response_numbers(response, picnic), claims(answer)).claims) is covered
+    assert bool(cover(response, targets(response, picnic), claims(answer)).claims) is covered
 
 
 def test_a_claim_takes_a_number_of_its_own_kind_first(picnic: RagQuery) -> None:
     response = "12% of 12 people"
-    coverage = cover(response_numbers(response, picnic), claims("12", "12"))
-    assert [response[c.number.start : c.number.end] for c in coverage.claims] == ["12", "12%"]
+    coverage = cover(response, targets(response, picnic), claims("12", "12"))
+    assert [response[c.target.start : c.target.end] for c in coverage.claims] == ["12", "12%"]
 
 
 def test_questions_that_give_other_answers_away_are_asked_apart(picnic: RagQuery) -> None:
@@ -63,7 +64,11 @@ def test_questions_that_give_other_answers_away_are_asked_apart(picnic: RagQuery
         Claim(index=3, question="How many of the 50 passed?", answer="7"),
         Claim(index=4, question="How many came by bus?", answer="9"),
     ]
-    coverage = cover(response_numbers("In 2025, 50 sat it, 7 passed, 9 by bus.", picnic), proposed)
+    coverage = cover(
+        "In 2025, 50 sat it, 7 passed, 9 by bus.",
+        targets("In 2025, 50 sat it, 7 passed, 9 by bus.", picnic),
+        proposed,
+    )
     rounds = [[c.claim.index for c in members] for members in blind_rounds(coverage.claims)]
     assert rounds == [[1, 3, 4], [2]]
 
@@ -83,9 +88,9 @@ def test_questions_that_give_other_answers_away_are_asked_apart(picnic: RagQuery
 def test_a_composite_is_covered_whole_or_by_its_parts(
     response: str, answers: list[str], uncovered: list[str], picnic: RagQuery
 ) -> None:
-    numbers = response_numbers(response, picnic)
+    numbers = targets(response, picnic)
     assert num_atoms(numbers) == 2
-    spans = cover(numbers, claims(*answers)).uncovered
+    spans = cover(response, numbers, claims(*answers)).uncovered
     assert [response[s.start : s.end].strip("%") for s in spans] == uncovered
 
 
@@ -112,7 +117,7 @@ def test_a_composite_is_covered_whole_or_by_its_parts(
 def test_dates_times_and_names_are_covered_by_what_their_claims_say(
     response: str, answers: list[str], uncovered: list[str], picnic: RagQuery
 ) -> None:
-    spans = cover(response_numbers(response, picnic), claims(*answers)).uncovered
+    spans = cover(response, targets(response, picnic), claims(*answers)).uncovered
     assert [response[s.start : s.end] for s in spans] == uncovered
 
 
@@ -121,20 +126,29 @@ def test_questions_about_two_dates_may_stand_together(picnic: RagQuery) -> None:
         Claim(index=1, question="On which day of April did it open?", answer="3"),
         Claim(index=2, question="On which day did it close after the 7 of April?", answer="9"),
     ]
-    coverage = cover(response_numbers("It opened on 3 April and closed on 9 May.", picnic), proposed)
+    coverage = cover(
+        "It opened on 3 April and closed on 9 May.",
+        targets("It opened on 3 April and closed on 9 May.", picnic),
+        proposed,
+    )
     assert len(coverage.claims) == 2 and len(blind_rounds(coverage.claims)) == 1
 
 
 def test_a_number_in_words_is_covered_by_its_digits(picnic: RagQuery) -> None:
-    coverage = cover(response_numbers("Four hundred came.", picnic), claims("400"))
+    coverage = cover("Four hundred came.", targets("Four hundred came.", picnic), claims("400"))
     assert [(c.claim.span.start, c.claim.span.end) for c in coverage.claims if c.claim.span] == [(0, 12)]
 
 
 def test_a_bare_number_covers_a_bound_of_its_value(picnic: RagQuery) -> None:
-    assert cover(response_numbers("They sold over 270 cars.", picnic), claims("270")).uncovered == ()
+    assert (
+        cover(
+            "They sold over 270 cars.", targets("They sold over 270 cars.", picnic), claims("270")
+        ).uncovered
+        == ()
+    )
 
 
 def test_coverage_of_a_long_response_is_quick(picnic: RagQuery) -> None:
     numbers = response_numbers("5-7 and 5 and 7% " * 5_000, picnic)
-    coverage = cover(numbers, claims(*["5", "7", "5-7", "8"] * 128))
+    coverage = cover(response, numbers, claims(*["5", "7", "5-7", "8"] * 128))
     assert len(coverage.claims) == 384

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reward.judging.grounding import response_numbers
+from reward.claims.numbers.response import response_numbers
 from reward.types import Document, RagQuery
 
 

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reward.claims.numbers import find_numbers, parse_number
-from reward.judging.grounding import response_numbers
-from reward.roles.parse import parse_answers, parse_claims
+from reward.claims.numbers.response import response_numbers
+from reward.roles.formats import parse_answers, parse_claims
 from reward.types import Document, RagQuery
+from tests.kinds import kinds
 
 PIECES = (
     "1", "1,", "1.", "1 ", "1,234", "1.234,", "1'", "12:", "1-", "1/", "1e", "1e9 ", "9" * 400 + " ", "-",
@@ -29,7 +30,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "find_numbers": find_numbers,
     "parse_number": parse_number,
     "response_numbers": lambda text: response_numbers(text, QUERY),
-    "parse_claims": lambda text: parse_claims(text, max_claims=64),
+    "parse_claims": lambda text: parse_claims(text, max_claims=64, kinds=kinds()),
     "parse_claims, in a question": lambda text: parse_claims(
         f"- Question: {text} [Answer: 7]", max_claims=64
     ),

@@ -6,12 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reward.roles.parse import normal_question, parse_answers, parse_claims, quoted_questions
+from reward.roles.formats import normal_question, parse_answers, parse_claims, quoted_questions
 from reward.types import Answer
+from tests.kinds import kinds
 
 
 def claims_of(text: str, max_claims: int = 64) -> list[tuple[int, str, str]]:
-    return [(c.index, c.question, c.answer) for c in parse_claims(text, max_claims=max_claims).claims]
+    return [
+        (c.index, c.question, c.answer)
+        for c in parse_claims(text, max_claims=max_claims, kinds=kinds()).claims
+    ]
 
 
 def values_of(text: str, num_questions: int, *, complete: bool = True) -> list[str | None]:
@@ -23,7 +27,7 @@ def values_of(text: str, num_questions: int, *, complete: bool = True) -> list[s
 def test_claims_in_the_papers_format() -> None:
     text = "- Question: How much did it raise? [Answer: 466]\n- Question: How many came? [Answer: 1,200]"
     assert claims_of(text) == [(1, "How much did it raise?", "466"), (2, "How many came?", "1,200")]
-    assert parse_claims(text, max_claims=64).num_malformed == 0
+    assert parse_claims(text, max_claims=64, kinds=kinds()).num_malformed == 0
 
 
 @pytest.mark.parametrize(
@@ -58,7 +62,7 @@ def test_harmless_variants_of_a_claim(text: str) -> None:
     ],
 )
 def test_what_is_no_claim_is_counted(text: str, num_malformed: int) -> None:
-    parsed = parse_claims(text, max_claims=64)
+    parsed = parse_claims(text, max_claims=64, kinds=kinds())
     assert parsed.claims == ()
     assert parsed.num_malformed == num_malformed
 
@@ -66,7 +70,7 @@ def test_what_is_no_claim_is_counted(text: str, num_malformed: int) -> None:
 def test_row_07_a_question_without_a_tag_does_not_take_the_next_ones() -> None:
     text = "- Question: How much?\n- Question: How many came? [Answer: 50]"
     assert claims_of(text) == [(1, "How many came?", "50")]
-    assert parse_claims(text, max_claims=64).num_malformed == 1
+    assert parse_claims(text, max_claims=64, kinds=kinds()).num_malformed == 1
 
 
 @pytest.mark.parametrize(
@@ -84,7 +88,7 @@ def test_row_07_a_question_without_a_tag_does_not_take_the_next_ones() -> None:
     ],
 )
 def test_a_question_that_holds_its_own_answer_is_refused(question: str) -> None:
-    parsed = parse_claims(f"- Question: {question} [Answer: 466]", max_claims=64)
+    parsed = parse_claims(f"- Question: {question} [Answer: 466]", max_claims=64, kinds=kinds())
     assert parsed.claims == ()
     assert parsed.num_malformed == 1
 
@@ -112,13 +116,16 @@ def test_a_question_without_a_tag_is_only_a_question() -> None:
 
 
 def test_an_enumerator_gives_no_answer_away_by_itself() -> None:
-    assert parse_claims("- Question: 1. How many came? [Answer: 1]", max_claims=9).num_malformed == 1
+    assert (
+        parse_claims("- Question: 1. How many came? [Answer: 1]", max_claims=9, kinds=kinds()).num_malformed
+        == 1
+    )
 
 
 def test_more_claims_than_allowed_are_told() -> None:
     text = "\n".join(f"- Question: How much is {'x' * i}? [Answer: {i}]" for i in range(1, 6))
-    assert not parse_claims(text, max_claims=5).too_many
-    parsed = parse_claims(text, max_claims=4)
+    assert not parse_claims(text, max_claims=5, kinds=kinds()).too_many
+    parsed = parse_claims(text, max_claims=4, kinds=kinds())
     assert parsed.too_many
     assert len(parsed.claims) == 4
 
@@ -226,7 +233,7 @@ def test_answers_of_any_text(text: str, num_questions: int, complete: bool) -> N
 
 @given(ODD | st.text(max_size=200), st.integers(1, 5))
 def test_claims_of_any_text(text: str, max_claims: int) -> None:
-    parsed = parse_claims(text, max_claims=max_claims)
+    parsed = parse_claims(text, max_claims=max_claims, kinds=kinds())
     assert [claim.index for claim in parsed.claims] == list(range(1, len(parsed.claims) + 1))
     assert len(parsed.claims) <= max_claims
     assert all("\n" not in claim.question and "[Answer:" not in claim.question for claim in parsed.claims)
@@ -260,6 +267,6 @@ def test_row_07_parsing_a_megabyte_takes_linear_time(piece: str) -> None:
     text = piece * (1_000_000 // len(piece))
     start = time.process_time()
     parse_answers(text, 64)
-    parse_claims(text, max_claims=64)
+    parse_claims(text, max_claims=64, kinds=kinds())
     quoted_questions(text)
     assert time.process_time() - start < 5.0  # a quadratic pattern takes minutes

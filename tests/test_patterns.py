@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from reward.auditor import audit
 from reward.claims.numbers import parse_number
+from reward.claims.numbers.shown import shown_by, shown_in
 from reward.config import AuditConfig
-from reward.judging.readings import values_in, values_of
-from reward.roles.parse import parse_answers, parse_claims
-from reward.roles.patterns import checker_pattern, proposer_pattern
+from reward.roles.formats import checker_pattern, parse_answers, parse_claims, proposer_pattern
 from reward.roles.prompts import load_prompts
+from tests.kinds import kinds
 
 QUICK = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 
@@ -21,7 +21,7 @@ QUICK = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @QUICK
 @given(st.from_regex(proposer_pattern(3), fullmatch=True))
 def test_every_match_of_the_proposers_pattern_parses_completely(text: str) -> None:
-    parsed = parse_claims(text, max_claims=3)
+    parsed = parse_claims(text, max_claims=3, kinds=kinds())
     assert not parsed.too_many
     lines = text.split("\n")
     assert len(parsed.claims) + parsed.num_malformed == len(lines)
@@ -29,7 +29,7 @@ def test_every_match_of_the_proposers_pattern_parses_completely(text: str) -> No
         question, _, answer = line.removeprefix("- Question: ").rpartition(" [Answer: ")
         number = parse_number(answer.removesuffix("]"))
         assert number is not None, answer
-        leaks = bool(values_of([number]) & values_in(question))
+        leaks = bool(shown_by([number]) & shown_in(question))
         assert leaks or any(claim.answer == answer.removesuffix("]") for claim in parsed.claims)
 
 

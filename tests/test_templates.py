@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from reward.auditor import audit
 from reward.claims.numbers import find_numbers
+from reward.claims.numbers.shown import shown_in
 from reward.config import AuditConfig
 from reward.judging.coverage import cover
-from reward.judging.grounding import response_numbers
-from reward.judging.readings import values_in
 from reward.roles.prompts import load_prompts
-from reward.roles.template import with_templates
+from reward.roles.proposer import with_templates
 from reward.types import ClaimSource, ClaimState, Document, Outcome, RagQuery
+from tests.kinds import targets
 
 PROMPTS = load_prompts("compact")
 QUERY = RagQuery(id="q", query="What happened?", documents=(Document(id="d", text="466 euros; 50 people."),))
@@ -23,8 +23,8 @@ CLAIM = "- Question: How many euros did the July picnic raise? [Answer: 466]"
 
 
 def questions(response: str, max_claims: int = 64) -> list[str]:
-    numbers = response_numbers(response, QUERY)
-    coverage = with_templates(response, numbers, cover(numbers, ()), max_claims)
+    numbers = targets(response, QUERY)
+    coverage = with_templates(response, numbers, cover(response, numbers, ()), max_claims)
     return [covered.claim.question for covered in coverage.claims]
 
 
@@ -90,10 +90,10 @@ ODD = [
 @given(st.lists(st.sampled_from(ODD) | st.text(max_size=4), max_size=20))
 def test_no_template_shows_any_number(words: list[str]) -> None:
     response = " ".join(words)
-    numbers = response_numbers(response, QUERY)
-    coverage = with_templates(response, numbers, cover(numbers, ()), 64)
+    numbers = targets(response, QUERY)
+    coverage = with_templates(response, numbers, cover(response, numbers, ()), 64)
     for covered in coverage.claims:
-        assert not values_in(covered.claim.question)
+        assert not shown_in(covered.claim.question)
         assert not any(c.isdigit() for c in covered.claim.question)
     assert not coverage.uncovered
 

@@ -16,8 +16,8 @@ from reward.auditor import audit, recheck
 from reward.config import AuditConfig
 from reward.lexical import lexical_audit
 from reward.provenance import config_digest
+from reward.roles.asking import answer_of, answer_start
 from reward.roles.prompts import load_prompts
-from reward.roles.thought import answer_of, answer_start
 from reward.samplers import Message
 from reward.serving.config import ServerConfig
 from reward.serving.server import create_app
@@ -95,7 +95,7 @@ def test_without_the_setting_all_of_a_turn_is_its_answer(turn: str) -> None:
 def test_by_default_thought_is_audited(scripted: Any, picnic: RagQuery) -> None:
     sampler = scripted({"proposer": [CLAIM] * 2, "checker": [RIGHT] * 3})
     verdict = run(picnic, THOUGHT + RESPONSE, sampler, PLAIN).verdict
-    assert (verdict.outcome, verdict.reason) == (Outcome.REFUTED, "uncovered_numbers")
+    assert (verdict.outcome, verdict.reason) == (Outcome.REFUTED, "uncovered")
     assert "999" in sampler.requests[0].text
     assert lexical_audit(picnic, THOUGHT + RESPONSE, PLAIN).outcome is Outcome.REFUTED
 
@@ -112,7 +112,7 @@ def test_an_answer_has_the_same_verdict_with_and_without_its_thought(
         update={"claims": (), "uncovered": ()}
     )
     assert marked(verdict, thought + answer) == marked(alone, answer) == ["466 euros", "60"]
-    assert verdict.reason == "uncovered_numbers"
+    assert verdict.reason == "uncovered"
 
 
 def test_a_supported_answer_is_paid_whatever_was_thought(scripted: Any, picnic: RagQuery) -> None:
@@ -124,7 +124,7 @@ def test_a_supported_answer_is_paid_whatever_was_thought(scripted: Any, picnic: 
 def test_nothing_behind_the_first_end_is_hidden(hidden: str, scripted: Any, picnic: RagQuery) -> None:
     sampler = scripted({"proposer": [CLAIM] * 2, "checker": [RIGHT] * 3})
     verdict = run(picnic, f"{THOUGHT}{hidden}{RESPONSE}", sampler).verdict
-    assert (verdict.outcome, verdict.reason) == (Outcome.REFUTED, "uncovered_numbers")
+    assert (verdict.outcome, verdict.reason) == (Outcome.REFUTED, "uncovered")
 
 
 @pytest.mark.parametrize(

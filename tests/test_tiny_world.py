@@ -24,9 +24,10 @@ from pipeline.tiny.world import (
     worlds,
 )
 from reward.claims.numbers import find_numbers
-from reward.roles.parse import parse_answers, parse_claims
+from reward.roles.formats import parse_answers, parse_claims
 from reward.roles.prompts import load_prompts
 from reward.types import Document, RagQuery, Role
+from tests.kinds import kinds
 
 PICNIC = Fact("July", "picnic", "Kabul", "raised", 466)
 CIRCUS = Fact("May", "circus", "Oslo", "drew", 71)
@@ -146,7 +147,7 @@ def test_the_audit_reads_what_the_roles_write(seed):
     world = sample_world(random.Random(seed), "held_out")
     claimed = [(fact, fact.number) for fact in world.asked]
     expected = [(fact.question(), str(fact.number)) for fact in world.asked]
-    parsed = parse_claims(write_claims(claimed), max_claims=3)
+    parsed = parse_claims(write_claims(claimed), max_claims=3, kinds=kinds())
     assert [(claim.question, claim.answer) for claim in parsed.claims] == expected
     assert parsed.num_malformed == 0 and not parsed.too_many
     answers = parse_answers(write_check(claimed), len(claimed))

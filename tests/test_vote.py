@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from reward.claims.numbers import find_numbers, parse_number
+from reward.claims.numbers import find_numbers
 from reward.config import AuditConfig, RewardFunction, UncoveredPolicy
 from reward.judging.vote import CANNOT_ANSWER, Reason, error_count, is_decided, judge, vote
 from reward.types import Answer, Claim, ClaimState, ClaimVerdict, Outcome, Verdict
@@ -19,7 +19,12 @@ INVALID = "invalid"
 def cast(claimed: str, *values: str | None, needed: int = 2, number: str | None = None) -> ClaimVerdict:
     answers = [None if value == INVALID else Answer(value=value) for value in values]
     claim = Claim(index=1, question="How much?", answer=claimed)
-    return vote(claim, answers, num_valid_needed=needed, number=parse_number(number) if number else None)
+    return vote(
+        claim,
+        answers,
+        num_valid_needed=needed,
+        target=target_of(claim.model_copy(update={"answer": number})) if number else None,
+    )
 
 
 @pytest.mark.parametrize(

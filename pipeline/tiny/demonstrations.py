@@ -1,7 +1,7 @@
 """What each role of the tiny policy should write: prompts and completions, with errors where wanted.
 
 The prompts come from the same templates that rollouts and audits use (`reward/roles/prompts/compact.yaml`),
-and the completions have the form that `reward.roles.parse` reads. Pure: chance comes from the generator that
+and the completions have the form that `reward.roles.formats` reads. Pure: chance comes from the generator that
 is passed in.
 """
 

@@ -34,7 +34,7 @@ from pipeline.training.oracle import judge_tiny
 from reward.auditor import audit
 from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings
 from reward.judging.vote import vote
-from reward.roles.parse import parse_answers
+from reward.roles.formats import parse_answers
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.samplers import Sampler, SamplerError, make_sampler
 from reward.types import Claim, ClaimState, ClaimVerdict, Outcome, RagQuery, Record, Verdict

@@ -22,7 +22,7 @@ from pydantic import Field
 from pipeline.tiny.evaluate import Evaluation, Example
 from pipeline.tiny.intervals import Estimate, difference
 from pipeline.tiny.world import read_facts, true_answer
-from reward.judging.grounding import response_numbers
+from reward.claims.numbers.response import response_numbers
 from reward.types import ClaimState, Outcome, Record
 
 GOAL_POINTS = 15.0

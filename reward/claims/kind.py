@@ -1,16 +1,17 @@
 """What a kind of claim is: the functions that the audit needs of it, and nothing else.
 
-A kind is one file (or package) beside this one. Proposer, Checker, vote, coverage, evidence, templates and the
-audit without a model call these functions and know nothing of numbers or names themselves.
+A kind is one file, or package, beside this one. Proposer, Checker, vote, coverage, evidence, templates and
+the audit without a model call these functions and know nothing of numbers or names themselves. A kind is made
+for one audit (`reward.claims.kinds_for`), so that it may learn from the audit's texts how they write.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
-from reward.types import Document, RagQuery
+from reward.types import Document
 
 
 class Mention(Protocol):
@@ -23,25 +24,22 @@ class Mention(Protocol):
     def end(self) -> int: ...
 
     @property
-    def atoms(self) -> Sequence[Mention]:
+    def atoms(self) -> Sequence[Any]:
         """The mentions that each need a check: the parts of a composite one, or itself alone."""
 
 
-M = TypeVar("M", bound=Mention)
-
-
 @dataclass(frozen=True)
-class Place(Generic[M]):
+class Place:
     """Where a document says what is claimed."""
 
-    mention: M
+    mention: Any
     document: Document
 
 
-class Lookup(Protocol[M]):
+class Lookup(Protocol):
     """The mentions of all documents of a query, indexed for the audit without a model."""
 
-    def find(self, claimed: M, *, context: str = "") -> Place[M] | None:
+    def find(self, claimed: Any, *, context: str = "") -> Place | None:
         """The place that supports a mention of a response; None when none does.
 
         Args:
@@ -50,47 +48,105 @@ class Lookup(Protocol[M]):
         """
 
 
-class ClaimKind(Protocol[M]):
-    """The functions that the audit needs of one kind of claim."""
+class ClaimKind(Protocol):
+    """The functions that the audit needs of one kind of claim; a mention is always one of this kind."""
 
-    name: str  # as `audit.kinds` names it
+    @property
+    def name(self) -> str:
+        """As `audit.kinds` names it."""
 
-    def find(self, response: str, query: RagQuery) -> list[M]:
+    def find(self, response: str) -> Sequence[Mention]:
         """The mentions of a response that must be checked, from left to right."""
 
-    def blanks(self, text: str) -> list[M]:
+    def find_all(self, text: str) -> Sequence[Mention]:
         """All mentions of any text, those that need no check too: what a question must not show."""
 
-    def read(self, answer: str) -> M | None:
-        """What the bracket of a claim, or of a vote, says; None when it says nothing of this kind."""
+    def read(self, answer: str, *, of_documents: bool = False) -> Any | None:
+        """What the bracket of a claim says; None when it says nothing of this kind.
 
-    def taken_as(self, answer: M, asked: M) -> M:
-        """An answer in the terms of what was asked: what it leaves out (unit, title) is taken from there."""
-
-    def equal(self, a: M, b: M) -> bool:
-        """Whether two answers to one question, both as `taken_as` gives them, are the same; an equivalence."""
-
-    def bears_out(self, consensus: M, claimed: M) -> bool:
-        """Whether the consensus of the voters, as `taken_as` gives it, says what the response says."""
-
-    def written(self, answer: M, asked: M) -> str:
-        """The canonical text of an answer in the terms of what was asked; equal answers have one text."""
-
-    def gives_away(self, text: str, mention: M) -> bool:
-        """Whether a text (a question) holds the value of a mention or of a part of it, in any writing."""
-
-    def holds(self, text: str, start: int, end: int, mention: M) -> bool:
-        """Whether the quotation `text[start:end]` of a document holds the mention.
-
-        What counts is the document's own mention at that place: "raised 466" of "raised 466 million" holds
-        466,000,000 and not 466.
+        Args:
+            answer: The text in the bracket.
+            of_documents: It is a vote, which copies from the documents; else it copies from the response.
         """
 
-    def asks_for(self, question: str, mention: M, sentence: str) -> bool:
-        """Whether a question can be about a mention that stands in a sentence: its kind, unit and subject."""
+    def taken_as(self, answer: Any, asked: Any, *, stated: Any | None = None) -> Any:
+        """An answer in the terms of what was asked: what it leaves out (a unit, a title) is taken from there.
 
-    def question(self, mention: M) -> str:
-        """What a template asks for: "Which amount of money in EUR", "Which person or thing"."""
+        Args:
+            answer: What a claim's or a vote's bracket says.
+            asked: The mention of the response that the question is about.
+            stated: The document's own mention at the place of the vote's evidence, if it has one.
+        """
 
-    def lookup(self, documents: Sequence[Document]) -> Lookup[M]:
+    def equal(self, a: Any, b: Any) -> bool:
+        """Whether two answers to one question, both as `taken_as` gives them, are the same; an equivalence.
+
+        It must be transitive: the votes are grouped by it, and their order may not matter.
+        """
+
+    def bears_out(self, consensus: Any, claimed: Any, *, relative_tolerance: float = 0.0) -> bool:
+        """Whether the consensus of the voters, as `taken_as` gives it, says what the response says."""
+
+    def written(self, answer: Any, asked: Any) -> str:
+        """The canonical text of an answer in the terms of what was asked; equal answers have one text."""
+
+    def is_about(self, claimed: Any, mention: Any) -> bool:
+        """Whether a claim's bracket names a mention of the response."""
+
+    def asks_for(self, question: str, mention: Any) -> bool:
+        """Whether a question can be about a mention: it asks for no other kind and no other unit."""
+
+    def gives_away(self, text: str, mention: Any) -> bool:
+        """Whether a text (a question) holds the value of a mention or of a part of it, in any writing."""
+
+    def stated(self, text: str, start: int, end: int, answer: Any) -> Any | None:
+        """The document's own mention in `text[start:end]` that says what an answer says; None without one.
+
+        "raised 466" in "raised 466 million" states 466,000,000 and not 466: what counts is the document's
+        mention at that place, not the quotation's.
+        """
+
+    def question(self, mention: Any) -> str:
+        """How a template asks for it: "Which amount of money in EUR", "Which person, place or thing"."""
+
+    def lookup(self, documents: Sequence[Document]) -> Lookup:
         """The documents made ready for `Lookup.find`; kept for the next response to the same documents."""
+
+    def is_looked_up(self, response: str, mention: Any) -> bool:
+        """Whether the audit without a model can judge this mention at all."""
+
+    def follows(self, mention: Any, response: str, before: Sequence[Any]) -> str:
+        """Why a mention follows from supported ones before it ("in another unit"); empty when it does not."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A mention of a response that must be checked, with its kind."""
+
+    kind: ClaimKind
+    mention: Any
+
+    @property
+    def start(self) -> int:
+        """Where it begins in the response."""
+        return int(self.mention.start)
+
+    @property
+    def end(self) -> int:
+        """Where it ends in the response."""
+        return int(self.mention.end)
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """Where its atoms stand in the response."""
+        return [(atom.start, atom.end) for atom in self.mention.atoms]
+
+    @property
+    def parts(self) -> list[Target]:
+        """Its atoms as targets; itself alone when it has no parts."""
+        return [Target(self.kind, atom) for atom in self.mention.atoms]
+
+
+def num_atoms(targets: Sequence[Target]) -> int:
+    """How many mentions need a check, parts counted one by one."""
+    return sum(len(target.mention.atoms) for target in targets)

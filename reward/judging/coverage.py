@@ -1,67 +1,86 @@
-"""Which claims are about which numbers of a response, and which claims may be asked about together.
+"""Which claims are about which mentions of a response, and which claims may be asked about together.
 
-Coverage closes a way to be paid for silence: a number that no claim asks about is an unchecked number (the
-published code lets it pass). What is counted are atoms: each end of a range, each part of a date, or a number
-that has no parts. A claim about the whole of a range covers both its ends.
+Coverage closes a way to be paid for silence: a number or a name that no claim asks about is unchecked (the
+published code lets it pass). What is counted are atoms: each end of a range, each part of a date, or a
+mention that has no parts. A claim about the whole of a range covers both its ends.
+
+A claim is about a mention if its bracket names it, its question asks for no other kind or unit, and both
+speak of one subject: "How many people came?" covers the 12 of "12 people came" and not that of "12% of the
+members".
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from functools import lru_cache
 
-from reward.claims.numbers import Form, Kind, Number, equal, parse_number
-from reward.judging.readings import taken_as, values_in, values_of
+from reward.claims.kind import ClaimKind, Target
+from reward.claims.text import SENTENCE_END, sentence_span
 from reward.types import Claim, Span
 
-_Place = tuple[int, int]  # of an atom in the response
-_Values = tuple[Decimal, ...]
-_Kind = tuple[Kind, str, Form]  # of a number, with its unit
+_REACH = 300  # most characters of a sentence on each side of a mention
+_WORD = re.compile(r"[^\W_]{2,}")
+_CLAUSE_END = re.compile(rf"(?:[,;:]|\band\b|\bbut\b|\bwhile\b|\u2013|\u2014)(?=\s)|{SENTENCE_END.pattern}")
+_MOST_COMPARED = 64  # mentions that one bracket names
+_STEM = 5  # characters that words of one family share: "carries", "carry"
+_STOP = frozenset(
+    _WORD.findall(
+        "a an the of in on at to for from by with and or but is are was were be been it its this "
+        "that these those as how many much what which who whom whose when where why did do does has "
+        "have had than more less over under there their they he she his her not no about into per "
+        "each number amount "
+    )
+)
 
 
 @dataclass(frozen=True)
 class CoveredClaim:
-    """A claim, with its span, and the number of the response that it is about."""
+    """A claim, with its span, and the mention of the response that it is about."""
 
     claim: Claim
-    number: Number
+    target: Target
+
+    @property
+    def kind(self) -> ClaimKind:
+        """What kind of claim it is."""
+        return self.target.kind
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """Which claims are about which numbers of a response."""
+    """Which claims are about which mentions of a response."""
 
     claims: tuple[CoveredClaim, ...]  # numbered from 1 again
     uncovered: tuple[Span, ...]  # atoms without a claim, from left to right
-    num_dropped: int  # claims about a number that does not stand in the response, or is already covered
+    num_dropped: int  # claims about nothing in the response, or about what is already covered
 
 
-def num_atoms(numbers: Sequence[Number]) -> int:
-    """How many numbers need a check, parts counted one by one."""
-    return sum(len(number.atoms) for number in numbers)
+def cover(response: str, targets: Sequence[Target], claims: Sequence[Claim]) -> Coverage:
+    """Gives each claim one mention of the response, or a part of one.
 
-
-def cover(numbers: Sequence[Number], claims: Sequence[Claim]) -> Coverage:
-    """Gives each claim one number of the response, or one part of a number, from left to right.
-
-    A claim's bare number covers any number of that value, but first one of its own kind.
+    Of several mentions with its answer a claim takes the one that its question fits best, by the words that both
+    share, and of equal ones the leftmost; if the best one is already covered, the claim covers nothing.
 
     Args:
-        numbers: The numbers of the response that must be checked, from left to right, composite ones whole.
+        response: What is audited.
+        targets: What must be checked in it, from left to right, composite mentions whole.
         claims: The Proposer's claims.
     """
-    free = _Free(numbers)
-    covered: list[CoveredClaim] = []
-    for claim in claims:
-        claimed = parse_number(claim.answer)
-        taken = free.take(claimed) if claimed is not None else None
-        if taken is not None:
-            span = Span(start=taken.start, end=taken.end)
-            numbered = claim.model_copy(update={"index": len(covered) + 1, "span": span})
-            covered.append(CoveredClaim(numbered, taken))
-    return Coverage(tuple(covered), tuple(free.spans()), len(claims) - len(covered))
+    free = _Free(response, targets)
+    covered = [one for claim in claims if (one := free.take(claim)) is not None]
+    numbered = tuple(
+        CoveredClaim(one.claim.model_copy(update={"index": index}), one.target)
+        for index, one in enumerate(covered, start=1)
+    )
+    return Coverage(numbered, tuple(free.spans()), len(claims) - len(covered))
+
+
+def covered_by(claim: Claim, target: Target) -> CoveredClaim:
+    """A claim about a mention, with its place and its kind."""
+    span = Span(start=target.start, end=target.end)
+    return CoveredClaim(claim.model_copy(update={"span": span, "kind": target.kind.name}), target)
 
 
 def blind_rounds(claims: Sequence[CoveredClaim]) -> list[list[CoveredClaim]]:
@@ -70,60 +89,89 @@ def blind_rounds(claims: Sequence[CoveredClaim]) -> list[list[CoveredClaim]]:
     "How many sat the exam in 2025?" must not be shown with "In which year was the exam?", whose claimed
     answer is 2025. Each round is one Checker prompt; nearly always one or two are enough.
     """
-    rounds: list[tuple[list[CoveredClaim], set[Decimal], set[Decimal]]] = []
+    rounds: list[list[CoveredClaim]] = []
     for claim in claims:
-        shown, asked = values_in(claim.claim.question), values_of([claim.number])
-        fitting = (r for r in rounds if not asked & r[2] and not shown & r[1])
-        members, answers, given = next(fitting, None) or ([], set(), set())
-        if not members:
-            rounds.append((members, answers, given))
-        members.append(claim)
-        answers |= asked
-        given |= shown
-    return [members for members, _, _ in rounds]
+        fitting = (members for members in rounds if all(_is_blind(claim, other) for other in members))
+        members = next(fitting, None)
+        if members is None:
+            rounds.append([claim])
+        else:
+            members.append(claim)
+    return rounds
+
+
+def _is_blind(a: CoveredClaim, b: CoveredClaim) -> bool:
+    """Whether neither question shows the other's answer."""
+    return not (
+        b.kind.gives_away(a.claim.question, b.target.mention)
+        or a.kind.gives_away(b.claim.question, a.target.mention)
+    )
 
 
 class _Free:
-    """The numbers, and parts of numbers, that no claim covers yet; found by value, so that this is quick."""
+    """The mentions, and parts of mentions, that no claim covers yet."""
 
-    def __init__(self, numbers: Sequence[Number]) -> None:
-        self._atoms = {_place(atom) for number in numbers for atom in number.atoms}
-        self._kinds: dict[_Kind, dict[_Values, deque[Number]]] = {}
-        targets = {id(n): n for number in numbers for n in (number, *number.parts)}.values()
-        for target in sorted(targets, key=_order):
-            unit = "" if target.kind is Kind.IDENTIFIER else target.unit
-            kind = self._kinds.setdefault((target.kind, unit, target.form), {})
-            for values in set(target.readings):
-                kind.setdefault(values, deque()).append(target)
+    def __init__(self, response: str, targets: Sequence[Target]) -> None:
+        self._response = response
+        self._atoms = {place for target in targets for place in target.places}
+        together = [one for target in targets for one in [target, *target.parts]]
+        unique = {(one.kind.name, one.start, one.end): one for one in together}
+        self._targets = sorted(unique.values(), key=lambda one: (one.start, -one.end))
+        self._named: dict[tuple[str, str], list[Target]] = {}
 
-    def take(self, claimed: Number) -> Number | None:
-        """Takes out the leftmost number that a claim can be about, first one of its own kind."""
-        firsts = [first for kind in self._kinds.values() for first in self._firsts(kind, claimed)]
-        own = [target for target in firsts if equal(claimed, target)]
-        read = own or [target for target in firsts if equal(taken_as(claimed, target), target)]
-        taken = min(read, key=_order, default=None)
-        if taken is not None:
-            self._atoms -= {_place(atom) for atom in taken.atoms}
-        return taken
+    def take(self, claim: Claim) -> CoveredClaim | None:
+        """Takes out what a claim is about."""
+        fitting = [t for t in self._with_answer(claim.answer) if t.kind.asks_for(claim.question, t.mention)]
+        words = content_words(claim.question)
+        scored = [(self._score(words, target), target) for target in fitting]
+        # One that is alone is meant, whatever words a question uses; of several, one must share some.
+        best = max((score for score, _ in scored if score[0] or len(scored) == 1), default=None)
+        of_best = [target for score, target in scored if score == best and self._is_free(target)]
+        if not of_best:
+            return None
+        self._atoms -= set(of_best[0].places)
+        return covered_by(claim, of_best[0])
 
     def spans(self) -> Iterator[Span]:
         """Where the atoms stand that are left, from left to right."""
         return (Span(start=start, end=end) for start, end in sorted(self._atoms))
 
-    def _firsts(self, kind: dict[_Values, deque[Number]], claimed: Number) -> Iterator[Number]:
-        """The leftmost free targets of one kind and unit that a claim may mean, by its values."""
-        like = next(iter(kind.values()))
-        readings = {*claimed.readings, *(taken_as(claimed, like[0]).readings if like else ())}
-        for same in filter(None, map(kind.get, readings)):
-            while same and not all(_place(atom) in self._atoms for atom in same[0].atoms):
-                same.popleft()
-            if same:
-                yield same[0]
+    def _with_answer(self, answer: str) -> list[Target]:
+        """The mentions that a bracket names, the free ones first; kept, as claims may share a bracket."""
+        for kind in {target.kind.name: target.kind for target in self._targets}.values():
+            if (answer, kind.name) not in self._named:
+                self._named[answer, kind.name] = self._named_by(answer, kind)
+        named = [t for key, found in self._named.items() if key[0] == answer for t in found]
+        return sorted(named, key=lambda one: not self._is_free(one))[:_MOST_COMPARED]
+
+    def _named_by(self, answer: str, kind: ClaimKind) -> list[Target]:
+        claimed = kind.read(answer)
+        if claimed is None:
+            return []
+        own = [target for target in self._targets if target.kind is kind]
+        return [target for target in own if kind.is_about(claimed, target.mention)]
+
+    def _is_free(self, target: Target) -> bool:
+        return all(place in self._atoms for place in target.places)
+
+    def _score(self, words: frozenset[Hashable], target: Target) -> tuple[int, int]:
+        """How many words a question shares with the sentence of a mention, and with its clause.
+
+        A sentence without any word of its own, or a question without any, speaks of every subject.
+        """
+        low, high = sentence_span(self._response, target.start, target.end, reach=_REACH)
+        sentence = content_words(self._response[low : target.start] + " " + self._response[target.end : high])
+        shared = len(words & sentence) if words and sentence else 1
+        return shared, len(words & content_words(self._clause(target, low, high)))
+
+    def _clause(self, target: Target, low: int, high: int) -> str:
+        ends = [match.end() for match in _CLAUSE_END.finditer(self._response, low, target.start)]
+        after = _CLAUSE_END.search(self._response, target.end, high)
+        return self._response[ends[-1] if ends else low : after.start() if after else high]
 
 
-def _place(atom: Number) -> _Place:
-    return atom.start, atom.end
-
-
-def _order(number: Number) -> _Place:
-    return number.start, -number.end
+@lru_cache(maxsize=4096)
+def content_words(text: str) -> frozenset[str]:
+    """The words of a text that say what it is about, by their first letters."""
+    words = (word.casefold() for word in _WORD.findall(text))
+    return frozenset(word[:_STEM] for word in words if word not in _STOP and not word.isdigit())

@@ -1,25 +1,28 @@
 """Where in the documents a Checker's evidence stands, verbatim; none is believed that was invented.
 
 Evidence is compared up to white space and found at its place in the original text, so that a reader can be
-shown it there. It must begin and end where words and numbers do: "raised 46" is no part of "raised 466".
+shown it there. What counts is the document's own number, name or date at that place: "raised 466" is no
+evidence for 466 in "raised 466 million".
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
+from itertools import islice
+from typing import Any
 
-from reward.claims.numbers import Number, equal, find_numbers
-from reward.judging.readings import taken_as
+from reward.claims.kind import ClaimKind
+from reward.claims.text import whole_places
 from reward.types import Answer, Document, DocumentSpan
 
 _QUOTED = re.compile(r'"([^"]+)"|\u201c([^\u201c\u201d]+)\u201d')
 _WORD = re.compile(r"\S+")
 _MOST_QUOTES = 4  # in the evidence of one answer
-_LONGEST_KEPT = 2000  # characters of a quotation whose numbers are remembered
+_MOST_PLACES = 64  # of one quotation in one document
 
 
 @dataclass(frozen=True)
@@ -57,14 +60,20 @@ class Source:
         return own[word] + place - flat[word]
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """Where a document holds what was quoted, and what it says there."""
+
+    at: DocumentSpan
+    stated: str = ""  # the document's own mention at that place, as it is written
+
+
 def sources(documents: Sequence[Document]) -> list[Source]:
     """The documents made ready for many searches."""
     return [Source(document, " ".join(document.text.split())) for document in documents]
 
 
-def find_evidence(
-    evidence: str, within: Sequence[Source], number: Number | None = None
-) -> DocumentSpan | None:
+def find_evidence(evidence: str, within: Sequence[Source]) -> Evidence | None:
     """Where a document first holds the evidence verbatim, up to white space; None when none does.
 
     The evidence is each part of it in double quotes (the first four, and all from the first quote to the
@@ -73,51 +82,52 @@ def find_evidence(
     Args:
         evidence: What the Checker gave as evidence.
         within: The documents, as `sources` gives them.
-        number: When given, the same quotation must hold this number, in digits or in words.
     """
-    for quote in _quotations(evidence):
-        if number is not None and not holds(quote, number):
-            continue
-        for source in within:
-            start = find_whole(quote, source.flat)
-            if start is not None:
-                return source.span(start, start + len(quote))
+    places = (Evidence(span) for _, span in _places(evidence, within))
+    return next(places, None)
+
+
+def find_stated(evidence: str, within: Sequence[Source], kind: ClaimKind, answer: Any) -> Evidence | None:
+    """Where the evidence stands and the document itself says there what the voter answered.
+
+    Args:
+        evidence: What the Checker gave as evidence.
+        within: The documents, as `sources` gives them.
+        kind: The kind of the claim.
+        answer: The voter's answer, in the terms of the claim.
+    """
+    for source, span in _places(evidence, within):
+        text = source.document.text
+        stated = kind.stated(text, span.start, span.end, answer)
+        if stated is not None:
+            return Evidence(span, text[stated.start : stated.end])
     return None
 
 
-def find_whole(quote: str, text: str) -> int | None:
-    """Where a text first holds a quotation (not empty) that cuts no word and no number at its ends."""
-    start = text.find(quote)
-    while start >= 0:
-        if _is_whole(text, start, start + len(quote)):
-            return start
-        start = text.find(quote, start + len(quote))
-    return None
-
-
-def holds(text: str, number: Number) -> bool:
-    """Whether a text holds a number, alone or as a part of a range, a date or a ratio."""
-    found = _numbers_in(text) if len(text) <= _LONGEST_KEPT else find_numbers(text, enumerators=True)
-    return any(equal(taken_as(number, other), other) for whole in found for other in {whole, *whole.atoms})
-
-
-@lru_cache(maxsize=512)  # one quotation is asked about when it is placed and again when votes are counted
-def _numbers_in(text: str) -> tuple[Number, ...]:
-    return tuple(find_numbers(text, enumerators=True))
-
-
-def place_evidence(answer: Answer, number: Number, within: Sequence[Source], *, required: bool) -> Answer:
+def place_evidence(
+    answer: Answer, kind: ClaimKind, mention: Any, within: Sequence[Source], *, required: bool
+) -> Answer:
     """The answer with the place of its evidence; "cannot answer" if evidence is required and stands nowhere.
 
-    A quotation that holds the answer's number is preferred, and is the only one that counts when evidence is
-    required. That an answer without it counts against the claim, and not as an unreadable vote, matters in
+    A quotation at a place that states the answer is preferred, and is the only one that counts when evidence
+    is required. That an answer without it counts against the claim, and not as an unreadable vote, matters in
     training: an unreadable vote leaves the answer unscored, and a Checker that invents evidence would shield
     the Solver.
     """
-    place = find_evidence(answer.evidence, within, number)
-    if place is None and required:
+    found = find_stated(answer.evidence, within, kind, mention)
+    if found is None and required:
         return answer.model_copy(update={"value": None})
-    return answer.model_copy(update={"evidence_at": place or find_evidence(answer.evidence, within)})
+    found = found or find_evidence(answer.evidence, within)
+    if found is None:
+        return answer
+    return answer.model_copy(update={"evidence_at": found.at, "evidence_says": found.stated})
+
+
+def _places(evidence: str, within: Sequence[Source]) -> Iterator[tuple[Source, DocumentSpan]]:
+    for quote in _quotations(evidence):
+        for source in within:
+            for start in islice(whole_places(quote, source.flat), _MOST_PLACES):
+                yield source, source.span(start, start + len(quote))
 
 
 def _quotations(evidence: str) -> list[str]:
@@ -126,19 +136,3 @@ def _quotations(evidence: str) -> list[str]:
     candidates = [*quotes, outer] if len(quotes) > 1 else quotes
     flat = (" ".join(quote.split()) for quote in candidates or [evidence])
     return [quote for quote in flat if quote]
-
-
-def _is_whole(text: str, start: int, end: int) -> bool:
-    """Whether `text[start:end]` cuts no word and no number at its ends."""
-    before, first, last, after = (
-        text[max(0, start - 2) : start],
-        text[start],
-        text[end - 1],
-        text[end : end + 2],
-    )
-    cuts_word = (first.isalnum() and before[-1:].isalnum()) or (last.isalnum() and after[:1].isalnum())
-    inside_first = first.isdigit() and (
-        before[-1:] == "-" or (before[:1].isdigit() and before[1:] in (".", ","))
-    )
-    inside_last = last.isdigit() and after[:1] in (".", ",") and after[1:].isdigit()
-    return not (cuts_word or inside_first or inside_last)

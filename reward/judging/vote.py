@@ -1,12 +1,33 @@
-"""The consensus of the voters on each claim, and what the claims' states mean for the whole response.
+"""The judge: from votes, evidence and coverage to a claim's state, the outcome of the response, and its
+reward.
 
-The consensus comes first (plurality over typed equality, "cannot answer" being one of the options), and only
-then is it compared with the claim; the paper takes a majority of independent audits (section 2.3). The reward
-is the paper's zero-tolerance reward (equation 6): one unsupported claim costs the whole response. Or it is
-the error-rate reward of its ablation (section 3.4): minus the share of unsupported claims.
+First the voters' consensus on each claim, then the claims together. This module decides; nothing after it
+does.
 
-Votes are bare numbers as a rule, and are read in the terms of the claim (`reward.judging.readings`): for a
-claim about "over 270 cars" the Checker was asked "more than how many?", and its 270 is that bound.
+| the votes on one claim | state |
+|---|---|
+| fewer readable votes than `min_valid_voters` | FAILED |
+| no answer has more than half of the readable votes | NO_CONSENSUS |
+| the majority says "cannot answer" | NOT_IN_DOCUMENTS |
+| the majority's answer bears the claim out (`ClaimKind.bears_out`) | SUPPORTED |
+| the majority's answer is another one | CONTRADICTED |
+
+A vote whose evidence stands in no document counts as "cannot answer" with `verbatim_evidence`. A bare vote
+states a bound ("over 270") only if the document does where its evidence stands. Votes are grouped by an
+equivalence, so their order never matters, and a minority never decides.
+
+| the response | outcome | reward, `march` | reward, `paper` |
+|---|---|---|---|
+| some claim CONTRADICTED, NOT_IN_DOCUMENTS or NO_CONSENSUS | REFUTED | -1 | -1 |
+| else some claim FAILED, or the audit itself failed | UNSCORED | none | none |
+| else a mention that no claim covers (`uncovered`) | REFUTED | -1 (`refute`) | ignored |
+| else all claims SUPPORTED | SUPPORTED | 0 | 0 |
+| no claim, and it says that the documents do not say | NO_CLAIMS, `abstention` | none, or by setting | none |
+| no claim, and it says something else | NO_CLAIMS, `no_claims` | none, or by setting | none |
+
+None is no reward: a training masks the response. `march` is the default of `AuditConfig`; `paper` has `kinds:
+[number]`, `uncovered: ignore`, and no verbatim evidence. The reward is the paper's zero-tolerance reward
+(equation 6), or the error-rate reward of its ablation (section 3.4): minus the share of unsupported claims.
 """
 
 from __future__ import annotations
@@ -15,12 +36,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
-from reward.claims.numbers import Number, canonical, equal, parse_number
+from reward.claims import target_of
+from reward.claims.kind import Target
 from reward.config import AuditConfig, RewardFunction, UncoveredPolicy
-from reward.judging.evidence import holds
-from reward.judging.readings import bears_out, in_terms_of, taken_as
-from reward.types import Answer, Claim, ClaimState, ClaimVerdict, Document, Outcome
+from reward.types import Answer, Claim, ClaimState, ClaimVerdict, Outcome
 
 CANNOT_ANSWER = "Cannot answer"
 _UNSUPPORTED = (ClaimState.CONTRADICTED, ClaimState.NOT_IN_DOCUMENTS, ClaimState.NO_CONSENSUS)
@@ -35,9 +56,10 @@ class Reason(StrEnum):
     NOT_IN_DOCUMENTS = "not_in_documents"
     NO_CONSENSUS = "no_consensus"
     # REFUTED or UNSCORED, by the setting `uncovered`.
-    UNCOVERED_NUMBERS = "uncovered_numbers"
+    UNCOVERED = "uncovered"
     # NO_CLAIMS
-    NO_NUMBERS = "no_numbers"
+    ABSTENTION = "abstention"  # it says that the documents do not say
+    NO_CLAIMS = "no_claims"
     # UNSCORED
     INVALID_TEXT = "invalid_text"
     RESPONSE_TOO_LONG = "response_too_long"
@@ -85,9 +107,9 @@ class ErrorCount:
 
 @dataclass
 class _Option:
-    """What some voters answered: one number, or None for "cannot answer"."""
+    """What some voters answered: one number, name or date, or None for "cannot answer"."""
 
-    number: Number | None
+    answer: Any | None
     votes: list[Answer] = field(default_factory=list)
 
 
@@ -96,45 +118,44 @@ def vote(
     answers: Sequence[Answer | None],
     *,
     num_valid_needed: int,
-    number: Number | None = None,
+    target: Target | None = None,
     relative_tolerance: float = 0.0,
-    documents: Sequence[Document] = (),
 ) -> ClaimVerdict:
-    """Takes the voters' consensus and compares it with the claim.
+    """Takes the voters' consensus, which needs more than half of the readable votes, and compares it.
 
-    Votes are counted in the claim's own unit: for a claim about "12%", the votes 12 and 12% are the same
-    answer, while $12 is another; for a claim about a bare 12, 12% is another. A vote joins the first option
-    that it equals in some reading, and an option stays what its first vote was.
+    Votes are counted in the claim's own terms: for a claim about "12%", the votes 12 and 12% are the same
+    answer, while $12 is another; for a claim about a bare 12, 12% is another.
 
     Args:
-        claim: The claim; its answer must be a number.
-        answers: One vote a voter; None, or a value that is no number, is an invalid vote.
+        claim: The claim; its answer must be readable by its kind.
+        answers: One vote a voter; None, or a value that its kind cannot read, is an invalid vote.
         num_valid_needed: Fewest valid votes that decide; with fewer the claim is FAILED.
-        number: The number of the response that the claim is about; read from the claim's answer by default.
+        target: What of the response the claim is about; read from the claim's answer by default.
         relative_tolerance: How far the consensus may be from the claim, as a share of it.
-        documents: Where the answers' evidence stands, to say whether it holds the consensus.
     """
-    asked = _asked(claim, number)
+    asked = target or target_of(claim)
     options = _options(answers, asked)
-    winner = _plurality(options)
+    winner = _majority(options)
     valid = sum(len(option.votes) for option in options)
     if valid < num_valid_needed or not options:
         winner, state = None, ClaimState.FAILED
     elif winner is None:
         state = ClaimState.NO_CONSENSUS
-    elif winner.number is None:
+    elif winner.answer is None:
         state = ClaimState.NOT_IN_DOCUMENTS
     else:
-        agreed = bears_out(winner.number, asked, relative_tolerance=relative_tolerance)
+        mention, tolerance = asked.mention, relative_tolerance
+        agreed = asked.kind.bears_out(winner.answer, mention, relative_tolerance=tolerance)
         state = ClaimState.SUPPORTED if agreed else ClaimState.CONTRADICTED
+    has_answer = winner is not None and winner.answer is not None
     return ClaimVerdict(
         claim=claim,
         state=state,
-        consensus=_text(winner, asked) if winner and winner.number else None,
+        consensus=_text(winner, asked) if winner is not None and has_answer else None,
         votes=tuple(answers),
         tally=_tally(options, asked),
         entropy=_entropy([len(option.votes) for option in options]),
-        evidence_holds_consensus=_is_held(winner, documents),
+        evidence_holds_consensus=_is_held(winner) if winner is not None and has_answer else None,
     )
 
 
@@ -144,7 +165,7 @@ def is_decided(
     *,
     num_outstanding: int,
     num_valid_needed: int,
-    number: Number | None = None,
+    target: Target | None = None,
 ) -> bool:
     """Whether no outcome of the outstanding votes can change the claim's state.
 
@@ -153,13 +174,13 @@ def is_decided(
         answers: The votes so far.
         num_outstanding: How many voters were not asked yet.
         num_valid_needed: As for `vote`.
-        number: As for `vote`.
+        target: As for `vote`.
     """
-    sizes = sorted((len(o.votes) for o in _options(answers, _asked(claim, number))), reverse=True)
-    if sum(sizes) < num_valid_needed:
-        return sum(sizes) + num_outstanding < num_valid_needed
-    second = sizes[1] if len(sizes) > 1 else 0
-    return sizes[0] - second > num_outstanding
+    sizes = [len(option.votes) for option in _options(answers, target or target_of(claim))]
+    valid = sum(sizes)
+    if valid < num_valid_needed:
+        return valid + num_outstanding < num_valid_needed
+    return max(sizes) * 2 > valid + num_outstanding  # stays a majority, whatever the others say
 
 
 def judge(
@@ -195,7 +216,7 @@ def judge(
     reward = _reward(errors, num_uncovered / total if total else 0.0, config)
     if not errors.num_errors:
         return Judgement(Outcome.SUPPORTED, reward, Reason.SUPPORTED)
-    return Judgement(Outcome.REFUTED, reward, Reason(wrong.value) if wrong else Reason.UNCOVERED_NUMBERS)
+    return Judgement(Outcome.REFUTED, reward, Reason(wrong.value) if wrong else Reason.UNCOVERED)
 
 
 def error_count(verdicts: Sequence[ClaimVerdict], *, num_uncovered: int, config: AuditConfig) -> ErrorCount:
@@ -219,7 +240,7 @@ def _hidden(
     if ClaimState.FAILED in states:
         return Reason.UNREAD_DOCUMENTS if any_unread else Reason.TOO_FEW_VALID_VOTES
     if num_uncovered and config.uncovered is UncoveredPolicy.UNSCORED:
-        return Reason.UNCOVERED_NUMBERS
+        return Reason.UNCOVERED
     few = config.uncovered is UncoveredPolicy.IGNORE and len(states) < min(config.min_claims, total)
     return Reason.TOO_FEW_CLAIMS if num_uncovered and few else None
 
@@ -234,60 +255,56 @@ def _reward(errors: ErrorCount, uncovered_share: float, config: AuditConfig) -> 
     return max(reward, config.reward_refuted)
 
 
-def _asked(claim: Claim, number: Number | None) -> Number:
-    asked = number or parse_number(claim.answer)
-    assert asked is not None, f"claim {claim.index} has no number: {claim.answer!r}"
-    return asked
-
-
-def _options(answers: Sequence[Answer | None], asked: Number) -> list[_Option]:
+def _options(answers: Sequence[Answer | None], asked: Target) -> list[_Option]:
     """The valid votes by what they answer, in the order in which each option was first voted for."""
     options: list[_Option] = []
-    for answer in answers:
-        number = parse_number(answer.value) if answer and answer.value is not None else None
-        if answer is None or (number is None and answer.value is not None):
+    for vote_ in answers:
+        if vote_ is None:
             continue
-        read = taken_as(number, asked) if number is not None else None
-        fitting = (option for option in options if _is_same(option.number, read))
-        option = next(fitting, None)
+        answer = read_vote(vote_, asked)
+        if answer is None and vote_.value is not None:
+            continue
+        option = next((one for one in options if _is_same(one.answer, answer, asked)), None)
         if option is None:
-            options.append(option := _Option(read))
-        option.votes.append(answer)
+            options.append(option := _Option(answer))
+        option.votes.append(vote_)
     return options
 
 
-def _is_same(a: Number | None, b: Number | None) -> bool:
-    return a is b is None or (a is not None and b is not None and equal(a, b))
+def read_vote(answer: Answer, asked: Target) -> Any | None:
+    """What a vote says, in the terms of the claim; None where it says nothing of the claim's kind."""
+    kind = asked.kind
+    value = kind.read(answer.value, of_documents=True) if answer.value is not None else None
+    if value is None:
+        return None
+    stated = kind.read(answer.evidence_says, of_documents=True) if answer.evidence_says else None
+    return kind.taken_as(value, asked.mention, stated=stated)
 
 
-def _plurality(options: Sequence[_Option]) -> _Option | None:
-    """The option with the most votes; None when the first place is shared or empty."""
-    most = max((len(option.votes) for option in options), default=0)
-    first = [option for option in options if len(option.votes) == most]
-    return first[0] if len(first) == 1 else None
+def _is_same(a: Any | None, b: Any | None, asked: Target) -> bool:
+    return a is b is None or (a is not None and b is not None and asked.kind.equal(a, b))
 
 
-def _tally(options: Sequence[_Option], asked: Number) -> dict[str, int]:
+def _majority(options: Sequence[_Option]) -> _Option | None:
+    """The option with more than half of the valid votes, if there is one."""
+    valid = sum(len(option.votes) for option in options)
+    return next((option for option in options if len(option.votes) * 2 > valid), None)
+
+
+def _tally(options: Sequence[_Option], asked: Target) -> dict[str, int]:
     tally: dict[str, int] = {}
     for option in options:
         tally[_text(option, asked)] = tally.get(_text(option, asked), 0) + len(option.votes)
     return tally
 
 
-def _text(option: _Option, asked: Number) -> str:
-    return CANNOT_ANSWER if option.number is None else canonical(in_terms_of(option.number, asked))
+def _text(option: _Option, asked: Target) -> str:
+    return CANNOT_ANSWER if option.answer is None else asked.kind.written(option.answer, asked.mention)
 
 
-def _is_held(winner: _Option | None, documents: Sequence[Document]) -> bool | None:
-    """Whether a vote for the consensus has verbatim evidence that holds it; None where there is no number."""
-    if winner is None or winner.number is None or not documents:
-        return None
-    texts = {document.id: document.text for document in documents}
-    for answer in winner.votes:
-        number, at = parse_number(answer.value or ""), answer.evidence_at
-        if number and at and holds(texts[at.document][at.start : at.end], number):
-            return True
-    return False
+def _is_held(winner: _Option) -> bool:
+    """Whether the document says the consensus where the evidence of one of its votes stands."""
+    return any(answer.evidence_says for answer in winner.votes)
 
 
 def _entropy(sizes: Sequence[int]) -> float:

@@ -1,12 +1,11 @@
-"""The audit without a model: is each number of the response written in its documents, for what it is said of?
+"""The audit without a model: does each number, name and date of the response stand in its documents?
 
 The embedded default of `march audit`, and the baseline that a model has to beat (`facts.py` asks the
-questions). It sees invented numbers, hours on the wrong day and ratings of the wrong thing. It cannot see a
-true number in a wrong place of running text (what the July picnic raised, told of the May picnic), and it
-refutes numbers that the response works out itself, such as a sum.
+questions). It sees invented numbers and names. It cannot see a true number in a wrong place of running text
+(what the July picnic raised, told of the May picnic), and it refutes numbers that the response works out
+itself, such as a sum.
 
-Numbers in words are checked from a hundred on: smaller ones ("three layers", "two reviewers") mostly count
-what the response itself lists.
+What stands in the query alone is no claim of the answer, and is left out.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from reward.auditor import AuditFailure, check_bounds, no_claims, unscored
-from reward.claims.numbers import Number
+from reward.claims import kinds_for, targets_of
+from reward.claims.kind import Target
+from reward.claims.text import sentence_span
 from reward.config import AuditConfig
-from reward.judging.grounding import response_numbers
-from reward.judging.sentences import sentence_span
+from reward.judging.unjudged import AuditFailure, check_bounds, no_claims, says_nothing, unscored
 from reward.judging.vote import CANNOT_ANSWER, Reason, judge
 from reward.lexical.facts import Facts, Found
 from reward.provenance import provenance_of
-from reward.roles.thought import answer_start, moved
+from reward.roles.asking import answer_start, moved
 from reward.types import (
     Answer,
     Claim,
@@ -36,20 +35,15 @@ from reward.types import (
 )
 
 _REACH = 300  # most characters of a sentence shown on each side of its number
-_PLACE = re.compile(
-    r"\b(?:step|part|tip|method|option|review|reason|example)s?[ \t]#?$", re.IGNORECASE
-)  # of the response itself
 _KEY = re.compile(r"""["'][\w ]{1,64}["']\s?:""")
 _VALUE_END = re.compile(r"""(?<=["'])[,}\]]|[.!?](?=\s)|[,}\]](?=\s?["'}\]]|$)""")
-_LONGEST_PLACE = 12  # characters
-_SMALL_WORD = 100
 
 
 def lexical_audit(query: RagQuery, response: str, config: AuditConfig) -> Verdict:
-    """Looks every number of a response up in the documents of its query; needs no model.
+    """Looks every number, name and date of a response up in the documents of its query; needs no model.
 
     The bounds, rewards and outcomes are those of `reward.auditor.audit`. A claim is SUPPORTED, with the
-    sentence of the document that holds its number as evidence, CONTRADICTED or NOT_IN_DOCUMENTS.
+    sentence of the document that holds it as evidence, CONTRADICTED or NOT_IN_DOCUMENTS.
     """
     start = answer_start(response, config)
     return moved(_looked_up(query, response[start:], config), start)
@@ -59,15 +53,16 @@ def _looked_up(query: RagQuery, response: str, config: AuditConfig) -> Verdict:
     provenance = provenance_of(config, auditor="lexical")
     try:
         check_bounds(query, response, config)
-        numbers = claimed_numbers(query, response, words=config.number_words)
-        if len(numbers) > config.max_claims:
-            detail = f"{len(numbers)} numbers exceed max_claims: {config.max_claims}"
+        found = targets_of(response, kinds_for(config, query, response))
+        targets = [one for one in found if one.kind.is_looked_up(response, one.mention)]
+        if len(targets) > config.max_claims:
+            detail = f"{len(targets)} claims exceed max_claims: {config.max_claims}"
             raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
     except AuditFailure as error:
         return unscored(query, error, provenance=provenance)
-    if not numbers:
-        return no_claims(query, config, provenance=provenance)
-    claims = _claims(query, response, numbers, config)
+    claims = [] if says_nothing(query, response, targets) else _claims(query, response, targets, config)
+    if not claims:
+        return no_claims(query, response, config, provenance=provenance)
     judgement = judge(claims, num_uncovered=0, config=config)
     return Verdict(
         id=query.id,
@@ -75,50 +70,39 @@ def _looked_up(query: RagQuery, response: str, config: AuditConfig) -> Verdict:
         reward=judgement.reward,
         reason=judgement.reason,
         claims=tuple(claims),
-        num_numbers=len(numbers),
+        num_numbers=len(claims),
         num_voters=1,
         provenance=provenance,
     )
 
 
-def claimed_numbers(query: RagQuery, response: str, *, words: bool = True) -> list[Number]:
-    """The numbers that are looked up: those that must be checked, but for small words and "Step 3"."""
-    return [
-        number
-        for number in response_numbers(response, query, words=words)
-        if not _is_small_word(response, number)
-        and not _PLACE.search(response, max(0, number.start - _LONGEST_PLACE), number.start)
-    ]
-
-
-def _is_small_word(response: str, number: Number) -> bool:
-    written = response[number.start : number.end]
-    return abs(number.value) < _SMALL_WORD and not any(character.isdigit() for character in written)
-
-
 def _claims(
-    query: RagQuery, response: str, numbers: Sequence[Number], config: AuditConfig
+    query: RagQuery, response: str, targets: Sequence[Target], config: AuditConfig
 ) -> list[ClaimVerdict]:
-    facts = Facts(query, response, numbers, relative_tolerance=config.relative_tolerance)
+    """A verdict on each mention but those that only repeat the query, of which the documents say nothing."""
+    facts = Facts(query, response, targets, config)
     claims: list[ClaimVerdict] = []
-    supported: list[Number] = []
-    for index, number in enumerate(numbers, start=1):
-        found = facts.find(number, supported)
+    supported: list[Target] = []
+    for target in targets:
+        found = facts.find(target, supported)
+        if found is None:
+            continue
         if found.state is ClaimState.SUPPORTED:
-            supported.append(number)
-        claims.append(_claim_verdict(index, number, response, found))
+            supported.append(target)
+        claims.append(_claim_verdict(len(claims) + 1, target, response, found))
     return claims
 
 
-def _claim_verdict(index: int, number: Number, response: str, found: Found) -> ClaimVerdict:
+def _claim_verdict(index: int, target: Target, response: str, found: Found) -> ClaimVerdict:
     """The verdict of the one voter that the lookup is."""
-    low, high = sentence_span(response, number.start, number.end, reach=_REACH)
-    written = response[number.start : number.end]
+    low, high = sentence_span(response, target.start, target.end, reach=_REACH)
+    written = response[target.start : target.end]
     claim = Claim(
         index=index,
         question=f'Where do the documents say "{response[low:high]}"?',
         answer=written,
-        span=Span(start=number.start, end=number.end),
+        kind=target.kind.name,
+        span=Span(start=target.start, end=target.end),
         source=ClaimSource.LEXICAL,
     )
     value = {ClaimState.SUPPORTED: written, ClaimState.CONTRADICTED: found.instead}.get(found.state)

@@ -1,34 +1,29 @@
-"""What the documents say of one number of a response: four questions, in this order.
+"""What the documents say of one mention of a response: four questions, in this order.
 
-    opening hours   do the documents give these hours for these days?             `hours.py`
-    ratings         is it the rating of the business, or that of a review?        `ratings.py`
-    lookup          does a number of the documents, or of the query, support it?  `lookup.py`
-    the response    is it a number before it in another unit ("165 °F (74 °C)"), or the length of its own
-    list?
+    optional checks  do they give these opening hours, this rating?  (`AuditConfig.checks`)
+    lookup           does a mention of the documents support it?
+    the response     does it follow from a supported mention before it ("165 °F (74 °C)")?
+    the query        does it only repeat the query? Then it is no claim.
 
-The first two can say CONTRADICTED, with what the documents give instead; the others say NOT_IN_DOCUMENTS.
+A check can say CONTRADICTED, with what the documents give instead; the others say NOT_IN_DOCUMENTS.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reward.claims.numbers import Number, find_numbers, supports
-from reward.judging.sentences import sentence_span
+from reward.claims.kind import Target
+from reward.claims.numbers import Number
+from reward.claims.numbers.lookup import NumberLookup
+from reward.claims.text import sentence_span
+from reward.config import AuditConfig
 from reward.lexical.days import find_day_sets
 from reward.lexical.hours import Opening, Timetable, agrees, describe, find_openings, find_timetables
-from reward.lexical.lookup import Lookup
 from reward.lexical.ratings import Rating, RatingCheck, check_rating, check_review_count, find_ratings
 from reward.types import ClaimState, Document, RagQuery
 
-_CONVERTED = re.compile(r"[(/=\u2248]|(?:\bto|-|\u2013)\s?$")
 _CONTEXT_REACH = 150  # characters on each side of a number
-_CONVERSION_REACH = 24  # characters from a number to the same one in another unit
-_COUNTED = re.compile(
-    r"\s(?:\w+\s)?(?:steps|parts|ways|tips|points|reasons|items|things|methods|options|uses)\b", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True)
@@ -47,36 +42,40 @@ class Facts:
     """The documents of a query, read once for all numbers of a response."""
 
     def __init__(
-        self, query: RagQuery, response: str, numbers: Sequence[Number], *, relative_tolerance: float = 0.0
+        self, query: RagQuery, response: str, targets: Sequence[Target], config: AuditConfig
     ) -> None:
         self._response = response
-        self._lookup = Lookup(query.documents, relative_tolerance=relative_tolerance)
-        self._query = Lookup([Document(id="query", text=query.query)], relative_tolerance=relative_tolerance)
+        asked = [Document(id="query", text=query.query)]
+        kinds = {target.kind.name: target.kind for target in targets}
+        self._lookups = {name: kind.lookup(query.documents) for name, kind in kinds.items()}
+        self._queries = {name: kind.lookup(asked) for name, kind in kinds.items()}
+        numbers = [target.mention for target in targets if isinstance(target.mention, Number)]
+        self._lookup = NumberLookup(query.documents, relative_tolerance=config.relative_tolerance)
         self._timetables: list[Timetable] = find_timetables(query.documents)
         self._ratings: list[Rating] = find_ratings(query.documents)
         self._openings: list[Opening] = find_openings(response, numbers) if self._timetables else []
 
-    def find(self, number: Number, supported: Sequence[Number]) -> Found:
-        """What is said of a number.
+    def find(self, target: Target, supported: Sequence[Target]) -> Found | None:
+        """What is said of a mention; None when it only repeats the query.
 
         Args:
-            number: A number of the response.
-            supported: The numbers before it that are supported, from left to right.
+            target: A mention of the response.
+            supported: The mentions before it that are supported, from left to right.
         """
-        found = self._in_timetables(number) or self._in_ratings(number)
-        if found is not None:
-            return found
-        low, high = sentence_span(self._response, number.start, number.end, reach=_CONTEXT_REACH)
-        place = self._lookup.find(number, context=self._response[low:high])
+        mention, name = target.mention, target.kind.name
+        if isinstance(mention, Number) and (checked := self._checked(mention)) is not None:
+            return checked
+        low, high = sentence_span(self._response, target.start, target.end, reach=_CONTEXT_REACH)
+        place = self._lookups[name].find(mention, context=self._response[low:high])
         if place is not None:
-            return Found(ClaimState.SUPPORTED, place.document, place.number.start, place.number.end)
-        if self._query.find(number) is not None:
-            return Found(ClaimState.SUPPORTED, note="stands in the query")
-        if self._is_conversion(number, supported[-2:]):
-            return Found(ClaimState.SUPPORTED, note="a number before it, in another unit")
-        if self._counts_own_list(number):
-            return Found(ClaimState.SUPPORTED, note="counts the response's own list")
-        return Found(ClaimState.NOT_IN_DOCUMENTS)
+            return Found(ClaimState.SUPPORTED, place.document, place.mention.start, place.mention.end)
+        before = [one.mention for one in supported if one.kind is target.kind]
+        if note := target.kind.follows(mention, self._response, before):
+            return Found(ClaimState.SUPPORTED, note=note)
+        return None if self._queries[name].find(mention) is not None else Found(ClaimState.NOT_IN_DOCUMENTS)
+
+    def _checked(self, number: Number) -> Found | None:
+        return self._in_timetables(number) or self._in_ratings(number)
 
     def _in_timetables(self, number: Number) -> Found | None:
         opening = next((opening for opening in self._openings if opening.number is number), None)
@@ -118,21 +117,3 @@ class Facts:
         return Found(
             ClaimState.CONTRADICTED, rating.document, rating.start, rating.end, instead=f"{rating.value}"
         )
-
-    def _is_conversion(self, number: Number, before: Sequence[Number]) -> bool:
-        """Whether a number repeats one before it in another unit: "55°F to 52°F (13°C to 11°C)"."""
-        if not number.dimension or not before:
-            return False
-        if not _CONVERTED.search(self._response, before[-1].end, number.start):
-            return False
-        near = [one for one in before if number.start - one.end <= _CONVERSION_REACH]
-        originals = [atom for one in near for atom in one.atoms]
-        return all(any(supports(atom, original) for original in originals) for atom in number.atoms)
-
-    def _counts_own_list(self, number: Number) -> bool:
-        if not _COUNTED.match(self._response, number.end):
-            return False
-        with_places, without = (
-            len(find_numbers(self._response, enumerators=places, words=False)) for places in (True, False)
-        )
-        return number.value == with_places - without

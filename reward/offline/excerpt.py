@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from reward.judging.sentences import sentence_span
+from reward.claims.text import sentence_span
 from reward.offline.rows import AuditRow
 from reward.types import Verdict
 

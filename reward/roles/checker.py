@@ -1,27 +1,38 @@
 """The Checker's step: several voters answer questions from the documents (paper section 2.2).
 
-Blind by construction: it is given documents and questions, and neither the response nor a claim. Documents
-that are too long for one prompt are read in parts, each part by all voters, and what one voter says of the
-parts is brought together here.
+Blind by construction: `check`, which makes the prompt, is given documents and questions, and neither the
+response nor a claim. Documents that are too long for one prompt are read in parts, each part by all voters.
+`hear` knows the
+claims: it reads the answers by their kinds, brings together what one voter says of the parts, and finds the
+evidence.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import TypeVar
 
-from reward.claims.numbers import parse_number
 from reward.config import AuditConfig, Structured
-from reward.judging.readings import same
-from reward.judging.vote import Reason
-from reward.roles.asking import AuditFailure, Means
-from reward.roles.parse import parse_answers
+from reward.judging.coverage import CoveredClaim
+from reward.judging.evidence import Source, place_evidence
+from reward.judging.unjudged import AuditFailure
+from reward.judging.vote import Reason, is_decided, judge, read_vote, vote
+from reward.roles.asking import Means, answer_of, has_tokens, turns
+from reward.roles.formats import checker_pattern, parse_answers
 from reward.roles.parts import Parts, split_documents
-from reward.roles.patterns import checker_pattern
-from reward.roles.thought import answer_of
-from reward.types import Answer, Document, Role, SampleGroup
+from reward.types import (
+    Answer,
+    ClaimState,
+    ClaimVerdict,
+    Document,
+    DocumentSpan,
+    Role,
+    SampleGroup,
+    Trajectory,
+)
 
 _MOST_CHARS_A_TOKEN = 16  # longer texts are taken not to fit without counting; real tokens are far shorter
 T = TypeVar("T")
@@ -31,7 +42,7 @@ T = TypeVar("T")
 class Reading:
     """What voters answered."""
 
-    answers: tuple[tuple[Answer | None, ...], ...]  # (V, Q): one row a voter, one entry a question
+    answers: tuple[tuple[tuple[Answer | None, ...], ...], ...]  # (V, P, Q): by voter, part and question
     groups: tuple[SampleGroup, ...]  # one a part of the documents
 
 
@@ -47,7 +58,10 @@ async def plan_parts(documents: Sequence[Document], questions: Sequence[str], *,
         return Parts((tuple(documents),))
 
     async def fits(some: Sequence[Document]) -> bool:
-        return await means.sampler.count_tokens(means.prompts.checker(some, questions)) <= limit
+        return (
+            await means.sampler.count_tokens(means.prompts.checker(some, questions, kinds=means.config.kinds))
+            <= limit
+        )
 
     if not await fits([documents[0].model_copy(update={"title": "", "text": ""})]):
         detail = f"{len(questions)} questions alone exceed max_prompt_tokens: {limit}"
@@ -73,32 +87,21 @@ async def check(parts: Parts, questions: Sequence[str], *, n: int, attempt: int,
     Raises:
         SamplerError: a request failed.
     """
-    pattern = checker_pattern(len(questions)) if means.config.structured is Structured.ALL else None
-    prompted = [means.prompts.checker(part, questions) for part in parts.parts]
+    pattern = (
+        checker_pattern(len(questions), means.config.kinds)
+        if means.config.structured is Structured.ALL
+        else None
+    )
+    prompted = [means.prompts.checker(part, questions, kinds=means.config.kinds) for part in parts.parts]
     requests = [
         means.ask(Role.CHECKER, messages, n=n, attempt=attempt, pattern=pattern) for messages in prompted
     ]
     groups = await gathered(requests)
-    read = [[_answers(group, voter, len(questions), means.config) for group in groups] for voter in range(n)]
-    answers = tuple(tuple(map(merge_parts, zip(*voter, strict=True))) for voter in read)
+    answers = tuple(
+        tuple(tuple(_answers(group, voter, len(questions), means.config)) for group in groups)
+        for voter in range(n)
+    )
     return Reading(answers, tuple(groups))
-
-
-def merge_parts(answers: Sequence[Answer | None]) -> Answer | None:
-    """One voter's answer to one question over all parts of the documents.
-
-    The one number that was given; "cannot answer" when all parts say so; else None, an unreadable vote: two
-    parts gave different numbers, or no part gave one and not all could be read.
-    """
-    given = [answer for answer in answers if answer is not None and answer.value is not None]
-    if not given:
-        return answers[0] if None not in answers else None
-    first = parse_number(given[0].value or "")
-    for answer in given[1:]:
-        other = parse_number(answer.value or "")
-        if first is None or other is None or not same(first, other):
-            return None
-    return given[0]
 
 
 async def gathered(works: Sequence[Coroutine[object, object, T]]) -> list[T]:
@@ -117,3 +120,143 @@ def _answers(group: SampleGroup, voter: int, num_questions: int, config: AuditCo
     sample = group.samples[voter]
     text = answer_of(sample.text, config)
     return parse_answers(text, num_questions, complete=sample.finish_reason == "stop")
+
+
+UNREAD_NOTE = "cannot be answered from what was read, and some of the documents was not read"
+
+
+@dataclass(frozen=True)
+class Round:
+    """Claims that were asked about together, and what the voters said."""
+
+    claims: tuple[CoveredClaim, ...]
+    votes: tuple[tuple[Answer | None, ...], ...]  # (V, Q): one row a voter, one entry a claim
+    groups: tuple[SampleGroup, ...]
+    first_voters: tuple[int, ...]  # (G,): for each group, the row of votes that its first sample brought
+    unread: tuple[DocumentSpan, ...]
+
+
+async def hear(
+    documents: Sequence[Document], claims: Sequence[CoveredClaim], within: Sequence[Source], means: Means
+) -> Round:
+    """Asks the voters about claims; with early stop the last ones only while a claim is undecided."""
+    config = means.config
+    questions = [covered.claim.question for covered in claims]
+    parts = await plan_parts(documents, questions, means=means)
+    votes: list[tuple[Answer | None, ...]] = []
+    groups: list[SampleGroup] = []
+    first_voters: list[int] = []
+    # Voters often agree word for word.
+    located = cache(partial(_located, claims=claims, within=within, config=config))
+    for attempt, n in enumerate((config.num_first_voters, config.voters - config.num_first_voters)):
+        if not n or (attempt and _all_decided(claims, votes, config)):
+            break
+        reading = await check(parts, questions, n=n, attempt=attempt, means=means)
+        first_voters += [len(votes)] * len(reading.groups)
+        for voter in reading.answers:
+            heard = [
+                _heard(said, covered) for said, covered in zip(zip(*voter, strict=True), claims, strict=True)
+            ]
+            votes.append(tuple(located(place, answer) for place, answer in enumerate(heard)))
+        groups += reading.groups
+    return Round(tuple(claims), tuple(votes), tuple(groups), tuple(first_voters), parts.unread)
+
+
+def _heard(parts: Sequence[Answer | None], covered: CoveredClaim) -> Answer | None:
+    """One voter's answer to one question over all parts of the documents.
+
+    The one answer that was given; "cannot answer" when all parts say so; else None, an unreadable vote: two
+    parts gave different answers, no part gave one and not all could be read, or it is not of the claim's
+    kind.
+    """
+    given = [answer for answer in parts if answer is not None and answer.value is not None]
+    if not given:
+        return parts[0] if None not in parts else None
+    read = [read_vote(answer, covered.target) for answer in given]
+    if any(one is None or not covered.kind.equal(read[0], one) for one in read):
+        return None
+    return given[0]
+
+
+def _located(
+    place: int,
+    answer: Answer | None,
+    claims: Sequence[CoveredClaim],
+    within: Sequence[Source],
+    config: AuditConfig,
+) -> Answer | None:
+    """The answer with the place of its evidence."""
+    covered = claims[place]
+    mention = read_vote(answer, covered.target) if answer is not None else None
+    if answer is None or mention is None:
+        return answer
+    return place_evidence(answer, covered.kind, mention, within, required=config.verbatim_evidence)
+
+
+def _all_decided(
+    claims: Sequence[CoveredClaim], votes: Sequence[Sequence[Answer | None]], config: AuditConfig
+) -> bool:
+    return all(
+        is_decided(
+            covered.claim,
+            [row[place] for row in votes],
+            num_outstanding=config.voters - len(votes),
+            num_valid_needed=config.num_valid_voters_needed,
+            target=covered.target,
+        )
+        for place, covered in enumerate(claims)
+    )
+
+
+def claim_verdicts(one: Round, config: AuditConfig) -> list[ClaimVerdict]:
+    """The verdict on each claim; what not all documents were read for is not known to stand in none."""
+    verdicts = []
+    for place, covered in enumerate(one.claims):
+        verdict = vote(
+            covered.claim,
+            [row[place] for row in one.votes],
+            num_valid_needed=config.num_valid_voters_needed,
+            target=covered.target,
+            relative_tolerance=config.relative_tolerance,
+        )
+        if verdict.state is ClaimState.NOT_IN_DOCUMENTS and one.unread:
+            verdict = verdict.model_copy(update={"state": ClaimState.FAILED, "note": UNREAD_NOTE})
+        verdicts.append(verdict)
+    return verdicts
+
+
+def own_rewards(one: Round, config: AuditConfig) -> list[float | None]:
+    """(V,) for each voter: the reward of the round's claims by its votes alone.
+
+    None where a lone voter would leave them UNSCORED: it wrote nothing readable, or could not read it all.
+    """
+    alone = config.model_copy(update={"voters": 1, "min_valid_voters": None})
+    rewards = []
+    for row in one.votes:
+        claims = claim_verdicts(replace(one, votes=(row,)), alone)
+        is_unread = any(claim.note == UNREAD_NOTE for claim in claims)
+        rewards.append(judge(claims, num_uncovered=0, config=alone, any_unread=is_unread).reward)
+    return rewards
+
+
+def unread_spans(rounds: Sequence[Round]) -> tuple[DocumentSpan, ...]:
+    """What was unread in some round, without doubles."""
+    spans = {(span.document, span.start, span.end): span for one in rounds for span in one.unread}
+    return tuple(spans.values())
+
+
+def trajectories(
+    proposed: SampleGroup | None, rounds: Sequence[Round], config: AuditConfig
+) -> tuple[Trajectory, ...]:
+    """The Proposer's turn that was used, if any, then the Checker's by round, part and voter.
+
+    A request's turns are left out unless the sampler gave the token ids of all its samples.
+    """
+    taken = turns(Role.PROPOSER, proposed, [None] * len(proposed.samples)) if proposed else []
+    for one in rounds:
+        if not any(map(has_tokens, one.groups)):
+            continue
+        rewards = own_rewards(one, config)
+        for group, first in zip(one.groups, one.first_voters, strict=True):
+            taken += turns(Role.CHECKER, group, rewards[first : first + len(group.samples)])
+    return tuple(taken)

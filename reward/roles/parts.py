@@ -11,7 +11,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from reward.judging.sentences import SENTENCE_END
+from reward.claims.text import SENTENCE_END
 from reward.types import Document, DocumentSpan
 
 Fits = Callable[[Sequence[Document]], Awaitable[bool]]

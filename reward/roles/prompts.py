@@ -8,6 +8,7 @@ only a passage.
 The Checker is blind by construction: `PromptSet.checker` takes documents and questions and nothing else, and
 a Checker template that names any other variable is refused on loading (paper section 2.2, "Blinded Auditor").
 The Proposer is shown the response; its template may also name `min_questions`, how many questions at least.
+Both templates may name `kinds`, the kinds of claims that are checked.
 
 What reads like a special token ("<|im_start|>") is broken up in every message, whoever wrote it: no document
 and no response opens a turn of its own (reward/samplers/special.py).
@@ -23,6 +24,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import yaml
 from jinja2 import StrictUndefined, Template, TemplateError, meta
@@ -38,7 +40,8 @@ _VARIABLES: dict[Role, tuple[str, ...]] = {
     Role.PROPOSER: ("response",),
     Role.CHECKER: ("documents", "questions"),
 }
-_OPTIONAL: dict[Role, tuple[str, ...]] = {Role.PROPOSER: ("min_questions",)}
+_OPTIONAL: dict[Role, tuple[str, ...]] = {Role.PROPOSER: ("min_questions", "kinds"), Role.CHECKER: ("kinds",)}
+_NUMBERS: Final = ("number",)
 
 
 @dataclass(frozen=True)
@@ -66,13 +69,18 @@ class PromptSet:
         """The Solver's messages: the documents and the query."""
         return self.roles[Role.SOLVER].render(documents=query.documents, query=query.query)
 
-    def proposer(self, response: str, *, min_questions: int = 1) -> list[Message]:
-        """The Proposer's messages: the response and, where the template names it, the least count."""
-        return self.roles[Role.PROPOSER].render(response=response, min_questions=min_questions)
+    def proposer(
+        self, response: str, *, min_questions: int = 1, kinds: Sequence[str] = _NUMBERS
+    ) -> list[Message]:
+        """The Proposer's messages: the response and, where the template names them, least count and kinds."""
+        role = self.roles[Role.PROPOSER]
+        return role.render(response=response, min_questions=min_questions, kinds=kinds)
 
-    def checker(self, documents: Sequence[Document], questions: Sequence[str]) -> list[Message]:
+    def checker(
+        self, documents: Sequence[Document], questions: Sequence[str], *, kinds: Sequence[str] = _NUMBERS
+    ) -> list[Message]:
         """The Checker's messages: the documents and the questions, which the template numbers from 1."""
-        return self.roles[Role.CHECKER].render(documents=documents, questions=questions)
+        return self.roles[Role.CHECKER].render(documents=documents, questions=questions, kinds=kinds)
 
 
 def load_prompts(name_or_path: str) -> PromptSet:
@@ -80,7 +88,7 @@ def load_prompts(name_or_path: str) -> PromptSet:
 
     Raises:
         ValueError: the set is not found, is not YAML, lacks a role or a key, or a template is wrong; one line
-            that says where and how to mend it.
+            that says where and how to fix it.
     """
     source = _read(name_or_path)
     environment = ImmutableSandboxedEnvironment(
@@ -100,8 +108,8 @@ def _read(where: str) -> dict[str, dict[str, str]]:
     try:
         loaded: object = yaml.safe_load(shipped.get(where, Path(where)).read_text(encoding="utf-8"))
     except OSError as error:
-        mend = f"give one of {', '.join(shipped)}, or the path of a YAML file"
-        raise ValueError(f"prompts: cannot read {where!r} ({error.strerror}); {mend}") from error
+        fix = f"give one of {', '.join(shipped)}, or the path of a YAML file"
+        raise ValueError(f"prompts: cannot read {where!r} ({error.strerror}); {fix}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"prompts: {where} is not YAML in UTF-8: {' '.join(str(error).split())}") from error
     roles = _exact_keys(loaded, {role.value for role in Role}, f"prompts: {where}")
@@ -150,6 +158,7 @@ def _probe(where: str, prompts: PromptSet) -> None:
         "response": "probe-response",
         "questions": ["probe-questions"],
         "min_questions": 3,
+        "kinds": ["number"],
     }
     for role, names in _VARIABLES.items():
         place = f"prompts: {where}: {role}"

@@ -109,7 +109,7 @@ class AuditMetrics:
             self.refused.labels(refusal)
         for failure in (*_FAILURES, "other"):
             self._failures.labels(failure)
-        self._audits.labels(Outcome.NO_CLAIMS.value, Reason.NO_NUMBERS)
+        self._audits.labels(Outcome.NO_CLAIMS.value, Reason.NO_CLAIMS)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(name, text, labels, registry=self.registry)

@@ -10,7 +10,8 @@ import asyncio
 import logging
 import time
 
-from reward.auditor import AuditFailure, audit, unscored
+from reward.auditor import audit
+from reward.judging.unjudged import AuditFailure, unscored
 from reward.config import AuditConfig
 from reward.judging.vote import Reason
 from reward.provenance import provenance_of

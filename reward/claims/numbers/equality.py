@@ -129,6 +129,12 @@ def _registry() -> pint.UnitRegistry[Fraction]:
     return pint.UnitRegistry(non_int_type=Fraction)
 
 
+def in_base_units(value: Decimal, unit: str) -> Fraction:
+    """A value in the base units of its dimension, exactly."""
+    factor, offset = _to_base(unit)
+    return Fraction(value) * factor + offset
+
+
 def _degrees(number: Number, like: Number) -> Number:
     """Bare degrees in the scale of what they are held against."""
     if number.unit == _OPEN_DEGREE and like.dimension == number.dimension:

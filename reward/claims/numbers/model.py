@@ -18,6 +18,7 @@ class Kind(StrEnum):
     DATE = "date"  # a day or a month of the calendar: "3 May 2021", "May 3rd", "June 2016", "2021-05-03"
     YEAR = "year"  # by its context: "in 2021", "2021-22"; a bare "2021" is a COUNT
     TIME = "time"  # of day: "5:30 pm", "17:30", "noon"
+    WEEKDAY = "weekday"  # 1 is Monday; only dates as a kind of their own read it
     DURATION = "duration"
     ORDINAL = "ordinal"
     RATIO = "ratio"  # "3:1", "3 to 1", "3.5 out of 5", "2-1"

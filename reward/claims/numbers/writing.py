@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 from decimal import Decimal
 from fractions import Fraction
 
@@ -44,6 +45,8 @@ def _written(number: Number, values: tuple[Decimal, ...]) -> str:
         return number.unit
     if kind is Kind.DATE:
         return _date(values)
+    if kind is Kind.WEEKDAY:
+        return calendar.day_name[int(values[0]) - 1]
     if kind is Kind.TIME:
         return _time(values[0])
     if kind is Kind.RATIO:

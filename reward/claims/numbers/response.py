@@ -10,7 +10,7 @@ import re
 import unicodedata
 
 from reward.claims.numbers import Kind, Number, find_numbers, is_measured, unread_numerals
-from reward.judging.evidence import find_whole
+from reward.claims.text import find_whole
 from reward.types import RagQuery
 
 _PLACES = r"\d{1,3}(?:(?:,|[ \t](?:and|or|&))[ \t]?\d{1,3}|[-\u2013]\d{1,3})*"

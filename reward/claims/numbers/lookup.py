@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import functools
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from reward.claims.kind import Place
 from reward.claims.numbers import Form, Kind, Number, equal, find_numbers, supports
 from reward.types import Document
 
 _WORD = re.compile(r"\w{3,}")
+_LONGEST_NUMBER = 400  # characters
 _REACH = 120  # characters around a place that are held against the context
 _NEAR = Decimal("0.1")  # how far beyond a bound a value may lie, as a share of it
 _UPWARD, _DOWNWARD = (Form.AT_LEAST, Form.MORE_THAN), (Form.AT_MOST, Form.LESS_THAN)
-
-
-@dataclass(frozen=True)
-class Place:
-    """A number of a document."""
-
-    number: Number
-    document: Document
 
 
 @dataclass(frozen=True)
@@ -35,21 +30,32 @@ class NumberIndex:
 
     numbers: tuple[Number, ...]
     by_value: dict[Decimal, list[Number]]
+    starts: list[int]
+
+    def between(self, start: int, end: int) -> Iterator[Number]:
+        """The numbers that share a character with `text[start:end]`, from left to right."""
+        first = bisect_left(self.starts, start - _LONGEST_NUMBER)
+        for number in self.numbers[first:]:
+            if number.start >= end:
+                return
+            if number.end > start:
+                yield number
 
 
 @functools.lru_cache(maxsize=256)
 def index_numbers(text: str) -> NumberIndex:
     """Finds and indexes the numbers of a text."""
     found = find_numbers(text, enumerators=True)
-    numbers = tuple(n for number in found for n in dict.fromkeys((number, *number.atoms)))
+    together = (n for number in found for n in dict.fromkeys((number, *number.atoms)))
+    numbers = tuple(sorted(together, key=lambda one: one.start))
     by_value: dict[Decimal, list[Number]] = {}
     for number in numbers:
         for value in {reading[0] for reading in number.readings}:
             by_value.setdefault(value, []).append(number)
-    return NumberIndex(numbers, by_value)
+    return NumberIndex(numbers, by_value, [number.start for number in numbers])
 
 
-class Lookup:
+class NumberLookup:
     """The numbers of all documents of a query."""
 
     def __init__(self, documents: Sequence[Document], *, relative_tolerance: float = 0.0) -> None:
@@ -63,11 +69,11 @@ class Lookup:
             claimed: The number of a response.
             context: Text around it; of several equal places the one with most of its words is taken.
         """
-        same = [place for place in self._of_value(claimed) if self._says(claimed, place.number)]
-        exact = [place for place in same if equal(claimed, place.number)]
+        same = [place for place in self._of_value(claimed) if self._says(claimed, place.mention)]
+        exact = [place for place in same if equal(claimed, place.mention)]
         if same:
             return _nearest(exact or same, context)
-        supporting = next((place for place in self._all() if self._says(claimed, place.number)), None)
+        supporting = next((place for place in self._all() if self._says(claimed, place.mention)), None)
         if supporting is None and claimed.kind is Kind.DATE and claimed.form is not Form.RANGE:
             return self._find_date(claimed)
         if supporting is None and claimed.parts:
@@ -94,9 +100,9 @@ class Lookup:
         """A date whose day and month the documents give together, and whose year they give anywhere."""
         year, month, day = claimed.values
         for place in self._all():
-            if place.number.kind is not Kind.DATE or place.number.form is Form.RANGE:
+            if place.mention.kind is not Kind.DATE or place.mention.form is Form.RANGE:
                 continue
-            found_year, found_month, found_day = place.number.values
+            found_year, found_month, found_day = place.mention.values
             if (found_month, found_day) != (month, day) or (year and found_year and year != found_year):
                 continue
             if not year or found_year or any(year in index.by_value for _, index in self._texts):
@@ -124,7 +130,7 @@ def _nearest(places: Sequence[Place], context: str) -> Place:
     words = set(_WORD.findall(context.lower()))
 
     def num_shared(place: Place) -> int:
-        start, end = max(0, place.number.start - _REACH), place.number.end + _REACH
+        start, end = max(0, place.mention.start - _REACH), place.mention.end + _REACH
         return len(words & set(_WORD.findall(place.document.text[start:end].lower())))
 
     return max(places, key=num_shared)

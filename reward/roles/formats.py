@@ -1,4 +1,5 @@
-"""Claims out of the Proposer's text, answers out of the Checker's.
+"""The roles' output formats: claims out of the Proposer's text, answers out of the Checker's, and their
+grammars.
 
 Formats are the paper's (Appendix A): `- Question: xxx [Answer: n]` and `1. Evidence: xxx [Answer: n]` or
 `[Answer: Cannot answer]`; a tag may stand on a later line of its item, as in the paper's examples.
@@ -7,16 +8,21 @@ Model output is untrusted. Everything is anchored to lines and bound to its own 
 counted or left missing, never repaired: an answer belongs to the question whose number it carries, a missing
 number is a missing answer, the last tag of an item wins, and an item without a tag takes none from the next.
 Time is linear in the text.
+
+Whatever matches a grammar is read completely; the one thing that no regular expression can keep out is a
+question that holds its own answer, which `parse_claims` refuses. The expressions use groups, classes and
+repeats only, which vLLM's grammar engines compile; the parser stays strict, since not every engine
+constrains.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from reward.claims.numbers import parse_number
-from reward.judging.readings import values_in, values_of
+from reward.claims.kind import ClaimKind
 from reward.types import Answer, Claim
 
 _QUESTION = re.compile(r"(?:[-*•]|\d{1,3}[.)])?[ \t]{0,4}question:(.*)", re.IGNORECASE | re.DOTALL)
@@ -24,9 +30,24 @@ _TAG = re.compile(r"\[answer:([^\[\]]*)\]", re.IGNORECASE)
 _BARE_TAG = re.compile(r"answer:([^\[\]]*)", re.IGNORECASE)
 _ITEM = re.compile(r"[* \t]{0,8}(\d{1,4})[.)](?!\d)(.*)", re.DOTALL)
 _TAG_OPENING = re.compile(r"\[answer:", re.IGNORECASE)
-_LONGEST_QUESTION = 500  # characters
+_LONGEST_QUESTION, _LONGEST_ANSWER = 500, 200  # characters
 _MOST_ITEMS = 2  # read, usable or not, as a multiple of the claims allowed
 _EVIDENCE = re.compile(r"[* \t]{0,8}evidence:[* \t]{0,8}", re.IGNORECASE)
+
+
+_INTEGER = r"([0-9]{1,15}|[0-9]{1,3}(,[0-9]{3}){1,4})"
+_NUMBER = rf"-?{_INTEGER}(\.[0-9]{{1,8}})?%?"
+_MONTH = "(January|February|March|April|May|June|July|August|September|October|November|December)"
+_RANGE = r"[0-9]{1,3}-[0-9]{1,3}"  # longer ends may fall, and what falls is no range
+_DATE = rf"([1-9]|[12][0-9]|3[01]) {_MONTH}( [12][0-9]{{3}})?"
+_TIME = r"(([01][0-9]|2[0-3]):[0-5][0-9]|([1-9]|1[0-2])(:[0-5][0-9])? [ap]m)"
+_NAME = r"[A-Z\u00c0-\u024f][^\r\n\[\]]{0,80}"
+_CALENDAR = ("(Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)", _MONTH)
+_BLANK = r"\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f\u3000"  # no question begins so
+_QUESTION_TEXT = rf"[^{_BLANK}\[\]][^\r\n\[\]]{{0,400}}"
+# Any text but the beginning of a tag. Unbounded on purpose: `max_tokens` bounds it, and counting repeats of a
+# choice costs xgrammar milliseconds a token.
+_ANY_EVIDENCE = r"([^\r\n\[]|\[[^\r\n\[Aa])+"
 
 
 @dataclass(frozen=True)
@@ -38,18 +59,19 @@ class ParsedClaims:
     too_many: bool  # there were more claims than allowed; `claims` holds the first
 
 
-def parse_claims(text: str, *, max_claims: int) -> ParsedClaims:
+def parse_claims(text: str, *, max_claims: int, kinds: Mapping[str, ClaimKind]) -> ParsedClaims:
     """Reads `- Question: xxx [Answer: n]` items; the tag ends its line, or is alone on a later line.
 
-    A claim is refused, and counted as malformed, when its bracket holds anything but one number (a range, a
-    date or a time counts as one) or when its question holds that number or a part of it, in digits or in
-    words: the Checker would read the answer out of the question. A number that stands in the question only by
-    chance is refused too; nobody can tell the two apart.
+    A claim is refused, and counted as malformed, when no kind reads its bracket as one thing (a range counts
+    as one) or when its question holds that answer or a part of it, in any writing: the Checker would read the
+    answer out of the question. A number that stands in the question only by chance is refused too; nobody can
+    tell the two apart.
 
     Args:
         text: The Proposer's completion.
         max_claims: Most claims to read; reading ends, as with too many claims, after twice as many refused
         ones.
+        kinds: The kinds of claims that are checked, by their names.
     """
     claims: list[Claim] = []
     num_malformed = num_items = 0
@@ -63,7 +85,7 @@ def parse_claims(text: str, *, max_claims: int) -> ParsedClaims:
         if answer is None or question is None or (not item and body):
             num_malformed += not item
             continue
-        claim = _claim(len(claims) + 1, question, answer)
+        claim = _claim(len(claims) + 1, question, answer, kinds)
         question = None
         num_items += 1
         if claim is None and num_items <= max_claims * _MOST_ITEMS:
@@ -125,16 +147,18 @@ def _split_tag(line: str) -> tuple[str, str | None]:
     return line[: tags[-1].start()].strip(), tags[-1][1].strip()
 
 
-def _claim(index: int, question: str, answer: str) -> Claim | None:
-    if len(question) > _LONGEST_QUESTION:
+def _claim(index: int, question: str, answer: str, kinds: Mapping[str, ClaimKind]) -> Claim | None:
+    if len(question) > _LONGEST_QUESTION or len(answer) > _LONGEST_ANSWER:
         return None
-    number = parse_number(answer)
     question = " ".join(question.split())
-    if number is None or not question or _TAG.search(question):
+    if not question or _TAG.search(question):
         return None
-    if values_of([number]) & values_in(question):
-        return None
-    return Claim(index=index, question=question, answer=answer)
+    for kind in kinds.values():  # the first that reads it; coverage finds the kind of what it is about
+        mention = kind.read(answer)
+        if mention is not None:
+            shown = kind.gives_away(question, mention)
+            return None if shown else Claim(index=index, question=question, answer=answer, kind=kind.name)
+    return None
 
 
 def _items(lines: Sequence[str]) -> list[tuple[int, list[str]]]:
@@ -169,4 +193,25 @@ def _agree(a: Answer | None, b: Answer | None) -> bool:
 def _answer_of(tag: str, evidence: str) -> Answer | None:
     if tag.removesuffix(".").casefold() == "cannot answer":
         return Answer(value=None, evidence=evidence)
-    return None if parse_number(tag) is None else Answer(value=tag, evidence=evidence)
+    return Answer(value=tag, evidence=evidence) if tag and len(tag) <= _LONGEST_ANSWER else None
+
+
+@cache
+def proposer_pattern(max_claims: int, kinds: tuple[str, ...] = ("number",)) -> str:
+    """One to `max_claims` lines `- Question: xxx [Answer: n]`."""
+    item = rf"- Question: {_QUESTION_TEXT} \[Answer: {_answer_pattern(kinds)}\]"
+    return rf"{item}(\n{item}){{0,{max_claims - 1}}}" if max_claims > 1 else item
+
+
+@cache
+def checker_pattern(num_questions: int, kinds: tuple[str, ...] = ("number",)) -> str:
+    """The lines `1. Evidence: xxx [Answer: n]` or `[Answer: Cannot answer]`, one a question, in order."""
+    tag = rf"\[Answer: ({_answer_pattern(kinds)}|Cannot answer)\]"
+    return r"\n".join(rf"{i}\. Evidence: {_ANY_EVIDENCE} {tag}" for i in range(1, num_questions + 1))
+
+
+def _answer_pattern(kinds: tuple[str, ...]) -> str:
+    """What a bracket may hold; without the kind of dates, dates are numbers."""
+    ways = [_NUMBER, _RANGE, _DATE, _TIME]
+    ways += [*_CALENDAR] * ("date" in kinds) + [_NAME] * ("name" in kinds)
+    return f"({'|'.join(ways)})"

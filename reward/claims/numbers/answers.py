@@ -10,31 +10,32 @@ that is paid for being supported would write just that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from decimal import Decimal
 
 from reward.claims.numbers import (
     Form,
     Kind,
     Number,
     equal,
-    find_numbers,
     read_as,
     supports,
-    unread_numerals,
     without_unit_of,
 )
 
 _BOUNDS = frozenset({Form.AT_LEAST, Form.MORE_THAN, Form.AT_MOST, Form.LESS_THAN})
 
 
-def taken_as(number: Number, like: Number) -> Number:
+def taken_as(number: Number, like: Number, *, with_bound: bool = True) -> Number:
     """The number with the kind, the unit and the bound of `like`, as far as it says nothing of its own.
 
     The bare digits of a name stand for the name: 19 for "COVID-19".
+
+    Args:
+        number: What a bracket says.
+        like: What it is held against.
+        with_bound: Whether it may take the bound, too.
     """
-    if number.form is Form.EXACT and like.form in _BOUNDS:
+    if with_bound and number.form is Form.EXACT and like.form in _BOUNDS:
         number = replace(number, form=like.form)
     if number.kind is Kind.COUNT and like.kind is Kind.IDENTIFIER and {*number.readings} & {*like.readings}:
         return replace(like, start=number.start, end=number.end)
@@ -56,8 +57,8 @@ def same(a: Number, b: Number) -> bool:
 def bears_out(found: Number, claimed: Number, *, relative_tolerance: float = 0.0) -> bool:
     """Whether a consensus, read in the terms of the claim, bears the claim out.
 
-    As `reward.claims.numbers.supports`, but strict where a policy could write itself claims that hold of everything:
-    a bound needs the same bound, and a bare claim a bare consensus (10 is not 10%).
+    As `reward.claims.numbers.supports`, but strict where a policy could write itself claims that hold of
+    everything: a bound needs the same bound, and a bare claim a bare consensus (10 is not 10%).
 
     Args:
         found: What the voters found, as `taken_as` gives it.
@@ -73,17 +74,12 @@ def bears_out(found: Number, claimed: Number, *, relative_tolerance: float = 0.0
     return supports(claimed, found, relative_tolerance=relative_tolerance)
 
 
-def values_of(numbers: Iterable[Number]) -> set[Decimal]:
-    """The values of numbers, of composite ones those of each part, in every reading."""
-    values = set()
-    for atom in (atom for number in numbers for atom in number.atoms):
-        for reading in atom.readings:
-            unwritten = {Decimal(0)} if atom.kind is Kind.DATE else set()
-            values |= set(reading) - unwritten
-    return values
+def states_bound(stated: Number, claimed: Number) -> bool:
+    """Whether a number of a document states the bound that is claimed: 270 does not state "over 270".
 
-
-def values_in(text: str) -> set[Decimal]:
-    """The values of all numbers in a text and of their parts, in digits or in words, whatever their kind."""
-    found = find_numbers(text, enumerators=True)
-    return values_of([*found, *unread_numerals(text, found, enumerators=True)])
+    An exact number states the bounds that include it: "at least 5" and "at most 5" of 5.
+    """
+    if claimed.form not in _BOUNDS:
+        return False
+    inclusive = claimed.form in (Form.AT_LEAST, Form.AT_MOST) and stated.form is Form.EXACT
+    return stated.form is claimed.form or inclusive

@@ -1,0 +1,165 @@
+"""Numbers as a kind of claim: what the audit asks of every kind, answered by the readers of this package."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from reward.claims.numbers import asked, shown
+from reward.claims.numbers.answers import bears_out, in_terms_of, states_bound, taken_as
+from reward.claims.numbers.equality import equal, supports
+from reward.claims.numbers.find import find_numbers, parse_number
+from reward.claims.numbers.lookup import NumberLookup, index_numbers
+from reward.claims.numbers.model import Form, Kind, Number
+from reward.claims.numbers.response import response_numbers
+from reward.claims.numbers.units import written_as
+from reward.claims.numbers.writing import canonical
+from reward.types import Document, RagQuery
+
+_BOUNDS = {
+    Form.AT_LEAST: "At least which",
+    Form.MORE_THAN: "More than which",
+    Form.AT_MOST: "At most which",
+    Form.LESS_THAN: "Less than which",
+}
+_WHAT = {
+    Kind.QUANTITY: "quantity",
+    Kind.PERCENT: "percentage",
+    Kind.PERCENTAGE_POINT: "number of percentage points",
+    Kind.MONEY: "amount of money",
+    Kind.DATE: "date",
+    Kind.YEAR: "year",
+    Kind.TIME: "time of day",
+    Kind.DURATION: "duration",
+    Kind.ORDINAL: "place in an order",
+    Kind.RATIO: "ratio",
+}
+_IN_WORDS = str.maketrans({"²": " squared", "³": " cubed"})
+_SMALL_WORD = 100
+_PLACE = re.compile(
+    r"\b(?:step|part|tip|method|option|review|reason|example)s?[ \t]#?$", re.IGNORECASE
+)  # of the response itself
+_LONGEST_PLACE = 12  # characters
+_CONVERTED = re.compile(r"[(/=\u2248]|(?:\bto|-|\u2013)\s?$")
+_CONVERSION_REACH = 24  # characters from a number to the same one in another unit
+_COUNTED = re.compile(
+    r"\s(?:\w+\s)?(?:steps|parts|ways|tips|points|reasons|items|things|methods|options|uses)\b", re.IGNORECASE
+)
+
+
+def is_calendar(number: Number) -> bool:
+    """Whether a number is a date, a year or a time of day."""
+    return number.kind in (Kind.DATE, Kind.YEAR, Kind.TIME)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers of one audit; those that another kind claims are left out by `keeps`."""
+
+    query: RagQuery
+    words: bool = True
+    relative_tolerance: float = 0.0
+    keeps: Callable[[Number], bool] = lambda _: True
+    name: str = "number"
+
+    def find(self, response: str) -> Sequence[Number]:
+        """The numbers of a response that must be checked."""
+        return [n for n in response_numbers(response, self.query, words=self.words) if self.keeps(n)]
+
+    def find_all(self, text: str) -> Sequence[Number]:
+        """All numbers of a text, those that no reader reads too."""
+        return shown.all_numbers(text)
+
+    def read(self, answer: str, *, of_documents: bool = False) -> Number | None:
+        """The one number of a bracket."""
+        return parse_number(answer)
+
+    def taken_as(self, answer: Number, asked: Number, *, stated: Number | None = None) -> Number:
+        """A bare number takes the kind and unit that was asked for, and a bound that the document states."""
+        with_bound = stated is not None and states_bound(stated, asked)
+        return taken_as(answer, asked, with_bound=with_bound)
+
+    def equal(self, a: Number, b: Number) -> bool:
+        """Typed equality without tolerance."""
+        return equal(a, b)
+
+    def bears_out(self, consensus: Number, claimed: Number, *, relative_tolerance: float = 0.0) -> bool:
+        """Whether the consensus is the claimed number, or rounds to it as written."""
+        return bears_out(consensus, claimed, relative_tolerance=relative_tolerance)
+
+    def written(self, answer: Number, asked: Number) -> str:
+        """Its canonical text, without the unit and the bound that were asked for."""
+        return canonical(in_terms_of(answer, asked))
+
+    def is_about(self, claimed: Number, mention: Number) -> bool:
+        """Whether a bracket names a number of the response."""
+        return equal(claimed, mention) or equal(taken_as(claimed, mention), mention)
+
+    def asks_for(self, question: str, mention: Number) -> bool:
+        """Whether a question asks for no other kind and no other unit."""
+        return asked.asks_for(question, mention)
+
+    def gives_away(self, text: str, mention: Number) -> bool:
+        """Whether a text holds the value, or that of a part, in any writing or unit."""
+        return shown.gives_away(text, mention)
+
+    def stated(self, text: str, start: int, end: int, answer: Number) -> Number | None:
+        """The number of a document in `text[start:end]`, whole or part of a composite one, that says the
+        same.
+        """
+        for number in index_numbers(text).between(start, end):
+            exact = replace(number, form=Form.EXACT) if number.form in _BOUNDS else number
+            if any(equal(taken_as(answer, one), one) for one in (number, exact)):
+                return number
+        return None
+
+    def question(self, mention: Number) -> str:
+        """What is asked for, with its unit and its bound."""
+        what = _WHAT.get(mention.kind, "number")
+        if mention.kind is Kind.MONEY:
+            what = f"{what} in {mention.unit}"
+        elif mention.kind in (Kind.QUANTITY, Kind.DURATION):
+            what = f"{what} in {written_as(mention.unit, singular=False).translate(_IN_WORDS)}"
+        if mention.form is Form.RANGE:
+            what = f"range ({what})"
+        return f"{_BOUNDS.get(mention.form, 'Which')} {what}"
+
+    def lookup(self, documents: Sequence[Document]) -> NumberLookup:
+        """The numbers of the documents by their values."""
+        return NumberLookup(documents, relative_tolerance=self.relative_tolerance)
+
+    def is_looked_up(self, response: str, mention: Number) -> bool:
+        """Small numbers in words mostly count what the response lists, and "Step 3" numbers it."""
+        written = response[mention.start : mention.end]
+        small = abs(mention.value) < _SMALL_WORD and not any(character.isdigit() for character in written)
+        before = max(0, mention.start - _LONGEST_PLACE)
+        return not small and not _PLACE.search(response, before, mention.start)
+
+    def follows(self, mention: Number, response: str, before: Sequence[Number]) -> str:
+        """Whether it repeats a number before it in another unit, or counts the response's own list."""
+        if _is_conversion(mention, response, before):
+            return "a number before it, in another unit"
+        return "counts the response's own list" if _counts_own_list(mention, response) else ""
+
+
+def _is_conversion(number: Number, response: str, before: Sequence[Number]) -> bool:
+    """Whether a number repeats one before it in another unit: "55°F to 52°F (13°C to 11°C)"."""
+    if not number.dimension or not before or not _CONVERTED.search(response, before[-1].end, number.start):
+        return False
+    near = [one for one in before[-2:] if number.start - one.end <= _CONVERSION_REACH]
+    originals = [atom for one in near for atom in one.atoms]
+    return all(any(supports(atom, original) for original in originals) for atom in number.atoms)
+
+
+def _counts_own_list(number: Number, response: str) -> bool:
+    return _COUNTED.match(response, number.end) is not None and number.value == _length_of_list(response)
+
+
+@lru_cache(maxsize=16)
+def _length_of_list(response: str) -> int:
+    with_places, without = (
+        len(find_numbers(response, enumerators=places, words=False)) for places in (True, False)
+    )
+    return with_places - without

@@ -1,0 +1,55 @@
+"""Places in plain text: the sentence around a place, and whole quotations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+SENTENCE_END = re.compile(r"[.!?][\"')\]\u201d]?(?=\s)|[\u3002\uff01\uff1f]|\n")
+
+
+def sentence_span(text: str, start: int, end: int, *, reach: int) -> tuple[int, int]:
+    """The bounds of the sentence that holds `text[start:end]`, without white space at its ends.
+
+    Args:
+        text: The text.
+        start: Where the held part begins.
+        end: Where the held part ends.
+        reach: Most characters to take on each side; a longer sentence is cut there.
+    """
+    low, high = max(0, start - reach), min(len(text), end + reach)
+    for boundary in SENTENCE_END.finditer(text, low, start):
+        low = boundary.end()
+    after = SENTENCE_END.search(text, end, high)
+    high = after.end() if after else high
+    while low < start and text[low].isspace():
+        low += 1
+    while high > end and text[high - 1].isspace():
+        high -= 1
+    return low, high
+
+
+def find_whole(quote: str, text: str) -> int | None:
+    """Where a text first holds a quotation (not empty) that cuts no word and no number at its ends."""
+    return next(whole_places(quote, text), None)
+
+
+def whole_places(quote: str, text: str) -> Iterator[int]:
+    """Where a text holds a quotation that cuts no word and no number at its ends, from left to right."""
+    start = text.find(quote)
+    while start >= 0:
+        if _is_whole(text, start, start + len(quote)):
+            yield start
+        start = text.find(quote, start + len(quote))
+
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    """Whether `text[start:end]` cuts no word and no number at its ends."""
+    before, first = text[max(0, start - 2) : start], text[start]
+    last, after = text[end - 1], text[end : end + 2]
+    cuts_word = (first.isalnum() and before[-1:].isalnum()) or (last.isalnum() and after[:1].isalnum())
+    inside_first = first.isdigit() and (
+        before[-1:] == "-" or (before[:1].isdigit() and before[1:] in (".", ","))
+    )
+    inside_last = last.isdigit() and after[:1] in (".", ",") and after[1:].isdigit()
+    return not (cuts_word or inside_first or inside_last)

@@ -1,0 +1,127 @@
+"""Verdicts without a judgement: what is refused before it is read, what failed, and what says nothing to
+check.
+
+An answer without claims is no failure. It abstains if it says that the documents do not say; else it evades.
+Both have no reward unless a setting gives them one, and each has its own reason, so that a policy that learns
+one of them can be seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from reward.claims.kind import Target
+from reward.config import AuditConfig
+from reward.judging.vote import Reason
+from reward.types import Document, Outcome, Provenance, RagQuery, Verdict
+
+if TYPE_CHECKING:
+    from reward.samplers import SamplerError
+
+_DIGIT_RUN = re.compile(r"\d+")
+_MOST_RUNS_A_CLAIM = 16  # a date with a time has seven; more than this is refused before numbers are read
+_SOURCES = r"(?:documents?|passages?|texts?|sources?|contexts?|articles?|information|excerpts?|reviews?)"
+_NOT = r"(?:(?:do|does|did|is|are|was|were)(?: not|n['\u2019]t)|fails? to|cannot|no)"
+_ABLE = r"(?:(?:can|could)(?: ?not|['\u2019]?t|n['\u2019]t)|unable to)"
+_ABSTENTION = re.compile(
+    rf"\b{_SOURCES}\b[^.!?\n]{{0,80}}\b{_NOT}\b"
+    rf"|\b(?:not|never|nowhere) (?:\w+ ){{0,3}}(?:in|by|from) (?:the|these|any|my|its) (?:\w+ )?{_SOURCES}\b"
+    rf"|\b{_ABLE} (?:be )?(?:\w+ )?(?:answer|determin|say|tell|find|infer)"
+    r"|\bno (?:\w+ ){0,2}(?:information|mention|answer|data|evidence)\b"
+    r"|\bnot enough information\b|\binsufficient\b|\bunanswerable\b|\bI (?:do not|don['\u2019]?t) know\b"
+    r"|\bnot (?:stated|mentioned|specified|given|provided)\b",
+    re.IGNORECASE,
+)
+_LONGEST_ABSTENTION = 600  # characters; what is longer says more than that
+
+
+class AuditFailure(Exception):
+    """The audit could not be carried through, by no fault of the sampler; becomes an UNSCORED verdict."""
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+
+def check_bounds(query: RagQuery, response: str, config: AuditConfig) -> None:
+    """Refuses what is too long to audit, holds far too many numbers, or is no text; nothing is cut to fit.
+
+    Raises:
+        AuditFailure: with `response_too_long`, `documents_too_long`, `too_many_claims` or `invalid_text`.
+    """
+    if len(response) > config.max_response_chars:
+        detail = f"{len(response)} characters exceed max_response_chars: {config.max_response_chars}"
+        raise AuditFailure(Reason.RESPONSE_TOO_LONG, detail)
+    num_chars = sum(len(document.title) + len(document.text) for document in query.documents)
+    if num_chars > config.max_documents_chars:
+        detail = f"{num_chars} characters exceed max_documents_chars: {config.max_documents_chars}"
+        raise AuditFailure(Reason.DOCUMENTS_TOO_LONG, detail)
+    num_digit_runs = sum(1 for _ in _DIGIT_RUN.finditer(response))
+    if num_digit_runs > config.max_claims * _MOST_RUNS_A_CLAIM:
+        detail = f"{num_digit_runs} runs of digits are far over max_claims: {config.max_claims}"
+        raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
+    _check_text("response", response)
+    _check_text("query", query.query)
+    for document in query.documents:
+        _check_text("document", document.title, document.id)
+        _check_text("document", document.text, document.id)
+
+
+def _check_text(where: str, text: str, name: str = "") -> None:
+    if text.isascii():  # costs nothing to know
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        place = f"{where} {name!r}" if name else where
+        detail = f"{place}: {text[error.start]!r} is half of a surrogate pair, which is no text"
+        raise AuditFailure(Reason.INVALID_TEXT, detail) from error
+
+
+def abstains(response: str) -> bool:
+    """Whether a response says that the documents do not say; short ones only, in English."""
+    return len(response) <= _LONGEST_ABSTENTION and _ABSTENTION.search(response) is not None
+
+
+def says_nothing(query: RagQuery, response: str, targets: Sequence[Target]) -> bool:
+    """Whether there is nothing to check: no mention, or an abstention that only repeats mentions of its
+    query.
+    """
+    if not targets or not abstains(response):
+        return not targets
+    asked = [Document(id="query", text=query.query)]
+    return all(target.kind.lookup(asked).find(target.mention) is not None for target in targets)
+
+
+def no_claims(
+    query: RagQuery, response: str, config: AuditConfig, *, provenance: Provenance | None = None
+) -> Verdict:
+    """The verdict on a response that says nothing to check."""
+    reason, reward = Reason.NO_CLAIMS, config.reward_no_claims
+    if abstains(response):
+        reason, reward = Reason.ABSTENTION, config.reward_abstention
+    return Verdict(
+        id=query.id, outcome=Outcome.NO_CLAIMS, reward=reward, reason=reason, provenance=provenance
+    )
+
+
+def unscored(
+    query: RagQuery,
+    error: AuditFailure | SamplerError,
+    *,
+    num_numbers: int = 0,
+    provenance: Provenance | None = None,
+) -> Verdict:
+    """The verdict where the audit itself failed."""
+    return Verdict(
+        id=query.id,
+        outcome=Outcome.UNSCORED,
+        reward=None,
+        reason=error.reason,
+        detail=error.detail,
+        num_numbers=num_numbers,
+        provenance=provenance,
+    )
