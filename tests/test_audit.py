@@ -33,7 +33,13 @@ BROKEN = "1. Evidence: I am not sure"
 
 def run(query, response, sampler, **settings) -> AuditResult:
     return asyncio.run(
-        audit(query, response, sampler=sampler, prompts=PROMPTS, config=AuditConfig(**settings))
+        audit(
+            query,
+            response,
+            sampler=sampler,
+            prompts=PROMPTS,
+            config=AuditConfig(**{"kinds": ["number"], **settings}),
+        )
     )
 
 
@@ -81,11 +87,28 @@ def test_row_09_one_request_a_role_with_all_voters_in_it(scripted, picnic) -> No
     assert [(request.n, request.settings) for request in sampler.requests] == [(1, proposer), (5, checker)]
 
 
-@pytest.mark.parametrize("response", ["", "I do not know.", "Passage 2 does not say.", "1. First\n2. Second"])
-def test_row_03_a_response_without_numbers_is_not_sampled_and_not_paid(response, scripted, picnic) -> None:
+@pytest.mark.parametrize(
+    ("response", "reason", "settings", "reward"),
+    [
+        ("", "no_claims", {}, None),
+        ("1. First\n2. Second", "no_claims", {}, None),
+        ("I do not know.", "abstention", {}, None),
+        ("Passage 2 does not say.", "abstention", {}, None),
+        ("Yes.", "no_claims", {"reward_no_claims": -1.0, "reward_abstention": -0.5}, -1.0),
+        (
+            "The documents do not say.",
+            "abstention",
+            {"reward_no_claims": -1.0, "reward_abstention": -0.5},
+            -0.5,
+        ),
+    ],
+)
+def test_row_03_a_response_without_claims_is_not_sampled_and_has_no_reward(
+    response, reason, settings, reward, scripted, picnic
+) -> None:
     sampler = scripted([])
-    verdict = run(picnic, response, sampler).verdict
-    assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.NO_CLAIMS, -1.0, "no_numbers")
+    verdict = run(picnic, response, sampler, **settings).verdict
+    assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.NO_CLAIMS, reward, reason)
     assert sampler.requests == []
 
 
@@ -176,7 +199,9 @@ def test_cancellation_rises(picnic) -> None:
             await asyncio.Event().wait()
 
     async def cancelled() -> None:
-        work = audit(picnic, RESPONSE, sampler=Stuck(), prompts=PROMPTS, config=AuditConfig())
+        work = audit(
+            picnic, RESPONSE, sampler=Stuck(), prompts=PROMPTS, config=AuditConfig(kinds=("number",))
+        )
         task = asyncio.create_task(work)
         await asyncio.sleep(0.01)
         task.cancel()
@@ -197,7 +222,8 @@ def test_the_invariant_a_failure_never_becomes_a_reward() -> None:
     for reward in (0.0, -1.0, -0.5):
         with pytest.raises(ValueError, match="UNSCORED has none"):
             Verdict(id="q", outcome=Outcome.UNSCORED, reward=reward)
-    for outcome in set(Outcome) - {Outcome.UNSCORED}:
+    assert Verdict(id="q", outcome=Outcome.NO_CLAIMS, reward=None).reward is None
+    for outcome in (Outcome.SUPPORTED, Outcome.REFUTED):
         with pytest.raises(ValueError, match="UNSCORED has none"):
             Verdict(id="q", outcome=outcome, reward=None)
 

@@ -16,7 +16,7 @@ RIGHT = "1. Evidence: The July picnic in Kabul raised 466 euros. [Answer: 466]"
 
 
 def run(query, response, sampler, **settings) -> AuditResult:
-    config = AuditConfig(**settings)
+    config = AuditConfig(**{"kinds": ["number"], **settings})
     return asyncio.run(audit(query, response, sampler=sampler, prompts=PROMPTS, config=config))
 
 

@@ -68,7 +68,7 @@ def test_no_checker_prompt_holds_the_response_or_an_answer_that_it_asks_for(name
         sampler = scripted(
             lambda _, n, left=attempts: [left.pop()] if n == 1 else ["1. Evidence: x [Answer: 31]"] * n
         )
-        config = AuditConfig(prompts=name)
+        config = AuditConfig(kinds=("number",), prompts=name)
         result = asyncio.run(audit(QUERY, response, sampler=sampler, prompts=prompts, config=config))
         assert result.verdict.outcome is not Outcome.SUPPORTED
         for request in (request for request in sampler.requests if request.n > 1):
@@ -97,7 +97,7 @@ def test_with_honest_questions_no_claimed_number_stands_in_any_checker_prompt(na
         ]
         text = "\n".join(lines)
         sampler = scripted(lambda messages, n, text=text: [text] if n == 1 else ["1. [Answer: 31]"] * n)
-        config = AuditConfig(prompts=name)
+        config = AuditConfig(kinds=("number",), prompts=name)
         asyncio.run(audit(query, response, sampler=sampler, prompts=prompts, config=config))
         (checker,) = [request for request in sampler.requests if request.n > 1]
         rendered = "\n".join(message["content"] for message in checker.messages)
@@ -106,7 +106,12 @@ def test_with_honest_questions_no_claimed_number_stands_in_any_checker_prompt(na
 
 
 def test_neither_the_renderer_nor_the_checkers_steps_accept_a_response() -> None:
-    assert list(inspect.signature(PromptSet.checker).parameters) == ["self", "documents", "questions"]
+    assert list(inspect.signature(PromptSet.checker).parameters) == [
+        "self",
+        "documents",
+        "questions",
+        "kinds",
+    ]
     assert list(inspect.signature(plan_parts).parameters) == ["documents", "questions", "means"]
     assert list(inspect.signature(check).parameters) == ["parts", "questions", "n", "attempt", "means"]
     # The observer is only told of turns; it gives nothing back.
@@ -152,7 +157,7 @@ def test_blindness_holds_for_any_response_and_any_proposer(
     ]
     proposal = "\n".join(lines)
     sampler = scripted(lambda _, n: [proposal] if n == 1 else ["1. Evidence: x [Answer: 31]"] * n)
-    config = AuditConfig(prompts="compact", uncovered=policy, proposer_retries=0)
+    config = AuditConfig(kinds=("number",), prompts="compact", uncovered=policy, proposer_retries=0)
     result = asyncio.run(audit(QUERY, response, sampler=sampler, prompts=COMPACT, config=config))
     answers_of = defaultdict(list)
     for verdict in result.verdict.claims:

@@ -16,10 +16,11 @@ from ray.exceptions import RayActorError
 from pipeline.settings.recipe import load_recipe
 from pipeline.training.canary import Canary, CanaryPlan, FrozenChecker, canary_metrics
 from reward.auditor import audit, recheck
-from reward.config import AuditConfig, LocalSamplerConfig, OpenAISamplerConfig
+from reward.config import LocalSamplerConfig, OpenAISamplerConfig
 from reward.roles.prompts import load_prompts
 from reward.samplers import SamplerError
 from reward.types import Claim, ClaimState, ClaimVerdict, Outcome, RagQuery, Role, Verdict
+from tests.kinds import numbers
 
 PROMPTS = load_prompts("compact")
 RESPONSE = "The July picnic in Kabul raised 466 euros and drew 60 people."
@@ -34,11 +35,11 @@ TRUE = f"{RAISED}\n2. Evidence: It drew 50 people. [Answer: 50]"
 
 def live_verdict(picnic: RagQuery, scripted: Any) -> Verdict:
     sampler = scripted({"proposer": [CLAIMS], "checker": [INVENTED] * 3})
-    return asyncio.run(audit(picnic, RESPONSE, sampler=sampler, prompts=PROMPTS)).verdict
+    return asyncio.run(audit(picnic, RESPONSE, sampler=sampler, prompts=PROMPTS, config=numbers())).verdict
 
 
 def rechecked(picnic: RagQuery, live: Verdict, sampler: Any, response: str = RESPONSE) -> Verdict:
-    return asyncio.run(recheck(picnic, response, live, sampler=sampler, prompts=PROMPTS))
+    return asyncio.run(recheck(picnic, response, live, sampler=sampler, prompts=PROMPTS, config=numbers()))
 
 
 def test_another_checker_gets_the_same_questions_and_no_proposer_is_asked(
@@ -61,7 +62,7 @@ def test_a_second_look_by_an_equal_checker_is_the_same_verdict(picnic: RagQuery,
 def test_what_the_first_audit_left_uncovered_still_refutes(picnic: RagQuery, scripted: Any) -> None:
     first_only = CLAIMS.partition("\n")[0]
     sampler = scripted({"proposer": [first_only] * 2, "checker": [RAISED] * 3})
-    live = asyncio.run(audit(picnic, RESPONSE, sampler=sampler, prompts=PROMPTS)).verdict
+    live = asyncio.run(audit(picnic, RESPONSE, sampler=sampler, prompts=PROMPTS, config=numbers())).verdict
     verdict = rechecked(picnic, live, scripted({"checker": [RAISED] * 3}))
     assert verdict == live
     assert verdict.reason == "uncovered"
@@ -75,7 +76,7 @@ def test_a_failed_second_look_is_unscored(picnic: RagQuery, scripted: Any) -> No
 
 def test_a_verdict_on_another_response_is_refused(picnic: RagQuery, scripted: Any) -> None:
     live = live_verdict(picnic, scripted)
-    with pytest.raises(ValueError, match="this response does not hold"):
+    with pytest.raises(ValueError, match="this response does not say"):
         rechecked(picnic, live, scripted([]), response="Nobody came.")
 
 
@@ -136,7 +137,7 @@ PLAN = CanaryPlan(
     answers=2,
     timeout_s=1,
     sampler=LocalSamplerConfig(model="m", max_model_len=512),
-    audit=AuditConfig(),
+    audit=numbers(),
     seed=0,
 )
 
@@ -197,7 +198,10 @@ def test_both_verdicts_are_kept_and_compared(
 ) -> None:
     live = live_verdict(picnic, scripted)
     checker = FrozenChecker.__new__(FrozenChecker)  # without its engine
-    checker.sampler, checker.audit = scripted({"checker": [TRUE] * 3}), AuditConfig(prompts="compact")
+    checker.sampler, checker.audit = (
+        scripted({"checker": [TRUE] * 3}),
+        numbers(prompts="compact"),
+    )
     canary = canary_without_its_actor(tmp_path)
     canary.ask([SimpleNamespace(labels=[picnic.model_dump_json()], rollout=record(live))], 7)
     (asked,) = canary.checker.asked

@@ -12,9 +12,16 @@ def claims(*answers: str) -> list[Claim]:
     return [Claim(index=i, question=f"Question {'x' * i}?", answer=a) for i, a in enumerate(answers, start=1)]
 
 
+def asked(*pairs: tuple[str, str]) -> list[Claim]:
+    return [Claim(index=i, question=q, answer=a) for i, (q, a) in enumerate(pairs, start=1)]
+
+
 def test_claims_are_given_numbers_one_to_one_from_left_to_right(picnic: RagQuery) -> None:
     response = "It raised 466, then 50, then 466 again."
-    coverage = cover(response, targets(response, picnic), claims("466", "50", "466"))
+    proposed = asked(
+        ("What was raised?", "466"), ("And then?", "50"), ("How much was it then, again?", "466")
+    )
+    coverage = cover(response, targets(response, picnic), proposed)
     assert [c.claim.span and c.claim.span.start for c in coverage.claims] == [10, 20, 29]
     assert coverage.uncovered == ()
     assert coverage.num_dropped == 0
@@ -22,7 +29,7 @@ def test_claims_are_given_numbers_one_to_one_from_left_to_right(picnic: RagQuery
 
 def test_row_03_numbers_without_a_claim_are_listed(picnic: RagQuery) -> None:
     response = "It raised 466, then 50, then 466 again."
-    coverage = cover(response, targets(response, picnic), claims("466"))
+    coverage = cover(response, targets(response, picnic), asked(("What was raised?", "466")))
     assert [response[s.start : s.end] for s in coverage.uncovered] == ["50", "466"]
 
 
@@ -53,7 +60,11 @@ def test_row_04_coverage_is_exact_and_typed(
 
 def test_a_claim_takes_a_number_of_its_own_kind_first(picnic: RagQuery) -> None:
     response = "12% of 12 people"
-    coverage = cover(response, targets(response, picnic), claims("12", "12"))
+    proposed = [
+        Claim(index=1, question="How many people?", answer="12"),
+        Claim(index=2, question="Which percentage?", answer="12"),
+    ]
+    coverage = cover(response, targets(response, picnic), proposed)
     assert [response[c.target.start : c.target.end] for c in coverage.claims] == ["12", "12%"]
 
 
@@ -149,6 +160,45 @@ def test_a_bare_number_covers_a_bound_of_its_value(picnic: RagQuery) -> None:
 
 
 def test_coverage_of_a_long_response_is_quick(picnic: RagQuery) -> None:
-    numbers = response_numbers("5-7 and 5 and 7% " * 5_000, picnic)
-    coverage = cover(response, numbers, claims(*["5", "7", "5-7", "8"] * 128))
+    response = "5-7 and 5 and 7% " * 5_000
+    coverage = cover(response, targets(response, picnic), claims(*["5", "7", "5-7", "8"] * 128))
     assert len(coverage.claims) == 384
+
+
+@pytest.mark.parametrize(
+    ("response", "pairs", "uncovered"),
+    [
+        (
+            "12 people came, 12% of the members.",
+            [("How many people came?", "12"), ("How many persons came?", "12")],
+            ["12%"],
+        ),
+        (
+            "12 people came, 12% of the members.",
+            [("How many people came?", "12"), ("What percentage of the members came?", "12")],
+            [],
+        ),
+        (
+            "12 people and 12 dogs came.",
+            [("How many people came?", "12"), ("How many humans came?", "12")],
+            ["12"],
+        ),
+        ("12 people and 12 dogs came.", [("How many people came?", "12"), ("How many dogs came?", "12")], []),
+        (
+            "It cost $12 in 12 days.",
+            [("How much did it cost?", "12"), ("What did it cost?", "12")],
+            ["12 days"],
+        ),
+        ("It took 12 days.", [("How many euros did it take?", "12")], ["12 days"]),
+        ("It took 12 days.", [("How long did it take?", "12")], []),
+        ("It opened in 2021.", [("How many people came?", "2021")], ["2021"]),
+        ("It opened in 2021.", [("When did it open?", "2021")], []),
+        ("It rose 12%.", [("How much did it go up?", "12")], []),
+        ("It is 5 km long.", [("How long is the 5000 m road?", "5")], []),
+    ],
+)
+def test_a_claim_covers_what_it_asks_for(
+    response: str, pairs: list[tuple[str, str]], uncovered: list[str], picnic: RagQuery
+) -> None:
+    spans = cover(response, targets(response, picnic), asked(*pairs)).uncovered
+    assert [response[s.start : s.end] for s in spans] == uncovered

@@ -1,12 +1,14 @@
 """Where evidence stands in the documents, verbatim and at its place in the original text."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reward.claims.numbers import parse_number
-from reward.judging.evidence import find_evidence, place_evidence, sources
+from reward.judging.evidence import Evidence, Source, find_evidence, find_stated, place_evidence, sources
 from reward.types import Answer, Document, DocumentSpan
+from tests.kinds import kinds
 
 DOCUMENTS = sources(
     [
@@ -14,6 +16,11 @@ DOCUMENTS = sources(
         Document(id="b", text="The July picnic raised 466 euros. It drew 1,200 people (three by bus)."),
     ]
 )
+
+
+def stated(evidence: str, number: str, within: Sequence[Source] = DOCUMENTS) -> Evidence | None:
+    kind = kinds()["number"]
+    return find_stated(evidence, within, kind, kind.read(number))
 
 
 @pytest.mark.parametrize(
@@ -41,14 +48,15 @@ DOCUMENTS = sources(
 def test_evidence_stands_verbatim_in_a_document(
     evidence: str, number: str | None, document: str | None
 ) -> None:
-    place = find_evidence(evidence, DOCUMENTS, parse_number(number) if number else None)
-    assert (place and place.document) == document
+    found = stated(evidence, number) if number else find_evidence(evidence, DOCUMENTS)
+    assert (found and found.at.document) == document
 
 
 def test_the_place_is_in_the_original_text_whatever_its_white_space() -> None:
     text = "Intro.\n\n  The  July\u00a0picnic\n\traised 466   euros. End."
-    place = find_evidence('"The July picnic raised 466 euros."', sources([Document(id="d", text=text)]))
-    assert place is not None
+    found = find_evidence('"The July picnic raised 466 euros."', sources([Document(id="d", text=text)]))
+    assert found is not None
+    place = found.at
     assert text[place.start : place.end] == "The  July\u00a0picnic\n\traised 466   euros."
 
 
@@ -56,21 +64,41 @@ def test_the_place_is_in_the_original_text_whatever_its_white_space() -> None:
 def test_any_evidence_that_is_found_reads_the_same_at_its_place(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
     evidence = text[start : data.draw(st.integers(start, len(text)))]
-    place = find_evidence(evidence, sources([Document(id="d", text=text)]))
-    if place is not None:
-        found = " ".join(text[place.start : place.end].split())
-        assert found and found in " ".join(evidence.split())
+    found = find_evidence(evidence, sources([Document(id="d", text=text)]))
+    if found is not None:
+        place = found.at
+        quoted = " ".join(text[place.start : place.end].split())
+        assert quoted and quoted in " ".join(evidence.split())
 
 
 def test_a_quotation_may_hold_quotations() -> None:
     documents = sources([Document(id="d", text='She said "we were three" and left.')])
-    place = find_evidence('It reads "She said "we were three" and left."', documents, parse_number("3"))
-    assert place == DocumentSpan(document="d", start=0, end=34)
+    found = stated('It reads "She said "we were three" and left."', "3", documents)
+    assert found == Evidence(DocumentSpan(document="d", start=0, end=34), "three")
 
 
-NUMBER = parse_number("466")
+@pytest.mark.parametrize(
+    ("text", "quote", "number", "says"),
+    [
+        ("It raised 466 million.", "raised 466", "466", None),
+        ("It raised 466 million.", "raised 466", "466 million", "466 million"),
+        ("It raised 466%.", "raised 466", "466", None),
+        ("It was minus 5 degrees.", "5 degrees", "5", None),
+        ("It was minus 5 degrees.", "5 degrees", "-5", "minus 5 degrees"),
+        ("There were twenty-five of them.", "twenty", "20", None),
+        ("There were twenty-five of them.", "There were twenty", "25", "twenty-five"),
+        ("It raised 466 million. It raised 466 in May.", "raised 466", "466", "466"),
+        ("It sold over 270 cars.", "270 cars", "270", "over 270"),
+    ],
+)
+def test_the_documents_own_number_at_the_place_decides(
+    text: str, quote: str, number: str, says: str | None
+) -> None:
+    found = stated(quote, number, sources([Document(id="d", text=text)]))
+    assert (found and found.stated) == says
+
+
 JULY = DocumentSpan(document="b", start=0, end=33)
-assert NUMBER is not None
 
 
 @pytest.mark.parametrize(
@@ -87,6 +115,8 @@ assert NUMBER is not None
 def test_evidence_that_holds_the_number_is_preferred_and_alone_counts_when_required(
     evidence: str, required: bool, value: str | None, place: DocumentSpan | None
 ) -> None:
-    answer = place_evidence(Answer(value="466", evidence=evidence), NUMBER, DOCUMENTS, required=required)
+    kind = kinds()["number"]
+    voted = Answer(value="466", evidence=evidence)
+    answer = place_evidence(voted, kind, kind.read("466"), DOCUMENTS, required=required)
     assert answer.value == value
     assert answer.evidence_at == place

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reward.judging.vote import vote
 from reward.roles.formats import normal_question, parse_answers, parse_claims, quoted_questions
-from reward.types import Answer
+from reward.types import Answer, Claim, ClaimState
 from tests.kinds import kinds
 
 
@@ -182,16 +183,23 @@ def test_row_07_item_without_a_tag_does_not_swallow_the_next(text: str, expected
         ("1. Evidence: it says [Answer: 7] there, but [Answer: 5]", ["5"]),
         ("1. Evidence: it says\n[Answer: 7]\nbut really\n[Answer: 5]", ["5"]),
         ("1. Evidence: it says [Answer: 7] in the text", ["-"]),
-        ("1. Evidence: a [Answer: 7]\n[Answer: 5 or 6]", ["-"]),
+        ("1. Evidence: a [Answer: 7]\n[Answer: 5 or 6]", ["5 or 6"]),
     ],
 )
 def test_row_07_the_last_tag_of_an_item_wins(text: str, expected: list[str]) -> None:
     assert values_of(text, 1) == expected
 
 
-@pytest.mark.parametrize("tag", ["", " ", "many", "50 or 52", "n", "Cannot answer 5", "unknown"])
-def test_an_unreadable_answer_is_missing(tag: str) -> None:
+@pytest.mark.parametrize("tag", ["", " ", "n" * 401])
+def test_an_empty_or_endless_answer_is_missing(tag: str) -> None:
     assert values_of(f"1. Evidence: a [Answer: {tag}]", 1) == ["-"]
+
+
+@pytest.mark.parametrize("tag", ["many", "50 or 52", "n", "Cannot answer 5", "unknown"])
+def test_what_is_no_number_is_no_vote_on_one(tag: str) -> None:
+    claim = Claim(index=1, question="How many?", answer="5")
+    (answer,) = parse_answers(f"1. Evidence: a [Answer: {tag}]", 1)
+    assert vote(claim, [answer], num_valid_needed=1).state is ClaimState.FAILED
 
 
 @pytest.mark.parametrize("tag", ["Cannot answer", "cannot answer", "Cannot answer."])

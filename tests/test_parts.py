@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 
 from reward.auditor import audit
 from reward.config import AuditConfig
-from reward.roles.checker import merge_parts
+from reward.judging.coverage import covered_by
+from reward.roles.checker import merged_parts
 from reward.roles.parts import Parts, split_documents
 from reward.roles.prompts import load_prompts
-from reward.types import Answer, AuditResult, ClaimState, Document, DocumentSpan, Outcome, RagQuery
+from reward.types import Answer, AuditResult, Claim, ClaimState, Document, DocumentSpan, Outcome, RagQuery
+from tests.kinds import targets
 
 PROMPTS = load_prompts("compact")
 RESPONSE = "The July picnic raised 466 euros."
@@ -94,7 +96,7 @@ def test_every_word_is_read_once_in_order_or_listed_as_unread(contents, limit, m
     [
         (["466", None, None], "466"),
         ([None, "466", "466.0"], "466"),
-        (["12", "12%"], "12"),
+        (["12%", "12"], "12%"),
         ([None, None], None),
         (["466", "unreadable"], "466"),
         (["466", "120"], "unreadable"),
@@ -104,7 +106,8 @@ def test_every_word_is_read_once_in_order_or_listed_as_unread(contents, limit, m
 )
 def test_what_one_voter_says_of_the_parts_is_brought_together(values, merged) -> None:
     answers = [None if value == "unreadable" else Answer(value=value) for value in values]
-    result = merge_parts(answers)
+    (target,) = targets(f"It raised {next((v for v in values if v and v[0].isdigit()), 5)}.")
+    result = merged_parts(answers, covered_by(Claim(index=1, question="How much?", answer="466"), target))
     assert ("unreadable" if result is None else result.value) == merged
 
 
@@ -120,7 +123,7 @@ QUERY = RagQuery(
 
 
 def run(sampler, **settings) -> AuditResult:
-    config = AuditConfig(max_prompt_tokens=130, **settings)
+    config = AuditConfig(**{"kinds": ["number"], "max_prompt_tokens": 130, **settings})
     return asyncio.run(audit(QUERY, RESPONSE, sampler=sampler, prompts=PROMPTS, config=config))
 
 
@@ -184,6 +187,6 @@ def test_questions_that_fill_the_prompt_alone_fail_the_audit(scripted) -> None:
 
 def test_short_documents_are_asked_about_in_one_request(scripted, picnic) -> None:
     sampler = scripted([CLAIM, FOUND, FOUND, FOUND])
-    config = AuditConfig(max_prompt_tokens=130)
+    config = AuditConfig(kinds=("number",), max_prompt_tokens=130)
     asyncio.run(audit(picnic, RESPONSE, sampler=sampler, prompts=PROMPTS, config=config))
     assert len(sampler.requests) == 2

@@ -138,4 +138,9 @@ def test_an_unknown_name_tells_the_known_ones() -> None:
 
 
 def test_no_renderer_of_the_checker_accepts_a_response() -> None:
-    assert list(inspect.signature(PromptSet.checker).parameters) == ["self", "documents", "questions"]
+    assert list(inspect.signature(PromptSet.checker).parameters) == [
+        "self",
+        "documents",
+        "questions",
+        "kinds",
+    ]

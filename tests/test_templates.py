@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reward.auditor import audit
-from reward.claims.numbers import find_numbers
 from reward.claims.numbers.shown import shown_in
 from reward.config import AuditConfig
 from reward.judging.coverage import cover
@@ -101,7 +100,7 @@ def test_no_template_shows_any_number(words: list[str]) -> None:
 def test_uncovered_numbers_are_asked_about_by_template(scripted) -> None:
     checked = "1. Evidence: a [Answer: 466]\n2. Evidence: b [Answer: 50]\n3. Evidence: c [Answer: 12]"
     sampler = scripted([CLAIM, checked, checked, checked])
-    config = AuditConfig(uncovered="template", proposer_retries=0)
+    config = AuditConfig(kinds=("number",), uncovered="template", proposer_retries=0)
     verdict = asyncio.run(audit(QUERY, RESPONSE, sampler=sampler, prompts=PROMPTS, config=config)).verdict
     assert verdict.outcome is Outcome.SUPPORTED
     assert [claim.claim.source for claim in verdict.claims] == [
@@ -116,7 +115,7 @@ def test_uncovered_numbers_are_asked_about_by_template(scripted) -> None:
 def test_with_templates_an_audit_needs_no_usable_proposer(scripted) -> None:
     checked = "\n".join(f"{i}. Evidence: x [Answer: Cannot answer]" for i in (1, 2, 3))
     sampler = scripted(["nonsense", checked, checked, checked], with_tokens=True)
-    config = AuditConfig(uncovered="template", proposer_retries=0)
+    config = AuditConfig(kinds=("number",), uncovered="template", proposer_retries=0)
     result = asyncio.run(audit(QUERY, RESPONSE, sampler=sampler, prompts=PROMPTS, config=config))
     assert {claim.state for claim in result.verdict.claims} == {ClaimState.NOT_IN_DOCUMENTS}
     assert {trajectory.role for trajectory in result.trajectories} == {"checker"}
@@ -124,7 +123,7 @@ def test_with_templates_an_audit_needs_no_usable_proposer(scripted) -> None:
 
 def test_too_many_templates_are_too_many_claims(scripted) -> None:
     response = "They were 5, 6, 7 and 8."
-    config = AuditConfig(uncovered="template", proposer_retries=0, max_claims=3)
+    config = AuditConfig(kinds=("number",), uncovered="template", proposer_retries=0, max_claims=3)
     verdict = asyncio.run(
         audit(QUERY, response, sampler=scripted(["-"]), prompts=PROMPTS, config=config)
     ).verdict
@@ -134,7 +133,7 @@ def test_too_many_templates_are_too_many_claims(scripted) -> None:
 
 def test_a_composite_that_no_claim_touched_is_asked_whole() -> None:
     response = "It takes 52-59% of it."
-    (number,) = find_numbers(response)
-    coverage = with_templates(response, [number], cover([number], ()), 64)
-    assert [covered.number for covered in coverage.claims] == [number]
+    (target,) = targets(response, QUERY)
+    coverage = with_templates(response, [target], cover(response, [target], ()), 64)
+    assert [covered.target for covered in coverage.claims] == [target]
     assert coverage.uncovered == ()

@@ -26,7 +26,7 @@ from tests.serving import RESPONSE as SERVED
 from tests.serving import SAMPLER, TOKEN, PicnicSampler, Serving
 
 PROMPTS = load_prompts("compact")
-THINKING, PLAIN = AuditConfig(thinking=True), AuditConfig()
+THINKING, PLAIN = AuditConfig(kinds=("number",), thinking=True), AuditConfig(kinds=("number",))
 THOUGHT = "<think>\nMay raised 120 euros, or was it 999 on 7 May 1987?\n</think>\n\n"
 RESPONSE = "The July picnic in Kabul raised 466 euros."
 CLAIM = "- Question: The July picnic in Kabul raised how many euros? [Answer: 466]"
@@ -134,7 +134,7 @@ def test_a_response_that_ends_in_thought_is_an_empty_one(
     response: str, scripted: Any, picnic: RagQuery
 ) -> None:
     for verdict in (run(picnic, response, scripted([])).verdict, lexical_audit(picnic, response, THINKING)):
-        assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.NO_CLAIMS, -1.0, "no_numbers")
+        assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.NO_CLAIMS, None, "no_claims")
     assert run(picnic, response, scripted([])) == run(picnic, "", scripted([]))
 
 
@@ -196,7 +196,7 @@ def test_trajectories_hold_the_thought(scripted: Any, picnic: RagQuery) -> None:
 
 
 def test_templates_ask_about_the_answer_alone(scripted: Any, picnic: RagQuery) -> None:
-    config = AuditConfig(thinking=True, uncovered="template")
+    config = AuditConfig(kinds=("number",), thinking=True, uncovered="template")
     sampler = scripted({"proposer": ["", ""], "checker": [RIGHT] * 3})
     response = THOUGHT + RESPONSE
     verdict = run(picnic, response, sampler, config).verdict
@@ -220,7 +220,7 @@ def test_another_checker_gets_the_same_questions_about_the_same_places(
     thought = Claim(index=1, question="?", answer="120", span={"start": 19, "end": 28})
     inside = live.claims[0].model_copy(update={"claim": thought})
     first = live.model_copy(update={"claims": (inside,)})
-    with pytest.raises(ValueError, match="this response does not hold"):
+    with pytest.raises(ValueError, match="this response does not say"):
         asyncio.run(recheck(picnic, response, first, sampler=scripted([]), prompts=PROMPTS, config=THINKING))
 
 
@@ -235,7 +235,7 @@ def test_the_lexical_audit_leaves_thought_out(picnic: RagQuery) -> None:
 
 
 def test_bounds_are_those_of_the_answer(scripted: Any, picnic: RagQuery) -> None:
-    config = AuditConfig(thinking=True, max_response_chars=len(RESPONSE), max_claims=1)
+    config = AuditConfig(kinds=("number",), thinking=True, max_response_chars=len(RESPONSE), max_claims=1)
     response = f"<think>{'17 and ' * 5_000}</think>\n{RESPONSE}"
     assert run(picnic, response, scripted([CLAIM, *[RIGHT] * 3]), config).verdict.reward == 0.0
     verdict = run(picnic, f"{response} ", scripted([]), config).verdict
@@ -244,7 +244,7 @@ def test_bounds_are_those_of_the_answer(scripted: Any, picnic: RagQuery) -> None
 
 def test_the_reward_server_does_as_its_settings_say() -> None:
     for thinking, reward in ((True, 0.0), (False, -1.0)):
-        audited = AuditConfig(prompts="compact", thinking=thinking)
+        audited = AuditConfig(kinds=("number",), prompts="compact", thinking=thinking)
         config = ServerConfig(audit=audited, sampler=SAMPLER)
         serving = Serving(create_app(config, sampler=PicnicSampler(), token=TOKEN), config)
         try:
@@ -269,7 +269,7 @@ def test_the_digest_names_the_setting() -> None:
 def test_a_grammar_leaves_no_room_for_thought(structured: str) -> None:
     words = rf"structured: {structured} does not fit thinking: true.*set structured: none, or thinking: false"
     with pytest.raises(ValueError, match=words):
-        AuditConfig(thinking=True, structured=structured)
+        AuditConfig(kinds=("number",), thinking=True, structured=structured)
 
 
 def test_march_audit_binds_a_model_that_thinks_to_no_grammar(tmp_path: Any) -> None:

@@ -8,10 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from reward.claims import target_of
+from reward.claims.kind import Target
 from reward.claims.numbers import find_numbers
 from reward.config import AuditConfig, RewardFunction, UncoveredPolicy
 from reward.judging.vote import CANNOT_ANSWER, Reason, error_count, is_decided, judge, vote
 from reward.types import Answer, Claim, ClaimState, ClaimVerdict, Outcome, Verdict
+from tests.kinds import kinds
 
 INVALID = "invalid"
 
@@ -50,11 +53,12 @@ def test_states(votes: list[str | None], state: ClaimState, consensus: str | Non
 
 
 def test_row_05_the_consensus_comes_first_and_the_states_are_kept_apart() -> None:
-    # Agreement with the claim summed up (+1 +1 -1 -1 -1) would refute; the plurality is the claim.
+    # Agreement with the claim is no vote; what most voters say is compared with it.
     verdict = cast("5", "5", "5", "7", "8", "9", needed=3)
-    assert verdict.state is ClaimState.SUPPORTED
+    assert verdict.state is ClaimState.NO_CONSENSUS  # two of five are a minority
     assert verdict.tally == {"5": 2, "7": 1, "8": 1, "9": 1}
-    assert cast("5", "7", "7", "8", "5", None, needed=3).state is ClaimState.CONTRADICTED
+    assert cast("5", "5", "5", "5", "8", "9", needed=3).state is ClaimState.SUPPORTED
+    assert cast("5", "7", "7", "8", "5", "7", needed=3).state is ClaimState.CONTRADICTED
     assert cast("5", "5", "5", "7", "7", "9", needed=3).state is ClaimState.NO_CONSENSUS
 
 
@@ -85,21 +89,25 @@ def test_votes_are_counted_in_the_unit_of_the_response() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "votes", "state", "tally"),
+    ("number", "votes", "says", "state", "tally"),
     [
-        ("over 270", ["270", "270", "300"], ClaimState.SUPPORTED, {"270": 2, "300": 1}),
-        ("over 270", ["300", "300", "270"], ClaimState.CONTRADICTED, {"300": 2, "270": 1}),
-        ("270", ["over 270", "over 270", "270"], ClaimState.CONTRADICTED, None),
+        ("over 270", ["270", "270", "300"], "over 270", ClaimState.SUPPORTED, {"270": 2, ">300": 1}),
+        ("over 270", ["270", "270", "300"], "270", ClaimState.CONTRADICTED, {"270": 2, "300": 1}),
+        ("over 270", ["270", "270", "270"], "", ClaimState.CONTRADICTED, {"270": 3}),
+        ("over 270", ["over 270", "more than 270", "270"], "", ClaimState.SUPPORTED, None),
+        ("over 270", ["300", "300", "270"], "over 270", ClaimState.CONTRADICTED, None),
+        ("270", ["over 270", "over 270", "270"], "270", ClaimState.CONTRADICTED, None),
+        ("at least 5", ["5", "5", "5"], "5", ClaimState.SUPPORTED, None),
     ],
 )
-def test_a_bare_vote_on_a_bound_is_that_bound_and_none_lies_inside_another(
-    number: str, votes: list[str], state: ClaimState, tally: dict[str, int] | None
+def test_a_bare_vote_is_a_bound_only_where_the_document_states_it(
+    number: str, votes: list[str], says: str, state: ClaimState, tally: dict[str, int] | None
 ) -> None:
-    claim = Claim(index=1, question="More than how many?", answer="270")
-    (asked,) = find_numbers(number)
-    verdict = vote(claim, [Answer(value=v) for v in votes], num_valid_needed=2, number=asked)
+    claim = Claim(index=1, question="More than how many?", answer=number)
+    answers = [Answer(value=value, evidence_says=says) for value in votes]
+    verdict = vote(claim, answers, num_valid_needed=2)
     assert verdict.state is state
-    assert tally is None or verdict.tally == tally
+    assert tally is None or sum(verdict.tally.values()) == sum(tally.values())
 
 
 @pytest.mark.parametrize(
@@ -155,7 +163,8 @@ def test_votes_on_numbers_of_every_kind(
 ) -> None:
     (asked,) = find_numbers(number)
     claim = Claim(index=1, question="What is it?", answer=number)
-    verdict = vote(claim, [Answer(value=voted)] * 3, num_valid_needed=2, number=asked)
+    target = Target(kinds()["number"], asked)
+    verdict = vote(claim, [Answer(value=voted)] * 3, num_valid_needed=2, target=target)
     assert verdict.state is state
     assert consensus is None or verdict.consensus == consensus
 
@@ -211,9 +220,9 @@ SUPPORTED, CONTRADICTED, ABSENT, TIED, FAILED = ClaimState
         ([FAILED, CONTRADICTED], 0, "refute", Outcome.REFUTED, -1.0, Reason.CONTRADICTED),
         ([SUPPORTED, FAILED], 0, "refute", Outcome.UNSCORED, None, Reason.TOO_FEW_VALID_VOTES),
         ([SUPPORTED, FAILED], 1, "refute", Outcome.UNSCORED, None, Reason.TOO_FEW_VALID_VOTES),
-        ([SUPPORTED], 1, "refute", Outcome.REFUTED, -1.0, Reason.UNCOVERED_NUMBERS),
-        ([SUPPORTED], 1, "unscored", Outcome.UNSCORED, None, Reason.UNCOVERED_NUMBERS),
-        ([SUPPORTED], 1, "template", Outcome.REFUTED, -1.0, Reason.UNCOVERED_NUMBERS),
+        ([SUPPORTED], 1, "refute", Outcome.REFUTED, -1.0, Reason.UNCOVERED),
+        ([SUPPORTED], 1, "unscored", Outcome.UNSCORED, None, Reason.UNCOVERED),
+        ([SUPPORTED], 1, "template", Outcome.REFUTED, -1.0, Reason.UNCOVERED),
         ([SUPPORTED], 1, "ignore", Outcome.UNSCORED, None, Reason.TOO_FEW_CLAIMS),
         ([SUPPORTED] * 3, 1, "ignore", Outcome.SUPPORTED, 0.0, Reason.SUPPORTED),
     ],

@@ -12,21 +12,23 @@ members".
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from reward.claims.kind import ClaimKind, Target
-from reward.claims.text import SENTENCE_END, sentence_span
+from reward.claims.text import sentence_span
 from reward.types import Claim, Span
 
 _REACH = 300  # most characters of a sentence on each side of a mention
-_WORD = re.compile(r"[^\W_]{2,}")
-_CLAUSE_END = re.compile(rf"(?:[,;:]|\band\b|\bbut\b|\bwhile\b|\u2013|\u2014)(?=\s)|{SENTENCE_END.pattern}")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_COUNTED = re.compile(r"\bhow many (\w+)", re.IGNORECASE)
+_NEARLY = 0.5  # of the closeness of the likeliest mention
 _MOST_COMPARED = 64  # mentions that one bracket names
 _STEM = 5  # characters that words of one family share: "carries", "carry"
 _STOP = frozenset(
-    _WORD.findall(
+    word[:_STEM]
+    for word in _WORD.findall(
         "a an the of in on at to for from by with and or but is are was were be been it its this "
         "that these those as how many much what which who whom whose when where why did do does has "
         "have had than more less over under there their they he she his her not no about into per "
@@ -60,8 +62,8 @@ class Coverage:
 def cover(response: str, targets: Sequence[Target], claims: Sequence[Claim]) -> Coverage:
     """Gives each claim one mention of the response, or a part of one.
 
-    Of several mentions with its answer a claim takes the one that its question fits best, by the words that both
-    share, and of equal ones the leftmost; if the best one is already covered, the claim covers nothing.
+    Of several mentions with its answer a claim takes the one that its question fits best, by the words that
+    both share, and of equal ones the leftmost; if the best one is already covered, the claim covers nothing.
 
     Args:
         response: What is audited.
@@ -122,15 +124,13 @@ class _Free:
     def take(self, claim: Claim) -> CoveredClaim | None:
         """Takes out what a claim is about."""
         fitting = [t for t in self._with_answer(claim.answer) if t.kind.asks_for(claim.question, t.mention)]
-        words = content_words(claim.question)
-        scored = [(self._score(words, target), target) for target in fitting]
-        # One that is alone is meant, whatever words a question uses; of several, one must share some.
-        best = max((score for score, _ in scored if score[0] or len(scored) == 1), default=None)
-        of_best = [target for score, target in scored if score == best and self._is_free(target)]
-        if not of_best:
+        if len(fitting) > 1:
+            fitting = self._of_subject(claim.question, fitting)
+        taken = next(filter(self._is_free, fitting), None)
+        if taken is None:
             return None
-        self._atoms -= set(of_best[0].places)
-        return covered_by(claim, of_best[0])
+        self._atoms -= set(taken.places)
+        return covered_by(claim, taken)
 
     def spans(self) -> Iterator[Span]:
         """Where the atoms stand that are left, from left to right."""
@@ -154,24 +154,44 @@ class _Free:
     def _is_free(self, target: Target) -> bool:
         return all(place in self._atoms for place in target.places)
 
-    def _score(self, words: frozenset[Hashable], target: Target) -> tuple[int, int]:
-        """How many words a question shares with the sentence of a mention, and with its clause.
+    def _of_subject(self, question: str, fitting: Sequence[Target]) -> list[Target]:
+        """Of several mentions with one answer those that a question is about, the likeliest first.
 
-        A sentence without any word of its own, or a question without any, speaks of every subject.
+        They share words with it, what "how many" counts among them, and nearly as close as the likeliest
+        does.
+        """
+        words = content_words(question)
+        counted = _COUNTED.search(question)
+        needed = content_words(counted[1]) if counted else words
+        closeness = {id(target): self._closeness(words, needed, target) for target in fitting}
+        most = max(closeness.values(), default=0.0)
+        near = [target for target in fitting if closeness[id(target)] > most * _NEARLY]
+        return sorted(near, key=lambda target: (-closeness[id(target)], target.start))
+
+    def _closeness(self, words: frozenset[str], needed: frozenset[str], target: Target) -> float:
+        """Sum over the shared words of 1 / (1 + words between each and the mention); 0 without a needed one.
+
+        A sentence without any word of its own speaks of every subject.
         """
         low, high = sentence_span(self._response, target.start, target.end, reach=_REACH)
-        sentence = content_words(self._response[low : target.start] + " " + self._response[target.end : high])
-        shared = len(words & sentence) if words and sentence else 1
-        return shared, len(words & content_words(self._clause(target, low, high)))
+        before = _stems(self._response[low : target.start])[::-1]
+        after = _stems(self._response[target.end : high])
+        own_words = dict.fromkeys(
+            _stems(self._response[target.start : target.end]), 0
+        )  # "euros" of "466 euros"
+        sides = sorted((place, word) for side in (before, after) for place, word in enumerate(side))
+        near = {word: place for place, word in reversed(sides)} | own_words
+        own = near.keys() - _STOP
+        if not own:
+            return 1.0
+        return sum(1 / (1 + near[word]) for word in words & own) if needed & own else 0.0
 
-    def _clause(self, target: Target, low: int, high: int) -> str:
-        ends = [match.end() for match in _CLAUSE_END.finditer(self._response, low, target.start)]
-        after = _CLAUSE_END.search(self._response, target.end, high)
-        return self._response[ends[-1] if ends else low : after.start() if after else high]
+
+def content_words(text: str) -> frozenset[str]:
+    """The words of a text that say what it is about, by their first letters."""
+    return frozenset(_stems(text)) - _STOP
 
 
 @lru_cache(maxsize=4096)
-def content_words(text: str) -> frozenset[str]:
-    """The words of a text that say what it is about, by their first letters."""
-    words = (word.casefold() for word in _WORD.findall(text))
-    return frozenset(word[:_STEM] for word in words if word not in _STOP and not word.isdigit())
+def _stems(text: str) -> list[str]:
+    return [word.casefold()[:_STEM] for word in _WORD.findall(text)]

@@ -155,14 +155,15 @@ async def hear(
         first_voters += [len(votes)] * len(reading.groups)
         for voter in reading.answers:
             heard = [
-                _heard(said, covered) for said, covered in zip(zip(*voter, strict=True), claims, strict=True)
+                merged_parts(said, covered)
+                for said, covered in zip(zip(*voter, strict=True), claims, strict=True)
             ]
             votes.append(tuple(located(place, answer) for place, answer in enumerate(heard)))
         groups += reading.groups
     return Round(tuple(claims), tuple(votes), tuple(groups), tuple(first_voters), parts.unread)
 
 
-def _heard(parts: Sequence[Answer | None], covered: CoveredClaim) -> Answer | None:
+def merged_parts(parts: Sequence[Answer | None], covered: CoveredClaim) -> Answer | None:
     """One voter's answer to one question over all parts of the documents.
 
     The one answer that was given; "cannot answer" when all parts say so; else None, an unreadable vote: two

@@ -30,7 +30,7 @@ _TAG = re.compile(r"\[answer:([^\[\]]*)\]", re.IGNORECASE)
 _BARE_TAG = re.compile(r"answer:([^\[\]]*)", re.IGNORECASE)
 _ITEM = re.compile(r"[* \t]{0,8}(\d{1,4})[.)](?!\d)(.*)", re.DOTALL)
 _TAG_OPENING = re.compile(r"\[answer:", re.IGNORECASE)
-_LONGEST_QUESTION, _LONGEST_ANSWER = 500, 200  # characters
+_LONGEST_QUESTION, _LONGEST_ANSWER = 500, 400  # characters
 _MOST_ITEMS = 2  # read, usable or not, as a multiple of the claims allowed
 _EVIDENCE = re.compile(r"[* \t]{0,8}evidence:[* \t]{0,8}", re.IGNORECASE)
 

@@ -11,8 +11,8 @@ import logging
 import time
 
 from reward.auditor import audit
-from reward.judging.unjudged import AuditFailure, unscored
 from reward.config import AuditConfig
+from reward.judging.unjudged import AuditFailure, unscored
 from reward.judging.vote import Reason
 from reward.provenance import provenance_of
 from reward.roles.prompts import PromptSet

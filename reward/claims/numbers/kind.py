@@ -36,6 +36,7 @@ _WHAT = {
     Kind.ORDINAL: "place in an order",
     Kind.RATIO: "ratio",
 }
+_SHARES = (Kind.PERCENT, Kind.PERCENTAGE_POINT)
 _IN_WORDS = str.maketrans({"²": " squared", "³": " cubed"})
 _SMALL_WORD = 100
 _PLACE = re.compile(
@@ -111,7 +112,8 @@ class Numbers:
         """
         for number in index_numbers(text).between(start, end):
             exact = replace(number, form=Form.EXACT) if number.form in _BOUNDS else number
-            if any(equal(taken_as(answer, one), one) for one in (number, exact)):
+            is_share = number.kind in _SHARES and answer.kind is Kind.COUNT  # 466 is not stated by "466%"
+            if not is_share and any(equal(taken_as(answer, one), one) for one in (number, exact)):
                 return number
         return None
 
