@@ -12,21 +12,24 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from reward.claims.names.model import Name, tokens_of
+from reward.claims.names.model import Name, name_of
+from reward.claims.names.tables import words
 from reward.claims.names.words import (
     ABBREVIATIONS,
-    ARTICLES,
     CALENDAR,
     LINKS,
     OF_HEADS,
+    PREFIXES,
     TITLES,
     fold,
     is_common,
+    is_content,
+    looks_common,
 )
 
 _UPPER = "".join(c for c in map(chr, range(0x2000)) if c.isupper()).replace("-", "")
 _CAPITAL = re.compile(
-    rf"(?<![\w'\u2019])(?:[{_UPPER}](?:\.[{_UPPER}])+(?!\w)\.?|[a-z]{{0,2}}[{_UPPER}][\w]*(?:['\u2019`][^\W_]+)*(?:&\w+)*)"
+    rf"(?<![\w'\u2019])(?:[{_UPPER}](?:\.[{_UPPER}])+(?!\w)\.?|[a-z]{{0,2}}[{_UPPER}][\w]*(?:['\u2019`][^\W_]+)*(?:&[{_UPPER}]\w*)*)"
 )
 _LINK = re.compile(
     r"(?: (?:of the|of|de la|de los|de|du|des|la|le|del|della|di|da|do|dos|van der|van den|van|von|der|den|ten|al|bin|ibn) |"
@@ -36,8 +39,7 @@ _FOR = re.compile(r" for ")
 _START = re.compile(
     r"(?:^|[.!?:\n|*#>\u2022(\[\"\u201c\u2018{}=/]|(?<!\w)'|[\u2014\u2013]|(?:^|\s)-)[\s*_\"\u201c\u2018'(\[#>-]*$"
 )
-_POSSESSIVE = re.compile(r"(?:['\u2019`]s?)$")
-_ARTICLE = re.compile(r"(?:the|an?) ", re.IGNORECASE)
+_SMALL_BEHIND = re.compile(r"[.,]?[ ]?(?=[a-z])")
 _LOOK_BACK = 24
 
 
@@ -71,7 +73,8 @@ def _parts(text: str) -> Iterator[Part]:
             yield Part(start, match.end(), written, low, _begins(text, start))
 
 
-_PRONOUNS = frozenset(["i", "im", "ive", "ill", "id", "ok", "okay"])
+_PRONOUNS = words("pronouns")
+_EMPTY = words("empty")  # no name begins with one of these
 
 
 def _begins(text: str, start: int) -> bool:
@@ -118,54 +121,41 @@ def _continues(text: str, before: Part, part: Part) -> bool:
 
 
 def _names(text: str, run: list[Part], is_name: Callable[[str], bool]) -> Iterator[Name]:
-    run = [part for part in run if part.low not in CALENDAR]
-    while run and _only_begins(run, is_name):
+    whole = run = [part for part in run if part.low not in CALENDAR]
+    while run and (run[0].low in _EMPTY or _only_begins(run, is_name)):
         run = run[1:]
-    while run and (
-        run[0].low in ARTICLES
-        or run[0].low in LINKS
-        or (run[0].low in _SMALL_WORDS and not run[0].text.isupper())
-    ):
-        run = run[1:]
-    if not run or all(part.low in TITLES for part in run):
-        return
-    if all(is_common(part.low) for part in run) and _is_heading(text, run, is_name):
-        return
-    yield name_of(text, run[0].start, run[-1].end)
-
-
-_SMALL_WORDS = frozenset(
-    ["in", "on", "at", "to", "by", "from", "with", "as", "it", "its", "this", "that", "these", "those", "he", "she", "they", "we", "you", "his", "her", "their", "our", "your", "if", "when", "while", "after", "before", "since", "but", "or", "nor", "so", "yet", "not", "no", "is", "was", "are", "were", "be", "has", "have", "had", "do", "does", "did", "what", "who", "which", "where", "how", "why", "there", "here", "also", "however", "although", "though", "because"]
-)
+    if not run or all(is_common(part.low) for part in run):
+        run = _common_name(text, whole)
+    if run and not all(part.low in TITLES or len(part.low) == 1 for part in run):
+        yield name_of(text, run[0].start, run[-1].end)
 
 
 def _only_begins(run: list[Part], is_name: Callable[[str], bool]) -> bool:
     """Whether the first word of a run has its capital from where it stands, and is no name."""
     first = run[0]
-    return first.first and is_common(first.low) and not is_name(first.low) and not _is_acronym(first)
+    if not first.first or _is_acronym(first) or is_name(first.low):
+        return False
+    if first.low in PREFIXES and len(run) > 1 and run[1].start == first.end + 1:
+        return False  # "South Korea"
+    return is_common(first.low) or (len(run) == 1 and looks_common(first.low))
 
 
 def _is_acronym(part: Part) -> bool:
     return 2 <= len(part.low) <= 5 and part.text.isupper() and not is_common(part.low)
 
 
-def _is_heading(text: str, run: list[Part], is_name: Callable[[str], bool]) -> bool:
-    """Whether common words are capitalised as a heading, a label or an emphasis, and not as a name."""
-    if all(part.text.isupper() and len(part.text) > 1 for part in run):
-        return True
+def _common_name(text: str, run: list[Part]) -> list[Part]:
+    """The name that common words make ("White House"): none in a heading or for one word that begins a sentence."""
+    while run and (run[0].low in _EMPTY or (run[0].first and not is_content(run[0].low))):
+        run = run[1:]
+    if not run or (len(run) == 1 and run[0].first) or all(p.text.isupper() and len(p.text) > 1 for p in run):
+        return []
+    return run if _in_prose(text, run) else []
+
+
+def _in_prose(text: str, run: list[Part]) -> bool:
+    """Whether a word beside a run is written small, so that its capitals are not those of a heading."""
     line = text.rfind("\n", 0, run[0].start) + 1
-    before = text[max(line, run[0].start - 40) : run[0].start].split()
-    small = any(word[:1].islower() and word not in LINKS for word in before[-3:])
-    return not small
-
-
-def name_of(text: str, start: int, end: int) -> Name:
-    """The name that stands at a place of a text."""
-    article = _ARTICLE.match(text, start, end)
-    start = article.end() if article else start
-    written = _POSSESSIVE.sub("", text[start:end].rstrip("."))
-    tokens = tokens_of(text, start, start + len(written))
-    words = [token.word for token in tokens]
-    kept = tuple(w for w in words if w not in TITLES and w not in LINKS) or tuple(words)
-    inverted = " of " in written and fold(written.split()[0]) in OF_HEADS
-    return Name(start, start + len(written), written, kept, inverted)
+    before = text[max(line, run[0].start - 40) : run[0].start].split()[-3:]
+    behind = _SMALL_BEHIND.match(text, run[-1].end)
+    return bool(behind) or any(word[:1].islower() and word not in LINKS for word in before)

@@ -10,20 +10,22 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from reward.claims.kind import Place
-from reward.claims.names.model import Name, Token, tokens_of
+from reward.claims.names.model import Name, Token, name_of, tokens_of
 from reward.claims.names.nations import STATES
-from reward.claims.names.words import LIKE, LINKS, OF_HEADS, PREFIXES, TITLES, is_common, stem
+from reward.claims.names.words import KINDS, LIKE, LINKS, OF_HEADS, PREFIXES, TITLES, is_common, stem
 from reward.types import Document
 
 _REACH = 120  # characters around a place that are held against the context
 _CONTEXT = re.compile(r"\w{3,}")
+_HALVES = re.compile(r" (?:of|for) (?:the )?| ?& ")
 _MOST_PLACES = 2_000  # of one word in one text that are looked at
 _MOST_BETWEEN = 3  # words of a document's name between two words of the claimed one
 _BREAK = re.compile(r"[,;:!?()\"\u201c\u201d|]|\n\s*\n|\.\s")
 _SHORT_ACRONYM = 3
+_PLURALS = ("ans", "ists", "ites", "crats", "isms")  # "Republicans" are more than one Republican
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,6 @@ class Index:
     places: dict[str, list[int]]  # of a word among the tokens
     stems: frozenset[str]
     initials: str  # first letters of all words, joined
-    names_cache: dict[tuple[str, ...], tuple[int, int] | None] = field(default_factory=dict)
 
     def find(self, name: Name) -> list[tuple[int, int]]:
         """The ranges of tokens that say a name, in the order of the text."""
@@ -44,6 +45,8 @@ class Index:
             found += self._in_order(order, linked)
         if not found and len(name.tokens) == 1:
             found = list(self._spelt_out(name))
+        elif not found and "-" in name.text:
+            found = [(place, place + 1) for place in self.places.get("".join(name.tokens), ())]
         return sorted(set(found))
 
     def _in_order(self, words: tuple[str, ...], linked: bool) -> Iterator[tuple[int, int]]:
@@ -86,6 +89,8 @@ class Index:
             return False
         gap = self.text[self.tokens[left].end : self.tokens[right].start]
         if gap == " " or not gap:
+            return True
+        if gap in (" (", ") "):
             return True
         if gap.startswith(". "):
             return len(self.tokens[left].word) <= 4 and len(gap) == 2
@@ -134,6 +139,8 @@ def _alike(word: str) -> Sequence[str]:
     alike = {word, *LIKE.get(word, ())}
     if is_common(word):
         alike |= {stem(word), f"{stem(word)}s"}
+    if word.endswith(_PLURALS):
+        alike |= {word[:-1]}
     if word in STATES and len(STATES[word]) == 1:
         alike |= {STATES[word][0]}
     return sorted(alike)
@@ -157,6 +164,8 @@ def index_names(text: str) -> Index:
     places: dict[str, list[int]] = {}
     for place, token in enumerate(tokens):
         places.setdefault(token.word, []).append(place)
+        if place and text[token.start - 1] == "-":  # "Wi-Fi" is WiFi
+            places.setdefault(tokens[place - 1].word + token.word, []).append(place - 1)
     for short, full in STATES.items():  # "CA" is California, too
         if short in places and len(full) == 1:
             extra = [i for i in places[short] if text[tokens[i].start : tokens[i].end].isupper()]
@@ -174,7 +183,17 @@ class NameLookup:
         self._titles = [(document, index_names(document.title)) for document in documents if document.title]
 
     def find(self, claimed: Name, *, context: str = "") -> Place[Name] | None:
-        """The place that supports a name of a response; of several the one nearest to the context."""
+        """The place that supports a name of a response; of several the one nearest to the context.
+
+        A word that only describes ("Actor Tom Hanks") can stand elsewhere, and so can the two halves of
+        "Joan of Arc"; what tells the name must stand in one place.
+        """
+        found = self._find(claimed, context)
+        if found is None and len(claimed.tokens) > 1:
+            found = self._find_described(claimed, context) or self._find_halves(claimed, context)
+        return found
+
+    def _find(self, claimed: Name, context: str) -> Place[Name] | None:
         places = [
             Place(_name_at(index, first, last), document)
             for document, index in self._texts
@@ -186,6 +205,31 @@ class NameLookup:
             if index.find(claimed):
                 return Place(Name(0, 0, document.title, claimed.tokens), document)
         return None
+
+    def _find_described(self, claimed: Name, context: str) -> Place[Name] | None:
+        words = claimed.tokens
+        start = next(
+            (i for i, word in enumerate(words) if not is_common(word) or word in PREFIXES), len(words)
+        )
+        described = words[:start]
+        if not described or any(word in KINDS or not self._holds_word(word) for word in described):
+            return None
+        if start == len(words):
+            return None
+        return self._find(replace(claimed, tokens=words[start:], inverted=False), context)
+
+    def _holds_word(self, word: str) -> bool:
+        return any(stem(word) in index.stems for _, index in (*self._texts, *self._titles))
+
+    def _find_halves(self, claimed: Name, context: str) -> Place[Name] | None:
+        halves = [half for half in _HALVES.split(claimed.text) if half.strip()]
+        if len(halves) < 2:
+            return None
+        names = [name_of(half, 0, len(half)) for half in halves]
+        if any(all(is_common(word) for word in name.tokens) for name in names):
+            return None
+        places = [self._find(name, context) for name in names]
+        return places[0] if all(places) else None
 
 
 def _name_at(index: Index, first: int, last: int) -> Name:

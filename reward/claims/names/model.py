@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from reward.claims.names.nations import PHRASES
-from reward.claims.names.words import LINKS, TITLES, WORD, canonical, fold
+from reward.claims.names.words import LINKS, OF_HEADS, TITLES, WORD, canonical, fold
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,8 @@ class Token:
     capital: bool
 
 
-_INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}")
+_POSSESSIVE = re.compile(r"(?:['\u2019`]s?)$")
+_ARTICLE = re.compile(r"(?:the|an?) ", re.IGNORECASE)
 _KEPT_DOTTED = frozenset(
     ("us", "uk", "un", "eu", "usa", "dc", "la", "ny", "nyc", "phd", "md", "ad", "bc", "am", "pm")
 )
@@ -91,11 +91,13 @@ def _joined(found: list[Token], firsts: list[int]) -> list[Token]:
     return joined + found[place:]
 
 
-def significant(words: Iterator[str]) -> tuple[str, ...]:
-    """The words that a name is told by: without titles, "of" and articles, unless nothing else is left."""
-    kept = tuple(words)
-    return (
-        tuple(w for w in kept if w not in TITLES and w not in LINKS)
-        or tuple(w for w in kept if w not in LINKS)
-        or kept
-    )
+def name_of(text: str, start: int, end: int) -> Name:
+    """The name that stands at a place of a text."""
+    article = _ARTICLE.match(text, start, end)
+    start = article.end() if article else start
+    written = _POSSESSIVE.sub("", text[start:end].rstrip("."))
+    tokens = tokens_of(text, start, start + len(written))
+    words = tuple(token.word for token in tokens)
+    kept = tuple(w for i, w in enumerate(words) if w not in TITLES and (w not in LINKS or not i)) or words
+    inverted = " of " in written and fold(written.split()[0]) in OF_HEADS
+    return Name(start, start + len(written), written, kept, inverted)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from reward.claims.names.find import name_of
-from reward.claims.names.model import Name, tokens_of
+from reward.claims.names.model import Name, name_of, tokens_of
 from reward.claims.names.nations import COUNTRIES, STATES
 from reward.claims.names.words import ARTICLES, CALENDAR, KINDS, LINKS, TITLES, fold, is_common
 
@@ -16,9 +15,38 @@ _ENDS = " \t\n.,;:!?\"'\u201c\u201d\u2018\u2019*_`[]()"
 _QUOTED = re.compile(r"^[\"'\u201c\u2018].*[\"'\u201d\u2019]$")
 _SEVERAL = re.compile(r"\s+(?:and|or)\s+|\s*[;/]\s*", re.IGNORECASE)
 _NOTHING = frozenset(
-    ["yes", "no", "none", "unknown", "true", "false", "nobody", "nothing", "nowhere", "unclear", "unspecified", "unanswerable", "cannot", "answer", "na", "n/a", "not", "mentioned", "specified", "stated", "given", "available", "documents", "document", "passage", "passages"]
+    [
+        "yes",
+        "no",
+        "none",
+        "unknown",
+        "true",
+        "false",
+        "nobody",
+        "nothing",
+        "nowhere",
+        "unclear",
+        "unspecified",
+        "unanswerable",
+        "cannot",
+        "answer",
+        "na",
+        "n/a",
+        "not",
+        "mentioned",
+        "specified",
+        "stated",
+        "given",
+        "available",
+        "documents",
+        "document",
+        "passage",
+        "passages",
+    ]
 )
-_AFTER_COMMA = frozenset(["jr", "sr", "inc", "ltd", "llc", "co", "corp", "phd", "md", "esq", "ii", "iii", "iv"])
+_AFTER_COMMA = frozenset(
+    ["jr", "sr", "inc", "ltd", "llc", "co", "corp", "phd", "md", "esq", "ii", "iii", "iv"]
+)
 _FULL_STATES = frozenset(" ".join(full) for full in STATES.values())
 
 

@@ -9,7 +9,7 @@ import unicodedata
 from reward.claims.names.nations import NATIONS
 from reward.claims.names.tables import COMMON, groups, words
 
-WORD = re.compile(r"[^\W\d_](?:\.[^\W\d_])+(?!\w)\.?|[^\W_]+(?:['\u2019`][^\W_]+)*(?:&[^\W_]+)*")
+WORD = re.compile(r"[^\W\d_](?:\.[^\W\d_])+(?!\w)\.?|[^\W_]+(?:['\u2019`][^\W_]+)*(?:&[A-Z][^\W_]*)*")
 
 TITLES = words("titles")
 ABBREVIATIONS = words("abbreviations")
@@ -21,6 +21,23 @@ CITIES = words("cities")
 OF_HEADS = KINDS | {"gulf", "cape", "mount", "port", "isle"}  # "University of Oslo" is Oslo University
 CALENDAR = words("calendar")
 _MARKED = words("marked")
+_NUMERALS = words("numerals")
+_NAMES_IN_ING = words("names_in_ing")
+_COMMON_ENDINGS = (
+    "ing",
+    "ize",
+    "ise",
+    "ify",
+    "ly",
+    "tion",
+    "tions",
+    "ness",
+    "ment",
+    "ments",
+    "able",
+    "ful",
+    "less",
+)
 _SMALL = frozenset(("us", "polish", "pole", "poles"))  # written small these are no nationalities
 _SPECIAL = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "\u0131": "i", "þ": "th"}
@@ -50,13 +67,23 @@ _ENDINGS = (
 @functools.lru_cache(maxsize=1 << 16)
 def is_common(word: str) -> bool:
     """Whether a word, in small letters, is an English word that is mostly no name: itself or what it is made of."""
-    if word in COMMON or word in KINDS or word in TITLES:
+    if word in COMMON or word in KINDS or word in TITLES or word in _NUMERALS:
         return True
     return any(
         word.endswith(ending) and len(word) - len(ending) >= 3 and f"{word[: -len(ending)]}{rest}" in COMMON
         for ending, rests in _ENDINGS
         for rest in rests
     )
+
+
+def looks_common(word: str) -> bool:
+    """Whether a word that begins a sentence has the ending of an English verb, adverb or abstract noun."""
+    return word not in _NAMES_IN_ING and (word.endswith(_COMMON_ENDINGS) or word in _NUMERALS)
+
+
+def is_content(word: str) -> bool:
+    """Whether a common word can begin a name: no adverb and no number."""
+    return not word.endswith("ly") and word not in _NUMERALS
 
 
 def stem(word: str) -> str:
@@ -76,7 +103,9 @@ def fold(word: str) -> str:
     else:
         low = word.lower()
     if low.isalnum():
-        return low
+        return (
+            low[:-1] if low[-1] == "s" and len(low) > 2 and word[:-1].isupper() and word[-1] == "s" else low
+        )
     low = low.removesuffix("'s").replace("'", "").replace("`", "").replace(".", "")
     return low
 
