@@ -37,7 +37,7 @@ _LINK = re.compile(
 )
 _FOR = re.compile(r" for ")
 _START = re.compile(
-    r"(?:^|[.!?:\n|*#>\u2022(\[\"\u201c\u2018{}=/]|(?<!\w)'|[\u2014\u2013]|(?:^|\s)-)[\s*_\"\u201c\u2018'(\[#>-]*$"
+    r"(?:^|[.!?:\n|*#>\u2022(\[\"\u201c\u2018{}=/]|(?<!\w)'|[\u2014\u2013]|(?:^|\s)[-+])[\s*_\"\u201c\u2018'(\[#>+-]*$"
 )
 _SMALL_BEHIND = re.compile(r"[.,]?[ ]?(?=[a-z])")
 _LOOK_BACK = 24
@@ -114,7 +114,7 @@ def _continues(text: str, before: Part, part: Part) -> bool:
     if gap == " ":
         return not (before.text[-1] == "." and part.first)
     if gap == ". ":
-        return len(before.low) == 1 or before.low in ABBREVIATIONS
+        return (len(before.low) == 1 or before.low in ABBREVIATIONS) and not is_common(part.low)
     if gap == " for ":
         return before.low in OF_HEADS
     return bool(_LINK.fullmatch(gap))

@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 
 from reward.claims.kind import Place
 from reward.claims.names.model import Name, Token, name_of, tokens_of
-from reward.claims.names.nations import STATES
+from reward.claims.names.nations import COUNTRIES, STATES
 from reward.claims.names.words import KINDS, LIKE, LINKS, OF_HEADS, PREFIXES, TITLES, is_common, stem
 from reward.types import Document
 
 _REACH = 120  # characters around a place that are held against the context
 _CONTEXT = re.compile(r"\w{3,}")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _HALVES = re.compile(r" (?:of|for) (?:the )?| ?& ")
 _MOST_PLACES = 2_000  # of one word in one text that are looked at
 _MOST_BETWEEN = 3  # words of a document's name between two words of the claimed one
@@ -45,7 +46,7 @@ class Index:
             found += self._in_order(order, linked)
         if not found and len(name.tokens) == 1:
             found = list(self._spelt_out(name))
-        elif not found and "-" in name.text:
+        elif not found:  # "Wi-Fi" and "WiFi", "Business Parking" and a key "BusinessParking"
             found = [(place, place + 1) for place in self.places.get("".join(name.tokens), ())]
         return sorted(set(found))
 
@@ -134,6 +135,11 @@ class Index:
             place = self.initials.find(letters, place + 1)
 
 
+def _describes(word: str) -> bool:
+    """Whether a word before a name can tell what it names: a trade, a nationality."""
+    return (is_common(word) or word in COUNTRIES) and word not in PREFIXES
+
+
 def _alike(word: str) -> Sequence[str]:
     """The writings that count as one word: nicknames, abbreviations, states, plurals of common words."""
     alike = {word, *LIKE.get(word, ())}
@@ -144,6 +150,12 @@ def _alike(word: str) -> Sequence[str]:
     if word in STATES and len(STATES[word]) == 1:
         alike |= {STATES[word][0]}
     return sorted(alike)
+
+
+def _camel_parts(word: str) -> Sequence[str]:
+    """The words of a key such as "HasTV"; none of a word that is one."""
+    parts = _CAMEL.split(word)
+    return [part.lower() for part in parts] if len(parts) > 1 else ()
 
 
 def _orders(name: Name) -> Iterator[tuple[tuple[str, ...], bool]]:
@@ -166,6 +178,9 @@ def index_names(text: str) -> Index:
         places.setdefault(token.word, []).append(place)
         if place and text[token.start - 1] == "-":  # "Wi-Fi" is WiFi
             places.setdefault(tokens[place - 1].word + token.word, []).append(place - 1)
+        if token.capital and token.end - token.start > len(token.word[:1]):
+            for part in _camel_parts(text[token.start : token.end]):
+                places.setdefault(part, []).append(place)
     for short, full in STATES.items():  # "CA" is California, too
         if short in places and len(full) == 1:
             extra = [i for i in places[short] if text[tokens[i].start : tokens[i].end].isupper()]
@@ -223,6 +238,8 @@ class NameLookup:
 
     def _find_halves(self, claimed: Name, context: str) -> Place[Name] | None:
         halves = [half for half in _HALVES.split(claimed.text) if half.strip()]
+        if all(word in COUNTRIES for word in claimed.tokens):  # "US-Pakistan"
+            halves = re.split(r"[- ]", claimed.text) if len(claimed.tokens) == 2 else halves
         if len(halves) < 2:
             return None
         names = [name_of(half, 0, len(half)) for half in halves]

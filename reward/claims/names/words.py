@@ -21,6 +21,7 @@ CITIES = words("cities")
 OF_HEADS = KINDS | {"gulf", "cape", "mount", "port", "isle"}  # "University of Oslo" is Oslo University
 CALENDAR = words("calendar")
 _MARKED = words("marked")
+_BEGINNINGS = ("un", "re", "non", "over", "pre", "mis", "in", "dis")
 _NUMERALS = words("numerals")
 _NAMES_IN_ING = words("names_in_ing")
 _COMMON_ENDINGS = (
@@ -37,6 +38,9 @@ _COMMON_ENDINGS = (
     "able",
     "ful",
     "less",
+    "ical",
+    "ous",
+    "tional",
 )
 _SMALL = frozenset(("us", "polish", "pole", "poles"))  # written small these are no nationalities
 _SPECIAL = str.maketrans(
@@ -68,6 +72,12 @@ _ENDINGS = (
 def is_common(word: str) -> bool:
     """Whether a word, in small letters, is an English word that is mostly no name: itself or what it is made of."""
     if word in COMMON or word in KINDS or word in TITLES or word in _NUMERALS:
+        return True
+    if (
+        word.startswith(_BEGINNINGS)
+        and len(word) > 5
+        and any(word[len(start) :] in COMMON for start in _BEGINNINGS if word.startswith(start))
+    ):
         return True
     return any(
         word.endswith(ending) and len(word) - len(ending) >= 3 and f"{word[: -len(ending)]}{rest}" in COMMON
