@@ -1,0 +1,99 @@
+"""When two answers name the same: a question's asked name and what a vote says.
+
+Two relations, on purpose. `equal` is an equality of keys, so that votes can be grouped in any order. `says` is
+wider and looks from an answer to the name that was asked for: a surname alone, an initial, a nickname or an
+acronym stands for it. `taken_as` turns every answer that says the asked name into that name, before `equal`.
+"""
+
+from __future__ import annotations
+
+from reward.claims.names.model import Name
+from reward.claims.names.nations import COUNTRIES, STATES
+from reward.claims.names.words import CITIES, KINDS, LIKE, LINKS, OF_HEADS, PREFIXES, is_acronym, is_common
+
+_MOST_PERSON = 4  # words of a person's name
+Key = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+def key(name: Name) -> Key:
+    """What `equal` compares: "University of Oslo" and "Oslo University" have one key."""
+    words = name.tokens
+    if len(words) > 1 and name.inverted and words[0] in OF_HEADS:
+        words = (*words[1:], words[0])
+    return words, name.place
+
+
+def equal(a: Name, b: Name) -> bool:
+    """Whether two answers are one; an equivalence."""
+    return key(a) == key(b)
+
+
+def taken_as(answer: Name, asked: Name) -> Name:
+    """The asked name where an answer says it, else the answer."""
+    return asked if says(answer, asked) else answer
+
+
+def says(answer: Name, asked: Name) -> bool:
+    """Whether an answer names what was asked for, if in another writing."""
+    if answer.place and asked.place and answer.place != asked.place:
+        return False
+    (given, _), (wanted, _) = key(answer), key(asked)
+    if given == wanted or "".join(given) == "".join(wanted):
+        return True
+    if _spells(answer, asked) or _spells(asked, answer):
+        return True
+    if len(given) == len(wanted) and all(_alike(a, b) for a, b in zip(given, wanted, strict=True)):
+        return True
+    return _is_person(answer, given) and _is_person(asked, wanted) and _one_person(given, wanted)
+
+
+def written(answer: Name, asked: Name) -> str:
+    """One text for all answers that are equal: the asked name's own, or one that is made of the words."""
+    if says(answer, asked):
+        return asked.text
+    words, place = key(answer)
+    text = " ".join(word.upper() if len(word) == 1 else word.capitalize() for word in words)
+    return f"{text}, {' '.join(word.capitalize() for word in place)}" if place else text
+
+
+def _alike(a: str, b: str) -> bool:
+    """Whether two words are one in other writings: "St" and "Saint", "Bill" and "William", "CA" and California."""
+    return a == b or b in LIKE.get(a, ()) or STATES.get(a) == (b,) or STATES.get(b) == (a,)
+
+
+def _spells(short: Name, full: Name) -> bool:
+    """Whether one name is the acronym of another: "WHO" of "World Health Organization"."""
+    if not is_acronym(short.text) or len(full.tokens) < 2:
+        return False
+    letters = short.text.replace(".", "").lower()
+    words = [word for word in full.text.replace("-", " ").split() if word[:1].isalnum()]
+    every = "".join(word[0].lower() for word in words)
+    capitals = "".join(word[0].lower() for word in words if word.lower() not in LINKS)
+    return letters in (every, capitals)
+
+
+def _is_person(name: Name, words: tuple[str, ...]) -> bool:
+    """Whether a name can be a person's, so that its last word alone names them."""
+    return (
+        len(words) <= _MOST_PERSON
+        and not name.inverted
+        and not any(w in KINDS or w in PREFIXES or w in COUNTRIES or w.isdigit() for w in words)
+        and words[-1] not in CITIES
+    )
+
+
+def _one_person(given: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    """A surname alone, or first names that agree as far as both give them."""
+    if given[-1] != wanted[-1]:
+        return False
+    short, full = sorted((given[:-1], wanted[:-1]), key=len)
+    if not short:
+        return not (len(given) == 1 and is_common(given[-1]) and is_common(wanted[0]))
+    if not _same_given_name(short[0], full[0]):
+        return False
+    rest = iter(full[1:])
+    return all(any(_same_given_name(name, other) for other in rest) for name in short[1:])
+
+
+def _same_given_name(a: str, b: str) -> bool:
+    return _alike(a, b) or ((len(a) == 1 or len(b) == 1) and a[0] == b[0])

@@ -1,0 +1,103 @@
+"""What a name is, and how its words are read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from reward.claims.names.nations import PHRASES
+from reward.claims.names.words import LINKS, OF_HEADS, TITLES, WORD, canonical, fold
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name as it stands in a text.
+
+    Example: "Dr. Marie Curie's" is `Name(start=0, end=15, text="Dr. Marie Curie", tokens=("marie", "curie"))`.
+    """
+
+    start: int
+    end: int
+    text: str  # as written, without a possessive
+    tokens: tuple[str, ...]  # its words in their one writing, without titles, "of" and articles
+    inverted: bool = False  # "University of Oslo": what follows "of" can stand first
+    place: tuple[str, ...] = ()  # what a comma adds: "Paris, Texas"
+
+    @property
+    def atoms(self) -> tuple[Name, ...]:
+        """A name is checked as a whole."""
+        return (self,)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word of a text, or a phrase that one word stands for ("United States" is `usa`)."""
+
+    word: str
+    start: int
+    end: int
+    capital: bool
+
+
+_POSSESSIVE = re.compile(r"(?:['\u2019`]s?)$")
+_ARTICLE = re.compile(r"(?:the|an?) ", re.IGNORECASE)
+_KEPT_DOTTED = frozenset(
+    ("us", "uk", "un", "eu", "usa", "dc", "la", "ny", "nyc", "phd", "md", "ad", "bc", "am", "pm")
+)
+
+
+def tokens_of(text: str, start: int = 0, end: int | None = None) -> list[Token]:
+    """The words of a text, from left to right; phrases of the table are one word."""
+    found: list[Token] = []
+    phrases: list[tuple[int, int]] = []
+    for match in WORD.finditer(text, start, len(text) if end is None else end):
+        written = match[0]
+        at = match.start()
+        if (
+            "." in written
+            and (low := fold(written)) not in _KEPT_DOTTED
+            and _is_initials(text, match.end(), low)
+        ):
+            found += (
+                Token(c.lower(), at + i, at + i + 1, c.isupper()) for i, c in enumerate(written) if c != "."
+            )
+            continue
+        word = canonical(written)
+        if word in PHRASES:
+            phrases.append((len(found), match.end()))
+        found.append(Token(word, at, match.end(), not written.islower() and not written.isdigit()))
+    return _joined(found, [i for i, _ in phrases]) if phrases else found
+
+
+def _is_initials(text: str, end: int, letters: str) -> bool:
+    """Whether dotted letters stand before a surname: "J.K. Rowling"."""
+    return len(letters) <= 3 and text[end : end + 1] in (" ", "") and text[end + 1 : end + 2].isupper()
+
+
+def _joined(found: list[Token], firsts: list[int]) -> list[Token]:
+    joined: list[Token] = []
+    place = 0
+    for first in firsts:
+        if first < place:
+            continue
+        for words, short in PHRASES[found[first].word]:
+            last = first + len(words)
+            if last <= len(found) and all(found[first + i].word == w for i, w in enumerate(words)):
+                whole = Token(short, found[first].start, found[last - 1].end, True)
+                joined += found[place:first]
+                joined.append(whole)
+                place = last
+                break
+    return joined + found[place:]
+
+
+def name_of(text: str, start: int, end: int) -> Name:
+    """The name that stands at a place of a text."""
+    article = _ARTICLE.match(text, start, end)
+    start = article.end() if article else start
+    written = _POSSESSIVE.sub("", text[start:end].rstrip("."))
+    tokens = tokens_of(text, start, start + len(written))
+    words = tuple(token.word for token in tokens)
+    kept = tuple(w for i, w in enumerate(words) if w not in TITLES and (w not in LINKS or not i)) or words
+    inverted = " of " in written and fold(written.split()[0]) in OF_HEADS
+    return Name(start, start + len(written), written, kept, inverted)

@@ -1,0 +1,137 @@
+"""Words of names: how they are written in one way, and which of them say nothing by themselves."""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+
+from reward.claims.names.nations import NATIONS
+from reward.claims.names.tables import COMMON, groups, words
+
+WORD = re.compile(r"[^\W\d_](?:\.[^\W\d_])+(?!\w)\.?|[^\W_]+(?:['\u2019`][^\W_]+)*(?:&[A-Z][^\W_]*)*")
+
+TITLES = words("titles")
+ABBREVIATIONS = words("abbreviations")
+LINKS = words("links")
+ARTICLES = frozenset(("the", "a", "an", "and"))
+PREFIXES = words("prefixes")
+KINDS = words("kinds")
+CITIES = words("cities")
+OF_HEADS = KINDS | {"gulf", "cape", "mount", "port", "isle"}  # "University of Oslo" is Oslo University
+CALENDAR = words("calendar")
+_MARKED = words("marked")
+_BEGINNINGS = ("un", "re", "non", "over", "pre", "mis", "in", "dis")
+_NUMERALS = words("numerals")
+_NAMES_IN_ING = words("names_in_ing")
+_COMMON_ENDINGS = (
+    "ing",
+    "ize",
+    "ise",
+    "ify",
+    "ly",
+    "tion",
+    "tions",
+    "ness",
+    "ment",
+    "ments",
+    "able",
+    "ful",
+    "less",
+    "ical",
+    "ous",
+    "tional",
+)
+_SMALL = frozenset(("us", "polish", "pole", "poles"))  # written small these are no nationalities
+_SPECIAL = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "\u0131": "i", "þ": "th"}
+)
+_CURLY = str.maketrans({"\u2019": "'", "\u2018": "'"})
+
+
+def _alike() -> dict[str, frozenset[str]]:
+    alike: dict[str, frozenset[str]] = {}
+    for group in (*groups("nicknames"), *groups("short")):
+        for word in group:
+            alike[word] = alike.get(word, frozenset()).union(group)
+    return alike
+
+
+LIKE = _alike()  # "bill" to itself, "william" and "will"
+_ENDINGS = (
+    ("ies", ("y",)),
+    ("es", ("", "e")),
+    ("s", ("",)),
+    ("ed", ("", "e")),
+    ("ing", ("", "e")),
+    ("ly", ("",)),
+)
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def is_common(word: str) -> bool:
+    """Whether a word, in small letters, is an English word that is mostly no name: itself or what it is made of."""
+    if word in COMMON or word in KINDS or word in TITLES or word in _NUMERALS:
+        return True
+    if (
+        word.startswith(_BEGINNINGS)
+        and len(word) > 5
+        and any(word[len(start) :] in COMMON for start in _BEGINNINGS if word.startswith(start))
+    ):
+        return True
+    return any(
+        word.endswith(ending) and len(word) - len(ending) >= 3 and f"{word[: -len(ending)]}{rest}" in COMMON
+        for ending, rests in _ENDINGS
+        for rest in rests
+    )
+
+
+def looks_common(word: str) -> bool:
+    """Whether a word that begins a sentence has the ending of an English verb, adverb or abstract noun."""
+    return word not in _NAMES_IN_ING and (word.endswith(_COMMON_ENDINGS) or word in _NUMERALS)
+
+
+def is_content(word: str) -> bool:
+    """Whether a common word can begin a name: no adverb and no number."""
+    return not word.endswith("ly") and word not in _NUMERALS
+
+
+def stem(word: str) -> str:
+    """A common word without its plural."""
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def fold(word: str) -> str:
+    """A word without case, diacritics, apostrophes and possessive: "Skłodowska's" is "sklodowska"."""
+    if not word.isascii():
+        word = word.translate(_CURLY)
+        low = unicodedata.normalize("NFKD", word.casefold())
+        low = "".join(c for c in low if not unicodedata.combining(c)).translate(_SPECIAL)
+    else:
+        low = word.lower()
+    if low.isalnum():
+        return (
+            low[:-1] if low[-1] == "s" and len(low) > 2 and word[:-1].isupper() and word[-1] == "s" else low
+        )
+    low = low.removesuffix("'s").replace("'", "").replace("`", "").replace(".", "")
+    return low
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def canonical(word: str) -> str:
+    """The one writing of a word of a text: folded, a nationality as its country, "WHO" apart from "who"."""
+    low = fold(word)
+    if word[:1].islower():
+        return low if low in _SMALL else NATIONS.get(low, low)
+    if low in _MARKED and word.isupper():
+        return "usa" if low == "us" else low.upper()
+    return low if low == "us" else NATIONS.get(low, low)
+
+
+def is_acronym(word: str) -> bool:
+    """Whether a word of a text is written as an acronym: "WHO", "U.S."."""
+    letters = word.replace(".", "")
+    return 2 <= len(letters) <= 7 and letters.isupper() and letters.isalpha()
