@@ -10,6 +10,7 @@ from functools import cache
 
 from reward.claims.dates import Dates
 from reward.claims.kind import ClaimKind, Target
+from reward.claims.names import Names
 from reward.claims.numbers.kind import Numbers, is_calendar
 from reward.config import AuditConfig
 from reward.types import Claim, Document, RagQuery
@@ -37,6 +38,8 @@ def kinds_for(config: AuditConfig, query: RagQuery, response: str = "") -> dict[
                 relative_tolerance=config.relative_tolerance,
                 keeps=_is_no_date if with_dates else _is_any,
             )
+        elif name == "name":
+            made[name] = Names()
         elif name == "date":
             made[name] = Dates(query, words=config.number_words)
     return made

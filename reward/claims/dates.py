@@ -125,7 +125,7 @@ class DateLookup(NumberLookup):
         super().__init__(documents)
         self._documents = documents
 
-    def find(self, claimed: Number, *, context: str = "") -> Place | None:
+    def find(self, claimed: Number, *, context: str = "") -> Place[Number] | None:
         """The place that supports a date, a weekday or a month."""
         if claimed.kind is not Kind.WEEKDAY and not _is_lone_month(claimed):
             return super().find(claimed, context=context)

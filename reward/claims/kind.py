@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from reward.types import Document
 
@@ -28,18 +28,21 @@ class Mention(Protocol):
         """The mentions that each need a check: the parts of a composite one, or itself alone."""
 
 
+M = TypeVar("M")
+
+
 @dataclass(frozen=True)
-class Place:
+class Place(Generic[M]):
     """Where a document says what is claimed."""
 
-    mention: Any
+    mention: M
     document: Document
 
 
 class Lookup(Protocol):
     """The mentions of all documents of a query, indexed for the audit without a model."""
 
-    def find(self, claimed: Any, *, context: str = "") -> Place | None:
+    def find(self, claimed: Any, *, context: str = "") -> Place[Any] | None:
         """The place that supports a mention of a response; None when none does.
 
         Args:

@@ -1,42 +1,44 @@
 """Names in text: people, places, organisations, works, products and nationalities, as one kind of claim.
 
-`find.py` finds names by capitals, `index.py` says where documents hold one, `match.py` when two answers name the
-same. spaCy's small English tagger was measured, too: it finds fewer exchanged names, raises more false alarms and
-is far slower, so rules do the work.
+`find.py` finds names by capitals, `index.py` says where documents hold one, `match.py` when two answers name
+the same. spaCy's small English tagger was measured, too: it finds fewer exchanged names, raises more false
+alarms and is far slower, so rules do the work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from reward.claims.names import asking, match
 from reward.claims.names.find import find_names
 from reward.claims.names.index import NameLookup
 from reward.claims.names.model import Name
 from reward.claims.names.reading import read_name
-from reward.types import Document, RagQuery
+from reward.types import Document
 
 __all__ = ["Name", "NameLookup", "Names", "find_names"]
 
 
+@dataclass(frozen=True)
 class Names:
-    """The kind of claim that a name is (`reward.claims.kind.ClaimKind`)."""
+    """The names of one audit (`reward.claims.kind.ClaimKind`)."""
 
-    name = "name"
+    name: str = "name"
 
-    def find(self, response: str, query: RagQuery) -> list[Name]:
+    def find(self, response: str) -> Sequence[Name]:
         """The names of a response, from left to right."""
         return find_names(response)
 
-    def blanks(self, text: str) -> list[Name]:
+    def find_all(self, text: str) -> Sequence[Name]:
         """All names of any text."""
         return find_names(text)
 
-    def read(self, answer: str) -> Name | None:
+    def read(self, answer: str, *, of_documents: bool = False) -> Name | None:
         """The one name that an answer gives; None for several names, a sentence, a number or "yes"."""
         return read_name(answer)
 
-    def taken_as(self, answer: Name, asked: Name) -> Name:
+    def taken_as(self, answer: Name, asked: Name, *, stated: Name | None = None) -> Name:
         """The asked name where an answer says it in another writing, else the answer."""
         return match.taken_as(answer, asked)
 
@@ -44,7 +46,7 @@ class Names:
         """Whether two answers are one name."""
         return match.equal(a, b)
 
-    def bears_out(self, consensus: Name, claimed: Name) -> bool:
+    def bears_out(self, consensus: Name, claimed: Name, *, relative_tolerance: float = 0.0) -> bool:
         """Whether the consensus names what the response names."""
         return match.says(consensus, claimed)
 
@@ -52,17 +54,22 @@ class Names:
         """One text for all answers that are equal."""
         return match.written(answer, asked)
 
+    def is_about(self, claimed: Name, mention: Name) -> bool:
+        """Whether a bracket names a mention of the response."""
+        return match.says(match.taken_as(claimed, mention), mention)
+
+    def asks_for(self, question: str, mention: Name) -> bool:
+        """Whether a question does not ask for a number or a date."""
+        return asking.asks_for(question, mention, "")
+
     def gives_away(self, text: str, mention: Name) -> bool:
         """Whether a text holds a name, in any writing."""
         return asking.gives_away(text, mention)
 
-    def holds(self, text: str, start: int, end: int, mention: Name) -> bool:
-        """Whether the quotation `text[start:end]` of a document holds a name."""
-        return asking.holds(text, start, end, mention)
-
-    def asks_for(self, question: str, mention: Name, sentence: str) -> bool:
-        """Whether a question can be about a name of a sentence."""
-        return asking.asks_for(question, mention, sentence)
+    def stated(self, text: str, start: int, end: int, answer: Name) -> Name | None:
+        """The answer at the place of a quotation `text[start:end]` that holds it."""
+        holds = asking.holds(text, start, end, answer)
+        return replace(answer, start=start, end=end) if holds else None
 
     def question(self, mention: Name) -> str:
         """What a template asks for."""
@@ -71,3 +78,11 @@ class Names:
     def lookup(self, documents: Sequence[Document]) -> NameLookup:
         """The documents made ready; the index of a text is kept for the next response to it."""
         return NameLookup(documents)
+
+    def is_looked_up(self, response: str, mention: Name) -> bool:
+        """Every name can be looked up."""
+        return True
+
+    def follows(self, mention: Name, response: str, before: Sequence[Name]) -> str:
+        """No name follows from another one."""
+        return ""

@@ -145,7 +145,9 @@ def _is_acronym(part: Part) -> bool:
 
 
 def _common_name(text: str, run: list[Part]) -> list[Part]:
-    """The name that common words make ("White House"): none in a heading or for one word that begins a sentence."""
+    """The name that common words make ("White House"): none in a heading or for one word that begins a
+    sentence.
+    """
     while run and (run[0].low in _EMPTY or (run[0].first and not is_content(run[0].low))):
         run = run[1:]
     if not run or (len(run) == 1 and run[0].first) or all(p.text.isupper() and len(p.text) > 1 for p in run):

@@ -1,8 +1,9 @@
 """When two answers name the same: a question's asked name and what a vote says.
 
-Two relations, on purpose. `equal` is an equality of keys, so that votes can be grouped in any order. `says` is
-wider and looks from an answer to the name that was asked for: a surname alone, an initial, a nickname or an
-acronym stands for it. `taken_as` turns every answer that says the asked name into that name, before `equal`.
+Two relations, on purpose. `equal` is an equality of keys, so that votes can be grouped in any order. `says`
+is wider and looks from an answer to the name that was asked for: a surname alone, an initial, a nickname or
+an acronym stands for it. `taken_as` turns every answer that says the asked name into that name, before
+`equal`.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def written(answer: Name, asked: Name) -> str:
 
 
 def _alike(a: str, b: str) -> bool:
-    """Whether two words are one in other writings: "St" and "Saint", "Bill" and "William", "CA" and California."""
+    """Whether two words are one in other writings: "St" and "Saint", "Bill" and "William", "CA" and
+    California.
+    """
     return a == b or b in LIKE.get(a, ()) or STATES.get(a) == (b,) or STATES.get(b) == (a,)
 
 

@@ -13,7 +13,8 @@ from reward.claims.names.words import LINKS, OF_HEADS, TITLES, WORD, canonical, 
 class Name:
     """A name as it stands in a text.
 
-    Example: "Dr. Marie Curie's" is `Name(start=0, end=15, text="Dr. Marie Curie", tokens=("marie", "curie"))`.
+    Example: "Dr. Marie Curie's" is `Name(start=0, end=15, text="Dr. Marie Curie", tokens=("marie",
+    "curie"))`.
     """
 
     start: int

@@ -70,7 +70,9 @@ _ENDINGS = (
 
 @functools.lru_cache(maxsize=1 << 16)
 def is_common(word: str) -> bool:
-    """Whether a word, in small letters, is an English word that is mostly no name: itself or what it is made of."""
+    """Whether a word, in small letters, is an English word that is mostly no name: itself or what it is made
+    of.
+    """
     if word in COMMON or word in KINDS or word in TITLES or word in _NUMERALS:
         return True
     if (

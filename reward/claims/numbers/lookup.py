@@ -62,7 +62,7 @@ class NumberLookup:
         self._tolerance = relative_tolerance
         self._texts = [(document, index_numbers(document.text)) for document in documents]
 
-    def find(self, claimed: Number, *, context: str = "") -> Place | None:
+    def find(self, claimed: Number, *, context: str = "") -> Place[Number] | None:
         """The place that supports a number: an equal one before one that supports it otherwise.
 
         Args:
@@ -80,23 +80,23 @@ class NumberLookup:
             return self._find_parts(claimed, context)
         return supporting
 
-    def _of_value(self, claimed: Number) -> Iterator[Place]:
+    def _of_value(self, claimed: Number) -> Iterator[Place[Number]]:
         for document, index in self._texts:
             for reading in claimed.readings:
                 for number in index.by_value.get(reading[0], ()):
                     yield Place(number, document)
 
-    def _all(self) -> Iterator[Place]:
+    def _all(self) -> Iterator[Place[Number]]:
         for document, index in self._texts:
             for number in index.numbers:
                 yield Place(number, document)
 
-    def _find_parts(self, claimed: Number, context: str) -> Place | None:
+    def _find_parts(self, claimed: Number, context: str) -> Place[Number] | None:
         """A range or a ratio stands in the documents when each of its numbers does."""
         places = [self.find(part, context=context) for part in claimed.parts]
         return places[0] if all(places) else None
 
-    def _find_date(self, claimed: Number) -> Place | None:
+    def _find_date(self, claimed: Number) -> Place[Number] | None:
         """A date whose day and month the documents give together, and whose year they give anywhere."""
         year, month, day = claimed.values
         for place in self._all():
@@ -123,13 +123,13 @@ class NumberLookup:
         return claimed.form in _UPWARD + _DOWNWARD and near and supports(claimed, found)
 
 
-def _nearest(places: Sequence[Place], context: str) -> Place:
+def _nearest(places: Sequence[Place[Number]], context: str) -> Place[Number]:
     """The place whose surroundings share most words with the context; the first of equals."""
     if len(places) == 1 or not context:
         return places[0]
     words = set(_WORD.findall(context.lower()))
 
-    def num_shared(place: Place) -> int:
+    def num_shared(place: Place[Number]) -> int:
         start, end = max(0, place.mention.start - _REACH), place.mention.end + _REACH
         return len(words & set(_WORD.findall(place.document.text[start:end].lower())))
 
