@@ -1,9 +1,9 @@
 """The audit without a model: is each number of the response written in its documents, for what it is said of?
 
 The embedded default of `march audit`, and the baseline that a model has to beat (`facts.py` asks the
-questions). It sees invented numbers, hours on the wrong day and ratings of the wrong thing. It cannot see a
-true number in a wrong place of running text (what the July picnic raised, told of the May picnic), and it
-refutes numbers that the response works out itself, such as a sum.
+questions). It sees invented numbers and, with `AuditConfig.checks`, hours on the wrong day and ratings of the
+wrong thing. It cannot see a true number in a wrong place of running text (what the July picnic raised, told
+of the May picnic), and it refutes numbers that the response works out itself, such as a sum.
 
 Numbers in words are checked from a hundred on: smaller ones ("three layers", "two reviewers") mostly count
 what the response itself lists.
@@ -15,12 +15,13 @@ import re
 from collections.abc import Sequence
 
 from reward.auditor import AuditFailure, check_bounds, no_claims, unscored
+from reward.checks import Found
 from reward.claims.numbers import Number
 from reward.config import AuditConfig
 from reward.judging.grounding import response_numbers
 from reward.judging.sentences import sentence_span
 from reward.judging.vote import CANNOT_ANSWER, Reason, judge
-from reward.lexical.facts import Facts, Found
+from reward.lexical.facts import Facts
 from reward.provenance import provenance_of
 from reward.roles.thought import answer_start, moved
 from reward.types import (
@@ -99,7 +100,7 @@ def _is_small_word(response: str, number: Number) -> bool:
 def _claims(
     query: RagQuery, response: str, numbers: Sequence[Number], config: AuditConfig
 ) -> list[ClaimVerdict]:
-    facts = Facts(query, response, numbers, relative_tolerance=config.relative_tolerance)
+    facts = Facts(query, response, numbers, config)
     claims: list[ClaimVerdict] = []
     supported: list[Number] = []
     for index, number in enumerate(numbers, start=1):
