@@ -7,7 +7,7 @@ from pathlib import Path
 from bench.measure import in_turn, write_result
 from reward.config import AuditConfig
 from reward.lexical import lexical_audit
-from reward.offline.rows import RowFormat, read_rows
+from reward.offline.inputs import RowFormat, read_rows
 
 _SLICE = Path(__file__).parent.parent / "tests" / "data" / "ragtruth"
 _ROUNDS = 5

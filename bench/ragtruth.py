@@ -20,7 +20,8 @@ from bench.measure import write_result
 from reward.config import AuditConfig
 from reward.lexical import lexical_audit
 from reward.offline.figures import count_figures
-from reward.offline.rows import AuditRow, RowFormat, read_rows
+from reward.offline.inputs import RowFormat, read_rows
+from reward.offline.rows import AuditRow
 from reward.types import Verdict
 
 _SLICE = Path(__file__).parent.parent / "tests" / "data" / "ragtruth"

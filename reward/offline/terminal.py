@@ -10,14 +10,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from reward.offline.agreement import OVERALL, Human
+from reward.offline.agreement import OVERALL, Human, Target
 from reward.offline.bootstrap import Interval
 from reward.offline.compare import Comparison, PairedDifference
 from reward.offline.excerpt import printable
 from reward.offline.figures import Figures
 from reward.offline.review import HumanAnswer, ReviewFigures
 from reward.offline.run import Summary
-from reward.offline.targets import Target
 from reward.types import ClaimState, Outcome
 
 STYLES = {
