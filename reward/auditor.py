@@ -15,19 +15,19 @@ programming, and cancellation, rise. Left out on purpose: time limits and cachin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
 from reward import telemetry
 from reward.config import AuditConfig
+from reward.judging.bounds import AuditFailure, check_bounds, no_claims, unscored
 from reward.judging.coverage import Coverage, CoveredClaim, blind_rounds, num_atoms
 from reward.judging.evidence import sources
 from reward.judging.grounding import response_numbers
-from reward.judging.vote import Reason, judge
+from reward.judging.vote import judge
 from reward.provenance import provenance_of
-from reward.roles.asking import AuditFailure, Means, Observer
+from reward.roles.asking import Means, Observer
 from reward.roles.checker import gathered
 from reward.roles.hearing import UNREAD_NOTE, Round, claim_verdicts, hear, unread_spans
 from reward.roles.prompts import PromptSet, load_prompts
@@ -37,17 +37,14 @@ from reward.roles.turns import trajectories
 from reward.samplers import Sampler, SamplerError
 from reward.types import (
     AuditResult,
-    Outcome,
     Provenance,
     RagQuery,
     Verdict,
 )
 
-_DIGIT_RUN = re.compile(r"\d+")
-_MOST_RUNS_A_CLAIM = 16  # a date with a time has seven; more than this is refused before numbers are read
 DEFAULT_CONFIG: Final = AuditConfig()
 
-__all__ = ["AuditFailure", "audit", "check_bounds", "no_claims", "recheck", "unscored"]
+__all__ = ["DEFAULT_CONFIG", "audit", "recheck"]
 
 
 async def audit(
@@ -140,71 +137,6 @@ async def recheck(
         return (await _heard(query, proposal, means, first.num_numbers, provenance)).verdict
     except (AuditFailure, SamplerError) as error:
         return unscored(query, error, num_numbers=first.num_numbers, provenance=provenance)
-
-
-def check_bounds(query: RagQuery, response: str, config: AuditConfig) -> None:
-    """Refuses what is too long to audit, holds far too many numbers, or is no text; nothing is cut to fit.
-
-    Raises:
-        AuditFailure: with `response_too_long`, `documents_too_long`, `too_many_claims` or `invalid_text`.
-    """
-    if len(response) > config.max_response_chars:
-        detail = f"{len(response)} characters exceed max_response_chars: {config.max_response_chars}"
-        raise AuditFailure(Reason.RESPONSE_TOO_LONG, detail)
-    num_chars = sum(len(document.title) + len(document.text) for document in query.documents)
-    if num_chars > config.max_documents_chars:
-        detail = f"{num_chars} characters exceed max_documents_chars: {config.max_documents_chars}"
-        raise AuditFailure(Reason.DOCUMENTS_TOO_LONG, detail)
-    num_digit_runs = sum(1 for _ in _DIGIT_RUN.finditer(response))
-    if num_digit_runs > config.max_claims * _MOST_RUNS_A_CLAIM:
-        detail = f"{num_digit_runs} runs of digits are far over max_claims: {config.max_claims}"
-        raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
-    _check_text("response", response)
-    _check_text("query", query.query)
-    for document in query.documents:
-        _check_text("document", document.title, document.id)
-        _check_text("document", document.text, document.id)
-
-
-def _check_text(where: str, text: str, name: str = "") -> None:
-    if text.isascii():  # costs nothing to know
-        return
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        place = f"{where} {name!r}" if name else where
-        detail = f"{place}: {text[error.start]!r} is half of a surrogate pair, which is no text"
-        raise AuditFailure(Reason.INVALID_TEXT, detail) from error
-
-
-def no_claims(query: RagQuery, config: AuditConfig, *, provenance: Provenance | None = None) -> Verdict:
-    """The verdict on a response that holds no number to check."""
-    return Verdict(
-        id=query.id,
-        outcome=Outcome.NO_CLAIMS,
-        reward=config.reward_no_claims,
-        reason=Reason.NO_NUMBERS,
-        provenance=provenance,
-    )
-
-
-def unscored(
-    query: RagQuery,
-    error: AuditFailure | SamplerError,
-    *,
-    num_numbers: int = 0,
-    provenance: Provenance | None = None,
-) -> Verdict:
-    """The verdict where the audit itself failed."""
-    return Verdict(
-        id=query.id,
-        outcome=Outcome.UNSCORED,
-        reward=None,
-        reason=error.reason,
-        detail=error.detail,
-        num_numbers=num_numbers,
-        provenance=provenance,
-    )
 
 
 @lru_cache(maxsize=8)

@@ -14,10 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from reward.auditor import AuditFailure, check_bounds, no_claims, unscored
 from reward.checks import Found
 from reward.claims.numbers import Number
 from reward.config import AuditConfig
+from reward.judging.bounds import AuditFailure, check_bounds, no_claims, unscored
 from reward.judging.grounding import response_numbers
 from reward.judging.sentences import sentence_span
 from reward.judging.vote import CANNOT_ANSWER, Reason, judge

@@ -15,15 +15,6 @@ from reward.samplers import Message, Sampler, SamplerError
 from reward.types import Role, SampleGroup
 
 
-class AuditFailure(Exception):
-    """The audit could not be carried through, by no fault of the sampler; becomes an UNSCORED verdict."""
-
-    def __init__(self, reason: Reason, detail: str) -> None:
-        super().__init__(f"{reason}: {detail}")
-        self.reason = reason
-        self.detail = detail
-
-
 @dataclass(frozen=True)
 class Turn:
     """One request to the sampler that has ended, as an observer is told of it."""

@@ -14,9 +14,10 @@ from typing import TypeVar
 
 from reward.claims.numbers import parse_number
 from reward.config import AuditConfig, Structured
+from reward.judging.bounds import AuditFailure
 from reward.judging.readings import same
 from reward.judging.vote import Reason
-from reward.roles.asking import AuditFailure, Means
+from reward.roles.asking import Means
 from reward.roles.parse import parse_answers
 from reward.roles.parts import Parts, split_documents
 from reward.roles.patterns import checker_pattern

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from reward.claims.numbers import Number
 from reward.config import Structured, UncoveredPolicy
+from reward.judging.bounds import AuditFailure
 from reward.judging.coverage import Coverage, cover, num_atoms
 from reward.judging.vote import Reason
-from reward.roles.asking import AuditFailure, Means
+from reward.roles.asking import Means
 from reward.roles.parse import ParsedClaims, normal_question, parse_claims, quoted_questions
 from reward.roles.patterns import proposer_pattern
 from reward.roles.template import with_templates

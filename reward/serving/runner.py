@@ -10,8 +10,9 @@ import asyncio
 import logging
 import time
 
-from reward.auditor import AuditFailure, audit, unscored
+from reward.auditor import audit
 from reward.config import AuditConfig
+from reward.judging.bounds import AuditFailure, unscored
 from reward.judging.vote import Reason
 from reward.provenance import provenance_of
 from reward.roles.prompts import PromptSet
