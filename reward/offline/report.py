@@ -21,7 +21,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from reward.offline.agreement import OVERALL, Target, marked
+from reward.offline.agreement import OVERALL, Target, kind_of, marked
 from reward.offline.compare import Comparison, Turn
 from reward.offline.excerpt import response_marks, segment, windows
 from reward.offline.figures import Figures
@@ -62,6 +62,11 @@ class ReportRow:
     def group(self) -> str:
         """The task type that the page filters by."""
         return self.row.task_type or OVERALL
+
+    @property
+    def kinds(self) -> str:
+        """The kinds of the claims, each once."""
+        return " ".join(dict.fromkeys(map(kind_of, self.verdict.claims)))
 
     @property
     def states(self) -> str:
@@ -193,6 +198,7 @@ def _pieces(row: AuditRow, verdict: Verdict) -> list[Piece]:
 def _claim(found: ClaimVerdict) -> dict[str, JsonValue]:
     return {
         "index": found.claim.index,
+        "kind": kind_of(found),
         "question": found.claim.question,
         "source": found.claim.source.value,
         "said": found.claim.answer,
