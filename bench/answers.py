@@ -81,7 +81,7 @@ def _answers(place: str, record: dict[str, Any]) -> Iterator[AuditRow]:
     else:
         keys = ", ".join(record)
         raise ValueError(
-            f"{place}: is a row of none of the data sets (keys {keys:.120}); see bench/answers.py"
+            f"{place}: no row of the data sets of bench/answers.py (keys {keys:.120}); leave it out"
         )
 
 
