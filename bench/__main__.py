@@ -1,8 +1,15 @@
-"""Runs the benchmarks that are named, or all of them."""
+"""Runs the benchmarks that are named, or all of them.
+
+    python -m bench [NAME ...] [--data PATH ...]
+
+`--data` is for `ragtruth` (one folder) and `swaps` (any number), which read the rows of the tests without it.
+"""
 
 from __future__ import annotations
 
-import sys
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from bench import (
     artifacts,
@@ -14,10 +21,11 @@ from bench import (
     ragtruth,
     reward_server,
     sizing,
+    swaps,
     training,
 )
 
-BENCHMARKS = {
+BENCHMARKS: dict[str, Callable[[], None]] = {
     "artifacts": artifacts.run,
     "audit": audit.run,
     "drift": drift.run,
@@ -28,14 +36,28 @@ BENCHMARKS = {
     "reward_server": reward_server.run,
     "reward_server_soak": reward_server.run_soak,
     "sizing": sizing.run,
+    "swaps": swaps.run,
     "training": training.run,
 }
+WITH_DATA: dict[str, Callable[[Sequence[Path]], None]] = {"ragtruth": ragtruth.run, "swaps": swaps.run}
+
+
+def main() -> None:
+    """Reads the command line and runs what it names."""
+    parser = argparse.ArgumentParser(prog="python -m bench")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
+    parser.add_argument("--data", action="append", type=Path, default=[], help="files in place of the tests'")
+    given = parser.parse_args()
+    if unknown := sorted(set(given.names) - set(BENCHMARKS)):
+        parser.error(f"{', '.join(unknown)}: no such benchmark; there are: {', '.join(BENCHMARKS)}")
+    if given.data and not set(given.names) <= set(WITH_DATA):
+        parser.error(f"--data: only for {', '.join(WITH_DATA)}; leave it out")
+    for name in given.names or BENCHMARKS:
+        if given.data:
+            WITH_DATA[name](given.data)
+        else:
+            BENCHMARKS[name]()
+
 
 if __name__ == "__main__":
-    unknown = set(sys.argv[1:]) - set(BENCHMARKS)
-    if unknown:
-        raise SystemExit(
-            f"{', '.join(sorted(unknown))}: no such benchmark; there are: {', '.join(BENCHMARKS)}"
-        )
-    for name in sys.argv[1:] or BENCHMARKS:
-        BENCHMARKS[name]()
+    main()

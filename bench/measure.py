@@ -7,7 +7,7 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -33,11 +33,17 @@ def median_ratio(samples: Mapping[str, list[float]], over: str, under: str) -> f
     return statistics.median(a / b for a, b in zip(samples[over], samples[under], strict=True))
 
 
-def write_result(name: str, *, samples_s: Mapping[str, list[float]], figures: Mapping[str, Any]) -> Path:
+def write_result(
+    name: str,
+    *,
+    samples_s: Mapping[str, list[float]],
+    figures: Mapping[str, Any],
+    arguments: Sequence[str] = (),
+) -> Path:
     """Writes `results/NAME.json`: command, versions, raw samples, medians and the benchmark's own figures."""
     result = {
         "benchmark": name,
-        "command": f"python -m bench {name}",
+        "command": " ".join(("python -m bench", name, *arguments)),
         "python": sys.version.split()[0],
         "machine": f"{platform.machine()}, {_num_cores()} cores",
         "versions": {package: version(package) for package in _PACKAGES},

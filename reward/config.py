@@ -50,6 +50,13 @@ class RewardFunction(StrEnum):
     ERROR_RATE = "error_rate"  # minus the share of unsupported claims
 
 
+class CheckName(StrEnum):
+    """Optional checks of the audit without a model, for documents of one layout (`reward/checks/`)."""
+
+    OPENING_HOURS = "opening_hours"  # a table of weekdays and hours
+    RATINGS = "ratings"  # fields of stars and reviews
+
+
 class AuditConfig(Settings):
     """One audit: the prompts, the voters, the guards and the reward."""
 
@@ -96,6 +103,11 @@ class AuditConfig(Settings):
     )
     relative_tolerance: float = Field(
         default=0.0, ge=0, lt=1, description="Two values this close are the same; never for years or codes."
+    )
+    checks: tuple[CheckName, ...] = Field(
+        default=(),
+        description="What the audit without a model holds numbers against before it looks them up: "
+        '"opening_hours" for documents with a table of weekdays, "ratings" for documents with stars.',
     )
     early_stop: bool = Field(
         default=False,

@@ -18,8 +18,8 @@ from rich.console import Console
 
 from reward.offline.compare import compare, read_earlier
 from reward.offline.excerpt import printable, segment, sentence, windows
-from reward.offline.report import render_report
-from reward.offline.report_rows import MOST_DOCUMENT_CHARS, anchor, report_row, script_data
+from reward.offline.page import anchor
+from reward.offline.report import MOST_DOCUMENT_CHARS, render_report, report_row, script_data
 from reward.offline.run import audited_rows
 from reward.offline.terminal import print_summary
 from reward.types import Document, RagQuery

@@ -60,5 +60,5 @@ def test_an_address_of_filters_filters(tmp_path: Path) -> None:
 
 def test_an_address_that_names_nothing_leaves_the_page_as_it_is(tmp_path: Path) -> None:
     html = opened(tmp_path, "row-nobody/7")
-    assert "Choose a coloured number" in panel(html)
+    assert "Choose a coloured claim" in panel(html)
     assert "2 of 2 answers" in html

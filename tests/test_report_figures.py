@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from reward.offline.agreement import HumanCounts
+from reward.offline.agreement import HumanCounts, Target
 from reward.offline.bootstrap import RESAMPLES, Interval, bootstrap
 from reward.offline.figures import count_figures
-from reward.offline.rows import AuditRow, RowFormat, read_rows
-from reward.offline.targets import Target
+from reward.offline.inputs import RowFormat, read_rows
+from reward.offline.rows import AuditRow
 from reward.types import Outcome, Provenance, Verdict
 from tests.audit_jobs import RAGTRUTH, pairs, picnic_pair, ragtruth_job, run, shop_job
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reward.offline.rows import AuditRow, RowFormat, format_of, read_rows
-from reward.offline.targets import Target
+from reward.offline.agreement import Target, marked
+from reward.offline.inputs import RowFormat, format_of, read_rows
+from reward.offline.rows import AuditRow
 
 RAGTRUTH = Path(__file__).parent / "data" / "ragtruth"
 ROW: dict[str, Any] = {
@@ -33,7 +34,7 @@ def test_a_row_is_read_as_it_stands(tmp_path: Path) -> None:
     [row] = read(write(tmp_path / "in.jsonl", ROW))
     assert row.query.model_dump(mode="json") == {key: ROW[key] for key in ("id", "query", "documents")}
     assert (row.response, row.place) == ("5 euros.", f"{tmp_path / 'in.jsonl'}:1")
-    assert (row.human_spans, row.marked(Target.PLAIN), row.task_type) == (None, None, None)
+    assert (row.human_spans, marked(row, Target.PLAIN), row.task_type) == (None, None, None)
 
 
 def test_exports_need_no_rewriting(tmp_path: Path) -> None:
@@ -124,7 +125,7 @@ def test_rows_may_say_what_people_marked_and_where_they_come_from(tmp_path: Path
     spans = [{"start": 0, "end": 1}]
     more = {"task_type": "QA", "source_id": 7, "human_spans": spans}
     [row] = read(write(tmp_path / "in.jsonl", ROW | more))
-    assert (row.task_type, row.source_id, row.cluster, row.marked(Target.PLAIN)) == ("QA", "7", "7", True)
+    assert (row.task_type, row.source_id, row.cluster, marked(row, Target.PLAIN)) == ("QA", "7", "7", True)
 
 
 def test_without_a_source_rows_on_the_same_documents_are_one_cluster(tmp_path: Path) -> None:
@@ -188,7 +189,7 @@ def test_ragtruths_human_labels_are_its_spans() -> None:
         assert row.human_spans is not None
         texts = [row.response[span.start : span.end] for span in row.human_spans]
         assert texts == [label["text"] for label in source["labels"]]
-        assert row.marked(Target.PLAIN) == any(c.isdigit() for text in texts for c in text)
+        assert marked(row, Target.PLAIN) == any(c.isdigit() for text in texts for c in text)
 
 
 def test_ragtruths_tasks_become_queries_with_documents() -> None:

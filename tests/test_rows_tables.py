@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reward.offline.rows import AuditRow, RowFormat, read_rows
+from reward.offline.inputs import RowFormat, read_rows
+from reward.offline.rows import AuditRow
 from reward.types import Document
 from tests.audit_jobs import pairs, ragtruth_job, run, shop_job, shop_rows
 

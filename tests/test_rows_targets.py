@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from reward.offline.rows import RowFormat, read_rows
-from reward.offline.targets import Target, marks_a_number
+from reward.offline.agreement import Target, is_marked, marked
+from reward.offline.inputs import RowFormat, read_rows
 from reward.types import Span
 from tests.audit_jobs import RAGTRUTH
 
@@ -31,33 +31,34 @@ from tests.audit_jobs import RAGTRUTH
 )
 def test_digits_that_state_nothing_are_cleaned_away(text: str, plain: bool, cleaned: bool) -> None:
     marks = (Span(start=0, end=len(text)),)
-    assert marks_a_number(text, marks, Target.PLAIN) == plain
-    assert marks_a_number(text, marks, Target.CLEANED) == cleaned
+    assert is_marked(text, marks, Target.PLAIN) == plain
+    assert is_marked(text, marks, Target.CLEANED) == cleaned
 
 
 def test_a_mark_is_seen_in_its_place_in_the_answer() -> None:
     text = "See passage 3 for 4 more."
     three, four = text.index("3"), text.index("4")
-    assert not marks_a_number(text, (Span(start=three, end=three + 1),), Target.CLEANED)
-    assert marks_a_number(text, (Span(start=four, end=four + 1),), Target.CLEANED)
+    assert not is_marked(text, (Span(start=three, end=three + 1),), Target.CLEANED)
+    assert is_marked(text, (Span(start=four, end=four + 1),), Target.CLEANED)
 
 
 def test_without_marks_nothing_is_marked() -> None:
-    assert not marks_a_number("5", (), Target.PLAIN)
+    assert not is_marked("5", (), Target.PLAIN)
 
 
 def test_the_cleaned_target_is_the_stricter_one() -> None:
     rows = list(read_rows(RAGTRUTH, RowFormat.RAGTRUTH))
-    assert sum(bool(row.marked(Target.PLAIN)) for row in rows) == 15
+    assert sum(bool(marked(row, Target.PLAIN)) for row in rows) == 15
     for row in rows:
-        assert not row.marked(Target.CLEANED) or row.marked(Target.PLAIN)
-        spans = row.human_spans or ()
-        assert row.marked(Target.PLAIN) == any(re.search(r"\d", row.response[s.start : s.end]) for s in spans)
+        assert not marked(row, Target.CLEANED) or marked(row, Target.PLAIN)
+        texts = [row.response[span.start : span.end] for span in row.human_spans or ()]
+        assert marked(row, Target.PLAIN) == any(re.search(r"\d", text) for text in texts)
+        assert marked(row, Target.ANY) == bool(texts)
 
 
 @pytest.mark.parametrize("piece", ["1", " ", "\t", "passage 1, ", "1 ", "- (1", "passages", "\n1. "])
 def test_time_is_linear_in_the_answer(piece: str) -> None:
     text = piece * (1_000_000 // len(piece)) + "1"
     start = time.perf_counter()
-    marks_a_number(text, (Span(start=0, end=len(text)),), Target.CLEANED)
+    is_marked(text, (Span(start=0, end=len(text)),), Target.CLEANED)
     assert time.perf_counter() - start < 2

@@ -14,7 +14,7 @@ from scipy import stats
 from orchestration.retrain.triggers import DriftSettings
 from orchestration.schedule.drift import DriftState, Judged, Tally, look, lower_bound
 from orchestration.schedule.watch import lines_of, look_at
-from reward.offline.rows import RowFormat, read_rows
+from reward.offline.inputs import RowFormat, read_rows
 from reward.types import Outcome
 from tests.schedule_jobs import write_verdicts
 

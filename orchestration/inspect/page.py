@@ -18,7 +18,7 @@ from orchestration.inspect.steps import Bin, bins
 from orchestration.inspect.terminal import kept_in_words
 from pipeline.record.rollout_rows import RolloutRow
 from reward.offline.page import render_page, stacked_bar
-from reward.offline.report_rows import ReportRow, report_row, script_data
+from reward.offline.report import ReportRow, report_row, script_data
 from reward.types import ClaimState, Outcome
 
 _TEMPLATES = Path(__file__).parent / "templates"

@@ -14,7 +14,8 @@ from pipeline.artifacts.store import files_of
 from pipeline.data.prepare import MANIFEST_FILE, ROWS_FILE, Manifest
 from pipeline.evaluate.plan import digest
 from reward.offline.files import file_sha256
-from reward.offline.rows import InputRecord, explain, format_of, read_rows
+from reward.offline.inputs import format_of, read_rows
+from reward.offline.rows import InputRecord, explain
 from reward.types import Outcome
 
 

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from orchestration.settings.sampler import audit_sampler
-from orchestration.terminal.messages import warn_ignored
+from orchestration.terminal.messages import note, warn_ignored
 from reward.assignments import assign
 from reward.config import AuditConfig
+from reward.offline.inputs import RowFormat
 from reward.offline.plan import AuditJob
-from reward.offline.rows import RowFormat
+from reward.offline.ragtruth import CHECKS
 
 # An audit constrains what the model writes, so that it parses, unless it thinks first; a training leaves the
 # trained Checker free.
@@ -22,6 +23,7 @@ _OF_A_MODEL = {
     *("uncovered", "coverage_penalty", "early_stop", "structured", "max_prompt_tokens", "max_parts"),
     *("seed", "verbatim_evidence"),
 }
+_OF_A_LOOKUP = {"checks"}  # all that a model's audit never looks at
 
 
 def audit_job(
@@ -38,6 +40,8 @@ def audit_job(
     overwrite: bool = False,
 ) -> AuditJob:
     """Builds the job; options without effect are named on standard error and left out.
+
+    RAGTruth's rows are held against RAGTruth's checks, unless an assignment says which.
 
     Args:
         source: The rows.
@@ -56,15 +60,16 @@ def audit_job(
     """
     tree = assign({}, assignments)
     given = {key: value for key, value in named.items() if value is not None}
+    useless = _OF_A_LOOKUP if model else _OF_A_MODEL
+    ignored = {_option(key, given): True for key in sorted(useless & {*tree, *given})}
     if model is None:
-        useless = sorted(_OF_A_MODEL & {*tree, *given})
-        warn_ignored(
-            "without --model", model_name=model_name, **{_option(key, given): True for key in useless}
-        )
-        tree = {key: value for key, value in tree.items() if key not in _OF_A_MODEL}
-        given = {key: value for key, value in given.items() if key not in _OF_A_MODEL}
+        warn_ignored("without --model", model_name=model_name, **ignored)
+    else:
+        warn_ignored("with --model", **ignored)
+    tree = {key: value for key, value in tree.items() if key not in useless}
+    given = {key: value for key, value in given.items() if key not in useless}
     constrained = _WITH_A_MODEL if model and not tree.get("thinking") else {}
-    return AuditJob(
+    job = AuditJob(
         input=source,
         output=out or Path(os.devnull),
         row_format=RowFormat(row_format) if row_format else None,
@@ -74,6 +79,13 @@ def audit_job(
         concurrency=concurrency,
         overwrite=overwrite,
     )
+    chosen = model is not None or "checks" in tree
+    return job if chosen or job.input_format is not RowFormat.RAGTRUTH else _with_checks(job)
+
+
+def _with_checks(job: AuditJob) -> AuditJob:
+    note(f"RAGTruth's rows, so checks=[{', '.join(CHECKS)}] is set; --set checks=[] leaves them out")
+    return job.model_copy(update={"audit": job.audit.model_copy(update={"checks": CHECKS})})
 
 
 def _option(key: str, given: Mapping[str, object]) -> str:

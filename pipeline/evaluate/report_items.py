@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from pipeline.evaluate.benchmark import Item
 from pipeline.evaluate.results import ItemResult, JudgedGeneration
-from reward.offline.report_rows import inert
+from reward.offline.page import inert
 from reward.types import ClaimState, Document
 
 _MOST_CHARS = 24_000_000  # of all texts of the page

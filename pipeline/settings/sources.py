@@ -106,12 +106,13 @@ def check_reward_model(
         )
     penalty = audit.coverage_penalty if audit.uncovered is UncoveredPolicy.IGNORE else 0.0
     supported = audit.reward_supported - penalty
-    bound = (supported - max(audit.reward_refuted, audit.reward_no_claims)) / 2
+    others = [one for one in (audit.reward_no_claims, audit.reward_abstention) if one is not None]
+    bound = (supported - max(audit.reward_refuted, *others)) / 2
     if truncated_reward is not None:
         bound = min(bound, supported - truncated_reward)
     if model.limit >= bound:
         raise ValueError(
             f"reward.model.limit: {model.limit:g} is not below {bound:g}, so the term could lift an answer "
             "that is refuted, cut or without claims over a supported one; lower it, or audit.reward_refuted, "
-            "audit.reward_no_claims, audit.coverage_penalty or ppo.truncated_reward"
+            "audit.reward_no_claims, audit.reward_abstention, audit.coverage_penalty or ppo.truncated_reward"
         )

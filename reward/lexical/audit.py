@@ -13,13 +13,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from reward.checks import Found
 from reward.claims import kinds_for, targets_of
 from reward.claims.kind import Target
 from reward.claims.text import sentence_span
 from reward.config import AuditConfig
 from reward.judging.unjudged import AuditFailure, check_bounds, no_claims, says_nothing, unscored
 from reward.judging.vote import CANNOT_ANSWER, Reason, judge
-from reward.lexical.facts import Facts, Found
+from reward.lexical.facts import Facts
 from reward.provenance import provenance_of
 from reward.roles.asking import answer_start, moved
 from reward.types import (

@@ -1,23 +1,51 @@
 """How well an audit agrees with what people marked, for each target and task, with intervals by source.
 
-REFUTED is the audit's prediction. A row that could not be scored is no prediction: it is counted apart and is
-in none of the four cells. A ratio without a denominator is None, never NaN and never a made-up 0 or 1.
+RAGTruth's annotators marked every hallucinated passage, most of which hold no number at all. So an answer
+counts as wrong by one of three targets:
+
+    plain     some marked passage holds a digit
+    cleaned   some marked passage holds a digit that states something: not the number of a list item at the
+              start of a line ("2. "), of a cited passage ("passages 1 and 3"), or of words ("in 80 words")
+    any       something is marked
+
+The audit's prediction is REFUTED; for the first two, which are about numbers, REFUTED for something else than
+a name alone. A row that could not be scored is no prediction: it is counted apart and is in none of the four
+cells. A ratio without a denominator is None, never NaN and never a made-up 0 or 1.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 
 from pydantic import Field
 
+from reward.judging.vote import Reason
 from reward.offline.bootstrap import Interval, bootstrap
 from reward.offline.rows import AuditRow
-from reward.offline.targets import Target
-from reward.types import Outcome, Record, Verdict
+from reward.types import ClaimState, ClaimVerdict, Outcome, Record, Span, Verdict
 
 OVERALL = "overall"
 _HIT, _FALSE_ALARM, _MISS, _CORRECT, _UNSCORED = range(5)
 _NUM_CELLS = 5
+_NOT_WRONG = (ClaimState.SUPPORTED, ClaimState.FAILED)
+_DIGIT = re.compile(r"\d")
+_LIST_NUMBER = r"(?m:^)[ \t]*(?:[-*][ \t]+)?\(?\d{1,2}[.)][ \t]+"
+_PASSAGE_NUMBER = (
+    r"\bpassages?[ \t]{0,4}\d+"
+    r"(?:[ \t]{0,4}(?:,|and|or|&|-|\u2013)[ \t]{0,4}(?:(?:and|or|&)[ \t]{0,4})?(?:passages?[ \t]{0,4})?\d+)*"
+)
+_WORD_COUNT = r"\b\d+[ -]words?\b"
+_STATES_NOTHING = re.compile(rf"{_LIST_NUMBER}|{_PASSAGE_NUMBER}|{_WORD_COUNT}", re.IGNORECASE)
+
+
+class Target(StrEnum):
+    """Which marks make an answer wrong."""
+
+    PLAIN = "plain"
+    CLEANED = "cleaned"
+    ANY = "any"
 
 
 class Agreement(Record):
@@ -52,6 +80,26 @@ class Human(Record):
     num_sources: int = Field(description="Clusters that the intervals resample.")
 
 
+def kind_of(found: ClaimVerdict) -> str:
+    """The kind of thing that a claim is about: number, name or date."""
+    return found.claim.kind
+
+
+def marked(row: AuditRow, target: Target) -> bool | None:
+    """Whether people marked what the target counts; None without human labels."""
+    return None if row.human_spans is None else is_marked(row.response, row.human_spans, target)
+
+
+def is_marked(response: str, marks: Sequence[Span], target: Target) -> bool:
+    """Whether some marked passage of a response counts for the target."""
+    if target is Target.ANY:
+        return bool(marks)
+    counted = response
+    if target is Target.CLEANED and any(_DIGIT.search(response, mark.start, mark.end) for mark in marks):
+        counted = _STATES_NOTHING.sub(lambda found: " " * len(found[0]), response)  # places stay as they are
+    return any(_DIGIT.search(counted, mark.start, mark.end) for mark in marks)
+
+
 class HumanCounts:
     """Counts labelled rows source by source, then works out the figures.
 
@@ -83,19 +131,27 @@ def _num_counts() -> int:
 
 def _places(row: AuditRow, verdict: Verdict) -> Iterator[int]:
     """Which counts a row adds to."""
-    refuted = verdict.outcome is Outcome.REFUTED
     for number, target in enumerate(Target):
+        refuted = _is_refuted(verdict, target)
         if verdict.outcome is Outcome.UNSCORED:
             cell = _UNSCORED
-        elif row.marked(target):
+        elif marked(row, target):
             cell = _HIT if refuted else _MISS
         else:
             cell = _FALSE_ALARM if refuted else _CORRECT
         yield number * _NUM_CELLS + cell
     if not row.human_spans and verdict.outcome is not Outcome.UNSCORED:
         yield _num_counts() - 2
-        if refuted:
+        if verdict.outcome is Outcome.REFUTED:
             yield _num_counts() - 1
+
+
+def _is_refuted(verdict: Verdict, target: Target) -> bool:
+    """Whether the audit says that the answer is wrong; of numbers, if the target is about them."""
+    if verdict.outcome is not Outcome.REFUTED or target is Target.ANY:
+        return verdict.outcome is Outcome.REFUTED
+    wrong = [kind_of(found) for found in verdict.claims if found.state not in _NOT_WRONG]
+    return verdict.reason == Reason.UNCOVERED or not wrong or set(wrong) != {"name"}
 
 
 def _human(clusters: Sequence[Sequence[int]]) -> Human:

@@ -15,6 +15,7 @@ from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
 
+from reward.offline.agreement import kind_of
 from reward.offline.excerpt import printable, response_marks, segment, sentence
 from reward.offline.plan import AuditJob, take_rows
 from reward.offline.resume import read_verdicts
@@ -106,20 +107,20 @@ def _legend(row: AuditRow, verdict: Verdict) -> Text:
 
 
 def _claim(row: AuditRow, verdict: Verdict, found: ClaimVerdict) -> Iterator[RenderableType]:
-    claim = found.claim
+    claim, kind = found.claim, kind_of(found)
     yield Text.assemble(
         f"claim {claim.index} of {len(verdict.claims)}: ",
         (printable(claim.answer), "bold"),
         ": ",
         (spoken(found.state), f"bold {STYLES[found.state]}"),
-        (f"  (asked by {claim.source})", "dim"),
+        (f"  ({kind}, asked by {claim.source})", "dim"),
     )
     yield _field("question", claim.question)
     tally = ", ".join(f"{option} ({count})" for option, count in found.tally.items()) or "no readable vote"
     yield _field("votes", f"{tally}; entropy {found.entropy:.2f} nats")
-    yield _field("consensus", found.consensus if found.consensus is not None else "no number")
+    yield _field("consensus", found.consensus if found.consensus is not None else f"no {kind}")
     if found.evidence_holds_consensus is False:
-        yield _field("evidence", "does not hold the consensus number", style="yellow")
+        yield _field("evidence", f"does not hold the {kind} of the consensus", style="yellow")
     if found.note:
         yield _field("note", found.note)
     for number, answer in enumerate(found.votes, start=1):
@@ -165,7 +166,7 @@ def _left_out(row: AuditRow, verdict: Verdict) -> Iterator[RenderableType]:
     for part in verdict.unread:
         yield _field("not read", f"{part.document}, characters {part.start} to {part.end}", style="yellow")
     for count, words in (
-        (verdict.num_dropped_claims, "claims about numbers that the response does not hold"),
+        (verdict.num_dropped_claims, "claims about what the response does not hold"),
         (verdict.num_malformed_claims, "lines of the Proposer that could not be used"),
     ):
         if count:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from reward.offline.agreement import Human, HumanCounts
+from reward.offline.agreement import Human, HumanCounts, kind_of
 from reward.offline.rows import AuditRow
 from reward.types import ClaimSource, ClaimState, Outcome, Provenance, Record, Verdict
 
@@ -24,6 +24,9 @@ class Figures(Record):
     unscored_reasons: dict[str, int] = Field(description="The same of the rows that could not be scored.")
     num_claims: int
     claim_states: dict[str, int] = Field(description="Claims a state; all states are listed.")
+    claim_kinds: dict[str, dict[str, int]] = Field(
+        description="The same for each kind of claim that occurs, the most frequent first."
+    )
     num_template_claims: int = Field(description="Claims that no Proposer asked about.")
     num_numbers: int
     num_uncovered: int = Field(description="Numbers of responses that no claim covers.")
@@ -39,6 +42,11 @@ class Figures(Record):
     provenances: tuple[Provenance, ...] = Field(description="What made the verdicts; the first eight kinds.")
 
     @property
+    def has_other_kinds(self) -> bool:
+        """Whether some claim is about something else than a number."""
+        return bool(self.claim_kinds.keys() - {"number"})
+
+    @property
     def uncovered_rate(self) -> float | None:
         """Share of the numbers that no claim covers; None without numbers."""
         return self.num_uncovered / self.num_numbers if self.num_numbers else None
@@ -51,19 +59,22 @@ class Figures(Record):
 
 def count_figures(audited: Iterable[tuple[AuditRow, Verdict]]) -> Figures:
     """Counts rows and their verdicts in one pass."""
-    outcomes, reasons, unscored_reasons, states, totals = (Counter[str]() for _ in range(5))
+    outcomes, reasons, unscored_reasons, totals = (Counter[str]() for _ in range(4))
+    kinds: dict[str, Counter[str]] = {}
     human = HumanCounts()
     provenances: dict[Provenance, None] = {}
     for row, verdict in audited:
         outcomes[verdict.outcome] += 1
         reasons[verdict.reason] += 1
         unscored_reasons[verdict.reason] += verdict.outcome is Outcome.UNSCORED
-        states.update(claim.state for claim in verdict.claims)
+        for claim in verdict.claims:
+            kinds.setdefault(kind_of(claim), Counter())[claim.state] += 1
         totals.update(_totals(verdict))
         human.add(row, verdict)
         if verdict.provenance is not None and len(provenances) < _MOST_PROVENANCES:
             provenances[verdict.provenance] = None
     num_rows = outcomes.total()
+    states = sum(kinds.values(), Counter[str]())
     return Figures(
         num_rows=num_rows,
         outcomes={outcome: outcomes[outcome] for outcome in Outcome},
@@ -72,6 +83,10 @@ def count_figures(audited: Iterable[tuple[AuditRow, Verdict]]) -> Figures:
         unscored_reasons=dict(sorted((+unscored_reasons).items())),
         num_claims=states.total(),
         claim_states={state: states[state] for state in ClaimState},
+        claim_kinds={
+            kind: {state: kinds[kind][state] for state in ClaimState}
+            for kind in sorted(kinds, key=lambda name: (-kinds[name].total(), name))
+        },
         **{name: totals[name] for name in _TOTALS},
         human=human.figures(),
         provenances=tuple(provenances),

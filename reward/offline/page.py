@@ -12,8 +12,8 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import quote
 
-from reward.offline.report_rows import anchor
 from reward.offline.terminal import ratio, spoken
 
 _Name = TypeVar("_Name", bound=str)
@@ -64,6 +64,18 @@ def stacked_bar(counts: Mapping[_Name, int]) -> list[tuple[str, float, float]]:
             parts.append((name, round(left, 2), round(width, 2)))
             left += width
     return parts
+
+
+def anchor(row_id: str) -> str:
+    """The address of an answer within the page, as it stands after the #."""
+    return f"row-{quote(row_id, safe=':@!$,;=~')}"
+
+
+def inert(text: str) -> str:
+    """JSON in which nothing can end or open an element."""
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
 
 
 def _asset(name: str) -> str:

@@ -16,8 +16,9 @@ from pathlib import Path
 from pydantic import Field, JsonValue
 
 from reward.config import AuditConfig, SamplerConfig, Settings
+from reward.offline.inputs import RowFormat, format_of, read_rows
 from reward.offline.resume import PlannedRow
-from reward.offline.rows import AuditRow, RowFormat, format_of, read_rows
+from reward.offline.rows import AuditRow
 from reward.roles.prompts import load_prompts
 
 # Where and how a model is reached: no part of what it says.

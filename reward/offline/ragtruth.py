@@ -13,7 +13,8 @@ https://github.com/ParticleMedia/RAGTruth, MIT licence; Niu et al., ACL 2024 (ar
        a 2016 income tax return ...  passage 2:statements---assuming you are paid in that way ..."}}
 
 As in the official evaluation, answers of a quality other than "good" (refusals, truncated ones) take no part;
-copies without the field keep all. `reward/offline/targets.py` says when marks are about a number.
+copies without the field keep all. `agreement.py` says when marks are about a number.
+Data2txt's documents have tables of hours and fields of stars: `CHECKS` is for the audit without a model.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
+from reward.config import CheckName
 from reward.offline.rows import AuditRow, InputRecord, RowId, make_query, read_records
 from reward.types import Document, Span
 
 RESPONSES, SOURCES = "response.jsonl", "source_info.jsonl"
+CHECKS = (CheckName.OPENING_HOURS, CheckName.RATINGS)
 _PASSAGE = re.compile(r"(?m)^passage (\d+):")
 # The instruction of RAGTruth's own prompts, for copies that left the prompts out.
 _INSTRUCTIONS = {

@@ -4,52 +4,25 @@ A row has `id`, `query`, `response` and `documents`, and may have `task_type`, `
 other keys are ignored, so that an export with scores or model names needs no rewriting. A document is
 `{"id", "title", "text"}`, whose `title` may be left out, or a text, whose id is then its place from 1.
 
-    JSONL     one such object a line
-    CSV       columns of these names; `documents` in JSON, or a column a document (`reward/offline/tables.py`)
-    Parquet   the same columns, nested or in JSON
-    RAGTruth  its two files as they are published (`reward/offline/ragtruth.py`)
-
-Every error is one line that names file, line, field and mend. Reading is lazy: a row is checked when it is
-reached, and no reader holds more than a few rows.
+Every error is one line that names file, line, field and fix. Which file is read how: `inputs.py`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
-from enum import StrEnum
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from reward.offline.targets import Target, marks_a_number
 from reward.types import Document, RagQuery, Record, Span
 
 _BOM = b"\xef\xbb\xbf"
 # Exports hold ids as numbers, too; everything else must be what it says it is.
 RowId = Annotated[str, Field(min_length=1, coerce_numbers_to_str=True)]
 _M = TypeVar("_M", bound=BaseModel)
-
-
-class RowFormat(StrEnum):
-    """What the input is."""
-
-    JSONL = "jsonl"
-    CSV = "csv"
-    PARQUET = "parquet"
-    RAGTRUTH = "ragtruth"
-
-
-_SUFFIXES = {
-    ".jsonl": RowFormat.JSONL,
-    ".ndjson": RowFormat.JSONL,
-    ".csv": RowFormat.CSV,
-    ".tsv": RowFormat.CSV,
-    ".parquet": RowFormat.PARQUET,
-    ".pq": RowFormat.PARQUET,
-}
 
 
 class AuditRow(Record):
@@ -64,12 +37,6 @@ class AuditRow(Record):
         default=None, description="What people marked as hallucinated; None without human labels."
     )
     excluded: str = Field(default="", description="Why the row takes no part, or nothing.")
-
-    def marked(self, target: Target) -> bool | None:
-        """Whether people marked a number, as the target counts numbers; None without human labels."""
-        if self.human_spans is None:
-            return None
-        return marks_a_number(self.response, self.human_spans, target)
 
     @property
     def cluster(self) -> str:
@@ -120,52 +87,6 @@ class InputRow(InputRecord):
     human_spans: tuple[Span, ...] | None = None
 
 
-def format_of(path: Path) -> RowFormat:
-    """What an input is, by its suffix; a folder or a `response.jsonl` beside its sources is RAGTruth's.
-
-    Raises:
-        ValueError: the name does not say.
-    """
-    from reward.offline.ragtruth import RESPONSES, SOURCES
-
-    if (path.is_dir() and (path / RESPONSES).exists()) or (
-        path.name == RESPONSES and path.with_name(SOURCES).exists()
-    ):
-        return RowFormat.RAGTRUTH
-    if path.is_dir():
-        raise ValueError(f"{path}: is a folder without RAGTruth's {RESPONSES}; give a file")
-    if path.suffix.lower() not in _SUFFIXES:
-        raise ValueError(
-            f"{path}: suffix {path.suffix!r} does not say what it is; add --format jsonl, csv, parquet or "
-            "ragtruth"
-        )
-    return _SUFFIXES[path.suffix.lower()]
-
-
-def read_rows(path: Path, row_format: RowFormat) -> Iterator[AuditRow]:
-    """Yields the rows of an input, in order.
-
-    Args:
-        path: A file; for RAGTruth the folder of its two files, or its `response.jsonl`.
-        row_format: What the input is.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: a row is not what it must be.
-    """
-    if row_format is RowFormat.RAGTRUTH:
-        from reward.offline.ragtruth import read_ragtruth
-
-        return read_ragtruth(path)
-    if path.is_dir():
-        raise ValueError(f"{path}: is a folder; give a file, or --format ragtruth for RAGTruth's files")
-    if row_format is RowFormat.JSONL:
-        return _audit_rows(read_records(path, InputRow))
-    from reward.offline.tables import read_csv_rows, read_parquet_rows
-
-    return _audit_rows(read_csv_rows(path) if row_format is RowFormat.CSV else read_parquet_rows(path))
-
-
 def read_records(path: Path, model: type[_M]) -> Iterator[tuple[str, _M]]:
     """Yields the place (FILE:LINE) and the record of each line of a JSONL file; blank lines are passed over.
 
@@ -210,19 +131,6 @@ def explain(error: ValidationError) -> str:
         return f"{field}: missing; add it"
     found = f" (found {problem['input']!r:.60})" if field and problem["type"] != "too_short" else ""
     return " ".join(f"{field}: {text}{found}; mend the row or remove it".removeprefix(": ").split())
-
-
-def _audit_rows(records: Iterable[tuple[str, InputRow]]) -> Iterator[AuditRow]:
-    for place, row in records:
-        documents = [Document(id=d.id, title=d.title or "", text=d.text) for d in row.documents]
-        yield AuditRow(
-            place=place,
-            query=make_query(place, row.id, row.query, documents),
-            response=row.response,
-            task_type=row.task_type,
-            source_id=row.source_id,
-            human_spans=row.human_spans,
-        )
 
 
 def _digest(content: object) -> str:

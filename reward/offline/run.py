@@ -6,7 +6,7 @@
 The input is read twice: first to check every row, so that a bad one is found before anything is spent, then
 to audit. The same command resumes an interrupted audit, tries rows that could not be scored again, and
 changes nothing when all is done (`reward/offline/resume.py`). Without a model each number is looked up in the
-documents (`reward/lexical.py`); with one, the model proposes, checks and votes (`reward/auditor.py`).
+documents (`reward/lexical/`); with one, the model proposes, checks and votes (`reward/auditor.py`).
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from reward.auditor import audit
 from reward.lexical import lexical_audit
 from reward.offline.figures import Figures, count_figures
 from reward.offline.files import file_sha256, only_writer, replace_file
+from reward.offline.inputs import RowFormat
 from reward.offline.plan import AuditJob, Plan, make_plan, take_rows
-from reward.offline.prefix import PrefixUse
 from reward.offline.ragtruth import RESPONSES, SOURCES
 from reward.offline.resume import AuditedRow, Standing, kept_path, take_stock
-from reward.offline.rows import AuditRow, RowFormat
+from reward.offline.rows import AuditRow
+from reward.roles.asking import Turn
 from reward.roles.prompts import load_prompts
 from reward.samplers import Sampler, SamplerError, make_sampler
 from reward.types import Record, Verdict
@@ -60,6 +61,25 @@ class Summary(Record):
     def rows_per_s(self) -> float | None:
         """Speed of the run that wrote this; None when it audited nothing."""
         return self.num_audited / self.audit_s if self.num_audited and self.audit_s else None
+
+
+class PrefixUse:
+    """How much of the prompts the engine's prefix cache held, of those of which somebody tells."""
+
+    def __init__(self) -> None:
+        self._num_prompt = self._num_cached = 0
+
+    def turn_ended(self, turn: Turn) -> None:
+        """Counts a request to the sampler."""
+        group = turn.group
+        if group and group.num_prompt_tokens is not None and group.num_cached_tokens is not None:
+            self._num_prompt += group.num_prompt_tokens
+            self._num_cached += group.num_cached_tokens
+
+    @property
+    def hit_rate(self) -> float | None:
+        """Share of the tokens that were cached; None when nobody told."""
+        return self._num_cached / self._num_prompt if self._num_prompt else None
 
 
 class Progress(Protocol):

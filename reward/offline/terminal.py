@@ -10,14 +10,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from reward.offline.agreement import OVERALL, Human
+from reward.offline.agreement import OVERALL, Human, Target
 from reward.offline.bootstrap import Interval
 from reward.offline.compare import Comparison, PairedDifference
 from reward.offline.excerpt import printable
 from reward.offline.figures import Figures
 from reward.offline.review import HumanAnswer, ReviewFigures
 from reward.offline.run import Summary
-from reward.offline.targets import Target
 from reward.types import ClaimState, Outcome
 
 STYLES = {
@@ -32,8 +31,9 @@ STYLES = {
     ClaimState.FAILED: "dim",
 }
 TARGET_NOTE = (
-    "A row counts as marked when people marked a passage with a digit (plain), or with a digit that is no "
-    "list number, passage number or word count (cleaned); false alarms are refuted rows without any mark. "
+    "A row counts as marked when people marked a passage with a digit (plain), with a digit that is no "
+    "list number, passage number or word count (cleaned), or anything (any); false alarms are refuted rows "
+    "without any mark. "
     "Small figures: 95% of 1,000 resamples of the sources."
 )
 _WIDE = 114  # columns from which every figure is shown with its interval
@@ -119,19 +119,20 @@ def print_review(found: ReviewFigures, console: Console) -> None:
 def remarks(figures: Figures) -> list[str]:
     """Coverage, and whatever else a reader of the figures must know; one sentence each."""
     share = f" ({figures.uncovered_rate:.1%})" if figures.uncovered_rate is not None else ""
+    what = "numbers, names and dates" if figures.has_other_kinds else "numbers"
     lines = [
-        f"{figures.num_numbers:,} numbers in the responses; {figures.num_uncovered:,}{share} covered by no "
-        f"claim (rows with such a number: {figures.num_rows_with_uncovered:,})"
+        f"{figures.num_numbers:,} {what} in the responses; {figures.num_uncovered:,}{share} covered by no "
+        f"claim (rows with one: {figures.num_rows_with_uncovered:,})"
     ]
     said = (
-        ("Claims dropped, about numbers that the response does not hold", figures.num_dropped_claims),
-        ("Numbers asked about with their own sentence", figures.num_template_claims),
+        (f"Claims dropped, about {what} that the response does not hold", figures.num_dropped_claims),
+        (f"{what.capitalize()} asked about with their own sentence", figures.num_template_claims),
         (
             f"Unusable lines of the Proposer, in {figures.malformed_rate:.1%} of the rows",
             figures.num_malformed_claims,
         ),
         ("Rows with documents not read to the end", figures.num_rows_unread),
-        ("Claims whose evidence does not hold the consensus number", figures.num_unproven),
+        ("Claims whose evidence does not hold the consensus", figures.num_unproven),
     )
     return lines + [f"{words}: {count:,}" for words, count in said if count]
 
@@ -191,14 +192,18 @@ def _outcomes(figures: Figures) -> Table:
 
 
 def _claims(figures: Figures) -> Table:
-    table = plain_table("Claims", "state", "claims", "share")
+    """All claims by state; with more kinds than numbers, those of each kind beside them."""
+    kinds = figures.claim_kinds if figures.has_other_kinds else {}
+    table = plain_table("Claims", "state", "claims", "share", *(f"{kind}s" for kind in kinds))
     for state in ClaimState:
         count = figures.claim_states[state]
         if count:
             share = f"{count / figures.num_claims:.1%}"
-            table.add_row(Text(spoken(state), style=STYLES[state]), f"{count:,}", share)
+            of_kinds = [f"{states[state]:,}" for states in kinds.values()]
+            table.add_row(Text(spoken(state), style=STYLES[state]), f"{count:,}", share, *of_kinds)
     table.add_section()
-    table.add_row("all", f"{figures.num_claims:,}", "")
+    sums = [f"{sum(states.values()):,}" for states in kinds.values()]
+    table.add_row("all", f"{figures.num_claims:,}", "", *sums)
     return table
 
 

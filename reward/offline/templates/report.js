@@ -185,16 +185,16 @@
 
   function remarksOn(claim) {
     const said = claim.note ? [claim.note] : [];
-    if (claim.holds === false) said.push("The evidence does not hold the number that the votes agree on.");
-    if (claim.source === "template") said.push("No Proposer asked about this number; its own sentence was the question.");
+    if (claim.holds === false) said.push(`The evidence does not hold the ${claim.kind} that the votes agree on.`);
+    if (claim.source === "template") said.push(`No Proposer asked about this ${claim.kind}; its own sentence was the question.`);
     return said.map((text) => make("p", { class: "remark" }, text));
   }
 
-  const OF_NO_NUMBER = {
-    not_in_documents: "no such number",
+  const withoutConsensus = (claim) => ({
+    not_in_documents: `no such ${claim.kind}`,
     no_consensus: "do not agree",
     failed: "too few could be read",
-  };
+  })[claim.state];
 
   function openClaim(anchor, number, moveFocus) {
     const row = data.rows[anchor];
@@ -206,7 +206,7 @@
       Object.assign(make("button", { type: "button", "aria-label": label, onclick: go(by) }, sign), { disabled: !row.claims[place + by] });
     const boxes = documents(row, claim);
     const isOpen = claim.state === "no_consensus" || claim.state === "failed";
-    const found = claim.found === null ? OF_NO_NUMBER[claim.state] : claim.found;
+    const found = claim.found === null ? withoutConsensus(claim) : claim.found;
     const parts = [
       make("div", { class: "bar" },
         make("span", {}, make("span", { class: `badge ${claim.state}` }, spoken(claim.state)), ` ${place + 1} of ${row.claims.length}`),

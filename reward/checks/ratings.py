@@ -9,13 +9,13 @@ neither "over 30 reviews" nor "70".
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from enum import StrEnum
 
+from reward.checks.check import Found
 from reward.claims.numbers import Form, Kind, Number
-from reward.types import Document
+from reward.types import ClaimState, Document, RagQuery
 
 _FIELD = re.compile(
     r"""["'](?P<key>\w*(?:stars?|ratings?|score))["']\s*:\s*["']?(?P<value>\d{1,2}(?:\.\d{1,2})?)(?![\w.])""",
@@ -36,14 +36,6 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
 _REACH = 90  # characters before a rating that say whose it is
 
 
-class RatingCheck(StrEnum):
-    """What the documents' ratings say of a number."""
-
-    AGREES = "agrees"
-    DIFFERS = "differs"  # they hold another value for it
-    UNKNOWN = "unknown"  # they hold no such number
-
-
 @dataclass(frozen=True)
 class Rating:
     """One rating field, `document.text[start:end]` being its value."""
@@ -55,12 +47,25 @@ class Rating:
     end: int
 
 
-@dataclass(frozen=True)
-class CheckedRating:
-    """The check of one number and the field that decided, if one did."""
+class RatingsCheck:
+    """Is it the rating of the business, or that of a review, or the number of reviews?"""
 
-    check: RatingCheck
-    rating: Rating | None
+    def __init__(
+        self,
+        query: RagQuery,
+        response: str,
+        numbers: Sequence[Number],
+        *,
+        in_documents: Callable[[Number], bool],
+    ) -> None:
+        self._response, self._ratings = response, find_ratings(query.documents)
+
+    def find(self, number: Number) -> Found | None:
+        """As `reward.checks.Check`."""
+        if not self._ratings:
+            return None
+        found = _review_count(self._response, number, self._ratings)
+        return found or _rating(self._response, number, self._ratings)
 
 
 def find_ratings(documents: Sequence[Document]) -> list[Rating]:
@@ -78,33 +83,38 @@ def find_ratings(documents: Sequence[Document]) -> list[Rating]:
     ]
 
 
-def check_rating(response: str, number: Number, ratings: Sequence[Rating]) -> CheckedRating | None:
+def _rating(response: str, number: Number, ratings: Sequence[Rating]) -> Found | None:
     """Holds a number of a response against the documents' ratings; None when it is no rating.
 
     An overall rating is looked for among the overall ones; a rating that a reviewer gives, or that says
     nothing of its kind, among all of them.
     """
     before = _clause_before(response, number.start)
-    if not ratings or not _is_rating(response, number, ratings, before):
+    if not _is_rating(response, number, ratings, before):
         return None
     overall = [rating for rating in ratings if rating.overall]
     strict = bool(overall) and _last(_OVERALL, before) >= _last(_GIVER, before)
     candidates = overall if strict else ratings
     ends = number.atoms if number.form is Form.RANGE else number.atoms[:1]
     fitting = [next((rating for rating in candidates if rating.value == end.value), None) for end in ends]
-    if all(fitting):
-        return CheckedRating(RatingCheck.AGREES, fitting[0])
-    return CheckedRating(RatingCheck.DIFFERS, (overall or list(ratings))[0])
+    if fitting[0] is not None and all(fitting):
+        return _found(ClaimState.SUPPORTED, fitting[0])
+    other = (overall or ratings)[0]
+    return replace(_found(ClaimState.CONTRADICTED, other), instead=f"{other.value}")
 
 
-def check_review_count(response: str, number: Number, ratings: Sequence[Rating]) -> CheckedRating | None:
+def _review_count(response: str, number: Number, ratings: Sequence[Rating]) -> Found | None:
     """Holds "N reviews" against the number of reviews in the documents; None when it is no such number."""
     reviews = [rating for rating in ratings if not rating.overall]
     if not reviews or not _REVIEWS.match(response, number.end):
         return None
     if number.value == len(reviews):
-        return CheckedRating(RatingCheck.AGREES, reviews[0])
-    return CheckedRating(RatingCheck.UNKNOWN, None)
+        return _found(ClaimState.SUPPORTED, reviews[0])
+    return Found(ClaimState.NOT_IN_DOCUMENTS)
+
+
+def _found(state: ClaimState, rating: Rating) -> Found:
+    return Found(state, rating.document, rating.start, rating.end)
 
 
 def _is_rating(response: str, number: Number, ratings: Sequence[Rating], before: str) -> bool:

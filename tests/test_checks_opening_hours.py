@@ -4,11 +4,12 @@ import json
 
 import pytest
 
-from reward.config import AuditConfig
+from reward.checks.days import find_day_sets
+from reward.config import AuditConfig, CheckName
 from reward.lexical import lexical_audit
-from reward.lexical.days import find_day_sets
 from reward.types import ClaimState, Document, Outcome, RagQuery
 
+CONFIG = AuditConfig(checks=(CheckName.OPENING_HOURS,))
 WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 # Closed on Monday by leaving it out, longer on Friday and Saturday.
 HOURS = dict.fromkeys(WEEK[1:], "17:0-21:0") | {"Friday": "17:0-21:45", "Saturday": "17:0-21:45"}
@@ -20,7 +21,7 @@ def query(hours: object, *, text: str = "") -> RagQuery:
 
 
 def states(response: str, hours: object = HOURS, **kwargs: str) -> list[ClaimState]:
-    verdict = lexical_audit(query(hours, **kwargs), response, AuditConfig())
+    verdict = lexical_audit(query(hours, **kwargs), response, CONFIG)
     return [claim.state for claim in verdict.claims]
 
 
@@ -78,7 +79,7 @@ def test_hours_of_another_day_or_half_are_contradicted(response: str) -> None:
 
 
 def test_a_contradiction_says_what_the_document_gives() -> None:
-    verdict = lexical_audit(query(HOURS), "Open Monday and Friday from 5 pm to 9 pm.", AuditConfig())
+    verdict = lexical_audit(query(HOURS), "Open Monday and Friday from 5 pm to 9 pm.", CONFIG)
     (claim,) = verdict.claims
     assert verdict.outcome is Outcome.REFUTED
     assert claim.consensus == "Mon closed, Fri 17:0-21:45"
@@ -106,6 +107,6 @@ def test_seven_days_a_week_needs_seven_open_days() -> None:
 def test_python_and_json_tables_are_the_same() -> None:
     documents = (Document(id="a", text=str({"hours": HOURS, "wifi": None})),)
     verdict = lexical_audit(
-        RagQuery(id="1", query="?", documents=documents), "Open Friday from 5 pm to 9:45 pm.", AuditConfig()
+        RagQuery(id="1", query="?", documents=documents), "Open Friday from 5 pm to 9:45 pm.", CONFIG
     )
     assert verdict.outcome is Outcome.SUPPORTED

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from reward.config import AuditConfig
+from reward.config import AuditConfig, CheckName
 from reward.lexical import lexical_audit
 from reward.types import ClaimState, Document, RagQuery
 
+CONFIG = AuditConfig(checks=(CheckName.RATINGS,))
 INFO = {
     "name": "Cafe",
     "business_stars": 3.5,
@@ -21,7 +22,7 @@ QUERY = RagQuery(id="1", query="Describe it.", documents=(Document(id="a", text=
 
 
 def states(response: str) -> list[ClaimState]:
-    return [claim.state for claim in lexical_audit(QUERY, response, AuditConfig()).claims]
+    return [claim.state for claim in lexical_audit(QUERY, response, CONFIG).claims]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_ratings_of_something_else_are_refuted(response: str, expected: ClaimSta
 
 
 def test_a_contradicted_rating_points_at_the_field_that_holds_another() -> None:
-    (claim,) = lexical_audit(QUERY, "The overall rating is 4.0 stars.", AuditConfig()).claims
+    (claim,) = lexical_audit(QUERY, "The overall rating is 4.0 stars.", CONFIG).claims
     (vote,) = claim.votes
     assert claim.consensus == "3.5"
     assert vote is not None

@@ -15,12 +15,13 @@ style; then both readings of a time count.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from reward.checks.check import Found
+from reward.checks.days import ALL_DAYS, DaySet, day_number, find_day_sets
 from reward.claims.numbers import Form, Kind, Number
-from reward.lexical.days import ALL_DAYS, DaySet, day_number, find_day_sets
-from reward.types import Document
+from reward.types import ClaimState, Document, RagQuery
 
 _DAY_MINUTES = 24 * 60
 _ENTRY = re.compile(
@@ -64,6 +65,50 @@ class Opening:
     opens: frozenset[int] | None  # None when only the closing time is stated
     closes: frozenset[int] | None
     stated: bool  # whether the sentence speaks of opening hours or of days
+
+
+class OpeningHoursCheck:
+    """Do the documents give these hours for these days?"""
+
+    def __init__(
+        self,
+        query: RagQuery,
+        response: str,
+        numbers: Sequence[Number],
+        *,
+        in_documents: Callable[[Number], bool],
+    ) -> None:
+        self._response, self._in_documents = response, in_documents
+        self._timetables = find_timetables(query.documents)
+        self._openings = find_openings(response, numbers) if self._timetables else []
+
+    def find(self, number: Number) -> Found | None:
+        """As `reward.checks.Check`."""
+        if not self._timetables:
+            return None
+        opening = next((opening for opening in self._openings if opening.number is number), None)
+        if opening is None:
+            return self._every_day(number)
+        for table in self._timetables:
+            if (hours := agrees(opening, table, self._openings)) is not None:
+                return Found(ClaimState.SUPPORTED, table.document, hours.start, hours.end)
+        if not opening.stated or (opening.days is None and self._in_documents(number)):
+            return None
+        table = self._timetables[0]
+        first = next((hours for day in table.days.values() for hours in day), None)
+        at = (first.start, first.end) if first else (0, 0)
+        return Found(ClaimState.CONTRADICTED, table.document, *at, instead=describe(table, opening))
+
+    def _every_day(self, number: Number) -> Found | None:
+        """Whether "7 days a week" can be said: a table leaves no day closed."""
+        day_sets = find_day_sets(self._response[number.start : number.end + len(" per week")])
+        if not day_sets or day_sets[0].start != 0:
+            return None
+        table = next((t for t in self._timetables if sum(map(bool, t.days.values())) == 7), None)
+        if table is None:
+            return Found(ClaimState.NOT_IN_DOCUMENTS)
+        hours = table.days[0][0]
+        return Found(ClaimState.SUPPORTED, table.document, hours.start, hours.end)
 
 
 def find_timetables(documents: Sequence[Document]) -> list[Timetable]:

@@ -1,0 +1,243 @@
+"""Wrong on purpose: one number, or one name, exchanged in answers that people left unmarked.
+
+    python -m bench swaps                                   # the rows in tests/data
+    python -m bench swaps --data RAGTRUTH --data HOTPOTQA   # other files, in a layout of `bench/answers.py`
+
+Each answer is audited as it is, with one plain number of its own changed by a fifth at most, and with one
+name changed, in all its mentions, into a name of another source. What is changed stands in the documents, and
+what replaces it stands neither there nor in the query. So a sound audit refutes every changed answer and none
+of the others. Reported with intervals by source: the share of changed numbers and of changed names that is
+refuted, the share for which a claim at the changed place is what fails, and the false alarms, with all kinds
+of claims and with numbers alone.
+
+What people left unmarked is not always right, so a false alarm is at times the audit's find.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from bench.answers import unmarked_answers
+from bench.measure import write_result
+from reward.config import AuditConfig
+from reward.lexical import lexical_audit
+from reward.offline.agreement import OVERALL
+from reward.offline.bootstrap import bootstrap
+from reward.offline.ragtruth import CHECKS
+from reward.offline.rows import AuditRow
+from reward.types import ClaimState, Outcome, Verdict
+
+_TESTS = Path(__file__).parent.parent / "tests" / "data"
+DEFAULT = [
+    _TESTS / name
+    for name in (
+        *("ragtruth", "faithbench_layout", "hotpotqa_cc-by-sa-4.0", "2wikimultihopqa", "musique_cc-by-4.0"),
+    )
+]
+_KINDS = ("number", "name", "date")
+_NUMBER = re.compile(r"(?<![\w.,:/$€£%#-])[1-9]\d{1,3}(?![\w%°]|[.,:/-]\d|-\w)")
+_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}(?: [A-Z][a-z]{2,}){0,2}(?![\w'\u2019-]| [A-Z])")
+# Words that are written like names and state none.
+_NO_NAME = re.compile(
+    r"\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|January|February|March|April|May|June|July|August|"
+    r"September|October|November|December|Passages?|Documents?|The|This|These|And|But|However|Overall)\b"
+)
+
+
+class Change(StrEnum):
+    """What was exchanged."""
+
+    NONE = "as_is"
+    NUMBER = "number"
+    NAME = "name"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """An answer, exchanged or not; `places` are where the new text stands."""
+
+    change: Change
+    response: str
+    places: tuple[tuple[int, int], ...] = ()
+
+
+def run(data: Sequence[Path] = ()) -> None:
+    """Measures and writes `swaps.json`."""
+    read = (row for path in data or DEFAULT for row in unmarked_answers(path))
+    rows = list({(row.task_type, row.query.id): row for row in read}.values())
+    start = time.perf_counter()
+    groups = count(rows)
+    samples = {"all": [time.perf_counter() - start]}
+    found = {name: _figures(list(clusters.values())) for name, clusters in groups.items()}
+    figures = {"kinds": _KINDS, "checks": CHECKS, "groups": found}
+    arguments = [word for path in data for word in ("--data", path.name)]
+    written = write_result("swaps", samples_s=samples, figures=figures, arguments=arguments)
+    for name, one in found.items():
+        print(_line(name, one))
+    print(written)
+
+
+def variants(row: AuditRow, names: Iterable[str]) -> Iterator[Variant]:
+    """The answer as it is, and exchanged where something in it can be; the same row gives the same.
+
+    Args:
+        row: An unmarked answer.
+        names: Names of other sources, to choose from.
+    """
+    yield Variant(Change.NONE, row.response)
+    known = _known_text(row)
+    yield from _number_changed(row, known)
+    yield from _name_changed(row, known, names)
+
+
+def _known_text(row: AuditRow) -> str:
+    """All that the answer may take its facts from."""
+    documents = (f"{document.title}\n{document.text}" for document in row.query.documents)
+    return "\n".join((row.query.query, *documents))
+
+
+def _number_changed(row: AuditRow, known: str) -> Iterator[Variant]:
+    draw = random.Random(f"number:{row.query.id}")
+    found = [one for one in _NUMBER.finditer(row.response) if _stands_in(one[0], known)]
+    if not found:
+        return
+    old = draw.choice(found)
+    value = int(old[0])
+    near = [new for new in range(value - value // 5 - 2, value + value // 5 + 3) if new > 9]
+    new = [str(one) for one in near if str(one) not in known and str(one) not in row.response]
+    if new:
+        yield _exchanged(row.response, Change.NUMBER, [old], draw.choice(new))
+
+
+def _name_changed(row: AuditRow, known: str, names: Iterable[str]) -> Iterator[Variant]:
+    draw = random.Random(f"name:{row.query.id}")
+    found = names_of(row, known)
+    if not found:
+        return
+    old = draw.choice(found)
+    words = set(re.findall(r"\w+", known))
+    fitting = [one for one in names if len(one.split()) == len(old.split()) and not words & set(one.split())]
+    if fitting:
+        mentions = list(re.finditer(rf"\b{re.escape(old)}\b", row.response))
+        yield _exchanged(row.response, Change.NAME, mentions, draw.choice(fitting))
+
+
+def names_of(row: AuditRow, known: str) -> list[str]:
+    """The names of an answer that its documents hold, in order."""
+    found = (one[0] for one in _NAME.finditer(row.response))
+    return [name for name in dict.fromkeys(found) if not _NO_NAME.search(name) and _stands_in(name, known)]
+
+
+def _stands_in(words: str, text: str) -> bool:
+    return re.search(rf"\b{re.escape(words)}\b", text) is not None
+
+
+def _exchanged(response: str, change: Change, old: Sequence[re.Match[str]], new: str) -> Variant:
+    parts: list[str] = []
+    places: list[tuple[int, int]] = []
+    end = 0
+    for one in old:
+        parts.append(response[end : one.start()])
+        start = sum(map(len, parts))
+        parts.append(new)
+        places.append((start, start + len(new)))
+        end = one.end()
+    return Variant(change, "".join((*parts, response[end:])), tuple(places))
+
+
+def count(rows: Sequence[AuditRow]) -> dict[str, dict[str, list[int]]]:
+    """Counts of each source, by group; a source's are `_COUNTS`."""
+    by_source: dict[str, list[str]] = {}
+    for row in rows:
+        by_source.setdefault(row.cluster, []).extend(names_of(row, _known_text(row)))
+    groups: dict[str, dict[str, list[int]]] = {}
+    for row in rows:
+        several = (names for source, names in by_source.items() if source != row.cluster)
+        others = sorted({name for names in several for name in names})
+        counted = [_counts(row, variant) for variant in variants(row, others)]
+        for group in (OVERALL, row.task_type or OVERALL):
+            sums = groups.setdefault(group, {}).setdefault(row.cluster, [0] * len(_COUNTS))
+            sums[:] = [sum(column) for column in zip(sums, *counted, strict=True)]
+    return groups
+
+
+_COUNTS = (
+    *("as_is", "as_is_refuted", "as_is_refuted_by_numbers"),
+    *("number", "number_refuted", "number_refuted_there"),
+    *("name", "name_refuted", "name_refuted_there"),
+)
+
+
+def _counts(row: AuditRow, variant: Variant) -> list[int]:
+    """What one answer adds to a source's counts."""
+    verdict = _audit(row, variant.response)
+    if variant.change is Change.NONE:
+        third = _audit(row, variant.response, "number").outcome is Outcome.REFUTED
+    else:
+        third = _fails_at(verdict, variant)
+    counts = [0] * len(_COUNTS)
+    at = list(Change).index(variant.change) * 3
+    counts[at : at + 3] = [1, int(verdict.outcome is Outcome.REFUTED), int(third)]
+    return counts
+
+
+def _audit(row: AuditRow, response: str, *kinds: str) -> Verdict:
+    settings: dict[str, Any] = {"checks": CHECKS}
+    if "kinds" in AuditConfig.model_fields:
+        settings["kinds"] = kinds or _KINDS
+    return lexical_audit(row.query, response, AuditConfig.model_validate(settings))
+
+
+def _fails_at(verdict: Verdict, variant: Variant) -> bool:
+    wrong = [found.claim.span for found in verdict.claims if found.state is not ClaimState.SUPPORTED]
+    return any(
+        span.start < end and start < span.end for span in wrong if span for start, end in variant.places
+    )
+
+
+def _figures(clusters: Sequence[Sequence[int]]) -> dict[str, Any]:
+    sums = [sum(column) for column in zip(*clusters, strict=True)]
+    intervals = bootstrap(clusters, _shares)
+    return {
+        "num_sources": len(clusters),
+        "counts": dict(zip(_COUNTS, sums, strict=True)),
+        "shares": {
+            name: {"share": share, "interval": found and [found.low, found.high]}
+            for name, share in _shares(sums).items()
+            for found in [intervals.get(name)]
+        },
+    }
+
+
+def _shares(sums: Sequence[int]) -> Mapping[str, float | None]:
+    by_name = dict(zip(_COUNTS, sums, strict=True))
+    return {
+        name: by_name[name] / whole if (whole := by_name[name.partition("_refuted")[0]]) else None
+        for name in _COUNTS
+        if "refuted" in name
+    }
+
+
+def _line(name: str, found: Mapping[str, Any]) -> str:
+    said = (
+        ("numbers refuted", "number_refuted", "number"),
+        ("names refuted", "name_refuted", "name"),
+        ("false alarms", "as_is_refuted", "as_is"),
+        ("of numbers alone", "as_is_refuted_by_numbers", "as_is"),
+    )
+    return f"{name}: " + ", ".join(f"{words} {_written(found, *keys)}" for words, *keys in said)
+
+
+def _written(found: Mapping[str, Any], share: str, whole: str) -> str:
+    one = found["shares"][share]
+    if one["share"] is None:
+        return "-"
+    low_high = "" if one["interval"] is None else " [{:.2f}, {:.2f}]".format(*one["interval"])
+    return f"{one['share']:.3f}{low_high} of {found['counts'][whole]}"

@@ -1,0 +1,46 @@
+"""Which optional checks `march audit` turns on, and what it says of that."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestration.settings.audit import audit_job
+from reward.config import CheckName
+from reward.offline.plan import AuditJob
+from tests.audit_jobs import RAGTRUTH
+
+BOTH = (CheckName.OPENING_HOURS, CheckName.RATINGS)
+SAID = "march: RAGTruth's rows, so checks=[opening_hours, ratings] is set; --set checks=[] leaves them out\n"
+
+
+def job(source: Path, *assignments: str, model: str | None = None) -> AuditJob:
+    return audit_job(
+        source, None, row_format=None, model=model, model_name=None, named={}, assignments=assignments
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "assignments", "checks", "said"),
+    [
+        (RAGTRUTH, (), BOTH, SAID),
+        (RAGTRUTH / "response.jsonl", (), BOTH, SAID),
+        (RAGTRUTH, ("checks=[]",), (), ""),
+        (RAGTRUTH, ("checks=[ratings]",), (CheckName.RATINGS,), ""),
+        (Path("rows.jsonl"), (), (), ""),
+        (Path("rows.jsonl"), ("checks=[opening_hours, ratings]",), BOTH, ""),
+    ],
+)
+def test_ragtruth_has_its_checks_and_other_rows_those_that_are_named(
+    source: Path,
+    assignments: tuple[str, ...],
+    checks: tuple[CheckName, ...],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert job(source, *assignments).audit.checks == checks
+    assert capsys.readouterr().err == said
+
+
+def test_a_model_has_no_checks(capsys: pytest.CaptureFixture[str]) -> None:
+    assert job(RAGTRUTH, "checks=[ratings]", model="some/model").audit.checks == ()
+    assert capsys.readouterr().err == "march: --set checks has no effect with --model\n"
