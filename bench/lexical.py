@@ -26,7 +26,7 @@ from reward.types import Document, RagQuery
 _SLICE = Path(__file__).parent.parent / "tests" / "data" / "ragtruth"
 _ROUNDS = 5
 _MEGABYTE = 1_000_000  # characters
-_KINDS = ("number", "name", "date") if _HAS_KINDS else ("number",)
+_KINDS = ("number", "name", "date")
 _SHAPES = {
     "digits": "1 ",
     "one number": "1",
