@@ -39,7 +39,7 @@ def kinds_for(config: AuditConfig, query: RagQuery, response: str = "") -> dict[
                 keeps=_is_no_date if with_dates else _is_any,
             )
         elif name == "name":
-            made[name] = Names()
+            made[name] = Names(query)
         elif name == "date":
             made[name] = Dates(query, words=config.number_words)
     return made

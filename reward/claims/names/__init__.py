@@ -15,20 +15,32 @@ from reward.claims.names.find import find_names
 from reward.claims.names.index import NameLookup
 from reward.claims.names.model import Name
 from reward.claims.names.reading import read_name
-from reward.types import Document
+from reward.types import Document, RagQuery
 
 __all__ = ["Name", "NameLookup", "Names", "find_names"]
 
 
+_MOST_COMPARED = 512  # earlier names
+
+
 @dataclass(frozen=True)
 class Names:
-    """The names of one audit (`reward.claims.kind.ClaimKind`)."""
+    """The names of one audit (`reward.claims.kind.ClaimKind`).
 
+    A name is checked once, where it first stands, and one that the query gives only where the answer gives no
+    other: then the answer is a choice among the names of the query.
+    """
+
+    query: RagQuery
     name: str = "name"
 
     def find(self, response: str) -> Sequence[Name]:
-        """The names of a response, from left to right."""
-        return find_names(response)
+        """The names of a response that must be checked, from left to right."""
+        names = _distinct(find_names(response))
+        return [name for name in names if not self._is_given(name)] or names
+
+    def _is_given(self, name: Name) -> bool:
+        return NameLookup([Document(id="query", text=self.query.query)]).find(name) is not None
 
     def find_all(self, text: str) -> Sequence[Name]:
         """All names of any text."""
@@ -80,9 +92,21 @@ class Names:
         return NameLookup(documents)
 
     def is_looked_up(self, response: str, mention: Name) -> bool:
-        """Every name can be looked up."""
-        return True
+        """A lookup cannot tell which of the names of the query is the right one."""
+        return not self._is_given(mention)
 
     def follows(self, mention: Name, response: str, before: Sequence[Name]) -> str:
         """No name follows from another one."""
         return ""
+
+
+def _distinct(names: Sequence[Name]) -> list[Name]:
+    """The names without those that only repeat, or shorten, an earlier one."""
+    distinct: list[Name] = []
+    seen: list[frozenset[str]] = []
+    for name in names:
+        tokens = frozenset(name.tokens)
+        if not any(tokens <= earlier for earlier in seen[:_MOST_COMPARED]):
+            distinct.append(name)
+            seen.append(tokens)
+    return distinct
