@@ -8,7 +8,7 @@ of text, so that time is linear. Neighbours are then composed (`compose`) and bo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
@@ -20,8 +20,10 @@ from reward.claims.numbers.dates import date_at, with_month, years_at
 from reward.claims.numbers.digits import VULGAR, Digits
 from reward.claims.numbers.measure import number_at, sign_before, with_unit
 from reward.claims.numbers.model import Form, Kind, Number, moved
+from reward.claims.numbers.multiples import DECADES, JOINED, MULTIPLES, decade_at, joined_value, multiple_at
 from reward.claims.numbers.names import code_at, name_at
 from reward.claims.numbers.plain import plain_text
+from reward.claims.numbers.roman import ROMAN, WAR, roman_at, war_at
 from reward.claims.numbers.words import STARTS, words_at
 
 _DIGIT = rf"[0-9{''.join(VULGAR)}]"
@@ -32,7 +34,8 @@ _START_OR_WORD = re.compile(
   | (?<![^\W_]) (?: (?P<time>noon|midday|midnight)(?![^\W_])
       | (?P<past>(?:half|(?:a[ ])?quarter)(?=[ ](?:past|to|after)[ ]))
       | (?P<article>an?)(?=[ ](?:decade|century|fortnight|hour|minute|day|week|month|year|mile)(?![^\W_]))
-      | {STARTS} )
+      | (?P<war>{WAR}) | {STARTS} | (?P<multiple>{MULTIPLES}) | (?P<decade>{DECADES})
+      | (?P<joined>{JOINED}) | (?P<roman>{ROMAN}) )
     """,
     re.IGNORECASE | re.VERBOSE,
 )
@@ -154,6 +157,8 @@ def _in_words(text: str, start: re.Match[str], low: int) -> tuple[Number | None,
         return time, False
     if start["article"]:
         return _one_unit(text, start)
+    if start.lastgroup in _READERS:
+        return _READERS[start.lastgroup](text, start, low), False
     read = words_at(text, start.start())
     if read is None:
         return None, False
@@ -165,9 +170,23 @@ def _in_words(text: str, start: re.Match[str], low: int) -> tuple[Number | None,
     sign = sign_before(text, number.start, low)
     value, first = (-read.value, sign[0]) if sign and sign[1] else (read.value, number.start)
     measured = half_day_at(text, with_unit(text, first, read.end, Digits((value,), read.step)))
-    if read.needs_unit and measured.kind is Kind.COUNT:
+    if (read.needs_unit and measured.kind is Kind.COUNT) or (measured.unit == "times" and read.value == 1):
         return None, False
     return measured, read.weak and measured.kind is Kind.COUNT
+
+
+def _joined(text: str, start: re.Match[str], low: int) -> Number:
+    value = joined_value(start["joined"])
+    return with_unit(text, start.start(), start.end(), Digits((value,), Decimal(1)))
+
+
+_READERS: dict[str | None, Callable[[str, re.Match[str], int], Number | None]] = {
+    "war": lambda text, start, low: war_at(text, start.start(), start.end()),
+    "multiple": lambda text, start, low: multiple_at(text, start.start(), start.end()),
+    "decade": lambda text, start, low: decade_at(text, start.start(), start.end()),
+    "roman": lambda text, start, low: roman_at(text, start.start(), start.end(), low),
+    "joined": _joined,
+}
 
 
 def _one_unit(text: str, article: re.Match[str]) -> tuple[Number, bool]:
