@@ -18,6 +18,7 @@ from reward.claims.numbers.clock import half_day_at, named_time, time_at, time_p
 from reward.claims.numbers.compose import compose
 from reward.claims.numbers.dates import date_at, with_month, years_at
 from reward.claims.numbers.digits import VULGAR, Digits
+from reward.claims.numbers.foreign import foreign_numbers, with_foreign
 from reward.claims.numbers.measure import number_at, sign_before, with_unit
 from reward.claims.numbers.model import Form, Kind, Number, moved
 from reward.claims.numbers.multiples import DECADES, JOINED, MULTIPLES, decade_at, joined_value, multiple_at
@@ -37,7 +38,7 @@ _START_OR_WORD = re.compile(
       | (?P<war>{WAR}) | {STARTS} | (?P<multiple>{MULTIPLES}) | (?P<decade>{DECADES})
       | (?P<joined>{JOINED}) | (?P<roman>{ROMAN}) )
     """,
-    re.IGNORECASE | re.VERBOSE,
+    re.VERBOSE,  # of a text in lower case: three times as fast as without regard to case
 )
 _ENUMERATOR = re.compile(r"^[-*\u2022#>_( \t]{0,16}(\d{1,3})[.)\u20e3][*_]{0,2}(?=[ \t]+\S)", re.MULTILINE)
 _PARENTHESES = re.compile(r"^\(([^()$]{1,40})\)\.?$")
@@ -93,7 +94,8 @@ def _search(text: str, *, skipped: frozenset[int], words: bool, keep_weak: bool 
     atoms: list[Number] = []
     weak: set[int] = set()
     place = low = 0
-    while start := pattern.search(text, place):
+    lowered = _lowered(text) if words else text
+    while start := pattern.search(lowered, place):
         at = start.start()
         place = start.end()
         if at in skipped:
@@ -105,7 +107,17 @@ def _search(text: str, *, skipped: frozenset[int], words: bool, keep_weak: bool 
             atoms.append(number)
             weak |= {number.start} if is_weak else set()
             place = low = max(number.end, at + 1)
+    if words:
+        atoms = with_foreign(atoms, foreign_numbers(text, lowered))
     return _finished(text, atoms, frozenset() if keep_weak else frozenset(weak))
+
+
+def _lowered(text: str) -> str:
+    """The text in lower case, each character at its place."""
+    lowered = text.lower()
+    if len(lowered) != len(text):
+        lowered = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+    return lowered if text.isascii() else lowered.replace("\u017f", "s")  # the long s
 
 
 def _finished(text: str, atoms: list[Number], weak: frozenset[int]) -> list[Number]:

@@ -23,7 +23,7 @@ from reward.claims.numbers.measure import with_unit
 from reward.claims.numbers.model import Kind, Number
 from reward.claims.numbers.names import identifier
 
-ROMAN = r"(?-i:[IVXLCDM]++)(?![^\W_])"
+ROMAN = r"[ivxlcdm]++(?![^\W_])"  # of a text in lower case: `roman_at` looks at the letters themselves
 WAR = (
     r"(?:(?:first|second|third|1st|2nd|3rd)[ ]world[ ]war|world[ ]war[ ](?:one|two|three|[123]|i{1,3})|ww(?:[123]|i{1,3}))"
     r"(?![^\W_])"
