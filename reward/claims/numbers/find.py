@@ -24,7 +24,8 @@ from reward.claims.numbers.model import Form, Kind, Number, moved
 from reward.claims.numbers.multiples import DECADES, JOINED, MULTIPLES, decade_at, joined_value, multiple_at
 from reward.claims.numbers.names import code_at, name_at
 from reward.claims.numbers.plain import plain_text
-from reward.claims.numbers.roman import ROMAN, WAR, roman_at, war_at
+from reward.claims.numbers.roman import ROMAN, WAR, alone, roman_at, war_at
+from reward.claims.numbers.vague import ABOUT, about_at
 from reward.claims.numbers.words import STARTS, words_at
 
 _DIGIT = rf"[0-9{''.join(VULGAR)}]"
@@ -35,7 +36,7 @@ _START_OR_WORD = re.compile(
   | (?<![^\W_]) (?: (?P<time>noon|midday|midnight)(?![^\W_])
       | (?P<past>(?:half|(?:a[ ])?quarter)(?=[ ](?:past|to|after)[ ]))
       | (?P<article>an?)(?=[ ](?:decade|century|fortnight|hour|minute|day|week|month|year|mile)(?![^\W_]))
-      | (?P<war>{WAR}) | {STARTS} | (?P<multiple>{MULTIPLES}) | (?P<decade>{DECADES})
+      | (?P<war>{WAR}) | (?P<about>{ABOUT}) | {STARTS} | (?P<multiple>{MULTIPLES}) | (?P<decade>{DECADES})
       | (?P<joined>{JOINED}) | (?P<roman>{ROMAN}) )
     """,
     re.VERBOSE,  # of a text in lower case: three times as fast as without regard to case
@@ -79,6 +80,8 @@ def parse_number(text: str) -> Number | None:
 @lru_cache(maxsize=2048)  # voters give the same few answers, and each is read at several places
 def _parsed(text: str) -> Number | None:
     content = text.strip()
+    if roman := alone(content):
+        return moved(roman, text.index(content))
     for candidate in (content, content.removesuffix("."), *_PARENTHESES.findall(content)):
         plain = plain_text(candidate)
         found = _search(plain.text, skipped=frozenset(), words=True, keep_weak=True)
@@ -194,6 +197,7 @@ def _joined(text: str, start: re.Match[str], low: int) -> Number:
 
 _READERS: dict[str | None, Callable[[str, re.Match[str], int], Number | None]] = {
     "war": lambda text, start, low: war_at(text, start.start(), start.end()),
+    "about": lambda text, start, low: about_at(text, start.start(), start.end()),
     "multiple": lambda text, start, low: multiple_at(text, start.start(), start.end()),
     "decade": lambda text, start, low: decade_at(text, start.start(), start.end()),
     "roman": lambda text, start, low: roman_at(text, start.start(), start.end(), low),

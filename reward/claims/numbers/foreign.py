@@ -84,6 +84,7 @@ _TOKEN = re.compile(r"[^\W\d_]+|[^\W_]+|\s+|[^\w\s]|_+")
 _WORD = re.compile(r"[^\W\d_]+")
 _PERCENT = re.compile(r"[ ](?:prozent|pour cent|por ciento|por cento|per cento|procent)(?![^\W_])", re.IGNORECASE)
 _FRENCH_PHRASE = re.compile(r"(?<![^\W_])(?:à|a|de) $", re.IGNORECASE)  # "ménage à trois", "pas de deux"
+_NAME = re.compile(r"[- ][A-Z]")  # "Trois-Rivières", "Vier Jahreszeiten"
 _DE_MAYO = re.compile(r" de mayo(?![^\W_])", re.IGNORECASE)
 _LEAST, _LEAST_RANK = 2, 3
 
@@ -243,7 +244,7 @@ def _is_meant(text: str, lowered: str, language: str, start: int, end: int, sent
         return False
     if language == "fr" and _FRENCH_PHRASE.search(lowered, max(0, start - 4), start):
         return False
-    is_name = text[start].isupper() and not sentences.opens(lowered, start)
+    is_name = (text[start].isupper() and not sentences.opens(lowered, start)) or _NAME.match(text, end)
     return not is_name and _DE_MAYO.match(lowered, end) is None
 
 

@@ -96,6 +96,12 @@ def roman_at(text: str, start: int, end: int, low: int) -> Number | None:
     return _amount(text, number) if len(written) > 1 else None
 
 
+def alone(text: str) -> Number | None:
+    """The count that a text is which holds nothing but a Roman numeral, such as an answer's bracket."""
+    value = roman_value(text) if len(text) > 1 and text not in _ABBREVIATIONS - {"IV", "VI", "XX", "XL"} else None
+    return None if value is None else Number(((Decimal(value),),), step=Decimal(1), end=len(text))
+
+
 def war_at(text: str, start: int, end: int) -> Number:
     """A world war, in any of its writings."""
     words = text[start:end].lower()
