@@ -36,8 +36,8 @@ _START_OR_WORD = re.compile(
   | (?<![^\W_]) (?: (?P<time>noon|midday|midnight)(?![^\W_])
       | (?P<past>(?:half|(?:a[ ])?quarter)(?=[ ](?:past|to|after)[ ]))
       | (?P<article>an?)(?=[ ](?:decade|century|fortnight|hour|minute|day|week|month|year|mile)(?![^\W_]))
-      | (?P<war>{WAR}) | (?P<about>{ABOUT}) | {STARTS} | (?P<multiple>{MULTIPLES}) | (?P<decade>{DECADES})
-      | (?P<joined>{JOINED}) | (?P<roman>{ROMAN}) )
+      | (?P<war>{WAR}) | (?P<about>{ABOUT}) | (?P<decade>{DECADES}) | {STARTS}
+      | (?P<multiple>{MULTIPLES}) | (?P<joined>{JOINED}) | (?P<roman>{ROMAN}) )
     """,
     re.VERBOSE,  # of a text in lower case: three times as fast as without regard to case
 )

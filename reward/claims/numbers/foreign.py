@@ -244,7 +244,7 @@ def _is_meant(text: str, lowered: str, language: str, start: int, end: int, sent
         return False
     if language == "fr" and _FRENCH_PHRASE.search(lowered, max(0, start - 4), start):
         return False
-    is_name = (text[start].isupper() and not sentences.opens(lowered, start)) or _NAME.match(text, end)
+    is_name = text[start].isupper() and (not sentences.opens(lowered, start) or _NAME.match(text, end))
     return not is_name and _DE_MAYO.match(lowered, end) is None
 
 

@@ -23,7 +23,7 @@ from reward.claims.numbers.measure import with_unit
 from reward.claims.numbers.model import Kind, Number
 from reward.claims.numbers.names import identifier
 
-ROMAN = r"[ivxlcdm]++(?![^\W_])"  # of a text in lower case: `roman_at` looks at the letters themselves
+ROMAN = r"[ivxlcdm]++(?:(?![^\W_])|(?=th[ -]centur|e[ ]si[èe]cle))"  # of a text in lower case: `roman_at` looks at the letters themselves
 WAR = (
     r"(?:(?:first|second|third|1st|2nd|3rd)[ ]world[ ]war|world[ ]war[ ](?:one|two|three|[123]|i{1,3})|ww(?:[123]|i{1,3}))"
     r"(?![^\W_])"
@@ -33,7 +33,7 @@ _LETTERS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _LABELS = (
     "chapter", "part", "volume", "vol", "book", "act", "scene", "section", "article", "title", "phase", "type",
     "class", "grade", "stage", "level", "group", "appendix", "figure", "fig", "table", "annex", "category",
-    "division", "schedule", "canto", "amendment", "tier", "episode", "season", "factor", "protocol", "bowl",
+    "division", "schedule", "siglo", "século", "canto", "amendment", "tier", "episode", "season", "factor", "protocol", "bowl",
     "mark", "mk", "photosystem", "factor", "region", "unit", "chapters", "parts", "types", "phases", "stages",
 )  # fmt: skip
 _LABEL = re.compile(rf"(?<![^\W_])(?:{'|'.join(_LABELS)})\.?[ \u00a0-]$", re.IGNORECASE)
@@ -67,7 +67,7 @@ _COUNTED = re.compile(
     r"[ ](?:people|persons|men|women|children|members|guests|visitors|students|participants|employees|patients|"
     r"cars|houses|copies|votes|goals|points|countries|cities)(?![^\W_])"
 )
-_CENTURY = re.compile(r"(?:th)?[ -](?:century|centuries)(?![^\W_])", re.IGNORECASE)
+_CENTURY = re.compile(r"(?:th|e)?[ -](?:century|centuries|siècle|secolo|Jahrhundert)(?![^\W_])", re.IGNORECASE)
 _LONGEST, _REACH = 15, 64
 _SURE_LENGTH = 4  # no word of four letters is a numeral by chance ("MILD" and "CIVIC" are none)
 

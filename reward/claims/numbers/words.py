@@ -68,7 +68,7 @@ _NOUN = re.compile(r"(?:[ \u00a0](?!of\b|the\b|and\b|or\b|in\b|to\b|that\b|as\b)
 _BY = re.compile(r"(?<![^\W_])by[ ]$", re.IGNORECASE)
 # Before a half that is a part of a match, a year or a page.
 _ONE_OF_TWO = re.compile(
-    r"(?:[a-z]*(?:st|nd|th|er|om|op|ck|nt|ft|ht)|the|this|that|each|either|every|his|her|its|their|one|'s)[ -]$",
+    r"(?:[a-z]*(?:st|nd|th|er|rn|om|op|ck|nt|ft|ht)|the|this|that|each|either|every|his|her|its|their|one|'s)[ -]$",
     re.IGNORECASE,
 )
 _OF_AN_AMOUNT = re.compile(
