@@ -6,7 +6,9 @@ true number in a wrong place of running text (what the July picnic raised, told 
 refutes numbers that the response works out itself, such as a sum.
 
 Numbers in words are checked from a hundred on: smaller ones ("three layers", "two reviewers") mostly count
-what the response itself lists.
+what the response itself lists. Shares and multiples are checked too ("two-thirds", "half the people", "twice as
+many", "tripled"), but not how often something happened ("twice"), nor amounts without a value ("several
+hundred"): those are mostly the response's own words.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import re
 from collections.abc import Sequence
 
 from reward.auditor import AuditFailure, check_bounds, no_claims, unscored
-from reward.claims.numbers import Number
+from reward.claims.numbers import Kind, Number
 from reward.config import AuditConfig
 from reward.judging.grounding import response_numbers
 from reward.judging.sentences import sentence_span
@@ -43,6 +45,10 @@ _KEY = re.compile(r"""["'][\w ]{1,64}["']\s?:""")
 _VALUE_END = re.compile(r"""(?<=["'])[,}\]]|[.!?](?=\s)|[,}\]](?=\s?["'}\]]|$)""")
 _LONGEST_PLACE = 12  # characters
 _SMALL_WORD = 100
+_MULTIPLE = re.compile(r"(?:fold|(?:doubl|tripl|trebl|quadrupl|quintupl|halv)(?:e[ds]?|ing))$", re.IGNORECASE)
+_OF_SOMETHING = re.compile(
+    r"[ \t](?:as|the|its|their|his|her|what|that|more|larger|higher|bigger|greater|faster|longer|older)\b"
+)
 
 
 def lexical_audit(query: RagQuery, response: str, config: AuditConfig) -> Verdict:
@@ -93,7 +99,12 @@ def claimed_numbers(query: RagQuery, response: str, *, words: bool = True) -> li
 
 def _is_small_word(response: str, number: Number) -> bool:
     written = response[number.start : number.end]
-    return abs(number.value) < _SMALL_WORD and not any(character.isdigit() for character in written)
+    if abs(number.value) >= _SMALL_WORD or any(character.isdigit() for character in written):
+        return False
+    if number.unit == "times":
+        return not (_MULTIPLE.search(written) or _OF_SOMETHING.match(response, number.end))
+    is_share = number.kind is Kind.COUNT and number.value != number.value.to_integral_value()
+    return not is_share
 
 
 def _claims(
