@@ -214,7 +214,7 @@ def _date(readings: tuple[tuple[int, ...], ...], start: int, end: int, parts: li
 
 
 def _decade(text: str, match: re.Match[str], low: int) -> Number:
-    """Ten years; "the 90s" and "'90s" are those of the last century, "90s" alone is a range of counts."""
+    """Ten years, or a hundred ("the 1800s"); "the 90s" and "'90s" are those of the last century, "90s" alone is a range of counts."""
     start, kind, first = match.start(), Kind.YEAR, int(match["long"] or match["short"])
     before = _THE_BEFORE.search(text, max(low, start - 5), start)
     if match["short"] and before:
@@ -223,4 +223,6 @@ def _decade(text: str, match: re.Match[str], low: int) -> Number:
     elif match["short"]:
         kind = Kind.COUNT
     readings = ((Decimal(first), Decimal(first + 9)),)
+    if match["long"] and match["long"].endswith("00") and first < 2000:  # "the 1800s": mostly the century
+        readings = ((Decimal(first), Decimal(first + 99)), *readings)
     return Number(readings, kind, form=Form.RANGE, step=Decimal(1), start=start, end=match.end())

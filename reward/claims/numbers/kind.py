@@ -39,6 +39,10 @@ _WHAT = {
 _SHARES = (Kind.PERCENT, Kind.PERCENTAGE_POINT)
 _IN_WORDS = str.maketrans({"²": " squared", "³": " cubed"})
 _SMALL_WORD = 100
+_MULTIPLE = re.compile(r"(?:fold|(?:doubl|tripl|trebl|quadrupl|quintupl|halv)(?:e[ds]?|ing))$", re.IGNORECASE)
+_OF_SOMETHING = re.compile(
+    r"[ \t](?:as|the|its|their|his|her|what|that|more|larger|higher|bigger|greater|faster|longer|older)\b"
+)
 _PLACE = re.compile(
     r"\b(?:step|part|tip|method|option|review|reason|example)s?[ \t]#?$", re.IGNORECASE
 )  # of the response itself
@@ -133,17 +137,29 @@ class Numbers:
         return NumberLookup(documents, relative_tolerance=self.relative_tolerance)
 
     def is_looked_up(self, response: str, mention: Number) -> bool:
-        """Small numbers in words mostly count what the response lists, and "Step 3" numbers it."""
-        written = response[mention.start : mention.end]
-        small = abs(mention.value) < _SMALL_WORD and not any(character.isdigit() for character in written)
+        """Small numbers in words mostly count what the response lists, and "Step 3" numbers it.
+
+        Shares and multiples are looked up ("two-thirds", "twice as many", "tripled"), but not how often something
+        happened ("twice").
+        """
         before = max(0, mention.start - _LONGEST_PLACE)
-        return not small and not _PLACE.search(response, before, mention.start)
+        return not _is_small_word(response, mention) and not _PLACE.search(response, before, mention.start)
 
     def follows(self, mention: Number, response: str, before: Sequence[Number]) -> str:
         """Whether it repeats a number before it in another unit, or counts the response's own list."""
         if _is_conversion(mention, response, before):
             return "a number before it, in another unit"
         return "counts the response's own list" if _counts_own_list(mention, response) else ""
+
+
+def _is_small_word(response: str, number: Number) -> bool:
+    written = response[number.start : number.end]
+    if abs(number.value) >= _SMALL_WORD or any(character.isdigit() for character in written):
+        return False
+    if number.unit == "times":
+        return not (_MULTIPLE.search(written) or _OF_SOMETHING.match(response, number.end))
+    is_share = number.kind is Kind.COUNT and number.value != number.value.to_integral_value()
+    return not is_share
 
 
 def _is_conversion(number: Number, response: str, before: Sequence[Number]) -> bool:

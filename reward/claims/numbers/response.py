@@ -10,6 +10,7 @@ import re
 import unicodedata
 
 from reward.claims.numbers import Kind, Number, find_numbers, is_measured, unread_numerals
+from reward.claims.numbers.roman import writings
 from reward.claims.text import find_whole
 from reward.types import RagQuery
 
@@ -61,9 +62,11 @@ def _known_names(response: str, numbers: list[Number], query: RagQuery) -> set[i
     texts = [_folded(text) for text in (query.query, *(f"{d.title}\n{d.text}" for d in query.documents))]
     names = {number.start: _folded(_name_around(response, number)) for number in named}
     known: dict[str, bool] = {"": False}
-    for name in names.values():
+    for number in named:
+        name = names[number.start]
         if name not in known and len(known) <= _MOST_NAMES:
-            known[name] = any(find_whole(name, text) is not None for text in texts)
+            same = (name, *writings(number.unit))  # "World War II" is the "Second World War"
+            known[name] = any(find_whole(one, text) is not None for one in same for text in texts)
     return {start for start, name in names.items() if known.get(name, False)}
 
 

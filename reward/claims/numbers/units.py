@@ -109,9 +109,11 @@ _TABLE: dict[str, dict[str, str]] = {
     "voltage": {"millivolt": "mV|millivolt", "volt": "V|volt", "kilovolt": "kV|kilovolt"},
     "current": {"milliampere": "mA|milliamp", "ampere": "amps|amp|ampere"},
     "sound level": {"decibel": "dB|decibel"},
+    "multiple": {"times": "times"},
 }  # fmt: skip
 # Read only right after a digit: alone they are words or grades more often than units.
-_ATTACHED = {"in": "inch", "C": "degree_Celsius", "F": "degree_Fahrenheit"}
+_ATTACHED = {"in": "inch", "C": "degree_Celsius", "F": "degree_Fahrenheit", "x": "times", "fold": "times"}
+_HYPHENATED = {"fold": "times", "time": "times"}  # "three-fold", "a three-time champion"
 _SPACED = frozenset({"s"})  # "90s" is a decade
 
 
@@ -155,7 +157,9 @@ _IDEOGRAMS = re.compile("|".join(sorted((w for w in _EXACT if w[0] >= "\u3400"),
 _WORD = r"[^\W\d_]{1,20}(?:[²³]|\^?[23](?![\d,.]))?"
 _FIRST = re.compile(rf"(?P<gap>{SPACE}|-)?(?P<unit>°{SPACE}?[CF](?![^\W_])|[°℃℉]|{_WORD}(?![^\W_]))")
 _PER = re.compile(rf"(?:{SPACE}per{SPACE}|{SPACE}?/{SPACE}?)(?P<unit>{_WORD})(?![^\W_])")
-_NO_RATES = frozenset({"decibel", "degree", *_TABLE["temperature"]} | {n for n in UNITS if " * " in n})
+_NO_RATES = frozenset(
+    {"decibel", "degree", "times", *_TABLE["temperature"]} | {n for n in UNITS if " * " in n}
+)
 _RATES = frozenset({("length", "time"), ("length", "volume"), ("data", "time")})
 
 
@@ -170,6 +174,8 @@ def unit_at(text: str, at: int) -> tuple[Unit, int] | None:
     unit = _attached(word) if first["gap"] is None else None
     if unit is None and not (first["gap"] is None and word in _SPACED) and not _is_initial(word, text, end):
         unit = _known(word)
+    if unit is None and first["gap"] == "-" and word in _HYPHENATED:
+        unit = UNITS[_HYPHENATED[word]]
     if unit is None:
         return _ideogram(text, at)
     return _rate(unit, text, end) or (unit, end)

@@ -1,4 +1,5 @@
-"""Numerals that no reader reads as a number: circled, raised or lowered digits, ideographs, other scripts.
+"""Numerals that no reader reads as a number: circled, raised or lowered digits, ideographs, other scripts; and
+amounts in words that have no definite value (`vague`).
 
 They are found as identifiers, so that nothing is hidden by its looks: who writes "④⑥⑥ euros" or "九百 euros"
 has written a number, and it must be checked. A value is worked out where there is one, so that a claim can
@@ -10,13 +11,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import cache
 
 from reward.claims.numbers.digits import MAX_DIGITS, VULGAR
 from reward.claims.numbers.model import Number
 from reward.claims.numbers.names import UNWRITTEN, identifier
+from reward.claims.numbers.vague import vague_amounts
 
 _LAST = 0x20000  # no plane from here on has digits
 _ROMAN = range(0x2160, 0x2189)  # read by nobody in ASCII either
@@ -37,10 +39,11 @@ def unread_numerals(
         text: Any text.
         found: What `find_numbers` found in it.
         enumerators: Whether circled digits that enumerate lists are numerals too.
-        words: Whether numbers in ideographs are numerals too.
+        words: Whether numbers in ideographs, and amounts in words without a value, are numerals too.
     """
+    vague = _apart(vague_amounts(text), found) if words else []
     if text.isascii():
-        return []
+        return vague
     skipped = frozenset() if enumerators else frozenset(_enumerators(text))
     numerals, place = [], 0
     for run in _numerals().finditer(text):
@@ -51,7 +54,18 @@ def unread_numerals(
         if start >= run.end() or start in skipped or _is_in_a_word(text, start, run.end(), words=words):
             continue
         numerals.append(identifier(text, start, run.end(), value=_value(text[start : run.end()])))
-    return numerals
+    return sorted([*numerals, *vague], key=lambda number: number.start) if vague else numerals
+
+
+def _apart(amounts: Iterable[Number], found: Sequence[Number]) -> list[Number]:
+    """The amounts that share no character with a number found; both are in order."""
+    apart, place = [], 0
+    for amount in amounts:
+        while place < len(found) and found[place].end <= amount.start:
+            place += 1
+        if place == len(found) or found[place].start >= amount.end:
+            apart.append(amount)
+    return apart
 
 
 @cache

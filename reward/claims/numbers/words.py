@@ -6,9 +6,10 @@ not at all: "three four" is two numbers.
 
 Words that are numbers only at times are marked `weak`, and the search drops them unless a unit, a bound
 or a range shows that they count: "one" and "half" standing alone; "first" and "second" but where a
-determiner stands before and a word behind ("the first step", not "at first" nor "the first time"). "a
-third" is a fraction unless a noun follows ("a third of", "a third party"). "a couple", "several" and
-"dozens" are no numbers.
+determiner stands before and a word behind ("the first step", not "at first" nor "the first time"). "half"
+counts where it is one of an amount ("half the people", "half of them"). "a third" is a fraction unless a
+noun follows ("a third of", "a third party"). "a couple", "several" and "dozens" are no numbers here: those
+that stand as amounts are found by `unread`.
 """
 
 from __future__ import annotations
@@ -64,6 +65,17 @@ _RANK = re.compile(
 )
 _NOUN = re.compile(r"(?:[ \u00a0](?!of\b|the\b|and\b|or\b|in\b|to\b|that\b|as\b)|-)[a-z]", re.IGNORECASE)
 
+_BY = re.compile(r"(?<![^\W_])by[ ]$", re.IGNORECASE)
+# Before a half that is a part of a match, a year or a page.
+_ONE_OF_TWO = re.compile(
+    r"(?:[a-z]*(?:st|nd|th|er|rn|om|op|ck|nt|ft|ht)|the|this|that|each|either|every|his|her|its|their|one|'s)[ -]$",
+    re.IGNORECASE,
+)
+_OF_AN_AMOUNT = re.compile(
+    r"[ ](?:of[ ](?:the|all|its|their|them|those|these|us|his|her|our|my|your|it|what|that|this|[A-Z\d$€£])"
+    r"|(?:the|its|their|his|her|our|my|your|as|that|those|these|this)[ ](?!battle|time[ ]the|way)\w)"
+)
+
 
 def words_at(text: str, at: int) -> WordNumber | None:
     """The number in words that begins at `at`, the longest that the grammar allows."""
@@ -79,7 +91,7 @@ def _read(run: re.Pattern[str], text: str, at: int) -> tuple[WordNumber | None, 
     assert match is not None, f"no number word at {at}"
     words = [Word(m[0].lower(), m.start(), m.end()) for m in _TOKEN.finditer(text, at, match.end())]
     if words[0].text == "half":
-        return _half(words), words
+        return _half(words, text), words
     if words[0].text in ("a", "an"):
         return _with_article(words, text), words
     if words[0].text in ORDINALS or words[0].text in SCALE_ORDINALS:
@@ -87,15 +99,24 @@ def _read(run: re.Pattern[str], text: str, at: int) -> tuple[WordNumber | None, 
     return read_cardinal(words), words
 
 
-def _half(words: list[Word]) -> WordNumber:
-    """A half: "half a million", "half-dozen", "half an hour", or a lone "half"."""
+def _half(words: list[Word], text: str) -> WordNumber:
+    """A half: "half a million", "half-dozen", "half an hour", "half of the people", or a lone "half"."""
     rest = words[1:]
     article = bool(rest) and rest[0].text in ("a", "an")
     scaled = scaled_by(rest[article:], Decimal("0.5"), "half")
     if scaled is not None:
         return scaled
     end = rest[0].end if article else words[0].end
-    return WordNumber(Decimal("0.5"), Decimal(0), end, weak=True, needs_unit=article)
+    weak = article or not _is_share(text, words[0])
+    return WordNumber(Decimal("0.5"), Decimal(0), end, weak=weak, needs_unit=article)
+
+
+def _is_share(text: str, half: Word) -> bool:
+    """Whether a half is one of an amount ("half the people", "by half"), not "the first half of the match"."""
+    before = text[max(0, half.start - 16) : half.start]
+    if _BY.search(before):
+        return _NOUN.match(text, half.end) is None
+    return not _ONE_OF_TWO.search(before) and _OF_AN_AMOUNT.match(text, half.end) is not None
 
 
 def _with_article(words: list[Word], text: str) -> WordNumber | None:
@@ -114,7 +135,8 @@ def _with_article(words: list[Word], text: str) -> WordNumber | None:
             return None
         needs_unit = [w.text for w in words[2:4]] in (["of", "a"], ["of", "an"])
         end = words[3].end if needs_unit else second.end
-        weak = needs_unit or second.text in ("half", "quarter")
+        is_amount = second.text == "quarter" and _OF_AN_AMOUNT.match(text, second.end) is not None
+        weak = needs_unit or (second.text in ("half", "quarter") and not is_amount)
         return WordNumber(value, Decimal(0), end, weak=weak, needs_unit=needs_unit)
     return None
 
