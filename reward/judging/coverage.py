@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from reward.claims.numbers import Form, Kind, Number, equal, parse_number
-from reward.judging.readings import taken_as, values_in, values_of
+from reward.judging.readings import says, taken_as, values_in, values_of
 from reward.types import Claim, Span
 
 _Place = tuple[int, int]  # of an atom in the response
@@ -100,7 +100,7 @@ class _Free:
         """Takes out the leftmost number that a claim can be about, first one of its own kind."""
         firsts = [first for kind in self._kinds.values() for first in self._firsts(kind, claimed)]
         own = [target for target in firsts if equal(claimed, target)]
-        read = own or [target for target in firsts if equal(taken_as(claimed, target), target)]
+        read = own or [target for target in firsts if says(claimed, target)]
         taken = min(read, key=_order, default=None)
         if taken is not None:
             self._atoms -= {_place(atom) for atom in taken.atoms}

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from reward.claims.numbers import Number, equal, find_numbers
-from reward.judging.readings import taken_as
+from reward.claims.numbers import Number, find_numbers
+from reward.judging.readings import says
 from reward.types import Answer, Document, DocumentSpan
 
 _QUOTED = re.compile(r'"([^"]+)"|\u201c([^\u201c\u201d]+)\u201d')
@@ -98,7 +98,7 @@ def find_whole(quote: str, text: str) -> int | None:
 def holds(text: str, number: Number) -> bool:
     """Whether a text holds a number, alone or as a part of a range, a date or a ratio."""
     found = _numbers_in(text) if len(text) <= _LONGEST_KEPT else find_numbers(text, enumerators=True)
-    return any(equal(taken_as(number, other), other) for whole in found for other in {whole, *whole.atoms})
+    return any(says(number, other) for whole in found for other in {whole, *whole.atoms})
 
 
 @lru_cache(maxsize=512)  # one quotation is asked about when it is placed and again when votes are counted

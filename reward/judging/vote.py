@@ -14,12 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
 
-from reward.claims.numbers import Number, canonical, equal, parse_number
+from reward.claims.numbers import ENGLISH, Conventions, Number, canonical, equal, parse_number
 from reward.config import AuditConfig, RewardFunction, UncoveredPolicy
 from reward.judging.evidence import holds
-from reward.judging.readings import bears_out, in_terms_of, taken_as
+from reward.judging.readings import bears_out, in_terms_of, vote_as
 from reward.types import Answer, Claim, ClaimState, ClaimVerdict, Document, Outcome
 
 CANNOT_ANSWER = "Cannot answer"
@@ -99,12 +100,13 @@ def vote(
     number: Number | None = None,
     relative_tolerance: float = 0.0,
     documents: Sequence[Document] = (),
+    conventions: Conventions = ENGLISH,
 ) -> ClaimVerdict:
     """Takes the voters' consensus and compares it with the claim.
 
     Votes are counted in the claim's own unit: for a claim about "12%", the votes 12 and 12% are the same
-    answer, while $12 is another; for a claim about a bare 12, 12% is another. A vote joins the first option
-    that it equals in some reading, and an option stays what its first vote was.
+    answer, while $12 is another; for a claim about a bare 12, 12% is another. The verdict does not depend on
+    the order of the votes: `equal` is an equivalence, and an option has the most exact of its writings.
 
     Args:
         claim: The claim; its answer must be a number.
@@ -113,9 +115,10 @@ def vote(
         number: The number of the response that the claim is about; read from the claim's answer by default.
         relative_tolerance: How far the consensus may be from the claim, as a share of it.
         documents: Where the answers' evidence stands, to say whether it holds the consensus.
+        conventions: How the answers write "1.500": as the documents that they are read from.
     """
     asked = _asked(claim, number)
-    options = _options(answers, asked)
+    options = _options(answers, asked, conventions)
     winner = _plurality(options)
     valid = sum(len(option.votes) for option in options)
     if valid < num_valid_needed or not options:
@@ -134,7 +137,7 @@ def vote(
         votes=tuple(answers),
         tally=_tally(options, asked),
         entropy=_entropy([len(option.votes) for option in options]),
-        evidence_holds_consensus=_is_held(winner, documents),
+        evidence_holds_consensus=_is_held(winner, documents, conventions),
     )
 
 
@@ -145,6 +148,7 @@ def is_decided(
     num_outstanding: int,
     num_valid_needed: int,
     number: Number | None = None,
+    conventions: Conventions = ENGLISH,
 ) -> bool:
     """Whether no outcome of the outstanding votes can change the claim's state.
 
@@ -154,8 +158,10 @@ def is_decided(
         num_outstanding: How many voters were not asked yet.
         num_valid_needed: As for `vote`.
         number: As for `vote`.
+        conventions: As for `vote`.
     """
-    sizes = sorted((len(o.votes) for o in _options(answers, _asked(claim, number))), reverse=True)
+    options = _options(answers, _asked(claim, number), conventions)
+    sizes = sorted((len(option.votes) for option in options), reverse=True)
     if sum(sizes) < num_valid_needed:
         return sum(sizes) + num_outstanding < num_valid_needed
     second = sizes[1] if len(sizes) > 1 else 0
@@ -240,20 +246,31 @@ def _asked(claim: Claim, number: Number | None) -> Number:
     return asked
 
 
-def _options(answers: Sequence[Answer | None], asked: Number) -> list[_Option]:
+def _options(answers: Sequence[Answer | None], asked: Number, conventions: Conventions) -> list[_Option]:
     """The valid votes by what they answer, in the order in which each option was first voted for."""
     options: list[_Option] = []
     for answer in answers:
-        number = parse_number(answer.value) if answer and answer.value is not None else None
+        number = (
+            parse_number(answer.value, conventions=conventions)
+            if answer and answer.value is not None
+            else None
+        )
         if answer is None or (number is None and answer.value is not None):
             continue
-        read = taken_as(number, asked) if number is not None else None
+        read = vote_as(number, asked) if number is not None else None
         fitting = (option for option in options if _is_same(option.number, read))
         option = next(fitting, None)
         if option is None:
             options.append(option := _Option(read))
+        elif read is not None and option.number is not None:
+            option.number = min(option.number, read, key=_writing)
         option.votes.append(answer)
     return options
+
+
+def _writing(number: Number) -> tuple[tuple[Decimal, ...], bool, str]:
+    """What tells equal numbers apart, the most exact first: "1,234,000" before "about 1.234 million"."""
+    return number.steps, number.approximate, canonical(number)
 
 
 def _is_same(a: Number | None, b: Number | None) -> bool:
@@ -278,13 +295,13 @@ def _text(option: _Option, asked: Number) -> str:
     return CANNOT_ANSWER if option.number is None else canonical(in_terms_of(option.number, asked))
 
 
-def _is_held(winner: _Option | None, documents: Sequence[Document]) -> bool | None:
+def _is_held(winner: _Option | None, documents: Sequence[Document], conventions: Conventions) -> bool | None:
     """Whether a vote for the consensus has verbatim evidence that holds it; None where there is no number."""
     if winner is None or winner.number is None or not documents:
         return None
     texts = {document.id: document.text for document in documents}
     for answer in winner.votes:
-        number, at = parse_number(answer.value or ""), answer.evidence_at
+        number, at = parse_number(answer.value or "", conventions=conventions), answer.evidence_at
         if number and at and holds(texts[at.document][at.start : at.end], number):
             return True
     return False
@@ -293,4 +310,4 @@ def _is_held(winner: _Option | None, documents: Sequence[Document]) -> bool | No
 def _entropy(sizes: Sequence[int]) -> float:
     """Shannon entropy of the valid votes, in nats."""
     total = sum(sizes)
-    return max(0.0, -sum(size / total * math.log(size / total) for size in sizes))
+    return max(0.0, -math.fsum(size / total * math.log(size / total) for size in sizes))

@@ -12,13 +12,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from reward.claims.numbers import Form, Kind, Number, equal, find_numbers, supports
+from reward.claims.numbers import (
+    AUTO,
+    ENGLISH,
+    Conventions,
+    Form,
+    Kind,
+    Number,
+    bound_stated,
+    close_like,
+    conventions_of,
+    equal,
+    find_numbers,
+    supports,
+)
 from reward.types import Document
 
 _WORD = re.compile(r"\w{3,}")
 _REACH = 120  # characters around a place that are held against the context
-_NEAR = Decimal("0.1")  # how far beyond a bound a value may lie, as a share of it
-_UPWARD, _DOWNWARD = (Form.AT_LEAST, Form.MORE_THAN), (Form.AT_MOST, Form.LESS_THAN)
+_BOUNDS = (Form.AT_LEAST, Form.MORE_THAN, Form.AT_MOST, Form.LESS_THAN)
 
 
 @dataclass(frozen=True)
@@ -38,9 +50,9 @@ class NumberIndex:
 
 
 @functools.lru_cache(maxsize=256)
-def index_numbers(text: str) -> NumberIndex:
+def index_numbers(text: str, conventions: Conventions = ENGLISH) -> NumberIndex:
     """Finds and indexes the numbers of a text."""
-    found = find_numbers(text, enumerators=True)
+    found = find_numbers(text, enumerators=True, conventions=conventions)
     numbers = tuple(n for number in found for n in dict.fromkeys((number, *number.atoms)))
     by_value: dict[Decimal, list[Number]] = {}
     for number in numbers:
@@ -50,11 +62,18 @@ def index_numbers(text: str) -> NumberIndex:
 
 
 class Lookup:
-    """The numbers of all documents of a query."""
+    """The numbers of all documents of a query, each read by what it shows itself, and then by the others."""
 
-    def __init__(self, documents: Sequence[Document], *, relative_tolerance: float = 0.0) -> None:
+    def __init__(
+        self, documents: Sequence[Document], *, relative_tolerance: float = 0.0, locale: str = AUTO
+    ) -> None:
         self._tolerance = relative_tolerance
-        self._texts = [(document, index_numbers(document.text)) for document in documents]
+        texts = [document.text for document in documents]
+        conventions = [conventions_of(text, *texts, locale=locale) for text in texts]
+        self._texts = [
+            (document, index_numbers(document.text, its))
+            for document, its in zip(documents, conventions, strict=True)
+        ]
 
     def find(self, claimed: Number, *, context: str = "") -> Place | None:
         """The place that supports a number: an equal one before one that supports it otherwise.
@@ -64,7 +83,7 @@ class Lookup:
             context: Text around it; of several equal places the one with most of its words is taken.
         """
         same = [place for place in self._of_value(claimed) if self._says(claimed, place.number)]
-        exact = [place for place in same if equal(claimed, place.number)]
+        exact = [place for place in same if equal(claimed, close_like(place.number, claimed))]
         if same:
             return _nearest(exact or same, context)
         supporting = next((place for place in self._all() if self._says(claimed, place.number)), None)
@@ -106,15 +125,14 @@ class Lookup:
     def _says(self, claimed: Number, found: Number) -> bool:
         """Whether a number of a document supports one of a response.
 
-        A time of day is supported by a time of day only. A bound ("over 270") is supported by its own value,
-        unless the document bounds it on the other side, and by an exact value not far beyond it (281).
+        A time of day is supported by a time of day only, and a bound ("over 270") where the document states
+        it or a value near it. An exact number is supported by the value of a bound ("270 cars" by "over 270").
         """
-        if _opposed(claimed, found) or (claimed.kind is Kind.TIME) is not (found.kind is Kind.TIME):
+        if (claimed.kind is Kind.TIME) is not (found.kind is Kind.TIME):
             return False
-        if supports(_unbound(claimed), _unbound(found), relative_tolerance=self._tolerance):
-            return True
-        near = abs(found.value - claimed.value) <= abs(claimed.value) * _NEAR
-        return claimed.form in _UPWARD + _DOWNWARD and near and supports(claimed, found)
+        if claimed.form in _BOUNDS:
+            return bound_stated(found, claimed)
+        return supports(claimed, _unbound(found), relative_tolerance=self._tolerance)
 
 
 def _nearest(places: Sequence[Place], context: str) -> Place:
@@ -131,11 +149,4 @@ def _nearest(places: Sequence[Place], context: str) -> Place:
 
 
 def _unbound(number: Number) -> Number:
-    return replace(number, form=Form.EXACT) if number.form in _UPWARD + _DOWNWARD else number
-
-
-def _opposed(claimed: Number, found: Number) -> bool:
-    """Whether one says "over" and the other "under"."""
-    return (claimed.form in _UPWARD and found.form in _DOWNWARD) or (
-        claimed.form in _DOWNWARD and found.form in _UPWARD
-    )
+    return replace(number, form=Form.EXACT) if number.form in _BOUNDS else number
