@@ -4,8 +4,8 @@ The pairs stand in `data/number_pairs.tsv`, and `docs/numbers.md` ends with the 
 those again after a change to the pairs: `python tests/test_number_pairs.py`.
 
 A cell holds a number alone or in its context ("in 2021"). `other` is read by what it shows itself of how it
-writes numbers, `claim` by what it shows itself and then by `other`, as an answer and its document are. Characters that a reader could not see or tell
-apart are written as `\\u2009`. The relation is one of
+writes numbers, `claim` by what it shows itself and then by `other`, as an answer and its document are.
+Characters that a reader could not see or tell apart are written as `\\u2009`. The relation is one of
 
     equal         the two say the same
     supports      they are not equal, but a source that says `other` bears `claim` out

@@ -77,6 +77,7 @@ def test_fewer_votes_never_outweigh_more(claimed: str, values: list[str | None])
         ("1.2 million", ["1,234,000", "1.234 million", "1.3 million"], ClaimState.SUPPORTED),
         ("over 270", ["270+", "270", "270"], ClaimState.SUPPORTED),
         ("5 °C", ["5 degrees", "5", "5 °C"], ClaimState.SUPPORTED),
+        ("12%", ["5 km", "5,000 m", "500,000 cm"], ClaimState.CONTRADICTED),  # written in one way
     ],
 )
 def test_votes_that_once_depended_on_their_order(

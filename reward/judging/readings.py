@@ -48,7 +48,7 @@ def vote_as(number: Number, asked: Number) -> Number:
     """A vote in the terms of the claim that it is held against, with one reading.
 
     A vote that is open ("9:30", "5/6/2021") means what the claim means, if that is one of its readings, and
-    its likeliest otherwise. `equal` is an equivalence, so votes read like this are grouped alike in any order.
+    its likeliest otherwise. `equal` is an equivalence, so the order of votes does not change their groups.
     """
     return closed(taken_as(number, asked), asked)
 
@@ -73,8 +73,8 @@ def says(answer: Number, other: Number) -> bool:
 def bears_out(found: Number, claimed: Number, *, relative_tolerance: float = 0.0) -> bool:
     """Whether a consensus, read in the terms of the claim, bears the claim out.
 
-    As `reward.claims.numbers.supports`, but strict where a policy could write itself claims that always hold: a
-    bound needs the same bound, and a bare claim a bare consensus (10 is not 10%).
+    As `reward.claims.numbers.supports`, but strict where a policy could write itself claims that always hold:
+    a bound needs the same bound, and a bare claim a bare consensus (10 is not 10%).
 
     Args:
         found: What the voters found, as `vote_as` gives it.

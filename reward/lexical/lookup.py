@@ -126,7 +126,7 @@ class Lookup:
         """Whether a number of a document supports one of a response.
 
         A time of day is supported by a time of day only, and a bound ("over 270") where the document states
-        it or a value near it. An exact number is supported by the value of a bound ("270 cars" by "over 270").
+        it or a value near it. An exact number is supported by the value of a bound ("270" by "over 270").
         """
         if (claimed.kind is Kind.TIME) is not (found.kind is Kind.TIME):
             return False

@@ -144,6 +144,11 @@ def conventions_of(text: str, *others: str, locale: str = AUTO) -> Conventions:
     Raises:
         ValueError: The locale is unknown.
     """
+    return _conventions_of(text, others, locale)
+
+
+@lru_cache(maxsize=1024)  # the documents of a query are the same for all its answers
+def _conventions_of(text: str, others: tuple[str, ...], locale: str) -> Conventions:
     own, around = _shown(text), _together(others)
     given = _Usual() if locale == AUTO else _usual_of(locale)
     spoken, around_spoken = _spoken(own), _spoken(around)
