@@ -101,6 +101,10 @@ class AuditConfig(Settings):
     number_words: bool = Field(
         default=True, description='Whether numbers in words ("four hundred", "a dozen") must be checked, too.'
     )
+    locale: str = Field(
+        default="auto",
+        description='How texts write "1.500" and "5/3/2021" where they do not show it themselves: "en-US", "de".',
+    )
     relative_tolerance: float = Field(
         default=0.0, ge=0, lt=1, description="Two values this close are the same; never for years or codes."
     )

@@ -3,8 +3,9 @@
 The pairs stand in `data/number_pairs.tsv`, and `docs/numbers.md` ends with the same pairs as tables. To write
 those again after a change to the pairs: `python tests/test_number_pairs.py`.
 
-A cell holds a number alone or in its context ("in 2021"). Characters that a reader could not see or tell
-apart are written as `\\u2009`. The relation is one of
+A cell holds a number alone or in its context ("in 2021"). `other` is read by what it shows itself of how it
+writes numbers, `claim` by what it shows itself and then by `other`, as an answer and its document are.
+Characters that a reader could not see or tell apart are written as `\\u2009`. The relation is one of
 
     equal         the two say the same
     supports      they are not equal, but a source that says `other` bears `claim` out
@@ -20,7 +21,7 @@ from typing import NamedTuple
 
 import pytest
 
-from reward.claims.numbers import Number, equal, find_numbers, parse_number, supports
+from reward.claims.numbers import Number, conventions_of, equal, find_numbers, parse_number, supports
 
 PAIRS = Path(__file__).with_name("data") / "number_pairs.tsv"
 PAGE = Path(__file__).parents[1] / "docs" / "numbers.md"
@@ -51,11 +52,12 @@ def unescaped(cell: str) -> str:
     return re.sub(r"\\u([0-9a-f]{4})", lambda code: chr(int(code[1], 16)), cell)
 
 
-def number_in(cell: str) -> Number:
+def number_in(cell: str, *others: str) -> Number:
     """The number of a cell, which holds nothing else or its context as well."""
     text = unescaped(cell)
-    alone = parse_number(text)
-    numbers = [alone] if alone else find_numbers(text)
+    conventions = conventions_of(text, *map(unescaped, others))
+    alone = parse_number(text, conventions=conventions)
+    numbers = [alone] if alone else find_numbers(text, conventions=conventions)
     assert len(numbers) == 1, f"{text!r} is {len(numbers)} numbers"
     return numbers[0]
 
@@ -73,12 +75,12 @@ def name(pair: Pair) -> str:
 
 @pytest.mark.parametrize("pair", [p for p in pairs() if p.other], ids=name)
 def test_two_numbers_are_what_their_row_says(pair: Pair) -> None:
-    assert relation(number_in(pair.claim), number_in(pair.other)) == pair.relation, pair.why
+    assert relation(number_in(pair.claim, pair.other), number_in(pair.other)) == pair.relation, pair.why
 
 
 @pytest.mark.parametrize("pair", [p for p in pairs() if p.relation != "supports" and p.other], ids=name)
 def test_equality_does_not_depend_on_the_order(pair: Pair) -> None:
-    assert equal(number_in(pair.other), number_in(pair.claim)) == (pair.relation == "equal")
+    assert equal(number_in(pair.other), number_in(pair.claim, pair.other)) == (pair.relation == "equal")
 
 
 @pytest.mark.parametrize("pair", [p for p in pairs() if not p.other], ids=name)

@@ -296,18 +296,20 @@ def test_parts_of_composite_numbers_keep_their_own_places(text: str, parts: list
 @pytest.mark.parametrize(
     ("text", "values"),
     [
-        ("1.234", [["1.234"], ["1234"]]),
-        ("1,234", [["1234"], ["1.234"]]),
+        ("1.234", [["1.234"]]),
+        ("1,234", [["1234"]]),
         ("$1,500", [["1500"]]),
         ("5/3/2021", [["2021", "5", "3"], ["2021", "3", "5"]]),
         ("9:30", [["570"], ["1290"]]),
+        ("3.5.2021", [["2021", "5", "3"]]),
+        ("5/5/2021", [["2021", "5", "5"]]),
         ("09:30", [["570"]]),
+        ("9:30-17:30", [["570", "1050"]]),
+        ("8:30-5:30 pm", [["510", "1050"]]),
         ("12:30", [["750"]]),
     ],
 )
-def test_ambiguous_numbers_have_all_readings_and_the_likeliest_first(
-    text: str, values: list[list[str]]
-) -> None:
+def test_open_numbers_have_all_readings_and_the_likeliest_first(text: str, values: list[list[str]]) -> None:
     number = parse_number(text)
     assert number is not None
     assert [[str(v) for v in reading] for reading in number.readings] == values

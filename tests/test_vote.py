@@ -144,7 +144,7 @@ def test_the_consensus_may_be_finer_than_the_claim_or_within_the_tolerance(
             "5:30 pm",
             "5:30",
             ClaimState.SUPPORTED,
-            "05:30",
+            "17:30",
         ),  # the question may have said which half of the day
         ("5:30 pm", "5:30 am", ClaimState.CONTRADICTED, "05:30"),
         ("52-59%", "52-59", ClaimState.SUPPORTED, None),

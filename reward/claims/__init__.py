@@ -36,12 +36,14 @@ def kinds_for(config: AuditConfig, query: RagQuery, response: str = "") -> dict[
                 query,
                 words=config.number_words,
                 relative_tolerance=config.relative_tolerance,
+                locale=config.locale,
+                response=response,
                 keeps=_is_no_date if with_dates else _is_any,
             )
         elif name == "name":
             made[name] = Names(query)
         elif name == "date":
-            made[name] = Dates(query, words=config.number_words)
+            made[name] = Dates(query, words=config.number_words, locale=config.locale, response=response)
     return made
 
 

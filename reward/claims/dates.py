@@ -107,7 +107,7 @@ class Dates(Numbers):
 
     def lookup(self, documents: Sequence[Document]) -> DateLookup:
         """The dates of the documents."""
-        return DateLookup(documents)
+        return DateLookup(documents, locale=self.locale)
 
     def is_looked_up(self, response: str, mention: Number) -> bool:
         """Every date can be looked up."""
@@ -121,8 +121,8 @@ class Dates(Numbers):
 class DateLookup(NumberLookup):
     """The dates of all documents of a query, with their weekdays."""
 
-    def __init__(self, documents: Sequence[Document]) -> None:
-        super().__init__(documents)
+    def __init__(self, documents: Sequence[Document], *, locale: str) -> None:
+        super().__init__(documents, locale=locale)
         self._documents = documents
 
     def find(self, claimed: Number, *, context: str = "") -> Place[Number] | None:

@@ -111,6 +111,7 @@ class _Option:
 
     answer: Any | None
     votes: list[Answer] = field(default_factory=list)
+    writings: list[Any] = field(default_factory=list)  # what equal votes say, each as exactly as it does
 
 
 def vote(
@@ -144,8 +145,10 @@ def vote(
     elif winner.answer is None:
         state = ClaimState.NOT_IN_DOCUMENTS
     else:
-        mention, tolerance = asked.mention, relative_tolerance
-        agreed = asked.kind.bears_out(winner.answer, mention, relative_tolerance=tolerance)
+        agreed = any(
+            asked.kind.bears_out(one, asked.mention, relative_tolerance=relative_tolerance)
+            for one in winner.writings
+        )
         state = ClaimState.SUPPORTED if agreed else ClaimState.CONTRADICTED
     has_answer = winner is not None and winner.answer is not None
     return ClaimVerdict(
@@ -268,6 +271,7 @@ def _options(answers: Sequence[Answer | None], asked: Target) -> list[_Option]:
         if option is None:
             options.append(option := _Option(answer))
         option.votes.append(vote_)
+        option.writings.append(answer)
     return options
 
 
@@ -299,7 +303,9 @@ def _tally(options: Sequence[_Option], asked: Target) -> dict[str, int]:
 
 
 def _text(option: _Option, asked: Target) -> str:
-    return CANNOT_ANSWER if option.answer is None else asked.kind.written(option.answer, asked.mention)
+    if option.answer is None:
+        return CANNOT_ANSWER
+    return min(asked.kind.written(one, asked.mention) for one in option.writings)
 
 
 def _is_held(winner: _Option) -> bool:
@@ -310,4 +316,4 @@ def _is_held(winner: _Option) -> bool:
 def _entropy(sizes: Sequence[int]) -> float:
     """Shannon entropy of the valid votes, in nats."""
     total = sum(sizes)
-    return max(0.0, -sum(size / total * math.log(size / total) for size in sizes))
+    return max(0.0, -math.fsum(size / total * math.log(size / total) for size in sizes))

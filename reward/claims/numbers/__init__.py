@@ -1,9 +1,9 @@
 """Numbers in text: where they stand, what they are worth, of what kind they are, and when two are the same.
 
-`find_numbers` reads a text and `parse_number` one answer; both give `Number`s, whose values are exact
-`Decimal`s with all that belongs to them worked in: scale words, fractions, units. `equal` compares them
-by kind, unit and value without tolerance; `supports` says whether one found in a document bears out one
-that is claimed.
+`find_numbers` reads a text and `parse_number` one answer, by the `Conventions` that `conventions_of` a text
+tells; both give `Number`s, whose values are exact `Decimal`s with all that belongs to them worked in: scale
+words, fractions, units. `equal` compares them by kind, unit and value without tolerance; `supports` says
+whether one found in a document bears out one that is claimed, and `bound_stated` whether it states a bound.
 
 The readers are rules of our own. Published parsers were measured: quantulum3, word2number, number-parser
 and price-parser misread what audits live on (5k as kelvin, ranges as means, "-5" as 5), text2num leaves
@@ -11,19 +11,37 @@ and price-parser misread what audits live on (5k as kelvin, ranges as means, "-5
 converting units.
 """
 
-from reward.claims.numbers.equality import equal, supports, without_unit_of
+from reward.claims.numbers.conventions import AUTO, ENGLISH, Conventions, DateOrder, conventions_of
+from reward.claims.numbers.equality import (
+    MOST_ROUNDING,
+    MOST_ROUNDING_ABOUT,
+    bound_stated,
+    equal,
+    supports,
+    without_unit_of,
+)
 from reward.claims.numbers.find import find_numbers, parse_number
 from reward.claims.numbers.measure import is_measured
 from reward.claims.numbers.model import Form, Kind, Number
-from reward.claims.numbers.reading import read_as
+from reward.claims.numbers.reading import close_like, closed, read_as
 from reward.claims.numbers.unread import unread_numerals
 from reward.claims.numbers.writing import canonical
 
 __all__ = [
+    "AUTO",
+    "ENGLISH",
+    "MOST_ROUNDING",
+    "MOST_ROUNDING_ABOUT",
+    "Conventions",
+    "DateOrder",
     "Form",
     "Kind",
     "Number",
+    "bound_stated",
     "canonical",
+    "close_like",
+    "closed",
+    "conventions_of",
     "equal",
     "find_numbers",
     "is_measured",

@@ -5,7 +5,8 @@ Brackets hold bare numbers, because the question says what is asked for: "By wha
 held against, and one that states no bound its bound. A number that says what it is stays what it says: "12%"
 never answers for a bare 12, nor "at most 270" for "over 270". An exact number is never taken to lie inside a
 bound ("over 270" is not supported by 300): else "more than 0" would be supported by everything, and a policy
-that is paid for being supported would write just that.
+that is paid for being supported would write just that. Whether the document states that bound is for
+`reward.claims.numbers.bound_stated` to say.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from reward.claims.numbers import (
     Form,
     Kind,
     Number,
+    bound_stated,
+    close_like,
+    closed,
     equal,
     read_as,
     supports,
@@ -42,6 +46,24 @@ def taken_as(number: Number, like: Number, *, with_bound: bool = True) -> Number
     return read_as(number, like)
 
 
+def vote_as(number: Number, asked: Number, *, stated: Number | None = None) -> Number:
+    """A vote in the terms of the claim that it is held against, with one reading.
+
+    It takes the claim's bound only where the document states it at the place of its evidence.
+
+
+    A vote that is open ("9:30", "5/6/2021") means what the claim means, if that is one of its readings, and
+    its likeliest otherwise. `equal` is an equivalence, so the order of votes does not change their groups.
+
+    Args:
+        number: The vote.
+        asked: The number of the response.
+        stated: The document's own number at the place of the vote's evidence, if there is one.
+    """
+    with_bound = stated is not None and bound_stated(stated, asked)
+    return closed(taken_as(number, asked, with_bound=with_bound), asked)
+
+
 def in_terms_of(number: Number, asked: Number) -> Number:
     """The number without the unit and the bound that were asked for; what is other than asked for stays."""
     if number.form in _BOUNDS and number.form is asked.form:
@@ -51,17 +73,22 @@ def in_terms_of(number: Number, asked: Number) -> Number:
 
 def same(a: Number, b: Number) -> bool:
     """Whether two answers to one question are the same, where either may leave out what the other says."""
-    return equal(taken_as(a, b), b) or equal(taken_as(b, a), a)
+    return says(a, b) or says(b, a)
+
+
+def says(answer: Number, other: Number) -> bool:
+    """Whether an answer, as far as it says nothing of its own, is a number of a text in some reading."""
+    return equal(taken_as(answer, other), close_like(other, answer))
 
 
 def bears_out(found: Number, claimed: Number, *, relative_tolerance: float = 0.0) -> bool:
     """Whether a consensus, read in the terms of the claim, bears the claim out.
 
-    As `reward.claims.numbers.supports`, but strict where a policy could write itself claims that hold of
-    everything: a bound needs the same bound, and a bare claim a bare consensus (10 is not 10%).
+    As `reward.claims.numbers.supports`, but strict where a policy could write itself claims that always hold:
+    a bound needs the same bound, and a bare claim a bare consensus (10 is not 10%).
 
     Args:
-        found: What the voters found, as `taken_as` gives it.
+        found: What the voters found, as `vote_as` gives it.
         claimed: The number of the response.
         relative_tolerance: Largest difference that is allowed, as a share of the claim.
     """
@@ -70,16 +97,5 @@ def bears_out(found: Number, claimed: Number, *, relative_tolerance: float = 0.0
         or found.form in _BOUNDS
         or (claimed.kind is Kind.COUNT) != (found.kind is Kind.COUNT)
     ):
-        return equal(claimed, found)
+        return equal(close_like(claimed, found), found)
     return supports(claimed, found, relative_tolerance=relative_tolerance)
-
-
-def states_bound(stated: Number, claimed: Number) -> bool:
-    """Whether a number of a document states the bound that is claimed: 270 does not state "over 270".
-
-    An exact number states the bounds that include it: "at least 5" and "at most 5" of 5.
-    """
-    if claimed.form not in _BOUNDS:
-        return False
-    inclusive = claimed.form in (Form.AT_LEAST, Form.AT_MOST) and stated.form is Form.EXACT
-    return stated.form is claimed.form or inclusive

@@ -95,4 +95,4 @@ def _after(text: str, number: Number) -> Number:
     if match["so"]:
         return replace(number, approximate=True, end=match.end())
     form = Form.AT_MOST if match["most"] else Form.AT_LEAST
-    return replace(number, form=form, end=match.end())
+    return replace(number, form=form, end=match.end(), is_plus=match["plus"] is not None)

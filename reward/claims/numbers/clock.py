@@ -9,6 +9,7 @@ ratio).
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from decimal import Decimal
 
 from reward.claims.numbers.digits import SPACE, fraction
@@ -120,7 +121,7 @@ def _readings(hour: int, minute: int, half: str | None, *, written: str) -> tupl
 
 
 def _opening_hours(match: re.Match[str]) -> Number | None:
-    """Both ends on a 24-hour clock if a minute has one digit; "9:00-5:00" leaves morning and evening open."""
+    """Both ends on a 24-hour clock if one of them shows it; "9:00-5:00" leaves morning and evening open."""
     texts = (match[1], match[2], match[4], match[5])
     hours = tuple(map(int, texts))
     if max(hours[0], hours[2]) > 24 or max(hours[1], hours[3]) > 59:
@@ -135,6 +136,8 @@ def _opening_hours(match: re.Match[str]) -> Number | None:
             (hours[2], hours[3], texts[2], (match.start(4), match.end())),
         )
     )
+    if len(high.readings) == 1:  # "8:30-17:30": both on the same clock of 24 hours
+        low = replace(low, readings=low.readings[:1])
     return span_of(low, high, match.start(), match.end())
 
 

@@ -114,7 +114,7 @@ def _ends(text: str, first: Number, second: Number) -> tuple[Number, Number] | N
     if first.kind in (Kind.COUNT, Kind.MONEY) and second.kind is not Kind.DATE:
         first = _scaled_like(text, first, second)
     if first.kind is Kind.TIME and second.kind is Kind.TIME:
-        return first, second
+        return _times(text, first, second)
     if second.kind is Kind.TIME and first.kind is Kind.COUNT:
         return _hour_before(first, second)
     if first.kind is Kind.DATE and second.kind is Kind.DATE:
@@ -154,6 +154,18 @@ def _power_behind(text: str, number: Number) -> int:
             more = word and _READ_ON.match(text, scale[1], number.end)
             return 0 if more else scale[0]
     return 0
+
+
+def _times(text: str, first: Number, second: Number) -> tuple[Number, Number]:
+    """Two times of day; the end tells the morning or the evening of a beginning that does not.
+
+    The 8:30 of "8:30-17:30" is on the same clock of 24 hours; that of "8:30-5:30 pm" is the nearest before.
+    """
+    if len(first.readings) == 1 or len(second.readings) > 1:
+        return first, second
+    if text[second.start : second.end].replace(":", "").isdigit():
+        return replace(first, readings=first.readings[:1]), second
+    return _hour_before(first, second) or (first, second)
 
 
 def _hour_before(first: Number, second: Number) -> tuple[Number, Number] | None:

@@ -1,7 +1,8 @@
 """Dates and years: "May 3rd, 2021", "3 May", "June 2016", "2021-05-03", "2021-22", "1990s", "500 BC".
 
-A date has the values (year, month, day), 0 for what is not written. "5/3/2021" has two readings, the
-American first. A month's name needs its capital where the word means something else as well ("may",
+A date has the values (year, month, day), 0 for what is not written. Where the conventions of the text do not
+say which comes first, "5/3/2021" has two readings, the month first and then the day; "5.3.2021" has the day
+first everywhere. A month's name needs its capital where the word means something else as well ("may",
 "march").
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+from reward.claims.numbers.conventions import DateOrder
 from reward.claims.numbers.digits import SPACE
 from reward.claims.numbers.model import Form, Kind, Number, span_of
 
@@ -58,8 +60,11 @@ _YEARS_OF_CUES = range(1000, 2101)
 _YEARS_OF_SPANS = range(1000, 2101)
 
 
-def date_at(text: str, at: int, low: int) -> Number | None:
-    """The date whose digits begin at `at`, with a month's name before them that begins at `low` or later."""
+def date_at(text: str, at: int, low: int, order: DateOrder | None) -> Number | None:
+    """The date whose digits begin at `at`, with a month's name before them that begins at `low` or later.
+
+    `order` says which of "5/3/2021" is the month; None leaves that open.
+    """
     before = _MONTH_BEFORE.search(text, max(low, at - 16), at) if _may_end_month(text, at) else None
     if before:
         if (days := _AFTER_MONTH_DAYS.match(text, at)) and (
@@ -75,7 +80,7 @@ def date_at(text: str, at: int, low: int) -> Number | None:
     if match := _DAY_MONTH.match(text, at):
         return _named(match, match["month"], at)
     match = _NUMERIC.match(text, at)
-    return _numeric(match) if match else None
+    return _numeric(match, order) if match else None
 
 
 def with_month(text: str, day: Number, low: int) -> Number | None:
@@ -168,7 +173,7 @@ def _days(match: re.Match[str], month: str, start: int) -> Number | None:
     return span_of(low, high, start, match.end())
 
 
-def _numeric(match: re.Match[str]) -> Number | None:
+def _numeric(match: re.Match[str], order: DateOrder | None) -> Number | None:
     """A date in digits; its parts are all that it writes."""
     if match["ymd"]:
         return _digits_date(match, [("y", "m", "d")])
@@ -176,24 +181,31 @@ def _numeric(match: re.Match[str]) -> Number | None:
         return _digits_date(match, [("y2", "m2", "")])
     if match["cjk"]:
         return _digits_date(match, [("y4", "m4", "d4")])
-    orders = [("y3", "a", "b"), ("y3", "b", "a")]
-    return _digits_date(match, orders[::-1] if match["sep"] == "." else orders)
+    month_first, day_first = ("y3", "a", "b"), ("y3", "b", "a")
+    if order is None and match["sep"] != ".":
+        return _digits_date(match, [month_first, day_first], all_readings=True)
+    is_month_first = order is DateOrder.MONTH_FIRST
+    return _digits_date(match, [month_first, day_first] if is_month_first else [day_first, month_first])
 
 
-def _digits_date(match: re.Match[str], orders: list[tuple[str, str, str]]) -> Number | None:
-    readings = []
+def _digits_date(
+    match: re.Match[str], orders: list[tuple[str, str, str]], *, all_readings: bool = False
+) -> Number | None:
+    """The date in the first order that the calendar allows, or in each of them."""
+    read: dict[tuple[int, int, int], tuple[str, str, str]] = {}
     for names in orders:
         year, month, day = (int(match[name]) if name and match[name] else 0 for name in names)
         year += 0 if year > 99 else 2000 if year < 69 else 1900
-        if month <= 12 and day <= 31 and (year, month, day) not in readings and (month or not day):
-            readings.append((year, month, day))
+        if month <= 12 and day <= 31 and (month or not day):
+            read.setdefault((year, month, day), names)
+    readings = tuple(read)[: None if all_readings else 1]
     if not readings or (readings[0][1:] == (0, 0) and match["cjk"] is None):
         return None
     if readings[0][1] == 0:
         return year_of(readings[0][0], match.start(), match.end())
-    written = [name for name in orders[0] if name and match[name]]
+    written = [name for name in read[readings[0]] if name and match[name]]
     parts = [_digits_part(readings[0], i, match, name) for i, name in enumerate(written)]
-    return _date(tuple(readings), match.start(), match.end(), sorted(parts, key=lambda p: p.start))
+    return _date(readings, match.start(), match.end(), sorted(parts, key=lambda p: p.start))
 
 
 def _digits_part(values: tuple[int, int, int], place: int, match: re.Match[str], name: str) -> Number:

@@ -1,7 +1,7 @@
-"""One token of digits and what it can be worth: separators, decimals, and the two readings of "1.234".
+"""One token of digits and what it is worth: separators and decimals.
 
 Two separators tell each other apart: the last is the decimal one. One point or comma before three digits can
-group or can start decimals, so both readings are kept, the one that English text means first.
+group or can start decimals ("1.234"); there the conventions of the text decide (`conventions`).
 """
 
 from __future__ import annotations
@@ -38,38 +38,36 @@ SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+"
 
 @dataclass(frozen=True)
 class Digits:
-    """What a token of digits can be worth."""
+    """What a token of digits is worth."""
 
-    readings: tuple[Decimal, ...]  # the likeliest first
-    step: Decimal  # one in the last written place of the likeliest reading
+    value: Decimal
+    step: Decimal  # one in the last written place
 
     def scaled(self, power: int) -> Digits:
         """The same with a power of ten worked in."""
-        return Digits(tuple(EXACT.scaleb(v, power) for v in self.readings), EXACT.scaleb(self.step, power))
+        return Digits(EXACT.scaleb(self.value, power), EXACT.scaleb(self.step, power))
 
     def times(self, factor: Decimal) -> Digits:
         """The same times a factor; the sign does not touch the step."""
-        return Digits(
-            tuple(EXACT.multiply(v, factor) for v in self.readings), EXACT.multiply(self.step, abs(factor))
-        )
+        return Digits(EXACT.multiply(self.value, factor), EXACT.multiply(self.step, abs(factor)))
 
 
-def read_digits(token: str) -> Digits:
+def read_digits(token: str, *, decimal: str) -> Digits:
     """Reads a token that matches `DIGITS`, or one with a leading point (".5").
 
-    Returns:
-        The readings, at most two of them, and the written precision.
+    Args:
+        token: The token.
+        decimal: The sign before decimals, a point or a comma; it decides where the token can be read twice.
     """
     marks = _SEPARATOR.findall(token)
     if not marks:
-        return _digits((token,))
+        return _digits(token)
     whole, decimals = _split(token, marks)
     if decimals is None:
-        return _digits((_only_digits(token),))
+        return _digits(_only_digits(token))
     as_decimal = f"{_only_digits(whole) or '0'}.{decimals}"
-    if len(marks) > 1 or len(decimals) != 3 or not 1 <= len(whole) <= 3 or whole.startswith("0"):
-        return _digits((as_decimal,))
-    return _digits((as_decimal, whole + decimals) if marks[0] == "." else (whole + decimals, as_decimal))
+    is_open = len(marks) == 1 and len(decimals) == 3 and 1 <= len(whole) <= 3 and not whole.startswith("0")
+    return _digits(whole + decimals if is_open and marks[0] != decimal else as_decimal)
 
 
 def fraction(numerator: int, denominator: int) -> Decimal:
@@ -93,10 +91,9 @@ def _split(token: str, marks: list[str]) -> tuple[str, str | None]:
     return whole, decimals
 
 
-def _digits(readings: tuple[str, ...]) -> Digits:
-    values = tuple(Decimal(reading) for reading in readings)
-    places = len(readings[0].partition(".")[2])
-    return Digits(values, Decimal((0, (1,), -places)))
+def _digits(written: str) -> Digits:
+    places = len(written.partition(".")[2])
+    return Digits(Decimal(written), Decimal((0, (1,), -places)))
 
 
 def _only_digits(token: str) -> str:

@@ -1,9 +1,10 @@
 """When two numbers are the same, and when one found in a document bears a claimed one out.
 
 `equal` is typed and exact: the same kind, form and unit (or dimension: units are converted exactly by
-pint, which is loaded when two different ones first meet), and a reading in common. `supports` also allows
-for rounding as far as the claim's own written precision implies it, for what a bare number leaves out,
-and for bounds.
+pint, which is loaded when two different ones first meet), and the same readings. It is an equivalence.
+`supports` also allows for rounding, as far as the claim's own written precision implies it and never by more
+than a share of the number; for what one of the two leaves out or open; and for bounds. `bound_stated` asks
+more of a bound: that the document states it, or a value near it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from reward.claims.numbers.model import Form, Kind, Number
-from reward.claims.numbers.reading import read_as
+from reward.claims.numbers.reading import OPEN_DEGREE, read_as
 
 if TYPE_CHECKING:
     import pint
@@ -26,49 +27,79 @@ _SCALARS = frozenset(
 )
 _LOWER_BOUNDS = (Form.AT_LEAST, Form.MORE_THAN)
 _UPPER_BOUNDS = (Form.AT_MOST, Form.LESS_THAN)
-_BOUNDS = (*_LOWER_BOUNDS, *_UPPER_BOUNDS)
-# "about 1000" does not stand for 600: trailing zeros blur a number by this share of it at most.
-_MOST_BLUR = Fraction(1, 5)
-_OPEN_DEGREE = "degree"
+BOUNDS = frozenset({*_LOWER_BOUNDS, *_UPPER_BOUNDS})
+# The largest rounding, as a share of what is rounded, whatever the unit: 5% is the most that rounding to two
+# significant digits changes (10.5 to 11), so "3" still stands for 3.14 but "1 g" for no 500 mg. Who says
+# "about" rounds to one digit and a half: 466 to 500, 5.3 to 5 million.
+MOST_ROUNDING = Fraction(1, 20)
+MOST_ROUNDING_ABOUT = Fraction(1, 10)
+_HALF_DEGREE = Fraction(1, 2)  # the zero of a temperature is anywhere, and a share of it says nothing
+# How far beyond a bound a value may lie to be what the bound was made of: "over 270" of 281.
+_NEAR = Fraction(1, 10)
+_NEAR_SMALL = Fraction(1, 5)  # of bounds on small numbers, within one step: "over 5" of 6
 
 
 def equal(a: Number, b: Number) -> bool:
-    """Typed equality, reflexive and symmetric; without tolerance, and blind to approximators.
+    """Typed equality, an equivalence; without tolerance, and blind to approximators.
 
-    A bare number and one with a kind are never equal: see `read_as` and `supports`.
+    A bare number and one with a kind are never equal, nor are an open number ("9:30") and a closed one
+    ("9:30 am"): see `read_as` and `supports`.
     """
-    return (
-        a.form is b.form
-        and _is_comparable(a, b)
-        and not _readings(a, a.unit).isdisjoint(_readings(b, a.unit))
-    )
+    if a.form is not b.form or not _is_comparable(a, b) or len(a.readings) != len(b.readings):
+        return False
+    return a.readings == b.readings if a.unit == b.unit else _converted(a, b.unit) == _converted(b, b.unit)
 
 
 def supports(claimed: Number, found: Number, *, relative_tolerance: float = 0.0) -> bool:
     """Whether a number found in a document bears out the claimed one.
 
-    It does when the two are equal, one of them perhaps bare; when the found one, which must be the more
-    precise, rounds to the claim as written ("1.2 million": 1,234,567; "about 500": 466); when it lies within
-    a claimed bound; when it is a fuller date; or when it lies within the tolerance. Years, dates, times,
-    identifiers, ordinals and ratios are never rounded.
+    It does when the two are equal, one of them perhaps bare or open; when the found one, which must be the
+    more precise, rounds to the claim as written ("1.2 million": 1,234,567; "about 500": 466) and differs from
+    it by no more than `MOST_ROUNDING`, or `MOST_ROUNDING_ABOUT` where the claim is approximate; when it lies
+    within a claimed bound; when it is a fuller date; or when it lies within the tolerance. Years, dates,
+    times, identifiers, ordinals and ratios are never rounded.
 
     Args:
         claimed: The number of the response.
         found: The number of the document.
         relative_tolerance: Largest difference that is allowed, as a share of the claim; 0 allows none.
     """
-    claimed, found = _degrees(read_as(claimed, found), found), _degrees(read_as(found, claimed), claimed)
+    claimed, found = read_as(claimed, found), read_as(found, claimed)
     if equal(claimed, found):
         return True
     if Kind.DATE in (claimed.kind, found.kind) or (claimed.kind is Kind.YEAR and claimed.form is Form.RANGE):
         return _is_fuller_date(claimed, found)
     if not _is_comparable(claimed, found):
         return False
-    if claimed.form in _BOUNDS:
+    if claimed.form in BOUNDS:
         return _lies_within(claimed, found)
     if claimed.form is not found.form or claimed.kind in _NEVER_ROUNDED:
         return False
     return _rounds_to(claimed, found, Fraction(relative_tolerance))
+
+
+def bound_stated(found: Number, claimed: Number) -> bool:
+    """Whether a number of a document states a claimed bound, or is a value that the bound was made of.
+
+    "Over 270" is stated by "more than 270", "270+" and "over 272", and by 281, which lies beyond it and near.
+    It is not by 270, nor by 5,000: else "more than 0" would hold of everything. "At least 270" is stated by
+    270, too.
+
+    Args:
+        found: The document's own number.
+        claimed: A number with a bound; any other has none to be stated.
+    """
+    if claimed.form not in BOUNDS:
+        return False
+    found, claimed = read_as(found, claimed), read_as(claimed, found)
+    return supports(claimed, found) and _is_near(claimed, found)
+
+
+def _is_near(claimed: Number, found: Number) -> bool:
+    bound = abs(Fraction(claimed.value))
+    far = max(bound * _NEAR, min(Fraction(claimed.step), bound * _NEAR_SMALL))
+    edges = _converted(found, claimed.unit)[0]
+    return any(abs(edge - Fraction(claimed.value)) <= far for edge in edges)
 
 
 def without_unit_of(number: Number, asked: Number) -> Number:
@@ -90,10 +121,6 @@ def _is_comparable(a: Number, b: Number) -> bool:
     return a.kind is b.kind and a.dimension == b.dimension and (a.unit == b.unit or a.dimension != "")
 
 
-def _readings(number: Number, unit: str) -> set[tuple[Decimal, ...]] | set[tuple[Fraction, ...]]:
-    return set(number.readings) if number.unit == unit else set(_converted(number, unit))
-
-
 def _converted(number: Number, unit: str) -> list[tuple[Fraction, ...]]:
     """All readings in another unit of the same dimension, exactly."""
     if number.unit == unit:
@@ -112,7 +139,7 @@ def _conversion(unit: str, other: str) -> tuple[Fraction, Fraction]:
 @cache
 def _to_base(unit: str) -> tuple[Fraction, Fraction]:
     """Factor and offset to the base units; the bare degree has none and equals only itself."""
-    if unit == _OPEN_DEGREE:
+    if unit == OPEN_DEGREE:
         return Fraction(1), Fraction(10**9)
     registry = _registry()
     factor, _, name = unit.rpartition(" * ") if unit[0].isdigit() else ("1", "", unit)
@@ -135,64 +162,62 @@ def in_base_units(value: Decimal, unit: str) -> Fraction:
     return Fraction(value) * factor + offset
 
 
-def _degrees(number: Number, like: Number) -> Number:
-    """Bare degrees in the scale of what they are held against."""
-    if number.unit == _OPEN_DEGREE and like.dimension == number.dimension:
-        return replace(number, unit=like.unit)
-    return number
+def _pairs(claimed: Number, found: Number) -> list[tuple[tuple[Decimal, ...], tuple[Fraction, ...]]]:
+    """The readings that may be held against each other: of two open numbers those of one convention."""
+    theirs = _converted(found, claimed.unit)
+    if len(claimed.readings) == len(theirs):
+        return list(zip(claimed.readings, theirs, strict=True))
+    return [(a, b) for a in claimed.readings for b in theirs]
 
 
 def _lies_within(claimed: Number, found: Number) -> bool:
     """Whether all that `found` allows lies within the claimed bound."""
-    bounds = [Fraction(reading[0]) for reading in claimed.readings]
     lowest = claimed.form in _LOWER_BOUNDS
     if found.form in (_UPPER_BOUNDS if lowest else _LOWER_BOUNDS):
         return False
     strict = claimed.form in (Form.MORE_THAN, Form.LESS_THAN)
     open_end = found.form in (Form.MORE_THAN, Form.LESS_THAN)
-    for reading in _converted(found, claimed.unit):
-        edge = min(reading) if lowest else max(reading)
-        for bound in bounds:
-            if (edge > bound if lowest else edge < bound) or (edge == bound and (open_end or not strict)):
-                return True
+    for mine, theirs in _pairs(claimed, found):
+        bound, edge = Fraction(mine[0]), min(theirs) if lowest else max(theirs)
+        if (edge > bound if lowest else edge < bound) or (edge == bound and (open_end or not strict)):
+            return True
     return False
 
 
 def _rounds_to(claimed: Number, found: Number, tolerance: Fraction) -> bool:
-    """Whether each value of some reading rounds to the claim's, or lies within the tolerance."""
+    """Whether each value rounds to the claim's, or lies within the tolerance."""
     factor = Fraction(1) if claimed.unit == found.unit else _conversion(found.unit, claimed.unit)[0]
     steps = [Fraction(step) * factor for step in found.steps]
-    for mine in claimed.readings:
-        margins = _margins(claimed, mine, steps)
-        for theirs in _converted(found, claimed.unit):
-            triples = list(zip(map(Fraction, mine), theirs, margins, strict=False))
-            if all(abs(a - b) <= max(margin, tolerance * abs(a)) for a, b, margin in triples):
-                return True
+    for mine, theirs in _pairs(claimed, found):
+        margins = _margins(claimed, theirs, steps)
+        triples = zip(map(Fraction, mine), theirs, margins, strict=False)
+        if all(abs(a - b) <= max(margin, tolerance * abs(a)) for a, b, margin in triples):
+            return True
     return False
 
 
-def _margins(claimed: Number, reading: tuple[Decimal, ...], steps: list[Fraction]) -> list[Fraction]:
-    """How far from each value a more precise one, whose step is given, may lie to round to it.
+def _margins(claimed: Number, found: tuple[Fraction, ...], steps: list[Fraction]) -> list[Fraction]:
+    """How far from each value of the claim a more precise one, whose step is given, may lie to round to it.
 
     Nothing rounds to zero: "0 million", or "0 light years", would else stand for all that is less.
     """
+    share = MOST_ROUNDING_ABOUT if claimed.approximate else MOST_ROUNDING
+    least = _HALF_DEGREE if claimed.dimension == "temperature" else Fraction(0)
     margins = []
-    for value, likeliest, written, step in zip(reading, claimed.values, claimed.steps, steps, strict=False):
-        # A reading that takes the point of "1.234" for a separator is exact to one.
-        own = Fraction(written) * (abs(Fraction(value) / Fraction(likeliest)) if likeliest else 1)
-        blurred = _blurred_step(value, own) if claimed.approximate else own
-        margins.append(blurred / 2 if value and (step < blurred or step == 0) else Fraction(0))
+    for value, exact, written, step in zip(claimed.values, found, claimed.steps, steps, strict=False):
+        own = _blurred_step(value, Fraction(written)) if claimed.approximate else Fraction(written)
+        is_rounded = value and (step < own or step == 0)
+        margins.append(min(own / 2, max(abs(exact) * share, least)) if is_rounded else Fraction(0))
     return margins
 
 
 def _blurred_step(value: Decimal, step: Fraction) -> Fraction:
-    """After "about" the zeros at the end do not count, but never blur it by more than a share."""
+    """After "about" the zeros at the end do not count."""
     if step == 0 or not value:
         return step
     _, digits, exponent = value.as_tuple()
     zeros = len(digits) - len("".join(map(str, digits)).rstrip("0"))
-    rounded = Fraction(10) ** (zeros + int(exponent))
-    return max(step, min(rounded, abs(Fraction(value)) * _MOST_BLUR * 2))
+    return max(step, Fraction(10) ** (zeros + int(exponent)))
 
 
 def _is_fuller_date(claimed: Number, found: Number) -> bool:
@@ -211,9 +236,7 @@ def _is_fuller_date(claimed: Number, found: Number) -> bool:
     if claimed.kind is not Kind.DATE or found.kind is not Kind.DATE:
         return False
     return any(
-        all(a in (0, b) for a, b in zip(mine, theirs, strict=True))
-        for mine in claimed.readings
-        for theirs in found.readings
+        all(a in (0, b) for a, b in zip(mine, theirs, strict=True)) for mine, theirs in _pairs(claimed, found)
     )
 
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 from reward.claims.numbers.bounds import bounded
 from reward.claims.numbers.clock import half_day_at, named_time, time_at, time_past
 from reward.claims.numbers.compose import compose
+from reward.claims.numbers.conventions import ENGLISH, Conventions
 from reward.claims.numbers.dates import date_at, with_month, years_at
 from reward.claims.numbers.digits import VULGAR, Digits
 from reward.claims.numbers.foreign import foreign_numbers, with_foreign
@@ -52,7 +53,9 @@ _ALWAYS_UNITS = ("10 * year", "century", "fortnight")  # "a decade" is ten years
 _LONGEST_ANSWER = 2000  # characters of a text that is one number
 
 
-def find_numbers(text: str, *, enumerators: bool = False, words: bool = True) -> list[Number]:
+def find_numbers(
+    text: str, *, enumerators: bool = False, words: bool = True, conventions: Conventions = ENGLISH
+) -> list[Number]:
     """The numbers of a text from left to right, in time linear in its length.
 
     Args:
@@ -61,37 +64,40 @@ def find_numbers(text: str, *, enumerators: bool = False, words: bool = True) ->
             or a number whose predecessor stood as one before, is an enumerator, so that a figure cannot be
             hidden by writing it before a line.
         words: Whether numbers in words ("four hundred", "a dozen", "third") are numbers too.
+        conventions: How the text writes "1.500" and "5/3/2021", as `conventions_of` tells.
     """
     plain = plain_text(text)
     skipped = frozenset() if enumerators else frozenset(_enumerators(plain.text))
-    found = _search(plain.text, skipped=skipped, words=words)
+    found = _search(plain.text, conventions, skipped=skipped, words=words)
     return [plain.original(number) for number in found]
 
 
-def parse_number(text: str) -> Number | None:
+def parse_number(text: str, *, conventions: Conventions = ENGLISH) -> Number | None:
     """The number that a text is, such as the content of an answer's bracket; None when it is anything else.
 
     Strict: the whole text, but for spaces, parentheses and one final point, is one number: "466", "12%",
     "$5 million", "5:30 pm", "52-59", "fifty", "about 50". "466 people", "T2", "5 5" and "" are not.
     """
-    return _parsed(text) if len(text) <= _LONGEST_ANSWER else None
+    return _parsed(text, conventions) if len(text) <= _LONGEST_ANSWER else None
 
 
 @lru_cache(maxsize=2048)  # voters give the same few answers, and each is read at several places
-def _parsed(text: str) -> Number | None:
+def _parsed(text: str, conventions: Conventions) -> Number | None:
     content = text.strip()
     if roman := alone(content):
         return moved(roman, text.index(content))
     for candidate in (content, content.removesuffix("."), *_PARENTHESES.findall(content)):
         plain = plain_text(candidate)
-        found = _search(plain.text, skipped=frozenset(), words=True, keep_weak=True)
+        found = _search(plain.text, conventions, skipped=frozenset(), words=True, keep_weak=True)
         if len(found) == 1 and (found[0].start, found[0].end) == (0, len(plain.text)):
             number = plain.original(found[0])
             return None if number.kind is Kind.IDENTIFIER else moved(number, text.index(candidate))
     return None
 
 
-def _search(text: str, *, skipped: frozenset[int], words: bool, keep_weak: bool = False) -> list[Number]:
+def _search(
+    text: str, conventions: Conventions, *, skipped: frozenset[int], words: bool, keep_weak: bool = False
+) -> list[Number]:
     """All numbers of a plain text; `skipped` are the starts of digits that are none."""
     pattern = _START_OR_WORD if words else _START
     atoms: list[Number] = []
@@ -105,7 +111,10 @@ def _search(text: str, *, skipped: frozenset[int], words: bool, keep_weak: bool 
             place = low = _end_of_digits(text, at)
             continue
         is_digit = not words or start["digit"] is not None
-        number, is_weak = (_in_digits(text, at, low), False) if is_digit else _in_words(text, start, low)
+        if is_digit:
+            number, is_weak = _in_digits(text, at, low, conventions), False
+        else:
+            number, is_weak = _in_words(text, start, low)
         if number is not None:
             atoms.append(number)
             weak |= {number.start} if is_weak else set()
@@ -143,7 +152,7 @@ def _is_alone(weak: Number) -> bool:
     return not weak.approximate or weak.kind is Kind.ORDINAL or (weak.kind is Kind.COUNT and weak.value == 1)
 
 
-def _in_digits(text: str, at: int, low: int) -> Number | None:
+def _in_digits(text: str, at: int, low: int, conventions: Conventions) -> Number | None:
     """The number, date, time or name at a digit; digits are never passed over.
 
     What stands behind the digits rules most readers out before they are asked.
@@ -156,11 +165,11 @@ def _in_digits(text: str, at: int, low: int) -> Number | None:
         may_be_code = after.isdigit() or after in "(\u00d7xX*·"
     return (
         name_at(text, at, low)
-        or date_at(text, at, low)
+        or date_at(text, at, low, conventions.date_order)
         or (years_at(text, at, low) if after in _BEHIND_YEARS else None)
         or (time_at(text, at) if after in _BEHIND_TIMES else None)
         or (code_at(text, at, low) if may_be_code else None)
-        or number_at(text, at, low)
+        or number_at(text, at, low, conventions.decimal)
     )
 
 
@@ -184,7 +193,7 @@ def _in_words(text: str, start: re.Match[str], low: int) -> tuple[Number | None,
         return date or number, read.weak and date is None
     sign = sign_before(text, number.start, low)
     value, first = (-read.value, sign[0]) if sign and sign[1] else (read.value, number.start)
-    measured = half_day_at(text, with_unit(text, first, read.end, Digits((value,), read.step)))
+    measured = half_day_at(text, with_unit(text, first, read.end, Digits(value, read.step)))
     if (read.needs_unit and measured.kind is Kind.COUNT) or (measured.unit == "times" and read.value == 1):
         return None, False
     return measured, read.weak and measured.kind is Kind.COUNT
@@ -192,7 +201,7 @@ def _in_words(text: str, start: re.Match[str], low: int) -> tuple[Number | None,
 
 def _joined(text: str, start: re.Match[str], low: int) -> Number:
     value = joined_value(start["joined"])
-    return with_unit(text, start.start(), start.end(), Digits((value,), Decimal(1)))
+    return with_unit(text, start.start(), start.end(), Digits(value, Decimal(1)))
 
 
 _READERS: dict[str | None, Callable[[str, re.Match[str], int], Number | None]] = {
@@ -207,7 +216,7 @@ _READERS: dict[str | None, Callable[[str, re.Match[str], int], Number | None]] =
 
 def _one_unit(text: str, article: re.Match[str]) -> tuple[Number, bool]:
     """One of a unit ("a decade", "an hour and a half"), and whether it is weak, as "an hour" alone is."""
-    one = with_unit(text, article.start(), article.end(), Digits((Decimal(1),), Decimal(1)))
+    one = with_unit(text, article.start(), article.end(), Digits(Decimal(1), Decimal(1)))
     half = _AND_A_HALF.match(text, one.end)
     if half is None:
         return one, one.unit not in _ALWAYS_UNITS

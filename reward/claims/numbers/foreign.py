@@ -269,7 +269,7 @@ def _number(text: str, value: Decimal, start: int, end: int, *, is_ordinal: bool
         return Number(((value,),), Kind.ORDINAL, step=step, start=start, end=end)
     if percent := _PERCENT.match(text, end):
         return Number(((value,),), Kind.PERCENT, "%", step=step, start=start, end=percent.end())
-    return with_unit(text, start, end, Digits((value,), step))
+    return with_unit(text, start, end, Digits(value, step))
 
 
 def with_foreign(atoms: list[Number], foreign: list[Number]) -> list[Number]:

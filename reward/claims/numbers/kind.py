@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from reward.claims.numbers import asked, shown
-from reward.claims.numbers.answers import bears_out, in_terms_of, states_bound, taken_as
+from reward.claims.numbers.answers import bears_out, in_terms_of, says, vote_as
+from reward.claims.numbers.conventions import AUTO, Conventions, conventions_of
 from reward.claims.numbers.equality import equal, supports
 from reward.claims.numbers.find import find_numbers, parse_number
 from reward.claims.numbers.lookup import NumberLookup, index_numbers
@@ -66,12 +67,15 @@ class Numbers:
     query: RagQuery
     words: bool = True
     relative_tolerance: float = 0.0
+    locale: str = AUTO
+    response: str = ""
     keeps: Callable[[Number], bool] = lambda _: True
     name: str = "number"
 
     def find(self, response: str) -> Sequence[Number]:
         """The numbers of a response that must be checked."""
-        return [n for n in response_numbers(response, self.query, words=self.words) if self.keeps(n)]
+        found = response_numbers(response, self.query, words=self.words, locale=self.locale)
+        return [number for number in found if self.keeps(number)]
 
     def find_all(self, text: str) -> Sequence[Number]:
         """All numbers of a text, those that no reader reads too."""
@@ -79,12 +83,24 @@ class Numbers:
 
     def read(self, answer: str, *, of_documents: bool = False) -> Number | None:
         """The one number of a bracket."""
-        return parse_number(answer)
+        return parse_number(answer, conventions=self._in_documents if of_documents else self._in_response)
+
+    @cached_property
+    def _texts(self) -> tuple[str, ...]:
+        return tuple(document.text for document in self.query.documents)
+
+    @cached_property
+    def _in_documents(self) -> Conventions:
+        """How the documents write, all of them together."""
+        return conventions_of("\n".join(self._texts), self.response, locale=self.locale)
+
+    @cached_property
+    def _in_response(self) -> Conventions:
+        return conventions_of(self.response, *self._texts, locale=self.locale)
 
     def taken_as(self, answer: Number, asked: Number, *, stated: Number | None = None) -> Number:
         """A bare number takes the kind and unit that was asked for, and a bound that the document states."""
-        with_bound = stated is not None and states_bound(stated, asked)
-        return taken_as(answer, asked, with_bound=with_bound)
+        return vote_as(answer, asked, stated=stated)
 
     def equal(self, a: Number, b: Number) -> bool:
         """Typed equality without tolerance."""
@@ -100,7 +116,7 @@ class Numbers:
 
     def is_about(self, claimed: Number, mention: Number) -> bool:
         """Whether a bracket names a number of the response."""
-        return equal(claimed, mention) or equal(taken_as(claimed, mention), mention)
+        return says(claimed, mention)
 
     def asks_for(self, question: str, mention: Number) -> bool:
         """Whether a question asks for no other kind and no other unit."""
@@ -114,10 +130,11 @@ class Numbers:
         """The number of a document in `text[start:end]`, whole or part of a composite one, that says the
         same.
         """
-        for number in index_numbers(text).between(start, end):
+        conventions = conventions_of(text, *self._texts, locale=self.locale)
+        for number in index_numbers(text, conventions).between(start, end):
             exact = replace(number, form=Form.EXACT) if number.form in _BOUNDS else number
             is_share = number.kind in _SHARES and answer.kind is Kind.COUNT  # 466 is not stated by "466%"
-            if not is_share and any(equal(taken_as(answer, one), one) for one in (number, exact)):
+            if not is_share and any(says(answer, one) for one in (number, exact)):
                 return number
         return None
 
@@ -134,7 +151,7 @@ class Numbers:
 
     def lookup(self, documents: Sequence[Document]) -> NumberLookup:
         """The numbers of the documents by their values."""
-        return NumberLookup(documents, relative_tolerance=self.relative_tolerance)
+        return NumberLookup(documents, relative_tolerance=self.relative_tolerance, locale=self.locale)
 
     def is_looked_up(self, response: str, mention: Number) -> bool:
         """Small numbers in words mostly count what the response lists, and "Step 3" numbers it.

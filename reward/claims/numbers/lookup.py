@@ -14,14 +14,26 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from reward.claims.kind import Place
-from reward.claims.numbers import Form, Kind, Number, equal, find_numbers, supports
+from reward.claims.numbers import (
+    AUTO,
+    ENGLISH,
+    Conventions,
+    Form,
+    Kind,
+    Number,
+    bound_stated,
+    close_like,
+    conventions_of,
+    equal,
+    find_numbers,
+    supports,
+)
 from reward.types import Document
 
 _WORD = re.compile(r"\w{3,}")
 _LONGEST_NUMBER = 400  # characters
 _REACH = 120  # characters around a place that are held against the context
-_NEAR = Decimal("0.1")  # how far beyond a bound a value may lie, as a share of it
-_UPWARD, _DOWNWARD = (Form.AT_LEAST, Form.MORE_THAN), (Form.AT_MOST, Form.LESS_THAN)
+_BOUNDS = (Form.AT_LEAST, Form.MORE_THAN, Form.AT_MOST, Form.LESS_THAN)
 
 
 @dataclass(frozen=True)
@@ -43,9 +55,9 @@ class NumberIndex:
 
 
 @functools.lru_cache(maxsize=256)
-def index_numbers(text: str) -> NumberIndex:
+def index_numbers(text: str, conventions: Conventions = ENGLISH) -> NumberIndex:
     """Finds and indexes the numbers of a text."""
-    found = find_numbers(text, enumerators=True)
+    found = find_numbers(text, enumerators=True, conventions=conventions)
     together = (n for number in found for n in dict.fromkeys((number, *number.atoms)))
     numbers = tuple(sorted(together, key=lambda one: one.start))
     by_value: dict[Decimal, list[Number]] = {}
@@ -56,11 +68,18 @@ def index_numbers(text: str) -> NumberIndex:
 
 
 class NumberLookup:
-    """The numbers of all documents of a query."""
+    """The numbers of all documents of a query, each read by what it shows itself, and then by the others."""
 
-    def __init__(self, documents: Sequence[Document], *, relative_tolerance: float = 0.0) -> None:
+    def __init__(
+        self, documents: Sequence[Document], *, relative_tolerance: float = 0.0, locale: str = AUTO
+    ) -> None:
         self._tolerance = relative_tolerance
-        self._texts = [(document, index_numbers(document.text)) for document in documents]
+        texts = [document.text for document in documents]
+        conventions = [conventions_of(text, *texts, locale=locale) for text in texts]
+        self._texts = [
+            (document, index_numbers(document.text, its))
+            for document, its in zip(documents, conventions, strict=True)
+        ]
 
     def find(self, claimed: Number, *, context: str = "") -> Place[Number] | None:
         """The place that supports a number: an equal one before one that supports it otherwise.
@@ -70,7 +89,7 @@ class NumberLookup:
             context: Text around it; of several equal places the one with most of its words is taken.
         """
         same = [place for place in self._of_value(claimed) if self._says(claimed, place.mention)]
-        exact = [place for place in same if equal(claimed, place.mention)]
+        exact = [place for place in same if equal(claimed, close_like(place.mention, claimed))]
         if same:
             return _nearest(exact or same, context)
         supporting = next((place for place in self._all() if self._says(claimed, place.mention)), None)
@@ -112,15 +131,14 @@ class NumberLookup:
     def _says(self, claimed: Number, found: Number) -> bool:
         """Whether a number of a document supports one of a response.
 
-        A time of day is supported by a time of day only. A bound ("over 270") is supported by its own value,
-        unless the document bounds it on the other side, and by an exact value not far beyond it (281).
+        A time of day is supported by a time of day only, and a bound ("over 270") where the document states
+        it or a value near it. An exact number is supported by the value of a bound ("270" by "over 270").
         """
-        if _opposed(claimed, found) or (claimed.kind is Kind.TIME) is not (found.kind is Kind.TIME):
+        if (claimed.kind is Kind.TIME) is not (found.kind is Kind.TIME):
             return False
-        if supports(_unbound(claimed), _unbound(found), relative_tolerance=self._tolerance):
-            return True
-        near = abs(found.value - claimed.value) <= abs(claimed.value) * _NEAR
-        return claimed.form in _UPWARD + _DOWNWARD and near and supports(claimed, found)
+        if claimed.form in _BOUNDS:
+            return bound_stated(found, claimed)
+        return supports(claimed, _unbound(found), relative_tolerance=self._tolerance)
 
 
 def _nearest(places: Sequence[Place[Number]], context: str) -> Place[Number]:
@@ -137,11 +155,4 @@ def _nearest(places: Sequence[Place[Number]], context: str) -> Place[Number]:
 
 
 def _unbound(number: Number) -> Number:
-    return replace(number, form=Form.EXACT) if number.form in _UPWARD + _DOWNWARD else number
-
-
-def _opposed(claimed: Number, found: Number) -> bool:
-    """Whether one says "over" and the other "under"."""
-    return (claimed.form in _UPWARD and found.form in _DOWNWARD) or (
-        claimed.form in _DOWNWARD and found.form in _UPWARD
-    )
+    return replace(number, form=Form.EXACT) if number.form in _BOUNDS else number

@@ -7,7 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from reward.claims.numbers.dates import year_in_context
-from reward.claims.numbers.digits import SPACE, Digits
+from reward.claims.numbers.digits import EXACT, SPACE, Digits
 from reward.claims.numbers.model import Form, Kind, Number
 from reward.claims.numbers.money import BEFORE, currency_at, currency_code
 from reward.claims.numbers.names import identifier, mark_at
@@ -39,6 +39,7 @@ _FEET = re.compile(
 _TOKEN = re.compile(r"[\d.,]+(?:[eE][-+]?\d+)?")
 _CURRENCY_ENDS = "$€£¥₹₩₽₺₪₫₱₦฿元.s(-+\u2212"
 _POINT_CURRENCIES = ("USD", "GBP", "CAD", "AUD", "NZD", "SGD", "HKD", "MXN")
+_THOUSANDTH = Decimal("0.001")
 _BEHIND_TWO_UNITS = frozenset("'\u2032\u2019fFhm")
 _BOUND = re.compile(rf"\+|{SPACE}or{SPACE}(?:more|(?P<most>less|fewer))(?=[ -])")
 _STOPWATCH = re.compile(
@@ -46,25 +47,30 @@ _STOPWATCH = re.compile(
 )
 
 
-def number_at(text: str, at: int, low: int) -> Number | None:
-    """The number whose digits begin at `at`; what stands before `low` belongs to another."""
+def number_at(text: str, at: int, low: int, decimal: str) -> Number | None:
+    """The number whose digits begin at `at`; what stands before `low` belongs to another.
+
+    `decimal` is the sign before decimals, where the digits can be read twice.
+    """
     if text[at + 1 : at + 5].lstrip("0123456789 ")[:1] in _BEHIND_TWO_UNITS and (two := _two_units(text, at)):
         return two
     at -= _follows_a_point(text, at, low)
     start, code, negative = _currency_before(text, at, low) or (at, "", False)
     if sign := sign_before(text, start, low):
         start, negative = sign[0], negative or sign[1]
-    numeral = numeral_at(text, at, money=bool(code))
+    numeral = numeral_at(text, at, money=bool(code), decimal=decimal)
     if numeral is None:
         return _absurd(text, start, at)
     if negative:
         numeral = replace(numeral, digits=numeral.digits.times(Decimal(-1)))
-    return _money(text, numeral, start, code) if code else _measured(text, numeral, start, at, low)
+    if code:
+        return _money(text, numeral, start, code, decimal)
+    return _measured(text, numeral, start, at, low, decimal)
 
 
 def is_measured(text: str, start: int, end: int) -> bool:
     """Whether what stands there follows a currency, or precedes one, a scale, a percent sign or a unit."""
-    one = Digits((Decimal(1),), Decimal(1))
+    one = Digits(Decimal(1), Decimal(1))
     behind = scale_after(text, end) is not None or _with_unit(text, end, end, one) is not None
     return behind or _currency_before(text, start, 0) is not None
 
@@ -79,7 +85,8 @@ def with_unit(text: str, start: int, end: int, digits: Digits) -> Number:
         return _number(digits, start, end)
     bound = _BOUND.match(text, end) if following in "+oO" else None
     if bound and (number := _with_unit(text, start, bound.end(), digits)):
-        return replace(number, form=Form.AT_MOST if bound["most"] else Form.AT_LEAST)
+        form = Form.AT_MOST if bound["most"] else Form.AT_LEAST
+        return replace(number, form=form, is_plus=bound[0] == "+")
     return _with_unit(text, start, end, digits) or _number(digits, start, end)
 
 
@@ -98,8 +105,7 @@ def _with_unit(text: str, start: int, end: int, digits: Digits) -> Number | None
 
 
 def _number(digits: Digits, start: int, end: int, kind: Kind = Kind.COUNT, unit: str = "") -> Number:
-    readings = tuple((value,) for value in digits.readings)
-    return Number(readings, kind, unit, step=digits.step, start=start, end=end)
+    return Number(((digits.value,),), kind, unit, step=digits.step, start=start, end=end)
 
 
 def _follows_a_point(text: str, at: int, low: int) -> bool:
@@ -109,10 +115,10 @@ def _follows_a_point(text: str, at: int, low: int) -> bool:
     return at == 1 or not (text[at - 2].isalnum() or text[at - 2] in "_.")
 
 
-def _measured(text: str, numeral: Numeral, start: int, at: int, low: int) -> Number:
+def _measured(text: str, numeral: Numeral, start: int, at: int, low: int, decimal: str) -> Number:
     number = with_unit(text, start, numeral.end, numeral.digits)
     if number.kind is Kind.MONEY:
-        return _loss(text, _price(number, numeral), number.start, numeral.end)
+        return _loss(text, _price(number, numeral, decimal), number.start, numeral.end)
     if number.kind is Kind.COUNT and number.end == numeral.end:
         return _bare(text, number, numeral, at, low)
     return number
@@ -164,28 +170,30 @@ def sign_before(text: str, start: int, low: int) -> tuple[int, bool] | None:
     return match.start(), match["sign"] != "+"
 
 
-def _money(text: str, numeral: Numeral, start: int, code: str) -> Number:
+def _money(text: str, numeral: Numeral, start: int, code: str, decimal: str) -> Number:
     """An amount behind its currency."""
     end = numeral.end
     again = currency_at(text, end)
     if again and again[0] == code and again[1] == 1:
         end = again[2]
-    number = _price(_number(numeral.digits, start, end, Kind.MONEY, code), numeral)
+    number = _price(_number(numeral.digits, start, end, Kind.MONEY, code), numeral, decimal)
     return _loss(text, number, start, numeral.end)
 
 
-def _price(number: Number, numeral: Numeral) -> Number:
-    """Prices have no three decimals, so "$1,500" and "€1.500" have one reading; "$3.459" a gallon has two."""
-    if len(number.readings) == 1 or numeral.has_scale:
+def _price(number: Number, numeral: Numeral, decimal: str) -> Number:
+    """Prices have no three decimals, so "€1.500" is 1,500 euros in English too.
+
+    An exception is fuel, at home: "$3.459" a gallon where decimals follow a point, "1,459 €" where a comma.
+    """
+    is_open = number.step == _THOUSANDTH and 1 <= abs(number.value) < 1000
+    at_home = (number.unit in _POINT_CURRENCIES) is (decimal == ".")
+    if not is_open or numeral.has_scale or at_home:
         return number
-    point_first = abs(number.readings[0][0]) < abs(number.readings[1][0])
-    if point_first and number.unit in _POINT_CURRENCIES:
-        return number
-    return replace(number, readings=(max(number.readings, key=lambda r: abs(r[0])),), step=Decimal(1))
+    return replace(number, readings=((EXACT.scaleb(number.value, 3),),), step=Decimal(1))
 
 
 def _loss(text: str, number: Number, start: int, digits_end: int) -> Number:
-    """Money in parentheses is a loss; beside a word, where it may be an aside, both readings are kept."""
+    """Money in parentheses is a loss; beside a word, where it may be an aside, that stays open."""
     end = number.end
     inside = "(" in text[start:digits_end]
     outside = text[start - 1 : start] == "(" if start else False
@@ -213,7 +221,7 @@ def _in_two_units(match: re.Match[str], large: str, small: str, unit: Unit, fact
     value = Decimal(large) * factor + Decimal(small)
     step = Decimal(1) if small.isdigit() else Decimal("0.1")
     kind = Kind.DURATION if unit.dimension == "time" else Kind.QUANTITY
-    number = _number(Digits((value,), step), match.start(), match.end(), kind, unit.name)
+    number = _number(Digits(value, step), match.start(), match.end(), kind, unit.name)
     return replace(number, dimension=unit.dimension)
 
 

@@ -45,7 +45,10 @@ class Number:
 
     A date has the values (year, month, day), where 0 stands for a part that was not written; a time of day
     has one value, minutes since midnight; a ratio or a range has two. All scale words, fractions and powers
-    of ten are worked in. "1.234" has the readings ((1.234,), (1234,)), as the point may group thousands.
+    of ten are worked in. Nearly every number is closed: it has one reading. Open are a date like "5/3/2021"
+    where nothing says which is the month, a time like "9:30" without am or pm, and money in parentheses that
+    may be a loss. Their readings stand in one order, that of the conventions (month first and day first, am
+    and pm, no loss and loss), so that two open numbers are the same only when each reading is.
     """
 
     readings: tuple[tuple[Decimal, ...], ...]  # each reading: the values; the likeliest reading first
@@ -54,6 +57,7 @@ class Number:
     dimension: str = ""  # "length", "mass", ...: units of one dimension can be compared
     form: Form = Form.EXACT
     approximate: bool = False  # "about", "nearly", "~"
+    is_plus: bool = field(default=False, compare=False)  # "270+": at least 270, or more than that
     step: Decimal = field(default=Decimal(0), compare=False)  # one in the last written place; 0 is exact
     start: int = field(default=0, compare=False)  # `text[start:end]`, with sign, scale, unit and bound
     end: int = field(default=0, compare=False)
@@ -83,10 +87,14 @@ class Number:
 
 
 def span_of(low: Number, high: Number, start: int, end: int) -> Number:
-    """The range between two numbers of one kind and unit, in every reading of both."""
+    """The range between two numbers of one kind and unit, in every reading of both.
+
+    The two are read in one way, but for times: "9:00-5:00" may begin in the morning and end in the evening.
+    """
     pairs = [(*a, *b) for a in low.readings for b in high.readings]
     if len(low.readings) == len(high.readings):
-        pairs = [(*a, *b) for a, b in zip(low.readings, high.readings, strict=True)] + pairs
+        aligned = [(*a, *b) for a, b in zip(low.readings, high.readings, strict=True)]
+        pairs = [*aligned, *pairs] if low.kind is Kind.TIME else aligned
     return Number(
         readings=tuple(dict.fromkeys(pairs)),
         kind=low.kind,

@@ -77,13 +77,14 @@ class Numeral:
     is_plain: bool = False  # nothing but digits
 
 
-def numeral_at(text: str, at: int, *, money: bool) -> Numeral | None:
+def numeral_at(text: str, at: int, *, money: bool, decimal: str) -> Numeral | None:
     """The number that begins at a digit, a vulgar fraction, or a point before a digit.
 
     Args:
         text: Plain text.
         at: Where it begins.
         money: Whether a currency stands before it: then "m" is a million.
+        decimal: The sign before decimals, where the digits can be read twice.
 
     Returns:
         The number; None when it has more digits, or a larger power of ten, than any number that is meant.
@@ -91,14 +92,14 @@ def numeral_at(text: str, at: int, *, money: bool) -> Numeral | None:
     if _HAS_FRACTION.match(text, at) and (mixed := _fraction(text, at)):
         return _with_scale(mixed, text, money=money)
     if text.startswith("10", at) and (ten := _TEN.match(text, at)):
-        exact = Digits((Decimal(1),), Decimal(1)).scaled(_power(ten["power"], ten["super"]))
+        exact = Digits(Decimal(1), Decimal(1)).scaled(_power(ten["power"], ten["super"]))
         return Numeral(exact, ten.end())
     point = text[at] == "."
     match = _NUMERAL.match(text, at + point)
     assert match is not None, f"no digit at {at}"
     if len(match["digits"]) > MAX_DIGITS:
         return None
-    digits = read_digits("." + match["digits"] if point else match["digits"])
+    digits = read_digits("." + match["digits"] if point else match["digits"], decimal=decimal)
     power = int((match["exponent"] or "0").replace("\u2212", "-")) or _power(match["power"], match["super"])
     if abs(power) > MAX_DIGITS:
         return None
@@ -123,9 +124,9 @@ def _power_of(word: str) -> int:
 
 def _with_scale(numeral: Numeral, text: str, *, money: bool) -> Numeral:
     if numeral.is_plain and (part := _AND_PART.match(text, numeral.end)):
-        whole = int(numeral.digits.readings[0])
+        whole = int(numeral.digits.value)
         bottom = _PARTS[part[1].lower()]
-        numeral = Numeral(Digits((fraction(whole * bottom + 1, bottom),), Decimal(0)), part.end())
+        numeral = Numeral(Digits(fraction(whole * bottom + 1, bottom), Decimal(0)), part.end())
     power, end, factor = 0, numeral.end, Decimal(1)
     if found := scale_after(text, end):
         power, end = found
@@ -153,7 +154,7 @@ def _fraction(text: str, at: int) -> Numeral | None:
         improper = top >= bottom and (match["whole"] or bottom not in _COUNTED_PARTS or top % bottom == 0)
         if improper or bottom == 0 or match["top"].startswith("0"):
             return None
-    return Numeral(Digits((fraction(whole * bottom + top, bottom),), Decimal(0)), match.end())
+    return Numeral(Digits(fraction(whole * bottom + top, bottom), Decimal(0)), match.end())
 
 
 def _power(written: str | None, raised: str | None) -> int:

@@ -9,7 +9,15 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from reward.claims.numbers import Kind, Number, find_numbers, is_measured, unread_numerals
+from reward.claims.numbers import (
+    AUTO,
+    Kind,
+    Number,
+    conventions_of,
+    find_numbers,
+    is_measured,
+    unread_numerals,
+)
 from reward.claims.numbers.roman import writings
 from reward.claims.text import find_whole
 from reward.types import RagQuery
@@ -26,7 +34,9 @@ _LONGEST_NAME = 64  # characters
 _MOST_NAMES = 256  # in one response; each is searched for in all documents
 
 
-def response_numbers(response: str, query: RagQuery, *, words: bool = True) -> list[Number]:
+def response_numbers(
+    response: str, query: RagQuery, *, words: bool = True, locale: str = AUTO
+) -> list[Number]:
     """The numbers of a response that must be checked, from left to right, composite ones whole.
 
     Left out are digits of names that stand in the query or its documents as they are ("COVID-19"), citations
@@ -38,8 +48,11 @@ def response_numbers(response: str, query: RagQuery, *, words: bool = True) -> l
         response: What is audited.
         query: The query and its documents.
         words: Whether numbers in words must be checked, too.
+        locale: How the response writes "1.500", where it does not show that itself; see `conventions_of`.
     """
-    read = find_numbers(response, words=words)
+    documents = [document.text for document in query.documents]
+    conventions = conventions_of(response, *documents, locale=locale)
+    read = find_numbers(response, words=words, conventions=conventions)
     found = sorted([*read, *unread_numerals(response, read, words=words)], key=lambda number: number.start)
     others = _known_names(response, found, query) | _lengths(response, query)
     cited = _Citations(response, len(query.documents))

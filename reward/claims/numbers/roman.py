@@ -200,7 +200,7 @@ def _amount(text: str, number: Number) -> Number | None:
     """An amount with its unit or noun, or a numeral that stands alone and is no abbreviation."""
     start, end = number.start, number.end
     written, value = text[start:end], number.value
-    measured = with_unit(text, start, end, Digits((value,), Decimal(1)))
+    measured = with_unit(text, start, end, Digits(value, Decimal(1)))
     if measured.kind is not Kind.COUNT and text[end : end + 1] == " ":
         return measured
     if _COUNTED.match(text, end):

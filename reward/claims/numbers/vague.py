@@ -53,7 +53,7 @@ _HINTS = (
 )
 _PER = re.compile(rf"(?<![^\W_])(?:per|each|every|few|several|many){SPACE}$", re.IGNORECASE)
 _REACH = 10
-_ONE = Digits((Decimal(1),), Decimal(1))
+_ONE = Digits(Decimal(1), Decimal(1))
 
 
 def about_at(text: str, start: int, end: int) -> Number | None:
@@ -64,7 +64,7 @@ def about_at(text: str, start: int, end: int) -> Number | None:
     scale = Decimal(1)
     for word in words:
         scale *= Decimal(12) if word == "dozen" else Decimal(10) ** SCALES.get(word, 0)
-    digits = Digits((scale * 2 if "couple" in words else scale,), Decimal(1) if len(words) == 1 else scale)
+    digits = Digits(scale * 2 if "couple" in words else scale, Decimal(1) if len(words) == 1 else scale)
     number = with_unit(text, start, end, digits)
     return replace(number, approximate=len(words) > 1)
 
