@@ -234,7 +234,7 @@ def _decade(text: str, match: re.Match[str], low: int) -> Number:
         start = start - 1 if text[start - 1] in "'\u2018\u2019" else start
     elif match["short"]:
         kind = Kind.COUNT
-    readings = ((Decimal(first), Decimal(first + 9)),)
+    readings: tuple[tuple[Decimal, ...], ...] = ((Decimal(first), Decimal(first + 9)),)
     if match["long"] and match["long"].endswith("00") and first < 2000:  # "the 1800s": mostly the century
         readings = ((Decimal(first), Decimal(first + 99)), *readings)
     return Number(readings, kind, form=Form.RANGE, step=Decimal(1), start=start, end=match.end())
