@@ -1,7 +1,9 @@
-"""Numbers that an answer could hide from the audit by writing them in words, and words that only look like numbers.
+"""Numbers that an answer could hide from the audit by writing them in words, and words that only look like
+numbers.
 
-The first table gives each number of a text as its span, kind and value; the second holds ordinary prose without
-any. What has no definite value is found by `unread_numerals`, so that it is listed and never overlooked.
+The first table gives each number of a text as its span, kind and value; the second holds ordinary prose
+without any. What has no definite value is found by `unread_numerals`, so that it is listed and never
+overlooked.
 """
 
 import pytest
@@ -23,7 +25,9 @@ def found_in(text: str) -> list[Found]:
         (
             text[n.start : n.end],
             n.kind.value,
-            n.unit if n.kind == "identifier" else " ".join([*(f"{float(v):.4g}" for v in n.values), n.unit]).strip(),
+            n.unit
+            if n.kind == "identifier"
+            else " ".join([*(f"{float(v):.4g}" for v in n.values), n.unit]).strip(),
         )
         for n in numbers
     ]
@@ -52,7 +56,10 @@ FRACTIONS_AND_MULTIPLES: list[tuple[str, list[Found]]] = [
     ("The price was halved.", [("halved", "quantity", "0.5 times")]),
     ("Three times as many came.", [("Three times", "quantity", "3 times")]),
     ("It grew threefold.", [("threefold", "quantity", "3 times")]),
-    ("A three-fold rise and a 3-fold fall.", [("three-fold", "quantity", "3 times"), ("3-fold", "quantity", "3 times")]),
+    (
+        "A three-fold rise and a 3-fold fall.",
+        [("three-fold", "quantity", "3 times"), ("3-fold", "quantity", "3 times")],
+    ),
     ("Output rose tenfold.", [("tenfold", "quantity", "10 times")]),
     ("It is 2x faster and 3.5x larger.", [("2x", "quantity", "2 times"), ("3.5x", "quantity", "3.5 times")]),
     ("one and a half times the size", [("one and a half times", "quantity", "1.5 times")]),
@@ -127,36 +134,45 @@ LANGUAGES: list[tuple[str, list[Found]]] = [
 ]
 NOTHING = [
     # halves, thirds, quarters
-    "The first half of the match was dull.", "She scored in the second half.", "The other half stayed at home.",
-    "He is half asleep.", "The glass is half full.", "A half-hearted attempt.", "That is half the battle.",
-    "They met halfway.", "Cut the avocado in half.", "His better half agreed.", "The top half of the page is blank.",
-    "A third party signed it.", "The Third World Forum.", "The quarter was weak.", "He lives in the Latin Quarter.",
+    "The first half of the match was dull.", "She scored in the second half.",
+    "The other half stayed at home.", "He is half asleep.", "The glass is half full.",
+    "A half-hearted attempt.", "That is half the battle.", "They met halfway.", "Cut the avocado in half.",
+    "His better half agreed.", "The top half of the page is blank.", "A third party signed it.",
+    "The Third World Forum.", "The quarter was weak.", "He lives in the Latin Quarter.",
     "The quarterback threw.", "The northern half of the island is wet.", "It was time and a half-truth.",
     # multiples
-    "A double room, please.", "He double-checked it.", "A double bass and a triple jump.", "She doubled over in pain.",
-    "It doubled as a school.", "He doubled back.", "He doubled down on it.", "Once upon a time.", "They met once.",
-    "Once or twice a year it snows.", "Think twice before you go.", "He hit a triple in the game.", "Double-digit growth.",
-    "Serve with halved tomatoes.", "The purpose is twofold.", "At one time it was a mill.", "The New York Times wrote.",
-    "At times it rains.", "Many times they failed.", "Multiple choices exist.", "He won the doubles.", "a one-time fee",
+    "A double room, please.", "He double-checked it.", "A double bass and a triple jump.",
+    "She doubled over in pain.", "It doubled as a school.", "He doubled back.", "He doubled down on it.",
+    "Once upon a time.", "They met once.", "Once or twice a year it snows.", "Think twice before you go.",
+    "He hit a triple in the game.", "Double-digit growth.", "Serve with halved tomatoes.",
+    "The purpose is twofold.", "At one time it was a mill.", "The New York Times wrote.",
+    "At times it rains.", "Many times they failed.", "Multiple choices exist.", "He won the doubles.",
+    "a one-time fee",
     # vague
-    "Dozens of restaurants are near.", "Hundreds of people came.", "Thousands of fans cheered.", "A few days later.",
-    "A couple of friends came.", "Several people left.", "Thousand island dressing.", "a couple in love",
+    "Dozens of restaurants are near.", "Hundreds of people came.", "Thousands of fans cheered.",
+    "A few days later.", "A couple of friends came.", "Several people left.", "Thousand island dressing.",
+    "a couple in love",
     # capitals that are no numerals, or names
-    "I think that I am right.", "The part I liked was short.", "He bought a CD.", "Dr. Smith, MD, of Washington, DC.",
-    "Send your CV.", "The IV drip was changed.", "Start IV fluids.", "Add the mix and MIX it well.", "Vitamin C helps.",
-    "Malcolm X spoke.", "Plan D failed.", "An X-ray was taken.", "The XL shirt and the XXL shirt.", "Section C is closed.",
-    "I. Introduction", "II. Methods", "St. Thomas, VI.", "M. Night Shyamalan", "C. S. Lewis", "Paul I think is right.",
-    "Did I dim the mild light? I did.", "An LCD screen, a DVD and an MC.", "Generation X grew up.", "Civic duty.",
+    "I think that I am right.", "The part I liked was short.", "He bought a CD.",
+    "Dr. Smith, MD, of Washington, DC.", "Send your CV.", "The IV drip was changed.", "Start IV fluids.",
+    "Add the mix and MIX it well.", "Vitamin C helps.", "Malcolm X spoke.", "Plan D failed.",
+    "An X-ray was taken.", "The XL shirt and the XXL shirt.", "Section C is closed.", "I. Introduction",
+    "II. Methods", "St. Thomas, VI.", "M. Night Shyamalan", "C. S. Lewis", "Paul I think is right.",
+    "Did I dim the mild light? I did.", "An LCD screen, a DVD and an MC.", "Generation X grew up.",
+    "Civic duty.",
     # words of other languages that English has, too
-    "The elf had once a quince.", "The army will seize the dock.", "He paid a cent.", "The ménage à trois ended.",
-    "She danced a pas de deux.", "Cinco de Mayo is a feast.", "Dos Equis is a beer.", "He moved to Baden-Baden.",
-    "Los Angeles and Las Vegas.", "Dr. Otto Hahn of Berlin", "A venti latte.", "The rent is due.", "A mil is thin.",
+    "The elf had once a quince.", "The army will seize the dock.", "He paid a cent.",
+    "The ménage à trois ended.", "She danced a pas de deux.", "Cinco de Mayo is a feast.",
+    "Dos Equis is a beer.", "He moved to Baden-Baden.", "Los Angeles and Las Vegas.",
+    "Dr. Otto Hahn of Berlin", "A venti latte.", "The rent is due.", "A mil is thin.",
     "Trois-Rivières lies in Quebec.", "The Vier Jahreszeiten hotel."
 ]  # fmt: skip
 QUERY = RagQuery(
     id="q",
     query="What happened?",
-    documents=(Document(id="d", text="Louis the Fourteenth; the Second World War; it cost several hundred euros."),),
+    documents=(
+        Document(id="d", text="Louis the Fourteenth; the Second World War; it cost several hundred euros."),
+    ),
 )
 
 
@@ -231,9 +247,10 @@ def test_a_multiple_is_no_count() -> None:
 
 
 PIECES = (
-    "twice ", "half the ", "sechzig ", "zwei und ", "soixante-", "quarante et ", "veinti", "treinta y ", "mil ", "I ",
-    "XIV ", "XXXXX", "Louis XIV ", "King ", "Chapter ", "a couple of ", "hundred ", "several hundred ", "tens of ",
-    "the nineties ", "nineteen-", "tenfold ", "vierhundert", "und ist ", "World War ", "M", "hundertzwei",
+    "twice ", "half the ", "sechzig ", "zwei und ", "soixante-", "quarante et ", "veinti", "treinta y ",
+    "mil ", "I ", "XIV ", "XXXXX", "Louis XIV ", "King ", "Chapter ", "a couple of ", "hundred ",
+    "several hundred ", "tens of ", "the nineties ", "nineteen-", "tenfold ", "vierhundert", "und ist ",
+    "World War ", "M", "hundertzwei",
 )  # fmt: skip
 
 
@@ -247,5 +264,9 @@ def test_row_07_reading_words_takes_time_that_grows_with_the_text() -> None:
 
 def test_row_07_english_text_hardly_pays_for_other_languages() -> None:
     english = "The committee met in Oslo and said that it would look at the matter again in spring. " * 2_000
-    foreign = "Der Ausschuss kam und die sechzig Leute waren mit dem Plan nicht zufrieden, es war kalt. " * 2_000
-    assert min(cpu_s(find_numbers, english) for _ in range(3)) < min(cpu_s(find_numbers, foreign) for _ in range(3))
+    foreign = (
+        "Der Ausschuss kam und die sechzig Leute waren mit dem Plan nicht zufrieden, es war kalt. " * 2_000
+    )
+    assert min(cpu_s(find_numbers, english) for _ in range(3)) < min(
+        cpu_s(find_numbers, foreign) for _ in range(3)
+    )

@@ -6,9 +6,9 @@ true number in a wrong place of running text (what the July picnic raised, told 
 refutes numbers that the response works out itself, such as a sum.
 
 Numbers in words are checked from a hundred on: smaller ones ("three layers", "two reviewers") mostly count
-what the response itself lists. Shares and multiples are checked too ("two-thirds", "half the people", "twice as
-many", "tripled"), but not how often something happened ("twice"), nor amounts without a value ("several
-hundred"): those are mostly the response's own words.
+what the response itself lists. Shares and multiples are checked too ("two-thirds", "half the people",
+"twice as many", "tripled"), but not how often something happened ("twice"), nor amounts without a value
+("several hundred"): those are mostly the response's own words.
 """
 
 from __future__ import annotations

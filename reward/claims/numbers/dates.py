@@ -214,7 +214,10 @@ def _date(readings: tuple[tuple[int, ...], ...], start: int, end: int, parts: li
 
 
 def _decade(text: str, match: re.Match[str], low: int) -> Number:
-    """Ten years, or a hundred ("the 1800s"); "the 90s" and "'90s" are those of the last century, "90s" alone is a range of counts."""
+    """Ten years, or a hundred ("the 1800s").
+
+    "The 90s" and "'90s" are those of the last century, "90s" alone is a range of counts.
+    """
     start, kind, first = match.start(), Kind.YEAR, int(match["long"] or match["short"])
     before = _THE_BEFORE.search(text, max(low, start - 5), start)
     if match["short"] and before:
@@ -222,7 +225,7 @@ def _decade(text: str, match: re.Match[str], low: int) -> Number:
         start = start - 1 if text[start - 1] in "'\u2018\u2019" else start
     elif match["short"]:
         kind = Kind.COUNT
-    readings = ((Decimal(first), Decimal(first + 9)),)
+    readings: tuple[tuple[Decimal, ...], ...] = ((Decimal(first), Decimal(first + 9)),)
     if match["long"] and match["long"].endswith("00") and first < 2000:  # "the 1800s": mostly the century
         readings = ((Decimal(first), Decimal(first + 99)), *readings)
     return Number(readings, kind, form=Form.RANGE, step=Decimal(1), start=start, end=match.end())

@@ -157,7 +157,9 @@ _IDEOGRAMS = re.compile("|".join(sorted((w for w in _EXACT if w[0] >= "\u3400"),
 _WORD = r"[^\W\d_]{1,20}(?:[²³]|\^?[23](?![\d,.]))?"
 _FIRST = re.compile(rf"(?P<gap>{SPACE}|-)?(?P<unit>°{SPACE}?[CF](?![^\W_])|[°℃℉]|{_WORD}(?![^\W_]))")
 _PER = re.compile(rf"(?:{SPACE}per{SPACE}|{SPACE}?/{SPACE}?)(?P<unit>{_WORD})(?![^\W_])")
-_NO_RATES = frozenset({"decibel", "degree", "times", *_TABLE["temperature"]} | {n for n in UNITS if " * " in n})
+_NO_RATES = frozenset(
+    {"decibel", "degree", "times", *_TABLE["temperature"]} | {n for n in UNITS if " * " in n}
+)
 _RATES = frozenset({("length", "time"), ("length", "volume"), ("data", "time")})
 
 

@@ -1,11 +1,12 @@
-"""Amounts in words without a definite value: "a couple of thousand euros", "several hundred", "tens of thousands".
+"""Amounts in words without a definite value: "a couple of thousand euros", "several hundred", "tens of
+thousands".
 
-A couple of thousand is about two thousand, some hundred about a hundred, and "hundred people" a hundred without
-its article: these are numbers (`about_at`). The others are identifiers (`vague_amounts`): nobody can say which
-number they are, so they agree with the same words only, and must not be passed over where an answer states an
-amount. "Dozens of restaurants" and "hundreds of people" are left alone: no document decides them, and answers say
-them of what documents list. They count where a unit or a currency makes an amount of them ("millions of
-dollars"), or another scale ("tens of thousands").
+A couple of thousand is about two thousand, some hundred about a hundred, and "hundred people" a hundred
+without its article: these are numbers (`about_at`). The others are identifiers (`vague_amounts`): nobody
+can say which number they are, so they agree with the same words only, and must not be passed over where an
+answer states an amount. "Dozens of restaurants" and "hundreds of people" are left alone: no document
+decides them, and answers say them of what documents list. They count where a unit or a currency makes an
+amount of them ("millions of dollars"), or another scale ("tens of thousands").
 """
 
 from __future__ import annotations
@@ -39,7 +40,18 @@ _VAGUE = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_HINTS = ("hundred", "thousand", "million", "billion", "trillion", "dozen", "tens of", "scores of", "lakh", "crore")
+_HINTS = (
+    "hundred",
+    "thousand",
+    "million",
+    "billion",
+    "trillion",
+    "dozen",
+    "tens of",
+    "scores of",
+    "lakh",
+    "crore",
+)
 _PER = re.compile(rf"(?<![^\W_])(?:per|each|every|few|several|many){SPACE}$", re.IGNORECASE)
 _REACH = 10
 _ONE = Digits((Decimal(1),), Decimal(1))
@@ -67,5 +79,7 @@ def vague_amounts(text: str) -> Iterator[Number]:
         start, end = match.start(), match.end()
         if match["groups"] is None or match["second"]:
             yield identifier(text, start, end, value=UNWRITTEN)
-        elif (amount := with_unit(text, start, end, _ONE)).kind is not Kind.COUNT:  # the unit stands behind "of"
+        elif (
+            amount := with_unit(text, start, end, _ONE)
+        ).kind is not Kind.COUNT:  # the unit stands behind "of"
             yield identifier(text, start, amount.end, value=UNWRITTEN)

@@ -68,7 +68,9 @@ _NOUN = re.compile(r"(?:[ \u00a0](?!of\b|the\b|and\b|or\b|in\b|to\b|that\b|as\b)
 _BY = re.compile(r"(?<![^\W_])by[ ]$", re.IGNORECASE)
 # Before a half that is a part of a match, a year or a page.
 _ONE_OF_TWO = re.compile(
-    r"(?:[a-z]*(?:st|nd|th|er|rn|om|op|ck|nt|ft|ht)|the|this|that|each|either|every|his|her|its|their|one|'s)[ -]$",
+    r"(?<![^\W_])(?:first|second|third|other|latter|former|better|upper|lower|northern|southern|eastern|western"
+    r"|top|bottom|front|opening|closing|final|inner|outer|the|this|each|either|every|his|her|its|their|one|'s"
+    r"|(?:the|its|his|her|their)[ ](?:left|right|back|last|early|late|near|far))[ -]$",
     re.IGNORECASE,
 )
 _OF_AN_AMOUNT = re.compile(
@@ -112,8 +114,8 @@ def _half(words: list[Word], text: str) -> WordNumber:
 
 
 def _is_share(text: str, half: Word) -> bool:
-    """Whether a half is one of an amount ("half the people", "by half"), not "the first half of the match"."""
-    before = text[max(0, half.start - 16) : half.start]
+    """Whether a half is one of an amount ("half the people", "by half"), not "the first half of May"."""
+    before = text[max(0, half.start - 24) : half.start]
     if _BY.search(before):
         return _NOUN.match(text, half.end) is None
     return not _ONE_OF_TWO.search(before) and _OF_AN_AMOUNT.match(text, half.end) is not None
