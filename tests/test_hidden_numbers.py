@@ -36,6 +36,7 @@ def found_in(text: str) -> list[Found]:
 FRACTIONS_AND_MULTIPLES: list[tuple[str, list[Found]]] = [
     ("Half of the people stayed.", [("Half", "count", "0.5")]),
     ("It closed half the shops.", [("half", "count", "0.5")]),
+    ("They spent half the money, lost half of it.", [("half", "count", "0.5"), ("half", "count", "0.5")]),
     ("Prices fell by half.", [("half", "count", "0.5")]),
     ("Half as many came.", [("Half", "count", "0.5")]),
     ("Two-thirds of them voted.", [("Two-thirds", "count", "0.6667")]),
@@ -74,6 +75,9 @@ HYPHENS_AND_AMOUNTS: list[tuple[str, list[Found]]] = [
     ("twentyfive guests", [("twentyfive", "count", "25")]),
     ("fourhundred guests", [("fourhundred", "count", "400")]),
     ("Hundred people came.", [("Hundred", "count", "100")]),
+    ("Quarter of a million people came.", [("Quarter of a million", "count", "2.5e+05")]),
+    ("a dozen and a half eggs", [("a dozen and a half", "count", "18")]),
+    ("Dozen people came.", [("Dozen", "count", "12")]),
     ("a couple of thousand euros", [("a couple of thousand euros", "money", "2000 EUR")]),
     ("a couple hundred people", [("a couple hundred", "count", "200")]),
     ("some hundred people", [("some hundred", "count", "100")]),
@@ -98,6 +102,10 @@ ROMAN_AND_ERAS: list[tuple[str, list[Found]]] = [
     ("LX euros", [("LX euros", "money", "60 EUR")]),
     ("LX people and CC guests", [("LX", "count", "60"), ("CC", "count", "200")]),
     ("XX people came", [("XX", "count", "20")]),
+    (
+        "lx people, xl euros, chapter ix",
+        [("lx", "count", "60"), ("xl euros", "money", "40 EUR"), ("ix", "count", "9")],
+    ),
     ("built in MCMXC", [("MCMXC", "identifier", "mcmxc")]),
     ("Resolution 2372 (XXII)", [("2372", "count", "2372"), ("XXII", "identifier", "xxii")]),
     ("the XIX century, the XIXth century", [("XIX", "ordinal", "19"), ("XIX", "ordinal", "19")]),
@@ -116,6 +124,12 @@ LANGUAGES: list[tuple[str, list[Found]]] = [
     ("sechzig Prozent der Leute", [("sechzig Prozent", "percent", "60 %")]),
     ("Der neunzehnte Tag war kalt und nass.", [("neunzehnte", "ordinal", "19")]),
     ("die Hälfte der Leute", [("Hälfte", "count", "0.5")]),
+    ("drei Viertel der Leute", [("drei Viertel", "count", "0.75")]),
+    ("Les deux tiers des gens sont venus.", [("deux tiers", "count", "0.6667")]),
+    (
+        "El libro fue de tres cuartos y una para los dos.",
+        [("tres cuartos", "count", "0.75"), ("dos", "count", "2")],
+    ),
     ("5,3 Milliarden Euro", [("5,3 Milliarden Euro", "money", "5.3e+09 EUR")]),
     ("It took zwei hours.", [("zwei hours", "duration", "2 hour")]),
     ("soixante-dix personnes", [("soixante-dix", "count", "70")]),
@@ -133,6 +147,7 @@ LANGUAGES: list[tuple[str, list[Found]]] = [
     ("vijfhonderd mensen", [("vijfhonderd", "count", "500")]),
 ]
 NOTHING = [
+    "The xi and the vi of it.", "Use vi to edit it.", "Mix it in a dim lid.", "An ill civil engineer did it.",
     # halves, thirds, quarters
     "The first half of the match was dull.", "She scored in the second half.",
     "The other half stayed at home.", "He is half asleep.", "The glass is half full.",

@@ -6,7 +6,7 @@ wherever it stands, so that nothing is hidden in an English sentence. A word tha
 ("elf", "once", "six", "mil") is read where its sentence, or else the text, is in that language by its stop
 words.
 
-Not read: one ("ein", "une"), the first two ordinals, fractions but for a half, and other languages.
+Not read: one ("ein", "une"), the first two ordinals, multiples ("doppelt", "doble"), and other languages.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 
-from reward.claims.numbers.digits import Digits
+from reward.claims.numbers.digits import Digits, fraction
 from reward.claims.numbers.foreign_words import (
+    DIVISORS,
     HALVES,
     STOP_WORDS,
     compound_of,
@@ -35,6 +36,7 @@ _TOKEN = re.compile(r"[^\W\d_]+|[^\W_]+|\s+|[^\w\s]|_+")
 _PERCENT = re.compile(
     r"[ ](?:prozent|pour cent|por ciento|por cento|per cento|procent)(?![^\W_])", re.IGNORECASE
 )
+_DIVISOR = re.compile(rf"[ ]({'|'.join(DIVISORS)})(?![^\W_])")
 _FRENCH_PHRASE = re.compile(r"(?<![^\W_])(?:à|a|de) $", re.IGNORECASE)  # "ménage à trois", "pas de deux"
 _NAME = re.compile(r"[- ][A-Z]")  # "Trois-Rivières", "Vier Jahreszeiten"
 _DE_MAYO = re.compile(r" de mayo(?![^\W_])", re.IGNORECASE)
@@ -72,7 +74,8 @@ def foreign_numbers(text: str, lowered: str, *, language: str = "") -> list[Numb
     sentences = _Sentences(lowered, language)
     languages = dict.fromkeys([*sentences.languages, *_sure_languages(lowered)])
     pieces = [_piece(match) for match in _TOKEN.finditer(text)] if languages else []
-    found = [n for name in languages for n in _in_language(text, lowered, pieces, name, sentences)]
+    source = _Source(text, lowered, sentences, pieces)
+    found = [number for name in languages for number in _in_language(source, name)]
     apart: list[Number] = []
     for number in sorted(found, key=lambda number: (number.start, -number.end)):  # the longest first
         if not apart or number.start >= apart[-1].end:
@@ -137,35 +140,51 @@ def _piece(match: re.Match[str]) -> _Piece:
     return _Piece(match[0] if is_kept else ".", match.start(), match.end())
 
 
-def _in_language(
-    text: str, lowered: str, pieces: list[_Piece], language: str, sentences: _Sentences
-) -> Iterator[Number]:
+@dataclass(frozen=True)
+class _Source:
+    """A text, and what is found out about it once for all languages."""
+
+    text: str
+    lowered: str
+    sentences: _Sentences
+    pieces: list[_Piece]
+
+
+def _in_language(source: _Source, language: str) -> Iterator[Number]:
     from text_to_num import find_numbers
 
-    for seen in find_numbers(pieces, language, 0):
-        start, end = pieces[seen.start].start, pieces[seen.end - 1].end
+    for seen in find_numbers(source.pieces, language, 0):
+        start, end = source.pieces[seen.start].start, source.pieces[seen.end - 1].end
         value = Decimal(int(seen.value)) if seen.is_ordinal else Decimal(seen.text.replace(",", "."))
+        if divisor := _DIVISOR.match(source.lowered, end):  # "zwei Drittel"
+            value, end = fraction(int(value), DIVISORS[divisor[1]]), divisor.end()
         least = _LEAST_RANK if seen.is_ordinal else _LEAST
-        if value >= least and _is_meant(text, lowered, language, start, end, sentences):
-            yield _number(text, value, start, end, is_ordinal=seen.is_ordinal)
-    for piece in pieces:
-        word = lowered[piece.start : piece.end]
+        if (divisor or value >= least) and _is_meant(source, language, start, end):
+            if divisor:
+                yield Number(((value,),), step=Decimal(0), start=start, end=end)
+            else:
+                yield _number(source.text, value, start, end, is_ordinal=seen.is_ordinal)
+    for piece in source.pieces:
+        word = source.lowered[piece.start : piece.end]
         if word in HALVES and language in languages_of()[word]:
             yield Number(((Decimal("0.5"),),), step=Decimal(0), start=piece.start, end=piece.end)
 
 
-def _is_meant(text: str, lowered: str, language: str, start: int, end: int, sentences: _Sentences) -> bool:
+def _is_meant(source: _Source, language: str, start: int, end: int) -> bool:
     """Whether the words are a number of that language: for sure, or because their sentence is in it."""
+    text, lowered = source.text, source.lowered
     if text[max(0, start - 2) : start].strip(" \u00a0")[-1:].isdigit():
         return False  # "3 Millionen" is read with its digits
-    if sentences.language_at(start) == language:
+    if source.sentences.language_at(start) == language:
         return True
     words = words_of(lowered[start:end])
     if not any(language in languages_of().get(word, ()) or compound_of(word) == language for word in words):
         return False
     if language == "fr" and _FRENCH_PHRASE.search(lowered, max(0, start - 4), start):
         return False
-    is_name = text[start].isupper() and (not sentences.opens(lowered, start) or _NAME.match(text, end))
+    is_name = text[start].isupper() and (
+        not source.sentences.opens(lowered, start) or _NAME.match(text, end) is not None
+    )
     return not is_name and _DE_MAYO.match(lowered, end) is None
 
 

@@ -9,7 +9,7 @@ from functools import cache
 SURE: dict[str, str] = {
     "de": "zwei zwo drei vier fünf fuenf sechs sieben acht neun zehn zwölf zwoelf dreizehn vierzehn "
     "fünfzehn sechzehn siebzehn achtzehn neunzehn zwanzig dreißig dreissig vierzig fünfzig "
-    "sechzig siebzig achtzig neunzig millionen milliarde milliarden hälfte",
+    "sechzig siebzig achtzig neunzig drittel viertel achtel millionen milliarde milliarden hälfte",
     "fr": "deux trois quatre cinq huit neuf douze treize quatorze quinze vingt vingts trente quarante "
     "cinquante soixante septante huitante octante nonante milliard milliards moitié",
     "es": "cuatro cinco seis siete ocho nueve diez doce trece catorce dieciséis dieciseis diecisiete "
@@ -47,6 +47,12 @@ _TELLING = (
     "della gli não uma são foram het een zijn niet werd waren"
 )
 HALVES = frozenset(("hälfte", "moitié", "mitad", "metade", "metà", "helft"))
+# Behind a number: "zwei Drittel", "trois quarts".
+DIVISORS = {
+    "drittel": 3, "viertel": 4, "fünftel": 5, "achtel": 8, "zehntel": 10, "tiers": 3, "quart": 4, "quarts": 4,
+    "tercio": 3, "tercios": 3, "cuarto": 4, "cuartos": 4, "terzo": 3, "terzi": 3, "quarti": 4, "terço": 3,
+    "terços": 3, "quarto": 4, "quartos": 4, "derde": 3, "kwart": 4,
+}  # fmt: skip
 _STEMS = ("hundert", "tausend", "honderd", "duizend", "cento")  # of any compound
 _GERMAN_TENS = "zwanzig dreißig dreissig vierzig fünfzig sechzig siebzig achtzig neunzig"
 _DUTCH_TENS = "twintig dertig veertig vijftig zestig zeventig tachtig negentig"

@@ -28,7 +28,7 @@ _GROUPS = "tens|dozens|scores|hundreds|thousands|millions|billions|trillions"
 # The start pattern of the search has this one, which is read in lower case.
 ABOUT = (
     rf"(?:(?:(?:an?{SPACE})?couple{SPACE}(?:of{SPACE})?|some{SPACE})(?:hundred{SPACE}(?={_LARGE}))?(?:{_SCALE})"
-    rf"|(?:hundred|thousand)(?={SPACE}(?:[a-z]{{3,}}s|people|men|women|children)(?![^\W_])))(?![^\W_])"
+    rf"|(?:hundred|thousand|dozen)(?={SPACE}(?:[a-z]{{3,}}s|people|men|women|children)(?![^\W_])))(?![^\W_])"
 )
 _VAGUE = re.compile(
     rf"""

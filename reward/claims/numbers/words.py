@@ -44,6 +44,7 @@ _FIRST_WORDS = (
 _BEHIND_AN_ARTICLE = {*SCALES, "dozen"} | {w for w in PARTS if not w.endswith("s")}
 STARTS = (
     rf"(?:{_either(_FIRST_WORDS - {*SCALES, 'dozen'})})(?![^\W_])"
+    rf"|quarter(?=[ ]of[ ]a[ ](?:{_either({*SCALES})}))"
     rf"|an?(?=[\x20\u00a0-](?:{_either(_BEHIND_AN_ARTICLE)})(?![^\W_]))"
 )
 _WORD = rf"(?:{_either(NUMBER_WORDS | {'a', 'an', 'and', 'of', 'point'})})(?![^\W_])"
@@ -94,6 +95,8 @@ def _read(run: re.Pattern[str], text: str, at: int) -> tuple[WordNumber | None, 
     words = [Word(m[0].lower(), m.start(), m.end()) for m in _TOKEN.finditer(text, at, match.end())]
     if words[0].text == "half":
         return _half(words, text), words
+    if words[0].text == "quarter":
+        return of_a_scale(words[1:], fraction(1, 4), "quarter"), words
     if words[0].text in ("a", "an"):
         return _with_article(words, text), words
     if words[0].text in ORDINALS or words[0].text in SCALE_ORDINALS:
