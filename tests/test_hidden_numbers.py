@@ -1,7 +1,9 @@
-"""Numbers that an answer could hide from the audit by writing them in words, and words that only look like numbers.
+"""Numbers that an answer could hide from the audit by writing them in words, and words that only look like
+numbers.
 
-The first table gives each number of a text as its span, kind and value; the second holds ordinary prose without
-any. What has no definite value is found by `unread_numerals`, so that it is listed and never overlooked.
+The first table gives each number of a text as its span, kind and value; the second holds ordinary prose
+without any. What has no definite value is found by `unread_numerals`, so that it is listed and never
+overlooked.
 """
 
 import pytest
@@ -34,6 +36,7 @@ def found_in(text: str) -> list[Found]:
 FRACTIONS_AND_MULTIPLES: list[tuple[str, list[Found]]] = [
     ("Half of the people stayed.", [("Half", "count", "0.5")]),
     ("It closed half the shops.", [("half", "count", "0.5")]),
+    ("They spent half the money, lost half of it.", [("half", "count", "0.5"), ("half", "count", "0.5")]),
     ("Prices fell by half.", [("half", "count", "0.5")]),
     ("Half as many came.", [("Half", "count", "0.5")]),
     ("Two-thirds of them voted.", [("Two-thirds", "count", "0.6667")]),
@@ -72,6 +75,9 @@ HYPHENS_AND_AMOUNTS: list[tuple[str, list[Found]]] = [
     ("twentyfive guests", [("twentyfive", "count", "25")]),
     ("fourhundred guests", [("fourhundred", "count", "400")]),
     ("Hundred people came.", [("Hundred", "count", "100")]),
+    ("Quarter of a million people came.", [("Quarter of a million", "count", "2.5e+05")]),
+    ("a dozen and a half eggs", [("a dozen and a half", "count", "18")]),
+    ("Dozen people came.", [("Dozen", "count", "12")]),
     ("a couple of thousand euros", [("a couple of thousand euros", "money", "2000 EUR")]),
     ("a couple hundred people", [("a couple hundred", "count", "200")]),
     ("some hundred people", [("some hundred", "count", "100")]),
@@ -96,6 +102,10 @@ ROMAN_AND_ERAS: list[tuple[str, list[Found]]] = [
     ("LX euros", [("LX euros", "money", "60 EUR")]),
     ("LX people and CC guests", [("LX", "count", "60"), ("CC", "count", "200")]),
     ("XX people came", [("XX", "count", "20")]),
+    (
+        "lx people, xl euros, chapter ix",
+        [("lx", "count", "60"), ("xl euros", "money", "40 EUR"), ("ix", "count", "9")],
+    ),
     ("built in MCMXC", [("MCMXC", "identifier", "mcmxc")]),
     ("Resolution 2372 (XXII)", [("2372", "count", "2372"), ("XXII", "identifier", "xxii")]),
     ("the XIX century, the XIXth century", [("XIX", "ordinal", "19"), ("XIX", "ordinal", "19")]),
@@ -114,6 +124,12 @@ LANGUAGES: list[tuple[str, list[Found]]] = [
     ("sechzig Prozent der Leute", [("sechzig Prozent", "percent", "60 %")]),
     ("Der neunzehnte Tag war kalt und nass.", [("neunzehnte", "ordinal", "19")]),
     ("die Hälfte der Leute", [("Hälfte", "count", "0.5")]),
+    ("drei Viertel der Leute", [("drei Viertel", "count", "0.75")]),
+    ("Les deux tiers des gens sont venus.", [("deux tiers", "count", "0.6667")]),
+    (
+        "El libro fue de tres cuartos y una para los dos.",
+        [("tres cuartos", "count", "0.75"), ("dos", "count", "2")],
+    ),
     ("5,3 Milliarden Euro", [("5,3 Milliarden Euro", "money", "5.3e+09 EUR")]),
     ("It took zwei hours.", [("zwei hours", "duration", "2 hour")]),
     ("soixante-dix personnes", [("soixante-dix", "count", "70")]),
@@ -131,31 +147,39 @@ LANGUAGES: list[tuple[str, list[Found]]] = [
     ("vijfhonderd mensen", [("vijfhonderd", "count", "500")]),
 ]
 NOTHING = [
+    "The xi and the vi of it.", "Use vi to edit it.", "Mix it in a dim lid.", "An ill civil engineer did it.",
     # halves, thirds, quarters
-    "The first half of the match was dull.", "She scored in the second half.", "The other half stayed at home.",
-    "He is half asleep.", "The glass is half full.", "A half-hearted attempt.", "That is half the battle.",
-    "They met halfway.", "Cut the avocado in half.", "His better half agreed.", "The top half of the page is blank.",
-    "A third party signed it.", "The Third World Forum.", "The quarter was weak.", "He lives in the Latin Quarter.",
+    "The first half of the match was dull.", "She scored in the second half.",
+    "The other half stayed at home.", "He is half asleep.", "The glass is half full.",
+    "A half-hearted attempt.", "That is half the battle.", "They met halfway.", "Cut the avocado in half.",
+    "His better half agreed.", "The top half of the page is blank.", "A third party signed it.",
+    "The Third World Forum.", "The quarter was weak.", "He lives in the Latin Quarter.",
     "The quarterback threw.", "The northern half of the island is wet.", "It was time and a half-truth.",
     # multiples
-    "A double room, please.", "He double-checked it.", "A double bass and a triple jump.", "She doubled over in pain.",
-    "It doubled as a school.", "He doubled back.", "He doubled down on it.", "Once upon a time.", "They met once.",
-    "Once or twice a year it snows.", "Think twice before you go.", "He hit a triple in the game.", "Double-digit growth.",
-    "Serve with halved tomatoes.", "The purpose is twofold.", "At one time it was a mill.", "The New York Times wrote.",
-    "At times it rains.", "Many times they failed.", "Multiple choices exist.", "He won the doubles.", "a one-time fee",
+    "A double room, please.", "He double-checked it.", "A double bass and a triple jump.",
+    "She doubled over in pain.", "It doubled as a school.", "He doubled back.", "He doubled down on it.",
+    "Once upon a time.", "They met once.", "Once or twice a year it snows.", "Think twice before you go.",
+    "He hit a triple in the game.", "Double-digit growth.", "Serve with halved tomatoes.",
+    "The purpose is twofold.", "At one time it was a mill.", "The New York Times wrote.",
+    "At times it rains.", "Many times they failed.", "Multiple choices exist.", "He won the doubles.",
+    "a one-time fee",
     # vague
-    "Dozens of restaurants are near.", "Hundreds of people came.", "Thousands of fans cheered.", "A few days later.",
-    "A couple of friends came.", "Several people left.", "Thousand island dressing.", "a couple in love",
+    "Dozens of restaurants are near.", "Hundreds of people came.", "Thousands of fans cheered.",
+    "A few days later.", "A couple of friends came.", "Several people left.", "Thousand island dressing.",
+    "a couple in love",
     # capitals that are no numerals, or names
-    "I think that I am right.", "The part I liked was short.", "He bought a CD.", "Dr. Smith, MD, of Washington, DC.",
-    "Send your CV.", "The IV drip was changed.", "Start IV fluids.", "Add the mix and MIX it well.", "Vitamin C helps.",
-    "Malcolm X spoke.", "Plan D failed.", "An X-ray was taken.", "The XL shirt and the XXL shirt.", "Section C is closed.",
-    "I. Introduction", "II. Methods", "St. Thomas, VI.", "M. Night Shyamalan", "C. S. Lewis", "Paul I think is right.",
-    "Did I dim the mild light? I did.", "An LCD screen, a DVD and an MC.", "Generation X grew up.", "Civic duty.",
+    "I think that I am right.", "The part I liked was short.", "He bought a CD.",
+    "Dr. Smith, MD, of Washington, DC.", "Send your CV.", "The IV drip was changed.", "Start IV fluids.",
+    "Add the mix and MIX it well.", "Vitamin C helps.", "Malcolm X spoke.", "Plan D failed.",
+    "An X-ray was taken.", "The XL shirt and the XXL shirt.", "Section C is closed.", "I. Introduction",
+    "II. Methods", "St. Thomas, VI.", "M. Night Shyamalan", "C. S. Lewis", "Paul I think is right.",
+    "Did I dim the mild light? I did.", "An LCD screen, a DVD and an MC.", "Generation X grew up.",
+    "Civic duty.",
     # words of other languages that English has, too
-    "The elf had once a quince.", "The army will seize the dock.", "He paid a cent.", "The ménage à trois ended.",
-    "She danced a pas de deux.", "Cinco de Mayo is a feast.", "Dos Equis is a beer.", "He moved to Baden-Baden.",
-    "Los Angeles and Las Vegas.", "Dr. Otto Hahn of Berlin", "A venti latte.", "The rent is due.", "A mil is thin.",
+    "The elf had once a quince.", "The army will seize the dock.", "He paid a cent.",
+    "The ménage à trois ended.", "She danced a pas de deux.", "Cinco de Mayo is a feast.",
+    "Dos Equis is a beer.", "He moved to Baden-Baden.", "Los Angeles and Las Vegas.",
+    "Dr. Otto Hahn of Berlin", "A venti latte.", "The rent is due.", "A mil is thin.",
     "Trois-Rivières lies in Quebec.", "The Vier Jahreszeiten hotel."
 ]  # fmt: skip
 QUERY = RagQuery(
@@ -238,9 +262,10 @@ def test_a_multiple_is_no_count() -> None:
 
 
 PIECES = (
-    "twice ", "half the ", "sechzig ", "zwei und ", "soixante-", "quarante et ", "veinti", "treinta y ", "mil ", "I ",
-    "XIV ", "XXXXX", "Louis XIV ", "King ", "Chapter ", "a couple of ", "hundred ", "several hundred ", "tens of ",
-    "the nineties ", "nineteen-", "tenfold ", "vierhundert", "und ist ", "World War ", "M", "hundertzwei",
+    "twice ", "half the ", "sechzig ", "zwei und ", "soixante-", "quarante et ", "veinti", "treinta y ",
+    "mil ", "I ", "XIV ", "XXXXX", "Louis XIV ", "King ", "Chapter ", "a couple of ", "hundred ",
+    "several hundred ", "tens of ", "the nineties ", "nineteen-", "tenfold ", "vierhundert", "und ist ",
+    "World War ", "M", "hundertzwei",
 )  # fmt: skip
 
 

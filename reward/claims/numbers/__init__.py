@@ -7,8 +7,8 @@ whether one found in a document bears out one that is claimed, and `bound_stated
 
 The readers are rules of our own. Published parsers were measured: quantulum3, word2number, number-parser
 and price-parser misread what audits live on (5k as kelvin, ranges as means, "-5" as 5), text2num leaves
-"two and a half million" and "a dozen" half read and gives no places. pint does what it is good at:
-converting units.
+"two and a half million" and "a dozen" half read in English. Libraries do what they are good at: pint converts
+units, and text2num reads the number words of other languages.
 """
 
 from reward.claims.numbers.conventions import AUTO, ENGLISH, Conventions, DateOrder, conventions_of

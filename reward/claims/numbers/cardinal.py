@@ -184,6 +184,8 @@ class _Reader:
 
     def _mixed(self, value: Decimal, part: Decimal, name: str) -> WordNumber:
         self._at += 3
+        if self._last_power == 1:  # "a dozen and a half"
+            return WordNumber(value + EXACT.multiply(part, Decimal(12)), Decimal(1), self._end())
         if self._last_power > 2:  # "a million and a half"
             return WordNumber(
                 value + EXACT.scaleb(part, self._last_power),

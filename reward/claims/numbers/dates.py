@@ -226,7 +226,10 @@ def _date(readings: tuple[tuple[int, ...], ...], start: int, end: int, parts: li
 
 
 def _decade(text: str, match: re.Match[str], low: int) -> Number:
-    """Ten years, or a hundred ("the 1800s"); "the 90s" and "'90s" are those of the last century, "90s" alone is a range of counts."""
+    """Ten years, or a hundred ("the 1800s").
+
+    "The 90s" and "'90s" are those of the last century, "90s" alone is a range of counts.
+    """
     start, kind, first = match.start(), Kind.YEAR, int(match["long"] or match["short"])
     before = _THE_BEFORE.search(text, max(low, start - 5), start)
     if match["short"] and before:

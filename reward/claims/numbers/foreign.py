@@ -3,9 +3,10 @@
 The library text2num reads them; here is decided which words are read at all, so that English text pays one
 quick search and no more. A word that is a number in one language and nothing in English ("sechzig") is read
 wherever it stands, so that nothing is hidden in an English sentence. A word that also means something else
-("elf", "once", "six", "mil") is read where its sentence, or else the text, is in that language by its stop words.
+("elf", "once", "six", "mil") is read where its sentence, or else the text, is in that language by its stop
+words.
 
-Not read: one ("ein", "une"), the first two ordinals, fractions but for a half, and other languages.
+Not read: one ("ein", "une"), the first two ordinals, multiples ("doppelt", "doble"), and other languages.
 """
 
 from __future__ import annotations
@@ -17,116 +18,29 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 
-from reward.claims.numbers.digits import Digits
+from reward.claims.numbers.digits import Digits, fraction
+from reward.claims.numbers.foreign_words import (
+    DIVISORS,
+    HALVES,
+    STOP_WORDS,
+    compound_of,
+    languages_of,
+    may_hold_some,
+    words_of,
+)
 from reward.claims.numbers.measure import with_unit
 from reward.claims.numbers.model import Kind, Number
 
-# Words that are numbers in one language, or of one value in several, and no English words.
-_SURE = {
-    "de": "zwei zwo drei vier fünf fuenf sechs sieben acht neun zehn zwölf zwoelf dreizehn vierzehn fünfzehn "
-    "sechzehn siebzehn achtzehn neunzehn zwanzig dreißig dreissig vierzig fünfzig sechzig siebzig achtzig neunzig "
-    "million millionen milliarde milliarden hälfte",
-    "fr": "deux trois quatre cinq huit neuf douze treize quatorze quinze vingt vingts trente quarante cinquante "
-    "soixante septante huitante octante nonante milliard milliards moitié",
-    "es": "cuatro cinco seis siete ocho nueve diez doce trece catorce dieciséis dieciseis diecisiete dieciocho "
-    "diecinueve veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa cien ciento doscientos doscientas "
-    "trescientos trescientas cuatrocientos cuatrocientas quinientos quinientas seiscientos seiscientas setecientos "
-    "setecientas ochocientos ochocientas novecientos novecientas millón millones mitad veintiuno veintiún "
-    "veintiuna veintidós veintidos veintitrés veintitres veinticuatro veinticinco veintiséis veintiseis veintisiete "
-    "veintiocho veintinueve",
-    "pt": "dois duas quatro cinco seis sete oito nove dez treze catorze quatorze quinze dezesseis dezasseis "
-    "dezessete dezassete dezoito dezenove dezanove vinte trinta quarenta cinquenta cinqüenta sessenta setenta "
-    "oitenta noventa cem duzentos duzentas trezentos trezentas quatrocentos quatrocentas quinhentos quinhentas "
-    "seiscentos seiscentas setecentos oitocentos novecentos milhão milhões bilhão bilhões metade",
-    "it": "quattro cinque sette nove dieci undici dodici tredici quattordici quindici sedici diciassette diciotto "
-    "diciannove quaranta cinquanta sessanta settanta ottanta novanta milione milioni miliardo miliardi metà",
-    "nl": "twee drie vier vijf zes zeven acht negen tien twaalf dertien veertien vijftien zestien zeventien "
-    "achttien negentien twintig dertig veertig vijftig zestig zeventig tachtig negentig honderd duizend miljoen "
-    "miljard helft",
-}
-# Of compounds: "vierhundertsechsundsechzig", "duecento", "zesentwintig", "ventisei" (with a unit behind the tens).
-_PARTS = {
-    "de": r"\w*(?:hundert|tausend|und(?:zwanzig|drei(?:ß|ss)ig|vierzig|fünfzig|sechzig|siebzig|achtzig|neunzig))\w*",
-    "nl": r"\w*(?:honderd|duizend|[eë]n(?:twintig|dertig|veertig|vijftig|zestig|zeventig|tachtig|negentig))\w*",
-    "it": r"(?:vent|trent|quarant|cinquant|sessant|settant|ottant|novant)(?:[ai]?(?:due|tre|tré|quattro|cinque|sei|"
-    r"sette|nove)|uno|otto)|(?:due|tre|quattro|cinque|sei|sette|otto|nove)cento\w*|mille\w{3,}|\w+mila",
-}
-_STOP_WORDS = {
-    "de": "und nicht ist eine einen einem wurde wurden sind wird mit auf für von der das dem den im es kamen haben "
-    "hatte waren",
-    "fr": "est une dans pour avec sont ont qui les des et sur pas du au aux que il elle le la ce cette été",
-    "es": "una para con fueron tiene más por los las del se el la que en y su fue hay son",
-    "pt": "não uma são foram com para por os as do da dos das no na em que foi mais há",
-    "it": "che sono della nel gli una il di è per con non del alla le la i hanno",
-    "nl": "het een zijn niet wordt werd voor de van is dat op met er aan ook waren hebben",
-    "en": "the of and to for with that by are from this it at was is in on he she were",
-}
-_TELLING = (
-    "und nicht ist eine wurde sind kamen dans avec sont ont qui une fueron para más hay che sono della gli não uma são "
-    "foram het een zijn niet werd waren"
-)  # stop words that English text hardly ever has: a text without them, and without sure words, is not looked at
-_STEMS = ("hundert", "tausend", "honderd", "duizend", "cento")
-_GERMAN_TENS = "zwanzig dreißig dreissig vierzig fünfzig sechzig siebzig achtzig neunzig"
-_DUTCH_TENS = "twintig dertig veertig vijftig zestig zeventig tachtig negentig"
-_TENS_AND_UNITS = (
-    ("und", _GERMAN_TENS, "ein zwei drei vier fünf sechs sieben acht neun"),
-    ("en", _DUTCH_TENS, "een vier vijf zes zeven acht negen"),
-    ("ën", _DUTCH_TENS, "twee drie"),
-)
-_ITALIAN_TENS = "venti trenta quaranta cinquanta sessanta settanta ottanta novanta"
-_ITALIAN_UNITS = (
-    "due tre quattro cinque sei sette otto nove dieci undici dodici venti trenta quaranta cinquanta sessanta settanta "
-    "ottanta novanta novecento"
-)
-_HALVES = frozenset(("hälfte", "moitié", "mitad", "metade", "metà", "helft"))
 _END_OF_SENTENCE = re.compile(r"[.!?\n]+")
 _TOKEN = re.compile(r"[^\W\d_]+|[^\W_]+|\s+|[^\w\s]|_+")
-_WORD = re.compile(r"[^\W\d_]+")
 _PERCENT = re.compile(
     r"[ ](?:prozent|pour cent|por ciento|por cento|per cento|procent)(?![^\W_])", re.IGNORECASE
 )
+_DIVISOR = re.compile(rf"[ ]({'|'.join(DIVISORS)})(?![^\W_])")
 _FRENCH_PHRASE = re.compile(r"(?<![^\W_])(?:à|a|de) $", re.IGNORECASE)  # "ménage à trois", "pas de deux"
 _NAME = re.compile(r"[- ][A-Z]")  # "Trois-Rivières", "Vier Jahreszeiten"
 _DE_MAYO = re.compile(r" de mayo(?![^\W_])", re.IGNORECASE)
 _LEAST, _LEAST_RANK = 2, 3
-
-
-@cache
-def _languages_of() -> dict[str, tuple[str, ...]]:
-    """Of each sure word the languages that it is one of."""
-    languages: dict[str, tuple[str, ...]] = {}
-    for language, words in _SURE.items():
-        for word in words.split():
-            if word != "million":
-                languages[word] = (*languages.get(word, ()), language)
-    return languages
-
-
-@cache
-def _compounds() -> re.Pattern[str]:
-    return re.compile("|".join(f"(?P<{language}>{part})" for language, part in _PARTS.items()))
-
-
-@cache
-def _worth_a_look() -> frozenset[str]:
-    """Words of which English text has next to none: sure numbers, stop words, tens with units ("ventisei")."""
-    words = {*_languages_of(), *_TELLING.split()}
-    for joint, tens, units in _TENS_AND_UNITS:
-        words |= {unit + joint + ten for ten in tens.split() for unit in units.split()}
-    for ten in _ITALIAN_TENS.split():
-        words |= {
-            ten + unit
-            for unit in ["uno", "due", "tre", "tré", "quattro", "cinque", "sei", "sette", "otto", "nove"]
-        }
-        words |= {ten[:-1] + unit for unit in ("uno", "otto")}
-    words |= {unit + "mila" for unit in _ITALIAN_UNITS.split()} | {
-        "mille" + unit for unit in _ITALIAN_UNITS.split()
-    }
-    return frozenset(words)
-
-
-def _may_hold_some(lowered: str) -> bool:
-    return any(stem in lowered for stem in _STEMS) or not _worth_a_look().isdisjoint(_WORD.findall(lowered))
 
 
 @dataclass(slots=True)  # one for each word: frozen ones take three times as long to make
@@ -155,12 +69,13 @@ def foreign_numbers(text: str, lowered: str, *, language: str = "") -> list[Numb
         lowered: The same in lower case, character by character.
         language: The text's language where it is known ("de"); detected if not given.
     """
-    if not language and not _may_hold_some(lowered):
+    if not language and not may_hold_some(lowered):
         return []
     sentences = _Sentences(lowered, language)
     languages = dict.fromkeys([*sentences.languages, *_sure_languages(lowered)])
     pieces = [_piece(match) for match in _TOKEN.finditer(text)] if languages else []
-    found = [n for name in languages for n in _in_language(text, lowered, pieces, name, sentences)]
+    source = _Source(text, lowered, sentences, pieces)
+    found = [number for name in languages for number in _in_language(source, name)]
     apart: list[Number] = []
     for number in sorted(found, key=lambda number: (number.start, -number.end)):  # the longest first
         if not apart or number.start >= apart[-1].end:
@@ -175,7 +90,7 @@ class _Sentences:
         self._starts = [0, *(match.end() for match in _END_OF_SENTENCE.finditer(lowered))]
         ends = [*self._starts[1:], len(lowered)]
         counts = [_counts(lowered[a:b]) for a, b in zip(self._starts, ends, strict=True)]
-        of_all = {name: sum(count[name] for count in counts) for name in _STOP_WORDS}
+        of_all = {name: sum(count[name] for count in counts) for name in STOP_WORDS}
         whole = language or _most(of_all)
         self._languages = [whole if language else (_most(count) or whole) for count in counts]
 
@@ -196,11 +111,11 @@ class _Sentences:
 
 @cache
 def _stop_words() -> dict[str, frozenset[str]]:
-    return {language: frozenset(words.split()) for language, words in _STOP_WORDS.items()}
+    return {language: frozenset(words.split()) for language, words in STOP_WORDS.items()}
 
 
 def _counts(sentence: str) -> dict[str, int]:
-    words = _WORD.findall(sentence)
+    words = words_of(sentence)
     return {language: sum(word in stops for word in words) for language, stops in _stop_words().items()}
 
 
@@ -212,11 +127,11 @@ def _most(counts: dict[str, int]) -> str:
 
 
 def _sure_languages(lowered: str) -> Iterator[str]:
-    of_words = _languages_of()
-    for word in set(_WORD.findall(lowered)):
+    of_words = languages_of()
+    for word in set(words_of(lowered)):
         yield from of_words.get(word, ())
-        if (compound := _compounds().fullmatch(word)) and compound.lastgroup:
-            yield compound.lastgroup
+        if compound := compound_of(word):
+            yield compound
 
 
 def _piece(match: re.Match[str]) -> _Piece:
@@ -225,41 +140,52 @@ def _piece(match: re.Match[str]) -> _Piece:
     return _Piece(match[0] if is_kept else ".", match.start(), match.end())
 
 
-def _in_language(
-    text: str, lowered: str, pieces: list[_Piece], language: str, sentences: _Sentences
-) -> Iterator[Number]:
+@dataclass(frozen=True)
+class _Source:
+    """A text, and what is found out about it once for all languages."""
+
+    text: str
+    lowered: str
+    sentences: _Sentences
+    pieces: list[_Piece]
+
+
+def _in_language(source: _Source, language: str) -> Iterator[Number]:
     from text_to_num import find_numbers
 
-    for seen in find_numbers(pieces, language, 0):
-        start, end = pieces[seen.start].start, pieces[seen.end - 1].end
+    for seen in find_numbers(source.pieces, language, 0):
+        start, end = source.pieces[seen.start].start, source.pieces[seen.end - 1].end
         value = Decimal(int(seen.value)) if seen.is_ordinal else Decimal(seen.text.replace(",", "."))
+        if divisor := _DIVISOR.match(source.lowered, end):  # "zwei Drittel"
+            value, end = fraction(int(value), DIVISORS[divisor[1]]), divisor.end()
         least = _LEAST_RANK if seen.is_ordinal else _LEAST
-        if value >= least and _is_meant(text, lowered, language, start, end, sentences):
-            yield _number(text, value, start, end, is_ordinal=seen.is_ordinal)
-    for piece in pieces:
-        word = lowered[piece.start : piece.end]
-        if word in _HALVES and language in _languages_of()[word]:
+        if (divisor or value >= least) and _is_meant(source, language, start, end):
+            if divisor:
+                yield Number(((value,),), step=Decimal(0), start=start, end=end)
+            else:
+                yield _number(source.text, value, start, end, is_ordinal=seen.is_ordinal)
+    for piece in source.pieces:
+        word = source.lowered[piece.start : piece.end]
+        if word in HALVES and language in languages_of()[word]:
             yield Number(((Decimal("0.5"),),), step=Decimal(0), start=piece.start, end=piece.end)
 
 
-def _is_meant(text: str, lowered: str, language: str, start: int, end: int, sentences: _Sentences) -> bool:
+def _is_meant(source: _Source, language: str, start: int, end: int) -> bool:
     """Whether the words are a number of that language: for sure, or because their sentence is in it."""
+    text, lowered = source.text, source.lowered
     if text[max(0, start - 2) : start].strip(" \u00a0")[-1:].isdigit():
         return False  # "3 Millionen" is read with its digits
-    if sentences.language_at(start) == language:
+    if source.sentences.language_at(start) == language:
         return True
-    words = _WORD.findall(lowered, start, end)
-    if not any(language in _languages_of().get(word, ()) or _is_compound(word, language) for word in words):
+    words = words_of(lowered[start:end])
+    if not any(language in languages_of().get(word, ()) or compound_of(word) == language for word in words):
         return False
     if language == "fr" and _FRENCH_PHRASE.search(lowered, max(0, start - 4), start):
         return False
-    is_name = text[start].isupper() and (not sentences.opens(lowered, start) or _NAME.match(text, end))
+    is_name = text[start].isupper() and (
+        not source.sentences.opens(lowered, start) or _NAME.match(text, end) is not None
+    )
     return not is_name and _DE_MAYO.match(lowered, end) is None
-
-
-def _is_compound(word: str, language: str) -> bool:
-    match = _compounds().fullmatch(word)
-    return match is not None and match.lastgroup == language
 
 
 def _number(text: str, value: Decimal, start: int, end: int, *, is_ordinal: bool) -> Number:

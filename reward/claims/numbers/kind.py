@@ -156,8 +156,8 @@ class Numbers:
     def is_looked_up(self, response: str, mention: Number) -> bool:
         """Small numbers in words mostly count what the response lists, and "Step 3" numbers it.
 
-        Shares and multiples are looked up ("two-thirds", "twice as many", "tripled"), but not how often something
-        happened ("twice").
+        Shares and multiples are looked up ("two-thirds", "twice as many", "tripled"), but not how often
+        something happened ("twice").
         """
         before = max(0, mention.start - _LONGEST_PLACE)
         return not _is_small_word(response, mention) and not _PLACE.search(response, before, mention.start)

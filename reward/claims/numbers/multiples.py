@@ -1,9 +1,10 @@
-"""Multiples in one word, and decades in words: "twice", "tripled", "tenfold", "the nineties", "eighteen hundreds".
+"""Multiples in one word, and decades in words: "twice", "tripled", "tenfold", "the nineties", "eighteen
+hundreds".
 
-A multiple has the unit "times", so "twice" equals "two times" and "2x", and is no bare 2. Words that are often
-something else need their context: "double" a verb's or a determiner's ("to double", "double the price", not "a
-double room"), "halved" a subject's ("prices halved to", not "halved tomatoes"). "Once" is no multiple, nor
-"once or twice".
+A multiple has the unit "times", so "twice" equals "two times" and "2x", and is no bare 2. Words that are
+often something else need their context: "double" a verb's or a determiner's ("to double", "double the
+price", not "a double room"), "halved" a subject's ("prices halved to", not "halved tomatoes"). "Once" is no
+multiple, nor "once or twice".
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from reward.claims.numbers.model import Form, Kind, Number
 _VERBS = {"doubl": 2, "tripl": 3, "trebl": 3, "quadrupl": 4, "quintupl": 5, "halv": 0}
 _FOLD = {w: n for w, n in CARDINALS.items() if n > 1} | {"hundred": 100, "thousand": 1000}
 MULTIPLES = (
-    rf"(?:twice|thrice|(?:{'|'.join(_VERBS)})(?:e[ds]?|ing)|(?:{'|'.join(sorted(_FOLD, key=len, reverse=True))})fold)"
+    rf"(?:twice|thrice|(?:{'|'.join(_VERBS)})(?:e[ds]?|ing)"
+    rf"|(?:{'|'.join(sorted(_FOLD, key=len, reverse=True))})fold)"
     r"(?![^\W_])"
 )
 _TENS = {w[:-1] + "ies": n for w, n in CARDINALS.items() if n >= 20}
@@ -27,7 +29,8 @@ _SMALL = sorted((w for w, n in CARDINALS.items() if 0 < n < 10), key=len, revers
 _LARGE = [w for w, n in CARDINALS.items() if n >= 20]
 JOINED = (
     rf"(?:(?:{'|'.join(_LARGE)})(?:{'|'.join(_SMALL)})"
-    rf"|(?:{'|'.join(sorted((w for w, n in CARDINALS.items() if n), key=len, reverse=True))})(?:hundred|thousand))"
+    rf"|(?:{'|'.join(sorted((w for w, n in CARDINALS.items() if n), key=len, reverse=True))})"
+    r"(?:hundred|thousand))"
     r"(?![^\W_])"
 )
 _JOINT = re.compile(rf"({'|'.join(sorted(CARDINALS, key=len, reverse=True))})(.+)", re.IGNORECASE)
@@ -87,7 +90,7 @@ def _times(value: int, start: int, end: int) -> Number:
 
 
 def decade_at(text: str, start: int, end: int) -> Number | None:
-    """The years of a decade or a century in words, or the ages in "his sixties"; None where it says neither."""
+    """The years of a decade or a century in words, or the ages in "his sixties"; None for neither."""
     century, _, last = text[start:end].lower().replace("-", " ").rpartition(" ")
     if century:
         first = 100 * CARDINALS[century]

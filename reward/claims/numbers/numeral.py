@@ -25,11 +25,14 @@ _POWERS = {
     "billion": 9, "b": 9, "bn": 9, "bln": 9, "trillion": 12, "t": 12, "tn": 12, "trn": 12, "quadrillion": 15,
     "lakh": 5, "lac": 5, "crore": 7, "cr": 7, "千": 3, "万": 4, "萬": 4, "百万": 6, "千万": 7, "億": 8,
     "亿": 8, "兆": 12, "万亿": 12, "tausend": 3, "duizend": 3, "millionen": 6, "millone": 6, "milhõe": 6,
-    "milioni": 6, "miljoen": 6, "milliarde": 9, "milliarden": 9, "milliard": 9, "mrd": 9, "miliardi": 9, "miljard": 9,
-    "bilhõe": 9,
+    "milioni": 6, "miljoen": 6, "milliarde": 9, "milliarden": 9, "milliard": 9, "mrd": 9, "miliardi": 9,
+    "miljard": 9, "bilhõe": 9,
 }  # fmt: skip
 # Of other languages those that English text has in no other sense; "mil" and "Billion" mean two things.
-_FOREIGN = "tausend|duizend|millionen|millones|milhões|milioni|miljoen|milliarden?|milliards?|mrd|miliardi|miljard|bilhões"
+_FOREIGN = (
+    "tausend|duizend|millionen|millones|milhões|milioni|miljoen|milliarden?|milliards?|mrd|miliardi|miljard|"
+    "bilhões"
+)
 _WORD = (
     r"(?i:hundred|thousands?|millions?|billions?|trillions?|quadrillion|lakhs?|lacs?|crores?|mln|mio|bln"
     rf"|{_FOREIGN})"

@@ -1,7 +1,7 @@
 """Roman numerals: "Louis XIV", "World War II", "Chapter IX", "XIX century", "LX euros".
 
-A capital letter alone is more often a pronoun, an initial or a grade, and "MD", "CD" and "IV" are words, so the
-context decides what a numeral is:
+A capital letter alone is more often a pronoun, an initial or a grade, and "MD", "CD" and "IV" are words, so
+the context decides what a numeral is:
 
     chapter IX, type II, phase III    the count that digits would be there
     XIX century                       the ordinal
@@ -23,18 +23,21 @@ from reward.claims.numbers.measure import with_unit
 from reward.claims.numbers.model import Kind, Number
 from reward.claims.numbers.names import identifier
 
-ROMAN = r"[ivxlcdm]++(?:(?![^\W_])|(?=th[ -]centur|e[ ]si[èe]cle))"  # of a text in lower case: `roman_at` looks at the letters themselves
+# Both are searched in a text in lower case; `roman_at` looks at the letters themselves.
+ROMAN = r"[ivxlcdm]++(?:(?![^\W_])|(?=th[ -]centur|e[ ]si[èe]cle))"
 WAR = (
-    r"(?:(?:first|second|third|1st|2nd|3rd)[ ]world[ ]war|world[ ]war[ ](?:one|two|three|[123]|i{1,3})|ww(?:[123]|i{1,3}))"
+    r"(?:(?:first|second|third|1st|2nd|3rd)[ ]world[ ]war|world[ ]war[ ](?:one|two|three|[123]|i{1,3})"
+    r"|ww(?:[123]|i{1,3}))"
     r"(?![^\W_])"
 )
 _CANONICAL = re.compile(r"(?=.)M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _LETTERS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _LABELS = (
-    "chapter", "part", "volume", "vol", "book", "act", "scene", "section", "article", "title", "phase", "type",
-    "class", "grade", "stage", "level", "group", "appendix", "figure", "fig", "table", "annex", "category",
-    "division", "schedule", "siglo", "século", "canto", "amendment", "tier", "episode", "season", "factor", "protocol", "bowl",
-    "mark", "mk", "photosystem", "factor", "region", "unit", "chapters", "parts", "types", "phases", "stages",
+    "chapter", "part", "volume", "vol", "book", "act", "scene", "section", "article", "title", "phase",
+    "type", "class", "grade", "stage", "level", "group", "appendix", "figure", "fig", "table", "annex",
+    "category", "division", "schedule", "siglo", "século", "canto", "amendment", "tier", "episode", "season",
+    "factor", "protocol", "bowl", "mark", "mk", "photosystem", "factor", "region", "unit", "chapters",
+    "parts", "types", "phases", "stages",
 )  # fmt: skip
 _LABEL = re.compile(rf"(?<![^\W_])(?:{'|'.join(_LABELS)})\.?[ \u00a0-]$", re.IGNORECASE)
 _SAID_BY_ME = re.compile(r"[ ][a-z]+")  # "the part I liked"; nouns behind a numeral are told by this list:
@@ -51,30 +54,39 @@ _MEDICAL = re.compile(
     r"[ -](?:drips?|fluids?|therapy|lines?|infusions?|antibiotics?|medications?)\b", re.IGNORECASE
 )
 _TITLE = re.compile(
-    r"(?<![^\W_])(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Sultan|Kaiser|Pharaoh|Shah)[ ][A-Z][\w-]{1,24}[ ]$"
+    r"(?<![^\W_])(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Sultan|Kaiser|Pharaoh|Shah)"
+    r"[ ][A-Z][\w-]{1,24}[ ]$"
 )
 _RULERS = frozenset((
-    "louis", "henry", "charles", "george", "edward", "william", "james", "elizabeth", "mary", "philip", "pius",
-    "leo", "paul", "francis", "frederick", "alexander", "nicholas", "napoleon", "catherine", "peter", "ferdinand",
-    "alfonso", "christian", "gustav", "ramesses", "ptolemy", "umberto", "wilhelm", "darius", "xerxes", "baldwin",
+    "louis", "henry", "charles", "george", "edward", "william", "james", "elizabeth", "mary", "philip",
+    "pius", "leo", "paul", "francis", "frederick", "alexander", "nicholas", "napoleon", "catherine", "peter",
+    "ferdinand", "alfonso", "christian", "gustav", "ramesses", "ptolemy", "umberto", "wilhelm", "darius",
+    "xerxes", "baldwin",
 ))  # fmt: skip
+_OF_A_PLACE = re.compile(r"[ ]of[ ][A-Z]")
 _OF_A_RULER = re.compile(
     r"[ ](?:of[ ][A-Z]|was|is|had|became|ruled|reigned|died|and)|['\u2019]s\b|[,.;)]|[ ][(]|$"
 )
 _ABBREVIATIONS = frozenset((
-    "CD", "DC", "MD", "CV", "MC", "DI", "CC", "CM", "MM", "ML", "DL", "LI", "LL", "LV", "MI", "CI", "CL", "IV",
-    "VI", "XX", "XL", "XXX", "XXL", "MIX", "DIM", "MV", "DV", "CX", "DX", "MX", "LC", "LM", "DM", "MDX", "MCI",
-    "CIV", "DIV", "MCC", "MDC", "DVI", "CVI", "MVI", "MCL", "CCC", "DCC", "CCI", "DCI", "CLI", "CLX", "MCV",
-    "MMC", "CDI", "CDV", "CDX", "MCM", "MMX", "CXL", "DXL", "MDL", "MDI", "MLI", "LIV", "DLI", "DCL", "DCV",
+    "CD", "DC", "MD", "CV", "MC", "DI", "CC", "CM", "MM", "ML", "DL", "LI", "LL", "LV", "MI", "CI", "CL",
+    "IV", "VI", "XX", "XL", "XXX", "XXL", "MIX", "DIM", "MV", "DV", "CX", "DX", "MX", "LC", "LM", "DM", "MDX",
+    "MCI", "CIV", "DIV", "MCC", "MDC", "DVI", "CVI", "MVI", "MCL", "CCC", "DCC", "CCI", "DCI", "CLI", "CLX",
+    "MCV", "MMC", "CDI", "CDV", "CDX", "MCM", "MMX", "CXL", "DXL", "MDL", "MDI", "MLI", "LIV", "DLI", "DCL",
+    "DCV",
 ))  # fmt: skip
 _COUNTED = re.compile(
-    r"[ ](?:people|persons|men|women|children|members|guests|visitors|students|participants|employees|patients|"
-    r"cars|houses|copies|votes|goals|points|countries|cities)(?![^\W_])"
+    r"[ ](?:people|persons|men|women|children|members|guests|visitors|students|participants|employees|"
+    r"patients|cars|houses|copies|votes|goals|points|countries|cities)(?![^\W_])"
 )
 _CENTURY = re.compile(
     r"(?:th|e)?[ -](?:century|centuries|siècle|secolo|Jahrhundert)(?![^\W_])", re.IGNORECASE
 )
-_LONGEST, _REACH = 15, 64
+_LONGEST, _REACH, _LABEL_REACH = 15, 64, 14  # characters
+_WARS = (
+    ("first", "1st", "one", "1", "i", "ww1", "wwi"),
+    ("second", "2nd", "two", "2", "ii", "ww2", "wwii"),
+    ("third", "3rd", "three", "3", "iii", "ww3", "wwiii"),
+)
 _SURE_LENGTH = 4  # no word of four letters is a numeral by chance ("MILD" and "CIVIC" are none)
 
 
@@ -89,7 +101,8 @@ def roman_value(written: str) -> int | None:
 def roman_at(text: str, start: int, end: int, low: int) -> Number | None:
     """The number that the capitals `text[start:end]` are; None when they are none, or none for sure."""
     written = text[start:end]
-    value = roman_value(written)
+    is_small = written.islower() and len(written) > 1 and not set(written) - set("ivxl")
+    value = roman_value(written.upper() if is_small else written)
     if value is None or _is_inside(text, start, end):
         return None
     number = Number(((Decimal(value),),), step=Decimal(1), start=start, end=end)
@@ -97,6 +110,9 @@ def roman_at(text: str, start: int, end: int, low: int) -> Number | None:
         return Number(number.readings, Kind.ORDINAL, step=Decimal(1), start=start, end=end)
     if _is_labelled(text, written, start, end):
         return number
+    if is_small:  # "lx euros"; alone it is no numeral
+        amount = _amount(text, number)
+        return amount if amount and amount.kind is not Kind.IDENTIFIER else None
     if name := _name(text, written, value, start, end, low):
         return name
     return _amount(text, number) if len(written) > 1 else None
@@ -117,13 +133,6 @@ def war_at(text: str, start: int, end: int) -> Number:
         i for i, forms in enumerate(_WARS) if words.split()[0] in forms or words.split()[-1] in forms
     )
     return identifier(text, start, end, unit=f"world war {place + 1}", value=Decimal(place + 1))
-
-
-_WARS = (
-    ("first", "1st", "one", "1", "i", "ww1", "wwi"),
-    ("second", "2nd", "two", "2", "ii", "ww2", "wwii"),
-    ("third", "3rd", "three", "3", "iii", "ww3", "wwiii"),
-)
 
 
 def writings(unit: str) -> tuple[str, ...]:
@@ -177,9 +186,6 @@ def _is_labelled(text: str, written: str, start: int, end: int) -> bool:
     return not _SAID_BY_ME.match(text, end) or _NOUN_BEHIND.match(text, end) is not None
 
 
-_LABEL_REACH = 14
-
-
 def _name(text: str, written: str, value: int, start: int, end: int, low: int) -> Number | None:
     """A name with its numeral: a capitalised word before it, and no abbreviation."""
     head = _HEAD.search(text, max(low, start - _REACH), start)
@@ -188,7 +194,7 @@ def _name(text: str, written: str, value: int, start: int, end: int, low: int) -
     name = head[1].casefold()
     if len(written) == 1:
         titled = _TITLE.search(text, max(low, start - _REACH), start) is not None
-        known = titled or name in _RULERS
+        known = titled or name in _RULERS or (written == "I" and _OF_A_PLACE.match(text, end))
         if not known or written not in "IVX" or (written == "I" and not _OF_A_RULER.match(text, end)):
             return None
     elif written in _ABBREVIATIONS and (head[1].isupper() or value >= 20 or _MEDICAL.match(text, end)):

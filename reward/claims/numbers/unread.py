@@ -1,5 +1,5 @@
-"""Numerals that no reader reads as a number: circled, raised or lowered digits, ideographs, other scripts; and
-amounts in words that have no definite value (`vague`).
+"""Numerals that no reader reads as a number: circled, raised or lowered digits, ideographs, other scripts;
+and amounts in words that have no definite value (`vague`).
 
 They are found as identifiers, so that nothing is hidden by its looks: who writes "④⑥⑥ euros" or "九百 euros"
 has written a number, and it must be checked. A value is worked out where there is one, so that a claim can

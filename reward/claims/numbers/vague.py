@@ -1,11 +1,12 @@
-"""Amounts in words without a definite value: "a couple of thousand euros", "several hundred", "tens of thousands".
+"""Amounts in words without a definite value: "a couple of thousand euros", "several hundred", "tens of
+thousands".
 
-A couple of thousand is about two thousand, some hundred about a hundred, and "hundred people" a hundred without
-its article: these are numbers (`about_at`). The others are identifiers (`vague_amounts`): nobody can say which
-number they are, so they agree with the same words only, and must not be passed over where an answer states an
-amount. "Dozens of restaurants" and "hundreds of people" are left alone: no document decides them, and answers say
-them of what documents list. They count where a unit or a currency makes an amount of them ("millions of
-dollars"), or another scale ("tens of thousands").
+A couple of thousand is about two thousand, some hundred about a hundred, and "hundred people" a hundred
+without its article: these are numbers (`about_at`). The others are identifiers (`vague_amounts`): nobody
+can say which number they are, so they agree with the same words only, and must not be passed over where an
+answer states an amount. "Dozens of restaurants" and "hundreds of people" are left alone: no document
+decides them, and answers say them of what documents list. They count where a unit or a currency makes an
+amount of them ("millions of dollars"), or another scale ("tens of thousands").
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _GROUPS = "tens|dozens|scores|hundreds|thousands|millions|billions|trillions"
 # The start pattern of the search has this one, which is read in lower case.
 ABOUT = (
     rf"(?:(?:(?:an?{SPACE})?couple{SPACE}(?:of{SPACE})?|some{SPACE})(?:hundred{SPACE}(?={_LARGE}))?(?:{_SCALE})"
-    rf"|(?:hundred|thousand)(?={SPACE}(?:[a-z]{{3,}}s|people|men|women|children)(?![^\W_])))(?![^\W_])"
+    rf"|(?:hundred|thousand|dozen)(?={SPACE}(?:[a-z]{{3,}}s|people|men|women|children)(?![^\W_])))(?![^\W_])"
 )
 _VAGUE = re.compile(
     rf"""

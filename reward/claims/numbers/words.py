@@ -44,6 +44,7 @@ _FIRST_WORDS = (
 _BEHIND_AN_ARTICLE = {*SCALES, "dozen"} | {w for w in PARTS if not w.endswith("s")}
 STARTS = (
     rf"(?:{_either(_FIRST_WORDS - {*SCALES, 'dozen'})})(?![^\W_])"
+    rf"|quarter(?=[ ]of[ ]a[ ](?:{_either({*SCALES})}))"
     rf"|an?(?=[\x20\u00a0-](?:{_either(_BEHIND_AN_ARTICLE)})(?![^\W_]))"
 )
 _WORD = rf"(?:{_either(NUMBER_WORDS | {'a', 'an', 'and', 'of', 'point'})})(?![^\W_])"
@@ -68,7 +69,9 @@ _NOUN = re.compile(r"(?:[ \u00a0](?!of\b|the\b|and\b|or\b|in\b|to\b|that\b|as\b)
 _BY = re.compile(r"(?<![^\W_])by[ ]$", re.IGNORECASE)
 # Before a half that is a part of a match, a year or a page.
 _ONE_OF_TWO = re.compile(
-    r"(?:[a-z]*(?:st|nd|th|er|rn|om|op|ck|nt|ft|ht)|the|this|that|each|either|every|his|her|its|their|one|'s)[ -]$",
+    r"(?<![^\W_])(?:first|second|third|other|latter|former|better|upper|lower|northern|southern|eastern|western"
+    r"|top|bottom|front|opening|closing|final|inner|outer|the|this|each|either|every|his|her|its|their|one|'s"
+    r"|(?:the|its|his|her|their)[ ](?:left|right|back|last|early|late|near|far))[ -]$",
     re.IGNORECASE,
 )
 _OF_AN_AMOUNT = re.compile(
@@ -92,6 +95,8 @@ def _read(run: re.Pattern[str], text: str, at: int) -> tuple[WordNumber | None, 
     words = [Word(m[0].lower(), m.start(), m.end()) for m in _TOKEN.finditer(text, at, match.end())]
     if words[0].text == "half":
         return _half(words, text), words
+    if words[0].text == "quarter":
+        return of_a_scale(words[1:], fraction(1, 4), "quarter"), words
     if words[0].text in ("a", "an"):
         return _with_article(words, text), words
     if words[0].text in ORDINALS or words[0].text in SCALE_ORDINALS:
@@ -112,8 +117,8 @@ def _half(words: list[Word], text: str) -> WordNumber:
 
 
 def _is_share(text: str, half: Word) -> bool:
-    """Whether a half is one of an amount ("half the people", "by half"), not "the first half of the match"."""
-    before = text[max(0, half.start - 16) : half.start]
+    """Whether a half is one of an amount ("half the people", "by half"), not "the first half of May"."""
+    before = text[max(0, half.start - 24) : half.start]
     if _BY.search(before):
         return _NOUN.match(text, half.end) is None
     return not _ONE_OF_TWO.search(before) and _OF_AN_AMOUNT.match(text, half.end) is not None
