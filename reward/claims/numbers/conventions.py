@@ -47,7 +47,7 @@ AUTO = "auto"
 
 _T = TypeVar("_T")
 
-_TOKEN = re.compile(r"[0-9]+(?:[.,/-][0-9]+){1,16}")
+_TOKEN = re.compile(r"(?<![0-9])[0-9]++(?:[.,/-][0-9]++){1,16}")
 _PIECES = re.compile(r"[/-]")
 _DATE = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(?:[12]\d{3}|(?<=/)\d\d)")
 _GROUPS = re.compile(r"\d{1,3}(?:([.,])\d{3}){2,}")
