@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from reward.claims.names import asking, match
 from reward.claims.names.find import find_names
-from reward.claims.names.index import NameLookup
+from reward.claims.names.lookup import NameLookup
 from reward.claims.names.model import Name
 from reward.claims.names.reading import read_name
 from reward.types import Document, RagQuery

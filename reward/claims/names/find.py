@@ -121,9 +121,13 @@ def _continues(text: str, before: Part, part: Part) -> bool:
 
 
 def _names(text: str, run: list[Part], is_name: Callable[[str], bool]) -> Iterator[Name]:
-    whole = run = [part for part in run if part.low not in CALENDAR]
-    while run and (run[0].low in _EMPTY or _only_begins(run, is_name)):
-        run = run[1:]
+    whole = [part for part in run if part.low not in CALENDAR]
+    first = 0
+    while first < len(whole) and (
+        whole[first].low in _EMPTY or _only_begins(whole[first : first + 2], is_name)
+    ):
+        first += 1
+    run = whole[first:]
     if not run or all(is_common(part.low) for part in run):
         run = _common_name(text, whole)
     if run and not all(part.low in TITLES or len(part.low) == 1 for part in run):
@@ -146,8 +150,8 @@ def _is_acronym(part: Part) -> bool:
 
 def _common_name(text: str, run: list[Part]) -> list[Part]:
     """The name that common words make ("White House"): none in a heading or for one word that begins a sentence."""
-    while run and (run[0].low in _EMPTY or (run[0].first and not is_content(run[0].low))):
-        run = run[1:]
+    starts = (i for i, p in enumerate(run) if p.low not in _EMPTY and not (p.first and not is_content(p.low)))
+    run = run[next(starts, len(run)) :]
     if not run or (len(run) == 1 and run[0].first) or all(p.text.isupper() and len(p.text) > 1 for p in run):
         return []
     return run if _in_prose(text, run) else []
