@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from reward.claims.names.model import Name, name_of
 from reward.claims.names.tables import words
 from reward.claims.names.words import (
     ABBREVIATIONS,
+    ACRONYMS,
     CALENDAR,
     LINKS,
     OF_HEADS,
@@ -40,18 +41,19 @@ _START = re.compile(
     r"(?:^|[.!?:\n|*#>\u2022(\[\"\u201c\u2018{}=/]|(?<!\w)'|[\u2014\u2013]|(?:^|\s)[-+])[\s*_\"\u201c\u2018'(\[#>+-]*$"
 )
 _SMALL_BEHIND = re.compile(r"[.,]?[ ]?(?=[a-z])")
-_LOOK_BACK = 24
+_BEFORE = re.compile(r"(\w+)\W{1,2}$")
+_AFTER = re.compile(r"\W{1,2}(\w+)")
+_LONGEST_RUN = 12  # words
+_LOOK_BACK = 24  # characters
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A capitalised word."""
 
     start: int
     end: int
     text: str
     low: str  # folded
-    first: bool  # capitalised, perhaps, only because something begins here
 
 
 def find_names(text: str, is_name: Callable[[str], bool] = lambda word: False) -> list[Name]:
@@ -68,13 +70,20 @@ def _parts(text: str) -> Iterator[Part]:
     for match in _CAPITAL.finditer(text):
         written = match[0]
         low = fold(written)
+        if low in ACRONYMS and written.isupper() and not _is_shouted(text, match.start(), match.end()):
+            low = low.upper()
         if low and low not in _PRONOUNS:
-            start = match.start()
-            yield Part(start, match.end(), written, low, _begins(text, start))
+            yield Part(match.start(), match.end(), written, low)
 
 
 _PRONOUNS = words("pronouns")
 _EMPTY = words("empty")  # no name begins with one of these
+
+
+def _is_shouted(text: str, start: int, end: int) -> bool:
+    """Whether a neighbour is written in capitals, too, so that these say nothing of a word."""
+    before, after = _BEFORE.search(text[max(0, start - _LOOK_BACK) : start]), _AFTER.match(text, end)
+    return any(word is not None and len(word[1]) > 1 and word[1].isupper() for word in (before, after))
 
 
 def _begins(text: str, start: int) -> bool:
@@ -97,7 +106,7 @@ def _runs(text: str) -> Iterator[list[Part]]:
     """Capitalised words that stand together as one name."""
     run: list[Part] = []
     for part in _parts(text):
-        if run and not _continues(text, run[-1], part):
+        if run and (len(run) == _LONGEST_RUN or not _continues(text, run[-1], part)):
             yield run
             run = []
         run.append(part)
@@ -112,7 +121,7 @@ def _continues(text: str, before: Part, part: Part) -> bool:
     if before.text.endswith(("'s", "\u2019s")):
         return False
     if gap == " ":
-        return not (before.text[-1] == "." and part.first)
+        return not (before.text[-1] == "." and _begins(text, part.start))
     if gap == ". ":
         return (len(before.low) == 1 or before.low in ABBREVIATIONS) and not is_common(part.low)
     if gap == " for ":
@@ -124,7 +133,7 @@ def _names(text: str, run: list[Part], is_name: Callable[[str], bool]) -> Iterat
     whole = [part for part in run if part.low not in CALENDAR]
     first = 0
     while first < len(whole) and (
-        whole[first].low in _EMPTY or _only_begins(whole[first : first + 2], is_name)
+        whole[first].low in _EMPTY or _only_begins(text, whole[first : first + 2], is_name)
     ):
         first += 1
     run = whole[first:]
@@ -134,25 +143,33 @@ def _names(text: str, run: list[Part], is_name: Callable[[str], bool]) -> Iterat
         yield name_of(text, run[0].start, run[-1].end)
 
 
-def _only_begins(run: list[Part], is_name: Callable[[str], bool]) -> bool:
+def _only_begins(text: str, run: list[Part], is_name: Callable[[str], bool]) -> bool:
     """Whether the first word of a run has its capital from where it stands, and is no name."""
     first = run[0]
-    if not first.first or _is_acronym(first) or is_name(first.low):
-        return False
     if first.low in PREFIXES and len(run) > 1 and run[1].start == first.end + 1:
         return False  # "South Korea"
-    return is_common(first.low) or (len(run) == 1 and looks_common(first.low))
+    if not (is_common(first.low) or (len(run) == 1 and looks_common(first.low))):
+        return False
+    return not _is_acronym(first) and not is_name(first.low) and _begins(text, first.start)
 
 
 def _is_acronym(part: Part) -> bool:
-    return 2 <= len(part.low) <= 5 and part.text.isupper() and not is_common(part.low)
+    return part.text.isupper() and 2 <= len(part.low) <= 5 and not is_common(part.low)
 
 
 def _common_name(text: str, run: list[Part]) -> list[Part]:
     """The name that common words make ("White House"): none in a heading or for one word that begins a sentence."""
-    starts = (i for i, p in enumerate(run) if p.low not in _EMPTY and not (p.first and not is_content(p.low)))
+    starts = (
+        i
+        for i, p in enumerate(run)
+        if p.low not in _EMPTY and (is_content(p.low) or not _begins(text, p.start))
+    )
     run = run[next(starts, len(run)) :]
-    if not run or (len(run) == 1 and run[0].first) or all(p.text.isupper() and len(p.text) > 1 for p in run):
+    if (
+        not run
+        or (len(run) == 1 and _begins(text, run[0].start))
+        or all(p.text.isupper() and len(p.text) > 1 for p in run)
+    ):
         return []
     return run if _in_prose(text, run) else []
 

@@ -18,6 +18,7 @@ from reward.claims.names.nations import COUNTRIES, STATES
 from reward.claims.names.words import LIKE, LINKS, OF_HEADS, PREFIXES, is_common, stem
 
 _MOST_PLACES = 500  # of one word in one text that are looked at, and of one name that are told
+_MOST_WORDS = 16  # of a name
 _MOST_BETWEEN = 3  # words of a document's name between two words of the claimed one
 _LONGEST_GAP = 8  # characters
 _BREAK = re.compile(r"[,;:!?()\"\u201c\u201d|]|\n\s*\n|\.\s")
@@ -61,6 +62,8 @@ class Index:
 
     def find(self, name: Name) -> list[Range]:
         """The ranges of tokens that say a name, in the order of the text; the first 500 of very many."""
+        if len(name.tokens) > _MOST_WORDS:
+            return []
         between = _ALWAYS_INSIDE | (LINKS & set(name.text.lower().split()))
         found = {r for order, linked in _orders(name) for r in self._in_order(order, linked, between)}
         if not found and len(name.tokens) == 1:

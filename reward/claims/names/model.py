@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from reward.claims.names.nations import PHRASES
-from reward.claims.names.words import LINKS, OF_HEADS, TITLES, WORD, canonical, fold
+from reward.claims.names.words import LEGAL_FORMS, LINKS, OF_HEADS, TITLES, WORD, canonical, fold
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,13 @@ def name_of(text: str, start: int, end: int) -> Name:
     written = _POSSESSIVE.sub("", text[start:end].rstrip("."))
     tokens = tokens_of(text, start, start + len(written))
     words = tuple(token.word for token in tokens)
-    kept = tuple(w for i, w in enumerate(words) if w not in TITLES and (w not in LINKS or not i)) or words
+    kept = tuple(t.word for i, t in enumerate(tokens) if _tells(t, first=i == 0)) or words
+    if len(kept) > 1 and kept[-1] in LEGAL_FORMS:
+        kept = kept[:-1]
     inverted = " of " in written and fold(written.split()[0]) in OF_HEADS
     return Name(start, start + len(written), written, kept, inverted)
+
+
+def _tells(token: Token, *, first: bool) -> bool:
+    """Whether a word tells a name from others: no title, no "of"; "El Salvador" begins with a word of its own."""
+    return token.word not in TITLES and (token.word not in LINKS or (first and token.capital))

@@ -57,6 +57,8 @@ def read_name(answer: str) -> Name | None:
     quoted = bool(_QUOTED.match(answer.strip()))
     text = _REMARK.sub("", answer.strip()).strip(_ENDS)
     head, comma, tail = text.partition(", ")
+    if comma and len(tokens_of(text)) == 1:  # "Washington, D.C."
+        head, comma, tail = text, "", ""
     place = _place(tail) if comma else ()
     if comma and place is None:
         return None
@@ -73,8 +75,8 @@ def _place(tail: str) -> tuple[str, ...] | None:
     if all(word in _AFTER_COMMA for word in words):
         return ()
     words = tuple(word for word in words if word not in ARTICLES)
-    if len(words) == 1 and words[0] in STATES:
-        return STATES[words[0]]
+    if len(words) == 1 and words[0].lower() in STATES:
+        return STATES[words[0].lower()]
     if " ".join(words) in _FULL_STATES or (len(words) <= 2 and words and words[-1] in COUNTRIES):
         return words
     return None
