@@ -1,7 +1,7 @@
 """The words of one text, and where they make a name: all of its words, in one place.
 
-"John Smith" is not in a text that holds "John Adams" and "Mary Smith": between two words of a name may stand what
-belongs to it (a middle name, an initial, "of"), and no comma, "and" or verb.
+"John Smith" is not in a text that holds "John Adams" and "Mary Smith": between two words of a name may stand
+what belongs to it (a middle name, an initial, "of"), and no comma, "and" or verb.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from reward.claims.names.model import Name, Token, tokens_of
 from reward.claims.names.nations import COUNTRIES, STATES
-from reward.claims.names.words import LIKE, LINKS, OF_HEADS, PREFIXES, is_common, stem
+from reward.claims.names.words import ARTICLES, LIKE, LINKS, OF_HEADS, PREFIXES, is_common, stem
 
 _MOST_PLACES = 500  # of one word in one text that are looked at, and of one name that are told
 _MOST_WORDS = 16  # of a name
@@ -64,7 +64,7 @@ class Index:
         """The ranges of tokens that say a name, in the order of the text; the first 500 of very many."""
         if len(name.tokens) > _MOST_WORDS:
             return []
-        between = _ALWAYS_INSIDE | (LINKS & set(name.text.lower().split()))
+        between = _ALWAYS_INSIDE | ((LINKS | ARTICLES) & set(name.text.lower().split()))
         found = {r for order, linked in _orders(name) for r in self._in_order(order, linked, between)}
         if not found and len(name.tokens) == 1:
             found = set(self._spelt_out(name))
@@ -94,7 +94,7 @@ class Index:
             for num_between in range(_MOST_BETWEEN + 1):
                 gap = self._gap(place, step)
                 place += step
-                if gap in _COMMAS and linked and num_between == 0 and place in members:
+                if num_between == 0 and (gap == ": " or (gap in _COMMAS and linked)) and place in members:
                     break
                 if gap is None or not _joins(gap, self.tokens[place - max(step, 0)].word):
                     return None
@@ -163,12 +163,12 @@ class Index:
                 yield place, end
 
     def _as_letters(self, name: Name) -> Iterator[Range]:
-        """Where a place of points of the compass and countries is given by letters: "WA" for Western Australia."""
+        """Where letters stand for a part of a country: "WA" for Western Australia."""
         if len(name.tokens) < 2 or not all(word in PREFIXES or word in COUNTRIES for word in name.tokens):
             return
         letters = "".join(word[0] for word in name.text.split() if word[0].isupper())
         for place in self.places.get(letters.lower(), ())[:_MOST_PLACES]:
-            if self.text.startswith(letters, self.tokens[place].start):
+            if self.text.startswith(letters, self.tokens[place].start) or not self._by_initial:
                 yield place, place + 1
 
 
@@ -195,7 +195,7 @@ def _alike(word: str) -> Sequence[str]:
 
 
 def _orders(name: Name) -> Iterator[tuple[Sequence[str], bool]]:
-    """The orders in which a name's words can stand, and whether an "of" or a comma must then stand between."""
+    """The orders in which a name's words can stand, and whether an "of" or a comma must stand between."""
     words = name.tokens
     yield words, False
     if 2 <= len(words) <= 5:
@@ -219,7 +219,7 @@ def index_names(text: str) -> Index:
 
 
 def _other_writings(text: str, tokens: Sequence[Token], places: dict[str, list[int]]) -> dict[str, list[int]]:
-    """Words that stand in a text in another writing: "WiFi" in "Wi-Fi", "TV" in "HasTV", California in "CA"."""
+    """Words in another writing: "WiFi" where "Wi-Fi" stands, "TV" in "HasTV", California for "CA"."""
     others: dict[str, list[int]] = {}
     for place, token in enumerate(tokens):
         if place and text[token.start - 1] == "-":

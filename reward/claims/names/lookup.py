@@ -65,7 +65,7 @@ class NameLookup:
         return any(stem(word) in index.stems for _, index in (*self._texts, *self._titles))
 
     def _find_halves(self, claimed: Name, context: str) -> Place[Name] | None:
-        """Each half of "Joan of Arc", if both say something by themselves; "US-Pakistan" are two countries."""
+        """Each half of "Joan of Arc", if both say something alone; "US-Pakistan" are two countries."""
         halves = _HALVES.split(claimed.text)
         if len(claimed.tokens) == 2 and all(word in COUNTRIES for word in claimed.tokens):
             halves = _COUNTRIES_APART.split(claimed.text)

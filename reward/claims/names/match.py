@@ -1,8 +1,8 @@
 """When two answers name the same: a question's asked name and what a vote says.
 
-Two relations, on purpose. `equal` is an equality of keys, so that votes can be grouped in any order. `says` is
-wider and looks from an answer to the name that was asked for: a surname alone, an initial, a nickname or an
-acronym stands for it. `taken_as` turns every answer that says the asked name into that name, before `equal`.
+Two relations, on purpose. `equal` is an equality of keys, so that votes can be grouped in any order. `says`
+is wider and looks from an answer to the name that was asked for: a surname alone, an initial, a nickname or
+an acronym stands for it. `taken_as` turns every answer that says the asked name into that name.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def says(answer: Name, asked: Name) -> bool:
         return True
     if len(given) == len(wanted) and all(_alike(a, b) for a, b in zip(given, wanted, strict=True)):
         return True
-    return _is_person(answer, given) and _is_person(asked, wanted) and _one_person(given, wanted)
+    return is_person(answer, given) and is_person(asked, wanted) and _one_person(given, wanted)
 
 
 def written(answer: Name, asked: Name) -> str:
@@ -57,7 +57,7 @@ def written(answer: Name, asked: Name) -> str:
 
 
 def _alike(a: str, b: str) -> bool:
-    """Whether two words are one in other writings: "St" and "Saint", "Bill" and "William", "CA" and California."""
+    """Whether two words are one in other writings: "St" and "Saint", "Bill" and "William", "CA"."""
     return a == b or b in LIKE.get(a, ()) or STATES.get(a) == (b,) or STATES.get(b) == (a,)
 
 
@@ -72,7 +72,7 @@ def _spells(short: Name, full: Name) -> bool:
     return letters in (every, capitals)
 
 
-def _is_person(name: Name, words: tuple[str, ...]) -> bool:
+def is_person(name: Name, words: tuple[str, ...]) -> bool:
     """Whether a name can be a person's, so that its last word alone names them."""
     return (
         len(words) <= _MOST_PERSON

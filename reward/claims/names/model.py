@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass
 
 from reward.claims.names.nations import PHRASES
-from reward.claims.names.words import LEGAL_FORMS, LINKS, OF_HEADS, TITLES, WORD, canonical, fold
+from reward.claims.names.words import ARTICLES, LEGAL_FORMS, LINKS, OF_HEADS, TITLES, WORD, canonical, fold
 
 
 @dataclass(frozen=True)
 class Name:
     """A name as it stands in a text.
 
-    Example: "Dr. Marie Curie's" is `Name(start=0, end=15, text="Dr. Marie Curie", tokens=("marie", "curie"))`.
+    Example: of "Dr. Marie Curie's" the text is "Dr. Marie Curie" and the tokens are ("marie", "curie").
     """
 
     start: int
@@ -106,5 +106,9 @@ def name_of(text: str, start: int, end: int) -> Name:
 
 
 def _tells(token: Token, *, first: bool) -> bool:
-    """Whether a word tells a name from others: no title, no "of"; "El Salvador" begins with a word of its own."""
-    return token.word not in TITLES and (token.word not in LINKS or (first and token.capital))
+    """Whether a word tells a name from others: no title and no "of", but the "El" of "El Salvador"."""
+    return (
+        token.word not in TITLES
+        and token.word not in ARTICLES
+        and (token.word not in LINKS or (first and token.capital))
+    )

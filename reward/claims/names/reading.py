@@ -6,6 +6,7 @@ import re
 
 from reward.claims.names.model import Name, name_of, tokens_of
 from reward.claims.names.nations import COUNTRIES, STATES
+from reward.claims.names.tables import words
 from reward.claims.names.words import ARTICLES, CALENDAR, KINDS, LINKS, TITLES, fold, is_common
 
 _LONGEST = 200  # characters
@@ -14,44 +15,13 @@ _REMARK = re.compile(r"\s*\([^()]*\)\s*\.?$")
 _ENDS = " \t\n.,;:!?\"'\u201c\u201d\u2018\u2019*_`[]()"
 _QUOTED = re.compile(r"^[\"'\u201c\u2018].*[\"'\u201d\u2019]$")
 _SEVERAL = re.compile(r"\s+(?:and|or)\s+|\s*[;/]\s*", re.IGNORECASE)
-_NOTHING = frozenset(
-    [
-        "yes",
-        "no",
-        "none",
-        "unknown",
-        "true",
-        "false",
-        "nobody",
-        "nothing",
-        "nowhere",
-        "unclear",
-        "unspecified",
-        "unanswerable",
-        "cannot",
-        "answer",
-        "na",
-        "n/a",
-        "not",
-        "mentioned",
-        "specified",
-        "stated",
-        "given",
-        "available",
-        "documents",
-        "document",
-        "passage",
-        "passages",
-    ]
-)
-_AFTER_COMMA = frozenset(
-    ["jr", "sr", "inc", "ltd", "llc", "co", "corp", "phd", "md", "esq", "ii", "iii", "iv"]
-)
+_NOTHING = words("no_answers")
+_AFTER_COMMA = words("after_comma")
 _FULL_STATES = frozenset(" ".join(full) for full in STATES.values())
 
 
 def read_name(answer: str) -> Name | None:
-    """The one name that an answer gives; None for several ("Paris and London"), a sentence, a number, "yes"."""
+    """The one name that an answer gives; None for several names, a sentence, a number or "yes"."""
     if len(answer) > _LONGEST:
         return None
     quoted = bool(_QUOTED.match(answer.strip()))
