@@ -1,7 +1,7 @@
 """Names in text: people, places, organisations, works, products and nationalities, as one kind of claim.
 
 `find.py` finds names by capitals, `lookup.py` says where documents hold one, `match.py` when two answers name
-the same. spaCy's small English tagger was measured, too (`python -m bench names`): it finds fewer exchanged
+the same. spaCy's small English tagger was measured, too: it finds fewer exchanged
 names, raises more false alarms and reads 57 responses a second, so rules do the work.
 """
 

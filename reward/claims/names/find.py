@@ -17,6 +17,7 @@ from reward.claims.names.words import (
     ABBREVIATIONS,
     ACRONYMS,
     CALENDAR,
+    CITED,
     LINKS,
     OF_HEADS,
     PREFIXES,
@@ -174,7 +175,7 @@ def _common_name(text: str, run: list[Part]) -> list[Part]:
     run = run[next(starts, len(run)) :]
     if (
         not run
-        or (len(run) == 1 and _begins(text, run[0].start))
+        or (len(run) == 1 and (run[0].low in CITED or _begins(text, run[0].start)))
         or all(p.text.isupper() and len(p.text) > 1 for p in run)
     ):
         return []

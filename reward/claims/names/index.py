@@ -128,8 +128,10 @@ class Index:
 
     def _is_linked(self, first: int, last: int) -> bool:
         """Whether words stand in another order because of an "of" or a comma."""
-        comma = self.text.startswith(",", self.tokens[first].end)
-        return comma or any(token.word in LINKS for token in self.tokens[first:last])
+        if self.text.startswith(",", self.tokens[first].end):  # "Curie, Marie", but not "Adams, John Brown"
+            follows = last + 1 < len(self.tokens) and self.tokens[last + 1].capital
+            return not (follows and self._gap(last, 1) == " ")
+        return any(token.word in LINKS for token in self.tokens[first:last])
 
     def _places_of(self, word: str) -> Places:
         if len(word) == 1 and word.isalpha():
