@@ -18,6 +18,7 @@ from reward.claims.names.words import (
     ACRONYMS,
     CALENDAR,
     CITED,
+    GIVEN_NAMES,
     LINKS,
     OF_HEADS,
     PREFIXES,
@@ -75,6 +76,7 @@ def _parts(text: str) -> Iterator[Part]:
 
 
 _PRONOUNS = words("pronouns")
+_KEPT = PREFIXES | GIVEN_NAMES
 _EMPTY = words("empty")  # no name begins with one of these
 
 
@@ -154,8 +156,8 @@ def _names(text: str, run: list[Part]) -> Iterator[Name]:
 def _only_begins(text: str, run: list[Part]) -> bool:
     """Whether the first word of a run has its capital from where it stands, and is no name."""
     first = run[0]
-    if first.low in PREFIXES and len(run) > 1 and run[1].start == first.end + 1:
-        return False  # "South Korea"
+    if len(run) > 1 and run[1].start == first.end + 1 and first.low in _KEPT:
+        return False  # "South Korea", "Mark Smith"
     if not (is_common(first.low) or (len(run) == 1 and looks_common(first.low))):
         return False
     return not _is_acronym(first) and _begins(text, first.start)

@@ -7,10 +7,23 @@ an acronym stands for it. `taken_as` turns every answer that says the asked name
 
 from __future__ import annotations
 
+import re
+
 from reward.claims.names.model import Name
 from reward.claims.names.nations import COUNTRIES, STATES
-from reward.claims.names.words import CITIES, KINDS, LIKE, LINKS, OF_HEADS, PREFIXES, is_acronym, is_common
+from reward.claims.names.words import (
+    CITIES,
+    KINDS,
+    LIKE,
+    LINKS,
+    OF_HEADS,
+    PREFIXES,
+    SUFFIXES,
+    is_acronym,
+    is_common,
+)
 
+_FAMILY_FIRST = re.compile(r"\w+ \w+-[a-z]\w*")  # "Kim Jong-un"
 _MOST_PERSON = 4  # words of a person's name
 Key = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -38,11 +51,17 @@ def says(answer: Name, asked: Name) -> bool:
     if answer.place and asked.place and answer.place != asked.place:
         return False
     (given, _), (wanted, _) = key(answer), key(asked)
+    if wanted[-1] in SUFFIXES and given[-1] not in SUFFIXES:
+        wanted = wanted[:-1] or wanted  # "Jr." can be left out, and not added
+    elif given[-1] in SUFFIXES and given[-1] != wanted[-1]:
+        return False
     if given == wanted or "".join(given) == "".join(wanted):
         return True
     if _spells(answer, asked) or _spells(asked, answer):
         return True
     if len(given) == len(wanted) and all(_alike(a, b) for a, b in zip(given, wanted, strict=True)):
+        return True
+    if given == wanted[:1] and _FAMILY_FIRST.fullmatch(asked.text):
         return True
     return is_person(answer, given) and is_person(asked, wanted) and _one_person(given, wanted)
 

@@ -6,7 +6,17 @@ import re
 from dataclasses import dataclass
 
 from reward.claims.names.nations import PHRASES
-from reward.claims.names.words import ARTICLES, LEGAL_FORMS, LINKS, OF_HEADS, TITLES, WORD, canonical, fold
+from reward.claims.names.words import (
+    ARTICLES,
+    LEGAL_FORMS,
+    LINKS,
+    OF_HEADS,
+    SUFFIXES,
+    TITLES,
+    WORD,
+    canonical,
+    fold,
+)
 
 
 @dataclass(frozen=True)
@@ -107,6 +117,8 @@ def name_of(text: str, start: int, end: int) -> Name:
 
 def _tells(token: Token, *, first: bool) -> bool:
     """Whether a word tells a name from others: no title and no "of", but the "El" of "El Salvador"."""
+    if token.word in SUFFIXES:
+        return not first
     return (
         token.word not in TITLES
         and token.word not in ARTICLES
