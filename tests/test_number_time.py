@@ -32,7 +32,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "response_numbers": lambda text: response_numbers(text, QUERY),
     "parse_claims": lambda text: parse_claims(text, max_claims=64, kinds=kinds()),
     "parse_claims, in a question": lambda text: parse_claims(
-        f"- Question: {text} [Answer: 7]", max_claims=64
+        f"- Question: {text} [Answer: 7]", max_claims=64, kinds=kinds()
     ),
     "parse_answers": lambda text: parse_answers(text, 64),
     "parse_answers, in the evidence": lambda text: parse_answers(f"1. Evidence: {text} [Answer: 7]", 64),

@@ -23,9 +23,10 @@ from reward.types import Claim, Span
 _REACH = 300  # most characters of a sentence on each side of a mention
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _COUNTED = re.compile(r"\bhow many (\w+)", re.IGNORECASE)
+_FEWEST_WORDS = 3  # of a question that tell its subject; verbs change too much for fewer (take, took)
 _NEARLY = 0.5  # of the closeness of the likeliest mention
 _MOST_COMPARED = 64  # mentions that one bracket names
-_STEM = 5  # characters that words of one family share: "carries", "carry"
+_STEM = 4  # characters that words of one family share: "carries", "carry"
 _STOP = frozenset(
     word[:_STEM]
     for word in _WORD.findall(
@@ -115,6 +116,7 @@ class _Free:
 
     def __init__(self, response: str, targets: Sequence[Target]) -> None:
         self._response = response
+        self._words = content_words(response)
         self._atoms = {place for target in targets for place in target.places}
         together = [one for target in targets for one in [target, *target.parts]]
         unique = {(one.kind.name, one.start, one.end): one for one in together}
@@ -124,6 +126,9 @@ class _Free:
     def take(self, claim: Claim) -> CoveredClaim | None:
         """Takes out what a claim is about."""
         fitting = [t for t in self._with_answer(claim.answer) if t.kind.asks_for(claim.question, t.mention)]
+        words = content_words(claim.question)
+        if len(words) >= _FEWEST_WORDS and self._words and not words & self._words:
+            return None  # asks about something that the response does not speak of
         if len(fitting) > 1:
             fitting = self._of_subject(claim.question, fitting)
         taken = next(filter(self._is_free, fitting), None)

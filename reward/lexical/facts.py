@@ -54,6 +54,8 @@ class Facts:
                 return found
         low, high = sentence_span(self._response, target.start, target.end, reach=_CONTEXT_REACH)
         place = self._lookups[name].find(mention, context=self._response[low:high])
+        if place is not None and not place.mention.end:
+            return Found(ClaimState.SUPPORTED, note=f"stands in the title of document {place.document.id}")
         if place is not None:
             return Found(ClaimState.SUPPORTED, place.document, place.mention.start, place.mention.end)
         before = [one.mention for one in supported if one.kind is target.kind]

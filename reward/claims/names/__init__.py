@@ -1,8 +1,8 @@
 """Names in text: people, places, organisations, works, products and nationalities, as one kind of claim.
 
-`find.py` finds names by capitals, `index.py` says where documents hold one, `match.py` when two answers name
-the same. spaCy's small English tagger was measured, too: it finds fewer exchanged names, raises more false
-alarms and is far slower, so rules do the work.
+`find.py` finds names by capitals, `lookup.py` says where documents hold one, `match.py` when two answers name
+the same. spaCy's small English tagger was measured, too: it finds fewer exchanged
+names, raises more false alarms and reads 57 responses a second, so rules do the work.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from reward.claims.names import asking, match
 from reward.claims.names.find import find_names
-from reward.claims.names.index import NameLookup
+from reward.claims.names.lookup import NameLookup
 from reward.claims.names.model import Name
 from reward.claims.names.reading import read_name
 from reward.types import Document, RagQuery

@@ -3,70 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from reward.claims.names.find import find_names
-from reward.claims.names.index import index_names
-from reward.claims.names.match import says
+from reward.claims.names.index import Index, Range, index_names
+from reward.claims.names.match import is_person, says
 from reward.claims.names.model import Name, tokens_of
+from reward.claims.names.tables import words
 from reward.claims.names.words import LINKS, is_common, stem
 
 _OTHER = re.compile(
     r"^\W*(?:when|how (?:many|much|long|old|far|often|tall|large|big)|what (?:year|date|time|percentage))\b",
     re.I,
 )
-_EMPTY = frozenset(
-    [
-        "who",
-        "whom",
-        "whose",
-        "where",
-        "which",
-        "what",
-        "when",
-        "how",
-        "why",
-        "was",
-        "were",
-        "is",
-        "are",
-        "be",
-        "been",
-        "did",
-        "does",
-        "do",
-        "has",
-        "have",
-        "had",
-        "in",
-        "on",
-        "at",
-        "to",
-        "by",
-        "from",
-        "with",
-        "as",
-        "for",
-        "of",
-        "the",
-        "a",
-        "an",
-        "and",
-        "or",
-        "that",
-        "this",
-        "it",
-        "its",
-        "his",
-        "her",
-        "their",
-        "person",
-        "place",
-        "thing",
-        "name",
-        "named",
-        "called",
-    ]
-)
+_EMPTY = words("asking")
 
 
 def gives_away(text: str, mention: Name) -> bool:
@@ -80,6 +30,7 @@ def _is_part(other: Name, mention: Name) -> bool:
     """A first name or another telling word of the name alone."""
     return (
         len(other.tokens) == 1 < len(mention.tokens)
+        and is_person(mention, mention.tokens)
         and other.tokens[0] in mention.tokens
         and not is_common(other.tokens[0])
     )
@@ -108,23 +59,36 @@ def holds(text: str, start: int, end: int, mention: Name) -> bool:
     A surname alone holds a full name if the person whom the text last named in full with it is that one.
     """
     index = index_names(text)
-    tokens = index.tokens
     ranges = index.find(mention)
-    inside = [r for r in ranges if start <= tokens[r[0]].start and tokens[r[1] - 1].end <= end]
-    if inside or not ranges or len(mention.tokens) < 2:
-        return bool(inside)
-    named: int | None = None  # the place of the last full name with this surname
-    for place in index.places.get(mention.tokens[-1], ()):
-        if tokens[place].start >= end:
+    for first, last in ranges:
+        if start <= index.tokens[first].start and index.tokens[last - 1].end <= end:
+            return True
+    if not ranges or len(mention.tokens) < 2:
+        return False
+    return _surname_holds(index, start, end, mention, ranges)
+
+
+def _surname_holds(index: Index, start: int, end: int, mention: Name, ranges: Sequence[Range]) -> bool:
+    """Whether a quotation holds the surname alone of the person whom the text last named in full with it."""
+    surname = mention.tokens[-1]
+    if not says(Name(0, 0, surname.capitalize(), (surname,)), mention):
+        return False
+    named: int | None = None  # the place of the last full name
+    for place in index.places.get(surname, ()):
+        if index.tokens[place].end > end:
             break
-        full = (
-            place > 0
-            and tokens[place - 1].capital
-            and text[tokens[place - 1].end : tokens[place].start] in (" ", ". ")
-        )
-        if full and find_names(text[tokens[place - 1].start : tokens[place].end]):
+        if _is_full(index, place):
             named = place
-        elif tokens[place].start >= start and tokens[place].end <= end and named is not None:
-            alone = Name(0, 0, mention.tokens[-1].capitalize(), mention.tokens[-1:])
-            return says(alone, mention) and any(first <= named < last for first, last in ranges)
+        elif index.tokens[place].start >= start and named is not None:
+            return any(first <= named < last for first, last in ranges)
     return False
+
+
+def _is_full(index: Index, place: int) -> bool:
+    """Whether a first name or an initial stands before a surname."""
+    if place == 0:
+        return False
+    before, token = index.tokens[place - 1], index.tokens[place]
+    gap = index.text[before.end : token.start]
+    joined = gap == " " or (gap == ". " and len(before.word) == 1)
+    return joined and before.capital and not is_common(before.word)

@@ -1,22 +1,24 @@
 """Where names stand in a text, by rules on capitals.
 
 A name is a run of capitalised words, with what links them ("of", "de", "van"). A word that is capitalised
-because a sentence, a heading or a quotation begins is a name only if it is no common English word, or if the
-text or the documents show it so: capitalised inside a sentence, and never small. Months and weekdays are no
-names; they belong to dates.
+because a sentence, a heading or a quotation begins is a name only if it is no common English word, so "Rose
+sang." holds no name that is found. Months and weekdays belong to dates, but for "Theresa May".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from reward.claims.names.model import Name, name_of
 from reward.claims.names.tables import words
 from reward.claims.names.words import (
     ABBREVIATIONS,
+    ACRONYMS,
     CALENDAR,
+    CITED,
+    GIVEN_NAMES,
     LINKS,
     OF_HEADS,
     PREFIXES,
@@ -31,50 +33,65 @@ _UPPER = "".join(c for c in map(chr, range(0x2000)) if c.isupper()).replace("-",
 _CAPITAL = re.compile(
     rf"(?<![\w'\u2019])(?:[{_UPPER}](?:\.[{_UPPER}])+(?!\w)\.?|[a-z]{{0,2}}[{_UPPER}][\w]*(?:['\u2019`][^\W_]+)*(?:&[{_UPPER}]\w*)*)"
 )
-_LINK = re.compile(
-    r"(?: (?:of the|of|de la|de los|de|du|des|la|le|del|della|di|da|do|dos|van der|van den|van|von|der|den|ten|al|bin|ibn) |"
-    r" |-|\u2010|\u2011| ?& |(?<=\.) ?)"
+_PARTICLES = (
+    "of the|of|de la|de los|de|du|des|la|le|del|della|di|da|do|dos|van der|van den|van|von|der|den|ten"
 )
-_FOR = re.compile(r" for ")
+_LINK = re.compile(rf"(?: (?:{_PARTICLES}|al|bin|ibn) |-|\u2010|\u2011| ?& |(?<=\.) ?)")
 _START = re.compile(
     r"(?:^|[.!?:\n|*#>\u2022(\[\"\u201c\u2018{}=/]|(?<!\w)'|[\u2014\u2013]|(?:^|\s)[-+])[\s*_\"\u201c\u2018'(\[#>+-]*$"
 )
 _SMALL_BEHIND = re.compile(r"[.,]?[ ]?(?=[a-z])")
-_LOOK_BACK = 24
+_BEFORE = re.compile(r"(\w+)\W{1,2}$")
+_AFTER = re.compile(r"\W{1,2}(\w+)")
+_DAY = re.compile(r",? ?\d")
+_MONTHS = ("march", "april", "may", "june", "august")
+_DEGREES = re.compile(r"[\d\u00b0]\s?[A-Z]$")
+_LONGEST_RUN = 12  # words
+_LOOK_BACK = 24  # characters
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A capitalised word."""
 
     start: int
     end: int
     text: str
     low: str  # folded
-    first: bool  # capitalised, perhaps, only because something begins here
 
 
-def find_names(text: str, is_name: Callable[[str], bool] = lambda word: False) -> list[Name]:
-    """All names of a text, from left to right.
-
-    Args:
-        text: Any text.
-        is_name: Whether a common word, in small letters, is known to be a name where it begins a sentence.
-    """
-    return [name for run in _runs(text) for name in _names(text, run, is_name)]
+def find_names(text: str) -> list[Name]:
+    """All names of a text, from left to right."""
+    return [name for run in _runs(text) for name in _names(text, run)]
 
 
 def _parts(text: str) -> Iterator[Part]:
     for match in _CAPITAL.finditer(text):
         written = match[0]
         low = fold(written)
+        acronym = low in ACRONYMS and written.isupper() and not _is_shouted(text, *match.span())
+        if acronym or (low in _MONTHS and _is_surname(text, *match.span())):
+            low = low.upper()  # so that it is no common word and no month
         if low and low not in _PRONOUNS:
-            start = match.start()
-            yield Part(start, match.end(), written, low, _begins(text, start))
+            yield Part(match.start(), match.end(), written, low)
 
 
 _PRONOUNS = words("pronouns")
+_KEPT = PREFIXES | GIVEN_NAMES
 _EMPTY = words("empty")  # no name begins with one of these
+
+
+def _is_surname(text: str, start: int, end: int) -> bool:
+    """Whether a month stands behind a first name, and before no number: "Theresa May"."""
+    before = _BEFORE.search(text[max(0, start - _LOOK_BACK) : start])
+    if before is None or text[start - 1] != " " or _DAY.match(text, end):
+        return False
+    return before[1][0].isupper() and not is_common(fold(before[1])) and fold(before[1]) not in CALENDAR
+
+
+def _is_shouted(text: str, start: int, end: int) -> bool:
+    """Whether a neighbour is written in capitals, too, so that these say nothing of a word."""
+    before, after = _BEFORE.search(text[max(0, start - _LOOK_BACK) : start]), _AFTER.match(text, end)
+    return any(word is not None and len(word[1]) > 1 and word[1].isupper() for word in (before, after))
 
 
 def _begins(text: str, start: int) -> bool:
@@ -88,8 +105,10 @@ def _begins(text: str, start: int) -> bool:
     if not found or (start - len(before) > 0 and found.start() == 0):
         return bool(found)
     if before[found.start()] == ".":
-        word = before[: found.start()].split()[-1:] or [""]
-        return not (len(word[0]) == 1 and word[0].isupper()) and fold(word[0]) not in ABBREVIATIONS
+        ended = before[: found.start()]
+        word = (ended.split() or [""])[-1]
+        initial = len(word) == 1 and word.isupper() and not _DEGREES.search(ended)
+        return not initial and fold(word) not in ABBREVIATIONS
     return True
 
 
@@ -97,7 +116,7 @@ def _runs(text: str) -> Iterator[list[Part]]:
     """Capitalised words that stand together as one name."""
     run: list[Part] = []
     for part in _parts(text):
-        if run and not _continues(text, run[-1], part):
+        if run and (len(run) == _LONGEST_RUN or not _continues(text, run[-1], part)):
             yield run
             run = []
         run.append(part)
@@ -112,7 +131,9 @@ def _continues(text: str, before: Part, part: Part) -> bool:
     if before.text.endswith(("'s", "\u2019s")):
         return False
     if gap == " ":
-        return not (before.text[-1] == "." and part.first)
+        if before.text[-1] == ".":  # "J.R.R. Tolkien", but not "in the U.S. Then"
+            return not is_common(part.low)
+        return True
     if gap == ". ":
         return (len(before.low) == 1 or before.low in ABBREVIATIONS) and not is_common(part.low)
     if gap == " for ":
@@ -120,37 +141,45 @@ def _continues(text: str, before: Part, part: Part) -> bool:
     return bool(_LINK.fullmatch(gap))
 
 
-def _names(text: str, run: list[Part], is_name: Callable[[str], bool]) -> Iterator[Name]:
-    whole = run = [part for part in run if part.low not in CALENDAR]
-    while run and (run[0].low in _EMPTY or _only_begins(run, is_name)):
-        run = run[1:]
+def _names(text: str, run: list[Part]) -> Iterator[Name]:
+    whole = [part for part in run if part.low not in CALENDAR]
+    first = 0
+    while first < len(whole) and (whole[first].low in _EMPTY or _only_begins(text, whole[first : first + 2])):
+        first += 1
+    run = whole[first:]
     if not run or all(is_common(part.low) for part in run):
         run = _common_name(text, whole)
     if run and not all(part.low in TITLES or len(part.low) == 1 for part in run):
         yield name_of(text, run[0].start, run[-1].end)
 
 
-def _only_begins(run: list[Part], is_name: Callable[[str], bool]) -> bool:
+def _only_begins(text: str, run: list[Part]) -> bool:
     """Whether the first word of a run has its capital from where it stands, and is no name."""
     first = run[0]
-    if not first.first or _is_acronym(first) or is_name(first.low):
+    if len(run) > 1 and run[1].start == first.end + 1 and first.low in _KEPT:
+        return False  # "South Korea", "Mark Smith"
+    if not (is_common(first.low) or (len(run) == 1 and looks_common(first.low))):
         return False
-    if first.low in PREFIXES and len(run) > 1 and run[1].start == first.end + 1:
-        return False  # "South Korea"
-    return is_common(first.low) or (len(run) == 1 and looks_common(first.low))
+    return not _is_acronym(first) and _begins(text, first.start)
 
 
 def _is_acronym(part: Part) -> bool:
-    return 2 <= len(part.low) <= 5 and part.text.isupper() and not is_common(part.low)
+    return part.text.isupper() and 2 <= len(part.low) <= 5 and not is_common(part.low)
 
 
 def _common_name(text: str, run: list[Part]) -> list[Part]:
-    """The name that common words make ("White House"): none in a heading or for one word that begins a
-    sentence.
-    """
-    while run and (run[0].low in _EMPTY or (run[0].first and not is_content(run[0].low))):
-        run = run[1:]
-    if not run or (len(run) == 1 and run[0].first) or all(p.text.isupper() and len(p.text) > 1 for p in run):
+    """The name that common words make ("White House"); none in a heading or a citation."""
+    starts = (
+        i
+        for i, p in enumerate(run)
+        if p.low not in _EMPTY and (is_content(p.low) or not _begins(text, p.start))
+    )
+    run = run[next(starts, len(run)) :]
+    if (
+        not run
+        or (len(run) == 1 and (run[0].low in CITED or _begins(text, run[0].start)))
+        or all(p.text.isupper() and len(p.text) > 1 for p in run)
+    ):
         return []
     return run if _in_prose(text, run) else []
 

@@ -1,32 +1,53 @@
-"""Where documents hold a name: all its words, in one place.
+"""The words of one text, and where they make a name: all of its words, in one place.
 
-The words of a text are indexed once and kept for the next response to the same documents. "John Smith" is not
-in a text that holds "John Adams" and "Mary Smith": between two words of a name may stand what belongs to it
-(a middle name, an initial, "of"), and no comma, "and" or verb.
+"John Smith" is not in a text that holds "John Adams" and "Mary Smith": between two words of a name may stand
+what belongs to it (a middle name, an initial, "of"), and no comma, "and" or verb.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from reward.claims.kind import Place
-from reward.claims.names.model import Name, Token, name_of, tokens_of
+from reward.claims.names.model import Name, Token, tokens_of
 from reward.claims.names.nations import COUNTRIES, STATES
-from reward.claims.names.words import KINDS, LIKE, LINKS, OF_HEADS, PREFIXES, TITLES, is_common, stem
-from reward.types import Document
+from reward.claims.names.words import ARTICLES, LIKE, LINKS, OF_HEADS, PREFIXES, is_common, stem
 
-_REACH = 120  # characters around a place that are held against the context
-_CONTEXT = re.compile(r"\w{3,}")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_HALVES = re.compile(r" (?:of|for) (?:the )?| ?& ")
-_MOST_PLACES = 2_000  # of one word in one text that are looked at
+_MOST_PLACES = 500  # of one word in one text that are looked at, and of one name that are told
+_MOST_WORDS = 16  # of a name
 _MOST_BETWEEN = 3  # words of a document's name between two words of the claimed one
+_LONGEST_GAP = 8  # characters
 _BREAK = re.compile(r"[,;:!?()\"\u201c\u201d|]|\n\s*\n|\.\s")
-_SHORT_ACRONYM = 3
+_COMMAS = (", ", '", "')
+_ALWAYS_INSIDE = LINKS - {"and", "for", "the"}
+_SHORT_ACRONYM = 3  # letters; all are first letters of capitalised words
+_LONGEST_ACRONYM = 7
 _PLURALS = ("ans", "ists", "ites", "crats", "isms")  # "Republicans" are more than one Republican
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+Range = tuple[int, int]  # of tokens
+
+
+@dataclass(frozen=True)
+class Places:
+    """The places of one word in all its writings."""
+
+    lists: Sequence[Sequence[int]]  # each in order
+
+    def __len__(self) -> int:
+        return sum(map(len, self.lists))
+
+    def __contains__(self, place: int) -> bool:
+        return any(
+            at < len(some) and some[at] == place for some in self.lists for at in (bisect_left(some, place),)
+        )
+
+    def first(self) -> Iterator[int]:
+        """The places that are looked at."""
+        return itertools.islice(itertools.chain.from_iterable(self.lists), _MOST_PLACES)
 
 
 @dataclass(frozen=True)
@@ -35,131 +56,148 @@ class Index:
 
     text: str
     tokens: Sequence[Token]
-    places: dict[str, list[int]]  # of a word among the tokens
+    places: dict[str, list[int]]  # of a word among the tokens, in order
     stems: frozenset[str]
     initials: str  # first letters of all words, joined
 
-    def find(self, name: Name) -> list[tuple[int, int]]:
-        """The ranges of tokens that say a name, in the order of the text."""
-        found: list[tuple[int, int]] = []
-        for order, linked in _orders(name):
-            found += self._in_order(order, linked)
+    def find(self, name: Name) -> list[Range]:
+        """The ranges of tokens that say a name, in the order of the text; the first 500 of very many."""
+        if len(name.tokens) > _MOST_WORDS:
+            return []
+        between = _ALWAYS_INSIDE | ((LINKS | ARTICLES) & set(name.text.lower().split()))
+        found = {r for order, linked in _orders(name) for r in self._in_order(order, linked, between)}
         if not found and len(name.tokens) == 1:
-            found = list(self._spelt_out(name))
+            found = set(self._spelt_out(name))
         elif not found:  # "Wi-Fi" and "WiFi", "Business Parking" and a key "BusinessParking"
-            found = [(place, place + 1) for place in self.places.get("".join(name.tokens), ())]
-        return sorted(set(found))
+            joined = self.places.get("".join(name.tokens), ())
+            found = {(place, place + 1) for place in joined[:_MOST_PLACES]} or set(self._as_letters(name))
+        return sorted(found)
 
-    def _in_order(self, words: tuple[str, ...], linked: bool) -> Iterator[tuple[int, int]]:
-        sets = [self._places_of(word) for word in words]
-        if not all(sets):
+    def _in_order(self, words: Sequence[str], linked: bool, between: frozenset[str]) -> Iterator[Range]:
+        members = [self._places_of(word) for word in words]
+        if not all(map(len, members)):
             return
-        rarest = min(range(len(sets)), key=lambda i: len(sets[i]))
-        members = [frozenset(s) if len(s) > 8 else s for s in sets]
-        for place in sets[rarest][:_MOST_PLACES]:
-            first = self._extend(place, reversed(members[:rarest]), -1)
-            last = self._extend(place, iter(members[rarest + 1 :]), 1)
+        rarest = min(range(len(members)), key=lambda i: len(members[i]))
+        for place in members[rarest].first():
+            first = self._extend(place, members[:rarest][::-1], -1, linked, between)
+            last = self._extend(place, members[rarest + 1 :], 1, linked, between)
             if first is None or last is None or self._is_other(first, words[0]):
                 continue
-            if (
-                not linked
-                or any(self.tokens[i].word in LINKS for i in range(first, last))
-                or self._comma(first)
-            ):
+            if not linked or self._is_linked(first, last):
                 yield first, last + 1
 
-    def _extend(self, place: int, rest: Iterator[Sequence[int] | frozenset[int]], step: int) -> int | None:
-        """The token of the last of some words that follow a place (or stand before it), one after the other."""
+    def _extend(
+        self, place: int, rest: Sequence[Places], step: int, linked: bool, between: frozenset[str]
+    ) -> int | None:
+        """The place of the last of some words, each of which stands after (or before) the one before it."""
         for members in rest:
-            for _ in range(_MOST_BETWEEN + 1):
-                if not self._joined(place, step):
-                    return None
+            for num_between in range(_MOST_BETWEEN + 1):
+                gap = self._gap(place, step)
                 place += step
+                if num_between == 0 and (gap == ": " or (gap in _COMMAS and linked)) and place in members:
+                    break
+                if gap is None or not _joins(gap, self.tokens[place - max(step, 0)].word):
+                    return None
                 if place in members:
                     break
-                if not self._inside(place):
+                if not self._inside(place, between):
                     return None
             else:
                 return None
         return place
 
-    def _joined(self, place: int, step: int) -> bool:
-        """Whether a word and its neighbour can belong to one name."""
+    def _gap(self, place: int, step: int) -> str | None:
+        """What stands between a word and its neighbour."""
         left, right = (place, place + 1) if step > 0 else (place - 1, place)
         if left < 0 or right >= len(self.tokens):
-            return False
-        gap = self.text[self.tokens[left].end : self.tokens[right].start]
-        if gap == " " or not gap:
-            return True
-        if gap in (" (", ") "):
-            return True
-        if gap.startswith(". "):
-            return len(self.tokens[left].word) <= 4 and len(gap) == 2
-        return (len(gap) < 8 and not _BREAK.search(gap)) or gap in (", ", '", "')
+            return None
+        return self.text[self.tokens[left].end : self.tokens[right].start]
 
-    def _inside(self, place: int) -> bool:
+    def _inside(self, place: int, between: frozenset[str]) -> bool:
         """Whether a word that is not claimed can stand inside a name."""
         token = self.tokens[place]
-        return (token.capital and token.word not in PREFIXES) or (token.word in LINKS and token.word != "and")
+        return (token.capital and token.word not in PREFIXES) or token.word in between
 
     def _is_other(self, first: int, word: str) -> bool:
         """Whether the word before makes another name of it: "New York" is not York."""
         if first == 0 or word in PREFIXES:
             return False
-        before = self.tokens[first - 1]
-        gap = self.text[before.end : self.tokens[first].start]
-        return before.word in PREFIXES and before.capital and self.tokens[first].capital and gap in (" ", "-")
+        before, token = self.tokens[first - 1], self.tokens[first]
+        gap = self.text[before.end : token.start]
+        return before.word in PREFIXES and before.capital and token.capital and gap in (" ", "-")
 
-    def _comma(self, first: int) -> bool:
-        return self.text.startswith(",", self.tokens[first].end)
+    def _is_linked(self, first: int, last: int) -> bool:
+        """Whether words stand in another order because of an "of" or a comma."""
+        if self.text.startswith(",", self.tokens[first].end):  # "Curie, Marie", but not "Adams, John Brown"
+            follows = last + 1 < len(self.tokens) and self.tokens[last + 1].capital
+            return not (follows and self._gap(last, 1) == " ")
+        return any(token.word in LINKS for token in self.tokens[first:last])
 
-    def _places_of(self, word: str) -> Sequence[int]:
+    def _places_of(self, word: str) -> Places:
         if len(word) == 1 and word.isalpha():
-            return [i for i, t in enumerate(self.tokens) if t.capital and t.word.startswith(word)]
-        alike = [self.places[w] for w in _alike(word) if w in self.places]
-        return alike[0] if len(alike) == 1 else sorted(p for places in alike for p in places)
+            return Places([self._by_initial.get(word, [])])
+        return Places([self.places[w] for w in _alike(word) if w in self.places])
 
-    def _spelt_out(self, name: Name) -> Iterator[tuple[int, int]]:
+    @functools.cached_property
+    def _by_initial(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for place, token in enumerate(self.tokens):
+            if token.capital:
+                found.setdefault(token.word[0].lower(), []).append(place)
+        return found
+
+    def _spelt_out(self, name: Name) -> Iterator[Range]:
         """Where the words stand that an acronym is made of: "WHO" for "World Health Organization"."""
         letters = name.text.replace(".", "")
-        if not (2 <= len(letters) <= 7 and letters.isalpha() and sum(c.isupper() for c in letters) >= 2):
+        if not (
+            2 <= len(letters) <= _LONGEST_ACRONYM
+            and letters.isalpha()
+            and sum(map(str.isupper, letters)) >= 2
+        ):
             return
-        letters = letters.lower()
-        place = self.initials.find(letters)
+        place = -1
         for _ in range(_MOST_PLACES):
+            place = self.initials.find(letters.lower(), place + 1)
             if place < 0:
                 return
-            capitals = sum(self.tokens[i].capital for i in range(place, place + len(letters)))
-            if capitals >= min(2, len(letters)) or len(letters) > _SHORT_ACRONYM:
-                yield place, place + len(letters)
-            place = self.initials.find(letters, place + 1)
+            end = place + len(letters)
+            if len(letters) > _SHORT_ACRONYM or all(token.capital for token in self.tokens[place:end]):
+                yield place, end
+
+    def _as_letters(self, name: Name) -> Iterator[Range]:
+        """Where letters stand for a part of a country: "WA" for Western Australia."""
+        if len(name.tokens) < 2 or not all(word in PREFIXES or word in COUNTRIES for word in name.tokens):
+            return
+        letters = "".join(word[0] for word in name.text.split() if word[0].isupper())
+        for place in self.places.get(letters.lower(), ())[:_MOST_PLACES]:
+            if self.text.startswith(letters, self.tokens[place].start) or not self._by_initial:
+                yield place, place + 1
 
 
-def _describes(word: str) -> bool:
-    """Whether a word before a name can tell what it names: a trade, a nationality."""
-    return (is_common(word) or word in COUNTRIES) and word not in PREFIXES
+def _joins(gap: str, before: str) -> bool:
+    """Whether what stands between two words can stand inside a name."""
+    if gap in (" ", "", " (", ") "):
+        return True
+    if gap == ". ":
+        return len(before) <= 4  # "J. Smith", "Mrs. Smith"
+    return len(gap) < _LONGEST_GAP and not _BREAK.search(gap)
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def _alike(word: str) -> Sequence[str]:
     """The writings that count as one word: nicknames, abbreviations, states, plurals of common words."""
     alike = {word, *LIKE.get(word, ())}
     if is_common(word):
         alike |= {stem(word), f"{stem(word)}s"}
     if word.endswith(_PLURALS):
-        alike |= {word[:-1]}
+        alike.add(word[:-1])
     if word in STATES and len(STATES[word]) == 1:
-        alike |= {STATES[word][0]}
+        alike.add(STATES[word][0])
     return sorted(alike)
 
 
-def _camel_parts(word: str) -> Sequence[str]:
-    """The words of a key such as "HasTV"; none of a word that is one."""
-    parts = _CAMEL.split(word)
-    return [part.lower() for part in parts] if len(parts) > 1 else ()
-
-
-def _orders(name: Name) -> Iterator[tuple[tuple[str, ...], bool]]:
-    """The orders in which a name's words can stand, and whether a link or a comma must then stand between."""
+def _orders(name: Name) -> Iterator[tuple[Sequence[str], bool]]:
+    """The orders in which a name's words can stand, and whether an "of" or a comma must stand between."""
     words = name.tokens
     yield words, False
     if 2 <= len(words) <= 5:
@@ -171,103 +209,29 @@ def _orders(name: Name) -> Iterator[tuple[tuple[str, ...], bool]]:
 
 @functools.lru_cache(maxsize=256)
 def index_names(text: str) -> Index:
-    """Indexes the words of a text."""
+    """Indexes the words of a text; kept for the next response to it."""
     tokens = tokens_of(text)
     places: dict[str, list[int]] = {}
     for place, token in enumerate(tokens):
         places.setdefault(token.word, []).append(place)
-        if place and text[token.start - 1] == "-":  # "Wi-Fi" is WiFi
-            places.setdefault(tokens[place - 1].word + token.word, []).append(place - 1)
-        if token.capital and token.end - token.start > len(token.word[:1]):
-            for part in _camel_parts(text[token.start : token.end]):
-                places.setdefault(part, []).append(place)
-    for short, full in STATES.items():  # "CA" is California, too
-        if short in places and len(full) == 1:
-            extra = [i for i in places[short] if text[tokens[i].start : tokens[i].end].isupper()]
-            if extra:
-                places[full[0]] = sorted({*places.get(full[0], ()), *extra})
+    for word, others in _other_writings(text, tokens, places).items():
+        places[word] = sorted({*places.get(word, ()), *others})
     stems = frozenset(stem(word) for word in places)
     return Index(text, tokens, places, stems, "".join(token.word[:1].lower() or "?" for token in tokens))
 
 
-class NameLookup:
-    """The names of all documents of a query."""
-
-    def __init__(self, documents: Sequence[Document]) -> None:
-        self._texts = [(document, index_names(document.text)) for document in documents]
-        self._titles = [(document, index_names(document.title)) for document in documents if document.title]
-
-    def find(self, claimed: Name, *, context: str = "") -> Place[Name] | None:
-        """The place that supports a name of a response; of several the one nearest to the context.
-
-        A word that only describes ("Actor Tom Hanks") can stand elsewhere, and so can the two halves of
-        "Joan of Arc"; what tells the name must stand in one place.
-        """
-        found = self._find(claimed, context)
-        if found is None and len(claimed.tokens) > 1:
-            found = self._find_described(claimed, context) or self._find_halves(claimed, context)
-        return found
-
-    def _find(self, claimed: Name, context: str) -> Place[Name] | None:
-        places = [
-            Place(_name_at(index, first, last), document)
-            for document, index in self._texts
-            for first, last in index.find(claimed)
-        ]
-        if places:
-            return _nearest(places, context)
-        for document, index in self._titles:
-            if index.find(claimed):
-                return Place(Name(0, 0, document.title, claimed.tokens), document)
-        return None
-
-    def _find_described(self, claimed: Name, context: str) -> Place[Name] | None:
-        words = claimed.tokens
-        start = next(
-            (i for i, word in enumerate(words) if not is_common(word) or word in PREFIXES), len(words)
-        )
-        described = words[:start]
-        if not described or any(word in KINDS or not self._holds_word(word) for word in described):
-            return None
-        if start == len(words):
-            return None
-        return self._find(replace(claimed, tokens=words[start:], inverted=False), context)
-
-    def _holds_word(self, word: str) -> bool:
-        return any(stem(word) in index.stems for _, index in (*self._texts, *self._titles))
-
-    def _find_halves(self, claimed: Name, context: str) -> Place[Name] | None:
-        halves = [half for half in _HALVES.split(claimed.text) if half.strip()]
-        if all(word in COUNTRIES for word in claimed.tokens):  # "US-Pakistan"
-            halves = re.split(r"[- ]", claimed.text) if len(claimed.tokens) == 2 else halves
-        if len(halves) < 2:
-            return None
-        names = [name_of(half, 0, len(half)) for half in halves]
-        if any(all(is_common(word) for word in name.tokens) for name in names):
-            return None
-        places = [self._find(name, context) for name in names]
-        return places[0] if all(places) else None
-
-
-def _name_at(index: Index, first: int, last: int) -> Name:
-    start, end = index.tokens[first].start, index.tokens[last - 1].end
-    words = tuple(token.word for token in index.tokens[first:last])
-    return Name(
-        start,
-        end,
-        index.text[start:end],
-        tuple(w for w in words if w not in TITLES and w not in LINKS) or words,
-    )
-
-
-def _nearest(places: Sequence[Place[Name]], context: str) -> Place[Name]:
-    """The place whose surroundings share most words with the context; the first of equals."""
-    if len(places) == 1 or not context:
-        return places[0]
-    words = set(_CONTEXT.findall(context.lower()))
-
-    def num_shared(place: Place[Name]) -> int:
-        start, end = max(0, place.mention.start - _REACH), place.mention.end + _REACH
-        return len(words & set(_CONTEXT.findall(place.document.text[start:end].lower())))
-
-    return max(places[:32], key=num_shared)
+def _other_writings(text: str, tokens: Sequence[Token], places: dict[str, list[int]]) -> dict[str, list[int]]:
+    """Words in another writing: "WiFi" where "Wi-Fi" stands, "TV" in "HasTV", California for "CA"."""
+    others: dict[str, list[int]] = {}
+    for place, token in enumerate(tokens):
+        if place and text[token.start - 1] == "-":
+            others.setdefault(tokens[place - 1].word + token.word, []).append(place - 1)
+        if token.capital and token.end - token.start > 3:
+            parts = _CAMEL.split(text[token.start : token.end])
+            for part in parts if len(parts) > 1 else ():
+                others.setdefault(part.lower(), []).append(place)
+    for short, full in STATES.items():
+        if len(full) == 1 and short in places:
+            capital = [i for i in places[short] if text[tokens[i].start : tokens[i].end].isupper()]
+            others.setdefault(full[0], []).extend(capital)
+    return others

@@ -2,16 +2,28 @@
 
 Two relations, on purpose. `equal` is an equality of keys, so that votes can be grouped in any order. `says`
 is wider and looks from an answer to the name that was asked for: a surname alone, an initial, a nickname or
-an acronym stands for it. `taken_as` turns every answer that says the asked name into that name, before
-`equal`.
+an acronym stands for it. `taken_as` turns every answer that says the asked name into that name.
 """
 
 from __future__ import annotations
 
+import re
+
 from reward.claims.names.model import Name
 from reward.claims.names.nations import COUNTRIES, STATES
-from reward.claims.names.words import CITIES, KINDS, LIKE, LINKS, OF_HEADS, PREFIXES, is_acronym, is_common
+from reward.claims.names.words import (
+    CITIES,
+    KINDS,
+    LIKE,
+    LINKS,
+    OF_HEADS,
+    PREFIXES,
+    SUFFIXES,
+    is_acronym,
+    is_common,
+)
 
+_FAMILY_FIRST = re.compile(r"\w+ \w+-[a-z]\w*")  # "Kim Jong-un"
 _MOST_PERSON = 4  # words of a person's name
 Key = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -39,13 +51,19 @@ def says(answer: Name, asked: Name) -> bool:
     if answer.place and asked.place and answer.place != asked.place:
         return False
     (given, _), (wanted, _) = key(answer), key(asked)
+    if wanted[-1] in SUFFIXES and given[-1] not in SUFFIXES:
+        wanted = wanted[:-1] or wanted  # "Jr." can be left out, and not added
+    elif given[-1] in SUFFIXES and given[-1] != wanted[-1]:
+        return False
     if given == wanted or "".join(given) == "".join(wanted):
         return True
     if _spells(answer, asked) or _spells(asked, answer):
         return True
     if len(given) == len(wanted) and all(_alike(a, b) for a, b in zip(given, wanted, strict=True)):
         return True
-    return _is_person(answer, given) and _is_person(asked, wanted) and _one_person(given, wanted)
+    if given == wanted[:1] and _FAMILY_FIRST.fullmatch(asked.text):
+        return True
+    return is_person(answer, given) and is_person(asked, wanted) and _one_person(given, wanted)
 
 
 def written(answer: Name, asked: Name) -> str:
@@ -58,9 +76,7 @@ def written(answer: Name, asked: Name) -> str:
 
 
 def _alike(a: str, b: str) -> bool:
-    """Whether two words are one in other writings: "St" and "Saint", "Bill" and "William", "CA" and
-    California.
-    """
+    """Whether two words are one in other writings: "St" and "Saint", "Bill" and "William", "CA"."""
     return a == b or b in LIKE.get(a, ()) or STATES.get(a) == (b,) or STATES.get(b) == (a,)
 
 
@@ -75,7 +91,7 @@ def _spells(short: Name, full: Name) -> bool:
     return letters in (every, capitals)
 
 
-def _is_person(name: Name, words: tuple[str, ...]) -> bool:
+def is_person(name: Name, words: tuple[str, ...]) -> bool:
     """Whether a name can be a person's, so that its last word alone names them."""
     return (
         len(words) <= _MOST_PERSON

@@ -6,15 +6,24 @@ import re
 from dataclasses import dataclass
 
 from reward.claims.names.nations import PHRASES
-from reward.claims.names.words import LINKS, OF_HEADS, TITLES, WORD, canonical, fold
+from reward.claims.names.words import (
+    ARTICLES,
+    LEGAL_FORMS,
+    LINKS,
+    OF_HEADS,
+    SUFFIXES,
+    TITLES,
+    WORD,
+    canonical,
+    fold,
+)
 
 
 @dataclass(frozen=True)
 class Name:
     """A name as it stands in a text.
 
-    Example: "Dr. Marie Curie's" is `Name(start=0, end=15, text="Dr. Marie Curie", tokens=("marie",
-    "curie"))`.
+    Example: of "Dr. Marie Curie's" the text is "Dr. Marie Curie" and the tokens are ("marie", "curie").
     """
 
     start: int
@@ -99,6 +108,19 @@ def name_of(text: str, start: int, end: int) -> Name:
     written = _POSSESSIVE.sub("", text[start:end].rstrip("."))
     tokens = tokens_of(text, start, start + len(written))
     words = tuple(token.word for token in tokens)
-    kept = tuple(w for i, w in enumerate(words) if w not in TITLES and (w not in LINKS or not i)) or words
+    kept = tuple(t.word for i, t in enumerate(tokens) if _tells(t, first=i == 0)) or words
+    if len(kept) > 1 and kept[-1] in LEGAL_FORMS:
+        kept = kept[:-1]
     inverted = " of " in written and fold(written.split()[0]) in OF_HEADS
     return Name(start, start + len(written), written, kept, inverted)
+
+
+def _tells(token: Token, *, first: bool) -> bool:
+    """Whether a word tells a name from others: no title and no "of", but the "El" of "El Salvador"."""
+    if token.word in SUFFIXES:
+        return not first
+    return (
+        token.word not in TITLES
+        and token.word not in ARTICLES
+        and (token.word not in LINKS or (first and token.capital))
+    )

@@ -6,6 +6,7 @@ import re
 
 from reward.claims.names.model import Name, name_of, tokens_of
 from reward.claims.names.nations import COUNTRIES, STATES
+from reward.claims.names.tables import words
 from reward.claims.names.words import ARTICLES, CALENDAR, KINDS, LINKS, TITLES, fold, is_common
 
 _LONGEST = 200  # characters
@@ -14,49 +15,20 @@ _REMARK = re.compile(r"\s*\([^()]*\)\s*\.?$")
 _ENDS = " \t\n.,;:!?\"'\u201c\u201d\u2018\u2019*_`[]()"
 _QUOTED = re.compile(r"^[\"'\u201c\u2018].*[\"'\u201d\u2019]$")
 _SEVERAL = re.compile(r"\s+(?:and|or)\s+|\s*[;/]\s*", re.IGNORECASE)
-_NOTHING = frozenset(
-    [
-        "yes",
-        "no",
-        "none",
-        "unknown",
-        "true",
-        "false",
-        "nobody",
-        "nothing",
-        "nowhere",
-        "unclear",
-        "unspecified",
-        "unanswerable",
-        "cannot",
-        "answer",
-        "na",
-        "n/a",
-        "not",
-        "mentioned",
-        "specified",
-        "stated",
-        "given",
-        "available",
-        "documents",
-        "document",
-        "passage",
-        "passages",
-    ]
-)
-_AFTER_COMMA = frozenset(
-    ["jr", "sr", "inc", "ltd", "llc", "co", "corp", "phd", "md", "esq", "ii", "iii", "iv"]
-)
+_NOTHING = words("no_answers")
+_AFTER_COMMA = words("after_comma")
 _FULL_STATES = frozenset(" ".join(full) for full in STATES.values())
 
 
 def read_name(answer: str) -> Name | None:
-    """The one name that an answer gives; None for several ("Paris and London"), a sentence, a number, "yes"."""
+    """The one name that an answer gives; None for several names, a sentence, a number or "yes"."""
     if len(answer) > _LONGEST:
         return None
     quoted = bool(_QUOTED.match(answer.strip()))
     text = _REMARK.sub("", answer.strip()).strip(_ENDS)
     head, comma, tail = text.partition(", ")
+    if comma and len(tokens_of(text)) == 1:  # "Washington, D.C."
+        head, comma, tail = text, "", ""
     place = _place(tail) if comma else ()
     if comma and place is None:
         return None
@@ -73,8 +45,8 @@ def _place(tail: str) -> tuple[str, ...] | None:
     if all(word in _AFTER_COMMA for word in words):
         return ()
     words = tuple(word for word in words if word not in ARTICLES)
-    if len(words) == 1 and words[0] in STATES:
-        return STATES[words[0]]
+    if len(words) == 1 and words[0].lower() in STATES:
+        return STATES[words[0].lower()]
     if " ".join(words) in _FULL_STATES or (len(words) <= 2 and words and words[-1] in COUNTRIES):
         return words
     return None

@@ -1,8 +1,7 @@
 """The word lists of `tables.toml` and `common.txt`, read once.
 
-`common.txt` holds English words that mostly are no names: those that stood written small inside sentences in
-a few million words of encyclopedia, news and technical text. Its inflected forms are derived
-(`words.is_common`).
+`common.txt` holds English words that mostly are no names: those that stand written small inside sentences of
+encyclopedia, news and technical text, two million words. Inflected forms are derived (`words.is_common`).
 """
 
 from __future__ import annotations

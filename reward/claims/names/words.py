@@ -16,11 +16,17 @@ ABBREVIATIONS = words("abbreviations")
 LINKS = words("links")
 ARTICLES = frozenset(("the", "a", "an", "and"))
 PREFIXES = words("prefixes")
+SUFFIXES = words("suffixes")
+GIVEN_NAMES = words("given_names")
 KINDS = words("kinds")
 CITIES = words("cities")
 OF_HEADS = KINDS | {"gulf", "cape", "mount", "port", "isle"}  # "University of Oslo" is Oslo University
 CALENDAR = words("calendar")
 _MARKED = words("marked")
+ACRONYMS = words("acronyms")
+CITED = words("cited")
+LEGAL_FORMS = words("legal_forms")
+_COMMON_TABLES = KINDS | TITLES | CITED | words("numerals")
 _BEGINNINGS = ("un", "re", "non", "over", "pre", "mis", "in", "dis")
 _NUMERALS = words("numerals")
 _NAMES_IN_ING = words("names_in_ing")
@@ -70,10 +76,8 @@ _ENDINGS = (
 
 @functools.lru_cache(maxsize=1 << 16)
 def is_common(word: str) -> bool:
-    """Whether a word, in small letters, is an English word that is mostly no name: itself or what it is made
-    of.
-    """
-    if word in COMMON or word in KINDS or word in TITLES or word in _NUMERALS:
+    """Whether a word, in small letters, is an English word that is mostly no name, or made of one."""
+    if word in COMMON or word in _COMMON_TABLES:
         return True
     if (
         word.startswith(_BEGINNINGS)

@@ -1,0 +1,101 @@
+"""Where the documents of a query hold a name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from reward.claims.kind import Place
+from reward.claims.names.index import Index, index_names
+from reward.claims.names.model import Name, name_of
+from reward.claims.names.nations import COUNTRIES
+from reward.claims.names.words import KINDS, LINKS, PREFIXES, TITLES, is_common, stem
+from reward.types import Document
+
+_REACH = 120  # characters around a place that are held against the context
+_MOST_NEAR = 32  # places that are held against the context
+_CONTEXT = re.compile(r"\w{3,}")
+_HALVES = re.compile(r" (?:of|for) (?:the )?| ?& ")
+_COUNTRIES_APART = re.compile(r"[- ]")
+
+
+class NameLookup:
+    """The names of all documents of a query, in their texts and titles."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._texts = [(document, index_names(document.text)) for document in documents]
+        self._titles = [(document, index_names(document.title)) for document in documents if document.title]
+
+    def find(self, claimed: Name, *, context: str = "") -> Place[Name] | None:
+        """The place that supports a name of a response; of several the one nearest to the context.
+
+        A word that only describes ("Actor Tom Hanks") can stand elsewhere, and so can the two halves of
+        "Joan of Arc"; what tells the name must stand in one place. A name that only a title holds has the
+        place 0 to 0 in the text.
+        """
+        found = self._find(claimed, context)
+        if found is None and len(claimed.tokens) > 1:
+            found = self._find_described(claimed, context) or self._find_halves(claimed, context)
+        return found
+
+    def _find(self, claimed: Name, context: str) -> Place[Name] | None:
+        places = [
+            Place(_name_at(index, first, last), document)
+            for document, index in self._texts
+            for first, last in index.find(claimed)
+        ]
+        if places:
+            return _nearest(places, context)
+        titled = (document for document, index in self._titles if index.find(claimed))
+        document = next(titled, None)
+        return None if document is None else Place(Name(0, 0, document.title, claimed.tokens), document)
+
+    def _find_described(self, claimed: Name, context: str) -> Place[Name] | None:
+        """A name without the trade or nationality before it, which the documents must hold somewhere."""
+        words = claimed.tokens
+        start = next((i for i, word in enumerate(words) if not _describes(word)), len(words))
+        if start in (0, len(words)) or any(
+            word in KINDS or not self._holds_word(word) for word in words[:start]
+        ):
+            return None
+        return self._find(replace(claimed, tokens=words[start:], inverted=False), context)
+
+    def _holds_word(self, word: str) -> bool:
+        return any(stem(word) in index.stems for _, index in (*self._texts, *self._titles))
+
+    def _find_halves(self, claimed: Name, context: str) -> Place[Name] | None:
+        """Each half of "Joan of Arc", if both say something alone; "US-Pakistan" are two countries."""
+        halves = _HALVES.split(claimed.text)
+        if len(claimed.tokens) == 2 and all(word in COUNTRIES for word in claimed.tokens):
+            halves = _COUNTRIES_APART.split(claimed.text)
+        names = [name_of(half, 0, len(half)) for half in halves if half.strip()]
+        if len(names) < 2 or any(all(is_common(word) for word in name.tokens) for name in names):
+            return None
+        places = [self._find(name, context) for name in names]
+        return places[0] if all(places) else None
+
+
+def _describes(word: str) -> bool:
+    """Whether a word before a name can tell what it names: a trade, a nationality."""
+    return (is_common(word) or word in COUNTRIES) and word not in PREFIXES
+
+
+def _name_at(index: Index, first: int, last: int) -> Name:
+    start, end = index.tokens[first].start, index.tokens[last - 1].end
+    words = tuple(token.word for token in index.tokens[first:last])
+    kept = tuple(word for word in words if word not in TITLES and word not in LINKS)
+    return Name(start, end, index.text[start:end], kept or words)
+
+
+def _nearest(places: Sequence[Place[Name]], context: str) -> Place[Name]:
+    """The place whose surroundings share most words with the context; the first of equals."""
+    if len(places) == 1 or not context:
+        return places[0]
+    words = set(_CONTEXT.findall(context.lower()))
+
+    def num_shared(place: Place[Name]) -> int:
+        start, end = max(0, place.mention.start - _REACH), place.mention.end + _REACH
+        return len(words & set(_CONTEXT.findall(place.document.text[start:end].lower())))
+
+    return max(places[:_MOST_NEAR], key=num_shared)
