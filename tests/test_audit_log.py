@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from reward.serving.audit_log import AuditLog
-from reward.serving.caller import Caller, caller, request_id_of
-from reward.serving.tokens import new_token
+from reward.serving.access import new_token
+from reward.serving.logs import AuditLog, Caller, caller, request_id_of
 from reward.types import Outcome, Verdict
 from tests.serving import RESPONSE, TOKEN, serve_picnic
 
@@ -75,12 +74,12 @@ def test_a_full_disk_loses_lines_and_says_so_once(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with caplog.at_level(logging.INFO):
-        monkeypatch.setattr("reward.serving.audit_log.os.write", lambda file, data: write(file, data[:20]))
+        monkeypatch.setattr("reward.serving.logs.os.write", lambda file, data: write(file, data[:20]))
         log.write(VERDICT, response="cut", seconds=0)
-        monkeypatch.setattr("reward.serving.audit_log.os.write", full)
+        monkeypatch.setattr("reward.serving.logs.os.write", full)
         for _ in range(3):
             log.write(VERDICT, response="lost", seconds=0)
-        monkeypatch.setattr("reward.serving.audit_log.os.write", write)
+        monkeypatch.setattr("reward.serving.logs.os.write", write)
         log.write(VERDICT, response="kept", seconds=0)
     assert lost(registry) == 4
     assert [record.levelno for record in caplog.records] == [logging.ERROR, logging.WARNING]

@@ -4,8 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from reward.config import AuditConfig
-from reward.serving.config import OverrideBounds
-from reward.serving.overrides import AuditOverrides, OverrideRefused, apply_overrides
+from reward.serving.config import AuditOverrides, OverrideBounds, OverrideRefused, apply_overrides
 
 CONFIG = AuditConfig()
 

@@ -119,7 +119,7 @@ def test_a_frozen_model_is_ready_once_it_has_given_a_token_and_is_asked_for_it_o
 def test_a_slow_first_token_is_waited_for_by_many_and_not_begun_twice(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reward.serving.readiness._TIMEOUT_S", 0.1)
+    monkeypatch.setattr("reward.serving.lifecycle._TIMEOUT_S", 0.1)
     running = start()
     running.sampler.pause_s = 0.4
     assert running.http.get("/readyz").json()["reason"] == "warming_up"

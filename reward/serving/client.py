@@ -1,11 +1,16 @@
-"""The reward server's client, for the trainer and for anyone else.
+"""The reward server's client, for the trainer and for anyone else: `RewardClient`, or `SyncRewardClient`.
 
-It tries again after what passes by itself: a refused or broken connection and the answers 502, 503 and 504,
-a few times and with jitter. With several servers each content has its own (servers.py), and another is asked
-when that one fails. It never makes up a verdict: what still fails is a `RewardServerError`, which
-the caller records as UNSCORED. With the server's signing key it believes no answer that the server did not
-give to this very request (signing.py): an unsigned, altered or replayed one is an `UntrustedAnswer`, which is
-not asked for again. Each request has an id, which errors name and the server logs.
+It retries what passes by itself: a refused or broken connection and the answers 429, 502, 503 and 504, a few
+times and with jitter. It never makes up a verdict: what still fails is a `RewardServerError`, which the
+caller records as UNSCORED. An answer that no retry can change (422) is an error at once. With the server's
+signing key it believes no answer that the server did not give to this very request (signing.py): an unsigned, altered
+or replayed one is an `UntrustedAnswer`, which is not asked for again. Each request has an id, which errors
+name and the server logs.
+
+With several servers each content has its own, by rendezvous hashing: every server has a rank for every
+content, by a hash of both. All clients agree on it without talking to each other, a server that goes takes
+only its own contents to others, and equal contents (a retry, or two samples that came out the same) meet at
+one server, which gives them one audit (service.py).
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import logging
 import ssl
 import time
 from collections.abc import Sequence
@@ -31,22 +37,60 @@ from tenacity import (
     wait_random,
 )
 
-from reward.serving.attempt import attempt
-from reward.serving.failures import (
+from reward.serving.attempt import (
     MEND_UNREACHED,
     OutOfTime,
     PassingError,
     RewardServerError,
     Unreached,
     UntrustedAnswer,
+    attempt,
     detail_of,
     failed,
     text_of,
 )
-from reward.serving.servers import Servers
 from reward.serving.tls import ClientTls, client_context
 from reward.serving.wire import AuditRequest, Post
 from reward.types import AuditResult, RagQuery
+
+logger = logging.getLogger(__name__)
+
+_COOL_DOWN_S = 10.0
+
+
+class Servers:
+    """The servers' addresses, and which of them could not be reached lately.
+
+    Raises:
+        ValueError: there is none, or one twice.
+    """
+
+    def __init__(self, base_urls: Sequence[str]) -> None:
+        self.base_urls = tuple(url.rstrip("/") for url in base_urls)
+        self._avoided_until: dict[str, float] = {}  # on the monotonic clock, seconds
+        if not self.base_urls:
+            raise ValueError("base_url: no address; give the reward server's")
+        if len(set(self.base_urls)) < len(self.base_urls):
+            raise ValueError(f"base_url: {list(self.base_urls)} names a server twice; leave it out once")
+
+    def in_turn(self, content: bytes) -> list[str]:
+        """All servers, in the order in which they are asked for a content; those avoided come last."""
+        now = time.monotonic()
+
+        def place(url: str) -> tuple[bool, bytes]:
+            return self._avoided_until.get(url, 0.0) > now, hashlib.sha256(url.encode() + content).digest()
+
+        return sorted(self.base_urls, key=place)
+
+    def note(self, base_url: str, *, why: Exception | None = None) -> None:
+        """Remembers that a server answered, or `why` it did not."""
+        if why is None:
+            self._avoided_until.pop(base_url, None)
+            return
+        if base_url not in self._avoided_until and len(self.base_urls) > 1:
+            logger.warning("%s; another server is asked", why)
+        self._avoided_until[base_url] = time.monotonic() + _COOL_DOWN_S
+
 
 __all__ = ["RewardClient", "RewardServerError", "UntrustedAnswer"]
 

@@ -1,13 +1,18 @@
-"""Settings of the reward server; those of the audit that it runs are in `reward.config`."""
+"""Settings of the reward server, and what one request may change of its audit's (`reward.config`).
+
+A request of `/v1/audit` may override settings of the audit itself: never prompts, sampling, rewards or the
+limits on length. The trainer's `/get_reward` takes no overrides, so a training's reward has one meaning.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from reward.config import AuditConfig, SamplerConfig, Settings
+from reward.config import AuditConfig, SamplerConfig, Settings, UncoveredPolicy
+from reward.types import Record
 
 
 class OverrideBounds(Settings):
@@ -118,3 +123,46 @@ class ServerConfig(Settings):
         "of what the server itself can do.",
     )
     audit_log: Path | None = Field(default=None, description="JSONL of every verdict given; none by default.")
+
+
+class AuditOverrides(Record):
+    """Settings of `AuditConfig` for one request; what is left out stays as the server has it."""
+
+    voters: int | None = Field(default=None, ge=1, le=15)
+    min_valid_voters: int | None = Field(default=None, ge=1)
+    early_stop: bool | None = None
+    verbatim_evidence: bool | None = None
+    uncovered: UncoveredPolicy | None = None
+    seed: int | None = Field(default=None, ge=0)
+    max_claims: int | None = Field(default=None, ge=1, le=512)
+
+
+class OverrideRefused(ValueError):
+    """An override is out of bounds or does not fit the other settings; one line that names field and mend."""
+
+
+def apply_overrides(
+    config: AuditConfig, overrides: AuditOverrides | None, *, bounds: OverrideBounds
+) -> AuditConfig:
+    """The settings of one request.
+
+    Raises:
+        OverrideRefused: a value exceeds its bound, or the settings do not fit together.
+    """
+    changes = overrides.model_dump(exclude_none=True) if overrides else {}
+    if not changes:
+        return config
+    for field, bound, setting in (
+        ("voters", bounds.max_voters, "max_voters"),
+        ("max_claims", bounds.max_claims, "max_claims"),
+    ):
+        if changes.get(field, 0) > bound:
+            raise OverrideRefused(
+                f"overrides.{field}: {changes[field]} exceeds this server's bound {bound}; "
+                f"ask for less, or raise overrides.{setting} in its settings"
+            )
+    try:
+        return AuditConfig.model_validate({**config.model_dump(), **changes})
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        raise OverrideRefused(f"overrides.{problem['msg'].removeprefix('Value error, ')}") from error

@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from reward import telemetry
 from reward.judging.vote import Reason
 from reward.roles.asking import Turn
-from reward.serving.caller import REFUSALS
+from reward.serving.logs import REFUSALS
 from reward.types import ClaimState, Outcome, Role, Verdict
 
 _SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 120, 180)

@@ -11,7 +11,7 @@
 An UNSCORED audit is 503 on `/get_reward`, because that wire knows only numbers, and 200 on `/v1/audit`,
 whose verdict says so. The server listens on the loopback by default and speaks plain HTTP; with `tls` it
 speaks HTTPS, and with `tls.client_ca` only to clients who show a certificate. With a signing key it signs its
-answers (signing.py). It takes a listening socket from a supervisor, if one is passed (listening.py).
+answers (signing.py). It takes a listening socket from a supervisor, if one is passed (connections.py).
 """
 
 from __future__ import annotations
@@ -31,23 +31,19 @@ from fastapi import FastAPI
 from prometheus_client import Counter
 
 from reward import telemetry
-from reward.config import OpenAISamplerConfig
+from reward.config import OpenAISamplerConfig, bare_url
 from reward.roles.prompts import load_prompts
 from reward.samplers import Sampler, make_sampler
+from reward.serving.access import TokenBook, read_token
 from reward.serving.config import ServerConfig
-from reward.serving.connections import guarded
-from reward.serving.drain import DrainingServer
-from reward.serving.gate import BodyGate, TokenGate
-from reward.serving.listening import open_listener
+from reward.serving.connections import guarded, make_room, open_listener
+from reward.serving.gates import BodyGate, RequestGate, TokenGate, TraceGate
+from reward.serving.lifecycle import DrainingServer
 from reward.serving.logs import configure_logging
-from reward.serving.open_files import make_room
-from reward.serving.reading import HeldBytes
-from reward.serving.routes import add_audit_routes, add_error_answers, add_status_routes
+from reward.serving.routes import HeldBytes, add_audit_routes, add_error_answers, add_status_routes
 from reward.serving.service import AuditService
 from reward.serving.signing import SigningGate, read_signing_key
 from reward.serving.tls import server_options
-from reward.serving.tokens import TokenBook, read_token
-from reward.serving.watch import RequestGate, TraceGate
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +126,7 @@ def _add_gates(app: FastAPI, config: ServerConfig, tokens: TokenBook, signing_ke
 
 
 def serve(config: ServerConfig, *, watch: Watch | None = None) -> None:
-    """Runs the server until it is told to stop (SIGINT, SIGTERM), and then ends in order (drain.py).
+    """Runs the server until it is told to stop (SIGINT, SIGTERM), and then ends in order (lifecycle.py).
 
     Args:
         config: The server's settings.
@@ -193,7 +189,8 @@ def serve(config: ServerConfig, *, watch: Watch | None = None) -> None:
 def _sampled(config: ServerConfig) -> str:
     """What is sampled, for an error."""
     sampler = config.sampler
-    where = f" at {', '.join(sampler.base_urls)}" if isinstance(sampler, OpenAISamplerConfig) else ""
+    urls = sampler.base_urls if isinstance(sampler, OpenAISamplerConfig) else ()
+    where = f" at {', '.join(map(bare_url, urls))}" if urls else ""
     return f"{getattr(sampler, 'model', sampler.kind)}{where}"
 
 

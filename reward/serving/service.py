@@ -27,13 +27,11 @@ from reward.provenance import config_digest
 from reward.roles.prompts import PromptSet
 from reward.samplers import Sampler, SamplerError, TrainedSampler, Weights
 from reward.samplers.special import count_special
-from reward.serving.audit_log import AuditLog
 from reward.serving.cache import VerdictCache, content_key
-from reward.serving.caller import note_outcome
 from reward.serving.config import ServerConfig
+from reward.serving.logs import AuditLog, note_outcome
 from reward.serving.metrics import AuditMetrics
-from reward.serving.room import Overloaded, Room
-from reward.serving.runner import AuditRunner
+from reward.serving.runner import AuditRunner, Overloaded, Room
 from reward.types import AuditResult, RagQuery
 
 _WEIGHTS_TIMEOUT_S = 10.0

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from reward.serving.gate import refuse
+from reward.serving.gates import refuse
 
 SIGNATURE_HEADER = "March-Signature"
 NONCE_HEADER = "March-Nonce"

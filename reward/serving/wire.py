@@ -15,9 +15,8 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from reward.serving.caller import REQUEST_ID_HEADER, new_request_id
-from reward.serving.config import DoorLimits
-from reward.serving.overrides import AuditOverrides
+from reward.serving.config import AuditOverrides, DoorLimits
+from reward.serving.logs import REQUEST_ID_HEADER, new_request_id
 from reward.serving.signing import new_nonce
 from reward.types import Outcome, RagQuery, Record, Verdict
 
