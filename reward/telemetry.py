@@ -35,7 +35,7 @@ from opentelemetry.trace import INVALID_SPAN, Span, SpanContext, SpanKind, Statu
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from reward.config import SamplingSettings
-from reward.types import Outcome, Role, SampleGroup, Verdict
+from reward.types import Outcome, Role, SampleGroup, TokenUse, Verdict
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 EXPORTERS = "OTEL_TRACES_EXPORTER"
@@ -222,15 +222,23 @@ def tell_verdict(span: Span, verdict: Verdict) -> None:
         fail(span, verdict.reason)
 
 
+def use_of(group: SampleGroup) -> TokenUse | None:
+    """Tokens of a request, by what its sampler says or else by the ids that it gives; None without either."""
+    if group.use is not None or group.prompt_token_ids is None:
+        return group.use
+    samples = {id(sample): sample for sample in group.samples}.values()  # a greedy one stands for all
+    num_completion = sum(len(sample.token_ids or ()) for sample in samples)
+    return TokenUse(num_prompt=len(group.prompt_token_ids), num_completion=num_completion)
+
+
 def tell_group(span: Span, group: SampleGroup) -> None:
     """Writes on a span what a sampler gave: tokens, where it tells them, and how its samples ended."""
     if not span.is_recording():
         return
     samples = {id(sample): sample for sample in group.samples}.values()  # a greedy one stands for all
-    if group.prompt_token_ids is not None:
-        span.set_attribute("gen_ai.usage.input_tokens", len(group.prompt_token_ids))
-        num_tokens = sum(len(sample.token_ids or ()) for sample in samples)
-        span.set_attribute("gen_ai.usage.output_tokens", num_tokens)
+    if (use := use_of(group)) is not None:
+        span.set_attribute("gen_ai.usage.input_tokens", use.num_prompt)
+        span.set_attribute("gen_ai.usage.output_tokens", use.num_completion)
     span.set_attribute("gen_ai.response.finish_reasons", [sample.finish_reason for sample in samples])
     if group.weights_version is not None:
         span.set_attribute("march.weights_version", group.weights_version)

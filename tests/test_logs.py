@@ -85,7 +85,7 @@ def test_an_error_of_ours_has_an_id_too(start: Start) -> None:
 
     answer = running.http.get("/boom", headers={"X-Request-ID": "b"})
     assert (answer.status_code, answer.headers["x-request-id"]) == (500, "b")
-    assert answer.json() == {"detail": "internal error; see the server's log"}
+    assert answer.json() == {"detail": "internal error; see the server's log", "reason": "internal"}
     assert running.metric('march_requests_refused_total{reason="internal"}') == 1
 
 

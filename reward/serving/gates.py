@@ -149,9 +149,8 @@ async def refuse(
         headers: Further ones.
     """
     note_refusal(reason)
-    answer = JSONResponse(
-        {"detail": detail}, status_code=status, headers={"Connection": "close", **(headers or {})}
-    )
+    closing = {"Connection": "close", **(headers or {})}
+    answer = JSONResponse({"detail": detail, "reason": reason}, status_code=status, headers=closing)
     await answer(scope, receive, send)
 
 

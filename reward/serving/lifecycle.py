@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import socket
 import time
 from collections.abc import Callable, Coroutine
@@ -38,19 +39,34 @@ _ONE_TOKEN = SamplingSettings(temperature=0, max_tokens=1)
 class Readiness:
     """Answers `/readyz`."""
 
-    def __init__(self, service: AuditService, sampler: Sampler) -> None:
+    def __init__(self, service: AuditService, sampler: Sampler | None, *, cache_s: float = 0.0) -> None:
         self._service = service
-        self._sampler = sampler
+        self._sampler = sampler  # None: there is nothing to wait for
+        self._cache_s = cache_s
         self._warming: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[str | None] | None = None
+        self._looked_at = -math.inf  # on the monotonic clock, seconds
 
     async def why_not(self) -> str | None:
-        """None when the server is ready, else the reason in one word."""
+        """None when the server is ready, else the reason in one word; one look serves all who ask."""
         if self._service.is_draining:
             return "stopping"
+        is_old = time.monotonic() - self._looked_at >= self._cache_s
+        if self._looking is None or (self._looking.done() and is_old):
+            self._looking = asyncio.create_task(self._look())
+        return await asyncio.shield(self._looking)
+
+    async def _look(self) -> str | None:
+        try:
+            return await self._found(self._sampler) if self._sampler is not None else None
+        finally:
+            self._looked_at = time.monotonic()
+
+    async def _found(self, sampler: Sampler) -> str | None:
         try:
             async with asyncio.timeout(_TIMEOUT_S):
-                await self._sampler.ready()
-                await self._warm_up()
+                await sampler.ready()
+                await self._warm_up(sampler)
         except TimeoutError:
             return "timeout" if self._warming is None else "warming_up"
         except SamplerError as error:
@@ -66,31 +82,33 @@ class Readiness:
         return reason
 
     async def close(self) -> None:
-        """Ends a warm-up that still runs."""
-        if self._warming is not None:
-            self._warming.cancel()
-            await asyncio.gather(self._warming, return_exceptions=True)
+        """Ends what still runs."""
+        running = [task for task in (self._looking, self._warming) if task is not None]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
-    async def _warm_up(self) -> None:
+    async def _warm_up(self, sampler: Sampler) -> None:
         """Waits for the one warm-up, which outlives this request; a failed one begins anew."""
-        if isinstance(self._sampler, TrainedSampler):
+        if isinstance(sampler, TrainedSampler):
             return
         if self._warming is None:
-            self._warming = asyncio.create_task(self._first_token())
+            self._warming = asyncio.create_task(_first_token(sampler))
         try:
             await asyncio.shield(self._warming)
         except SamplerError:
             self._warming = None
             raise
 
-    async def _first_token(self) -> None:
-        try:
-            await self._sampler.sample(_GREETING, n=1, settings=_ONE_TOKEN)
-        except SamplerError:
-            raise
-        except Exception as error:
-            logger.exception("the first token failed")
-            raise SamplerError(Reason.INTERNAL, f"{type(error).__name__}: {error}") from error
+
+async def _first_token(sampler: Sampler) -> None:
+    try:
+        await sampler.sample(_GREETING, n=1, settings=_ONE_TOKEN)
+    except SamplerError:
+        raise
+    except Exception as error:
+        logger.exception("the first token failed")
+        raise SamplerError(Reason.INTERNAL, type(error).__name__) from error
 
 
 class DrainingServer(uvicorn.Server):

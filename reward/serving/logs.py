@@ -23,6 +23,7 @@ import os
 import re
 import sys
 import uuid
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -32,11 +33,12 @@ from typing import Literal, get_args
 from prometheus_client import CollectorRegistry, Counter
 from pythonjsonlogger.json import JsonFormatter
 
-from reward.types import Verdict
+from reward.types import Document, Verdict
 
 REQUEST_ID_HEADER = "X-Request-ID"
 Refusal = Literal[
     "overloaded",
+    "quota",
     "memory",
     "stopping",
     "token_missing",
@@ -64,6 +66,12 @@ class Caller:
 
 
 caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
+
+
+def caller_name() -> str:
+    """The name of the token of the request at hand; "" outside of one."""
+    asked = caller.get()
+    return (asked.name if asked else None) or ""
 
 
 def note_refusal(reason: Refusal) -> None:
@@ -162,12 +170,21 @@ class AuditLog:
                 f"audit_log: cannot write {path} ({error.strerror}); give another file"
             ) from error
 
-    def write(self, verdict: Verdict, *, response: str, seconds: float, shared: bool = False) -> None:
+    def write(
+        self,
+        verdict: Verdict,
+        *,
+        response: str,
+        documents: Sequence[Document],
+        seconds: float,
+        shared: bool = False,
+    ) -> None:
         """Writes the line of the request at hand.
 
         Args:
             verdict: What was answered.
             response: What was audited.
+            documents: What it was held to.
             seconds: How long the request waited.
             shared: Whether the verdict was another request's work that this one joined.
         """
@@ -182,6 +199,7 @@ class AuditLog:
             "seconds": round(seconds, 3),
             "shared": shared,
             "response_sha256": hashlib.sha256(response.encode(errors="surrogatepass")).hexdigest(),
+            "documents_sha256": documents_sha256(documents),
             "verdict": verdict.model_dump(mode="json"),
         }
         self._append(self._path, json.dumps(line, ensure_ascii=False))
@@ -209,6 +227,15 @@ class AuditLog:
         if not self._is_failing:
             self._is_failing = True
             logger.error("audit_log: cannot write %s (%s); audits go on, their lines are lost", path, why)
+
+
+def documents_sha256(documents: Sequence[Document]) -> str:
+    """SHA-256 (hex) of documents in order: of each the id, title and text, each a line of JSON in ASCII."""
+    digest = hashlib.sha256()
+    for document in documents:
+        for text in (document.id, document.title, document.text):
+            digest.update(json.dumps(text).encode() + b"\n")
+    return digest.hexdigest()
 
 
 def _open(path: Path) -> int:

@@ -11,6 +11,7 @@ An answer's header `March-Audit` says where its verdicts come from, one word a s
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -27,28 +28,33 @@ from starlette.requests import ClientDisconnect
 from reward.provenance import config_digest, package_version
 from reward.roles.prompts import PromptSet
 from reward.samplers import Sampler
-from reward.serving.config import OverrideRefused, ServerConfig, apply_overrides
+from reward.serving.access import Overloaded
+from reward.serving.config import ServerConfig, apply_overrides
+from reward.serving.errors import DECLARED, Unscored, entry_error, problems_of
 from reward.serving.lifecycle import Readiness
-from reward.serving.logs import note_refusal
-from reward.serving.runner import Overloaded
 from reward.serving.service import AuditService, Served
 from reward.serving.signing import WEIGHTS_HEADER, weights_of
 from reward.serving.wire import (
     IDEMPOTENCY_HEADER,
     AuditRequest,
+    BatchEntry,
+    BatchReply,
+    BatchRequest,
+    ErrorReply,
     RewardReply,
     RewardRequest,
     UnreadableSample,
     check_documents,
-    one_line,
     read_samples,
     reward_reply,
 )
-from reward.types import AuditResult, Outcome, Verdict
+from reward.types import AuditResult, Outcome
 
 _GONE = 499  # as nginx logs it; nobody reads it
 
+_T = TypeVar("_T")
 _M = TypeVar("_M", bound=BaseModel)
+logger = logging.getLogger(__name__)
 
 
 class HeldBytes:
@@ -122,8 +128,7 @@ def read_json(model: type[_M], body: bytes, content_type: str) -> _M:
     try:
         return model.model_validate_json(body)
     except ValidationError as error:
-        problems = error.errors(include_url=False, include_input=False, include_context=False)
-        raise RequestValidationError(problems) from error
+        raise RequestValidationError(problems_of(error)) from error
 
 
 async def while_connected(request: Request, answer: Coroutine[Any, Any, Response]) -> Response:
@@ -150,6 +155,7 @@ async def while_connected(request: Request, answer: Coroutine[Any, Any, Response
 
 SOURCE_HEADER = "March-Audit"
 _MAX_KEY_CHARS = 128
+_BATCH_AT_ONCE = 16  # audits of one batch, so that one request does not take the room of many
 _KEY_PARAMETER = {
     "name": IDEMPOTENCY_HEADER,
     "in": "header",
@@ -160,51 +166,64 @@ _KEY_PARAMETER = {
 }
 
 
-class Unscored(RuntimeError):
-    """A sample of `/get_reward` has no reward."""
-
-    def __init__(self, verdict: Verdict) -> None:
-        super().__init__(f"{verdict.reason}: {verdict.detail}")
-        self.verdict = verdict
-
-
 def add_audit_routes(app: FastAPI, config: ServerConfig, service: AuditService) -> None:
     """Adds the paths that audit; `app.state` must hold `service` and `held` before they are asked."""
-    router = APIRouter(route_class=AuditRoute)
+    router = APIRouter(route_class=AuditRoute, responses=DECLARED)
+    keyed = {"parameters": [_KEY_PARAMETER]}
 
-    @router.post("/get_reward", response_model=RewardReply, openapi_extra={"parameters": [_KEY_PARAMETER]})
+    @router.post("/get_reward", response_model=RewardReply, openapi_extra=keyed)
     async def get_reward(body: RewardRequest, request: Request) -> Response:
         samples = read_samples(body, strip_suffixes=config.strip_suffixes, limits=config.door)
         asker = _asker(request)
         served = await _all([service.audit(query, response, asker=asker) for query, response in samples])
         verdicts = [one.result.verdict for one in served]
-        for verdict in verdicts:
-            if verdict.outcome is Outcome.UNSCORED:
-                raise Unscored(verdict)
+        failures = [Unscored(verdict) for verdict in verdicts if verdict.outcome is Outcome.UNSCORED]
+        if failures:  # the final one says more: no retry helps the others
+            raise next((one for one in failures if one.is_final), failures[0])
         return _answer(reward_reply(verdicts), served)
 
-    @router.post("/v1/audit", response_model=AuditResult, openapi_extra={"parameters": [_KEY_PARAMETER]})
+    @router.post("/v1/audit", response_model=AuditResult, openapi_extra=keyed)
     async def audit(body: AuditRequest, request: Request) -> Response:
+        served = await audited(body, _asker(request))
+        return _answer(served.result, [served])
+
+    @router.post("/v1/audits", response_model=BatchReply, openapi_extra=keyed)
+    async def audits(body: BatchRequest, request: Request) -> Response:
+        if (num := len(body.audits)) > config.door.max_batch:
+            raise UnreadableSample(f"audits: {num} of them; send max_batch {config.door.max_batch}")
+        key, places = _asker(request), asyncio.Semaphore(_BATCH_AT_ONCE)
+
+        async def one(i: int) -> Served | ErrorReply:
+            async with places:
+                try:
+                    asked = AuditRequest.model_validate(body.audits[i])
+                    return await audited(asked, f"{key}/{i}" if key else "")
+                except Exception as error:  # it costs its own entry alone
+                    return entry_error(error)
+
+        return _batch_answer(await _all([one(i) for i in range(num)]))
+
+    async def audited(body: AuditRequest, asker: str) -> Served:
         check_documents(body.query, "query", config.door)
         settings = apply_overrides(config.audit, body.overrides, bounds=config.overrides)
-        served = await service.audit(body.query, body.response, config=settings, asker=_asker(request))
-        result = served.result
-        return _answer(result if body.include_trajectories else AuditResult(verdict=result.verdict), [served])
+        served = await service.audit(body.query, body.response, config=settings, asker=asker)
+        bare = AuditResult(verdict=served.result.verdict)
+        return served if body.include_trajectories else Served(bare, served.source)
 
     app.include_router(router)
 
 
 def add_status_routes(
-    app: FastAPI, config: ServerConfig, service: AuditService, *, sampler: Sampler, prompts: PromptSet
+    app: FastAPI, config: ServerConfig, service: AuditService, *, sampler: Sampler | None, prompts: PromptSet
 ) -> Readiness:
     """Adds the paths that tell how the server is; what is returned is to be closed with it."""
-    readiness = Readiness(service, sampler)
+    readiness = Readiness(service, sampler, cache_s=config.ready_cache_s)
 
     @app.get("/healthz")
     async def healthz() -> dict[str, str]:
         return {"status": "ok"}
 
-    @app.get("/readyz")
+    @app.get("/readyz", responses={503: {"description": "Not ready; `reason` says why."}})
     async def readyz() -> JSONResponse:
         reason = await readiness.why_not()
         if reason is None:
@@ -220,7 +239,7 @@ def add_status_routes(
             "prompts": config.audit.prompts,
             "prompt_digest": prompts.digest,
             "sampler": config.sampler.kind,
-            "model": sampler.model,
+            "model": sampler.model if sampler else "",
         }
 
     @app.get("/metrics")
@@ -230,33 +249,7 @@ def add_status_routes(
     return readiness
 
 
-def add_error_answers(app: FastAPI) -> None:
-    """Every failure is one line under `detail`; none of them is a number."""
-
-    @app.exception_handler(Unscored)
-    async def unscored(_: Request, error: Unscored) -> JSONResponse:
-        verdict = error.verdict
-        body = {"detail": f"UNSCORED: {error}", "reason": verdict.reason, "id": verdict.id}
-        return JSONResponse(body, status_code=503, headers={"Retry-After": "1"})
-
-    @app.exception_handler(Overloaded)
-    async def overloaded(_: Request, error: Overloaded) -> JSONResponse:
-        note_refusal(error.reason)
-        headers = {"Retry-After": str(error.retry_after_s)}
-        headers |= {"Connection": "close"} if error.reason != "overloaded" else {}
-        return JSONResponse({"detail": str(error), "reason": error.reason}, status_code=503, headers=headers)
-
-    @app.exception_handler(RequestValidationError)
-    async def malformed(_: Request, error: RequestValidationError) -> JSONResponse:
-        return JSONResponse({"detail": one_line(error.errors())}, status_code=422)
-
-    @app.exception_handler(UnreadableSample)
-    @app.exception_handler(OverrideRefused)
-    async def unreadable(_: Request, error: UnreadableSample | OverrideRefused) -> JSONResponse:
-        return JSONResponse({"detail": str(error)}, status_code=422)
-
-
-async def _all(audits: Sequence[Coroutine[Any, Any, Served]]) -> list[Served]:
+async def _all(audits: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
     """All answers in order; when one raises, the others are waited for no longer."""
     if len(audits) == 1:
         return [await audits[0]]
@@ -277,9 +270,16 @@ def _asker(request: Request) -> str:
     return key
 
 
-def _answer(body: BaseModel, served: Sequence[Served]) -> Response:
-    headers = {
-        SOURCE_HEADER: ",".join(one.source for one in served),
-        WEIGHTS_HEADER: weights_of([one.result.verdict.weights_version for one in served]),
-    }
+def _batch_answer(served: Sequence[Served | ErrorReply]) -> Response:
+    entries = tuple(
+        BatchEntry(error=one) if isinstance(one, ErrorReply) else BatchEntry(result=one.result)
+        for one in served
+    )
+    return _answer(BatchReply(entries=entries), served)
+
+
+def _answer(body: BaseModel, served: Sequence[Served | ErrorReply]) -> Response:
+    versions = [None if isinstance(one, ErrorReply) else one.result.verdict.weights_version for one in served]
+    sources = ["error" if isinstance(one, ErrorReply) else one.source for one in served]
+    headers = {SOURCE_HEADER: ",".join(sources), WEIGHTS_HEADER: weights_of(versions)}
     return Response(body.model_dump_json(), media_type="application/json", headers=headers)

@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from reward.serving.config import AuditOverrides, DoorLimits
 from reward.serving.logs import REQUEST_ID_HEADER, new_request_id
 from reward.serving.signing import new_nonce
-from reward.types import Outcome, RagQuery, Record, Verdict
+from reward.types import AuditResult, Outcome, RagQuery, Record, Verdict
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"  # the same for each attempt of one request
 _LIMITS = DoorLimits()
@@ -34,6 +34,35 @@ class AuditRequest(Record):
         default=None, description="Settings for this audit alone, within the server's bounds."
     )
     include_trajectories: bool = Field(default=False, description="Give the token records of all turns, too.")
+
+
+class BatchRequest(Record):
+    """Body of `POST /v1/audits`; each audit is read for itself, so a malformed one fails alone."""
+
+    audits: tuple[dict[str, JsonValue], ...] = Field(min_length=1, description="Each an `AuditRequest`.")
+
+
+class ErrorReply(Record):
+    """Body of every answer that is no success."""
+
+    detail: str = Field(description="What is wrong and how to fix it, in one line.")
+    reason: str | None = Field(default=None, description="In one word, where one is known.")
+    id: str | None = Field(default=None, description="The query's, of an audit without a reward.")
+    status: int | None = Field(default=None, description="HTTP's; of an entry of a batch.")
+    retry_after_s: int | None = Field(default=None, description="When to ask again; of an entry of a batch.")
+
+
+class BatchEntry(Record):
+    """One audit of a batch: its result, UNSCORED ones too, or why there is none."""
+
+    result: AuditResult | None = None
+    error: ErrorReply | None = None
+
+
+class BatchReply(Record):
+    """Answer of `POST /v1/audits`, in the order of the request."""
+
+    entries: tuple[BatchEntry, ...]
 
 
 class RewardRequest(BaseModel):
