@@ -359,7 +359,7 @@ def test_fuzzed_bodies_never_crash_it(server: Serving, path: str, body: bytes) -
 def test_the_api_keeps_to_its_description(server: Serving) -> None:
     schemathesis = pytest.importorskip("schemathesis")
     from schemathesis.checks import not_a_server_error
-    from schemathesis.openapi.checks import response_schema_conformance, status_code_conformance
+    from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 
     headers = {"Authorization": f"Bearer {TOKEN}"}
     schema = schemathesis.openapi.from_url(f"{server.url}/openapi.json", headers=headers)

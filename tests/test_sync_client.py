@@ -40,9 +40,9 @@ def test_an_unsigned_answer_is_not_believed_and_not_asked_for_again(serve: Serve
 
 @pytest.mark.parametrize(("status", "num_requests"), [(503, 2), (429, 2), (422, 1), (401, 1)])
 def test_what_passes_is_tried_again_and_what_is_final_is_not(
-    serve: Serve,
+    serve: Serve,  # noqa: F811
     status: int,
-    num_requests: int,  # noqa: F811
+    num_requests: int,
 ) -> None:
     server = Misbehaving(refusal(status), good_answer())
     with SyncRewardClient(serve(server.app), TOKEN) as client:
