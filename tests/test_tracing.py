@@ -160,7 +160,7 @@ def test_a_joined_audit_is_linked_to_the_one_it_joined(start: Start, collector: 
 
 def test_failures_are_errors_named_by_one_word(start: Start, collector: Collector) -> None:
     running = start()
-    running.sampler.failures = [SamplerError("prompt_too_long", "secret words")]
+    running.sampler.failures = [SamplerError("unheard_of", "secret words")]
     assert running.http.get("/none").status_code == 404
     assert running.reward().status_code == 503
     running.close()
@@ -168,9 +168,9 @@ def test_failures_are_errors_named_by_one_word(start: Start, collector: Collecto
     errors = {span.name: span.status.message for span in collector.spans if span.status.code == ERROR}
     assert errors == {
         "POST /get_reward": "503",
-        "march.audit": "prompt_too_long",
-        "proposer": "prompt_too_long",
-        "chat role-player": "prompt_too_long",
+        "march.audit": "unheard_of",
+        "proposer": "unheard_of",
+        "chat role-player": "unheard_of",
     }
     assert b"secret words" not in collector.bodies
 
