@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from typing import Any, Literal, Self
+from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -200,6 +201,12 @@ class AuditConfig(Settings):
         return fewest if self.early_stop else self.voters
 
 
+def bare_url(url: str) -> str:
+    """An address without what may be secret in it: user, password, query and fragment."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")).rstrip("/")
+
+
 class OpenAISamplerConfig(Settings):
     """One or several OpenAI-compatible servers of the same model, such as `vllm serve`.
 
@@ -207,11 +214,14 @@ class OpenAISamplerConfig(Settings):
     request whose prompt it reads in chunks.
     """
 
+    model_config = ConfigDict(hide_input_in_errors=True)  # an address may hold credentials
+
     kind: Literal["openai"] = "openai"
     base_urls: tuple[str, ...] = Field(
         min_length=1,
         description="With the version, e.g. http://127.0.0.1:8000/v1; the least busy is asked, and the next "
-        "one when it fails. For one server, `base_url` does, too.",
+        "one when it fails. For one server, `base_url` does, too. What is secret in it (user, password, "
+        "query) is sent to that server and shown nowhere.",
     )
     model: str
     api_key_env: str = Field(
@@ -258,11 +268,11 @@ class OpenAISamplerConfig(Settings):
     def _urls_are_usable(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
         for url in urls:
             if not url.startswith(("http://", "https://")):
-                raise ValueError(f"base_urls: {url!r} is no address; write http://host:port/v1")
-        urls = tuple(url.rstrip("/") for url in urls)
-        if len(set(urls)) < len(urls):
-            raise ValueError(f"base_urls: {list(urls)} names a server twice; leave it out once")
-        return urls
+                raise ValueError(f"base_urls: {bare_url(url)!r} is no address; write http://host:port/v1")
+        names = [bare_url(url) for url in urls]
+        if len(set(names)) < len(names):
+            raise ValueError(f"base_urls: {names} names a server twice; leave it out once")
+        return tuple(url.rstrip("/") for url in urls)
 
 
 class RaySamplerConfig(Settings):

@@ -9,12 +9,11 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Literal
 
 from reward.config import AuditConfig, SamplingSettings
-from reward.samplers import Message
 from reward.types import Provenance, Role
 
 _SEED_BYTES = 4  # servers take seeds of 32 bits at least
@@ -58,7 +57,12 @@ def config_digest(config: AuditConfig) -> str:
 
 
 def seeded(
-    settings: SamplingSettings, messages: Sequence[Message], *, seed: int | None, role: Role, attempt: int
+    settings: SamplingSettings,
+    messages: Sequence[Mapping[str, object]],
+    *,
+    seed: int | None,
+    role: Role,
+    attempt: int,
 ) -> SamplingSettings:
     """The settings with a seed of this request's own: other content, roles and attempts get other seeds.
 

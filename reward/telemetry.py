@@ -21,12 +21,12 @@ the messages of errors never.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from opentelemetry import trace
@@ -35,10 +35,7 @@ from opentelemetry.trace import INVALID_SPAN, Span, SpanContext, SpanKind, Statu
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from reward.config import SamplingSettings
-from reward.types import Outcome, Role, SampleGroup, Verdict
-
-if TYPE_CHECKING:
-    from reward.samplers import Message
+from reward.types import Outcome, Role, SampleGroup, TokenUse, Verdict
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 EXPORTERS = "OTEL_TRACES_EXPORTER"
@@ -60,6 +57,7 @@ _W3C = TraceContextTextMapPropagator()
 _NOTHING = nullcontext(INVALID_SPAN)
 _tracer: Tracer | None = None
 _captures_texts = False
+_end_export: Callable[[], None] | None = None
 
 
 def exporters_asked_for() -> tuple[str, ...]:
@@ -79,7 +77,7 @@ def exporters_asked_for() -> tuple[str, ...]:
 
 
 def start(service: str) -> None:
-    """Exports spans as the environment asks, until the process ends or `reward.tracing.stop`.
+    """Exports spans as the environment asks, until the process ends or `stop`.
 
     Args:
         service: Name of this part of the system, unless OTEL_SERVICE_NAME gives one.
@@ -94,7 +92,18 @@ def start(service: str) -> None:
     except ImportError as error:
         mend = "install march-pipeline[otel], or unset OTEL_TRACES_EXPORTER and OTEL_EXPORTER_OTLP_ENDPOINT"
         raise ValueError(f"traces are asked for, but {error.name} is not installed; {mend}") from error
-    tracing.start(service, exporters)
+    global _end_export
+    enable(tracing.start(service, exporters, counts))
+    if _end_export is None:
+        atexit.register(stop)
+    _end_export = tracing.stop
+
+
+def stop() -> None:
+    """Makes no more spans and sends what is left, for two seconds at most."""
+    disable()
+    if _end_export is not None:
+        _end_export()
 
 
 def enable(provider: TracerProvider) -> None:
@@ -213,21 +222,29 @@ def tell_verdict(span: Span, verdict: Verdict) -> None:
         fail(span, verdict.reason)
 
 
+def use_of(group: SampleGroup) -> TokenUse | None:
+    """Tokens of a request, by what its sampler says or else by the ids that it gives; None without either."""
+    if group.use is not None or group.prompt_token_ids is None:
+        return group.use
+    samples = {id(sample): sample for sample in group.samples}.values()  # a greedy one stands for all
+    num_completion = sum(len(sample.token_ids or ()) for sample in samples)
+    return TokenUse(num_prompt=len(group.prompt_token_ids), num_completion=num_completion)
+
+
 def tell_group(span: Span, group: SampleGroup) -> None:
     """Writes on a span what a sampler gave: tokens, where it tells them, and how its samples ended."""
     if not span.is_recording():
         return
     samples = {id(sample): sample for sample in group.samples}.values()  # a greedy one stands for all
-    if group.prompt_token_ids is not None:
-        span.set_attribute("gen_ai.usage.input_tokens", len(group.prompt_token_ids))
-        num_tokens = sum(len(sample.token_ids or ()) for sample in samples)
-        span.set_attribute("gen_ai.usage.output_tokens", num_tokens)
+    if (use := use_of(group)) is not None:
+        span.set_attribute("gen_ai.usage.input_tokens", use.num_prompt)
+        span.set_attribute("gen_ai.usage.output_tokens", use.num_completion)
     span.set_attribute("gen_ai.response.finish_reasons", [sample.finish_reason for sample in samples])
     if group.weights_version is not None:
         span.set_attribute("march.weights_version", group.weights_version)
 
 
-def tell_texts(span: Span, messages: Sequence[Message], outputs: Sequence[str]) -> None:
+def tell_texts(span: Span, messages: Sequence[Mapping[str, object]], outputs: Sequence[str]) -> None:
     """Writes a prompt's messages and what came of it on a span, if the environment says that texts may be."""
     if not (_captures_texts and span.is_recording()):
         return

@@ -8,11 +8,11 @@ to fail and once when it is well again. `reward.telemetry.counts` tells how many
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import threading
 from collections.abc import Sequence
+from typing import Protocol
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
@@ -24,7 +24,6 @@ from opentelemetry.sdk.trace.export import (
     SpanExportResult,
 )
 
-from reward import telemetry
 from reward.provenance import package_version
 
 logger = logging.getLogger(__name__)
@@ -38,11 +37,18 @@ _provider: TracerProvider | None = None
 _exporters: list[CalmExporter] = []
 
 
+class Counts(Protocol):
+    """Spans of the process."""
+
+    ended: int
+    exported: int
+
+
 class CalmExporter(SpanExporter):
     """Counts what another exporter sends and says once that it cannot."""
 
-    def __init__(self, inner: SpanExporter) -> None:
-        self._inner = inner
+    def __init__(self, inner: SpanExporter, counts: Counts) -> None:
+        self._inner, self._counts = inner, counts
         self._is_failing = False
         self._is_shut = False
 
@@ -50,7 +56,7 @@ class CalmExporter(SpanExporter):
         """Sends spans; in the processor's own thread."""
         result = SpanExportResult.FAILURE if self._is_shut else self._inner.export(spans)
         failed = result is not SpanExportResult.SUCCESS
-        telemetry.counts.exported += 0 if failed else len(spans)
+        self._counts.exported += 0 if failed else len(spans)
         if failed != self._is_failing:
             self._is_failing = failed
             if failed:
@@ -69,32 +75,35 @@ class CalmExporter(SpanExporter):
 class CountingProcessor(BatchSpanProcessor):
     """Counts the spans that ended, those for which the queue has no room included."""
 
+    def __init__(self, exporter: SpanExporter, counts: Counts) -> None:
+        super().__init__(exporter)
+        self._counts = counts
+
     def on_end(self, span: ReadableSpan) -> None:
         """Queues a span, or drops the oldest; waits for nothing."""
         if span.context is not None and span.context.trace_flags.sampled:
-            telemetry.counts.ended += 1
+            self._counts.ended += 1
         super().on_end(span)
 
 
-def start(service: str, exporters: Sequence[str]) -> None:
-    """Makes spans and sends them; a second call in a process changes nothing.
+def start(service: str, exporters: Sequence[str], counts: Counts) -> TracerProvider:
+    """What makes spans and sends them, counted; a second call in a process gives the same again.
 
     Raises:
         ValueError: the environment asks for another protocol than HTTP.
     """
     global _provider
     if _provider is not None:
-        return
-    made = [CalmExporter(_exporter(name)) for name in exporters]
+        return _provider
+    made = [CalmExporter(_exporter(name), counts) for name in exporters]
     own = Resource.create({"service.name": service, "service.version": package_version()})
     provider = TracerProvider(resource=own.merge(OTELResourceDetector().detect()), shutdown_on_exit=False)
     for exporter in made:
-        provider.add_span_processor(CountingProcessor(exporter))
+        provider.add_span_processor(CountingProcessor(exporter, counts))
     for name in _NOISY:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     _provider, _exporters[:] = provider, made
-    atexit.register(stop)
-    telemetry.enable(provider)
+    return provider
 
 
 def stop() -> None:
@@ -102,7 +111,6 @@ def stop() -> None:
     global _provider
     if _provider is None:
         return
-    telemetry.disable()
     provider, _provider = _provider, None
     patience = threading.Timer(_LAST_EXPORT_S, _give_up)
     patience.daemon = True

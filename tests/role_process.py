@@ -15,7 +15,7 @@ from reward.config import SamplingSettings
 from reward.samplers import Message, SamplerError
 from reward.serving import server
 from reward.serving.config import ServerConfig
-from reward.types import Sample, SampleGroup
+from reward.types import Sample, SampleGroup, TokenUse
 
 
 class RoleSampler:
@@ -33,6 +33,9 @@ class RoleSampler:
         self.num_voters = 0  # of the last call
         self.is_ready = True
         self.num_cached: int | None = None  # tokens of the prompt's three
+        self.num_looks = 0
+        self.tells_ids = True  # or only their use
+        self.differs = False  # each voter writes its own words
 
     async def sample(
         self,
@@ -55,9 +58,13 @@ class RoleSampler:
         text = f"1. Evidence: it raised {self.checked} euros. [Answer: {self.checked}]"
         if messages[0]["content"] == "proposer":
             text = "- Question: How many euros did the July picnic raise? [Answer: 466]"
+        if not self.tells_ids:
+            use = TokenUse(num_prompt=7, num_completion=2 * n)
+            return SampleGroup(samples=(Sample(text=text, finish_reason="stop"),) * n, use=use)
         sample = Sample(text=text, finish_reason="stop", token_ids=(5, 6), logprobs=(-0.1, -0.2))
+        others = [sample.model_copy(update={"text": f"{text}{' ' * i}"}) for i in range(n)]
         return SampleGroup(
-            samples=(sample,) * n,
+            samples=tuple(others) if self.differs else (sample,) * n,
             prompt_token_ids=(1, 2, 3),
             weights_version=version,
             num_prompt_tokens=3,
@@ -68,6 +75,7 @@ class RoleSampler:
         return sum(len(message["content"].split()) for message in messages)
 
     async def ready(self) -> None:
+        self.num_looks += 1
         if not self.is_ready:
             raise SamplerError("engine", "secret address")
 

@@ -21,7 +21,7 @@ import pytest
 from reward.config import AuditConfig
 from reward.samplers import SamplerError, Weights
 from reward.serving.config import ServerConfig
-from reward.serving.reading import HeldBytes
+from reward.serving.routes import HeldBytes
 from reward.serving.server import create_app
 from reward.serving.service import AuditService
 from reward.types import Document, RagQuery

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from reward.serving.audit_log import AuditLog
-from reward.serving.caller import Caller, caller, request_id_of
-from reward.serving.tokens import new_token
+from reward.serving.access import new_token
+from reward.serving.logs import AuditLog, Caller, caller, request_id_of
 from reward.types import Outcome, Verdict
 from tests.serving import RESPONSE, TOKEN, serve_picnic
 
@@ -58,9 +57,9 @@ def test_a_line_says_who_asked_what_and_when(tmp_path: Path) -> None:
 def test_the_system_may_rotate_it(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     log = AuditLog(path, CollectorRegistry())
-    log.write(VERDICT, response="a", seconds=0)
+    log.write(VERDICT, response="a", documents=(), seconds=0)
     path.rename(tmp_path / "audit.jsonl.1")
-    log.write(VERDICT, response="b", seconds=0)
+    log.write(VERDICT, response="b", documents=(), seconds=0)
     assert len(lines_of(path)) == len(lines_of(tmp_path / "audit.jsonl.1")) == 1
 
 
@@ -75,13 +74,13 @@ def test_a_full_disk_loses_lines_and_says_so_once(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with caplog.at_level(logging.INFO):
-        monkeypatch.setattr("reward.serving.audit_log.os.write", lambda file, data: write(file, data[:20]))
-        log.write(VERDICT, response="cut", seconds=0)
-        monkeypatch.setattr("reward.serving.audit_log.os.write", full)
+        monkeypatch.setattr("reward.serving.logs.os.write", lambda file, data: write(file, data[:20]))
+        log.write(VERDICT, response="cut", documents=(), seconds=0)
+        monkeypatch.setattr("reward.serving.logs.os.write", full)
         for _ in range(3):
-            log.write(VERDICT, response="lost", seconds=0)
-        monkeypatch.setattr("reward.serving.audit_log.os.write", write)
-        log.write(VERDICT, response="kept", seconds=0)
+            log.write(VERDICT, response="lost", documents=(), seconds=0)
+        monkeypatch.setattr("reward.serving.logs.os.write", write)
+        log.write(VERDICT, response="kept", documents=(), seconds=0)
     assert lost(registry) == 4
     assert [record.levelno for record in caplog.records] == [logging.ERROR, logging.WARNING]
     torn, kept = path.read_text().splitlines()
@@ -104,13 +103,13 @@ def test_half_a_surrogate_pair_is_written_down(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     log = AuditLog(path, CollectorRegistry())
     caller.set(Caller("r", name="c"))
-    log.write(VERDICT.model_copy(update={"id": "\ud800"}), response="\ud800", seconds=0)
+    log.write(VERDICT.model_copy(update={"id": "\ud800"}), response="\ud800", documents=(), seconds=0)
     (line,) = lines_of(path)
     assert line["caller"] == "c"
 
 
 def test_without_a_file_nothing_is_written() -> None:
-    AuditLog(None, CollectorRegistry()).write(VERDICT, response="a", seconds=0)
+    AuditLog(None, CollectorRegistry()).write(VERDICT, response="a", documents=(), seconds=0)
 
 
 @pytest.mark.parametrize("given", [None, "", "a b", "x" * 65, "a\nb", "é"])

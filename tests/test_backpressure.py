@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from reward.serving.room import Overloaded, Room
+from reward.serving.runner import Overloaded, Room
 from tests.role_server import (  # noqa: F401
     LABEL,
     RESPONSE,
@@ -86,7 +86,7 @@ def test_retry_after_is_the_waiting_rooms_time_at_the_rate_of_now(
     monkeypatch: pytest.MonkeyPatch, num_ended: int, num_waiting: int, seconds: int
 ) -> None:
     now = 100.0
-    monkeypatch.setattr("reward.serving.room.time.monotonic", lambda: now)
+    monkeypatch.setattr("reward.serving.runner.time.monotonic", lambda: now)
 
     async def measured() -> int:
         nonlocal now
@@ -105,7 +105,7 @@ def test_a_room_that_slept_does_not_take_its_sleep_for_slowness(monkeypatch: pyt
     room = Room(1, 0)
     room.enter()
     room._ends.extend([0.0, 1.0])
-    monkeypatch.setattr("reward.serving.room.time.monotonic", lambda: 1000.0)
+    monkeypatch.setattr("reward.serving.runner.time.monotonic", lambda: 1000.0)
     with pytest.raises(Overloaded) as refused:
         room.enter()
     assert refused.value.retry_after_s == 5

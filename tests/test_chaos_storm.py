@@ -8,7 +8,7 @@ import random
 import time
 from pathlib import Path
 
-from reward.serving.tokens import new_token
+from reward.serving.access import new_token
 from tests.chaos_processes import (
     RewardServer,
     ScriptedEngine,

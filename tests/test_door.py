@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import http.client
 import json
 import time
@@ -14,7 +15,7 @@ import pytest
 
 from reward.samplers import SamplerError
 from reward.serving.server import create_app
-from tests.role_server import TOKEN, RoleSampler, Start, server_config, start_servers  # noqa: F401
+from tests.role_server import DOCUMENT, TOKEN, RoleSampler, Start, server_config, start_servers  # noqa: F401
 
 
 def basic(user: str, password: str) -> str:
@@ -110,6 +111,8 @@ def test_the_audit_log_holds_every_verdict_and_no_token(start: Start, tmp_path: 
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert [line["verdict"]["outcome"] for line in lines] == ["SUPPORTED", "UNSCORED"]
     assert all(line["seconds"] >= 0 and len(line["response_sha256"]) == 64 for line in lines)
+    parts = "".join(f"{json.dumps(text)}\n" for text in (DOCUMENT.id, DOCUMENT.title, DOCUMENT.text))
+    assert {line["documents_sha256"] for line in lines} == {hashlib.sha256(parts.encode()).hexdigest()}
     assert TOKEN not in log.read_text()
 
 

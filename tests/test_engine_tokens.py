@@ -10,7 +10,7 @@ import pytest
 
 from reward.config import LocalSamplerConfig
 from reward.samplers import Message, SamplerError, make_sampler
-from reward.samplers.tokens import completion_budget, load_tokenizer, prompt_token_ids, sample_group
+from reward.samplers.token_ids import completion_budget, load_tokenizer, prompt_token_ids, sample_group
 from reward.types import SampleGroup
 
 TEMPLATE = (

@@ -226,7 +226,7 @@ def test_a_caller_who_gives_up_frees_the_place_and_blames_nobody() -> None:
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(text_of(sampler), 0.05)
             assert await asyncio.wait_for(text_of(sampler), 2) == "slow"
-        (inner,) = sampler._pool.servers
+        (inner,) = sampler._pool.engines
         assert inner.num_requests == 0 and not inner.failed
 
     asyncio.run(run())

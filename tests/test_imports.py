@@ -49,7 +49,7 @@ INSIDE_FUNCTIONS = (
     "orchestration/retrain/ray_jobs.py",
     "reward/samplers/live.py",
     "reward/samplers/local.py",
-    "reward/samplers/tokens.py",
+    "reward/samplers/token_ids.py",
 )
 FILES = sorted(file.relative_to(ROOT) for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
 
@@ -223,3 +223,47 @@ def test_rooms_around_it_import_one_way(room: str) -> None:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("orchestration."):
                 assert (node.module or "").split(".")[1] in AROUND[room] | {room}, f"{file}: {node.module}"
+
+
+def inner_imports(file: Path) -> set[str]:
+    """Modules of `reward` that a file imports, anywhere in it: inside functions and for types, too."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "reward":
+            module = ROOT / (node.module or "").replace(".", "/")
+            names = [alias.name for alias in node.names]
+            below = {f"{node.module}.{name}" for name in names if _is_module(module / name)}
+            found |= below | ({node.module or ""} if len(below) < len(names) else set())
+    return found
+
+
+def _is_module(path: Path) -> bool:
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of nodes that reach each other."""
+    reached = {start: set(graph[start]) for start in graph}
+    for _ in graph:
+        for seen in reached.values():
+            seen |= {further for one in seen & graph.keys() for further in graph[one]}
+    rings = {tuple(sorted(b for b in graph if b in reached[a] and a in reached[b])) for a in graph}
+    return sorted(list(ring) for ring in rings if ring)
+
+
+def test_imports_inside_reward_around_the_audit_have_no_circle() -> None:
+    """Rooms are the nodes: how the audit is served, sampled and traced."""
+    graph: dict[str, set[str]] = {}
+    for file in (ROOT / "reward").rglob("*.py"):
+        room = file.relative_to(ROOT / "reward").parts[0].removesuffix(".py")
+        rooms = {module.split(".")[1] for module in inner_imports(file) if "." in module}
+        graph.setdefault(room, set()).update(rooms - {room})
+    around = {"provenance", "samplers", "serving", "telemetry", "tracing"}
+    assert [ring for ring in circles(graph) if around & set(ring)] == []
+
+
+@pytest.mark.parametrize("room", ["samplers", "serving"])
+def test_files_of_a_room_import_one_way(room: str) -> None:
+    """Files are the nodes; the package's own `__init__` is the interface of the others."""
+    files = [file for file in (ROOT / "reward" / room).glob("*.py") if file.stem != "__init__"]
+    assert circles({f"reward.{room}.{file.stem}": inner_imports(file) for file in files}) == []

@@ -11,7 +11,7 @@ from orchestration.registry.store import ModelVersion
 from orchestration.registry.trial import _smoke
 from pipeline.settings.recipe import TINY_POLICY
 from reward.config import LocalSamplerConfig, SamplingSettings
-from reward.samplers import SamplerError, libraries
+from reward.samplers import SamplerError, start
 
 MEND = "libnuma1"
 MISSING = "libno-such-library.so.1"
@@ -19,20 +19,20 @@ MISSING = "libno-such-library.so.1"
 
 @pytest.fixture
 def _no_numa(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(libraries, "NUMA", MISSING)
-    monkeypatch.setattr(libraries, "_CPU_BUILD", "pytest")  # a package that is installed
+    monkeypatch.setattr(start, "NUMA", MISSING)
+    monkeypatch.setattr(start, "_CPU_BUILD", "pytest")  # a package that is installed
 
 
 @pytest.mark.usefixtures("_no_numa")
 def test_a_missing_library_is_named_with_its_package() -> None:
     with pytest.raises(ValueError, match=f"{MISSING} is missing.*{MEND}"):
-        libraries.demand_libraries()
+        start.demand_libraries()
 
 
 @pytest.mark.usefixtures("_no_numa")
 def test_other_builds_of_vllm_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(libraries, "_CPU_BUILD", "no-such-build-of-vllm")
-    libraries.demand_libraries()
+    monkeypatch.setattr(start, "_CPU_BUILD", "no-such-build-of-vllm")
+    start.demand_libraries()
 
 
 @pytest.mark.usefixtures("_no_numa")

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from reward.serving import listening
+from reward.serving import connections
 from tests.role_server import LABEL as QUERY
 from tests.role_server import PROMPT, RESPONSE, TOKEN, server_config
 from tests.supervised import Supervised, environment
@@ -77,8 +77,8 @@ def passed(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 def test_a_passed_socket_is_taken_once_and_is_for_no_child(passed: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as held:
-        passed.setattr(listening, "_FIRST_FD", os.dup(held.fileno()))
-        listener = listening.open_listener("127.0.0.1", 1)
+        passed.setattr(connections, "_FIRST_FD", os.dup(held.fileno()))
+        listener = connections.open_listener("127.0.0.1", 1)
         with listener.socket:
             assert listener.is_passed and listener.port == held.getsockname()[1]
             assert not listener.socket.get_inheritable()
@@ -89,7 +89,7 @@ def test_what_is_passed_to_another_process_is_not_taken(passed: pytest.MonkeyPat
     passed.setenv("LISTEN_PID", "1")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    listener = listening.open_listener("127.0.0.1", port)
+    listener = connections.open_listener("127.0.0.1", port)
     with listener.socket:
         assert not listener.is_passed and listener.port == port
 
@@ -108,9 +108,9 @@ def test_what_cannot_be_listened_on_is_refused(
 ) -> None:
     passed.setenv("LISTEN_FDS", num_passed)
     number = descriptor(kind, tmp_path)
-    passed.setattr(listening, "_FIRST_FD", number)
+    passed.setattr(connections, "_FIRST_FD", number)
     with pytest.raises(ValueError, match=words):
-        listening.open_listener("127.0.0.1", 5001)
+        connections.open_listener("127.0.0.1", 5001)
 
 
 def descriptor(kind: str, folder: Path) -> int:

@@ -18,7 +18,7 @@ from pipeline.training.engines import EngineRegistry
 from reward.config import RaySamplerConfig, SamplingSettings
 from reward.samplers import Message, SamplerError, make_sampler
 from reward.samplers.live import RayEngineSampler
-from reward.samplers.tokens import load_tokenizer
+from reward.samplers.token_ids import load_tokenizer
 
 TINY_POLICY = Path(__file__).parents[1] / "pipeline" / "tiny" / "checkpoint"
 MESSAGES = [Message(role="user", content="How many euros?")]

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from reward.serving.caller import Caller, caller
 from reward.serving.client import RewardClient, RewardServerError
-from reward.serving.logs import TextFormatter, configure_logging, json_formatter, name_request
+from reward.serving.logs import Caller, TextFormatter, caller, configure_logging, json_formatter, name_request
 from tests.role_server import (
     LABEL,
     QUERY,
@@ -41,7 +40,7 @@ def test_a_line_a_request_and_its_id_in_all_that_is_told_of_it(spawn: Spawn) -> 
     server.process.terminate()
     _, told = server.end()
     lines = lines_of(told)
-    asked = [line for line in lines if line["logger"] == "reward.serving.watch"]
+    asked = [line for line in lines if line["logger"] == "reward.serving.gates"]
     shown = [(line["method"], line["status"], line["caller"], line["outcome"]) for line in asked]
     assert shown == [
         ("POST", 401, None, "token_wrong"),
@@ -60,7 +59,7 @@ def test_no_line_a_request_unless_asked_for(spawn: Spawn) -> None:
     server = spawn()
     assert server.audit().status_code == 200
     server.process.terminate()
-    assert "reward.serving.watch" not in server.end()[1]
+    assert "reward.serving.gates" not in server.end()[1]
 
 
 def test_the_clients_errors_name_the_request(start: Start, caplog: pytest.LogCaptureFixture) -> None:
@@ -73,7 +72,7 @@ def test_the_clients_errors_name_the_request(start: Start, caplog: pytest.LogCap
     with caplog.at_level(logging.INFO), pytest.raises(RewardServerError, match="answered 401") as caught:
         caplog.handler.addFilter(name_request)
         asyncio.run(ask())
-    (line,) = [record for record in caplog.records if record.name == "reward.serving.watch"]
+    (line,) = [record for record in caplog.records if record.name == "reward.serving.gates"]
     assert f"(request {line.request_id})" in str(caught.value)  # type: ignore[attr-defined]
 
 
@@ -86,7 +85,7 @@ def test_an_error_of_ours_has_an_id_too(start: Start) -> None:
 
     answer = running.http.get("/boom", headers={"X-Request-ID": "b"})
     assert (answer.status_code, answer.headers["x-request-id"]) == (500, "b")
-    assert answer.json() == {"detail": "internal error; see the server's log"}
+    assert answer.json() == {"detail": "internal error; see the server's log", "reason": "internal"}
     assert running.metric('march_requests_refused_total{reason="internal"}') == 1
 
 

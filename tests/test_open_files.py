@@ -11,7 +11,7 @@ import pytest
 SCRIPT = """
 import logging, resource, sys
 from reward.serving.config import ServerConfig
-from reward.serving.open_files import make_room
+from reward.serving.connections import make_room
 logging.basicConfig(format="%(message)s")
 soft, hard, connections = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -68,6 +68,8 @@ class FakeServer:
                 return _refusal(400, "'json_schema' is not supported with this model")
             case "refuses_top_k" if "top_k" in body:
                 return _refusal(400, "Unrecognized request argument supplied: top_k")
+            case "quotes_once" if len(self.requests) <= 2:
+                return _refusal(400, 'not understood: "... what return_token_ids means to a server"')
             case "html":
                 return HTMLResponse("<html>a proxy's page</html>")
             case "not_a_completion":
@@ -253,6 +255,20 @@ def test_a_refused_key_is_not_sent_again(fake: FakeServer) -> None:
 
     asyncio.run(run())
     assert ["return_token_ids" in request for request in fake.requests] == [True, False, False]
+
+
+def test_an_error_that_only_quotes_a_keys_name_takes_no_key_away(fake: FakeServer) -> None:
+    fake.behaviour = "quotes_once"
+
+    async def run() -> None:
+        sampler = make_sampler(fake)
+        with pytest.raises(SamplerError, match="not understood"):
+            await sampler.sample(MESSAGES, n=1, settings=SETTINGS)
+        await sampler.sample(MESSAGES, n=1, settings=SETTINGS)
+        await sampler.close()
+
+    asyncio.run(run())
+    assert ["return_token_ids" in request for request in fake.requests] == [True, False, True]
 
 
 def test_greedy_samples_are_asked_for_once_and_repeated(fake: FakeServer) -> None:

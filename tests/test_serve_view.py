@@ -20,6 +20,7 @@ FIGURES = Figures(
     unscored={"timeout": 500, "engine": 100, "too_few_valid_votes": 11, "internal": 1},
     agreement=0.932,
     unreadable=0.004,
+    repeating=0.02,
     uncovered=0.012,
     num_in_flight=512,
     num_waiting=1203,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -98,7 +99,7 @@ def test_version_names_what_answers(start: Start) -> None:
 
 
 def test_health_is_open_and_readiness_tells_no_details(start: Start) -> None:
-    running = start()
+    running = start(ready_cache_s=0)
     with httpx.Client(base_url=running.url, trust_env=False) as stranger:
         assert stranger.get("/healthz").status_code == 200
         assert stranger.get("/readyz").status_code == 200
@@ -109,7 +110,7 @@ def test_health_is_open_and_readiness_tells_no_details(start: Start) -> None:
 
 
 def test_a_frozen_model_is_ready_once_it_has_given_a_token_and_is_asked_for_it_once(start: Start) -> None:
-    running = start()
+    running = start(ready_cache_s=0)
     running.sampler.failures = [SamplerError("engine", "still loading"), ZeroDivisionError("a bug")]
     told = [running.http.get("/readyz").json() for _ in range(4)]
     assert [one.get("reason") for one in told] == ["engine", "internal", None, None]
@@ -119,7 +120,7 @@ def test_a_frozen_model_is_ready_once_it_has_given_a_token_and_is_asked_for_it_o
 def test_a_slow_first_token_is_waited_for_by_many_and_not_begun_twice(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reward.serving.readiness._TIMEOUT_S", 0.1)
+    monkeypatch.setattr("reward.serving.lifecycle._TIMEOUT_S", 0.1)
     running = start()
     running.sampler.pause_s = 0.4
     assert running.http.get("/readyz").json()["reason"] == "warming_up"
@@ -127,6 +128,53 @@ def test_a_slow_first_token_is_waited_for_by_many_and_not_begun_twice(
     while running.http.get("/readyz").status_code != 200:
         assert time.monotonic() < end
     assert running.sampler.num_calls == 1
+
+
+def test_readiness_is_asked_of_the_sampler_once_for_all_who_ask(start: Start) -> None:
+    running = start(ready_cache_s=0.3)
+    with ThreadPoolExecutor(8) as pool:
+        told = list(pool.map(lambda _: running.http.get("/readyz").status_code, range(40)))
+    assert told == [200] * 40 and running.sampler.num_looks == 1
+    running.sampler.is_ready = False
+    assert running.http.get("/readyz").status_code == 200
+    time.sleep(0.35)
+    assert [running.http.get("/readyz").status_code for _ in range(3)] == [503] * 3
+    assert running.sampler.num_looks == 2
+
+
+def test_tokens_are_counted_for_a_sampler_that_tells_only_their_use(start: Start) -> None:
+    running = start()
+    running.sampler.tells_ids = False
+    running.audit()
+    for stage, kind, tokens in (
+        ("propose", "prompt", 7),
+        ("propose", "completion", 2),
+        ("check", "prompt", 7),
+        ("check", "completion", 6),  # of all three voters
+    ):
+        assert running.metric(f'march_tokens_total{{kind="{kind}",stage="{stage}"}}') == tokens
+
+
+def test_voters_who_repeat_each_other_word_for_word_are_noticed(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = start(cache_bytes=0)
+    for i in range(21):
+        running.audit(RESPONSE + " " * i)
+    assert running.metric("march_voters_asked_total") == 21
+    assert running.metric("march_voters_repeating_total") == 21
+    assert [r.message[:46] for r in caplog.records if "word for word" in r.message] == [
+        "the voters of 20 audits in a row repeat each o"
+    ]
+    running.sampler.differs = True
+    running.audit()
+    assert running.metric("march_voters_repeating_total") == 21
+
+
+def test_at_temperature_0_voters_may_repeat_each_other(start: Start) -> None:
+    running = start(audit={"prompts": "compact", "checker": {"temperature": 0}})
+    running.audit()
+    assert running.metric("march_voters_asked_total") == 0
 
 
 def test_rollout_engines_are_not_asked_for_a_token(start: Start) -> None:

@@ -20,6 +20,7 @@ from reward.config import LocalSamplerConfig, OpenAISamplerConfig
             "m",
             OpenAISamplerConfig(base_urls=("http://h:1/v1", "https://i/api/v2"), model="m"),
         ),
+        ("http://h:1?k=v", "m", OpenAISamplerConfig(base_url="http://h:1/v1?k=v", model="m")),
         ("some/model", None, LocalSamplerConfig(model="some/model")),
     ],
 )

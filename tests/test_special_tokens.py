@@ -14,7 +14,7 @@ from pipeline.settings.recipe import TINY_POLICY
 from reward.roles.prompts import load_prompts
 from reward.samplers import Message
 from reward.samplers.special import count_special, neutralise, pattern_of
-from reward.samplers.tokens import load_tokenizer, prompt_token_ids
+from reward.samplers.token_ids import load_tokenizer, prompt_token_ids
 from reward.serving.config import ServerConfig
 from reward.types import Document, RagQuery
 

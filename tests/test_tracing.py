@@ -18,7 +18,7 @@ import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from pipeline import cpu
-from reward import telemetry, tracing
+from reward import telemetry
 from reward.config import OpenAISamplerConfig
 from reward.samplers import SamplerError
 from reward.samplers.openai import OpenAISampler
@@ -37,12 +37,12 @@ ERROR, SERVER, CLIENT = Status.STATUS_CODE_ERROR, Span.SPAN_KIND_SERVER, Span.SP
 
 @pytest.fixture
 def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
-    """A collector, and tracing that is on; `tracing.stop()` sends what there is."""
+    """A collector, and tracing that is on; `telemetry.stop()` sends what there is."""
     collector = Collector()
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
     telemetry.start("test")
     yield collector
-    tracing.stop()
+    telemetry.stop()
     collector.close()
 
 
@@ -84,7 +84,7 @@ def test_one_answer_is_one_trace_from_its_rollout_to_its_vote(
     finally:
         server.close()
         model.close()
-    tracing.stop()
+    telemetry.stop()
     assert record.verdict.reward == 0.0
     found = {span.name: (collector.parent_of(span), span.kind) for span in collector.spans}
     inner = Span.SPAN_KIND_INTERNAL
@@ -120,7 +120,7 @@ def test_a_span_says_tokens_and_no_text(start: Start, collector: Collector) -> N
     running = start()
     assert running.audit().status_code == 200
     running.close()
-    tracing.stop()
+    telemetry.stop()
     checking = attributes(collector.named("chat role-player")[1])
     assert checking["gen_ai.usage.input_tokens"] == 3 and checking["gen_ai.usage.output_tokens"] == 2
     for text in (RESPONSE, "How many euros", "picnic", running.http.headers["Authorization"][7:]):
@@ -130,13 +130,13 @@ def test_a_span_says_tokens_and_no_text(start: Start, collector: Collector) -> N
 def test_texts_are_shown_where_the_environment_says_so(
     monkeypatch: pytest.MonkeyPatch, collector: Collector
 ) -> None:
-    tracing.stop()
+    telemetry.stop()
     monkeypatch.setenv(telemetry.CAPTURE_TEXTS, "true")
     telemetry.start("test")
     server = serve_picnic()
     server.audit()
     server.close()
-    tracing.stop()
+    telemetry.stop()
     told = json.loads(str(attributes(collector.named("chat role-player")[1])["gen_ai.output.messages"]))
     assert told[0]["role"] == "assistant" and "466" in told[0]["parts"][0]["content"]
 
@@ -151,7 +151,7 @@ def test_a_joined_audit_is_linked_to_the_one_it_joined(start: Start, collector: 
 
     asyncio.run(both())
     running.close()
-    tracing.stop()
+    telemetry.stop()
     by_source = {str(attributes(span)["march.source"]): span for span in collector.named("march.audit")}
     fresh, joined = by_source["fresh"], by_source["joined"]
     assert [link.span_id for link in joined.links] == [fresh.span_id] and not fresh.links
@@ -160,17 +160,17 @@ def test_a_joined_audit_is_linked_to_the_one_it_joined(start: Start, collector: 
 
 def test_failures_are_errors_named_by_one_word(start: Start, collector: Collector) -> None:
     running = start()
-    running.sampler.failures = [SamplerError("prompt_too_long", "secret words")]
+    running.sampler.failures = [SamplerError("unheard_of", "secret words")]
     assert running.http.get("/none").status_code == 404
     assert running.reward().status_code == 503
     running.close()
-    tracing.stop()
+    telemetry.stop()
     errors = {span.name: span.status.message for span in collector.spans if span.status.code == ERROR}
     assert errors == {
         "POST /get_reward": "503",
-        "march.audit": "prompt_too_long",
-        "proposer": "prompt_too_long",
-        "chat role-player": "prompt_too_long",
+        "march.audit": "unheard_of",
+        "proposer": "unheard_of",
+        "chat role-player": "unheard_of",
     }
     assert b"secret words" not in collector.bodies
 
@@ -191,7 +191,7 @@ def test_a_malformed_traceparent_begins_a_trace_of_its_own(collector: Collector,
     server.http.headers.update({"traceparent": traceparent})
     assert server.audit().status_code == 200
     server.close()
-    tracing.stop()
+    telemetry.stop()
     (span,) = collector.named("POST /v1/audit")
     assert not span.parent_span_id and not span.links
 
@@ -201,7 +201,7 @@ def test_strangers_write_no_trace(start: Start, collector: Collector) -> None:
     running.http.headers["Authorization"] = "Bearer wrong"
     assert running.audit().status_code == 401 and running.http.get("/healthz").status_code == 200
     running.close()
-    tracing.stop()
+    telemetry.stop()
     assert not collector.spans
 
 
@@ -213,7 +213,7 @@ def test_the_audit_log_knows_the_trace(tmp_path: Path, collector: Collector) -> 
     server.close()
     line = json.loads((tmp_path / "audits.jsonl").read_text())
     assert line["trace_id"] == "a" * 32
-    tracing.stop()
+    telemetry.stop()
     assert collector.named("POST /v1/audit")[0].parent_span_id.hex() == "b" * 16
 
 
@@ -233,7 +233,7 @@ def test_a_dead_collector_costs_no_answer(
         told = server.http.get("/metrics").text
     finally:
         server.close()
-        tracing.stop()
+        telemetry.stop()
     assert telemetry.counts.exported == before
     assert float(re.search(r'march_spans_total\{state="ended"\} (\S+)', told)[1]) >= 20  # type: ignore[index]
     told_of = [
@@ -295,6 +295,6 @@ def test_the_client_marks_its_failed_attempts(collector: Collector) -> None:
 
     with pytest.raises(RewardServerError):
         asyncio.run(ask())
-    tracing.stop()
+    telemetry.stop()
     (span,) = collector.named("POST")
     assert span.status.code == ERROR and attributes(span)["error.type"] == "ConnectError"

@@ -15,7 +15,7 @@ import pytest
 from reward.config import OpenAISamplerConfig, SamplingSettings
 from reward.samplers import Message, SamplerError
 from reward.samplers.openai import OpenAISampler
-from reward.samplers.tokens import load_tokenizer, prompt_token_ids
+from reward.samplers.token_ids import load_tokenizer, prompt_token_ids
 
 pytestmark = pytest.mark.slow
 

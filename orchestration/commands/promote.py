@@ -191,7 +191,7 @@ def serve_model(
 
     from orchestration.promotion.policy import read_policy
     from orchestration.registry.weights import local_weights, vllm_command
-    from reward.samplers.libraries import demand_libraries
+    from reward.samplers.start import demand_libraries
 
     desk, version = open_version(reference, registry, history)
     desk.mend()

@@ -21,6 +21,9 @@ def serve(
     model: Annotated[
         str | None, typer.Option(help="Its model's name; without --openai-url a model for vLLM here.")
     ] = None,
+    lexical: Annotated[
+        bool, typer.Option("--lexical", help="Audit without a model: no GPU, and no other server.")
+    ] = False,
     host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
     port: Annotated[
         int | None, typer.Option(min=1, max=65_535, help="Port to listen on.", show_default="5001")
@@ -45,7 +48,7 @@ def serve(
     from orchestration.settings.serve import server_config
 
     options = {"host": host, "port": port, "prompts": prompts, "ready_within_s": ready_within}
-    settings = server_config(config, openai_url=openai_url, model=model, options=options)
+    settings = server_config(config, openai_url=openai_url, model=model, lexical=lexical, options=options)
     from reward.serving.server import serve as run_server
 
     if not is_shown(live):

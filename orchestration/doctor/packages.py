@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from orchestration.doctor.records import Finding, failed, ok, skipped
-from reward.samplers.libraries import NUMA, NUMA_MEND, has_numa
+from reward.samplers.start import NUMA, NUMA_MEND, has_numa
 
 PROJECT = "march-pipeline"
 _TRAINING = ("openrlhf", "torch", "ray", "deepspeed", "transformers", "mlflow")

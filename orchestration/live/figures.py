@@ -67,6 +67,7 @@ class Figures:
     unscored: Mapping[str, int]  # by reason
     agreement: float | None  # valid votes for their claim's first place
     unreadable: float | None  # of all votes
+    repeating: float | None  # audits whose voters all wrote the same, of those who might have differed
     uncovered: float | None  # of the numbers to be checked
     num_in_flight: int
     num_waiting: int
@@ -103,6 +104,7 @@ def count_figures(history: Sequence[Reading]) -> Figures:
         unscored=_counts(now.by("march_audits_total", "reason", outcome=Outcome.UNSCORED.value)),
         agreement=_share(now, "march_votes_agreeing_total", now.total("march_votes_total", state="valid")),
         unreadable=_share(now, "march_votes_total", now.total("march_votes_total"), state="unreadable"),
+        repeating=_share(now, "march_voters_repeating_total", now.total("march_voters_asked_total")),
         uncovered=_share(now, "march_numbers_uncovered_total", now.total("march_numbers_total")),
         num_in_flight=int(now.total("march_audits_in_flight")),
         num_waiting=int(now.total("march_audits_waiting")),

@@ -106,7 +106,7 @@ class _View:
         return Snapshot(
             url=f"http{'s' if config.tls else ''}://{f'[{host}]' if ':' in host else host}:{config.port}",
             sampler=config.sampler.kind,
-            model=sampler.model,
+            model=sampler.model if sampler else "",
             uptime_s=time.monotonic() - self._start,
             readiness=self._readiness,
             figures=count_figures(self._readings()),

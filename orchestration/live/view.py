@@ -94,7 +94,7 @@ def sparkline(values: Sequence[float], width: int) -> str:
 def _header(snapshot: Snapshot, width: int) -> list[Text]:
     is_ready = snapshot.readiness == READY
     state = Text.assemble(("● ", "green" if is_ready else "yellow"), snapshot.readiness.replace("_", " "))
-    told = [snapshot.sampler, snapshot.model]
+    told = [name for name in (snapshot.sampler, snapshot.model) if name]
     if snapshot.figures.weights_version is not None:
         told.append(f"weights {snapshot.figures.weights_version:,}")
     if snapshot.engines:
@@ -198,6 +198,7 @@ def _votes(figures: Figures) -> _Block:
     rows: list[Row] = [
         ("votes agree", _percent(figures.agreement)),
         ("votes unreadable", _percent(figures.unreadable)),
+        ("voters repeating", _percent(figures.repeating)),
         ("numbers uncovered", _percent(figures.uncovered)),
         ("prefix cache", _percent(figures.prefix_hits)),
         ("verdicts kept", f"{figures.num_cached:,}"),

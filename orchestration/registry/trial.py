@@ -15,7 +15,7 @@ from orchestration.registry.log import State
 from orchestration.registry.smoke import smoke_gate
 from orchestration.registry.store import ModelVersion
 from orchestration.registry.weights import local_weights
-from reward.samplers.libraries import demand_libraries
+from reward.samplers.start import demand_libraries
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,8 @@ def engine_servers(urls: str, model: str) -> OpenAISamplerConfig:
 
 def _versioned(url: str) -> str:
     """A bare http://host:port means its /v1, where every OpenAI-compatible server answers."""
-    return url if urlsplit(url).path.strip("/") else f"{url.rstrip('/')}/v1"
+    parts = urlsplit(url)
+    return url if parts.path.strip("/") else parts._replace(path="/v1").geturl()
 
 
 def _local(model: str) -> LocalSamplerConfig:

@@ -15,6 +15,7 @@ def server_config(
     *,
     openai_url: str | None = None,
     model: str | None = None,
+    lexical: bool = False,
     options: Mapping[str, str | float | None] | None = None,
 ) -> ServerConfig:
     """The server's settings: those of a YAML file, if there is one, and what the command line says over them.
@@ -23,6 +24,7 @@ def server_config(
         file: Keys of `ServerConfig` in YAML.
         openai_url: Servers to sample, with commas between them; needs `model`.
         model: The model's name on those servers, or a model for vLLM in this process.
+        lexical: Audit without a model; goes with neither of the two.
         options: `host`, `port`, `ready_within_s` and `prompts`; None leaves a setting as it is.
 
     Raises:
@@ -36,7 +38,11 @@ def server_config(
     tree |= given
     if prompts is not None:
         tree["audit"] = {**(tree.get("audit") or {}), "prompts": prompts}
-    if openai_url is not None:
+    if lexical:
+        if openai_url is not None or model is not None:
+            raise ValueError("--lexical: asks no model; leave out --openai-url and --model")
+        tree["sampler"] = {"kind": "lexical"}
+    elif openai_url is not None:
         if model is None:
             raise ValueError(f"--model: missing; say which model {openai_url} shall use")
         tree["sampler"] = engine_servers(openai_url, model)
@@ -44,6 +50,7 @@ def server_config(
         tree["sampler"] = audit_sampler(model, None)
     if "sampler" not in tree:
         raise ValueError(
-            "sampler: missing; give --openai-url and --model for a server, --model for vLLM here, or --config"
+            "sampler: missing; give --openai-url and --model for a server, --model for vLLM here, --lexical "
+            "for an audit without a model, or --config"
         )
     return ServerConfig.model_validate(tree)

@@ -49,8 +49,8 @@ def _problem(problem: object) -> str:
         return f"{field}: unknown key; remove it or mend its name"
     if problem["type"] == "missing":
         return f"{field}: missing; add it"
-    if not field:
-        return text
+    if not field or field.endswith(("base_url", "base_urls")):  # which may hold credentials
+        return f"{field}: {text}" if field and not text.startswith("base_url") else text
     from pipeline.artifacts.settings import redact
 
     given = problem["input"]

@@ -156,7 +156,7 @@ def token_counter(tokenizer_path: str) -> CountTokens:
     Raises:
         ValueError: the tokenizer cannot be used.
     """
-    from reward.samplers.tokens import load_tokenizer, prompt_token_ids
+    from reward.samplers.token_ids import load_tokenizer, prompt_token_ids
 
     tokenizer = load_tokenizer(tokenizer_path, field="tokenizer")
     return lambda messages: len(prompt_token_ids(tokenizer, messages))

@@ -28,7 +28,7 @@ from pipeline.launch.reward_servers import (
     server_configs,
 )
 from reward import telemetry
-from reward.samplers.libraries import demand_libraries
+from reward.samplers.start import demand_libraries
 from reward.types import Role
 
 if TYPE_CHECKING:

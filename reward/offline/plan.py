@@ -6,7 +6,6 @@ The digests of rows and settings decide which verdicts of an earlier run still s
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from reward.config import AuditConfig, SamplerConfig, Settings
 from reward.offline.inputs import RowFormat, format_of, read_rows
 from reward.offline.resume import PlannedRow
 from reward.offline.rows import AuditRow
+from reward.provenance import package_version
 from reward.roles.prompts import load_prompts
 
 # Where and how a model is reached: no part of what it says.
@@ -134,7 +134,7 @@ def _settings(job: AuditJob) -> dict[str, JsonValue]:
     settings: dict[str, JsonValue] = {
         "auditor": "model" if job.sampler else "lexical",
         "audit": job.audit.model_dump(mode="json", exclude={"prompts"}),
-        "version": importlib.metadata.version("march-pipeline"),
+        "version": package_version(),
     }
     if job.sampler:
         settings["prompt_digest"] = load_prompts(job.audit.prompts).digest

@@ -23,9 +23,9 @@ from typing import Any
 
 from reward.config import RaySamplerConfig, SamplingSettings
 from reward.samplers import EngineStatus, Message, SamplerError, Weights
-from reward.samplers.placement import Placement
+from reward.samplers.pool import Engine, Pool
 from reward.samplers.start import SharedStart
-from reward.samplers.tokens import (
+from reward.samplers.token_ids import (
     completion_budget,
     load_tokenizer,
     prompt_token_ids,
@@ -36,6 +36,8 @@ from reward.types import SampleGroup
 
 # Of Ray's connection and vLLM's import, half a minute on a busy machine: no request's limit covers them.
 _CONNECT_TIMEOUT_S = 120.0
+_COOL_DOWN_S = 30.0
+_MOST_ENGINES = 2  # of one request: the first one that stalls has half of its time
 
 
 class RayEngineSampler:
@@ -45,7 +47,9 @@ class RayEngineSampler:
         self._config = config
         self._tokenizer = load_tokenizer(config.tokenizer, field="sampler.tokenizer")
         self._training = SharedStart(self._connect)
-        self._placement = Placement()
+        self._pool: Pool[Any] = Pool(
+            cool_down_s=_COOL_DOWN_S, named=_death, silence="; is the rollout engine asleep?"
+        )
 
     @property
     def model(self) -> str:
@@ -97,7 +101,7 @@ class RayEngineSampler:
 
     def engines(self) -> tuple[EngineStatus, ...]:
         """The rollout engines that were asked, by their actors' ids."""
-        return self._placement.statuses()
+        return self._pool.statuses()
 
     async def close(self) -> None:
         """Forgets the registry. The connection to Ray belongs to the process and ends with it."""
@@ -137,18 +141,17 @@ class RayEngineSampler:
 
     async def _generate(self, engines: dict[str, Any], prompt: list[int], params: Any) -> Any:
         import ray
-        from ray.exceptions import RayActorError
 
-        async def send(name: str) -> Any:
-            request = engines[name].generate.remote(prompt, params)
+        async def send(engine: Engine[Any]) -> Any:
+            request = engine.handle.generate.remote(prompt, params)
             try:
                 return await request
             except asyncio.CancelledError:
                 ray.cancel(request)  # or the engine would go on for nobody
                 raise
 
-        timeout_s, deaths = self._config.timeout_s, (RayActorError,)
-        return await self._placement.ask(engines, send, timeout_s=timeout_s, deaths=deaths)
+        self._pool.hold((name, handle, {"march.engine": name}) for name, handle in engines.items())
+        return await self._pool.ask(send, timeout_s=self._config.timeout_s, most=_MOST_ENGINES)
 
 
 @dataclass(frozen=True)
@@ -166,12 +169,25 @@ def _ray_failures_named(training: SharedStart[_Training]) -> Iterator[None]:
 
     try:
         yield
-    except SamplerError:
+    except SamplerError as error:
+        if isinstance(error.__cause__, RayError):
+            training.forget()
         raise
     except (RayError, ValueError, OSError, RuntimeError) as error:  # not there yet, died, or no cluster
         training.forget()
-        cause = str(error).strip().rpartition("\n")[2]  # after the traceback of the other process
-        raise SamplerError("engine", f"{type(error).__name__}: {cause.strip()}") from error
+        raise _failure(error) from error
+
+
+def _death(error: Exception, name: str) -> SamplerError | None:
+    """The failure of an engine that died; other errors are the request's."""
+    from ray.exceptions import RayActorError
+
+    return _failure(error) if isinstance(error, RayActorError) else None
+
+
+def _failure(error: Exception) -> SamplerError:
+    cause = str(error).strip().rpartition("\n")[2]  # after the traceback of the other process
+    return SamplerError("engine", f"{type(error).__name__}: {cause.strip()}")
 
 
 @contextlib.asynccontextmanager

@@ -20,9 +20,8 @@ from typing import Any
 
 from reward.config import LocalSamplerConfig, SamplingSettings
 from reward.samplers import Message, SamplerError
-from reward.samplers.libraries import demand_libraries
-from reward.samplers.start import SharedStart
-from reward.samplers.tokens import (
+from reward.samplers.start import SharedStart, demand_libraries
+from reward.samplers.token_ids import (
     completion_budget,
     load_tokenizer,
     prompt_token_ids,

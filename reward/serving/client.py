@@ -1,11 +1,16 @@
-"""The reward server's client, for the trainer and for anyone else.
+"""The reward server's client, for the trainer and for anyone else: `RewardClient`, or `SyncRewardClient`.
 
-It tries again after what passes by itself: a refused or broken connection and the answers 502, 503 and 504,
-a few times and with jitter. With several servers each content has its own (servers.py), and another is asked
-when that one fails. It never makes up a verdict: what still fails is a `RewardServerError`, which
-the caller records as UNSCORED. With the server's signing key it believes no answer that the server did not
-give to this very request (signing.py): an unsigned, altered or replayed one is an `UntrustedAnswer`, which is
-not asked for again. Each request has an id, which errors name and the server logs.
+It retries what passes by itself: a refused or broken connection and the answers 429, 502, 503 and 504, a few
+times and with jitter. It never makes up a verdict: what still fails is a `RewardServerError`, which the
+caller records as UNSCORED. An answer that no retry can change (422) is an error at once. With the server's
+signing key it believes no answer that the server did not give to this very request (signing.py): an unsigned,
+altered or replayed one is an `UntrustedAnswer`, which is not asked for again. Each request has an id, which
+errors name and the server logs.
+
+With several servers each content has its own, by rendezvous hashing: every server has a rank for every
+content, by a hash of both. All clients agree on it without talking to each other, a server that goes takes
+only its own contents to others, and equal contents (a retry, or two samples that came out the same) meet at
+one server, which gives them one audit (service.py).
 """
 
 from __future__ import annotations
@@ -16,10 +21,12 @@ import hashlib
 import ssl
 import time
 from collections.abc import Sequence
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, TypeVar
 
 import httpx
+from anyio.from_thread import start_blocking_portal
 from tenacity import (
     AsyncRetrying,
     RetryCallState,
@@ -31,24 +38,27 @@ from tenacity import (
     wait_random,
 )
 
-from reward.serving.attempt import attempt
-from reward.serving.failures import (
+from reward.serving.attempt import (
     MEND_UNREACHED,
     OutOfTime,
     PassingError,
     RewardServerError,
+    Servers,
     Unreached,
     UntrustedAnswer,
+    attempt,
     detail_of,
+    entry_failure,
     failed,
     text_of,
 )
-from reward.serving.servers import Servers
 from reward.serving.tls import ClientTls, client_context
-from reward.serving.wire import AuditRequest, Post
-from reward.types import AuditResult, RagQuery
+from reward.serving.wire import AuditRequest, BatchReply, BatchRequest, ErrorReply, Post
+from reward.types import AuditResult, RagQuery, Record
 
-__all__ = ["RewardClient", "RewardServerError", "UntrustedAnswer"]
+__all__ = ["RewardClient", "RewardServerError", "SyncRewardClient", "UntrustedAnswer"]
+
+_R = TypeVar("_R", bound=Record)
 
 _CONNECT_TIMEOUT_S = 10.0
 _READY_TIMEOUT_S = 10.0
@@ -113,7 +123,32 @@ class RewardClient:
             RewardServerError: no verdict came after all attempts.
         """
         request = AuditRequest(query=query, response=response, include_trajectories=include_trajectories)
-        return await self._post(Post("/v1/audit", request.model_dump_json().encode()))
+        return await self._post(Post("/v1/audit", request.model_dump_json().encode()), AuditResult)
+
+    async def audit_batch(
+        self, samples: Sequence[tuple[RagQuery, str]], *, include_trajectories: bool = False
+    ) -> list[AuditResult | RewardServerError]:
+        """Audits several responses in one request; in order, each its result or why it has none.
+
+        Args:
+            samples: Query and response of each, as many as the server's `door.max_batch` at most.
+            include_trajectories: As for `audit`.
+
+        Raises:
+            RewardServerError: as `audit`, for the whole request.
+        """
+        requests = [
+            AuditRequest(query=query, response=response, include_trajectories=include_trajectories)
+            for query, response in samples
+        ]
+        body = BatchRequest(audits=tuple(request.model_dump(mode="json") for request in requests))
+        post = Post("/v1/audits", body.model_dump_json().encode())
+        entries = (await self._post(post, BatchReply)).entries
+        if len(entries) != len(samples):
+            told = f"{len(entries)} entries came for {len(samples)} audits"
+            raise RewardServerError(f"{told}; run the same version on both sides")
+        failed = ErrorReply(detail="an entry without result or error", status=500)
+        return [entry.result or entry_failure(entry.error or failed, post.request_id) for entry in entries]
 
     async def ready(self) -> None:
         """Returns when every server and its sampler are ready.
@@ -154,34 +189,77 @@ class RewardClient:
     ) -> None:
         await self.close()
 
-    async def _post(self, post: Post) -> AuditResult:
+    async def _post(self, post: Post, kind: type[_R]) -> _R:
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(PassingError) & retry_if_not_exception_type(OutOfTime),
             stop=stop_after_attempt(self._attempts) & stop_after_delay(self._patience_s),
             wait=_pause_s,
             reraise=True,
         )
-        result: AuditResult = await retrying(self._post_in_turn, post)
+        result: _R = await retrying(self._post_in_turn, post, kind)
         return result
 
-    async def _post_in_turn(self, post: Post) -> AuditResult:
+    async def _post_in_turn(self, post: Post, kind: type[_R]) -> _R:
         """Asks one server after the other, until one does not fail in passing."""
         *firsts, last = self._servers.in_turn(hashlib.sha256(post.body).digest())
         for base_url in firsts:
             with contextlib.suppress(PassingError):
-                return await self._ask(base_url, post)
-        return await self._ask(last, post)
+                return await self._ask(base_url, post, kind)
+        return await self._ask(last, post, kind)
 
-    async def _ask(self, base_url: str, post: Post) -> AuditResult:
+    async def _ask(self, base_url: str, post: Post, kind: type[_R]) -> _R:
         try:
             result = await attempt(
-                self._http, base_url, post, timeout_s=self._timeout_s, signing_key=self._signing_key
+                self._http, base_url, post, kind, timeout_s=self._timeout_s, signing_key=self._signing_key
             )
         except RewardServerError as error:
             self._servers.note(base_url, why=error if isinstance(error, Unreached) else None)
             raise
         self._servers.note(base_url)
         return result
+
+
+class SyncRewardClient:
+    """`RewardClient` for code without an event loop, or in one that must not be left (a notebook).
+
+    The same client in a thread of its own, so retries, signatures and patience are the same; several threads
+    may share one. Not to be carried through a fork.
+    """
+
+    def __init__(self, base_url: str | Sequence[str], token: str, **options: Any) -> None:
+        """Takes what `RewardClient` does and raises what it does."""
+        self._portals = start_blocking_portal()
+        self._client = RewardClient(base_url, token, **options)
+        self._portal = self._portals.__enter__()
+
+    def audit(self, query: RagQuery, response: str, *, include_trajectories: bool = False) -> AuditResult:
+        """As `RewardClient.audit`."""
+        asked = partial(self._client.audit, include_trajectories=include_trajectories)
+        return self._portal.call(asked, query, response)
+
+    def audit_batch(
+        self, samples: Sequence[tuple[RagQuery, str]], *, include_trajectories: bool = False
+    ) -> list[AuditResult | RewardServerError]:
+        """As `RewardClient.audit_batch`."""
+        asked = partial(self._client.audit_batch, include_trajectories=include_trajectories)
+        return self._portal.call(asked, samples)
+
+    def wait_ready(self, timeout_s: float) -> None:
+        """As `RewardClient.wait_ready`."""
+        self._portal.call(self._client.wait_ready, timeout_s)
+
+    def close(self) -> None:
+        """Closes the connections and ends the thread."""
+        self._portal.call(self._client.close)
+        self._portals.__exit__(None, None, None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def _pause_s(state: RetryCallState) -> float:

@@ -1,18 +1,59 @@
-"""Settings of the reward server; those of the audit that it runs are in `reward.config`."""
+"""Settings of the reward server, and what one request may change of its audit's (`reward.config`).
+
+A request of `/v1/audit` may override settings of the audit itself: never prompts, sampling, rewards or the
+limits on length. The trainer's `/get_reward` takes no overrides, so a training's reward has one meaning.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from reward.config import AuditConfig, SamplerConfig, Settings
+from reward.config import AuditConfig, SamplerConfig, Settings, UncoveredPolicy
+from reward.types import Record
+
+
+class NoSampler(Settings):
+    """No model: each claim is looked up in the documents, as `march audit` does by default."""
+
+    kind: Literal["lexical"] = "lexical"
+
+
+class Quota(Settings):
+    """What one token may take of the server, so that no caller fills it alone."""
+
+    in_flight: int | None = Field(
+        default=None,
+        ge=1,
+        description="Audits under way and waiting. None: all that there is room for, or three quarters of it "
+        "where `tokens_file` lets several callers in.",
+    )
+    per_minute: int | None = Field(
+        default=None, ge=1, description="Audits a minute, which may come at once; None: no limit."
+    )
+
+
+Weakenable = Literal[
+    "voters",
+    "min_valid_voters",
+    "early_stop",
+    "verbatim_evidence",
+    "uncovered",
+    "min_claims",
+    "relative_tolerance",
+    "kinds",
+]
 
 
 class OverrideBounds(Settings):
-    """How far a request of `/v1/audit` may change the server's own audit settings; 0 refuses the override."""
+    """How far a request may change the server's own audit settings: to stricter ones, unless said here."""
 
+    may_weaken: tuple[Weakenable, ...] = Field(
+        default=(), description="Settings that a request may also make weaker than the server's."
+    )
     max_voters: int = Field(default=9, ge=0, le=15, description="Most voters that a request may ask for.")
     max_claims: int = Field(
         default=128, ge=0, le=512, description="Most claims that a request may let the Proposer make."
@@ -41,6 +82,7 @@ class DoorLimits(Settings):
     )
     max_samples: int = Field(default=256, ge=1, description="Samples of one /get_reward; more are a 422.")
     max_documents: int = Field(default=1024, ge=1, description="Documents of one query; more are a 422.")
+    max_batch: int = Field(default=64, ge=1, description="Audits of one /v1/audits; more are a 422.")
 
 
 class ServerConfig(Settings):
@@ -64,13 +106,16 @@ class ServerConfig(Settings):
     overrides: OverrideBounds = Field(
         default=OverrideBounds(), description="What a request of /v1/audit may change; /get_reward never may."
     )
-    sampler: SamplerConfig = Field(discriminator="kind")
+    sampler: SamplerConfig | NoSampler = Field(discriminator="kind")
     deadline_s: float = Field(
         default=150.0,
         gt=0,
         le=3600,
         description="For one audit. OpenRLHF's stock client waits 180 s for an answer; `march train` as long "
         "as it takes.",
+    )
+    ready_cache_s: float = Field(
+        default=1.0, ge=0, description="How long `/readyz` repeats what it found, whoever asks; 0: never."
     )
     ready_within_s: float | None = Field(
         default=None,
@@ -83,6 +128,8 @@ class ServerConfig(Settings):
         ge=0,
         description="Audits that wait for a place; more are answered 503 with Retry-After.",
     )
+    quota: Quota = Field(default=Quota(), description="Of each token; what is beyond is answered 429.")
+    quotas: dict[str, Quota] = Field(default={}, description="By a token's name, in place of `quota`.")
     max_held_bytes: int = Field(
         default=1024**3,
         ge=1024,
@@ -118,3 +165,81 @@ class ServerConfig(Settings):
         "of what the server itself can do.",
     )
     audit_log: Path | None = Field(default=None, description="JSONL of every verdict given; none by default.")
+
+
+class AuditOverrides(Record):
+    """Settings of `AuditConfig` for one request; what is left out stays as the server has it."""
+
+    voters: int | None = Field(default=None, ge=1, le=15)
+    min_valid_voters: int | None = Field(default=None, ge=1)
+    early_stop: bool | None = None
+    verbatim_evidence: bool | None = None
+    uncovered: UncoveredPolicy | None = None
+    seed: int | None = Field(default=None, ge=0)
+    min_claims: int | None = Field(default=None, ge=1, le=512)
+    max_claims: int | None = Field(default=None, ge=1, le=512)
+    relative_tolerance: float | None = Field(default=None, ge=0, lt=1)
+    kinds: tuple[str, ...] | None = Field(default=None, min_length=1)
+
+
+class OverrideRefused(ValueError):
+    """An override is out of bounds or does not fit the other settings; one line: field, value and fix."""
+
+
+_STRICTNESS = tuple(UncoveredPolicy(one) for one in ("ignore", "template", "unscored", "refute"))  # rising
+# Whether a value of a setting is at least as strict as the server's own.
+_IS_AS_STRICT: Mapping[Weakenable, Callable[[Any, Any], bool]] = {
+    "voters": lambda asked, own: asked >= own,
+    "min_valid_voters": lambda asked, own: asked >= own,
+    "early_stop": lambda asked, own: own or not asked,
+    "verbatim_evidence": lambda asked, own: asked or not own,
+    "uncovered": lambda asked, own: _STRICTNESS.index(asked) >= _STRICTNESS.index(own),
+    "min_claims": lambda asked, own: asked >= own,
+    "relative_tolerance": lambda asked, own: asked <= own,
+    "kinds": lambda asked, own: set(asked) >= set(own),
+}
+
+
+def apply_overrides(
+    config: AuditConfig, overrides: AuditOverrides | None, *, bounds: OverrideBounds
+) -> AuditConfig:
+    """The settings of one request.
+
+    Raises:
+        OverrideRefused: a value exceeds its bound or is weaker than the server's own, or the settings do not
+            fit together.
+    """
+    changes = overrides.model_dump(exclude_none=True) if overrides else {}
+    if not changes:
+        return config
+    for field, bound in (("voters", bounds.max_voters), ("max_claims", bounds.max_claims)):
+        if changes.get(field, 0) > bound:
+            raise OverrideRefused(
+                f"overrides.{field}: {changes[field]} exceeds this server's bound {bound}; "
+                f"ask for less, or raise overrides.max_{field.removeprefix('max_')} in its settings"
+            )
+    try:
+        changed = AuditConfig.model_validate({**config.model_dump(), **changes})
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(map(str, ["overrides", *problem["loc"]]))
+        told = problem["msg"].removeprefix("Value error, ")
+        raise OverrideRefused(f"{where}: {told}" if problem["loc"] else f"overrides.{told}") from error
+    for name in _IS_AS_STRICT.keys() & changes.keys() - set(bounds.may_weaken):
+        _refuse_weaker(name, changed, config)
+    return changed
+
+
+def _refuse_weaker(name: Weakenable, changed: AuditConfig, config: AuditConfig) -> None:
+    asked, own = getattr(changed, name), getattr(config, name)
+    if name == "min_valid_voters":  # None is a majority of the voters, of whom there may be more now
+        own = config.model_copy(update={"voters": changed.voters}).num_valid_voters_needed
+    if not _IS_AS_STRICT[name](asked, own):
+        raise OverrideRefused(
+            f"overrides.{name}: {_shown(asked)} is weaker than this server's {_shown(own)}; "
+            f"leave it out, or add {name} to overrides.may_weaken in its settings"
+        )
+
+
+def _shown(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

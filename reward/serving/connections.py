@@ -1,8 +1,8 @@
-"""Connections that hold a place and ask for nothing are ended: the storey below ASGI.
+"""The layer below ASGI: where the server listens, and which connections it ends.
 
-Uvicorn gives a new connection all the time in the world to send its first request, its faster parser takes
-headers of any length, and a client that reads nothing keeps its answer in memory for ever. `guarded` wraps
-uvicorn's own protocol, whichever parser it has, and adds four bounds:
+Uvicorn gives a new connection unlimited time to send its first request, its faster parser takes headers of
+any length, and a client that reads nothing keeps its answer in memory for ever. `guarded` wraps uvicorn's own
+protocol, whichever parser it has, and adds four bounds:
 
     more than `max_connections`             503 with Retry-After, at once
     headers longer than `max_header_bytes`  431
@@ -10,18 +10,28 @@ uvicorn's own protocol, whichever parser it has, and adds four bounds:
     an answer that is not taken             the connection is cut
 
 A peer that vanished without a word (a half-open socket) is found by TCP's own probes (`probe_peers`).
+
+A socket that a supervisor passes (systemd's socket activation, sd_listen_fds(3)) outlives the process. While
+one server ends and the next one starts, connections wait in its backlog and are not refused. OpenRLHF's stock
+client needs that: it gives a sample up after five failures a second apart, but waits 180 s for one answer.
+`infra/systemd/` holds the units.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import logging
+import os
+import resource
 import socket
+from dataclasses import dataclass
 from typing import Any, cast
 
 from prometheus_client import Counter
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from reward.serving.config import DoorLimits
+from reward.serving.config import DoorLimits, ServerConfig
 
 _PROBES = (
     ("TCP_KEEPIDLE", 30),
@@ -144,3 +154,97 @@ def probe_peers(listener: socket.socket) -> None:
     for name, value in _PROBES:
         if hasattr(socket, name):
             listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+_FIRST_FD = 3  # SD_LISTEN_FDS_START
+
+
+@dataclass(frozen=True)
+class Listener:
+    """A listening socket."""
+
+    socket: socket.socket
+    is_passed: bool  # a supervisor holds it, too
+
+    @property
+    def host(self) -> str:
+        return str(self.socket.getsockname()[0])
+
+    @property
+    def port(self) -> int:
+        return int(self.socket.getsockname()[1])
+
+
+def open_listener(host: str, port: int) -> Listener:
+    """The socket that was passed to this process, if one was, else a new one.
+
+    Raises:
+        ValueError: the address cannot be listened on, or what was passed is not one listening TCP socket.
+    """
+    passed = _passed()
+    listener = Listener(passed or _bound(host, port), is_passed=passed is not None)
+    probe_peers(listener.socket)
+    return listener
+
+
+def _passed() -> socket.socket | None:
+    if os.environ.get("LISTEN_PID") != str(os.getpid()):
+        return None
+    num_passed = os.environ.get("LISTEN_FDS", "")
+    for name in (
+        "LISTEN_PID",
+        "LISTEN_FDS",
+        "LISTEN_FDNAMES",
+    ):  # they are not for processes that this one starts
+        os.environ.pop(name, None)
+    if num_passed != "1":
+        raise ValueError(f"LISTEN_FDS: {num_passed!r} sockets were passed; pass one")
+    try:
+        os.set_inheritable(_FIRST_FD, False)
+        passed = socket.socket(fileno=_FIRST_FD)
+        listens = passed.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+    except OSError as error:
+        raise ValueError(
+            f"LISTEN_FDS: file descriptor {_FIRST_FD} is no socket ({error.strerror})"
+        ) from error
+    if not listens or passed.family not in (socket.AF_INET, socket.AF_INET6):
+        raise ValueError("LISTEN_FDS: the socket does not listen on TCP; say ListenStream=HOST:PORT")
+    return passed
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        in_use = error.errno == errno.EADDRINUSE
+        mend = "stop what uses it or set another port" if in_use else "mend host or port"
+        raise ValueError(f"port: cannot listen on {host}:{port} ({error.strerror}); {mend}") from error
+
+
+logger = logging.getLogger(__name__)
+
+_OTHER_FILES = 64  # the listener, logs, the event loop's own
+
+
+def make_room(config: ServerConfig) -> None:
+    """Raises the soft limit on open files to what the server may need, and warns when it stays too low."""
+    num_needed = config.door.max_connections + config.max_in_flight + _OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if _allows(soft, num_needed):
+        return
+    num_allowed = num_needed if _allows(hard, num_needed) else hard
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (num_allowed, hard))
+    except (OSError, ValueError):  # some systems have a lower limit of their own
+        num_allowed = soft
+    if num_allowed < num_needed:
+        logger.warning(
+            "open files: %d are allowed, but door.max_connections %d with max_in_flight %d may need %d; "
+            "start with ulimit -n %d or lower door.max_connections",
+            *(num_allowed, config.door.max_connections, config.max_in_flight, num_needed, num_needed),
+        )
+
+
+def _allows(limit: int, num_files: int) -> bool:
+    return limit == resource.RLIM_INFINITY or limit >= num_files

@@ -1,18 +1,100 @@
-"""How the server logs: text for people on a terminal, one JSON object a line otherwise.
+"""What is written down of a request: the request at hand, the process's log, the audit log.
 
-Each line carries the id of the request that it belongs to, and of its trace. Tokens and texts are logged
-nowhere; what callers choose (ids, paths) cannot begin a line of its own.
+The first gate opens the record of the request (`Caller`) and the others fill it in. It is a context variable,
+because an audit is shared by requests and its signature must not know of HTTP.
+
+The process's log is text for people on a terminal and one JSON object a line otherwise, with the ids of the
+request and of its trace. Tokens and texts are logged nowhere; what callers choose (ids, paths) cannot begin a
+line of its own.
+
+The audit log says who asked what, when, and what the verdict was: one JSON line for every answered request.
+Response and documents are named by their digests, a caller by the name of its token. The file is opened for
+every line, so the system may rotate it, and a line is one write, so several servers may share it. A full disk
+stops no audit: lost lines are counted, and the process's log says once when that begins and once when it
+ends.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
+import os
+import re
 import sys
-from typing import Literal
+import uuid
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, get_args
 
+from prometheus_client import CollectorRegistry, Counter
 from pythonjsonlogger.json import JsonFormatter
 
-from reward.serving.caller import caller
+from reward.types import Document, Verdict
+
+REQUEST_ID_HEADER = "X-Request-ID"
+Refusal = Literal[
+    "overloaded",
+    "quota",
+    "memory",
+    "stopping",
+    "token_missing",
+    "token_wrong",
+    "headers_too_large",
+    "body_too_large",
+    "body_slow",
+    "body_length_unclear",
+    "nonce_malformed",
+    "internal",
+]
+REFUSALS: tuple[Refusal, ...] = get_args(Refusal)
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+@dataclass
+class Caller:
+    """Who asks, and for what."""
+
+    request_id: str
+    name: str | None = None  # of the token that opened the door
+    trace_id: str | None = None  # 32 hex digits, when the request is traced
+    outcomes: list[str] = field(default_factory=list)  # one a sample that was audited
+    refusal: Refusal | None = None  # why nothing was audited
+
+
+caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
+
+
+def caller_name() -> str:
+    """The name of the token of the request at hand; "" outside of one."""
+    asked = caller.get()
+    return (asked.name if asked else None) or ""
+
+
+def note_refusal(reason: Refusal) -> None:
+    """Writes down why the request at hand is refused."""
+    if (asked := caller.get()) is not None:
+        asked.refusal = reason
+
+
+def note_outcome(outcome: str) -> None:
+    """Writes down what an audit of the request at hand came to."""
+    if (asked := caller.get()) is not None:
+        asked.outcomes.append(outcome)
+
+
+def request_id_of(given: str | None) -> str:
+    """The client's own id when it is a plain one, else a new one."""
+    return given if given is not None and _REQUEST_ID.fullmatch(given) else new_request_id()
+
+
+def new_request_id() -> str:
+    """A random id."""
+    return uuid.uuid4().hex
+
 
 LogFormat = Literal["auto", "text", "json"]
 _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -59,3 +141,102 @@ class TextFormatter(logging.Formatter):
         request_id = getattr(record, "request_id", None)
         line = super().formatMessage(record) + (f" [{request_id}]" if request_id else "")
         return line if line.isprintable() else line.translate(_CONTROLS)
+
+
+logger = logging.getLogger(__name__)
+
+_MODE = 0o600  # verdicts quote responses; who may read them is the owner's to widen
+
+
+class AuditLog:
+    """Appends to a file, or does nothing without one.
+
+    Raises:
+        ValueError: the file cannot be written, now.
+    """
+
+    def __init__(self, path: Path | None, registry: CollectorRegistry) -> None:
+        self._path = path
+        self._is_failing = False
+        self._is_torn = False  # the last line was cut by a full disk
+        self._lost = Counter("march_audit_log_lost", "Lines the audit log could not take", registry=registry)
+        if path is None:
+            return
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.close(_open(path))
+        except OSError as error:
+            raise ValueError(
+                f"audit_log: cannot write {path} ({error.strerror}); give another file"
+            ) from error
+
+    def write(
+        self,
+        verdict: Verdict,
+        *,
+        response: str,
+        documents: Sequence[Document],
+        seconds: float,
+        shared: bool = False,
+    ) -> None:
+        """Writes the line of the request at hand.
+
+        Args:
+            verdict: What was answered.
+            response: What was audited.
+            documents: What it was held to.
+            seconds: How long the request waited.
+            shared: Whether the verdict was another request's work that this one joined.
+        """
+        if self._path is None:
+            return
+        asked_by = caller.get()
+        line = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "caller": asked_by.name if asked_by else None,
+            "request_id": asked_by.request_id if asked_by else None,
+            "trace_id": asked_by.trace_id if asked_by else None,
+            "seconds": round(seconds, 3),
+            "shared": shared,
+            "response_sha256": hashlib.sha256(response.encode(errors="surrogatepass")).hexdigest(),
+            "documents_sha256": documents_sha256(documents),
+            "verdict": verdict.model_dump(mode="json"),
+        }
+        self._append(self._path, json.dumps(line, ensure_ascii=False))
+
+    def _append(self, path: Path, line: str) -> None:
+        data = ("\n" * self._is_torn + line + "\n").encode(errors="backslashreplace")
+        try:
+            file = _open(path)
+            try:
+                num_written = os.write(file, data)
+            finally:
+                os.close(file)
+        except OSError as error:
+            return self._lose(path, str(error.strerror))
+        if num_written < len(data):
+            self._is_torn = self._is_torn or num_written > 0
+            return self._lose(path, "the line was cut")
+        self._is_torn = False
+        if self._is_failing:
+            self._is_failing = False
+            logger.warning("audit_log: %s can be written again", path)
+
+    def _lose(self, path: Path, why: str) -> None:
+        self._lost.inc()
+        if not self._is_failing:
+            self._is_failing = True
+            logger.error("audit_log: cannot write %s (%s); audits go on, their lines are lost", path, why)
+
+
+def documents_sha256(documents: Sequence[Document]) -> str:
+    """SHA-256 (hex) of documents in order: of each the id, title and text, each a line of JSON in ASCII."""
+    digest = hashlib.sha256()
+    for document in documents:
+        for text in (document.id, document.title, document.text):
+            digest.update(json.dumps(text).encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _MODE)

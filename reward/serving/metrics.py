@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily
@@ -15,9 +16,12 @@ from prometheus_client.registry import Collector
 from reward import telemetry
 from reward.judging.vote import Reason
 from reward.roles.asking import Turn
-from reward.serving.caller import REFUSALS
+from reward.serving.logs import REFUSALS
 from reward.types import ClaimState, Outcome, Role, Verdict
 
+logger = logging.getLogger(__name__)
+
+_ALIKE_IN_A_ROW = 20
 _SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 120, 180)
 _STAGES = {Role.PROPOSER: "propose", Role.CHECKER: "check"}
 _REASONS = frozenset(Reason)
@@ -27,14 +31,22 @@ _FAILURES = (Reason.TIMEOUT, Reason.CONNECTION, Reason.PROMPT_TOO_LONG, Reason.B
 class AuditMetrics:
     """All figures, in a registry of their own."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, checker_temperature: float = 0.0) -> None:
         self.registry = CollectorRegistry()
+        self._must_differ = checker_temperature > 0
+        self._num_alike = 0  # Checker requests in a row whose voters all wrote the same
         self._audits = self._counter("march_audits", "Audits ended", "outcome", "reason")
         self._claims = self._counter("march_claims", "Claims judged", "state")
         self._numbers = self._counter("march_numbers", "Numbers of audited responses that need a check")
         self._uncovered = self._counter("march_numbers_uncovered", "Those of them that no claim covers")
         self._votes = self._counter("march_votes", "Votes on claims, valid or unreadable", "state")
         self._agreeing = self._counter("march_votes_agreeing", "Valid votes for the claim's first place")
+        self._asked_voters = self._counter(
+            "march_voters_asked", "Checker requests to several voters at a temperature above 0"
+        )
+        self._repeating = self._counter(
+            "march_voters_repeating", "Those of them whose voters all wrote the same, word for word"
+        )
         self._tokens = self._counter("march_tokens", "Tokens, where the sampler tells them", "stage", "kind")
         self._prompt_tokens = self._counter(
             "march_prompt_tokens", "Prompt tokens, where the engine tells what its cache held", "role"
@@ -91,13 +103,30 @@ class AuditMetrics:
         if turn.group is None:
             self._failures.labels(turn.failure if turn.failure in _REASONS else "other").inc()
             return
-        samples = {id(sample): sample for sample in turn.group.samples}  # a greedy one stands for all
-        self._tokens.labels(stage, "prompt").inc(len(turn.group.prompt_token_ids or ()))
-        num_tokens = sum(len(sample.token_ids or ()) for sample in samples.values())
-        self._tokens.labels(stage, "completion").inc(num_tokens)
+        if (use := telemetry.use_of(turn.group)) is not None:
+            self._tokens.labels(stage, "prompt").inc(use.num_prompt)
+            self._tokens.labels(stage, "completion").inc(use.num_completion)
+        if turn.role is Role.CHECKER:
+            self._compare_voters([sample.text for sample in turn.group.samples])
         if turn.group.num_prompt_tokens is not None and turn.group.num_cached_tokens is not None:
             self._prompt_tokens.labels(turn.role.value).inc(turn.group.num_prompt_tokens)
             self._cached_tokens.labels(turn.role.value).inc(turn.group.num_cached_tokens)
+
+    def _compare_voters(self, texts: Sequence[str]) -> None:
+        """Voters who repeat each other are one voter: of a broken sampler, a fixed seed or a cache."""
+        if not self._must_differ or len(texts) < 2:
+            return
+        self._asked_voters.inc()
+        is_same = len(set(texts)) == 1
+        if is_same:
+            self._repeating.inc()
+        self._num_alike = self._num_alike + 1 if is_same else 0
+        if self._num_alike == _ALIKE_IN_A_ROW:  # said once, until voters differ again
+            logger.warning(
+                "the voters of %d audits in a row repeat each other word for word; look for a fixed seed, a "
+                "temperature that the engine ignores, or a cache of completions",
+                self._num_alike,
+            )
 
     def _begin_at_zero(self) -> None:
         """Shows what has not happened yet as 0, so that its first time is a rise and not a new series."""

@@ -3,15 +3,18 @@
     POST /get_reward   OpenRLHF's remote reward: `--reward.remote_url http://march:TOKEN@127.0.0.1:5001/get_reward`
     POST /v1/audit     a verdict with claims, votes and evidence; takes overrides within bounds, and gives
                        the turns' exact token ids when asked
+    POST /v1/audits    several of them at once, answered in order, each with its own result or error
     GET  /healthz      the process lives; open
     GET  /readyz       the sampler answers, and the server is not about to stop; open
     GET  /version      package version, digests of settings and prompts, sampler, model
     GET  /metrics      Prometheus
 
-An UNSCORED audit is 503 on `/get_reward`, because that wire knows only numbers, and 200 on `/v1/audit`,
-whose verdict says so. The server listens on the loopback by default and speaks plain HTTP; with `tls` it
+An UNSCORED audit is no number on `/get_reward`, whose wire knows only numbers: 503 with Retry-After, or 422
+where no retry can change it (`runner.RETRIES`). OpenRLHF's stock client asks five times a second apart after
+either and then ends the training with an error; it makes no reward of them. On `/v1/audit` it is 200, and the
+verdict says so. The server listens on the loopback by default and speaks plain HTTP; with `tls` it
 speaks HTTPS, and with `tls.client_ca` only to clients who show a certificate. With a signing key it signs its
-answers (signing.py). It takes a listening socket from a supervisor, if one is passed (listening.py).
+answers (signing.py). It takes a listening socket from a supervisor, if one is passed (connections.py).
 """
 
 from __future__ import annotations
@@ -31,23 +34,20 @@ from fastapi import FastAPI
 from prometheus_client import Counter
 
 from reward import telemetry
-from reward.config import OpenAISamplerConfig
+from reward.config import OpenAISamplerConfig, bare_url
 from reward.roles.prompts import load_prompts
 from reward.samplers import Sampler, make_sampler
-from reward.serving.config import ServerConfig
-from reward.serving.connections import guarded
-from reward.serving.drain import DrainingServer
-from reward.serving.gate import BodyGate, TokenGate
-from reward.serving.listening import open_listener
+from reward.serving.access import TokenBook, read_token
+from reward.serving.config import NoSampler, ServerConfig
+from reward.serving.connections import guarded, make_room, open_listener
+from reward.serving.errors import add_error_answers
+from reward.serving.gates import BodyGate, RequestGate, TokenGate, TraceGate
+from reward.serving.lifecycle import DrainingServer
 from reward.serving.logs import configure_logging
-from reward.serving.open_files import make_room
-from reward.serving.reading import HeldBytes
-from reward.serving.routes import add_audit_routes, add_error_answers, add_status_routes
+from reward.serving.routes import HeldBytes, add_audit_routes, add_status_routes
 from reward.serving.service import AuditService
 from reward.serving.signing import SigningGate, read_signing_key
 from reward.serving.tls import server_options
-from reward.serving.tokens import TokenBook, read_token
-from reward.serving.watch import RequestGate, TraceGate
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ def create_app(
     """
     tokens = TokenBook(token, config.tokens_file)
     prompts = load_prompts(config.audit.prompts)
-    chosen = sampler or make_sampler(config.sampler)
+    chosen = sampler or (None if isinstance(config.sampler, NoSampler) else make_sampler(config.sampler))
     service = AuditService(config, sampler=chosen, prompts=prompts)
 
     @contextlib.asynccontextmanager
@@ -87,7 +87,7 @@ def create_app(
         yield
         await service.close()
         await readiness.close()
-        if sampler is None:
+        if chosen is not None and sampler is None:
             await chosen.close()
 
     app = FastAPI(title="MARCH reward server", lifespan=lifespan, docs_url=None, redoc_url=None)
@@ -130,7 +130,7 @@ def _add_gates(app: FastAPI, config: ServerConfig, tokens: TokenBook, signing_ke
 
 
 def serve(config: ServerConfig, *, watch: Watch | None = None) -> None:
-    """Runs the server until it is told to stop (SIGINT, SIGTERM), and then ends in order (drain.py).
+    """Runs the server until it is told to stop (SIGINT, SIGTERM), and then ends in order (lifecycle.py).
 
     Args:
         config: The server's settings.
@@ -193,7 +193,8 @@ def serve(config: ServerConfig, *, watch: Watch | None = None) -> None:
 def _sampled(config: ServerConfig) -> str:
     """What is sampled, for an error."""
     sampler = config.sampler
-    where = f" at {', '.join(sampler.base_urls)}" if isinstance(sampler, OpenAISamplerConfig) else ""
+    urls = sampler.base_urls if isinstance(sampler, OpenAISamplerConfig) else ()
+    where = f" at {', '.join(map(bare_url, urls))}" if urls else ""
     return f"{getattr(sampler, 'model', sampler.kind)}{where}"
 
 

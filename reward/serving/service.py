@@ -15,6 +15,7 @@ An audit goes on for `linger_s` after the last client that waited for it has gon
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -27,16 +28,16 @@ from reward.provenance import config_digest
 from reward.roles.prompts import PromptSet
 from reward.samplers import Sampler, SamplerError, TrainedSampler, Weights
 from reward.samplers.special import count_special
-from reward.serving.audit_log import AuditLog
+from reward.serving.access import Overloaded, Quotas
 from reward.serving.cache import VerdictCache, content_key
-from reward.serving.caller import note_outcome
 from reward.serving.config import ServerConfig
+from reward.serving.logs import AuditLog, caller_name, note_outcome
 from reward.serving.metrics import AuditMetrics
-from reward.serving.room import Overloaded, Room
-from reward.serving.runner import AuditRunner
+from reward.serving.runner import AuditRunner, Room
 from reward.types import AuditResult, RagQuery
 
 _WEIGHTS_TIMEOUT_S = 10.0
+_SHARE = 0.75  # of the room, for one of several callers
 _STOPPING_RETRY_S = 2  # until another server, or this one again, is there
 _UNKNOWN = Weights(run="unknown", version=-1)
 
@@ -75,9 +76,12 @@ class AuditService:
         ValueError: the audit log cannot be written.
     """
 
-    def __init__(self, config: ServerConfig, *, sampler: Sampler, prompts: PromptSet) -> None:
-        self.metrics = AuditMetrics()
-        self.room = Room(config.max_in_flight, config.max_waiting)
+    def __init__(self, config: ServerConfig, *, sampler: Sampler | None, prompts: PromptSet) -> None:
+        self.metrics = AuditMetrics(checker_temperature=config.audit.checker.temperature)
+        num_places = config.max_in_flight + config.max_waiting
+        most = num_places if config.tokens_file is None else math.ceil(_SHARE * num_places)
+        self._quotas = Quotas(config.quota, config.quotas, most_in_flight=most)
+        self.room = Room(config.max_in_flight, config.max_waiting, self._quotas)
         self.num_requests = 0  # that wait for their answer
         self.is_draining = False
         self._config = config
@@ -104,10 +108,12 @@ class AuditService:
             asker: The request's idempotency key, the same for each of its attempts; "" for none.
 
         Raises:
-            Overloaded: there is no room for another audit, or the server is about to stop.
+            Overloaded: there is no room for another audit, of all or of this caller, or the server is about
+                to stop.
         """
         start = time.perf_counter()
         self.refuse_when_draining()
+        self._quotas.spend(caller_name())
         self.num_requests += 1
         try:
             with telemetry.span("march.audit", {"march.query_id": query.id}) as span:
@@ -120,7 +126,10 @@ class AuditService:
         note_outcome(served.result.verdict.outcome)
         self.metrics.special_tokens.inc(count_special(response))
         shared = served.source is not Source.FRESH
-        self._log.write(served.result.verdict, response=response, seconds=seconds, shared=shared)
+        documents = query.documents
+        self._log.write(
+            served.result.verdict, response=response, documents=documents, seconds=seconds, shared=shared
+        )
         return served
 
     def refuse_when_draining(self) -> None:
@@ -185,13 +194,14 @@ class AuditService:
         owner: str,
     ) -> _Work:
         self.refuse_when_draining()
-        self.room.enter()
+        who = caller_name()
+        self.room.enter(who)
         task = asyncio.create_task(self._runner.run(query, response, config, ends=ends))
         work = _Work(task, owner, telemetry.current())
         self._running[key] = work
 
         def ended(task: asyncio.Task[AuditResult]) -> None:
-            self.room.leave()
+            self.room.leave(who)
             if self._running.get(key) is work:
                 del self._running[key]
             if not task.cancelled() and not task.exception():

@@ -38,13 +38,13 @@ from dataclasses import dataclass
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from reward.serving.gate import refuse
+from reward.serving.gates import refuse
 
 SIGNATURE_HEADER = "March-Signature"
 NONCE_HEADER = "March-Nonce"
 WEIGHTS_HEADER = "March-Weights-Version"
 MIN_KEY_CHARS = 32
-SIGNED_PATHS = ("/v1/audit", "/get_reward")
+SIGNED_PATHS = ("/v1/audit", "/v1/audits", "/get_reward")
 
 _NONCE = re.compile(r"[A-Za-z0-9_-]{16,128}")
 _SIGNATURE = re.compile(r"v1 ([0-9]{1,12}) ([0-9a-f]{64})")

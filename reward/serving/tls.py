@@ -15,8 +15,8 @@ from typing import Any
 
 from prometheus_client import Counter
 
+from reward.serving.access import file_state
 from reward.serving.config import TlsConfig
-from reward.serving.tokens import file_state
 
 logger = logging.getLogger(__name__)
 

@@ -13,13 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
-from reward.serving.caller import REQUEST_ID_HEADER, new_request_id
-from reward.serving.config import DoorLimits
-from reward.serving.overrides import AuditOverrides
+from reward.serving.config import AuditOverrides, DoorLimits
+from reward.serving.logs import REQUEST_ID_HEADER, new_request_id
 from reward.serving.signing import new_nonce
-from reward.types import Outcome, RagQuery, Record, Verdict
+from reward.types import AuditResult, Outcome, RagQuery, Record, Verdict
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"  # the same for each attempt of one request
 _LIMITS = DoorLimits()
@@ -35,6 +34,35 @@ class AuditRequest(Record):
         default=None, description="Settings for this audit alone, within the server's bounds."
     )
     include_trajectories: bool = Field(default=False, description="Give the token records of all turns, too.")
+
+
+class BatchRequest(Record):
+    """Body of `POST /v1/audits`; each audit is read for itself, so a malformed one fails alone."""
+
+    audits: tuple[dict[str, JsonValue], ...] = Field(min_length=1, description="Each an `AuditRequest`.")
+
+
+class ErrorReply(Record):
+    """Body of every answer that is no success."""
+
+    detail: str = Field(description="What is wrong and how to fix it, in one line.")
+    reason: str | None = Field(default=None, description="In one word, where one is known.")
+    id: str | None = Field(default=None, description="The query's, of an audit without a reward.")
+    status: int | None = Field(default=None, description="HTTP's; of an entry of a batch.")
+    retry_after_s: int | None = Field(default=None, description="When to ask again; of an entry of a batch.")
+
+
+class BatchEntry(Record):
+    """One audit of a batch: its result, UNSCORED ones too, or why there is none."""
+
+    result: AuditResult | None = None
+    error: ErrorReply | None = None
+
+
+class BatchReply(Record):
+    """Answer of `POST /v1/audits`, in the order of the request."""
+
+    entries: tuple[BatchEntry, ...]
 
 
 class RewardRequest(BaseModel):
@@ -121,13 +149,18 @@ def _read_response(query: str, prompt: str, field: str, strip_suffixes: Sequence
     return response
 
 
-def reward_reply(verdicts: Sequence[Verdict]) -> RewardReply:
+def reward_reply(verdicts: Sequence[Verdict], *, without_claims: float) -> RewardReply:
     """The rewards of scored verdicts.
+
+    Args:
+        verdicts: One a sample.
+        without_claims: Of an answer without claims, where the audit gives it none: this wire needs a number, as
+            OpenRLHF's stock trainer cannot mask an answer. Our own trainer reads verdicts and masks it.
 
     Raises:
         ValueError: a verdict is UNSCORED, and a failure never becomes a reward.
     """
-    rewards = [_reward(verdict) for verdict in verdicts]
+    rewards = [_reward(verdict, without_claims) for verdict in verdicts]
     logs = [_extra_logs(verdict) for verdict in verdicts]
     if len(verdicts) == 1:
         return RewardReply(rewards=rewards[0], scores=rewards[0], extra_logs=logs[0])
@@ -135,7 +168,9 @@ def reward_reply(verdicts: Sequence[Verdict]) -> RewardReply:
     return RewardReply(rewards=rewards, scores=rewards, extra_logs=listed)
 
 
-def _reward(verdict: Verdict) -> float:
+def _reward(verdict: Verdict, without_claims: float) -> float:
+    if verdict.outcome is Outcome.NO_CLAIMS and verdict.reward is None:
+        return without_claims
     if verdict.reward is None:
         raise ValueError(f"verdict {verdict.id!r} is UNSCORED ({verdict.reason}) and has no reward")
     return verdict.reward

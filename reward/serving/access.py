@@ -1,4 +1,4 @@
-"""Who may ask: bearer tokens by name, known to the server by their SHA-256 alone.
+"""Who may ask, and how much: bearer tokens by name, known to the server by their SHA-256 alone.
 
 One token may come from the environment (its name is then "env"); any number come from a file with one line
 each, which is valid YAML:
@@ -17,13 +17,19 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
+import math
 import os
 import re
 import secrets
 import stat
+import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from reward.serving.config import Quota
+from reward.serving.logs import Refusal
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +39,9 @@ _TOKEN_BYTES = 32
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _LINE = re.compile(rf"({_NAME.pattern}):\s+([\"']?)([0-9a-f]{{64}})\2")
 _MEND = "mend it; `march token NAME` prints a token and its line"
+
+_MINUTE_S = 60.0
+_BUSY_RETRY_S = 2  # for a caller whose audits in flight are too many
 
 Digests = Mapping[str, bytes]  # name -> SHA-256 (32 bytes) of the token
 
@@ -138,6 +147,68 @@ class TokenBook:
             logger.error("tokens_file: %s: %s; the tokens stay as they were", self._path, _text(error))
         else:
             logger.info("tokens_file: %s: read again, %d tokens", self._path, len(self._digests))
+
+
+class Overloaded(RuntimeError):
+    """The server takes nothing more now, of anybody or of this caller; nothing was begun."""
+
+    def __init__(self, reason: Refusal, detail: str, *, retry_after_s: int) -> None:
+        super().__init__(detail)
+        self.reason: Refusal = reason
+        self.retry_after_s = retry_after_s
+        self.status = 429 if reason == "quota" else 503
+
+
+class Quotas:
+    """Counts what each caller, by the name of its token, holds and asks for.
+
+    Args:
+        default: Of a caller without a quota of its own.
+        by_name: Quotas of their own.
+        most_in_flight: Where a quota does not say.
+    """
+
+    def __init__(self, default: Quota, by_name: Mapping[str, Quota], *, most_in_flight: int) -> None:
+        self._default, self._by_name = default, by_name
+        self._most_in_flight = most_in_flight
+        self._in_flight: Counter[str] = Counter()
+        self._left: dict[str, tuple[float, float]] = {}  # audits left, and when, on the monotonic clock
+
+    def spend(self, name: str) -> None:
+        """Counts one audit that a caller asks for.
+
+        Raises:
+            Overloaded: it has asked for too many lately.
+        """
+        if (per_minute := self._of(name).per_minute) is None:
+            return
+        now = time.monotonic()
+        left, at = self._left.get(name, (per_minute, now))
+        left = min(per_minute, left + (now - at) * per_minute / _MINUTE_S)
+        if left < 1:
+            wait_s = math.ceil((1 - left) * _MINUTE_S / per_minute)
+            detail = f"{name!r} asked for over {per_minute} audits a minute; ask later, or raise its quota"
+            raise Overloaded("quota", detail, retry_after_s=wait_s)
+        self._left[name] = (left - 1, now)
+
+    def enter(self, name: str) -> None:
+        """Counts an audit that begins; to be followed by `leave`.
+
+        Raises:
+            Overloaded: as many of this caller's are under way as may be.
+        """
+        most = self._of(name).in_flight or self._most_in_flight
+        if self._in_flight[name] >= most:
+            detail = f"{most} audits of {name!r} are under way; wait for some of them, or raise its quota"
+            raise Overloaded("quota", detail, retry_after_s=_BUSY_RETRY_S)
+        self._in_flight[name] += 1
+
+    def leave(self, name: str) -> None:
+        """Counts an audit that ended."""
+        self._in_flight[name] -= 1
+
+    def _of(self, name: str) -> Quota:
+        return self._by_name.get(name, self._default)
 
 
 def file_state(path: Path) -> object:

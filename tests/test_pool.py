@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
 
 import pytest
 
-from reward.samplers import EngineState, EngineStatus
-from reward.samplers.placement import Placement
+from reward.samplers import EngineState, EngineStatus, SamplerError
+from reward.samplers.pool import Engine, Pool
 
 
 class Died(Exception):
     """An engine's death."""
+
+
+def named(error: Exception, name: str) -> SamplerError | None:
+    return SamplerError("engine", f"{name} died") if isinstance(error, Died) else None
 
 
 class Engines:
@@ -24,9 +27,10 @@ class Engines:
         self.behaviours = behaviours
         self.asked: Counter[str] = Counter()
         self.cancelled: Counter[str] = Counter()
-        self.placement = Placement()
+        self.pool: Pool[None] = Pool(cool_down_s=30, named=named)
 
-    async def send(self, name: str) -> str:
+    async def send(self, engine: Engine[None]) -> str:
+        name = engine.name
         self.asked[name] += 1
         behaviour = self.behaviours[name]
         if isinstance(behaviour, Exception):
@@ -39,7 +43,15 @@ class Engines:
         return name
 
     async def ask(self, timeout_s: float = 1.0) -> str:
-        return await self.placement.ask(list(self.behaviours), self.send, timeout_s=timeout_s, deaths=(Died,))
+        self.hold(*self.behaviours)
+        return await self.pool.ask(self.send, timeout_s=timeout_s, most=2)
+
+    def hold(self, *names: str) -> None:
+        self.pool.hold((name, None, {}) for name in names)
+
+    @property
+    def num_under_way(self) -> int:
+        return sum(engine.num_requests for engine in self.pool.engines)
 
 
 def test_the_least_busy_engine_is_asked() -> None:
@@ -49,7 +61,7 @@ def test_the_least_busy_engine_is_asked() -> None:
         return await asyncio.gather(*(engines.ask() for _ in range(9)))
 
     assert Counter(asyncio.run(run())) == {"a": 3, "b": 3, "c": 3}
-    assert not any(engines.placement._in_flight.values())
+    assert not engines.num_under_way
 
 
 @pytest.mark.parametrize("failure", [60.0, Died()])
@@ -66,9 +78,9 @@ def test_a_request_moves_from_an_engine_that_stalls_or_dies_and_the_next_avoids_
     assert engines.cancelled["a"] == (failure == 60.0)  # what stalled is taken back
 
 
-def test_after_its_cool_down_an_engine_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reward.samplers.placement._COOL_DOWN_S", 0.0)
+def test_after_its_cool_down_an_engine_is_asked_again() -> None:
     engines = Engines(a=Died(), b=0.0)
+    engines.pool = Pool(cool_down_s=0.0, named=named)
 
     async def run() -> list[str]:
         first = await engines.ask()
@@ -83,15 +95,15 @@ def test_with_one_engine_it_has_all_the_time_and_its_failure_is_told() -> None:
         return await Engines(a=behaviour).ask(timeout_s)
 
     assert asyncio.run(run(0.15, 0.2)) == "a"
-    with pytest.raises(TimeoutError):
+    with pytest.raises(SamplerError, match=r"timeout: a did not answer in 0\.0"):
         asyncio.run(run(60, 0.05))
-    with pytest.raises(Died):
+    with pytest.raises(SamplerError, match="engine: a died"):
         asyncio.run(run(Died(), 1))
 
 
 def test_when_all_stall_the_time_is_not_exceeded() -> None:
     begin = time.monotonic()
-    with pytest.raises(TimeoutError):
+    with pytest.raises(SamplerError, match=r"timeout: .*; a did not answer"):
         asyncio.run(Engines(a=60, b=60, c=60).ask(0.2))
     assert time.monotonic() - begin < 2
 
@@ -119,30 +131,29 @@ def test_a_request_that_is_given_up_blames_nobody() -> None:
             await task
 
     asyncio.run(run())
-    assert not engines.placement._avoided_until and not any(engines.placement._in_flight.values())
+    assert not any(engine.failed or engine.avoided for engine in engines.pool.engines)
+    assert not engines.num_under_way
 
 
-def test_engines_that_are_no_more_are_forgotten() -> None:
-    placement = Placement()
-    answer: Callable[[str], Awaitable[str]] = Engines(a=Died(), b=0.0, c=0.0).send
-
-    async def run() -> None:
-        await placement.ask(["a", "b"], answer, timeout_s=1, deaths=(Died,))
-        await placement.ask(["c"], answer, timeout_s=1)
-
-    asyncio.run(run())
-    assert set(placement._avoided_until) == set() and set(placement._in_flight) <= {"c"}
+def test_engines_that_are_no_more_are_forgotten_and_known_ones_are_not() -> None:
+    engines = Engines(a=Died(), b=0.0)
+    asyncio.run(engines.ask())
+    engines.hold("c", "a")
+    assert engines.pool.statuses() == (
+        EngineStatus("c", EngineState.UNKNOWN, 0),
+        EngineStatus("a", EngineState.FAILING, 0),
+    )
 
 
 def test_what_was_last_seen_of_each_engine_is_known() -> None:
     engines = Engines(a=Died(), b=0.0)
 
     async def run() -> None:
-        assert engines.placement.statuses() == ()
+        assert engines.pool.statuses() == ()
         await engines.ask()
 
     asyncio.run(run())
-    assert engines.placement.statuses() == (
+    assert engines.pool.statuses() == (
         EngineStatus("a", EngineState.FAILING, 0),
         EngineStatus("b", EngineState.READY, 0),
     )
