@@ -29,7 +29,8 @@ from pydantic import Field
 from pipeline.record.checkpoints import write_atomically
 from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.tiny.intervals import Estimate, rate, ratio
-from pipeline.tiny.world import World, WorldSettings, oracle, sample_worlds
+from pipeline.tiny.truth import oracle
+from pipeline.tiny.world import World, WorldSettings, sample_worlds
 from pipeline.training.oracle import judge_tiny
 from reward.auditor import audit
 from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings

@@ -20,8 +20,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import Field
 
 from pipeline.tiny.evaluate import Evaluation, Example
+from pipeline.tiny.facts import read_facts
 from pipeline.tiny.intervals import Estimate, difference
-from pipeline.tiny.world import read_facts, true_answer
+from pipeline.tiny.truth import true_answer
 from reward.judging.grounding import response_numbers
 from reward.types import ClaimState, Outcome, Record
 
@@ -141,7 +142,7 @@ def mark_numbers(example: Example) -> list[Piece]:
             Piece(
                 text=example.response[number.start : at],
                 check=_check_of(states.get(number.start)),
-                is_true=bool(stated) and truth == str(stated[0].number),
+                is_true=bool(stated) and truth == str(stated[0].value),
                 truth=truth,
             )
         )

@@ -36,7 +36,7 @@ def oracle_for(name: str) -> Oracle:
 
 def judge_tiny(query: RagQuery, response: str, verdict: Verdict) -> OracleJudgement:
     """Judges an answer of the tiny world, whose documents can be read back into facts."""
-    from pipeline.tiny.world import oracle, true_answer
+    from pipeline.tiny.truth import oracle, true_answer
 
     faithful = oracle(query, response).faithful
     decided = [

@@ -1,0 +1,106 @@
+"""A fact of the tiny world and its sentence, in both directions: written out, and read back from any text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pipeline.tiny.words import FIRST_NAMES, LAST_NAMES, MONTHS, UNITS, VERB_FORMS, Kind, verbs_of
+
+ABSTENTION = "The documents do not say."
+FactKey = tuple[str, str, str, str]  # month, event, city, verb
+Value = int | str  # a number, a person's first and last name, or a day ("14 March")
+
+_MONTH = "|".join(MONTHS)
+_STATEMENT = re.compile(
+    r"The (\w+) (\w+) in (\w+) (?:"
+    rf"(?P<counts>{'|'.join(verbs_of('number'))}) (?P<number>0|[1-9][0-9]{{0,17}}) (?P<unit>\w+)"
+    rf"|(?P<names>{'|'.join(verbs_of('name'))}) (?P<name>[A-Z]\w{{0,30}} [A-Z]\w{{0,30}})"
+    rf"|(?P<dates>{'|'.join(verbs_of('date'))}) (?P<date>[1-9]\d? (?:{_MONTH}))"
+    r")\."
+)  # bounded: a policy may run on
+_QUESTION = re.compile(
+    rf"The (\w+) (\w+) in (\w+) ({'|'.join(VERB_FORMS)}) (?:how many \w+|which person|which day)\?"
+)
+_NAME_WORD = f"(?:{'|'.join((*FIRST_NAMES, *LAST_NAMES))})"
+_LOOSE_VALUE = re.compile(
+    rf"\d+|\b{_NAME_WORD}\b(?: {_NAME_WORD}\b)*|(?:{'|'.join((*verbs_of('name'), *verbs_of('date')))})"
+)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One value of the world and what it says.
+
+    Examples: `Fact("July", "picnic", "Kabul", "raised", 466)`,
+    `Fact("July", "picnic", "Kabul", "was organised by", "Maria Silva")`.
+    """
+
+    month: str
+    event: str
+    city: str
+    verb: str
+    value: Value
+
+    @property
+    def key(self) -> FactKey:
+        """All but the value."""
+        return (self.month, self.event, self.city, self.verb)
+
+    @property
+    def kind(self) -> Kind:
+        """What the value is."""
+        return VERB_FORMS[self.verb].kind
+
+    @property
+    def number(self) -> int:
+        """The value of a fact that counts something."""
+        assert isinstance(self.value, int), f"{self.key} has no number but {self.value!r}"
+        return self.value
+
+    def statement(self, value: Value | None = None) -> str:
+        """The fact as a sentence; with `value`, the sentence that claims that value instead."""
+        shown = self.value if value is None else value
+        tail = VERB_FORMS[self.verb].tail
+        return f"The {self.month} {self.event} in {self.city} {self.verb} {shown}{tail}."
+
+    def question(self) -> str:
+        """The question whose answer is the value."""
+        asked = VERB_FORMS[self.verb].asked
+        return f"The {self.month} {self.event} in {self.city} {self.verb} {asked}?"
+
+
+def read_facts(text: str) -> list[Fact]:
+    """Returns the well-formed statements of a text, in order, whether true or not."""
+    return [_fact(match) for match in _STATEMENT.finditer(text) if _is_whole(match)]
+
+
+def read_questions(text: str) -> list[FactKey]:
+    """Returns what the questions of a text ask for, in order."""
+    return [(match[1], match[2], match[3], match[4]) for match in _QUESTION.finditer(text)]
+
+
+def count_values(text: str) -> int:
+    """How many numbers, names and dates a text claims, in well-formed statements or anywhere else."""
+    stated = 0
+
+    def remove(match: re.Match[str]) -> str:
+        nonlocal stated
+        if not _is_whole(match):
+            return match[0]
+        stated += 1
+        return " "
+
+    rest = _STATEMENT.sub(remove, text)
+    return stated + len(_LOOSE_VALUE.findall(rest))
+
+
+def _is_whole(match: re.Match[str]) -> bool:
+    """Whether a number has the unit of its verb."""
+    return match["counts"] is None or UNITS[match["counts"]] == match["unit"]
+
+
+def _fact(match: re.Match[str]) -> Fact:
+    verb = match["counts"] or match["names"] or match["dates"]
+    value: Value = int(match["number"]) if match["counts"] else match["name"] or match["date"]
+    return Fact(match[1], match[2], match[3], verb, value)
