@@ -22,6 +22,7 @@ _STATEMENT = re.compile(
 _QUESTION = re.compile(
     rf"The (\w+) (\w+) in (\w+) ({'|'.join(VERB_FORMS)}) (?:how many \w+|which person|which day)\?"
 )
+_VALUE_GROUPS = ("number", "name", "date")
 _NAME_WORD = f"(?:{'|'.join((*FIRST_NAMES, *LAST_NAMES))})"
 _LOOSE_VALUE = re.compile(
     rf"\d+|\b{_NAME_WORD}\b(?: {_NAME_WORD}\b)*|(?:{'|'.join((*verbs_of('name'), *verbs_of('date')))})"
@@ -70,6 +71,15 @@ class Fact:
         return f"The {self.month} {self.event} in {self.city} {self.verb} {asked}?"
 
 
+@dataclass(frozen=True)
+class FoundValue:
+    """A value of a text, `text[start:end]`, and the well-formed statement that it stands in, if any."""
+
+    start: int
+    end: int
+    fact: Fact | None
+
+
 def read_facts(text: str) -> list[Fact]:
     """Returns the well-formed statements of a text, in order, whether true or not."""
     return [_fact(match) for match in _STATEMENT.finditer(text) if _is_whole(match)]
@@ -80,19 +90,24 @@ def read_questions(text: str) -> list[FactKey]:
     return [(match[1], match[2], match[3], match[4]) for match in _QUESTION.finditer(text)]
 
 
-def count_values(text: str) -> int:
-    """How many numbers, names and dates a text claims, in well-formed statements or anywhere else."""
-    stated = 0
+def find_values(text: str) -> list[FoundValue]:
+    """Returns the numbers, names and days that a text claims, from left to right, wherever they stand.
 
-    def remove(match: re.Match[str]) -> str:
-        nonlocal stated
-        if not _is_whole(match):
-            return match[0]
-        stated += 1
-        return " "
+    In a well-formed statement that is its value alone; outside of one it is all digits, all names of people of
+    this world, and each verb that speaks of a person or a day, whatever follows it.
+    """
+    found: list[FoundValue] = []
+    at = 0
+    for match in filter(_is_whole, _STATEMENT.finditer(text)):
+        found += _loose_values(text, at, match.start())
+        group = next(name for name in _VALUE_GROUPS if match[name] is not None)
+        found.append(FoundValue(*match.span(group), _fact(match)))
+        at = match.end()
+    return found + _loose_values(text, at, len(text))
 
-    rest = _STATEMENT.sub(remove, text)
-    return stated + len(_LOOSE_VALUE.findall(rest))
+
+def _loose_values(text: str, start: int, end: int) -> list[FoundValue]:
+    return [FoundValue(*match.span(), None) for match in _LOOSE_VALUE.finditer(text, start, end)]
 
 
 def _is_whole(match: re.Match[str]) -> bool:

@@ -20,10 +20,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import Field
 
 from pipeline.tiny.evaluate import Evaluation, Example
-from pipeline.tiny.facts import read_facts
+from pipeline.tiny.facts import find_values
 from pipeline.tiny.intervals import Estimate, difference
 from pipeline.tiny.truth import true_answer
-from reward.judging.grounding import response_numbers
 from reward.types import ClaimState, Outcome, Record
 
 GOAL_POINTS = 15.0
@@ -77,7 +76,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of an answer: plain text, or a number with what the check and the truth say of it."""
+    """A part of an answer: plain text, or a value with what the check and the truth say of it."""
 
     text: str
     check: Literal["", "supported", "refused", "unchecked"] = ""
@@ -126,23 +125,20 @@ def table(before: Evaluation, after: Evaluation) -> list[Row]:
     return [*rows, Row("Answers without a score", str(old), str(new), f"{new - old:+d}")]
 
 
-def mark_numbers(example: Example) -> list[Piece]:
-    """Cuts an answer at its numbers and says of each what the check found and what the documents hold."""
+def mark_values(example: Example) -> list[Piece]:
+    """Cuts an answer at its numbers, names and days, and says of each what the check found and what the documents hold."""
     spans = [(verdict.claim.span, verdict.state) for verdict in example.verdict.claims]
     states = {span.start: state for span, state in spans if span is not None}
     pieces, at = [], 0
-    for number in response_numbers(example.response, example.query):
-        pieces += [Piece(example.response[at : number.start])]
-        start = example.response.rfind(".", 0, number.start) + 1
-        end = example.response.find(".", number.end) + 1 or len(example.response)
-        stated = read_facts(example.response[start:end])
-        truth = true_answer(example.query, stated[0].question()) if stated else None
-        at = number.end
+    for value in find_values(example.response):
+        pieces += [Piece(example.response[at : value.start])]
+        truth = true_answer(example.query, value.fact.question()) if value.fact else None
+        at = value.end
         pieces.append(
             Piece(
-                text=example.response[number.start : at],
-                check=_check_of(states.get(number.start)),
-                is_true=bool(stated) and truth == str(stated[0].value),
+                text=example.response[value.start : at],
+                check=_check_of(states.get(value.start)),
+                is_true=value.fact is not None and truth == str(value.fact.value),
                 truth=truth,
             )
         )
@@ -169,7 +165,7 @@ def render_page(
     environment = Environment(
         loader=PackageLoader("pipeline"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    environment.globals |= {"mark_numbers": mark_numbers, "describe": describe}
+    environment.globals |= {"mark_values": mark_values, "describe": describe}
     return environment.get_template("demo.html").render(
         summary=summary,
         rows=table(before, after),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.tiny.facts import ABSTENTION, FactKey, Value, count_values, read_facts, read_questions
+from pipeline.tiny.facts import ABSTENTION, FactKey, Value, find_values, read_facts, read_questions
 from reward.types import RagQuery
 
 _SAYS_NOTHING = ABSTENTION.removesuffix(".").casefold()
@@ -36,8 +36,9 @@ def oracle(query: RagQuery, response: str) -> OracleFigures:
     """
     truth = truth_of(query)
     asked = set(read_questions(query.query))
-    stated = read_facts(response)
-    num_values = count_values(response)
+    values = find_values(response)
+    stated = [found.fact for found in values if found.fact is not None]
+    num_values = len(values)
     num_right = sum(truth.get(fact.key) == fact.value for fact in stated)
     covered = asked & {fact.key for fact in stated}
     abstained = num_values == 0 and _SAYS_NOTHING in response.casefold()
