@@ -93,8 +93,8 @@ def read_questions(text: str) -> list[FactKey]:
 def find_values(text: str) -> list[FoundValue]:
     """Returns the numbers, names and days that a text claims, from left to right, wherever they stand.
 
-    In a well-formed statement that is its value alone; outside of one it is all digits, all names of people of
-    this world, and each verb that speaks of a person or a day, whatever follows it.
+    In a well-formed statement that is its value alone; outside of one it is all digits, all names of this
+    world's people, and each verb that speaks of a person or a day, whatever follows it.
     """
     found: list[FoundValue] = []
     at = 0

@@ -126,7 +126,7 @@ def table(before: Evaluation, after: Evaluation) -> list[Row]:
 
 
 def mark_values(example: Example) -> list[Piece]:
-    """Cuts an answer at its numbers, names and days, and says of each what the check found and what the documents hold."""
+    """Cuts an answer at its values and says of each what the check found and what the documents hold."""
     spans = [(verdict.claim.span, verdict.state) for verdict in example.verdict.claims]
     states = {span.start: state for span, state in spans if span is not None}
     pieces, at = [], 0
