@@ -121,6 +121,10 @@ def oracle_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
         "oracle/false_accept_rate": sum(j.false_accept for j in judged) / len(judged),
         "oracle/false_reject_rate": sum(j.false_reject for j in judged) / len(judged),
     }
+    for name, answerable in (("abstention_right", False), ("abstention_wrong", True)):
+        asked = [j.abstained for j in judged if j.answerable is answerable]
+        if asked and any(not j.answerable for j in judged):
+            metrics[f"oracle/{name}_rate"] = sum(asked) / len(asked)
     if consensus:
         metrics["oracle/consensus_accuracy"] = sum(j.num_consensus_right for j in judged) / consensus
     return metrics

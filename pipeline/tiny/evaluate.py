@@ -102,9 +102,7 @@ class Evaluation(Record):
 
     setup: EvaluationSetup
     prompt_digest: str
-    oracle_faithfulness: Estimate = Field(
-        description="All its values are true, or it rightly abstains."
-    )
+    oracle_faithfulness: Estimate = Field(description="All its values are true, or it rightly abstains.")
     supported: Estimate = Field(description="Accepted by the audit.")
     false_accept: Estimate = Field(description="Accepted by the audit, but not faithful.")
     false_reject: Estimate = Field(description="Refused by the audit, but faithful.")
