@@ -21,7 +21,7 @@ from pipeline.tiny.recipe import BASE, ERRORS, Errors, Stage
 from pipeline.tiny.report import describe, find, table
 from pipeline.tiny.tokenizer import build_tokenizer
 from pipeline.tiny.truth import oracle, true_answer
-from pipeline.tiny.words import FIRST_NAMES, KINDS, LAST_NAMES, VERB_FORMS, verbs_of
+from pipeline.tiny.words import CITIES, FIRST_NAMES, KINDS, LAST_NAMES, MONTHS, VERB_FORMS, verbs_of
 from pipeline.tiny.world import WorldSettings, near_miss, sample_world, sample_worlds
 from pipeline.training.oracle import judge_tiny
 from reward.roles.prompts import load_prompts
@@ -29,10 +29,10 @@ from reward.samplers import Message
 from reward.types import Document, Outcome, RagQuery, Role, Verdict
 
 SETTINGS = WorldSettings(kinds=KINDS, unanswerable_share=0.4)
-MARIA = Fact("July", "picnic", "Kabul", "was organised by", "Maria Silva")
-OTHER_MARIA = Fact("June", "picnic", "Kabul", "was organised by", "Maria Novak")
-DAY = Fact("May", "circus", "Oslo", "was announced on", "14 March")
-EUROS = Fact("July", "picnic", "Kabul", "raised", 466)
+MARIA = Fact("charity", "picnic", "harbour", "was organised by", "Maria Silva")
+OTHER_MARIA = Fact("royal", "picnic", "harbour", "was organised by", "Maria Novak")
+DAY = Fact("silent", "circus", "castle", "was announced on", "14 March")
+EUROS = Fact("charity", "picnic", "harbour", "raised", 466)
 
 
 def row(*asked: Fact, documents: Sequence[Fact]) -> RagQuery:
@@ -46,17 +46,17 @@ UNKNOWN = row(MARIA, documents=(OTHER_MARIA,))
 
 
 def test_sentences_and_questions_of_each_kind() -> None:
-    assert MARIA.statement() == "The July picnic in Kabul was organised by Maria Silva."
-    assert MARIA.question() == "The July picnic in Kabul was organised by which person?"
-    assert DAY.statement() == "The May circus in Oslo was announced on 14 March."
-    assert DAY.question() == "The May circus in Oslo was announced on which day?"
+    assert MARIA.statement() == "The charity picnic at the harbour was organised by Maria Silva."
+    assert MARIA.question() == "The charity picnic at the harbour was organised by which person?"
+    assert DAY.statement() == "The silent circus at the castle was announced on 14 March."
+    assert DAY.question() == "The silent circus at the castle was announced on which day?"
     assert [fact.kind for fact in (EUROS, MARIA, DAY)] == ["number", "name", "date"]
     assert write_claims([(MARIA, "Maria Silva"), (DAY, "15 March")]) == (
-        "- Question: The July picnic in Kabul was organised by which person? [Answer: Maria Silva]\n"
-        "- Question: The May circus in Oslo was announced on which day? [Answer: 15 March]"
+        "- Question: The charity picnic at the harbour was organised by which person? [Answer: Maria Silva]\n"
+        "- Question: The silent circus at the castle was announced on which day? [Answer: 15 March]"
     )
     assert write_check([(MARIA, "Maria Silva"), (DAY, None)]) == (
-        "1. Evidence: The July picnic in Kabul was organised by Maria Silva. [Answer: Maria Silva]\n"
+        "1. Evidence: The charity picnic at the harbour was organised by Maria Silva. [Answer: Maria Silva]\n"
         "2. Evidence: none [Answer: Cannot answer]"
     )
 
@@ -70,9 +70,9 @@ def test_sentences_and_questions_of_each_kind() -> None:
         (KNOWN, OTHER_MARIA.statement(), True, 1, 1, False),  # true, though nobody asked
         (KNOWN, f"{MARIA.statement()} Maria Silva came.", False, 2, 1, False),  # a name outside any statement
         (KNOWN, f"{MARIA.statement()} 14 came.", False, 2, 1, False),
-        (KNOWN, "The July picnic in Kabul was organised by xyz.", False, 1, 0, False),
-        (KNOWN, "The July picnic in Kabul was organised by Maria.", False, 2, 0, False),
-        (KNOWN, "The May circus in Oslo was announced on March.", False, 1, 0, False),
+        (KNOWN, "The charity picnic at the harbour was organised by xyz.", False, 1, 0, False),
+        (KNOWN, "The charity picnic at the harbour was organised by Maria.", False, 2, 0, False),
+        (KNOWN, "The silent circus at the castle was announced on March.", False, 1, 0, False),
         (KNOWN, ABSTENTION, False, 0, 0, True),
         (KNOWN, "Yes.", False, 0, 0, False),
         (UNKNOWN, ABSTENTION, True, 0, 0, True),
@@ -122,9 +122,8 @@ def test_worlds_agree_with_their_documents(seed: int, split: Any) -> None:
     truth = write_answer([(fact, fact.value) for fact in world.asked])
     assert oracle(world.query, truth).faithful is world.is_answerable
     assert oracle(world.query, ABSTENTION).faithful is not world.is_answerable
-    for fact in world.facts:
-        if fact.kind == "date":
-            assert fact.month not in str(fact.value), "a question must not hold a part of its answer"
+    subjects = {word for fact in world.facts for word in fact.key[:3]}
+    assert not subjects & {*MONTHS, *CITIES, *FIRST_NAMES, *LAST_NAMES}, "each name and day is a claim"
 
 
 @given(seed=st.integers())

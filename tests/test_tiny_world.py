@@ -113,7 +113,7 @@ def test_worlds_agree_with_their_documents(seed, split):
     ]
     assert 1 <= len(world.query.documents) <= 5 and 1 <= len(world.asked) <= 3
     assert len({fact.number for fact in world.facts}) == len(world.truth) == len(world.facts)
-    assert all(is_held_out(fact.event, fact.city) == (split == "held_out") for fact in world.facts)
+    assert all(is_held_out(fact.event, fact.place) == (split == "held_out") for fact in world.facts)
     items = (f"{marker}) {fact.question()}" for marker, fact in zip(MARKERS, world.asked, strict=False))
     assert world.query.query == " ".join(items)
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from pipeline.tiny.words import FIRST_NAMES, LAST_NAMES, MONTHS, UNITS, VERB_FORMS, Kind, verbs_of
+from pipeline.tiny.words import FIRST_NAMES, LAST_NAMES, MONTHS, UNITS, VERB_FORMS, Kind, verbs_of, where
 
 ABSTENTION = "The documents do not say."
-FactKey = tuple[str, str, str, str]  # month, event, city, verb
+FactKey = tuple[str, str, str, str]  # theme or month, event, place or city, verb
 Value = int | str  # a number, a person's first and last name, or a day ("14 March")
 
 _MONTH = "|".join(MONTHS)
+_SUBJECT = r"The (?P<theme>\w+) (?P<event>\w+) (?P<where>(?:in|at the) (?P<place>\w+))"
 _STATEMENT = re.compile(
-    r"The (\w+) (\w+) in (\w+) (?:"
+    rf"{_SUBJECT} (?:"
     rf"(?P<counts>{'|'.join(verbs_of('number'))}) (?P<number>0|[1-9][0-9]{{0,17}}) (?P<unit>\w+)"
     rf"|(?P<names>{'|'.join(verbs_of('name'))}) (?P<name>[A-Z]\w{{0,30}} [A-Z]\w{{0,30}})"
     rf"|(?P<dates>{'|'.join(verbs_of('date'))}) (?P<date>[1-9]\d? (?:{_MONTH}))"
     r")\."
 )  # bounded: a policy may run on
 _QUESTION = re.compile(
-    rf"The (\w+) (\w+) in (\w+) ({'|'.join(VERB_FORMS)}) (?:how many \w+|which person|which day)\?"
+    rf"{_SUBJECT} (?P<verb>{'|'.join(VERB_FORMS)}) (?:how many \w+|which person|which day)\?"
 )
 _VALUE_GROUPS = ("number", "name", "date")
 _NAME_WORD = f"(?:{'|'.join((*FIRST_NAMES, *LAST_NAMES))})"
@@ -34,19 +35,19 @@ class Fact:
     """One value of the world and what it says.
 
     Examples: `Fact("July", "picnic", "Kabul", "raised", 466)`,
-    `Fact("July", "picnic", "Kabul", "was organised by", "Maria Silva")`.
+    `Fact("charity", "picnic", "harbour", "was organised by", "Maria Silva")`.
     """
 
-    month: str
+    theme: str  # or a month
     event: str
-    city: str
+    place: str  # or a city
     verb: str
     value: Value
 
     @property
     def key(self) -> FactKey:
         """All but the value."""
-        return (self.month, self.event, self.city, self.verb)
+        return (self.theme, self.event, self.place, self.verb)
 
     @property
     def kind(self) -> Kind:
@@ -59,16 +60,20 @@ class Fact:
         assert isinstance(self.value, int), f"{self.key} has no number but {self.value!r}"
         return self.value
 
+    @property
+    def _subject(self) -> str:
+        return f"The {self.theme} {self.event} {where(self.place)}"
+
     def statement(self, value: Value | None = None) -> str:
         """The fact as a sentence; with `value`, the sentence that claims that value instead."""
         shown = self.value if value is None else value
         tail = VERB_FORMS[self.verb].tail
-        return f"The {self.month} {self.event} in {self.city} {self.verb} {shown}{tail}."
+        return f"{self._subject} {self.verb} {shown}{tail}."
 
     def question(self) -> str:
         """The question whose answer is the value."""
         asked = VERB_FORMS[self.verb].asked
-        return f"The {self.month} {self.event} in {self.city} {self.verb} {asked}?"
+        return f"{self._subject} {self.verb} {asked}?"
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,8 @@ def read_facts(text: str) -> list[Fact]:
 
 def read_questions(text: str) -> list[FactKey]:
     """Returns what the questions of a text ask for, in order."""
-    return [(match[1], match[2], match[3], match[4]) for match in _QUESTION.finditer(text)]
+    found = filter(_is_placed, _QUESTION.finditer(text))
+    return [(match["theme"], match["event"], match["place"], match["verb"]) for match in found]
 
 
 def find_values(text: str) -> list[FoundValue]:
@@ -111,11 +117,15 @@ def _loose_values(text: str, start: int, end: int) -> list[FoundValue]:
 
 
 def _is_whole(match: re.Match[str]) -> bool:
-    """Whether a number has the unit of its verb."""
-    return match["counts"] is None or UNITS[match["counts"]] == match["unit"]
+    """Whether a number has the unit of its verb, and the place its preposition."""
+    return _is_placed(match) and (match["counts"] is None or UNITS[match["counts"]] == match["unit"])
+
+
+def _is_placed(match: re.Match[str]) -> bool:
+    return match["where"] == where(match["place"])
 
 
 def _fact(match: re.Match[str]) -> Fact:
     verb = match["counts"] or match["names"] or match["dates"]
     value: Value = int(match["number"]) if match["counts"] else match["name"] or match["date"]
-    return Fact(match[1], match[2], match[3], verb, value)
+    return Fact(match["theme"], match["event"], match["place"], verb, value)

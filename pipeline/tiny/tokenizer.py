@@ -13,7 +13,18 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_token
 from transformers import PreTrainedTokenizerFast
 
 from pipeline.tiny.facts import ABSTENTION
-from pipeline.tiny.words import CITIES, EVENTS, FIRST_NAMES, LAST_NAMES, MONTHS, UNITS, VERB_FORMS, verbs_of
+from pipeline.tiny.words import (
+    CITIES,
+    EVENTS,
+    FIRST_NAMES,
+    LAST_NAMES,
+    MONTHS,
+    PLACES,
+    THEMES,
+    UNITS,
+    VERB_FORMS,
+    verbs_of,
+)
 from pipeline.tiny.world import PLAIN_WORLD, WorldSettings
 
 PAD, END = "<pad>", "<|end|>"
@@ -24,7 +35,7 @@ CHAT_TEMPLATE = (
     "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
 )
 
-_WORDS_AFTER_SPACE = (*MONTHS, *EVENTS, *CITIES, *UNITS, *UNITS.values(), "the", "The", "in", "how", "many")
+_COMMON_WORDS = (*MONTHS, *EVENTS, *UNITS, *UNITS.values(), "the", "The", "in", "how", "many")
 _OTHER_WORDS = (
     *(
         "solver",
@@ -71,11 +82,13 @@ def build_tokenizer(world: WorldSettings = PLAIN_WORLD) -> PreTrainedTokenizerFa
 def _words_and_phrases(world: WorldSettings) -> tuple[set[str], tuple[str, ...]]:
     """Words that follow a space, and texts that are one token wherever they stand."""
     if world.kinds == PLAIN_WORLD.kinds and not world.unanswerable_share:
-        return set(_WORDS_AFTER_SPACE), PHRASES
+        return {*CITIES, *_COMMON_WORDS}, PHRASES
     asked = " ".join(VERB_FORMS[verb].asked for kind in world.kinds for verb in verbs_of(kind))
+    subjects = CITIES if world.kinds == PLAIN_WORLD.kinds else (*THEMES, *PLACES)
     spoken = {*asked.split(), *ABSTENTION.removesuffix(".").split(), *FIRST_NAMES, *LAST_NAMES}
     verbs = (f" {verb}" for kind in world.kinds for verb in verbs_of(kind) if " " in verb)
-    return {*_WORDS_AFTER_SPACE, *spoken, *_NO_ANSWER}, (*(text.rstrip() for text in PHRASES), *verbs)
+    words = {*_COMMON_WORDS, *subjects, *spoken, *_NO_ANSWER}
+    return words, (*(text.rstrip() for text in PHRASES), " at the", *verbs)
 
 
 def _vocabulary(byte_level: pre_tokenizers.ByteLevel, after_space: set[str]) -> list[tuple[str, float]]:

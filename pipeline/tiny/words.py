@@ -1,5 +1,8 @@
-"""The words of the tiny world: months, events, cities, people, and what a sentence can say of an event.
+"""The words of the tiny world: what tells events apart, people, and what a sentence can say of an event.
 
+An event of the default world has a month and a city. Where names and dates are claims themselves it has a
+theme and a place instead, "The charity picnic at the harbour", so that a sentence still holds one claim: its
+value.
 A verb decides the kind of its fact: how many of something (a number), which person (a name), which day (a
 date). The tokenizer has one token for each word and for each verb, however many words the verb has.
 """
@@ -27,6 +30,16 @@ Mumbai Karachi Dhaka Hanoi Manila Jakarta Seoul Osaka Kyoto Sydney Perth Dallas 
 Chicago Toronto Quito Bogota Santiago Havana Nairobi Lagos Accra Dakar Tunis Rabat Baku Doha Muscat Kabul
 Tbilisi
 """
+_THEMES = """
+charity royal village student veteran junior masked silent annual amateur floating vegan
+"""
+_PLACES = """
+harbour castle lighthouse mill bridge station airport stadium theatre hospital college convent cathedral
+chapel brewery bakery winery farm orchard vineyard meadow forest lake river beach island cliff cave quarry mine
+dam canal dock pier marina boathouse lodge inn hotel hostel palace fortress tower barracks prison factory foundry
+shipyard sawmill greenhouse observatory aquarium arena pool rink casino cinema studio gallery archive embassy
+pharmacy academy park
+"""
 _FIRST_NAMES = """
 Maria Peter Amina Oscar Lucia Hassan Ingrid Tomas Yuki Daniel Fatima Pavel Clara Samuel Leila Marcus Elena
 Victor Naomi Felix Rosa Simon Greta Adam
@@ -37,6 +50,7 @@ Andersson Mehta Kowalski Ferrari Jansen Petrov Morales Bennett Keller Suzuki Cos
 Popescu Diallo Romero
 """
 MONTHS, EVENTS, CITIES = tuple(_MONTHS.split()), tuple(_EVENTS.split()), tuple(_CITIES.split())
+THEMES, PLACES = tuple(_THEMES.split()), tuple(_PLACES.split())
 FIRST_NAMES, LAST_NAMES = tuple(_FIRST_NAMES.split()), tuple(_LAST_NAMES.split())
 UNITS: Mapping[str, str] = {"drew": "people", "sold": "tickets", "raised": "euros", "hired": "guards"}
 
@@ -57,6 +71,11 @@ VERB_FORMS: Mapping[str, VerbForm] = {
     "was announced on": VerbForm("date", "which day"),
     "was booked on": VerbForm("date", "which day"),
 }
+
+
+def where(place: str) -> str:
+    """A city or another place with its preposition."""
+    return f"in {place}" if place in CITIES else f"at the {place}"
 
 
 def verbs_of(kind: Kind) -> Sequence[str]:

@@ -4,7 +4,8 @@ A fact is one sentence, "The July picnic in Kabul raised 466 euros."; a query as
 and the documents hold the asked facts, near-duplicates that differ from them in one word, and unrelated
 facts. A fifth of the (event, city) pairs is held out for evaluation. No sentence holds a year, so every
 number of an answer is a claim. The default world has numbers alone; `kinds` adds facts whose value is a
-person or a day, and `unanswerable_share` queries whose asked facts are in no document.
+person or a day, and then no event has a month or a city, so that every name and day of an answer is a claim,
+too. `unanswerable_share` adds queries whose asked facts are in no document.
 """
 
 from __future__ import annotations
@@ -19,7 +20,17 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from pipeline.tiny.facts import Fact, FactKey, Value
-from pipeline.tiny.words import CITIES, EVENTS, FIRST_NAMES, LAST_NAMES, MONTHS, Kind, verbs_of
+from pipeline.tiny.words import (
+    CITIES,
+    EVENTS,
+    FIRST_NAMES,
+    LAST_NAMES,
+    MONTHS,
+    PLACES,
+    THEMES,
+    Kind,
+    verbs_of,
+)
 from reward.config import Settings
 from reward.types import Document, RagQuery
 
@@ -93,9 +104,9 @@ class World:
         return self.asked[0].key in self.truth
 
 
-def is_held_out(event: str, city: str) -> bool:
+def is_held_out(event: str, place: str) -> bool:
     """Whether a pair belongs to the held-out fifth; a checksum, so the same on every machine."""
-    return zlib.crc32(f"{event}|{city}".encode()) % 5 == 0
+    return zlib.crc32(f"{event}|{place}".encode()) % 5 == 0
 
 
 def sample_world(
@@ -160,9 +171,10 @@ def _add_random_fact(
     rng: random.Random, facts: dict[FactKey, Fact], split: Split, kinds: tuple[Kind, ...]
 ) -> Fact:
     while True:
-        event, city = rng.choice(EVENTS), rng.choice(CITIES)
-        key = (rng.choice(MONTHS), event, city, _choose_verb(rng, kinds))
-        if is_held_out(event, city) == (split == "held_out") and key not in facts:
+        is_plain = kinds == ("number",)
+        event, place = rng.choice(EVENTS), rng.choice(CITIES if is_plain else PLACES)
+        key = (rng.choice(MONTHS if is_plain else THEMES), event, place, _choose_verb(rng, kinds))
+        if is_held_out(event, place) == (split == "held_out") and key not in facts:
             facts[key] = Fact(*key, _new_value(rng, facts, key))
             return facts[key]
 
@@ -174,16 +186,16 @@ def _choose_verb(rng: random.Random, kinds: tuple[Kind, ...]) -> str:
 
 def _add_near_duplicate(rng: random.Random, facts: dict[FactKey, Fact], fact: Fact, split: Split) -> Fact:
     while True:
-        month, event, city, verb = fact.key
+        theme, event, place, verb = fact.key
         changed = rng.randrange(3)
         if changed == 0:
-            month = rng.choice(MONTHS)
+            theme = rng.choice(MONTHS if theme in MONTHS else THEMES)
         elif changed == 1:
-            city = rng.choice(CITIES)
+            place = rng.choice(CITIES if place in CITIES else PLACES)
         else:
             verb = rng.choice(verbs_of(fact.kind))
-        key = (month, event, city, verb)
-        if is_held_out(event, city) == (split == "held_out") and key not in facts:
+        key = (theme, event, place, verb)
+        if is_held_out(event, place) == (split == "held_out") and key not in facts:
             facts[key] = Fact(*key, _new_value(rng, facts, key, like=fact))
             return facts[key]
 
@@ -207,7 +219,7 @@ def _new_value(
         taken = {str(fact.value).split()[1] for fact in facts.values() if fact.kind == "name"}
         first = str(like.value).split()[0] if like else rng.choice(FIRST_NAMES)
         return f"{first} {rng.choice([name for name in LAST_NAMES if name not in taken])}"
-    return _new_date(rng, {fact.value for fact in facts.values()}, key[0], like)
+    return _new_date(rng, {fact.value for fact in facts.values()}, like)
 
 
 def _new_number(rng: random.Random, taken: set[Value]) -> int:
@@ -218,13 +230,11 @@ def _new_number(rng: random.Random, taken: set[Value]) -> int:
             return number
 
 
-def _new_date(rng: random.Random, taken: set[Value], own_month: str, like: Fact | None) -> str:
-    """A day of another month than the event's own, so that no question holds a part of its answer."""
-    month = str(like.value).split()[1] if like else own_month
+def _new_date(rng: random.Random, taken: set[Value], like: Fact | None) -> str:
+    month = str(like.value).split()[1] if like else rng.choice(MONTHS)
     while True:
-        month = rng.choice(MONTHS) if month == own_month else month
         date = f"{rng.randint(1, _LAST_DAY)} {month}"
-        if month != own_month and date not in taken:
+        if date not in taken:
             return date
 
 
