@@ -35,10 +35,10 @@ charity royal village student veteran junior masked silent annual amateur floati
 """
 _PLACES = """
 harbour castle lighthouse mill bridge station airport stadium theatre hospital college convent cathedral
-chapel brewery bakery winery farm orchard vineyard meadow forest lake river beach island cliff cave quarry mine
-dam canal dock pier marina boathouse lodge inn hotel hostel palace fortress tower barracks prison factory foundry
-shipyard sawmill greenhouse observatory aquarium arena pool rink casino cinema studio gallery archive embassy
-pharmacy academy park
+chapel brewery bakery winery farm orchard vineyard meadow forest lake river beach island cliff cave
+quarry mine dam canal dock pier marina boathouse lodge inn hotel hostel palace fortress tower barracks
+prison factory foundry shipyard sawmill greenhouse observatory aquarium arena pool rink casino cinema
+studio gallery archive embassy pharmacy academy park
 """
 _FIRST_NAMES = """
 Maria Peter Amina Oscar Lucia Hassan Ingrid Tomas Yuki Daniel Fatima Pavel Clara Samuel Leila Marcus Elena
