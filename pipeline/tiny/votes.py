@@ -7,7 +7,6 @@ where it is written as the documents write it, and "Cannot answer" where they ho
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -76,8 +75,8 @@ def _numbers_checked(
 def _texts_checked(
     kind: str, truth: str, ballot: Sequence[str | None], config: AuditConfig
 ) -> CheckedQuestion:
-    """Right by plurality, as in the audit: no other answer has as many votes."""
-    tally = Counter(answer for answer in ballot if answer is not None)
-    right = tally.pop(truth, 0)
-    is_valid = right + tally.total() >= config.num_valid_voters_needed
-    return CheckedQuestion(kind, right, is_valid and right > max(tally.values(), default=0))
+    """The consensus is right where more than half of the readable votes are, and enough can be read."""
+    readable = [answer for answer in ballot if answer is not None]
+    right = readable.count(truth)
+    is_valid = len(readable) >= config.num_valid_voters_needed
+    return CheckedQuestion(kind, right, is_valid and 2 * right > len(readable))
