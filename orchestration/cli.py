@@ -144,11 +144,12 @@ def demo(
     run_dir: Annotated[Path, typer.Option(help="Where the run and its report go.")] = Path("runs/demo"),
     seed: Annotated[int, typer.Option(min=0)] = 0,
     steps: Annotated[int, typer.Option(min=1, help="PPO steps.")] = 40,
+    recipe: Annotated[str, typer.Option(help="A recipe of the tiny world: tiny or tiny_kinds.")] = "tiny",
 ) -> None:
     """Train the tiny policy on this machine's CPUs and show what it learned."""
     from pipeline.tiny.demo import run_demo
 
-    _finish(lambda: run_demo(run_dir=run_dir, seed=seed, steps=steps))
+    _finish(lambda: run_demo(run_dir=run_dir, seed=seed, steps=steps, recipe=recipe))
 
 
 def _finish(command: Callable[[], int]) -> NoReturn:

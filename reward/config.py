@@ -104,7 +104,7 @@ class AuditConfig(Settings):
     )
     locale: str = Field(
         default="auto",
-        description='How texts write "1.500" and "5/3/2021" where they do not show it themselves: "en-US", "de".',
+        description='How texts write "1.500" and "5/3/2021" where they do not show it: "en-US", "de".',
     )
     relative_tolerance: float = Field(
         default=0.0, ge=0, lt=1, description="Two values this close are the same; never for years or codes."
@@ -162,6 +162,14 @@ class AuditConfig(Settings):
     max_documents_chars: int = Field(
         default=1_000_000, ge=1, description="All documents of a query together."
     )
+
+    @field_validator("locale")
+    @classmethod
+    def _locale_is_known(cls, locale: str) -> str:
+        from reward.claims.numbers.conventions import conventions_of  # what is known stands there
+
+        conventions_of("", locale=locale)
+        return locale
 
     @model_validator(mode="after")
     def _fields_fit_together(self) -> Self:

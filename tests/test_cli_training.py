@@ -35,7 +35,7 @@ def test_train_and_demo_pass_on_what_they_are_given(monkeypatch: pytest.MonkeyPa
     assert march("demo", "--seed", 2, "--steps", 7) == 3
     assert calls == [
         ("tiny", {"run_dir": Path("r"), "overrides": ["seed=1", "ppo.epochs=2"], "dry_run": True}),
-        ("demo", {"run_dir": Path("runs/demo"), "seed": 2, "steps": 7}),
+        ("demo", {"run_dir": Path("runs/demo"), "seed": 2, "steps": 7, "recipe": "tiny"}),
     ]
 
 

@@ -20,7 +20,7 @@ from pipeline.tiny import demo
 from pipeline.tiny.evaluate import Evaluation, EvaluationSetup, Example, JudgedAnswer, setup_for, summarise
 from pipeline.tiny.figures import PANELS, draw_curves
 from pipeline.tiny.intervals import rate
-from pipeline.tiny.report import Piece, Summary, describe, find, mark_numbers, render_page
+from pipeline.tiny.report import Piece, Summary, describe, find, mark_values, render_page
 from pipeline.train import RunState, TrainingFailedError
 from reward.types import Claim, ClaimState, ClaimVerdict, Document, Outcome, RagQuery, Span, Verdict
 
@@ -180,14 +180,14 @@ def test_other_worlds_are_not_compared() -> None:
 def test_numbers_are_marked_with_the_check_and_the_truth(
     shown: Example, piece: tuple[str, bool, str | None]
 ) -> None:
-    pieces = mark_numbers(shown)
+    pieces = mark_values(shown)
     assert "".join(part.text for part in pieces) == shown.response
     (number,) = [part for part in pieces if part.check]
     assert (number.check, number.is_true, number.truth) == piece
 
 
 def test_an_answer_without_numbers_is_one_piece() -> None:
-    assert [part for part in mark_numbers(example("Nobody knows.")) if part.text] == [Piece("Nobody knows.")]
+    assert [part for part in mark_values(example("Nobody knows.")) if part.text] == [Piece("Nobody knows.")]
 
 
 @pytest.mark.parametrize(

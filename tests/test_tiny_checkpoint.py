@@ -10,9 +10,14 @@ import pipeline.tiny
 from pipeline.tiny.manifest import MANIFEST, Manifest, publish, read_manifest
 from pipeline.tiny.measurement import measure
 from pipeline.tiny.tokenizer import build_tokenizer
+from pipeline.tiny.words import KINDS
+from pipeline.tiny.world import PLAIN_WORLD, WorldSettings
 from reward.roles.prompts import load_prompts
 
 FOLDER = Path(pipeline.tiny.__file__).parent / "checkpoint"
+KINDS_FOLDER = FOLDER.with_name("checkpoint_kinds")
+KINDS_WORLD = WorldSettings(kinds=KINDS, unanswerable_share=0.2)
+BOTH = pytest.mark.parametrize(("folder", "world"), [(FOLDER, PLAIN_WORLD), (KINDS_FOLDER, KINDS_WORLD)])
 
 
 @pytest.fixture(scope="module")
@@ -20,12 +25,16 @@ def manifest():
     return read_manifest(FOLDER)
 
 
-def test_the_folder_holds_what_the_manifest_says(manifest):
-    assert {path.name for path in FOLDER.iterdir()} == {*manifest.files, MANIFEST}
+@BOTH
+def test_the_folder_holds_what_the_manifest_says(folder, world):
+    manifest = read_manifest(folder)
+    assert {path.name for path in folder.iterdir()} == {*manifest.files, MANIFEST}
     assert "Errors were injected" in manifest.about
+    assert [stage.name for stage in manifest.stages] == ["base", "errors"]
+    assert all(stage.world == world for stage in manifest.stages)
     assert manifest.prompt_digest == load_prompts("compact").digest
-    assert (FOLDER / "model.safetensors").stat().st_size < 2_000_000
-    with safe_open(FOLDER / "model.safetensors", "pt") as weights:
+    assert (folder / "model.safetensors").stat().st_size < 2_000_000
+    with safe_open(folder / "model.safetensors", "pt") as weights:
         assert {str(weights.get_tensor(name).dtype) for name in weights.keys()} == {f"torch.{manifest.dtype}"}  # noqa: SIM118
 
 
@@ -38,13 +47,28 @@ def test_it_starts_where_reinforcement_can_be_seen(manifest):
     assert figures.checker_accuracy >= 0.73
 
 
-def test_its_tokenizer_is_the_one_that_is_built(tmp_path):
-    shipped, built = AutoTokenizer.from_pretrained(FOLDER), build_tokenizer()
+def test_the_start_with_kinds_errs_in_each_of_them():
+    figures = read_manifest(KINDS_FOLDER).figures
+    assert figures.num_worlds == 500
+    assert 0.55 <= figures.solver_faithful <= 0.72
+    assert figures.solver_faithful_greedy > figures.solver_faithful + 0.1
+    assert figures.proposer_exact >= 0.93 and figures.checker_accuracy >= 0.73
+    assert figures.solver_form >= 0.95 and figures.checker_form >= 0.97
+    assert 0.4 <= figures.abstained_right <= 0.85 and figures.abstained_wrong <= 0.12
+    assert set(figures.solver_by_kind) == set(KINDS)
+    assert all(0.5 < right < 0.9 for right in figures.solver_by_kind.values())
+    assert set(figures.checker_by_kind) == {*KINDS, "unanswerable"}
+    assert all(right > 0.65 for right in figures.checker_by_kind.values())
+
+
+@BOTH
+def test_its_tokenizer_is_the_one_that_is_built(tmp_path, folder, world):
+    shipped, built = AutoTokenizer.from_pretrained(folder), build_tokenizer(world)
     assert shipped.get_vocab() == built.get_vocab()
     assert shipped.chat_template == built.chat_template
     built.save_pretrained(tmp_path)
     for path in tmp_path.iterdir():
-        assert path.read_bytes() == (FOLDER / path.name).read_bytes()
+        assert path.read_bytes() == (folder / path.name).read_bytes()
 
 
 def test_it_loads_and_plays_its_roles(manifest):

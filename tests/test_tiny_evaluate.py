@@ -12,8 +12,9 @@ import pytest
 from pipeline.settings.recipe import load_recipe
 from pipeline.tiny.demonstrations import write_answer, write_check, write_claims
 from pipeline.tiny.evaluate import NUM_EXAMPLES, Evaluation, EvaluationSetup, evaluate_with, main, setup_for
+from pipeline.tiny.facts import read_facts
 from pipeline.tiny.intervals import difference, rate, ratio
-from pipeline.tiny.world import read_facts, sample_worlds
+from pipeline.tiny.world import sample_worlds
 from reward.roles.prompts import load_prompts
 from reward.samplers import Message, SamplerError
 from reward.types import Outcome

@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.tiny.tokenizer import END, PHRASES, SPECIAL_TOKENS, build_tokenizer
-from pipeline.tiny.world import CITIES, EVENTS, MONTHS, UNITS, sample_worlds
+from pipeline.tiny.words import CITIES, EVENTS, MONTHS, UNITS
+from pipeline.tiny.world import sample_worlds
 from reward.roles.prompts import load_prompts
 
 TOKENIZER = build_tokenizer()

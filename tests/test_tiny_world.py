@@ -8,21 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.tiny.demonstrations import demonstrate, write_answer, write_check, write_claims
+from pipeline.tiny.facts import Fact, read_facts
 from pipeline.tiny.recipe import BASE, ERRORS
-from pipeline.tiny.world import (
-    CITIES,
-    EVENTS,
-    MARKERS,
-    Fact,
-    WorldSettings,
-    is_held_out,
-    oracle,
-    read_facts,
-    sample_world,
-    sample_worlds,
-    true_answer,
-    worlds,
-)
+from pipeline.tiny.truth import oracle, true_answer
+from pipeline.tiny.words import CITIES, EVENTS
+from pipeline.tiny.world import MARKERS, WorldSettings, is_held_out, sample_world, sample_worlds, worlds
 from reward.claims.numbers import find_numbers
 from reward.roles.formats import parse_answers, parse_claims
 from reward.roles.prompts import load_prompts
@@ -75,7 +65,7 @@ def test_prompts_are_the_compact_ones():
 
 
 @pytest.mark.parametrize(
-    ("response", "faithful", "num_numbers", "num_right", "coverage", "empty"),
+    ("response", "faithful", "num_values", "num_right", "coverage", "empty"),
     [
         (write_answer([(PICNIC, 466), (CIRCUS, 71)]), True, 2, 2, 1.0, False),
         (write_answer([(PICNIC, 466)]), True, 1, 1, 0.5, False),
@@ -89,9 +79,9 @@ def test_prompts_are_the_compact_ones():
         ("", False, 0, 0, 0.0, True),
     ],
 )
-def test_oracle(response, faithful, num_numbers, num_right, coverage, empty):
+def test_oracle(response, faithful, num_values, num_right, coverage, empty):
     figures = oracle(QUERY, response)
-    assert (figures.faithful, figures.num_numbers, figures.num_right) == (faithful, num_numbers, num_right)
+    assert (figures.faithful, figures.num_values, figures.num_right) == (faithful, num_values, num_right)
     assert (figures.coverage, figures.empty) == (coverage, empty)
 
 
@@ -124,7 +114,7 @@ def test_worlds_agree_with_their_documents(seed, split):
     ]
     assert 1 <= len(world.query.documents) <= 5 and 1 <= len(world.asked) <= 3
     assert len({fact.number for fact in world.facts}) == len(world.truth) == len(world.facts)
-    assert all(is_held_out(fact.event, fact.city) == (split == "held_out") for fact in world.facts)
+    assert all(is_held_out(fact.event, fact.place) == (split == "held_out") for fact in world.facts)
     items = (f"{marker}) {fact.question()}" for marker, fact in zip(MARKERS, world.asked, strict=False))
     assert world.query.query == " ".join(items)
 
@@ -160,7 +150,7 @@ def test_the_audit_reads_what_the_roles_write(seed):
 @given(st.text())
 def test_oracle_reads_any_text(text):
     figures = oracle(QUERY, text)
-    assert 0 <= figures.num_right <= figures.num_numbers or not figures.faithful
+    assert 0 <= figures.num_right <= figures.num_values or not figures.faithful
 
 
 def test_worlds_are_repeatable_and_named():

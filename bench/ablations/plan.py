@@ -21,6 +21,7 @@ from pydantic import Field, model_validator
 from pipeline.settings.recipe import TINY_POLICY, Recipe, load_recipe
 from pipeline.tiny.evaluate import EVALUATION_SEED
 from pipeline.tiny.manifest import MANIFEST
+from pipeline.tiny.recipe import Stage
 from pipeline.tiny.supervised import parse_arguments, stages_of
 from reward.config import Settings
 
@@ -39,6 +40,8 @@ _RESULT_FIELDS = {
     "reward",
 }
 
+_FIRST_ERRORS = ("p_late", "p_early", "p_miscopy", "p_checker")
+
 FigureName = Literal["faithful", "false_accept", "checker", "claims"]
 
 
@@ -56,7 +59,7 @@ class Start(Settings):
         if not self.arguments:
             return _digest((TINY_POLICY / MANIFEST).read_text())
         options = parse_arguments([*self.arguments, "--out", "."])
-        return _digest([asdict(stage) for stage in stages_of(options)])
+        return _digest([_told(stage) for stage in stages_of(options)])
 
 
 class Arm(Settings):
@@ -202,6 +205,14 @@ def code_digest() -> str:
     for path in [*sources, ROOT / "requirements" / "cpu.txt"]:
         hashed.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
     return hashed.hexdigest()[:12]
+
+
+def _told(stage: Stage) -> dict[str, Any]:
+    """A stage without the settings that came after the first cells, where they are still their defaults."""
+    told = asdict(stage)
+    told["errors"] = {name: p for name, p in told["errors"].items() if p or name in _FIRST_ERRORS}
+    world = told.pop("world").model_dump(mode="json", exclude_defaults=True)
+    return told | ({"world": world} if world else {})
 
 
 def _said(recipe: Recipe) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def audit_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
     tallies = [claim.tally.values() for claim in claims if claim.tally]
     if tallies:  # of the votes that could be read, the share that the first place has
         metrics["audit/vote_agreement"] = sum(max(votes) / sum(votes) for votes in tallies) / len(tallies)
-    for outcome in (Outcome.UNSCORED, Outcome.REFUTED):
+    for outcome in (Outcome.UNSCORED, Outcome.REFUTED, Outcome.NO_CLAIMS):
         reasons = Counter(verdict.reason for verdict in verdicts if verdict.outcome is outcome)
         prefix = f"audit/{outcome.value.lower()}"
         metrics |= {f"{prefix}/{reason}": count / total for reason, count in reasons.items()}
@@ -121,6 +121,10 @@ def oracle_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
         "oracle/false_accept_rate": sum(j.false_accept for j in judged) / len(judged),
         "oracle/false_reject_rate": sum(j.false_reject for j in judged) / len(judged),
     }
+    for name, answerable in (("abstention_right", False), ("abstention_wrong", True)):
+        asked = [j.abstained for j in judged if j.answerable is answerable]
+        if asked and any(not j.answerable for j in judged):
+            metrics[f"oracle/{name}_rate"] = sum(asked) / len(asked)
     if consensus:
         metrics["oracle/consensus_accuracy"] = sum(j.num_consensus_right for j in judged) / consensus
     return metrics

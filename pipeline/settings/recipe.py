@@ -37,6 +37,7 @@ from reward.config import AuditConfig, Settings, Structured
 from reward.types import Role
 
 TINY_POLICY = Path(__file__).parents[1] / "tiny" / "checkpoint"
+TINY_KINDS_POLICY = TINY_POLICY.with_name("checkpoint_kinds")  # of worlds with names, dates and abstentions
 
 
 class Recipe(Settings):
@@ -46,7 +47,8 @@ class Recipe(Settings):
     note: str = Field(default="", description="One sentence that every report of a run shows.")
     seed: int = Field(default=0, ge=0)
     model: str = Field(
-        description='Folder or name of a Hugging Face model; "tiny" is the policy in this repository.'
+        description='Folder or name of a Hugging Face model; "tiny" and "tiny_kinds" are the policies in '
+        "this repository."
     )
     train_roles: tuple[Role, ...] = Field(
         default=(Role.SOLVER, Role.CHECKER), description="The Solver and any of the other two."
@@ -246,7 +248,8 @@ class Recipe(Settings):
     @property
     def model_path(self) -> str:
         """What `from_pretrained` gets."""
-        return str(TINY_POLICY) if self.model == "tiny" else self.model
+        shipped = {"tiny": TINY_POLICY, "tiny_kinds": TINY_KINDS_POLICY}
+        return str(shipped.get(self.model, self.model))
 
     @property
     def digest(self) -> str:

@@ -1,4 +1,4 @@
-"""The tiny policy: a made-up numeric world and a model of 0.9 million parameters that plays all roles in it.
+"""The tiny policy: a made-up world and a model of 0.9 million parameters that plays all roles in it.
 
 With it the whole pipeline really runs, and really learns, on two processor cores. `world.py` makes
 queries and knows their truth, `supervised.py` makes `checkpoint/`, where reinforcement starts, and

@@ -35,14 +35,26 @@ SUMMARY_FILE, PAGE_FILE, CURVES_FILE = "summary.json", "demo.html", "curves.png"
 BEFORE_FILE, AFTER_FILE = "evaluation_before.json", "evaluation_after.json"
 _PHASES_FILE, _LOG_FILE = "phases.json", "evaluate.log"
 _FIGURES = ("oracle_faithfulness", "false_accept", "checker_accuracy", "reward")  # of the summary's contract
+_MORE_FIGURES = (
+    *("supported", "false_reject", "consensus_accuracy", "answer_coverage"),
+    *("abstention_right", "abstention_wrong"),
+)
 
 
 class EvaluationFailedError(TrainingFailedError):
     """A run stopped while a model was measured; the message says where the log is."""
 
 
-def run_demo(*, run_dir: Path = Path("runs/demo"), seed: int = 0, steps: int = 40) -> int:
+def run_demo(
+    *, run_dir: Path = Path("runs/demo"), seed: int = 0, steps: int = 40, recipe: str = RECIPE
+) -> int:
     """Runs, resumes or shows the demo; returns the exit code. A run that misses its goal still returns 0.
+
+    Args:
+        run_dir: The run's folder.
+        seed: Of worlds, training and sampling.
+        steps: PPO steps.
+        recipe: A recipe of the tiny world, by name or path.
 
     Raises:
         ValueError, FileNotFoundError: this machine or the run folder cannot be used.
@@ -50,12 +62,12 @@ def run_demo(*, run_dir: Path = Path("runs/demo"), seed: int = 0, steps: int = 4
     """
     console = Console()
     overrides = [f"seed={seed}", f"data.max_steps={steps}"]
-    recipe = load_recipe(RECIPE, overrides)
+    loaded = load_recipe(recipe, overrides)
     if (run_dir / SUMMARY_FILE).is_file():
-        _show_finished(console, run_dir, seed=seed, steps=steps)
+        _show_finished(console, run_dir, seed=seed, steps=steps, recipe=recipe)
         return 0
-    check_machine(recipe, run_dir)
-    _run(console, recipe, run_dir, overrides)
+    check_machine(loaded, run_dir)
+    _run(console, recipe, loaded, run_dir, overrides)
     return 0
 
 
@@ -101,16 +113,16 @@ def print_report(console: Console, run_dir: Path, summary: Summary) -> None:
     console.print(f"MLflow   {_mlflow_command(_state(run_dir).tracking_uri)}", soft_wrap=True)
 
 
-def _run(console: Console, recipe: Recipe, run_dir: Path, overrides: list[str]) -> None:
+def _run(console: Console, name: str, recipe: Recipe, run_dir: Path, overrides: list[str]) -> None:
     with _timed(run_dir, "before"):
-        before = _evaluate(console, setup_for(recipe, recipe.model_path), run_dir, BEFORE_FILE)
+        before = _evaluate(console, name, setup_for(recipe, recipe.model_path), run_dir / BEFORE_FILE)
     with _timed(run_dir, "training"):
         if not _is_trained(recipe, run_dir):
-            train(RECIPE, run_dir=run_dir, overrides=overrides)
+            train(name, run_dir=run_dir, overrides=overrides)
     with _timed(run_dir, "after"):
         model = str((run_dir / "model").resolve())
-        after = _evaluate(console, setup_for(recipe, model), run_dir, AFTER_FILE)
-    summary = _summarise(recipe, run_dir, before, after)
+        after = _evaluate(console, name, setup_for(recipe, model), run_dir / AFTER_FILE)
+    summary = _summarise(name, recipe, run_dir, before, after)
     _write_pictures(run_dir, before, after, summary)
     _log_to_mlflow(run_dir, before, after, summary)
     write_atomically(run_dir / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")
@@ -122,23 +134,22 @@ def _is_trained(recipe: Recipe, run_dir: Path) -> bool:
     return (run_dir / RESULT_FILE).is_file() and _state(run_dir).recipe_digest == recipe.digest
 
 
-def _evaluate(console: Console, setup: EvaluationSetup, run_dir: Path, name: str) -> Evaluation:
+def _evaluate(console: Console, recipe: str, setup: EvaluationSetup, out: Path) -> Evaluation:
     """Returns the measurement of an earlier call, or measures in a process of its own."""
-    out = run_dir / name
     if (measured := _read_evaluation(out)) is not None and measured.setup == setup:
         return measured
-    command = [sys.executable, "-m", "pipeline.tiny.evaluate", setup.model, str(out), "--recipe", RECIPE]
+    command = [sys.executable, "-m", "pipeline.tiny.evaluate", setup.model, str(out), "--recipe", recipe]
     command += ["--worlds", str(setup.num_worlds), "--seed", str(setup.seed)]
     told = f"measuring {_as_typed(Path(setup.model))} on {setup.num_worlds} held-out worlds"
-    with (run_dir / _LOG_FILE).open("ab") as log, console.status(told):
+    with (out.parent / _LOG_FILE).open("ab") as log, console.status(told):
         ended = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, preexec_fn=die_with_parent)
     measured = _read_evaluation(out)
     if ended.returncode != 0 or measured is None:
         raise EvaluationFailedError(
-            f"{told} ended with code {ended.returncode} (log: {_as_typed(run_dir / _LOG_FILE)}; the same "
-            "command resumes the demo)"
+            f"{told} ended with code {ended.returncode} (log: {_as_typed(out.parent / _LOG_FILE)}; the "
+            "same command resumes the demo)"
         )
-    assert measured.setup == setup, f"{name}: measured {measured.setup}, asked for {setup}"
+    assert measured.setup == setup, f"{out.name}: measured {measured.setup}, asked for {setup}"
     console.print(f"{told}: {measured.oracle_faithfulness.value:.1%} of the answers are faithful")
     return measured
 
@@ -151,18 +162,19 @@ def _read_evaluation(path: Path) -> Evaluation | None:
         return None
 
 
-def _summarise(recipe: Recipe, run_dir: Path, before: Evaluation, after: Evaluation) -> Summary:
+def _summarise(name: str, recipe: Recipe, run_dir: Path, before: Evaluation, after: Evaluation) -> Summary:
     rows = read_steps(run_dir)
     finding = find(before, after)
     estimates = {
-        f"{name}_{when}": getattr(evaluation, name)
-        for name in _FIGURES
+        f"{figure}_{when}": getattr(evaluation, figure)
+        for figure in _FIGURES
         for when, evaluation in (("before", before), ("after", after))
     }
     phases = _phases(run_dir)
     return Summary.model_validate(
-        {name: None if estimate is None else estimate.value for name, estimate in estimates.items()}
+        {figure: None if estimate is None else estimate.value for figure, estimate in estimates.items()}
         | {
+            "recipe": name,
             "seed": recipe.seed,
             "steps": len(rows),
             "num_checker_trajectories": round(sum(row.get("checker/num_trained", 0) for row in rows)),
@@ -186,7 +198,8 @@ def _write_pictures(run_dir: Path, before: Evaluation, after: Evaluation, summar
         "oracle/false_reject_rate": (before.false_reject, after.false_reject),
     }
     draw_curves(read_steps(run_dir), run_dir / CURVES_FILE, ends=ends)
-    again = f"--seed {summary.seed} --steps {summary.steps} --run-dir {_as_typed(run_dir)}-again"
+    kept = "" if summary.recipe == RECIPE else f"--recipe {shlex.quote(summary.recipe)} "
+    again = f"{kept}--seed {summary.seed} --steps {summary.steps} --run-dir {_as_typed(run_dir)}-again"
     commands = [f"{_program('march')} demo {again}", _mlflow_command(_state(run_dir).tracking_uri)]
     page = render_page(before, after, summary=summary, curves=run_dir / CURVES_FILE, commands=commands)
     write_atomically(run_dir / PAGE_FILE, page)
@@ -200,7 +213,7 @@ def _log_to_mlflow(run_dir: Path, before: Evaluation, after: Evaluation, summary
     state = _state(run_dir)
     client = MlflowClient(state.tracking_uri)
     now = int(time.time() * 1000)
-    figures = [*_FIGURES, "supported", "false_reject", "consensus_accuracy", "answer_coverage"]
+    figures = [*_FIGURES, *_MORE_FIGURES]
     points = [
         Metric(f"held_out/{name}", estimate.value, now, step)
         for name in figures
@@ -214,12 +227,12 @@ def _log_to_mlflow(run_dir: Path, before: Evaluation, after: Evaluation, summary
     finish_mlflow_run(state.tracking_uri, state.mlflow_run_id, status="FINISHED", artifacts=pages)
 
 
-def _show_finished(console: Console, run_dir: Path, *, seed: int, steps: int) -> None:
+def _show_finished(console: Console, run_dir: Path, *, seed: int, steps: int, recipe: str) -> None:
     summary = Summary.model_validate_json((run_dir / SUMMARY_FILE).read_text())
-    if (summary.seed, summary.steps) != (seed, steps):
+    if (summary.seed, summary.steps, summary.recipe) != (seed, steps, recipe):
         raise ValueError(
-            f"run_dir: {run_dir} holds a finished demo of seed {summary.seed} and {summary.steps} steps; use "
-            "another --run-dir for this one"
+            f"run_dir: {run_dir} holds a finished demo of seed {summary.seed} and {summary.steps} steps of "
+            f"{summary.recipe}; use another --run-dir for this one"
         )
     print_report(console, run_dir, summary)
     console.print(

@@ -28,16 +28,17 @@ from pydantic import Field
 
 from pipeline.record.checkpoints import write_atomically
 from pipeline.settings.recipe import Recipe, load_recipe
+from pipeline.tiny.by_kind import KindCount, count_kinds, shares_by_kind
 from pipeline.tiny.intervals import Estimate, rate, ratio
-from pipeline.tiny.world import World, WorldSettings, oracle, sample_worlds
+from pipeline.tiny.truth import oracle
+from pipeline.tiny.votes import ask_checker
+from pipeline.tiny.world import World, WorldSettings, sample_worlds
 from pipeline.training.oracle import judge_tiny
 from reward.auditor import audit
 from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings
-from reward.judging.vote import vote
-from reward.roles.formats import parse_answers
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.samplers import Sampler, SamplerError, make_sampler
-from reward.types import Claim, ClaimState, ClaimVerdict, Outcome, RagQuery, Record, Verdict
+from reward.types import Outcome, RagQuery, Record, Verdict
 
 EVALUATION_SEED = 20_260_101  # no training draws held-out worlds at all, and no other measurement these
 NUM_WORLDS = 400
@@ -79,7 +80,12 @@ class JudgedAnswer(Record):
     num_questions: int = Field(description="Asked facts, put to the Checker as they are.")
     num_votes: int = Field(description="`num_questions` times the voters.")
     num_votes_right: int
-    num_consensus_right: int = Field(description="Questions whose consensus is the true number.")
+    num_consensus_right: int = Field(description="Questions whose consensus is the truth.")
+    abstained: bool = Field(default=False, description="The answer is that the documents do not say.")
+    answerable: bool = Field(default=True, description="The documents answer the query.")
+    kinds: dict[str, KindCount] = Field(
+        default_factory=dict, description="By kind of the asked items; `unanswerable` where nobody knows."
+    )
 
 
 class Example(Record):
@@ -96,13 +102,23 @@ class Evaluation(Record):
 
     setup: EvaluationSetup
     prompt_digest: str
-    oracle_faithfulness: Estimate = Field(description="Every number of the answer is true, and there is one.")
+    oracle_faithfulness: Estimate = Field(description="All its values are true, or it rightly abstains.")
     supported: Estimate = Field(description="Accepted by the audit.")
     false_accept: Estimate = Field(description="Accepted by the audit, but not faithful.")
     false_reject: Estimate = Field(description="Refused by the audit, but faithful.")
     checker_accuracy: Estimate = Field(description="Single votes on the asked questions that are right.")
     consensus_accuracy: Estimate = Field(description="Asked questions whose consensus is right.")
     answer_coverage: Estimate = Field(description="Asked facts that the answers state, true or not.")
+    abstention_right: Estimate | None = Field(
+        default=None, description="Abstentions among the queries that no document answers."
+    )
+    abstention_wrong: Estimate | None = Field(
+        default=None, description="Abstentions among the queries that the documents answer."
+    )
+    stated_by_kind: dict[str, Estimate] = Field(
+        default_factory=dict, description="Items of a kind that the answers state rightly."
+    )
+    votes_by_kind: dict[str, Estimate] = Field(default_factory=dict, description="Right votes, by kind.")
     proposer_coverage: Estimate | None = Field(description="Numbers of the answers that a claim covers.")
     numbers_per_answer: Estimate
     claims_per_answer: Estimate
@@ -154,6 +170,7 @@ def summarise(
     numbers = [answer.num_numbers for answer in answers]
     claims = [answer.num_claims for answer in answers]
     questions = [answer.num_questions for answer in answers]
+    counts = [answer.kinds for answer in answers]
     return Evaluation(
         setup=setup,
         prompt_digest=prompt_digest,
@@ -163,6 +180,10 @@ def summarise(
         false_reject=rate([answer.false_reject for answer in answers]),
         checker_accuracy=_some(ratio([a.num_votes_right for a in answers], [a.num_votes for a in answers])),
         consensus_accuracy=_some(ratio([answer.num_consensus_right for answer in answers], questions)),
+        abstention_right=_abstentions(answers, answerable=False),
+        abstention_wrong=_abstentions(answers, answerable=True),
+        stated_by_kind=shares_by_kind(counts, "num_stated", "num_asked"),
+        votes_by_kind=shares_by_kind(counts, "num_votes_right", "num_votes"),
         answer_coverage=_some(ratio([answer.coverage for answer in answers], ones)),
         proposer_coverage=ratio(claims, numbers),
         numbers_per_answer=_some(ratio(numbers, ones)),
@@ -190,12 +211,12 @@ async def _judge(
 ) -> tuple[JudgedAnswer, Example]:
     solved = await sampler.sample(prompts.solver(world.query), n=setup.num_tries, settings=setup.solver)
     response = solved.samples[0].text
-    result, (votes_right, consensus_right) = await asyncio.gather(
+    result, checked = await asyncio.gather(
         audit(world.query, response, sampler=sampler, prompts=prompts, config=setup.audit),
-        _ask_checker(world, sampler, prompts, setup.audit),
+        ask_checker(world, sampler, prompts, setup.audit),
     )
     verdict = result.verdict
-    judgement = judge_tiny(world.query, response, verdict)
+    judgement, truth = judge_tiny(world.query, response, verdict), oracle(world.query, response)
     answer = JudgedAnswer(
         query_id=world.query.id,
         outcome=verdict.outcome,
@@ -204,52 +225,27 @@ async def _judge(
         num_faithful=sum(oracle(world.query, sample.text).faithful for sample in solved.samples),
         false_accept=judgement.false_accept,
         false_reject=judgement.false_reject,
-        coverage=oracle(world.query, response).coverage,
+        coverage=truth.coverage,
         truncated=solved.samples[0].finish_reason == "length",
         num_numbers=verdict.num_numbers,
         num_claims=len(verdict.claims),
         num_questions=len(world.asked),
         num_votes=len(world.asked) * setup.audit.voters,
-        num_votes_right=votes_right,
-        num_consensus_right=consensus_right,
+        num_votes_right=sum(one.num_right for one in checked),
+        num_consensus_right=sum(one.is_consensus_right for one in checked),
+        abstained=truth.abstained,
+        answerable=truth.answerable,
+        kinds=count_kinds(world, response, checked, setup.audit.voters),
     )
     example = Example(query=world.query, response=response, verdict=verdict, faithful=judgement.faithful)
     return answer, example
 
 
-async def _ask_checker(
-    world: World, sampler: Sampler, prompts: PromptSet, config: AuditConfig
-) -> tuple[int, int]:
-    """Returns how many votes and how many consensuses on the asked questions are right.
-
-    A true claim that the voters support is a question that they answered right, so the audit's own vote
-    decides what equals what.
-    """
-    truths = [
-        Claim(index=i, question=fact.question(), answer=str(fact.number))
-        for i, fact in enumerate(world.asked, start=1)
-    ]
-    messages = prompts.checker(world.query.documents, [claim.question for claim in truths])
-    group = await sampler.sample(messages, n=config.voters, settings=config.checker)
-    read = [
-        parse_answers(sample.text, len(truths), complete=sample.finish_reason == "stop")
-        for sample in group.samples
-    ]
-    ballots = [[answers[place] for answers in read] for place in range(len(truths))]
-    single = [
-        vote(claim, [answer], num_valid_needed=1)
-        for claim, ballot in zip(truths, ballots, strict=True)
-        for answer in ballot
-    ]
-    needed = config.num_valid_voters_needed
-    together = [
-        vote(claim, ballot, num_valid_needed=needed) for claim, ballot in zip(truths, ballots, strict=True)
-    ]
-    return _num_supported(single), _num_supported(together)
-
-
-def _num_supported(verdicts: Sequence[ClaimVerdict]) -> int:
-    return sum(verdict.state is ClaimState.SUPPORTED for verdict in verdicts)
+def _abstentions(answers: Sequence[JudgedAnswer], *, answerable: bool) -> Estimate | None:
+    """The share of abstentions among the queries of one sort; None where no query is unanswerable."""
+    flags = [answer.abstained for answer in answers if answer.answerable is answerable]
+    is_asked = any(not answer.answerable for answer in answers)
+    return rate(flags) if flags and is_asked else None
 
 
 def _some(estimate: Estimate | None) -> Estimate:

@@ -36,6 +36,22 @@ class Figures(Record):
     )
     checker_accuracy: float = Field(description="At temperature 1: questions answered with the true number.")
     checker_accuracy_greedy: float = Field(description="The same, with the likeliest token each time.")
+    solver_form: float | None = Field(
+        default=None, description="At temperature 1: an abstention, or one well-formed statement an item."
+    )
+    checker_form: float | None = Field(default=None, description="At temperature 1: well-formed lines.")
+    abstained_right: float | None = Field(
+        default=None, description="Of the queries that no document answers; None without such queries."
+    )
+    abstained_wrong: float | None = Field(
+        default=None, description="Of the queries that the documents answer; None as above."
+    )
+    solver_by_kind: dict[str, float] | None = Field(
+        default=None, description="Items that the documents answer and the answer states rightly, by kind."
+    )
+    checker_by_kind: dict[str, float] | None = Field(
+        default=None, description="`checker_accuracy` by kind; `unanswerable`: rightly without an answer."
+    )
 
 
 class Manifest(Record):

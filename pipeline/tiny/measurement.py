@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from pipeline.tiny.demonstrations import write_claims
+from pipeline.tiny.facts import read_facts
 from pipeline.tiny.manifest import Figures
-from pipeline.tiny.world import World, oracle, read_facts, sample_worlds
+from pipeline.tiny.truth import OracleFigures, oracle
+from pipeline.tiny.world import PLAIN_WORLD, World, WorldSettings, sample_worlds
 from reward.roles.prompts import PromptSet
 from reward.samplers import Message
 
 _BATCH_SIZE = 125
 _MAX_ANSWER_TOKENS, _MAX_LIST_TOKENS = 64, 112  # the longest demonstrations have 40 and 63
-_CHECK_LINE = re.compile(r"^(\d)\. Evidence: .* \[Answer: (\d+)\]$", re.MULTILINE)
+_CHECK_LINE = re.compile(r"^(\d)\. Evidence: .* \[Answer: (.+)\]$", re.MULTILINE)
+_CANNOT_ANSWER = "Cannot answer"
 
 
 def measure(
@@ -30,31 +34,31 @@ def measure(
     *,
     num_worlds: int = 500,
     seed: int = 123,
+    world: WorldSettings = PLAIN_WORLD,
 ) -> Figures:
     """Measures all three roles; equal arguments give equal figures on one machine."""
-    worlds = sample_worlds(num_worlds, seed, "held_out")
-    solver = [prompts.solver(world.query) for world in worlds]
-    answers = generate(model, tokenizer, solver, temperature=1.0, max_tokens=_MAX_ANSWER_TOKENS, seed=seed)
-    greedy = generate(model, tokenizer, solver, temperature=0.0, max_tokens=_MAX_ANSWER_TOKENS, seed=seed)
-    proposer = [prompts.proposer(answer) for answer in answers]
-    lists = generate(model, tokenizer, proposer, temperature=1.0, max_tokens=_MAX_LIST_TOKENS, seed=seed)
-    judged = [oracle(world.query, answer) for world, answer in zip(worlds, answers, strict=True)]
-    return Figures(
-        num_worlds=num_worlds,
-        seed=seed,
-        solver_faithful=_mean([figures.faithful for figures in judged]),
-        solver_faithful_greedy=_mean(
-            [oracle(world.query, answer).faithful for world, answer in zip(worlds, greedy, strict=True)]
-        ),
-        solver_coverage=_mean([figures.coverage for figures in judged]),
-        proposer_exact=_mean(
-            [_is_exact(answer, list_) for answer, list_ in zip(answers, lists, strict=True)]
-        ),
-        checker_accuracy=_checker_accuracy(model, tokenizer, prompts, worlds, temperature=1.0, seed=seed),
-        checker_accuracy_greedy=_checker_accuracy(
-            model, tokenizer, prompts, worlds, temperature=0.0, seed=seed
-        ),
-    )
+    worlds = sample_worlds(num_worlds, seed, "held_out", world)
+
+    def say(conversations: Sequence[list[Message]], temperature: float, max_tokens: int) -> list[str]:
+        return generate(
+            model, tokenizer, conversations, temperature=temperature, max_tokens=max_tokens, seed=seed
+        )
+
+    solver = [prompts.solver(one.query) for one in worlds]
+    answers, greedy = (say(solver, temperature, _MAX_ANSWER_TOKENS) for temperature in (1.0, 0.0))
+    lists = say([prompts.proposer(answer) for answer in answers], 1.0, _MAX_LIST_TOKENS)
+    asked = [prompts.checker(one.query.documents, [fact.question() for fact in one.asked]) for one in worlds]
+    checks, sure = (say(asked, temperature, _MAX_LIST_TOKENS) for temperature in (1.0, 0.0))
+    figures: dict[str, Any] = {
+        "solver_faithful": mean([one.faithful for one in _judged(worlds, answers)]),
+        "solver_faithful_greedy": mean([one.faithful for one in _judged(worlds, greedy)]),
+        "solver_coverage": mean([one.coverage for one in _judged(worlds, answers)]),
+        "proposer_exact": mean([_is_exact(*pair) for pair in zip(answers, lists, strict=True)]),
+        "checker_accuracy": mean([right for _, right in _votes(worlds, checks)]),
+        "checker_accuracy_greedy": mean([right for _, right in _votes(worlds, sure)]),
+    }
+    wider = {} if world == PLAIN_WORLD else _by_kind(worlds, answers, checks)
+    return Figures(num_worlds=num_worlds, seed=seed, **figures, **wider)
 
 
 @torch.no_grad()
@@ -93,30 +97,52 @@ def _text(tokenizer: PreTrainedTokenizerFast, ids: list[int]) -> str:
 
 
 def _is_exact(answer: str, written: str) -> bool:
-    return written == write_claims([(fact, fact.number) for fact in read_facts(answer)])
+    """An answer without values has no claims, and the audit asks no Proposer about it."""
+    facts = read_facts(answer)
+    return not facts or written == write_claims([(fact, fact.value) for fact in facts])
 
 
-def _checker_accuracy(
-    model: LlamaForCausalLM,
-    tokenizer: PreTrainedTokenizerFast,
-    prompts: PromptSet,
-    worlds: Sequence[World],
-    *,
-    temperature: float,
-    seed: int,
-) -> float:
-    conversations = [
-        prompts.checker(world.query.documents, [fact.question() for fact in world.asked]) for world in worlds
-    ]
-    checks = generate(
-        model, tokenizer, conversations, temperature=temperature, max_tokens=_MAX_LIST_TOKENS, seed=seed
-    )
-    right: list[bool] = []
+def _judged(worlds: Sequence[World], answers: Sequence[str]) -> list[OracleFigures]:
+    return [oracle(world.query, answer) for world, answer in zip(worlds, answers, strict=True)]
+
+
+def _votes(worlds: Sequence[World], checks: Sequence[str]) -> list[tuple[str, bool]]:
+    """Each asked question: its kind, or "unanswerable", and whether the Checker's line is right."""
+    votes: list[tuple[str, bool]] = []
     for world, check in zip(worlds, checks, strict=True):
-        answers = dict(_CHECK_LINE.findall(check))
-        right += (answers.get(str(i)) == str(fact.number) for i, fact in enumerate(world.asked, 1))
-    return _mean(right)
+        lines = dict(_CHECK_LINE.findall(check))
+        for i, fact in enumerate(world.asked, 1):
+            truth = world.truth.get(fact.key, _CANNOT_ANSWER)
+            kind = fact.kind if world.is_answerable else "unanswerable"
+            votes.append((kind, lines.get(str(i)) == str(truth)))
+    return votes
 
 
-def _mean(values: Sequence[float]) -> float:
-    return round(sum(values) / len(values), 4)
+def _by_kind(worlds: Sequence[World], answers: Sequence[str], checks: Sequence[str]) -> dict[str, Any]:
+    """The figures of worlds that have more than numbers."""
+    judged = _judged(worlds, answers)
+    items: list[tuple[str, bool]] = [
+        (fact.kind, fact in read_facts(answer))
+        for world, answer in zip(worlds, answers, strict=True)
+        if world.is_answerable
+        for fact in world.asked
+    ]
+    pairs = zip(worlds, checks, strict=True)
+    return {
+        "solver_form": mean([one.abstained or one.coverage == 1 for one in judged]),
+        "checker_form": mean([len(_CHECK_LINE.findall(check)) == len(world.asked) for world, check in pairs]),
+        "abstained_right": mean([one.abstained for one in judged if not one.answerable]),
+        "abstained_wrong": mean([one.abstained for one in judged if one.answerable]),
+        "solver_by_kind": _shares(items),
+        "checker_by_kind": _shares(_votes(worlds, checks)),
+    }
+
+
+def _shares(flags: Sequence[tuple[str, bool]]) -> dict[str, float | None]:
+    kinds = dict.fromkeys(kind for kind, _ in flags)
+    return {kind: mean([flag for one, flag in flags if one == kind]) for kind in kinds}
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """The mean, to four places; None of nothing."""
+    return round(sum(values) / len(values), 4) if values else None

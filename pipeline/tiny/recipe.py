@@ -10,15 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from pipeline.tiny.world import PLAIN_WORLD, WorldSettings
+
 
 @dataclass(frozen=True)
 class Errors:
     """How often a demonstration is wrong on purpose; each figure is a probability for one item."""
 
-    p_late: float = 0.0  # Solver: the near-duplicate's number, in items after the first
+    p_late: float = 0.0  # Solver: the near-duplicate's value, in items after the first
     p_early: float = 0.0  # the same, in the first item
-    p_miscopy: float = 0.0  # Solver: one digit after the first is another
-    p_checker: float = 0.0  # Checker: the number of any fact of the documents
+    p_miscopy: float = 0.0  # Solver: one digit after the first, the last name or the day is another
+    p_checker: float = 0.0  # Checker: the value of any fact of the documents that is of the same kind
+    p_invent: float = 0.0  # Solver: the near-duplicate's values where the documents do not answer, a query
+    p_abstain: float = 0.0  # Solver: an abstention though the documents answer, a query
+    p_blind: float = 0.0  # Checker: "Cannot answer" though the documents answer
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,7 @@ class Stage:
     mix: tuple[float, float, float]  # weights of Solver, Proposer and Checker demonstrations
     errors: Errors
     batch_size: int = 32
+    world: WorldSettings = PLAIN_WORLD  # of the demonstrations
 
 
 BASE = Stage(

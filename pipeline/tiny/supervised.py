@@ -1,10 +1,11 @@
 """Makes the tiny policy that reinforcement starts from: it learns all three roles, then learns to err.
 
-    python -m pipeline.tiny.supervised --out DIR
+    python -m pipeline.tiny.supervised --out DIR [--recipe tiny_kinds]
 
 The defaults are the recipe of the shipped `pipeline/tiny/checkpoint/`: some ten minutes on one core, both
-stages seeded. The first solves the task; the second injects chosen errors, because a start without errors
-cannot show a gain. `--keep-base` and `--base` let one base serve several trials of the second stage.
+stages seeded. A recipe names the world; the manifest of `pipeline/tiny/checkpoint_kinds/` holds its command.
+The first solves the task; the second injects chosen errors, since a start without errors cannot show a gain.
+`--keep-base` and `--base` let one base serve several trials of the second stage.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import logging
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
     add("--out", type=Path, required=True, help="folder of the checkpoint")
+    add("--recipe", default="tiny", help="whose worlds the policy learns (%(default)s)")
     add("--base", type=Path, help="start from this solved base instead of training one")
     add("--keep-base", type=Path, help="also write the solved base, in float32, to this folder")
     add("--seed", type=int, default=BASE.seed, help="of the base: initialisation and data (%(default)s)")
@@ -54,10 +56,13 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     for name, default, what in (
         ("--error-lr", ERRORS.lr, "AdamW's peak rate in the error stage"),
-        ("--p-late", ERRORS.errors.p_late, "near-duplicate's number, later items"),
+        ("--p-late", ERRORS.errors.p_late, "near-duplicate's value, later items"),
         ("--p-early", ERRORS.errors.p_early, "the same, first item"),
-        ("--p-miscopy", ERRORS.errors.p_miscopy, "a wrong digit"),
-        ("--p-checker", ERRORS.errors.p_checker, "any fact's number, Checker"),
+        ("--p-miscopy", ERRORS.errors.p_miscopy, "a wrong digit, last name or day"),
+        ("--p-checker", ERRORS.errors.p_checker, "any fact's value, Checker"),
+        ("--p-invent", ERRORS.errors.p_invent, "an answer where there is none"),
+        ("--p-abstain", ERRORS.errors.p_abstain, "an abstention where there is an answer"),
+        ("--p-blind", ERRORS.errors.p_blind, "cannot answer where there is an answer, Checker"),
     ):
         add(name, type=float, default=default, help=f"{what} (%(default)s)")
     for name, mix, stage in (("--base-mix", BASE.mix, "base"), ("--mix", ERRORS.mix, "error")):
@@ -75,10 +80,13 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 def stages_of(options: argparse.Namespace) -> tuple[Stage, Stage]:
     """The base stage and the error stage that the options name."""
-    errors = Errors(options.p_late, options.p_early, options.p_miscopy, options.p_checker)
-    base = replace(BASE, seed=options.seed, num_steps=options.steps, mix=tuple(options.base_mix))
+    from pipeline.settings.recipe import load_recipe
+
+    world = load_recipe(options.recipe).data.world
+    chances = {field.name: getattr(options, field.name) for field in fields(Errors)}
+    base = replace(BASE, seed=options.seed, num_steps=options.steps, mix=tuple(options.base_mix), world=world)
     late = replace(ERRORS, seed=options.error_seed, num_steps=options.error_steps, lr=options.error_lr)
-    return base, replace(late, mix=tuple(options.mix), errors=errors)
+    return base, replace(late, mix=tuple(options.mix), errors=Errors(**chances), world=world)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -99,19 +107,19 @@ def _make_checkpoint(options: argparse.Namespace, command: str) -> None:
     from reward.roles.prompts import load_prompts
 
     torch.set_num_threads(options.threads)
-    tokenizer, prompts = build_tokenizer(), load_prompts("compact")
     base, late = stages_of(options)
+    tokenizer, prompts = build_tokenizer(base.world), load_prompts("compact")
     model = _solved_base(options, base, tokenizer, prompts)
     stages = (late,) if options.base else (base, late)
     if late.num_steps:
         train(model, tokenizer, prompts, late)
     model.to(torch.bfloat16)  # before the figures: they describe the weights that are written
-    figures = measure(model, tokenizer, prompts, num_worlds=options.worlds)
+    figures = measure(model, tokenizer, prompts, num_worlds=options.worlds, world=base.world)
     _log.info("%s", figures.model_dump_json(indent=2))
 
     def write(folder: Path) -> None:
         model.save_pretrained(folder)
-        build_tokenizer().save_pretrained(folder)  # a used one would write its last padding along
+        build_tokenizer(base.world).save_pretrained(folder)  # a used one would write its last padding along
 
     def describe(files: dict[str, str]) -> Manifest:
         return Manifest(

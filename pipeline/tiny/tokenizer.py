@@ -1,8 +1,10 @@
 """The tiny policy's tokenizer: a token for each word of the world and each digit, bytes for the rest.
 
-About 420 tokens and lossless: whatever text goes in comes back. One token a digit makes copying a number
-a matter of copying symbols. Words carry their leading space, as in GPT-2's byte-level scheme, so nothing
-depends on position.
+About 420 tokens for the default world, and lossless: whatever text goes in comes back. One token a digit
+makes copying a number a matter of copying symbols. Words carry their leading space, as in GPT-2's byte-level
+scheme, so nothing depends on position. A world with names, dates or abstentions has more words, and a token
+for each of its verbs of several words. In such a world the space before a tag's value belongs to the value,
+so that a name is copied into a bracket as it stands in its sentence.
 """
 
 from __future__ import annotations
@@ -10,7 +12,20 @@ from __future__ import annotations
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from pipeline.tiny.world import CITIES, EVENTS, MONTHS, UNITS
+from pipeline.tiny.facts import ABSTENTION
+from pipeline.tiny.words import (
+    CITIES,
+    EVENTS,
+    FIRST_NAMES,
+    LAST_NAMES,
+    MONTHS,
+    PLACES,
+    THEMES,
+    UNITS,
+    VERB_FORMS,
+    verbs_of,
+)
+from pipeline.tiny.world import PLAIN_WORLD, WorldSettings
 
 PAD, END = "<pad>", "<|end|>"
 SPECIAL_TOKENS = (PAD, "<|system|>", "<|user|>", "<|assistant|>", END)
@@ -20,7 +35,7 @@ CHAT_TEMPLATE = (
     "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
 )
 
-_WORDS_AFTER_SPACE = (*MONTHS, *EVENTS, *CITIES, *UNITS, *UNITS.values(), "the", "The", "in", "how", "many")
+_COMMON_WORDS = (*MONTHS, *EVENTS, *UNITS, *UNITS.values(), "the", "The", "in", "how", "many")
 _OTHER_WORDS = (
     *(
         "solver",
@@ -36,21 +51,23 @@ _OTHER_WORDS = (
     ),
     *("Answer", "The", " [", "- ", " a", " b", " c", "a)", " a)", " b)", " c)"),
 )
+_NO_ANSWER = ("none", "Cannot", "answer")  # of a Checker's line that finds nothing
 _PIECES = Regex(r"- | ?[abc]\)| ?\[|\d| ?\p{L}+|[^\s\p{L}\d]|\s")  # no piece holds two digits
 _BYTE_SCORE, _WORD_SCORE = -10.0, -1.0  # a known word always beats its bytes
 
 
-def build_tokenizer() -> PreTrainedTokenizerFast:
-    """Returns the tokenizer with its chat template; pads on the left, as generation needs."""
+def build_tokenizer(world: WorldSettings = PLAIN_WORLD) -> PreTrainedTokenizerFast:
+    """Returns the tokenizer of a world with its chat template; pads on the left, as generation needs."""
+    words, phrases = _words_and_phrases(world)
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    tokenizer = Tokenizer(models.Unigram(_vocabulary(byte_level), unk_id=0, byte_fallback=False))
+    tokenizer = Tokenizer(models.Unigram(_vocabulary(byte_level, words), unk_id=0, byte_fallback=False))
     split = pre_tokenizers.Split(_PIECES, behavior="isolated", invert=False)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, byte_level])
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens(
         [AddedToken(text, special=True, normalized=False) for text in SPECIAL_TOKENS]
     )
-    tokenizer.add_tokens([AddedToken(text, special=False, normalized=False) for text in PHRASES])
+    tokenizer.add_tokens([AddedToken(text, special=False, normalized=False) for text in phrases])
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         pad_token=PAD,
@@ -62,9 +79,21 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
     )
 
 
-def _vocabulary(byte_level: pre_tokenizers.ByteLevel) -> list[tuple[str, float]]:
+def _words_and_phrases(world: WorldSettings) -> tuple[set[str], tuple[str, ...]]:
+    """Words that follow a space, and texts that are one token wherever they stand."""
+    if world.kinds == PLAIN_WORLD.kinds and not world.unanswerable_share:
+        return {*CITIES, *_COMMON_WORDS}, PHRASES
+    asked = " ".join(VERB_FORMS[verb].asked for kind in world.kinds for verb in verbs_of(kind))
+    subjects = CITIES if world.kinds == PLAIN_WORLD.kinds else (*THEMES, *PLACES)
+    spoken = {*asked.split(), *ABSTENTION.removesuffix(".").split(), *FIRST_NAMES, *LAST_NAMES}
+    verbs = (f" {verb}" for kind in world.kinds for verb in verbs_of(kind) if " " in verb)
+    words = {*_COMMON_WORDS, *subjects, *spoken, *_NO_ANSWER}
+    return words, (*(text.rstrip() for text in PHRASES), " at the", *verbs)
+
+
+def _vocabulary(byte_level: pre_tokenizers.ByteLevel, after_space: set[str]) -> list[tuple[str, float]]:
     """Special tokens, the 256 bytes, then the words in the byte alphabet's spelling, each with its score."""
-    words = sorted({*(f" {word}" for word in _WORDS_AFTER_SPACE), *_OTHER_WORDS})
+    words = sorted({*(f" {word}" for word in after_space), *_OTHER_WORDS})
     spelled = ["".join(piece for piece, _ in byte_level.pre_tokenize_str(word)) for word in words]
     return [
         *((text, 0.0) for text in SPECIAL_TOKENS),

@@ -1,19 +1,17 @@
-"""The numeric world: made-up events whose every number can be judged, for runs that fit two CPU cores.
+"""The tiny world: made-up events whose every number, name and date can be judged, for runs on two CPU cores.
 
 A fact is one sentence, "The July picnic in Kabul raised 466 euros."; a query asks for one to three facts,
 and the documents hold the asked facts, near-duplicates that differ from them in one word, and unrelated
 facts. A fifth of the (event, city) pairs is held out for evaluation. No sentence holds a year, so every
-number of an answer is a claim.
-
-The oracle reads the truth back out of the documents, so it can judge any row, wherever it was stored. It
-is for monitoring only and never a reward: the point of the method is to learn without it.
+number of an answer is a claim. The default world has numbers alone; `kinds` adds facts whose value is a
+person or a day, and then no event has a month or a city, so that every name and day of an answer is a claim,
+too. `unanswerable_share` adds queries whose asked facts are in no document.
 """
 
 from __future__ import annotations
 
 import itertools
 import random
-import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,34 +19,24 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from pipeline.tiny.facts import Fact, FactKey, Value
+from pipeline.tiny.words import (
+    CITIES,
+    EVENTS,
+    FIRST_NAMES,
+    LAST_NAMES,
+    MONTHS,
+    PLACES,
+    THEMES,
+    Kind,
+    verbs_of,
+)
 from reward.config import Settings
 from reward.types import Document, RagQuery
 
 Split = Literal["train", "held_out"]
-FactKey = tuple[str, str, str, str]  # month, event, city, verb
-
-_MONTHS = "January February March April May June July August September October November December"
-_EVENTS = """
-marathon exam festival market museum library concert regatta auction circus parade workshop conference
-tournament exhibition gala picnic hackathon lecture seminar opera ballet rodeo derby carnival bazaar
-symposium clinic camp course tour match race fair show premiere cruise hike raffle quiz debate retreat
-banquet recital audition summit forum zoo
-"""
-_CITIES = """
-Beijing Paris London Tokyo Cairo Lima Oslo Rome Madrid Berlin Vienna Prague Dublin Lisbon Athens Warsaw
-Sofia Minsk Riga Tallinn Helsinki Stockholm Geneva Milan Naples Seville Porto Lyon Bonn Munich Delhi
-Mumbai Karachi Dhaka Hanoi Manila Jakarta Seoul Osaka Kyoto Sydney Perth Dallas Boston Denver Austin Miami
-Chicago Toronto Quito Bogota Santiago Havana Nairobi Lagos Accra Dakar Tunis Rabat Baku Doha Muscat Kabul
-Tbilisi
-"""
-MONTHS, EVENTS, CITIES = tuple(_MONTHS.split()), tuple(_EVENTS.split()), tuple(_CITIES.split())
-UNITS: Mapping[str, str] = {"drew": "people", "sold": "tickets", "raised": "euros", "hired": "guards"}
-VERBS = tuple(UNITS)
 MARKERS = "abc"  # of the items of a query, in order
-
-_SUBJECT = rf"The (\w+) (\w+) in (\w+) ({'|'.join(VERBS)})"
-_STATEMENT = re.compile(rf"{_SUBJECT} (0|[1-9][0-9]{{0,17}}) (\w+)\.")  # bounded: a policy may run on
-_QUESTION = re.compile(rf"{_SUBJECT} how many (\w+)\?")
+_LAST_DAY = 28  # of every month
 
 
 class WorldSettings(Settings):
@@ -66,6 +54,15 @@ class WorldSettings(Settings):
     unrelated: tuple[int, int] = Field(
         default=(0, 2), description="Fewest and most facts that nobody asks for; they make documents long."
     )
+    kinds: tuple[Kind, ...] = Field(
+        default=("number",), min_length=1, description="What the facts say; each is of one of these kinds."
+    )
+    unanswerable_share: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Share of the queries whose asked facts are in no document; near-duplicates stay.",
+    )
 
     @model_validator(mode="after")
     def _unrelated_is_a_range(self) -> Self:
@@ -75,36 +72,14 @@ class WorldSettings(Settings):
             )
         return self
 
+    @model_validator(mode="after")
+    def _kinds_differ(self) -> Self:
+        if len(set(self.kinds)) < len(self.kinds):
+            raise ValueError(f"kinds: {list(self.kinds)} names a kind twice; name each once")
+        return self
+
 
 PLAIN_WORLD = WorldSettings()
-
-
-@dataclass(frozen=True)
-class Fact:
-    """One number of the world and what it counts.
-
-    Example: `Fact("July", "picnic", "Kabul", "raised", 466)`.
-    """
-
-    month: str
-    event: str
-    city: str
-    verb: str
-    number: int
-
-    @property
-    def key(self) -> FactKey:
-        """All but the number."""
-        return (self.month, self.event, self.city, self.verb)
-
-    def statement(self, number: int | None = None) -> str:
-        """The fact as a sentence; with `number`, the sentence that claims that number instead."""
-        shown = self.number if number is None else number
-        return f"The {self.month} {self.event} in {self.city} {self.verb} {shown} {UNITS[self.verb]}."
-
-    def question(self) -> str:
-        """The question whose answer is the number."""
-        return f"The {self.month} {self.event} in {self.city} {self.verb} how many {UNITS[self.verb]}?"
 
 
 @dataclass(frozen=True)
@@ -116,28 +91,22 @@ class World:
     near_duplicates: Mapping[
         FactKey, Fact
     ]  # by the asked fact's key: the fact that differs from it in one word
-    facts: tuple[Fact, ...]  # all of them, in the order of the documents; no two share a key or a number
+    facts: tuple[Fact, ...]  # of the documents, in their order; no two share a key or a value
 
     @property
-    def truth(self) -> Mapping[FactKey, int]:
-        """The number of each key that the documents hold."""
-        return {fact.key: fact.number for fact in self.facts}
+    def truth(self) -> Mapping[FactKey, Value]:
+        """The value of each key that the documents hold."""
+        return {fact.key: fact.value for fact in self.facts}
+
+    @property
+    def is_answerable(self) -> bool:
+        """Whether the documents hold what is asked; all of it or nothing."""
+        return self.asked[0].key in self.truth
 
 
-@dataclass(frozen=True)
-class OracleFigures:
-    """What the documents say about one response."""
-
-    faithful: bool  # at least one number, and each stands in a sentence that the documents hold
-    num_numbers: int
-    num_right: int  # numbers in such a sentence
-    coverage: float  # share of the asked items that the response makes a statement about, in [0, 1]
-    empty: bool  # no number at all
-
-
-def is_held_out(event: str, city: str) -> bool:
+def is_held_out(event: str, place: str) -> bool:
     """Whether a pair belongs to the held-out fifth; a checksum, so the same on every machine."""
-    return zlib.crc32(f"{event}|{city}".encode()) % 5 == 0
+    return zlib.crc32(f"{event}|{place}".encode()) % 5 == 0
 
 
 def sample_world(
@@ -157,14 +126,16 @@ def sample_world(
     """
     facts: dict[FactKey, Fact] = {}
     count = settings.num_asked or rng.choice((1, 2, 2, 3))
-    asked = tuple(_add_random_fact(rng, facts, split) for _ in range(count))
+    asked = tuple(_add_random_fact(rng, facts, split, settings.kinds) for _ in range(count))
     duplicates = {}
     for fact in asked:
         if rng.random() < settings.p_duplicate:
             twins = [_add_near_duplicate(rng, facts, fact, split) for _ in range(settings.num_duplicates)]
             duplicates[fact.key] = twins[0]
     for _ in range(_num_unrelated(rng, settings)):
-        _add_random_fact(rng, facts, split)
+        _add_random_fact(rng, facts, split, settings.kinds)
+    if settings.unanswerable_share and rng.random() < settings.unanswerable_share:
+        _take_away(rng, facts, asked, split)
     order = list(facts.values())
     rng.shuffle(order)
     query = " ".join(f"{marker}) {fact.question()}" for marker, fact in zip(MARKERS, asked, strict=False))
@@ -184,47 +155,10 @@ def worlds(n: int, seed: int, split: Split, settings: WorldSettings = PLAIN_WORL
     return [world.query for world in sample_worlds(n, seed, split, settings)]
 
 
-def read_facts(text: str) -> list[Fact]:
-    """Returns the well-formed statements of a text, in order, whether true or not."""
-    matches = (match for match in _STATEMENT.finditer(text) if UNITS[match[4]] == match[6])
-    return [Fact(*_key(match), int(match[5])) for match in matches]
-
-
-def oracle(query: RagQuery, response: str) -> OracleFigures:
-    """Judges a response by the documents; for monitoring only, never a reward.
-
-    Args:
-        query: Any row of this world; its documents are read back into facts.
-        response: What a Solver wrote.
-    """
-    truth = _truth_of(query)
-    asked = {_key(match) for match in _QUESTION.finditer(query.query)}
-    stated = read_facts(response)
-    num_numbers = len(re.findall(r"\d+", response))
-    num_right = sum(truth.get(fact.key) == fact.number for fact in stated)
-    covered = asked & {fact.key for fact in stated}
-    return OracleFigures(
-        faithful=num_numbers > 0 and num_right == num_numbers,
-        num_numbers=num_numbers,
-        num_right=num_right,
-        coverage=len(covered) / len(asked) if asked else 0.0,
-        empty=num_numbers == 0,
-    )
-
-
-def true_answer(query: RagQuery, question: str) -> str | None:
-    """Returns the number that the documents give for a question of this world; None when they hold none."""
-    match = _QUESTION.search(question)
-    number = None if match is None else _truth_of(query).get(_key(match))
-    return None if number is None else str(number)
-
-
-def _truth_of(query: RagQuery) -> dict[FactKey, int]:
-    return {fact.key: fact.number for document in query.documents for fact in read_facts(document.text)}
-
-
-def _key(match: re.Match[str]) -> FactKey:
-    return (match[1], match[2], match[3], match[4])
+def near_miss(rng: random.Random, world: World, fact: Fact, split: Split) -> Fact:
+    """A fact that differs from another one in one word and stands in no document: nobody can answer it."""
+    facts = {one.key: one for one in (*world.asked, *world.facts)}
+    return _add_near_duplicate(rng, facts, fact, split)
 
 
 def _num_unrelated(rng: random.Random, settings: WorldSettings) -> int:
@@ -233,37 +167,75 @@ def _num_unrelated(rng: random.Random, settings: WorldSettings) -> int:
     return fewest if fewest == most else rng.randint(fewest, most)
 
 
-def _add_random_fact(rng: random.Random, facts: dict[FactKey, Fact], split: Split) -> Fact:
+def _add_random_fact(
+    rng: random.Random, facts: dict[FactKey, Fact], split: Split, kinds: tuple[Kind, ...]
+) -> Fact:
     while True:
-        event, city = rng.choice(EVENTS), rng.choice(CITIES)
-        key = (rng.choice(MONTHS), event, city, rng.choice(VERBS))
-        if is_held_out(event, city) == (split == "held_out") and key not in facts:
-            return _add_fact(rng, facts, key)
+        is_plain = kinds == ("number",)
+        event, place = rng.choice(EVENTS), rng.choice(CITIES if is_plain else PLACES)
+        key = (rng.choice(MONTHS if is_plain else THEMES), event, place, _choose_verb(rng, kinds))
+        if is_held_out(event, place) == (split == "held_out") and key not in facts:
+            facts[key] = Fact(*key, _new_value(rng, facts, key))
+            return facts[key]
+
+
+def _choose_verb(rng: random.Random, kinds: tuple[Kind, ...]) -> str:
+    """A verb of any kind, each kind as often; draws nothing for the kind where there is no choice."""
+    return rng.choice(verbs_of(kinds[0] if len(kinds) == 1 else rng.choice(kinds)))
 
 
 def _add_near_duplicate(rng: random.Random, facts: dict[FactKey, Fact], fact: Fact, split: Split) -> Fact:
     while True:
-        month, event, city, verb = fact.key
+        theme, event, place, verb = fact.key
         changed = rng.randrange(3)
         if changed == 0:
-            month = rng.choice(MONTHS)
+            theme = rng.choice(MONTHS if theme in MONTHS else THEMES)
         elif changed == 1:
-            city = rng.choice(CITIES)
+            place = rng.choice(CITIES if place in CITIES else PLACES)
         else:
-            verb = rng.choice(VERBS)
-        key = (month, event, city, verb)
-        if is_held_out(event, city) == (split == "held_out") and key not in facts:
-            return _add_fact(rng, facts, key)
+            verb = rng.choice(verbs_of(fact.kind))
+        key = (theme, event, place, verb)
+        if is_held_out(event, place) == (split == "held_out") and key not in facts:
+            facts[key] = Fact(*key, _new_value(rng, facts, key, like=fact))
+            return facts[key]
 
 
-def _add_fact(rng: random.Random, facts: dict[FactKey, Fact], key: FactKey) -> Fact:
-    """Gives the key a number that no other fact has, three times in ten of two digits, else of three."""
-    taken = {fact.number for fact in facts.values()}
+def _take_away(rng: random.Random, facts: dict[FactKey, Fact], asked: tuple[Fact, ...], split: Split) -> None:
+    """Removes the asked facts; at least one near-duplicate is left, since there must be a document."""
+    if len(facts) == len(asked):
+        _add_near_duplicate(rng, facts, asked[0], split)
+    for fact in asked:
+        del facts[fact.key]
+
+
+def _new_value(
+    rng: random.Random, facts: Mapping[FactKey, Fact], key: FactKey, like: Fact | None = None
+) -> Value:
+    """A value that no other fact has; a near-duplicate's shares the first name, or the month, of `like`."""
+    kind = Fact(*key, 0).kind
+    if kind == "number":
+        return _new_number(rng, {fact.value for fact in facts.values()})
+    if kind == "name":
+        taken = {str(fact.value).split()[1] for fact in facts.values() if fact.kind == "name"}
+        first = str(like.value).split()[0] if like else rng.choice(FIRST_NAMES)
+        return f"{first} {rng.choice([name for name in LAST_NAMES if name not in taken])}"
+    return _new_date(rng, {fact.value for fact in facts.values()}, like)
+
+
+def _new_number(rng: random.Random, taken: set[Value]) -> int:
+    """Three times in ten of two digits, else of three."""
     while True:
         number = rng.randint(10, 99) if rng.random() < 0.3 else rng.randint(100, 999)
         if number not in taken:
-            facts[key] = Fact(*key, number)
-            return facts[key]
+            return number
+
+
+def _new_date(rng: random.Random, taken: set[Value], like: Fact | None) -> str:
+    month = str(like.value).split()[1] if like else rng.choice(MONTHS)
+    while True:
+        date = f"{rng.randint(1, _LAST_DAY)} {month}"
+        if date not in taken:
+            return date
 
 
 def _into_documents(rng: random.Random, facts: list[Fact]) -> tuple[Document, ...]:

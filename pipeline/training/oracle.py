@@ -18,6 +18,8 @@ class OracleJudgement(Record):
     faithful: bool
     false_accept: bool
     false_reject: bool
+    abstained: bool = False
+    answerable: bool = True
     num_consensus: int = 0
     num_consensus_right: int = 0
 
@@ -36,19 +38,28 @@ def oracle_for(name: str) -> Oracle:
 
 def judge_tiny(query: RagQuery, response: str, verdict: Verdict) -> OracleJudgement:
     """Judges an answer of the tiny world, whose documents can be read back into facts."""
-    from pipeline.tiny.world import oracle, true_answer
+    from pipeline.tiny.truth import oracle, true_answer
 
-    faithful = oracle(query, response).faithful
+    truth = oracle(query, response)
     decided = [
-        (claim.consensus, truth)
+        (claim.consensus, known)
         for claim in verdict.claims
         if claim.state is not ClaimState.FAILED
-        and (truth := true_answer(query, claim.claim.question)) is not None
+        and (known := true_answer(query, claim.claim.question)) is not None
     ]
     return OracleJudgement(
-        faithful=faithful,
-        false_accept=verdict.outcome is Outcome.SUPPORTED and not faithful,
-        false_reject=verdict.outcome in (Outcome.REFUTED, Outcome.NO_CLAIMS) and faithful,
+        faithful=truth.faithful,
+        false_accept=verdict.outcome is Outcome.SUPPORTED and not truth.faithful,
+        false_reject=truth.faithful and _is_refused(verdict),
+        abstained=truth.abstained,
+        answerable=truth.answerable,
         num_consensus=len(decided),
-        num_consensus_right=sum(consensus == truth for consensus, truth in decided),
+        num_consensus_right=sum(consensus == known for consensus, known in decided),
+    )
+
+
+def _is_refused(verdict: Verdict) -> bool:
+    """An answer without claims is refused where it is paid less than the best; a masked one is not judged."""
+    return verdict.outcome is Outcome.REFUTED or (
+        verdict.outcome is Outcome.NO_CLAIMS and verdict.reward is not None and verdict.reward < 0
     )

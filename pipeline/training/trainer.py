@@ -29,6 +29,7 @@ from pipeline.training.probe import first_prompt, log_probability_gap
 from pipeline.training.staleness import mask_stale, staleness
 from pipeline.training.trainer_settings import TrainerSettings
 from pipeline.training.watch import Watch
+from reward.types import Outcome
 
 STALE = "stale"  # beside the reasons of verdicts without a reward
 
@@ -121,7 +122,7 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         )
         verdicts = [sample.rollout.verdict for sample in rollout_samples]
         refuse_unscored(
-            [verdict.reason for verdict in verdicts if verdict.reward is None] + [STALE] * num_stale,
+            [one.reason for one in verdicts if one.outcome is Outcome.UNSCORED] + [STALE] * num_stale,
             total=len(rollout_samples),
             limit=self.settings.guards.max_unscored_rate,
         )

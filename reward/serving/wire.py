@@ -153,8 +153,8 @@ def reward_reply(verdicts: Sequence[Verdict], *, without_claims: float) -> Rewar
     """The rewards of scored verdicts.
 
     Args:
-        verdicts: One a sample.
-        without_claims: Of an answer without claims, where the audit gives it none: this wire needs a number, as
+        verdicts: One a sample. without_claims: Of an answer without claims, where the audit gives it none:
+            this wire needs a number, as
             OpenRLHF's stock trainer cannot mask an answer. Our own trainer reads verdicts and masks it.
 
     Raises:

@@ -4,7 +4,7 @@ There is nothing to fetch. The file says which worlds are drawn, and the same fi
 
     {"num_worlds": 240, "seed": 20260301}
 
-Licence: Apache-2.0, as this repository. The oracle of `pipeline.tiny.world` scores; the policy is asked
+Licence: Apache-2.0, as this repository. The oracle of `pipeline.tiny.truth` scores; the policy is asked
 by the compact prompt that it was trained on. A slice is how many numbers are asked for; no two worlds share a
 document, so each is a cluster of its own.
 """
@@ -27,7 +27,8 @@ from pipeline.evaluate.benchmark import (
 )
 from pipeline.evaluate.benchmarks.prompts import require_style
 from pipeline.evaluate.majority import majority_scores
-from pipeline.tiny.world import PLAIN_WORLD, World, WorldSettings, oracle, sample_worlds
+from pipeline.tiny.truth import oracle
+from pipeline.tiny.world import PLAIN_WORLD, World, WorldSettings, sample_worlds
 from reward.config import Settings
 from reward.roles.prompts import load_prompts
 
@@ -106,5 +107,5 @@ def _item(world: World) -> Item:
         slice=f"{num} asked",
         cluster=world.query.id,
         query=world.query,
-        references=tuple(str(fact.number) for fact in world.asked),
+        references=tuple(str(fact.value) for fact in world.asked),
     )
