@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reward.roles.formats import parse_answers
+from reward.roles.parse import parse_answers
 
 from pipeline.tiny.facts import Fact
 from pipeline.tiny.world import World
