@@ -235,10 +235,7 @@ def test_a_value_has_the_same_tokens_in_a_sentence_and_in_a_bracket(seed: int) -
 
 
 NUM_WORLDS, SEED = 24, 5
-RECIPE = load_recipe(
-    "tiny",
-    ["data.world={kinds: [number, name, date], unanswerable_share: 0.4}", "audit.verbatim_evidence=false"],
-)
+RECIPE = load_recipe("tiny_kinds", ["data.world.unanswerable_share=0.4"])
 
 
 def scripted_policy(*, solver: str = "true", checker: str = "true") -> Callable[..., list[str]]:
@@ -300,6 +297,16 @@ def test_figures_of_known_policies(
     assert Evaluation.model_validate_json(found.model_dump_json()) == found
 
 
+def test_the_audit_finds_the_claims_of_each_kind_and_masks_abstentions(scripted: Any) -> None:
+    found = measure(scripted)
+    known = sum(answer.answerable for answer in found.answers)
+    assert found.outcomes == {Outcome.SUPPORTED: known, Outcome.NO_CLAIMS: NUM_WORLDS - known}
+    assert found.false_accept.value == found.false_reject.value == 0
+    assert found.num_unscored == NUM_WORLDS - known, "a right abstention is neither paid nor punished"
+    bold = measure(scripted, solver="bold")
+    assert bold.outcomes == {Outcome.SUPPORTED: known, Outcome.REFUTED: NUM_WORLDS - known}
+
+
 def test_the_report_tells_of_abstentions_and_kinds(scripted: Any) -> None:
     before, after = measure(scripted, solver="bold"), measure(scripted)
     labels = [one.label for one in table(before, after)]
@@ -315,8 +322,10 @@ def test_older_evaluations_have_no_kinds() -> None:
     assert JudgedAnswer.model_fields["abstained"].default is False
 
 
-@pytest.mark.parametrize(("reward", "false_reject"), [(-1.0, True), (0.0, False)])
-def test_a_right_abstention_is_refused_only_where_it_is_punished(reward: float, false_reject: bool) -> None:
+@pytest.mark.parametrize(("reward", "false_reject"), [(-1.0, True), (0.0, False), (None, False)])
+def test_a_right_abstention_is_refused_only_where_it_is_punished(
+    reward: float | None, false_reject: bool
+) -> None:
     verdict = Verdict(id="q", outcome=Outcome.NO_CLAIMS, reward=reward)
     judged = judge_tiny(UNKNOWN, ABSTENTION, verdict)
     assert (judged.faithful, judged.abstained, judged.answerable) == (True, True, False)

@@ -113,6 +113,10 @@ class Dates(Numbers):
         """Every date can be looked up."""
         return True
 
+    def must_stand(self, response: str, mention: Number) -> bool:
+        """Every date must stand in the documents."""
+        return True
+
     def follows(self, mention: Number, response: str, before: Sequence[Number]) -> str:
         """No date follows from another one."""
         return ""

@@ -118,6 +118,9 @@ class ClaimKind(Protocol):
     def is_looked_up(self, response: str, mention: Any) -> bool:
         """Whether the audit without a model can judge this mention at all."""
 
+    def must_stand(self, response: str, mention: Any) -> bool:
+        """Whether a mention that the documents do not hold is wrong; else nothing is said of it."""
+
     def follows(self, mention: Any, response: str, before: Sequence[Any]) -> str:
         """Why a mention follows from supported ones before it ("in another unit"); empty when it does not."""
 

@@ -61,4 +61,7 @@ class Facts:
         before = [one.mention for one in supported if one.kind is target.kind]
         if note := target.kind.follows(mention, self._response, before):
             return Found(ClaimState.SUPPORTED, note=note)
-        return None if self._queries[name].find(mention) is not None else Found(ClaimState.NOT_IN_DOCUMENTS)
+        repeats = self._queries[name].find(mention) is not None
+        if repeats or not target.kind.must_stand(self._response, mention):
+            return None
+        return Found(ClaimState.NOT_IN_DOCUMENTS)

@@ -95,6 +95,10 @@ class Names:
         """A lookup cannot tell which of the names of the query is the right one."""
         return not self._is_given(mention)
 
+    def must_stand(self, response: str, mention: Name) -> bool:
+        """Every name must stand in the documents."""
+        return True
+
     def follows(self, mention: Name, response: str, before: Sequence[Name]) -> str:
         """No name follows from another one."""
         return ""

@@ -26,6 +26,7 @@ from reward.claims.numbers.multiples import DECADES, JOINED, MULTIPLES, decade_a
 from reward.claims.numbers.names import code_at, name_at
 from reward.claims.numbers.plain import plain_text
 from reward.claims.numbers.roman import ROMAN, WAR, alone, roman_at, war_at
+from reward.claims.numbers.things import things_behind
 from reward.claims.numbers.vague import ABOUT, about_at
 from reward.claims.numbers.words import STARTS, words_at
 
@@ -140,7 +141,7 @@ def _finished(text: str, atoms: list[Number], weak: frozenset[int]) -> list[Numb
         whole = bounded(text, number, low)
         if number.start in weak and _is_alone(whole):
             continue
-        finished.append(whole)
+        finished.append(replace(whole, counts=True) if things_behind(text, whole) else whole)
         low = whole.end
     return finished
 

@@ -15,6 +15,7 @@ from reward.claims.numbers.find import find_numbers, parse_number
 from reward.claims.numbers.lookup import NumberLookup, index_numbers
 from reward.claims.numbers.model import Form, Kind, Number
 from reward.claims.numbers.response import response_numbers
+from reward.claims.numbers.things import things_behind
 from reward.claims.numbers.units import written_as
 from reward.claims.numbers.writing import canonical
 from reward.types import Document, RagQuery
@@ -39,7 +40,7 @@ _WHAT = {
 }
 _SHARES = (Kind.PERCENT, Kind.PERCENTAGE_POINT)
 _IN_WORDS = str.maketrans({"²": " squared", "³": " cubed"})
-_SMALL_WORD = 100
+_SMALL_WORD = 12
 _MULTIPLE = re.compile(r"(?:fold|(?:doubl|tripl|trebl|quadrupl|quintupl|halv)(?:e[ds]?|ing))$", re.IGNORECASE)
 _OF_SOMETHING = re.compile(
     r"[ \t](?:as|the|its|their|his|her|what|that|more|larger|higher|bigger|greater|faster|longer|older)\b"
@@ -154,13 +155,21 @@ class Numbers:
         return NumberLookup(documents, relative_tolerance=self.relative_tolerance, locale=self.locale)
 
     def is_looked_up(self, response: str, mention: Number) -> bool:
-        """Small numbers in words mostly count what the response lists, and "Step 3" numbers it.
-
-        Shares and multiples are looked up ("two-thirds", "twice as many", "tripled"), but not how often
-        something happened ("twice").
-        """
+        """Not where it numbers a part of the response: "Step 3"."""
         before = max(0, mention.start - _LONGEST_PLACE)
-        return not _is_small_word(response, mention) and not _PLACE.search(response, before, mention.start)
+        return not _PLACE.search(response, before, mention.start)
+
+    def must_stand(self, response: str, mention: Number) -> bool:
+        """Small numbers in words often count what the response itself lists ("three layers", "two
+        reviewers").
+
+        Such a one must stand in the documents where they count the same things, or if it is a share or a
+        multiple of something ("two-thirds", "twice as many"); how often something happened need not.
+        """
+        if not _is_small_word(response, mention):
+            return True
+        things = things_behind(response, mention)
+        return bool(things) and self.lookup(self.query.documents).counts_otherwise(mention, things)
 
     def follows(self, mention: Number, response: str, before: Sequence[Number]) -> str:
         """Whether it repeats a number before it in another unit, or counts the response's own list."""
@@ -171,10 +180,12 @@ class Numbers:
 
 def _is_small_word(response: str, number: Number) -> bool:
     written = response[number.start : number.end]
-    if abs(number.value) >= _SMALL_WORD or any(character.isdigit() for character in written):
+    if abs(number.value) > _SMALL_WORD or any(character.isdigit() for character in written):
         return False
     if number.unit == "times":
         return not (_MULTIPLE.search(written) or _OF_SOMETHING.match(response, number.end))
+    if number.kind is Kind.RATIO:
+        return False
     is_share = number.kind is Kind.COUNT and number.value != number.value.to_integral_value()
     return not is_share
 

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import chain
 
 from reward.claims.kind import Place
 from reward.claims.numbers import (
@@ -28,6 +29,8 @@ from reward.claims.numbers import (
     find_numbers,
     supports,
 )
+from reward.claims.numbers.shares import other_writings
+from reward.claims.numbers.things import things_behind
 from reward.types import Document
 
 _WORD = re.compile(r"\w{3,}")
@@ -43,6 +46,18 @@ class NumberIndex:
     numbers: tuple[Number, ...]
     by_value: dict[Decimal, list[Number]]
     starts: list[int]
+    text: str
+
+    def things(self, kind: Kind) -> frozenset[str]:
+        """What the numbers of a kind count, by its first letters."""
+        return self._things.get(kind, frozenset())
+
+    @functools.cached_property
+    def _things(self) -> dict[Kind, frozenset[str]]:
+        things: dict[Kind, set[str]] = {}
+        for number in self.numbers:
+            things.setdefault(number.kind, set()).update(things_behind(self.text, number))
+        return {kind: frozenset(words) for kind, words in things.items()}
 
     def between(self, start: int, end: int) -> Iterator[Number]:
         """The numbers that share a character with `text[start:end]`, from left to right."""
@@ -64,7 +79,7 @@ def index_numbers(text: str, conventions: Conventions = ENGLISH) -> NumberIndex:
     for number in numbers:
         for value in {reading[0] for reading in number.readings}:
             by_value.setdefault(value, []).append(number)
-    return NumberIndex(numbers, by_value, [number.start for number in numbers])
+    return NumberIndex(numbers, by_value, [number.start for number in numbers], text)
 
 
 class NumberLookup:
@@ -88,6 +103,15 @@ class NumberLookup:
             claimed: The number of a response.
             context: Text around it; of several equal places the one with most of its words is taken.
         """
+        writings = chain((claimed,), other_writings(claimed))
+        places = (self._find(writing, context) for writing in writings)
+        return next((place for place in places if place is not None), None)
+
+    def counts_otherwise(self, claimed: Number, things: frozenset[str]) -> bool:
+        """Whether a document counts the same things as a number that it does not hold."""
+        return any(not things.isdisjoint(index.things(claimed.kind)) for _, index in self._texts)
+
+    def _find(self, claimed: Number, context: str) -> Place[Number] | None:
         same = [place for place in self._of_value(claimed) if self._says(claimed, place.mention)]
         exact = [place for place in same if equal(claimed, close_like(place.mention, claimed))]
         if same:

@@ -9,6 +9,7 @@ from reward.claims.numbers.clock import as_time
 from reward.claims.numbers.model import Form, Kind, Number
 
 _TAKEN = (Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY, Kind.QUANTITY, Kind.DURATION)
+_NEVER_COUNTED = frozenset({*_TAKEN, Kind.ORDINAL, Kind.TIME})
 OPEN_DEGREE = "degree"  # of no scale
 _FIRST_LONG_YEAR = 32  # above it a bare number is no day
 
@@ -23,7 +24,8 @@ def read_as(number: Number, like: Number) -> Number:
     over 270, and degrees are of the other's scale.
     """
     if number.kind is Kind.COUNT and like.kind is not Kind.COUNT:
-        number = _measured_as(number, like)
+        # "45 patients" is no 45%, nor "31 players" the 31st title: a number of things leaves no unit out.
+        number = number if number.counts and like.kind in _NEVER_COUNTED else _measured_as(number, like)
     elif number.unit == OPEN_DEGREE and like.dimension == number.dimension:
         number = replace(number, unit=like.unit)
     if number.is_plus and like.form is Form.MORE_THAN:
