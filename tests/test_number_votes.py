@@ -75,7 +75,8 @@ def test_fewer_votes_never_outweigh_more(claimed: str, values: list[str | None])
         ("9:30", ["9:30", "9:30 pm", "9:30 pm"], ClaimState.SUPPORTED),
         ("9:30", ["9:30", "9:30 pm", "9:30 am"], ClaimState.SUPPORTED),
         ("1.2 million", ["1,234,000", "1.234 million", "1.3 million"], ClaimState.SUPPORTED),
-        ("over 270", ["270+", "270", "270"], ClaimState.SUPPORTED),
+        ("over 270", ["270+", "over 270", "270"], ClaimState.SUPPORTED),
+        ("over 270", ["270+", "270", "270"], ClaimState.CONTRADICTED),  # a bare 270 states no bound
         ("5 °C", ["5 degrees", "5", "5 °C"], ClaimState.SUPPORTED),
         ("12%", ["5 km", "5,000 m", "500,000 cm"], ClaimState.CONTRADICTED),  # written in one way
     ],

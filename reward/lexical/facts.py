@@ -14,12 +14,13 @@ from collections.abc import Sequence
 
 from reward.checks import CHECKS, Found
 from reward.claims.kind import Target
-from reward.claims.numbers import Number
+from reward.claims.numbers import Kind, Number
 from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.text import sentence_span
 from reward.config import AuditConfig
 from reward.types import ClaimState, Document, RagQuery
 
+_UNCHECKED = (Kind.WEEKDAY, Kind.DATE, Kind.YEAR)
 _CONTEXT_REACH = 150  # characters on each side of a mention
 
 
@@ -49,9 +50,8 @@ class Facts:
             supported: The mentions before it that are supported, from left to right.
         """
         mention, name = target.mention, target.kind.name
-        for check in self._checks if isinstance(mention, Number) else ():
-            if (found := check.find(mention)) is not None:
-                return found
+        if (found := self._checked(target)) is not None:
+            return found
         low, high = sentence_span(self._response, target.start, target.end, reach=_CONTEXT_REACH)
         place = self._lookups[name].find(mention, context=self._response[low:high])
         if place is not None and not place.mention.end:
@@ -65,3 +65,13 @@ class Facts:
         if repeats or not target.kind.must_stand(self._response, mention):
             return None
         return Found(ClaimState.NOT_IN_DOCUMENTS)
+
+    def _checked(self, target: Target) -> Found | None:
+        """What the optional checks say: of amounts and times, and not of small numbers in words."""
+        mention = target.mention
+        if not self._checks or not isinstance(mention, Number) or mention.kind in _UNCHECKED:
+            return None
+        if not target.kind.must_stand(self._response, mention):
+            return None
+        found = (check.find(mention) for check in self._checks)
+        return next((one for one in found if one is not None), None)

@@ -46,9 +46,11 @@ _OF_SOMETHING = re.compile(
     r"[ \t](?:as|the|its|their|his|her|what|that|more|larger|higher|bigger|greater|faster|longer|older)\b"
 )
 _PLACE = re.compile(
-    r"\b(?:step|part|tip|method|option|review|reason|example)s?[ \t]#?$", re.IGNORECASE
+    r"\b(?:step|part|tip|method|option|review|reason|example)s?[ \t]#?"
+    r"(?:\d+(?:,?[ ](?:and|or|to)[ ]|, |-))*$",
+    re.IGNORECASE,
 )  # of the response itself
-_LONGEST_PLACE = 12  # characters
+_LONGEST_PLACE = 32  # characters
 _CONVERTED = re.compile(r"[(/=\u2248]|(?:\bto|-|\u2013)\s?$")
 _CONVERSION_REACH = 24  # characters from a number to the same one in another unit
 _COUNTED = re.compile(

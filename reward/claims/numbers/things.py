@@ -19,7 +19,7 @@ _NO_THINGS = frozenset(
         "after before since until till into onto about over under per percent more less extra "
         "additional further full whole entire consecutive straight long short business working "
         "calendar solid other million billion thousand hundred through between during among "
-        "against because ",
+        "against because percentage pct francs crowns pesos dinars rupees kroner kronor",
     )
 )
 _COUNTED = (Kind.COUNT, Kind.ORDINAL)
