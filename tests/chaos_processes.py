@@ -160,7 +160,7 @@ class RewardServer(Child):
         given: dict[str, Any] = {"timeout_s": 20, "max_retries": 2, "cool_down_s": 0.5, **(sampler or {})}
         config = ServerConfig(
             port=port,
-            audit=AuditConfig(prompts="compact", proposer=GREEDY, checker=GREEDY),
+            audit=AuditConfig(kinds=("number",), prompts="compact", proposer=GREEDY, checker=GREEDY),
             sampler=OpenAISamplerConfig(base_urls=urls, model=model, **given),
             **{"cache_bytes": 0, "deadline_s": 100, "linger_s": 0.2} | settings,
         )

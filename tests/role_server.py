@@ -124,7 +124,9 @@ Spawn = Callable[..., Process]
 
 
 def server_config(**settings: Any) -> ServerConfig:
-    return ServerConfig(**{"audit": AuditConfig(prompts="compact"), "sampler": SAMPLER} | settings)
+    return ServerConfig(
+        **{"audit": AuditConfig(kinds=("number",), prompts="compact"), "sampler": SAMPLER} | settings
+    )
 
 
 @pytest.fixture(name="start")

@@ -116,7 +116,9 @@ def serve_picnic(
     **settings: Any,
 ) -> Serving:
     """A server that supports `RESPONSE`; `options` are uvicorn's, further arguments `ServerConfig`'s."""
-    config = ServerConfig(audit=AuditConfig(prompts="compact"), sampler=SAMPLER, **settings)
+    config = ServerConfig(
+        audit=AuditConfig(kinds=("number",), prompts="compact"), sampler=SAMPLER, **settings
+    )
     app = create_app(config, sampler=sampler or PicnicSampler(), token=token, signing_key=signing_key)
     return Serving(app, config, **(options or {}))
 

@@ -9,7 +9,7 @@ from reward.config import AuditConfig, CheckName
 from reward.lexical import lexical_audit
 from reward.types import ClaimState, Document, Outcome, RagQuery
 
-CONFIG = AuditConfig(checks=(CheckName.OPENING_HOURS,))
+CONFIG = AuditConfig(kinds=("number",), checks=(CheckName.OPENING_HOURS,))
 WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 # Closed on Monday by leaving it out, longer on Friday and Saturday.
 HOURS = dict.fromkeys(WEEK[1:], "17:0-21:0") | {"Friday": "17:0-21:45", "Saturday": "17:0-21:45"}

@@ -8,7 +8,7 @@ from reward.config import AuditConfig, CheckName
 from reward.lexical import lexical_audit
 from reward.types import ClaimState, Document, RagQuery
 
-CONFIG = AuditConfig(checks=(CheckName.RATINGS,))
+CONFIG = AuditConfig(kinds=("number",), checks=(CheckName.RATINGS,))
 INFO = {
     "name": "Cafe",
     "business_stars": 3.5,

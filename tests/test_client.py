@@ -68,7 +68,7 @@ class Misbehaving:
 
 def real_app(sampler: Sampler) -> FastAPI:
     config = ServerConfig(
-        audit=AuditConfig(prompts="compact"),
+        audit=AuditConfig(kinds=("number",), prompts="compact"),
         sampler=OpenAISamplerConfig(base_url="http://127.0.0.1:9/v1", model="none"),
     )
     return create_app(config, sampler=sampler, token=TOKEN)

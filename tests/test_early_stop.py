@@ -26,7 +26,7 @@ BROKEN = "I am not sure"
 
 
 def run(picnic, sampler, **settings) -> Verdict:
-    config = AuditConfig(early_stop=True, **settings)
+    config = AuditConfig(kinds=("number",), early_stop=True, **settings)
     return asyncio.run(audit(picnic, RESPONSE, sampler=sampler, prompts=PROMPTS, config=config)).verdict
 
 
@@ -57,5 +57,7 @@ def test_the_rest_is_asked_only_while_a_claim_is_undecided(
 
 def test_without_early_stop_all_are_asked_at_once(scripted, picnic) -> None:
     sampler = scripted([CLAIMS, RIGHT, RIGHT, RIGHT])
-    asyncio.run(audit(picnic, RESPONSE, sampler=sampler, prompts=PROMPTS, config=AuditConfig()))
+    asyncio.run(
+        audit(picnic, RESPONSE, sampler=sampler, prompts=PROMPTS, config=AuditConfig(kinds=("number",)))
+    )
     assert [request.n for request in sampler.requests] == [1, 3]

@@ -268,7 +268,10 @@ def test_the_judges_model_can_audit_the_numbers(tmp_path: Path, model: ChatServe
         return [f"1. Evidence: A lamp costs {price} euros there. [Answer: {price}]"] * body["n"]
 
     judge.complete = plays_all
-    audited = {"audit": AuditKind.MODEL, "audit_settings": AuditConfig(prompts="compact", seed=0)}
+    audited = {
+        "audit": AuditKind.MODEL,
+        "audit_settings": AuditConfig(kinds=("number",), prompts="compact", seed=0),
+    }
     job = shops_job(tmp_path / "out", model, judge, limit=2, num_generations=3, **audited)
     manifest = run(job)[0].manifest
     assert manifest is not None

@@ -50,13 +50,13 @@ def test_the_verdict_tells_what_it_was_made_with(scripted, picnic) -> None:
     provenance = run(picnic, SeededSampler(scripted), seed=5).provenance
     assert (provenance.auditor, provenance.model, provenance.seed) == ("model", "policy-7", 5)
     assert (provenance.prompt_digest, provenance.version) == (PROMPTS.digest, package_version())
-    assert provenance.config_digest == config_digest(AuditConfig(seed=5))
+    assert provenance.config_digest == config_digest(AuditConfig(kinds=("number",), seed=5))
 
 
 def test_a_failure_and_an_answer_without_numbers_tell_it_too(scripted, picnic) -> None:
     failed = run(picnic, scripted([SamplerError("engine", "x")]))
     assert failed.outcome is Outcome.UNSCORED and failed.provenance.model == "scripted"
-    config, sampler = AuditConfig(), scripted([])
+    config, sampler = AuditConfig(kinds=("number",)), scripted([])
     nothing = asyncio.run(audit(picnic, "None.", sampler=sampler, prompts=PROMPTS, config=config)).verdict
     assert nothing.provenance.prompt_digest == PROMPTS.digest
 
@@ -73,8 +73,10 @@ def test_the_digest_names_every_setting() -> None:
         )
     }
     assert len(digests) == 5
-    assert config_digest(AuditConfig()) == config_digest(AuditConfig(voters=3))
-    assert provenance_of(AuditConfig(), auditor="lexical").prompt_digest == ""
+    assert config_digest(AuditConfig(kinds=("number",))) == config_digest(
+        AuditConfig(kinds=("number",), voters=3)
+    )
+    assert provenance_of(AuditConfig(kinds=("number",)), auditor="lexical").prompt_digest == ""
 
 
 def test_seeds_differ_by_content_role_and_attempt_and_come_only_from_a_seed() -> None:

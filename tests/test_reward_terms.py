@@ -28,7 +28,7 @@ def test_row_12_no_recipe_adds_the_score_of_a_learned_reward_model(name: str) ->
 def test_both_wires_give_the_reward_of_the_servers_own_reward_function(
     function: RewardFunction, reward: float
 ) -> None:
-    audit = AuditConfig(prompts="compact", reward_function=function)
+    audit = AuditConfig(kinds=("number",), prompts="compact", reward_function=function)
     config = ServerConfig(audit=audit, sampler=SAMPLER)
     running = Serving(create_app(config, sampler=PicnicSampler(), token=TOKEN, signing_key=KEY), config)
     try:
@@ -44,6 +44,6 @@ def test_both_wires_give_the_reward_of_the_servers_own_reward_function(
 
 
 def test_the_reward_function_is_part_of_the_settings_digest() -> None:
-    assert config_digest(AuditConfig(reward_function=RewardFunction.ERROR_RATE)) != config_digest(
-        AuditConfig()
-    )
+    assert config_digest(
+        AuditConfig(kinds=("number",), reward_function=RewardFunction.ERROR_RATE)
+    ) != config_digest(AuditConfig(kinds=("number",)))

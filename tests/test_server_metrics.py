@@ -95,7 +95,7 @@ def test_version_names_what_answers(start: Start) -> None:
         name: provenance[name] for name in ("prompt_digest", "config_digest", "model", "version")
     }
     assert told["sampler"] == "openai" and told["prompts"] == "compact"
-    assert told["config_digest"] == config_digest(AuditConfig(prompts="compact"))
+    assert told["config_digest"] == config_digest(AuditConfig(kinds=("number",), prompts="compact"))
 
 
 def test_health_is_open_and_readiness_tells_no_details(start: Start) -> None:
