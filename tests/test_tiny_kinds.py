@@ -207,6 +207,15 @@ def test_injected_errors_are_as_frequent_as_they_say() -> None:
     assert 0.4 < sum(one.faithful for one in known) / len(known) < 0.75
 
 
+def test_inventions_are_values_of_other_facts_of_the_same_kind() -> None:
+    stage = replace(ERRORS, world=SETTINGS, errors=Errors(p_invent=1.0))
+    for one in _demonstrations(stage, Role.SOLVER):
+        query = _query_of(one)
+        if not oracle(query, one.completion).answerable:
+            known = {(fact.kind, fact.value) for fact in read_facts(query.documents[0].text)}
+            assert {(fact.kind, fact.value) for fact in read_facts(one.completion)} <= known
+
+
 def test_blind_checkers_are_as_frequent_as_they_say() -> None:
     stage = replace(ERRORS, world=WorldSettings(kinds=KINDS), errors=Errors(p_blind=0.2))
     lines = [line for one in _demonstrations(stage, Role.CHECKER) for line in one.completion.split("\n")]
