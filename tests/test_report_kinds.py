@@ -13,19 +13,15 @@ from reward.offline.report import render_report, report_row, script_data
 from reward.offline.rows import AuditRow
 from reward.offline.run import Summary
 from reward.offline.terminal import print_summary
-from reward.types import Claim, ClaimState, ClaimVerdict, Verdict
+from reward.types import ClaimState, ClaimVerdict, Verdict
 from tests.audit_jobs import picnic_pair, run, shop_job
 from tests.browser import BROWSER, MISSING, articles, opened_page, panel
-
-
-class KindClaim(Claim):
-    kind: str = "number"
 
 
 def with_kinds(row: AuditRow, verdict: Verdict, *kinds: str) -> tuple[AuditRow, Verdict]:
     """The verdict with its first claims made into claims of these kinds."""
     claims = [
-        found.model_copy(update={"claim": KindClaim(**found.claim.model_dump(), kind=kind)})
+        found.model_copy(update={"claim": found.claim.model_copy(update={"kind": kind})})
         for found, kind in zip(verdict.claims, [*kinds, *["number"] * 5], strict=False)
     ]
     return row, verdict.model_copy(update={"claims": tuple(claims)})

@@ -20,7 +20,7 @@ from pipeline.tiny.facts import ABSTENTION, Fact, find_values, read_facts, read_
 from pipeline.tiny.recipe import BASE, ERRORS, Errors, Stage
 from pipeline.tiny.report import describe, find, table
 from pipeline.tiny.tokenizer import build_tokenizer
-from pipeline.tiny.truth import oracle, true_answer
+from pipeline.tiny.truth import is_written, oracle, true_answer
 from pipeline.tiny.words import CITIES, FIRST_NAMES, KINDS, LAST_NAMES, MONTHS, VERB_FORMS, verbs_of
 from pipeline.tiny.world import WorldSettings, near_miss, sample_world, sample_worlds
 from pipeline.training.oracle import judge_tiny
@@ -103,6 +103,22 @@ def test_oracle(
 )
 def test_true_answer(query: RagQuery, fact: Fact, answer: str | None) -> None:
     assert true_answer(query, fact.question()) == answer
+
+
+@pytest.mark.parametrize(
+    ("consensus", "value", "same"),
+    [
+        ("466", "466", True),
+        ("467", "466", False),
+        ("Maria Silva", "Maria Silva", True),
+        ("14 March", "14 March", True),
+        ("--03-14", "14 March", True),
+        ("--03-15", "14 March", False),
+        (None, "14 March", False),
+    ],
+)
+def test_a_consensus_is_held_against_the_truth(consensus: str | None, value: str, same: bool) -> None:
+    assert is_written(consensus, value) is same
 
 
 def test_values_are_found_where_they_stand() -> None:
@@ -205,6 +221,15 @@ def test_injected_errors_are_as_frequent_as_they_say() -> None:
     assert 0.4 < sum(one.abstained for one in unknown) / len(unknown) < 0.6
     assert 0.06 < sum(one.abstained for one in known) / len(known) < 0.14
     assert 0.4 < sum(one.faithful for one in known) / len(known) < 0.75
+
+
+def test_inventions_are_values_of_other_facts_of_the_same_kind() -> None:
+    stage = replace(ERRORS, world=SETTINGS, errors=Errors(p_invent=1.0))
+    for one in _demonstrations(stage, Role.SOLVER):
+        query = _query_of(one)
+        if not oracle(query, one.completion).answerable:
+            known = {(fact.kind, fact.value) for fact in read_facts(query.documents[0].text)}
+            assert {(fact.kind, fact.value) for fact in read_facts(one.completion)} <= known
 
 
 def test_blind_checkers_are_as_frequent_as_they_say() -> None:

@@ -33,7 +33,7 @@ def test_a_response_is_what_follows_its_prompt(response: str, suffixes: list[str
 def test_a_reply_cannot_be_made_of_a_failure() -> None:
     failed = Verdict(id="q", outcome=Outcome.UNSCORED, reward=None, reason="engine")
     with pytest.raises(ValueError, match="has no reward"):
-        reward_reply([failed])
+        reward_reply([failed], without_claims=-1.0)
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,10 @@ def _told(stage: Stage) -> dict[str, Any]:
 
 
 def _said(recipe: Recipe) -> dict[str, Any]:
-    return recipe.model_dump(mode="json", include=_RESULT_FIELDS, exclude_defaults=True)
+    said: dict[str, Any] = recipe.model_dump(mode="json", include=_RESULT_FIELDS, exclude_defaults=True)
+    if said.get("audit", {}).get("kinds") == ["number"]:  # all that there was when the first cells were run
+        del said["audit"]["kinds"]
+    return said
 
 
 def _digest(value: object) -> str:

@@ -107,7 +107,7 @@ def check_reward_model(
     penalty = audit.coverage_penalty if audit.uncovered is UncoveredPolicy.IGNORE else 0.0
     supported = audit.reward_supported - penalty
     others = [one for one in (audit.reward_no_claims, audit.reward_abstention) if one is not None]
-    bound = (supported - max(audit.reward_refuted, *others)) / 2
+    bound = (supported - max([audit.reward_refuted, *others])) / 2
     if truncated_reward is not None:
         bound = min(bound, supported - truncated_reward)
     if model.limit >= bound:

@@ -91,13 +91,24 @@ def _practice_world(rng: random.Random, settings: WorldSettings, progress: float
 def _solver_answer(rng: random.Random, world: World, errors: Errors) -> str:
     """Chance is drawn only for errors that the world and the stage know, so that older stages stay."""
     if not world.is_answerable:
-        if errors.p_invent and rng.random() < errors.p_invent:
-            twins = [(fact, world.near_duplicates.get(fact.key, fact)) for fact in world.asked]
-            return write_answer([(fact, twin.value) for fact, twin in twins])
-        return ABSTENTION
+        wanted = errors.p_invent and rng.random() < errors.p_invent
+        invented = _invented(rng, world) if wanted else []
+        return write_answer(invented) if invented else ABSTENTION
     if errors.p_abstain and rng.random() < errors.p_abstain:
         return ABSTENTION
     return write_answer(_solver_values(rng, world, errors))
+
+
+def _invented(rng: random.Random, world: World) -> list[Claimed]:
+    """The value of each item's near-duplicate, or of another fact of its kind; empty where one has none."""
+    claimed: list[Claimed] = []
+    for fact in world.asked:
+        twin = world.near_duplicates.get(fact.key)
+        alike = [twin] if twin else [one for one in world.facts if one.kind == fact.kind]
+        if not alike:
+            return []
+        claimed.append((fact, rng.choice(alike).value))
+    return claimed
 
 
 def _solver_values(rng: random.Random, world: World, errors: Errors) -> list[Claimed]:

@@ -21,7 +21,7 @@ class Errors:
     p_early: float = 0.0  # the same, in the first item
     p_miscopy: float = 0.0  # Solver: one digit after the first, the last name or the day is another
     p_checker: float = 0.0  # Checker: the value of any fact of the documents that is of the same kind
-    p_invent: float = 0.0  # Solver: the near-duplicate's values where the documents do not answer, a query
+    p_invent: float = 0.0  # Solver: other facts' values where the documents do not answer, a query
     p_abstain: float = 0.0  # Solver: an abstention though the documents answer, a query
     p_blind: float = 0.0  # Checker: "Cannot answer" though the documents answer
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pipeline.tiny.facts import ABSTENTION, FactKey, Value, find_values, read_facts, read_questions
+from pipeline.tiny.words import MONTHS
 from reward.types import RagQuery
 
 _SAYS_NOTHING = ABSTENTION.removesuffix(".").casefold()
@@ -59,6 +60,13 @@ def true_answer(query: RagQuery, question: str) -> str | None:
     keys = read_questions(question)
     value = truth_of(query).get(keys[0]) if keys else None
     return None if value is None else str(value)
+
+
+def is_written(consensus: str | None, value: str) -> bool:
+    """Whether a consensus is a value of this world; the audit may write a day in ISO's form, "--03-14"."""
+    day, _, month = value.partition(" ")
+    iso = f"--{MONTHS.index(month) + 1:02}-{int(day):02}" if month in MONTHS else value
+    return consensus in (value, iso)
 
 
 def truth_of(query: RagQuery) -> dict[FactKey, Value]:

@@ -38,7 +38,7 @@ def oracle_for(name: str) -> Oracle:
 
 def judge_tiny(query: RagQuery, response: str, verdict: Verdict) -> OracleJudgement:
     """Judges an answer of the tiny world, whose documents can be read back into facts."""
-    from pipeline.tiny.truth import oracle, true_answer
+    from pipeline.tiny.truth import is_written, oracle, true_answer
 
     truth = oracle(query, response)
     decided = [
@@ -54,7 +54,7 @@ def judge_tiny(query: RagQuery, response: str, verdict: Verdict) -> OracleJudgem
         abstained=truth.abstained,
         answerable=truth.answerable,
         num_consensus=len(decided),
-        num_consensus_right=sum(consensus == known for consensus, known in decided),
+        num_consensus_right=sum(is_written(consensus, known) for consensus, known in decided),
     )
 
 
