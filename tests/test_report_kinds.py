@@ -90,7 +90,7 @@ def labelled(kinds: tuple[str, ...], states: tuple[ClaimState, ...], mark: str) 
     spans = ({"start": start, "end": start + len(mark)},)
     row = AuditRow.model_validate(row.model_dump() | {"human_spans": spans})
     claims = [
-        ClaimVerdict(claim=KindClaim(index=i, question="?", answer="x", kind=kind), state=state)
+        ClaimVerdict(claim=Claim(index=i, question="?", answer="x", kind=kind), state=state)
         for i, (kind, state) in enumerate(zip(kinds, states, strict=True), start=1)
     ]
     return row, verdict.model_copy(update={"claims": tuple(claims), "uncovered": ()})
