@@ -22,7 +22,9 @@ from reward.claims.names.words import (
     LINKS,
     OF_HEADS,
     PREFIXES,
+    RULERS,
     TITLES,
+    UNITS,
     fold,
     is_common,
     is_content,
@@ -43,6 +45,9 @@ _START = re.compile(
 _SMALL_BEHIND = re.compile(r"[.,]?[ ]?(?=[a-z])")
 _BEFORE = re.compile(r"(\w+)\W{1,2}$")
 _AFTER = re.compile(r"\W{1,2}(\w+)")
+_NEXT = re.compile(r" ([a-z]{2,10}(?:n't)?)(?![\w'])")
+_UNIT_BEFORE = re.compile(r"(?:\d|\u00b0|degrees?|in|or) ?$")
+_LAST_WORD = re.compile(r"\W")
 _DAY = re.compile(r",? ?\d")
 _MONTHS = ("march", "april", "may", "june", "august")
 _DEGREES = re.compile(r"[\d\u00b0]\s?[A-Z]$")
@@ -136,6 +141,8 @@ def _continues(text: str, before: Part, part: Part) -> bool:
         return True
     if gap == ". ":
         return (len(before.low) == 1 or before.low in ABBREVIATIONS) and not is_common(part.low)
+    if gap == " the ":  # "Henry the Eighth"
+        return part.low in RULERS and not is_common(before.low)
     if gap == " for ":
         return before.low in OF_HEADS
     return bool(_LINK.fullmatch(gap))
@@ -147,10 +154,28 @@ def _names(text: str, run: list[Part]) -> Iterator[Name]:
     while first < len(whole) and (whole[first].low in _EMPTY or _only_begins(text, whole[first : first + 2])):
         first += 1
     run = whole[first:]
+    if len(run) == 1 and run[0].low in UNITS and _is_unit(text, run[0]):
+        return
     if not run or all(is_common(part.low) for part in run):
         run = _common_name(text, whole)
     if run and not all(part.low in TITLES or len(part.low) == 1 for part in run):
-        yield name_of(text, run[0].start, run[-1].end)
+        yield name_of(text, run[0].start, run[-1].end, _said_before(text, whole, run[0].start))
+
+
+def _said_before(text: str, whole: list[Part], start: int) -> tuple[str, ...]:
+    """What may be a title before a name that has begun a sentence, or is written small: "president Obama"."""
+    if whole[0].start < start:
+        return tuple(part.low for part in whole if part.start < start)
+    if start < 2 or text[start - 1] not in " -" or not text[start - 2].islower():
+        return ()
+    return (_LAST_WORD.split(text[max(0, start - _LOOK_BACK) : start - 1])[-1],)
+
+
+def _is_unit(text: str, part: Part) -> bool:
+    """Whether a word is a scale: "180 degrees Celsius", "the Richter scale"."""
+    if text.startswith((" scale", "-scale", " magnitude"), part.end):
+        return True
+    return bool(_UNIT_BEFORE.search(text[max(0, part.start - 10) : part.start]))
 
 
 def _only_begins(text: str, run: list[Part]) -> bool:
@@ -158,9 +183,15 @@ def _only_begins(text: str, run: list[Part]) -> bool:
     first = run[0]
     if len(run) > 1 and run[1].start == first.end + 1 and first.low in _KEPT:
         return False  # "South Korea", "Mark Smith"
-    if not (is_common(first.low) or (len(run) == 1 and looks_common(first.low))):
+    if not is_common(first.low) and not (len(run) == 1 and looks_common(first.low, _behind(text, first.end))):
         return False
     return not _is_acronym(first) and _begins(text, first.start)
+
+
+def _behind(text: str, end: int) -> str:
+    """The word behind a place, if only a space is between."""
+    behind = _NEXT.match(text, end)
+    return behind[1] if behind else ""
 
 
 def _is_acronym(part: Part) -> bool:
@@ -189,4 +220,6 @@ def _in_prose(text: str, run: list[Part]) -> bool:
     line = text.rfind("\n", 0, run[0].start) + 1
     before = text[max(line, run[0].start - 40) : run[0].start].split()[-3:]
     behind = _SMALL_BEHIND.match(text, run[-1].end)
+    if not behind and _begins(text, run[0].start):
+        return False  # "Key Point: Be patient."
     return bool(behind) or any(word[:1].islower() and word not in LINKS for word in before)

@@ -10,6 +10,7 @@ from reward.claims.kind import Place
 from reward.claims.names.index import Index, index_names
 from reward.claims.names.model import Name, name_of
 from reward.claims.names.nations import COUNTRIES
+from reward.claims.names.roles import allows
 from reward.claims.names.words import KINDS, LINKS, PREFIXES, TITLES, is_common, stem
 from reward.types import Document
 
@@ -26,6 +27,7 @@ class NameLookup:
     def __init__(self, documents: Sequence[Document]) -> None:
         self._texts = [(document, index_names(document.text)) for document in documents]
         self._titles = [(document, index_names(document.title)) for document in documents if document.title]
+        self._indexes = [index for _, index in (*self._texts, *self._titles)]
 
     def find(self, claimed: Name, *, context: str = "") -> Place[Name] | None:
         """The place that supports a name of a response; of several the one nearest to the context.
@@ -34,6 +36,8 @@ class NameLookup:
         "Joan of Arc"; what tells the name must stand in one place. A name that only a title holds has the
         place 0 to 0 in the text.
         """
+        if claimed.roles and not allows(claimed, self._indexes):
+            return None
         found = self._find(claimed, context)
         if found is None and len(claimed.tokens) > 1:
             found = self._find_described(claimed, context) or self._find_halves(claimed, context)
