@@ -3,8 +3,7 @@
 A title is no part of a name, so "President Obama" is supported by "Barack Obama" where the documents say
 nothing of what he is. But where they call the bearer of a name something else, a claimed title is refused: a
 senator is no president. So is the title of a thing: "Bishop Haakon" where all that is told is "the Haakon".
-Courtesies ("Mr", "Sir") say nothing; "Dr" and "Professor" are one. Names of organisations ("General Hospital")
-have no roles.
+Courtesies ("Mr", "Sir") say nothing; "Dr" and "Professor" are one. Names of organisations have no roles.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ _NAMES_IN_ERS = words("names_in_ers")
 _NAMES_IN_S = words("names_in_s")
 _PLURAL_VERBS = words("plural_verbs")
 _ALSO_WORDS = words("also_words")
+_SAME_SMALL = words("same_small")
 UNITS = words("units")
 _COMMON_ENDINGS = (
     "ing",
@@ -125,7 +126,7 @@ def _is_doers(word: str) -> bool:
         return False
     base = word[: -4 if word.endswith(("ists", "ants")) else -3]
     short = base[:-1] if base[-2:-1] == base[-1:] else base
-    return len(base) > 2 and any(is_common(one) for one in (base, f"{base}e", f"{base}y", short))
+    return len(base) > 2 and any(is_common(one) for one in (word[:-1], base, f"{base}e", f"{base}y", short))
 
 
 def _is_plural(word: str) -> bool:
@@ -146,8 +147,10 @@ def means_else_small(word: str) -> bool:
 
     What a name can be one of ("the congress"), and people by what they do ("instructors"), mean the same.
     """
-    same = word in KINDS or word in TITLES or _is_doers(word)
-    return not same and (is_common(word) or word in _ALSO_WORDS)
+    if word in _ALSO_WORDS:
+        return True
+    same = word in KINDS or word in TITLES or word in _SAME_SMALL or _is_doers(word)
+    return not same and is_common(word)
 
 
 def transcribed(text: str) -> str:
