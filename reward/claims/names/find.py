@@ -33,8 +33,9 @@ from reward.claims.names.words import (
 
 _UPPER = "".join(c for c in map(chr, range(0x2000)) if c.isupper()).replace("-", "")
 _CAPITAL = re.compile(
-    rf"(?<![\w'\u2019])(?:[{_UPPER}](?:\.[{_UPPER}])+(?!\w)\.?|[a-z]{{0,2}}[{_UPPER}][\w]*(?:['\u2019`][^\W_]+)*(?:&[{_UPPER}]\w*)*)"
+    rf"[{_UPPER}](?:(?:\.[{_UPPER}])+(?!\w)\.?|[\w]*(?:['\u2019`][^\W_]+)*(?:&[{_UPPER}]\w*)*)"
 )
+_SMALL_PREFIX = re.compile(r"(?:^|[^\w'\u2019])([a-z]{1,2})$")  # of "iPhone", "eBay"
 _PARTICLES = (
     "of the|of|de la|de los|de|du|des|la|le|del|della|di|da|do|dos|van der|van den|van|von|der|den|ten"
 )
@@ -71,18 +72,31 @@ def find_names(text: str) -> list[Name]:
 
 def _parts(text: str) -> Iterator[Part]:
     for match in _CAPITAL.finditer(text):
+        start, end = match.span()
         written = match[0]
+        before = text[start - 1] if start else " "
+        if before != " " and (before.isalnum() or before in "_'\u2019"):
+            prefix = _SMALL_PREFIX.search(text[max(0, start - 3) : start])
+            if prefix is None:
+                continue  # a capital inside a word
+            start -= len(prefix[1])
+            written = prefix[1] + written
         low = fold(written)
-        acronym = low in ACRONYMS and written.isupper() and not _is_shouted(text, *match.span())
-        if acronym or (low in _MONTHS and _is_surname(text, *match.span())):
-            low = low.upper()  # so that it is no common word and no month
-        if low and low not in _PRONOUNS:
-            yield Part(match.start(), match.end(), written, low)
+        if low in _DOUBTFUL:
+            acronym = low in ACRONYMS and written.isupper() and not _is_shouted(text, start, end)
+            if acronym or (low in _MONTHS and _is_surname(text, start, end)):
+                low = low.upper()  # so that it is no common word and no month
+            elif low in _PRONOUNS:
+                continue
+        if low:
+            yield Part(start, end, written, low)
 
 
 _PRONOUNS = words("pronouns")
+_DOUBTFUL = _PRONOUNS | ACRONYMS | frozenset(_MONTHS)
 _KEPT = PREFIXES | GIVEN_NAMES
 _EMPTY = words("empty")  # no name begins with one of these
+_SILENT = _EMPTY | CALENDAR
 
 
 def _is_surname(text: str, start: int, end: int) -> bool:
@@ -149,6 +163,8 @@ def _continues(text: str, before: Part, part: Part) -> bool:
 
 
 def _names(text: str, run: list[Part]) -> Iterator[Name]:
+    if len(run) == 1 and (run[0].low in _SILENT or _only_begins(text, run)):
+        return
     whole = [part for part in run if part.low not in CALENDAR]
     first = 0
     while first < len(whole) and (whole[first].low in _EMPTY or _only_begins(text, whole[first : first + 2])):

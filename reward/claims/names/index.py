@@ -7,7 +7,6 @@ what belongs to it (a middle name, an initial, "of"), and no comma, "and" or ver
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -33,6 +32,7 @@ from reward.claims.names.words import (
 )
 
 _MOST_PLACES = 500  # of one word in one text that are looked at, and of one name that are told
+_MOST_MERGED = 1 << 16  # places of one of several writings
 _MOST_WORDS = 16  # of a name
 _MOST_BETWEEN = 3  # words of a document's name between two words of the claimed one
 _MOST_SHARING = 6  # people with one surname
@@ -41,31 +41,13 @@ _LONGEST_GAP = 8  # characters
 _BREAK = re.compile(r"[,;:!?()\"\u201c\u201d|]|\n\s*\n|\.\s")
 _COMMAS = (", ", '", "')
 _ALWAYS_INSIDE = LINKS - {"and", "for", "the"}
+_MAYBE_INSIDE = LINKS | ARTICLES
 _SHORT_ACRONYM = 3  # letters; all are first letters of capitalised words
 _LONGEST_ACRONYM = 7
 _PLURALS = ("ans", "ists", "ites", "crats", "isms")  # "Republicans" are more than one Republican
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _RULERS = frozenset(RULERS.values())
 Range = tuple[int, int]  # of tokens
-
-
-@dataclass(frozen=True)
-class Places:
-    """The places of one word in all its writings."""
-
-    lists: Sequence[Sequence[int]]  # each in order
-
-    def __len__(self) -> int:
-        return sum(map(len, self.lists))
-
-    def __contains__(self, place: int) -> bool:
-        return any(
-            at < len(some) and some[at] == place for some in self.lists for at in (bisect_left(some, place),)
-        )
-
-    def first(self) -> Iterator[int]:
-        """The places that are looked at."""
-        return itertools.islice(itertools.chain.from_iterable(self.lists), _MOST_PLACES)
 
 
 @dataclass(frozen=True)
@@ -91,10 +73,7 @@ class Index:
     def _find(self, name: Name) -> set[Range]:
         if len(name.tokens) > _MOST_WORDS:
             return set()
-        between = _ALWAYS_INSIDE | ((LINKS | ARTICLES) & set(name.text.lower().split()))
-        if name.tokens[-1] in _RULERS:  # "Henry VIII" is "Henry the Eighth"
-            between |= {"the"}
-        found = {r for order, linked in _orders(name) for r in self._in_order(order, linked, between)}
+        found = next(filter(None, (self._in_order(name, *order) for order in _orders(name))), set())
         if found and (len(name.tokens) == 1 or " ".join(name.tokens) in _CAPITAL_PHRASES):
             found = {r for r in found if self._is_name(r[0], name)}
         if not found and len(name.tokens) == 1:
@@ -121,7 +100,7 @@ class Index:
         given, surname = name.tokens[0], name.tokens[-1]
         if len(name.tokens) != 2 or surname in KINDS or surname in CITIES or surname not in self.places:
             return
-        for place in self._places_of(given).first():
+        for place in self._places_of(given)[:_MOST_PLACES]:
             last = self._surname_behind(place)
             if last is not None and self.tokens[last].word == surname:
                 yield place, last + 1
@@ -150,32 +129,41 @@ class Index:
                 return None
         return None
 
-    def _in_order(self, words: Sequence[str], linked: bool, between: frozenset[str]) -> Iterator[Range]:
-        members = [self._places_of(word) for word in words]
-        if not all(map(len, members)):
-            return
+    def _in_order(self, name: Name, words: Sequence[str], linked: bool) -> set[Range]:
+        members: list[Sequence[int]] = []
+        found: set[Range] = set()
+        for word in words:
+            members.append(self._places_of(word))
+            if not members[-1]:
+                return found
+        between = _between(name) if len(words) > 1 else _ALWAYS_INSIDE
         rarest = min(range(len(members)), key=lambda i: len(members[i]))
-        for place in members[rarest].first():
+        for place in members[rarest][:_MOST_PLACES]:
             first = self._extend(place, members[:rarest][::-1], -1, linked, between)
             last = self._extend(place, members[rarest + 1 :], 1, linked, between)
             if first is None or last is None or self._is_other(first, words[0]):
                 continue
             if not linked or self._is_linked(first, last):
-                yield first, last + 1
+                found.add((first, last + 1))
+        return found
 
     def _extend(
-        self, place: int, rest: Sequence[Places], step: int, linked: bool, between: frozenset[str]
+        self, place: int, rest: Sequence[Sequence[int]], step: int, linked: bool, between: frozenset[str]
     ) -> int | None:
         """The place of the last of some words, each of which stands after (or before) the one before it."""
         for members in rest:
             for num_between in range(_MOST_BETWEEN + 1):
                 gap = self._gap(place, step)
                 place += step
-                if num_between == 0 and (gap == ": " or (gap in _COMMAS and linked)) and place in members:
+                if (
+                    num_between == 0
+                    and (gap == ": " or (gap in _COMMAS and linked))
+                    and _holds(members, place)
+                ):
                     break
                 if gap is None or not _joins(gap, self.tokens[place - max(step, 0)].word):
                     return None
-                if place in members:
+                if _holds(members, place):
                     break
                 if not self._inside(place, between):
                     return None
@@ -210,11 +198,15 @@ class Index:
             return not (follows and self._gap(last, 1) == " ")
         return any(token.word in LINKS for token in self.tokens[first:last])
 
-    def _places_of(self, word: str) -> Places:
-        if len(word) == 1 and word.isalpha():
-            ordinals = (self.places[w] for w in LIKE.get(word, ()) if w in self.places)
-            return Places([self._by_initial.get(word, []), *ordinals])
-        return Places([self.places[w] for w in _alike(word) if w in self.places])
+    def _places_of(self, word: str) -> Sequence[int]:
+        """The places of a word in all its writings, in order; of a letter those of the words it begins."""
+        letter = len(word) == 1 and word.isalpha()
+        lists = [self.places[w] for w in _alike(word) if w in self.places and not (letter and w == word)]
+        if letter:
+            lists.append(self._by_initial.get(word, []))
+        if len(lists) < 2:
+            return lists[0] if lists else ()
+        return sorted({place for some in lists for place in some[:_MOST_MERGED]})
 
     @functools.cached_property
     def _by_initial(self) -> dict[str, list[int]]:
@@ -250,6 +242,18 @@ class Index:
         for place in self.places.get(letters.lower(), ())[:_MOST_PLACES]:
             if self.text.startswith(letters, self.tokens[place].start) or not self._by_initial:
                 yield place, place + 1
+
+
+def _between(name: Name) -> frozenset[str]:
+    """The small words that can stand inside a name."""
+    between = _ALWAYS_INSIDE.union(_MAYBE_INSIDE.intersection(name.text.lower().split()))
+    return between | {"the"} if name.tokens[-1] in _RULERS else between  # "Henry VIII" is "Henry the Eighth"
+
+
+def _holds(places: Sequence[int], place: int) -> bool:
+    """Whether a list in order holds a place."""
+    at = bisect_left(places, place)
+    return at < len(places) and places[at] == place
 
 
 def _joins(gap: str, before: str) -> bool:
