@@ -7,6 +7,7 @@ names, raises more false alarms and reads 57 responses a second, so rules do the
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -40,7 +41,13 @@ class Names:
         return [name for name in names if not self._is_given(name)] or names
 
     def _is_given(self, name: Name) -> bool:
-        return NameLookup([Document(id="query", text=self.query.query)]).find(name) is not None
+        return self._asked.find(name) is not None
+
+    @functools.cached_property
+    def _asked(self) -> NameLookup:
+        """The query; many are typed without any capitals, and then small letters say nothing."""
+        text = self.query.query
+        return NameLookup([Document(id="query", text=text[:1].lower() + text[1:])])
 
     def find_all(self, text: str) -> Sequence[Name]:
         """All names of any text."""

@@ -22,7 +22,9 @@ from reward.claims.names.words import (
     LINKS,
     OF_HEADS,
     PREFIXES,
+    RULERS,
     TITLES,
+    UNITS,
     fold,
     is_common,
     is_content,
@@ -31,8 +33,9 @@ from reward.claims.names.words import (
 
 _UPPER = "".join(c for c in map(chr, range(0x2000)) if c.isupper()).replace("-", "")
 _CAPITAL = re.compile(
-    rf"(?<![\w'\u2019])(?:[{_UPPER}](?:\.[{_UPPER}])+(?!\w)\.?|[a-z]{{0,2}}[{_UPPER}][\w]*(?:['\u2019`][^\W_]+)*(?:&[{_UPPER}]\w*)*)"
+    rf"[{_UPPER}](?:(?:\.[{_UPPER}])+(?!\w)\.?|[\w]*(?:['\u2019`][^\W_]+)*(?:&[{_UPPER}]\w*)*)"
 )
+_SMALL_PREFIX = re.compile(r"(?:^|[^\w'\u2019])([a-z]{1,2})$")  # of "iPhone", "eBay"
 _PARTICLES = (
     "of the|of|de la|de los|de|du|des|la|le|del|della|di|da|do|dos|van der|van den|van|von|der|den|ten"
 )
@@ -43,6 +46,9 @@ _START = re.compile(
 _SMALL_BEHIND = re.compile(r"[.,]?[ ]?(?=[a-z])")
 _BEFORE = re.compile(r"(\w+)\W{1,2}$")
 _AFTER = re.compile(r"\W{1,2}(\w+)")
+_NEXT = re.compile(r" ([a-z]{2,10}(?:n't)?)(?![\w'])")
+_UNIT_BEFORE = re.compile(r"(?:\d|\u00b0|degrees?|in|or) ?$")
+_LAST_WORD = re.compile(r"\W")
 _DAY = re.compile(r",? ?\d")
 _MONTHS = ("march", "april", "may", "june", "august")
 _DEGREES = re.compile(r"[\d\u00b0]\s?[A-Z]$")
@@ -66,18 +72,31 @@ def find_names(text: str) -> list[Name]:
 
 def _parts(text: str) -> Iterator[Part]:
     for match in _CAPITAL.finditer(text):
+        start, end = match.span()
         written = match[0]
+        before = text[start - 1] if start else " "
+        if before != " " and (before.isalnum() or before in "_'\u2019"):
+            prefix = _SMALL_PREFIX.search(text[max(0, start - 3) : start])
+            if prefix is None:
+                continue  # a capital inside a word
+            start -= len(prefix[1])
+            written = prefix[1] + written
         low = fold(written)
-        acronym = low in ACRONYMS and written.isupper() and not _is_shouted(text, *match.span())
-        if acronym or (low in _MONTHS and _is_surname(text, *match.span())):
-            low = low.upper()  # so that it is no common word and no month
-        if low and low not in _PRONOUNS:
-            yield Part(match.start(), match.end(), written, low)
+        if low in _DOUBTFUL:
+            acronym = low in ACRONYMS and written.isupper() and not _is_shouted(text, start, end)
+            if acronym or (low in _MONTHS and _is_surname(text, start, end)):
+                low = low.upper()  # so that it is no common word and no month
+            elif low in _PRONOUNS:
+                continue
+        if low:
+            yield Part(start, end, written, low)
 
 
 _PRONOUNS = words("pronouns")
+_DOUBTFUL = _PRONOUNS | ACRONYMS | frozenset(_MONTHS)
 _KEPT = PREFIXES | GIVEN_NAMES
 _EMPTY = words("empty")  # no name begins with one of these
+_SILENT = _EMPTY | CALENDAR
 
 
 def _is_surname(text: str, start: int, end: int) -> bool:
@@ -136,21 +155,43 @@ def _continues(text: str, before: Part, part: Part) -> bool:
         return True
     if gap == ". ":
         return (len(before.low) == 1 or before.low in ABBREVIATIONS) and not is_common(part.low)
+    if gap == " the ":  # "Henry the Eighth"
+        return part.low in RULERS and not is_common(before.low)
     if gap == " for ":
         return before.low in OF_HEADS
     return bool(_LINK.fullmatch(gap))
 
 
 def _names(text: str, run: list[Part]) -> Iterator[Name]:
+    if len(run) == 1 and (run[0].low in _SILENT or _only_begins(text, run)):
+        return
     whole = [part for part in run if part.low not in CALENDAR]
     first = 0
     while first < len(whole) and (whole[first].low in _EMPTY or _only_begins(text, whole[first : first + 2])):
         first += 1
     run = whole[first:]
+    if len(run) == 1 and run[0].low in UNITS and _is_unit(text, run[0]):
+        return
     if not run or all(is_common(part.low) for part in run):
         run = _common_name(text, whole)
     if run and not all(part.low in TITLES or len(part.low) == 1 for part in run):
-        yield name_of(text, run[0].start, run[-1].end)
+        yield name_of(text, run[0].start, run[-1].end, _said_before(text, whole, run[0].start))
+
+
+def _said_before(text: str, whole: list[Part], start: int) -> tuple[str, ...]:
+    """What may be a title before a name that has begun a sentence, or is written small: "president Obama"."""
+    if whole[0].start < start:
+        return tuple(part.low for part in whole if part.start < start)
+    if start < 2 or text[start - 1] not in " -" or not text[start - 2].islower():
+        return ()
+    return (_LAST_WORD.split(text[max(0, start - _LOOK_BACK) : start - 1])[-1],)
+
+
+def _is_unit(text: str, part: Part) -> bool:
+    """Whether a word is a scale: "180 degrees Celsius", "the Richter scale"."""
+    if text.startswith((" scale", "-scale", " magnitude"), part.end):
+        return True
+    return bool(_UNIT_BEFORE.search(text[max(0, part.start - 10) : part.start]))
 
 
 def _only_begins(text: str, run: list[Part]) -> bool:
@@ -158,9 +199,15 @@ def _only_begins(text: str, run: list[Part]) -> bool:
     first = run[0]
     if len(run) > 1 and run[1].start == first.end + 1 and first.low in _KEPT:
         return False  # "South Korea", "Mark Smith"
-    if not (is_common(first.low) or (len(run) == 1 and looks_common(first.low))):
+    if not is_common(first.low) and not (len(run) == 1 and looks_common(first.low, _behind(text, first.end))):
         return False
     return not _is_acronym(first) and _begins(text, first.start)
+
+
+def _behind(text: str, end: int) -> str:
+    """The word behind a place, if only a space is between."""
+    behind = _NEXT.match(text, end)
+    return behind[1] if behind else ""
 
 
 def _is_acronym(part: Part) -> bool:
@@ -189,4 +236,6 @@ def _in_prose(text: str, run: list[Part]) -> bool:
     line = text.rfind("\n", 0, run[0].start) + 1
     before = text[max(line, run[0].start - 40) : run[0].start].split()[-3:]
     behind = _SMALL_BEHIND.match(text, run[-1].end)
+    if not behind and _begins(text, run[0].start):
+        return False  # "Key Point: Be patient."
     return bool(behind) or any(word[:1].islower() and word not in LINKS for word in before)

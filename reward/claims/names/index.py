@@ -7,47 +7,47 @@ what belongs to it (a middle name, an initial, "of"), and no comma, "and" or ver
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from reward.claims.names.model import Name, Token, tokens_of
+from reward.claims.names.model import Name, Token, name_of, singulars, tokens_of
 from reward.claims.names.nations import COUNTRIES, STATES
-from reward.claims.names.words import ARTICLES, LIKE, LINKS, OF_HEADS, PREFIXES, is_common, stem
+from reward.claims.names.tables import TABLES
+from reward.claims.names.words import (
+    ARTICLES,
+    CITIES,
+    KINDS,
+    LIKE,
+    LINKS,
+    OF_HEADS,
+    PREFIXES,
+    RULERS,
+    canonical,
+    is_common,
+    means_else_small,
+    stem,
+    transcribed,
+)
 
 _MOST_PLACES = 500  # of one word in one text that are looked at, and of one name that are told
+_MOST_MERGED = 1 << 16  # places of one of several writings
 _MOST_WORDS = 16  # of a name
 _MOST_BETWEEN = 3  # words of a document's name between two words of the claimed one
+_MOST_SHARING = 6  # people with one surname
+_CAPITAL_PHRASES = frozenset(TABLES["capital_phrases"].strip().splitlines())
 _LONGEST_GAP = 8  # characters
 _BREAK = re.compile(r"[,;:!?()\"\u201c\u201d|]|\n\s*\n|\.\s")
 _COMMAS = (", ", '", "')
 _ALWAYS_INSIDE = LINKS - {"and", "for", "the"}
+_MAYBE_INSIDE = LINKS | ARTICLES
 _SHORT_ACRONYM = 3  # letters; all are first letters of capitalised words
 _LONGEST_ACRONYM = 7
 _PLURALS = ("ans", "ists", "ites", "crats", "isms")  # "Republicans" are more than one Republican
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_RULERS = frozenset(RULERS.values())
 Range = tuple[int, int]  # of tokens
-
-
-@dataclass(frozen=True)
-class Places:
-    """The places of one word in all its writings."""
-
-    lists: Sequence[Sequence[int]]  # each in order
-
-    def __len__(self) -> int:
-        return sum(map(len, self.lists))
-
-    def __contains__(self, place: int) -> bool:
-        return any(
-            at < len(some) and some[at] == place for some in self.lists for at in (bisect_left(some, place),)
-        )
-
-    def first(self) -> Iterator[int]:
-        """The places that are looked at."""
-        return itertools.islice(itertools.chain.from_iterable(self.lists), _MOST_PLACES)
 
 
 @dataclass(frozen=True)
@@ -62,43 +62,108 @@ class Index:
 
     def find(self, name: Name) -> list[Range]:
         """The ranges of tokens that say a name, in the order of the text; the first 500 of very many."""
+        found = self._find(name)
+        if not found and not name.text.isascii() and (text := transcribed(name.text)) != name.text:
+            found = self._find(name_of(text, 0, len(text)))
+        if not found and name.family:
+            members = (replace(name, tokens=(word,), family=False) for word in singulars(name))
+            found = set().union(*map(self._find, members))
+        return sorted(found)
+
+    def _find(self, name: Name) -> set[Range]:
         if len(name.tokens) > _MOST_WORDS:
-            return []
-        between = _ALWAYS_INSIDE | ((LINKS | ARTICLES) & set(name.text.lower().split()))
-        found = {r for order, linked in _orders(name) for r in self._in_order(order, linked, between)}
+            return set()
+        found = next(filter(None, (self._in_order(name, *order) for order in _orders(name))), set())
+        if found and (len(name.tokens) == 1 or " ".join(name.tokens) in _CAPITAL_PHRASES):
+            found = {r for r in found if self._is_name(r[0], name)}
         if not found and len(name.tokens) == 1:
             found = set(self._spelt_out(name))
         elif not found:  # "Wi-Fi" and "WiFi", "Business Parking" and a key "BusinessParking"
             joined = self.places.get("".join(name.tokens), ())
             found = {(place, place + 1) for place in joined[:_MOST_PLACES]} or set(self._as_letters(name))
-        return sorted(found)
+            found = found or set(self._with_shared_surname(name))
+        return found
 
-    def _in_order(self, words: Sequence[str], linked: bool, between: frozenset[str]) -> Iterator[Range]:
-        members = [self._places_of(word) for word in words]
-        if not all(map(len, members)):
+    def _is_name(self, place: int, name: Name) -> bool:
+        """Whether a word is the name and no common word: "sunny windows" does not say "Windows"."""
+        if self.tokens[place].capital or self._uncased:
+            return True
+        return len(name.tokens) == 1 and not means_else_small(self.tokens[place].word)
+
+    @functools.cached_property
+    def _uncased(self) -> bool:
+        """Whether a text has no capitals, so that small letters say nothing."""
+        return self.text.islower()
+
+    def _with_shared_surname(self, name: Name) -> Iterator[Range]:
+        """Where a surname is said once for several people: "Peter and Julia Novak" for Peter Novak."""
+        given, surname = name.tokens[0], name.tokens[-1]
+        if len(name.tokens) != 2 or surname in KINDS or surname in CITIES or surname not in self.places:
             return
+        for place in self._places_of(given)[:_MOST_PLACES]:
+            last = self._surname_behind(place)
+            if last is not None and self.tokens[last].word == surname:
+                yield place, last + 1
+
+    def _surname_behind(self, place: int) -> int | None:
+        """The place of the surname behind first names that "and" joins; none behind a surname of its own.
+
+        In "Elton John and Tim Rice" nobody is called John Rice.
+        """
+        before = self.tokens[place - 1] if self._gap(place, -1) == " " else None
+        if before is not None and before.capital and not is_common(before.word):
+            return None
+        last = False
+        for _ in range(_MOST_SHARING):
+            gap = self._gap(place, 1)
+            if gap is None or not self.tokens[place].capital:
+                return None
+            if last:
+                return place + 1 if gap == " " and self.tokens[place + 1].capital else None
+            joined = gap in (" ", ", ") and self.tokens[place + 1].word == "and"
+            last = joined or gap == " & "
+            if not last and gap != ", ":
+                return None
+            place += 2 if joined else 1
+            if place >= len(self.tokens):
+                return None
+        return None
+
+    def _in_order(self, name: Name, words: Sequence[str], linked: bool) -> set[Range]:
+        members: list[Sequence[int]] = []
+        found: set[Range] = set()
+        for word in words:
+            members.append(self._places_of(word))
+            if not members[-1]:
+                return found
+        between = _between(name) if len(words) > 1 else _ALWAYS_INSIDE
         rarest = min(range(len(members)), key=lambda i: len(members[i]))
-        for place in members[rarest].first():
+        for place in members[rarest][:_MOST_PLACES]:
             first = self._extend(place, members[:rarest][::-1], -1, linked, between)
             last = self._extend(place, members[rarest + 1 :], 1, linked, between)
             if first is None or last is None or self._is_other(first, words[0]):
                 continue
             if not linked or self._is_linked(first, last):
-                yield first, last + 1
+                found.add((first, last + 1))
+        return found
 
     def _extend(
-        self, place: int, rest: Sequence[Places], step: int, linked: bool, between: frozenset[str]
+        self, place: int, rest: Sequence[Sequence[int]], step: int, linked: bool, between: frozenset[str]
     ) -> int | None:
         """The place of the last of some words, each of which stands after (or before) the one before it."""
         for members in rest:
             for num_between in range(_MOST_BETWEEN + 1):
                 gap = self._gap(place, step)
                 place += step
-                if num_between == 0 and (gap == ": " or (gap in _COMMAS and linked)) and place in members:
+                if (
+                    num_between == 0
+                    and (gap == ": " or (gap in _COMMAS and linked))
+                    and _holds(members, place)
+                ):
                     break
                 if gap is None or not _joins(gap, self.tokens[place - max(step, 0)].word):
                     return None
-                if place in members:
+                if _holds(members, place):
                     break
                 if not self._inside(place, between):
                     return None
@@ -133,10 +198,15 @@ class Index:
             return not (follows and self._gap(last, 1) == " ")
         return any(token.word in LINKS for token in self.tokens[first:last])
 
-    def _places_of(self, word: str) -> Places:
-        if len(word) == 1 and word.isalpha():
-            return Places([self._by_initial.get(word, [])])
-        return Places([self.places[w] for w in _alike(word) if w in self.places])
+    def _places_of(self, word: str) -> Sequence[int]:
+        """The places of a word in all its writings, in order; of a letter those of the words it begins."""
+        letter = len(word) == 1 and word.isalpha()
+        lists = [self.places[w] for w in _alike(word) if w in self.places and not (letter and w == word)]
+        if letter:
+            lists.append(self._by_initial.get(word, []))
+        if len(lists) < 2:
+            return lists[0] if lists else ()
+        return sorted({place for some in lists for place in some[:_MOST_MERGED]})
 
     @functools.cached_property
     def _by_initial(self) -> dict[str, list[int]]:
@@ -172,6 +242,18 @@ class Index:
         for place in self.places.get(letters.lower(), ())[:_MOST_PLACES]:
             if self.text.startswith(letters, self.tokens[place].start) or not self._by_initial:
                 yield place, place + 1
+
+
+def _between(name: Name) -> frozenset[str]:
+    """The small words that can stand inside a name."""
+    between = _ALWAYS_INSIDE.union(_MAYBE_INSIDE.intersection(name.text.lower().split()))
+    return between | {"the"} if name.tokens[-1] in _RULERS else between  # "Henry VIII" is "Henry the Eighth"
+
+
+def _holds(places: Sequence[int], place: int) -> bool:
+    """Whether a list in order holds a place."""
+    at = bisect_left(places, place)
+    return at < len(places) and places[at] == place
 
 
 def _joins(gap: str, before: str) -> bool:
@@ -223,9 +305,12 @@ def index_names(text: str) -> Index:
 def _other_writings(text: str, tokens: Sequence[Token], places: dict[str, list[int]]) -> dict[str, list[int]]:
     """Words in another writing: "WiFi" where "Wi-Fi" stands, "TV" in "HasTV", California for "CA"."""
     others: dict[str, list[int]] = {}
+    ascii_only = text.isascii()
     for place, token in enumerate(tokens):
         if place and text[token.start - 1] == "-":
             others.setdefault(tokens[place - 1].word + token.word, []).append(place - 1)
+        if not ascii_only and (alt := canonical(transcribed(text[token.start : token.end]))) != token.word:
+            others.setdefault(alt, []).append(place)
         if token.capital and token.end - token.start > 3:
             parts = _CAMEL.split(text[token.start : token.end])
             for part in parts if len(parts) > 1 else ():

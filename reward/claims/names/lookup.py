@@ -5,18 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from reward.claims.kind import Place
-from reward.claims.names.index import Index, index_names
+from reward.claims.names.index import Index, Range, index_names
 from reward.claims.names.model import Name, name_of
 from reward.claims.names.nations import COUNTRIES
+from reward.claims.names.roles import allows
 from reward.claims.names.words import KINDS, LINKS, PREFIXES, TITLES, is_common, stem
 from reward.types import Document
 
-_REACH = 120  # characters around a place that are held against the context
+_REACH = 20  # words around a place that are held against the context
 _MOST_NEAR = 32  # places that are held against the context
+_WORD = attrgetter("word")
 _CONTEXT = re.compile(r"\w{3,}")
 _HALVES = re.compile(r" (?:of|for) (?:the )?| ?& ")
+Found = tuple[Document, Index, Range]
 _COUNTRIES_APART = re.compile(r"[- ]")
 
 
@@ -26,6 +30,7 @@ class NameLookup:
     def __init__(self, documents: Sequence[Document]) -> None:
         self._texts = [(document, index_names(document.text)) for document in documents]
         self._titles = [(document, index_names(document.title)) for document in documents if document.title]
+        self._indexes = [index for _, index in (*self._texts, *self._titles)]
 
     def find(self, claimed: Name, *, context: str = "") -> Place[Name] | None:
         """The place that supports a name of a response; of several the one nearest to the context.
@@ -34,22 +39,21 @@ class NameLookup:
         "Joan of Arc"; what tells the name must stand in one place. A name that only a title holds has the
         place 0 to 0 in the text.
         """
+        if claimed.roles and not allows(claimed, self._indexes):
+            return None
         found = self._find(claimed, context)
         if found is None and len(claimed.tokens) > 1:
             found = self._find_described(claimed, context) or self._find_halves(claimed, context)
         return found
 
     def _find(self, claimed: Name, context: str) -> Place[Name] | None:
-        places = [
-            Place(_name_at(index, first, last), document)
-            for document, index in self._texts
-            for first, last in index.find(claimed)
-        ]
-        if places:
-            return _nearest(places, context)
+        ranges = [(document, index, r) for document, index in self._texts for r in index.find(claimed)]
+        if ranges:
+            document, index, (first, last) = _nearest(ranges, context)
+            return Place(_name_at(index, first, last), document)
         titled = (document for document, index in self._titles if index.find(claimed))
-        document = next(titled, None)
-        return None if document is None else Place(Name(0, 0, document.title, claimed.tokens), document)
+        title = next(titled, None)
+        return None if title is None else Place(Name(0, 0, title.title, claimed.tokens), title)
 
     def _find_described(self, claimed: Name, context: str) -> Place[Name] | None:
         """A name without the trade or nationality before it, which the documents must hold somewhere."""
@@ -88,14 +92,15 @@ def _name_at(index: Index, first: int, last: int) -> Name:
     return Name(start, end, index.text[start:end], kept or words)
 
 
-def _nearest(places: Sequence[Place[Name]], context: str) -> Place[Name]:
-    """The place whose surroundings share most words with the context; the first of equals."""
-    if len(places) == 1 or not context:
-        return places[0]
+def _nearest(ranges: Sequence[Found], context: str) -> Found:
+    """The range whose surroundings share most words with the context; the first of equals."""
+    if len(ranges) == 1 or not context:
+        return ranges[0]
     words = set(_CONTEXT.findall(context.lower()))
 
-    def num_shared(place: Place[Name]) -> int:
-        start, end = max(0, place.mention.start - _REACH), place.mention.end + _REACH
-        return len(words & set(_CONTEXT.findall(place.document.text[start:end].lower())))
+    def num_shared(found: Found) -> int:
+        _, index, (first, last) = found
+        near = index.tokens[max(0, first - _REACH) : last + _REACH]
+        return len(words.intersection(map(_WORD, near)))
 
-    return max(places[:_MOST_NEAR], key=num_shared)
+    return max(ranges[:_MOST_NEAR], key=num_shared)

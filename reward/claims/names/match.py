@@ -8,8 +8,9 @@ an acronym stands for it. `taken_as` turns every answer that says the asked name
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from reward.claims.names.model import Name
+from reward.claims.names.model import Name, singulars
 from reward.claims.names.nations import COUNTRIES, STATES
 from reward.claims.names.words import (
     CITIES,
@@ -21,11 +22,12 @@ from reward.claims.names.words import (
     SUFFIXES,
     is_acronym,
     is_common,
+    transcribed,
 )
 
 _FAMILY_FIRST = re.compile(r"\w+ \w+-[a-z]\w*")  # "Kim Jong-un"
 _MOST_PERSON = 4  # words of a person's name
-Key = tuple[tuple[str, ...], tuple[str, ...]]
+Key = tuple[tuple[str, ...], tuple[str, ...], frozenset[str]]
 
 
 def key(name: Name) -> Key:
@@ -33,7 +35,7 @@ def key(name: Name) -> Key:
     words = name.tokens
     if len(words) > 1 and name.inverted and words[0] in OF_HEADS:
         words = (*words[1:], words[0])
-    return words, name.place
+    return words, name.place, name.roles
 
 
 def equal(a: Name, b: Name) -> bool:
@@ -42,20 +44,29 @@ def equal(a: Name, b: Name) -> bool:
 
 
 def taken_as(answer: Name, asked: Name) -> Name:
-    """The asked name where an answer says it, else the answer."""
-    return asked if says(answer, asked) else answer
+    """The asked name where an answer says it, else the answer.
+
+    Its title is kept only where the asked name has another one, so that the other votes are counted by name.
+    """
+    if says(answer, asked):
+        return asked
+    return answer if _is_other_role(answer, asked) else replace(answer, roles=frozenset())
 
 
 def says(answer: Name, asked: Name) -> bool:
     """Whether an answer names what was asked for, if in another writing."""
     if answer.place and asked.place and answer.place != asked.place:
         return False
-    (given, _), (wanted, _) = key(answer), key(asked)
+    if _is_other_role(answer, asked):
+        return False
+    given, wanted = key(answer)[0], key(asked)[0]
     if wanted[-1] in SUFFIXES and given[-1] not in SUFFIXES:
         wanted = wanted[:-1] or wanted  # "Jr." can be left out, and not added
     elif given[-1] in SUFFIXES and given[-1] != wanted[-1]:
         return False
     if given == wanted or "".join(given) == "".join(wanted):
+        return True
+    if _transcribes(answer, asked) or _is_family(answer, asked):
         return True
     if _spells(answer, asked) or _spells(asked, answer):
         return True
@@ -70,9 +81,32 @@ def written(answer: Name, asked: Name) -> str:
     """One text for all answers that are equal: the asked name's own, or one that is made of the words."""
     if says(answer, asked):
         return asked.text
-    words, place = key(answer)
+    words, place, _ = key(answer)
     text = " ".join(word.upper() if len(word) == 1 else word.capitalize() for word in words)
     return f"{text}, {' '.join(word.capitalize() for word in place)}" if place else text
+
+
+def _is_other_role(answer: Name, asked: Name) -> bool:
+    """Whether two names have titles that differ: "Senator Brown" and "President Brown"."""
+    if not answer.roles or not asked.roles or any(word in KINDS for word in asked.tokens):
+        return False
+    return not answer.roles & asked.roles or ("vice" in answer.roles) is not ("vice" in asked.roles)
+
+
+def _transcribes(answer: Name, asked: Name) -> bool:
+    """Whether one name has umlauts that the other writes out: "Müller" and "Mueller"."""
+    if answer.text.isascii() and asked.text.isascii():
+        return False
+    return transcribed(answer.text).casefold() == transcribed(asked.text).casefold()
+
+
+def _is_family(answer: Name, asked: Name) -> bool:
+    """Whether one of the names is that of the other's family: "the Hartleys" and "Hartley"."""
+    if len(answer.tokens) > 1 or len(asked.tokens) > 1:
+        return False
+    return (answer.family and asked.tokens[0] in singulars(answer)) or (
+        asked.family and answer.tokens[0] in singulars(asked)
+    )
 
 
 def _alike(a: str, b: str) -> bool:

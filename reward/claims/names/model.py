@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from reward.claims.names.nations import PHRASES
+from reward.claims.names.tables import groups
 from reward.claims.names.words import (
     ARTICLES,
     LEGAL_FORMS,
     LINKS,
     OF_HEADS,
+    RULERS,
     SUFFIXES,
     TITLES,
     WORD,
@@ -32,6 +36,8 @@ class Name:
     tokens: tuple[str, ...]  # its words in their one writing, without titles, "of" and articles
     inverted: bool = False  # "University of Oslo": what follows "of" can stand first
     place: tuple[str, ...] = ()  # what a comma adds: "Paris, Texas"
+    roles: frozenset[str] = frozenset()  # what the bearer is: "Senator Brown"
+    family: bool = False  # "the Hartleys", "the Hartley family"
 
     @property
     def atoms(self) -> tuple[Name, ...]:
@@ -39,8 +45,7 @@ class Name:
         return (self,)
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A word of a text, or a phrase that one word stands for ("United States" is `usa`)."""
 
     word: str
@@ -49,6 +54,8 @@ class Token:
     capital: bool
 
 
+ROLES = {word: role for role, *others in groups("roles") for word in (role, *others)}
+_NO_ROLES: frozenset[str] = frozenset()
 _POSSESSIVE = re.compile(r"(?:['\u2019`]s?)$")
 _ARTICLE = re.compile(r"(?:the|an?) ", re.IGNORECASE)
 _KEPT_DOTTED = frozenset(
@@ -101,8 +108,8 @@ def _joined(found: list[Token], firsts: list[int]) -> list[Token]:
     return joined + found[place:]
 
 
-def name_of(text: str, start: int, end: int) -> Name:
-    """The name that stands at a place of a text."""
+def name_of(text: str, start: int, end: int, said: Sequence[str] = ()) -> Name:
+    """The name that stands at a place of a text; `said` are words before it that may be its title."""
     article = _ARTICLE.match(text, start, end)
     start = article.end() if article else start
     written = _POSSESSIVE.sub("", text[start:end].rstrip("."))
@@ -112,7 +119,33 @@ def name_of(text: str, start: int, end: int) -> Name:
     if len(kept) > 1 and kept[-1] in LEGAL_FORMS:
         kept = kept[:-1]
     inverted = " of " in written and fold(written.split()[0]) in OF_HEADS
-    return Name(start, start + len(written), written, kept, inverted)
+    end = start + len(written)
+    if kept[-1] in RULERS and " the " in written:  # "Henry the Eighth" is Henry VIII
+        kept = (*kept[:-1], RULERS[kept[-1]])
+    family = len(kept) == 1 and _is_family(text, start, end)
+    return Name(start, end, written, kept, inverted, (), _roles(words, kept, said), family)
+
+
+def _roles(words: tuple[str, ...], kept: tuple[str, ...], said: Sequence[str]) -> frozenset[str]:
+    """What the titles before a name say; the King of "Martin Luther King" is a surname."""
+    if len(words) > len(kept) and words[-1] not in TITLES:
+        said = (*said, *words)
+    roles = [ROLES[word] for word in said if word in ROLES]
+    return frozenset(roles) if roles else _NO_ROLES
+
+
+def _is_family(text: str, start: int, end: int) -> bool:
+    """Whether a name is that of several people: "the Hartleys", "the Hartley family"."""
+    if text[end - 1] == "s" and text[max(0, start - 4) : start].lower() == "the ":
+        return True
+    return text.startswith(" family", end)
+
+
+def singulars(name: Name) -> tuple[str, ...]:
+    """The names of one member, and of all, of a family: "hartley" and "hartleys"."""
+    word = name.tokens[0]
+    short = [word[: -len(end)] for end in ("s", "es") if word.endswith(end) and len(word) > len(end) + 2]
+    return (*short, f"{word}s", f"{word}es")
 
 
 def _tells(token: Token, *, first: bool) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from reward.claims.names.model import Name, name_of, tokens_of
 from reward.claims.names.nations import COUNTRIES, STATES
@@ -36,7 +37,7 @@ def read_name(answer: str) -> Name | None:
     if not quoted and _is_several(body):
         return None
     name = _whole(body)
-    return None if name is None else Name(0, len(answer), name.text, name.tokens, name.inverted, place or ())
+    return None if name is None else replace(name, start=0, end=len(answer), place=place or ())
 
 
 def _place(tail: str) -> tuple[str, ...] | None:

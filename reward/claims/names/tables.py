@@ -11,7 +11,9 @@ from pathlib import Path
 
 _HERE = Path(__file__).parent
 TABLES: dict[str, str] = tomllib.loads((_HERE / "tables.toml").read_text(encoding="utf-8"))
-COMMON = frozenset((_HERE / "common.txt").read_text(encoding="utf-8").split())
+COMMON = frozenset((_HERE / "common.txt").read_text(encoding="utf-8").split()) | frozenset(
+    TABLES["more_common"].split()
+)
 
 
 def words(table: str) -> frozenset[str]:

@@ -28,8 +28,14 @@ CITED = words("cited")
 LEGAL_FORMS = words("legal_forms")
 _COMMON_TABLES = KINDS | TITLES | CITED | words("numerals")
 _BEGINNINGS = ("un", "re", "non", "over", "pre", "mis", "in", "dis")
-_NUMERALS = words("numerals")
+NUMERALS = words("numerals")
 _NAMES_IN_ING = words("names_in_ing")
+_NAMES_IN_ERS = words("names_in_ers")
+_NAMES_IN_S = words("names_in_s")
+_PLURAL_VERBS = words("plural_verbs")
+_ALSO_WORDS = words("also_words")
+_SAME_SMALL = words("same_small")
+UNITS = words("units")
 _COMMON_ENDINGS = (
     "ing",
     "ize",
@@ -53,6 +59,10 @@ _SPECIAL = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "\u0131": "i", "þ": "th"}
 )
 _CURLY = str.maketrans({"\u2019": "'", "\u2018": "'"})
+_TRANSCRIBED = str.maketrans(
+    dict(zip("äöüøåÄÖÜØÅ", ("ae", "oe", "ue", "oe", "aa", "Ae", "Oe", "Ue", "Oe", "Aa"), strict=True))
+)
+_DOERS = ("ers", "ors", "ists", "ants")  # "gardeners" are made of "garden"
 
 
 def _alike() -> dict[str, frozenset[str]]:
@@ -63,6 +73,8 @@ def _alike() -> dict[str, frozenset[str]]:
     return alike
 
 
+RULERS = {word: group[-1] for group in groups("short") if group[1][:1].isdigit() for word in group[:-1]}
+EXONYMS = {other: name for name, *others in groups("exonyms") for other in others}  # "wien" to "vienna"
 LIKE = _alike()  # "bill" to itself, "william" and "will"
 _ENDINGS = (
     ("ies", ("y",)),
@@ -70,6 +82,7 @@ _ENDINGS = (
     ("s", ("",)),
     ("ed", ("", "e")),
     ("ing", ("", "e")),
+    ("ings", ("", "e")),
     ("ly", ("",)),
 )
 
@@ -79,6 +92,8 @@ def is_common(word: str) -> bool:
     """Whether a word, in small letters, is an English word that is mostly no name, or made of one."""
     if word in COMMON or word in _COMMON_TABLES:
         return True
+    if word in _NAMES_IN_ING:
+        return False
     if (
         word.startswith(_BEGINNINGS)
         and len(word) > 5
@@ -92,14 +107,60 @@ def is_common(word: str) -> bool:
     )
 
 
-def looks_common(word: str) -> bool:
-    """Whether a word that begins a sentence has the ending of an English verb, adverb or abstract noun."""
-    return word not in _NAMES_IN_ING and (word.endswith(_COMMON_ENDINGS) or word in _NUMERALS)
+def looks_common(word: str, behind: str) -> bool:
+    """Whether a word that begins a sentence seems to be English, by its ending and the word behind it.
+
+    It has the ending of a verb, adverb or abstract noun, or is a plural: of those who do something
+    ("Gardeners"), or of anything that a plural verb follows ("Evacuees were").
+    """
+    if word in _NAMES_IN_ING:
+        return False
+    if word.endswith(_COMMON_ENDINGS) or word in NUMERALS or _is_doers(word):
+        return True
+    return behind in _PLURAL_VERBS and _is_plural(word)
+
+
+def _is_doers(word: str) -> bool:
+    """Whether a plural is made of a common word: "travellers", "swimmers", "researchers"."""
+    if not word.endswith(_DOERS) or word in _NAMES_IN_ERS:
+        return False
+    base = word[: -4 if word.endswith(("ists", "ants")) else -3]
+    short = base[:-1] if base[-2:-1] == base[-1:] else base
+    return len(base) > 2 and any(is_common(one) for one in (word[:-1], base, f"{base}e", f"{base}y", short))
+
+
+def _is_plural(word: str) -> bool:
+    """Whether a word can be a plural that names nobody; "Germans" and "Republicans" are names."""
+    return (
+        len(word) > 4
+        and word.endswith("s")
+        and not word.endswith(("ss", "ans", "us", "is"))
+        and word not in NATIONS
+        and word not in _NAMES_IN_S
+        and word not in _NAMES_IN_ERS
+    )
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def means_else_small(word: str) -> bool:
+    """Whether a word is no name when it is written small: "sunny windows", but not "on my ipad".
+
+    What a name can be one of ("the congress"), and people by what they do ("instructors"), mean the same.
+    """
+    if word in _ALSO_WORDS:
+        return True
+    same = word in KINDS or word in TITLES or word in _SAME_SMALL or _is_doers(word)
+    return not same and is_common(word)
+
+
+def transcribed(text: str) -> str:
+    """A text with the umlauts as German and Nordic typewriters write them: "Jörg" is "Joerg"."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text).translate(_TRANSCRIBED)
 
 
 def is_content(word: str) -> bool:
     """Whether a common word can begin a name: no adverb and no number."""
-    return not word.endswith("ly") and word not in _NUMERALS
+    return not word.endswith("ly") and word not in NUMERALS
 
 
 def stem(word: str) -> str:
@@ -134,6 +195,8 @@ def canonical(word: str) -> str:
         return low if low in _SMALL else NATIONS.get(low, low)
     if low in _MARKED and word.isupper():
         return "usa" if low == "us" else low.upper()
+    if low in EXONYMS and not word.isupper():  # "Rom" is Rome, a ROM is not
+        return EXONYMS[low]
     return low if low == "us" else NATIONS.get(low, low)
 
 

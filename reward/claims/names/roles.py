@@ -1,0 +1,110 @@
+"""What someone is, said before or behind a name: "Senator Brown", "Merkel, the chancellor".
+
+A title is no part of a name, so "President Obama" is supported by "Barack Obama" where the documents say
+nothing of what he is. But where they call the bearer of a name something else, a claimed title is refused: a
+senator is no president. So is the title of a thing: "Bishop Haakon" where all that is told is "the Haakon".
+Courtesies ("Mr", "Sir") say nothing; "Dr" and "Professor" are one. Names of organisations have no roles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from reward.claims.names.index import Index, Range
+from reward.claims.names.model import ROLES, Name
+from reward.claims.names.nations import COUNTRIES
+from reward.claims.names.tables import words
+from reward.claims.names.words import KINDS, SUFFIXES, TITLES, is_common
+
+_LINKS = words("role_links") | COUNTRIES
+_MOST_STEPS = 6  # words around a name
+_MOST_MENTIONS = 200
+_JOINED = (" ", ". ", "-")
+_APPOSED = (" ", ", ", " (")
+
+
+class Told(NamedTuple):
+    """What a text says at one mention of a name."""
+
+    roles: frozenset[str]
+    thing: bool  # "the Haakon"
+
+
+def agree(claimed: frozenset[str], told: frozenset[str]) -> bool:
+    """Whether two titles can be one's own: a vice president is no president."""
+    return bool(claimed & told) and ("vice" in claimed) is ("vice" in told)
+
+
+def allows(claimed: Name, indexes: Sequence[Index]) -> bool:
+    """Whether the documents leave a name the title that a response gives it."""
+    if not claimed.roles or any(word in KINDS for word in claimed.tokens):
+        return True
+    told = [one for index in indexes for one in _told(index, claimed)]
+    if any(claimed.roles <= one.roles and agree(claimed.roles, one.roles) for one in told):
+        return True
+    if any(one.roles for one in told):
+        return False
+    return len(claimed.tokens) > 1 or not told or not all(one.thing for one in told)
+
+
+def _told(index: Index, claimed: Name) -> Iterator[Told]:
+    for first, last in _mentions(index, claimed):
+        before = frozenset(_roles_before(index, first))
+        article = first > 0 and index.tokens[first - 1].word == "the"
+        yield Told(before, article)
+        yield Told(frozenset(_roles_behind(index, last)), article)
+
+
+def _mentions(index: Index, claimed: Name) -> Iterator[Range]:
+    """Where a text holds the name, or its surname with nothing but a title before it."""
+    ranges = index.find(claimed)[:_MOST_MENTIONS]
+    yield from ranges
+    if len(claimed.tokens) == 1 or claimed.tokens[-1] in SUFFIXES:
+        return
+    for place in index.places.get(claimed.tokens[-1], ())[:_MOST_MENTIONS]:
+        before = index.tokens[place - 1] if place else None
+        if before is not None and before.word in ROLES:
+            yield place, place + 1
+
+
+def _roles_before(index: Index, first: int) -> Iterator[str]:
+    """The title before a name: "Vice President", "the president, "."""
+    found = False
+    for place in range(first - 1, max(-1, first - 1 - _MOST_STEPS), -1):
+        word = index.tokens[place].word
+        gap = index.text[index.tokens[place].end : index.tokens[place + 1].start]
+        apposed = gap == ", " and place == first - 1 and not index.tokens[place].capital
+        if not (gap in _JOINED or apposed):
+            return
+        if word in ROLES:
+            found = True
+            yield ROLES[word]
+        elif found or not (word in TITLES or _is_first_name(index, place)):
+            return
+
+
+def _is_first_name(index: Index, place: int) -> bool:
+    """Whether a word can be a first name: the Robert of "General Robert Hale"."""
+    return index.tokens[place].capital and not is_common(index.tokens[place].word)
+
+
+def _roles_behind(index: Index, last: int) -> Iterator[str]:
+    """What is said of someone behind a name: ", the former president", "became king"."""
+    for place in range(last, min(len(index.tokens), last + _MOST_STEPS)):
+        token = index.tokens[place]
+        gap = index.text[index.tokens[place - 1].end : token.start]
+        if gap not in _APPOSED:
+            return
+        if token.word in ROLES and not _names_another(index, place):
+            yield ROLES[token.word]
+        elif token.word not in _LINKS:
+            return
+
+
+def _names_another(index: Index, place: int) -> bool:
+    """Whether a title stands before a name of its own: "Harald and Queen Sonja"."""
+    if place + 1 == len(index.tokens):
+        return False
+    token, behind = index.tokens[place], index.tokens[place + 1]
+    return behind.capital and behind.word not in ROLES and index.text[token.end : behind.start] == " "
