@@ -19,6 +19,7 @@ from reward.claims.numbers.compose import compose
 from reward.claims.numbers.conventions import ENGLISH, Conventions
 from reward.claims.numbers.dates import date_at, with_month, years_at
 from reward.claims.numbers.digits import VULGAR, Digits
+from reward.claims.numbers.eras import era_of
 from reward.claims.numbers.foreign import foreign_numbers, with_foreign
 from reward.claims.numbers.measure import number_at, sign_before, with_unit
 from reward.claims.numbers.model import Form, Kind, Number, moved
@@ -50,6 +51,7 @@ _BEHIND_YEARS = "s'\u2019-\u2013/"
 _BEHIND_TIMES = ":.aApPoOhHinNm"
 _NOT_BEHIND_CODES = frozenset({"", ";", "\n", "%"})
 _ALWAYS_UNITS = ("10 * year", "century", "fortnight")  # "a decade" is ten years; "a year" may be any
+_IN_ERAS = frozenset({Kind.ORDINAL, Kind.YEAR, Kind.COUNT, Kind.IDENTIFIER, Kind.TIME})
 _LONGEST_ANSWER = 2000  # characters of a text that is one number
 
 
@@ -115,6 +117,10 @@ def _search(
             number, is_weak = _in_digits(text, at, low, conventions), False
         else:
             number, is_weak = _in_words(text, start, low)
+        if number is not None and number.kind in _IN_ERAS and (era := era_of(text, number)) is not number:
+            number, is_weak = era, False
+            while atoms and atoms[-1].end > number.start:  # "2018" of "2018 Q3"
+                atoms.pop()
         if number is not None:
             atoms.append(number)
             weak |= {number.start} if is_weak else set()
