@@ -63,6 +63,7 @@ _HALF = re.compile(rf"(?P<unit>[ -]half),?{SPACE}{_OF_YEAR}(?P<year>{_YEAR})")
 _CODE = re.compile(
     rf"(?P<code>[QH][1-4]|[1-4][QH])(?:,?{SPACE}?{_OF_YEAR}(?P<year>{_YEAR}|(?<=[QH])\d\d(?![\d:]))|(?![^\W_]))"
 )
+_LONE_CODE = re.compile(r"Q[1-4]|[1-4]Q|H[12]|[12]H", re.IGNORECASE)
 _YEAR_BEFORE = re.compile(rf"(?P<year>[12]\d{{3}})(?:['\u2019]s)?(?:{SPACE}|-)$")
 _SEASONS = {"spring": 7, "summer": 8, "autumn": 9, "fall": 9, "winter": 10}
 _SEASON = re.compile(rf"(?<![^\W_])(?P<season>{'|'.join(_SEASONS)})(?:{SPACE}of|,)?{SPACE}$", re.IGNORECASE)
@@ -195,7 +196,11 @@ def part_of_code(code: str) -> int:
 
 
 def _season(text: str, year: Number) -> Number | None:
-    match = _SEASON.search(text, max(0, year.start - 12), year.start) if text[year.start - 1 : year.start] else None
+    match = (
+        _SEASON.search(text, max(0, year.start - 12), year.start)
+        if text[year.start - 1 : year.start]
+        else None
+    )
     if match is None or not 1000 <= year.value <= 2100 or _NO_SEASON.match(text, year.end):
         return None
     season = period_of(0, _SEASONS[match["season"].lower()], match.start(), match.end("season"))
@@ -233,8 +238,16 @@ def lone_part(number: Number) -> int:
     """The part of a year that a document's number names without its year ("third quarter", "Q3"); 0 for none."""
     if number.kind is Kind.PERIOD:
         return 0 if number.value else int(number.values[1])
-    is_code = number.kind is Kind.IDENTIFIER and re.fullmatch(r"q[1-4]|[1-4]q|h[12]|[12]h", number.unit)
+    is_code = number.kind is Kind.IDENTIFIER and _LONE_CODE.fullmatch(number.unit)
     return part_of_code(number.unit) if is_code else 0
+
+
+def lone_period(text: str) -> Number | None:
+    """The part of a year that a text is, such as an answer's bracket: "Q3", "summer"; None for anything else."""
+    word = text.strip()
+    season = _SEASONS.get(word.casefold(), 0)
+    part = part_of_code(word) if _LONE_CODE.fullmatch(word) else season
+    return period_of(0, part, 0, len(text)) if part else None
 
 
 def lone_seasons(text: str) -> list[Number]:

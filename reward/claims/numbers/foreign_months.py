@@ -21,7 +21,9 @@ _WITH_DE = (
     "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
     "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
 )
-_ENGLISH = frozenset(("April", "August", "September", "November", "april", "september", "november", "december"))
+_ENGLISH = frozenset(
+    ("April", "August", "September", "November", "april", "september", "november", "december")
+)
 
 
 def _numbered(months: str) -> dict[str, int]:
