@@ -17,7 +17,7 @@ from reward.claims.day_names import days_of_document, named_day, names_of_days, 
 from reward.claims.kind import Place
 from reward.claims.numbers import Form, Kind, Number
 from reward.claims.numbers.dates import as_year, looks_like_year
-from reward.claims.numbers.eras import lies_in_era, lone_period, lone_seasons
+from reward.claims.numbers.eras import is_era, lies_in_era, lone_period, lone_seasons
 from reward.claims.numbers.kind import Numbers, is_calendar
 from reward.claims.numbers.lookup import NumberLookup, index_numbers
 from reward.claims.numbers.shown import gives_away
@@ -107,7 +107,7 @@ class DateLookup(NumberLookup):
             return self._find_day(claimed)
         if place := super().find(claimed, context=context):
             return place
-        if claimed.kind is Kind.YEAR and claimed.form is Form.RANGE and not claimed.parts:
+        if is_era(claimed):
             return self._find_bare_year(claimed)
         return self._find_named(claimed) if claimed.form is Form.EXACT else None
 

@@ -1,8 +1,8 @@
-"""Days and months by their names alone: "Monday", "Thurs.", "lundi", "in May", "weekdays", "Christmas Day".
+"""Days and months by their names: "Monday", "Thurs.", "lundi", "in May", "weekdays", "Christmas Day".
 
-A short name is a weekday only where the context says so: "Sun" is also a star and "Sat" a verb. "Weekdays" are
-a range from Monday to Friday. Holidays of one date are that date without a year; those that move (Easter) or
-differ by country (Independence Day) are none.
+A short name is a weekday only where the context says so: "Sun" is also a star and "Sat" a verb. "Weekdays"
+are a range from Monday to Friday. Holidays of one date are that date without a year; those that move
+(Easter) or differ by country (Independence Day) are none.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 from functools import lru_cache
+from itertools import pairwise
 
 from reward.claims.numbers import Form, Kind, Number
 from reward.claims.numbers.dates import MONTH
 
 _WEEKDAYS = {day.casefold(): place for place, day in enumerate(calendar.day_name, start=1)}
 _SHORT = {
-    "mon": 1, "tue": 2, "tues": 2, "wed": 3, "weds": 3, "thu": 4, "thur": 4, "thurs": 4, "fri": 5, "sat": 6, "sun": 7,
+    "mon": 1, "tue": 2, "tues": 2, "wed": 3, "weds": 3, "thu": 4, "thur": 4, "thurs": 4, "fri": 5,
+    "sat": 6, "sun": 7,
 }  # fmt: skip
 _GERMAN = "Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag"
 _SMALL = (  # written without a capital; "segunda" and the like need their "-feira"
@@ -34,16 +36,18 @@ _FOREIGN = {day: place for days in (_GERMAN, *_SMALL) for place, day in enumerat
 _LOWER_DAYS = "|".join(sorted((day for day in _FOREIGN if day[0].islower()), key=len, reverse=True))
 _CAPITAL_DAYS = "|".join(day for day in _FOREIGN if day[0].isupper())
 _ALL_SHORT = "|".join(sorted((f"{day.title()}|{day.upper()}" for day in _SHORT), key=len, reverse=True))
-_TO_A_DAY = rf"\.?[ ]?[-\u2010-\u2015/&][ ]?(?:{_ALL_SHORT}|{'|'.join(calendar.day_name)})(?![^\W_])"
+_DASH = r"[-\u2010-\u2015/&]"
+_TO_A_DAY = rf"\.?[ ]?{_DASH}[ ]?(?:{_ALL_SHORT}|{'|'.join(calendar.day_name)})(?![^\W_])"
 _WEEKDAY = re.compile(
     rf"""
     \b(?P<day>{"|".join(calendar.day_name)})s?\b
   | (?<![\w-])(?P<sure>Tues|Thurs|Thur|Weds)(?![^\W_])
   | (?<![\w-])(?P<short>{_ALL_SHORT})(?=\.?,?[ ](?:\d|{MONTH})|:[ ]?\d|{_TO_A_DAY})
-  | (?:(?<=[-\u2010-\u2015/&])|(?<=[-\u2010-\u2015/&][ ])|(?<=to[ ])|(?<=through[ ]))(?P<last>{_ALL_SHORT})(?![^\W_])
+  | (?:(?<={_DASH})|(?<={_DASH}[ ])|(?<=to[ ])|(?<=through[ ]))(?P<last>{_ALL_SHORT})(?![^\W_])
   | (?<![^\W_])(?P<small>{_LOWER_DAYS})(?![^\W_])
     # Montag and Freitag are surnames, too
-  | (?:(?<=[Aa]m[ ])|(?<=[Vv]om[ ])|(?<=bis[ ])|(?<=jeden[ ])|(?<=den[ ])|(?<=und[ ]))(?P<german>{_CAPITAL_DAYS})(?![^\W_])
+  | (?:(?<=[Aa]m[ ])|(?<=[Vv]om[ ])|(?<=bis[ ])|(?<=jeden[ ])|(?<=und[ ]))
+      (?P<german>{_CAPITAL_DAYS})(?![^\W_])
   | (?<![^\W_])(?P<dated>{_CAPITAL_DAYS})(?=,?[ ](?:den[ ])?\d|[ ](?:bis|und)[ ](?:{_CAPITAL_DAYS}))
     """,
     re.VERBOSE,
@@ -53,7 +57,8 @@ _DAYS = re.compile(
     r"|(?:(?<=\b[Tt]he )|(?<=\b[Tt]his )|(?<=\b[Ll]ast )|(?<=\b[Nn]ext ))weekend(?![ -][a-z]{4})))\b"
 )
 _EVERY_DAY = re.compile(
-    r"\b(?:[Oo]pen(?:s|ed)? daily|[Dd]aily (?:from|at)|(?:[Ee]very day|(?:[Ss]even|7) days) (?:of the|a|per) week)\b"
+    r"\b(?:[Oo]pen(?:s|ed)? daily|[Dd]aily (?:from|at)"
+    r"|(?:[Ee]very day|(?:[Ss]even|7) days) (?:of the|a|per) week)\b"
 )
 _NO_DASH = r"[ ]?[-\u2010-\u2015][ ]?|[ ](?:to|through|until|thru|bis|à|a|al|tot)[ ]"
 _FROM_TO = re.compile(rf"\.?,?(?:{_NO_DASH})")
@@ -67,7 +72,8 @@ _MONTH = re.compile(
 )
 _MONTHS = [month.casefold() for month in calendar.month_name]
 _HOLIDAY = re.compile(
-    r"\b(?:(?P<christmas>Christmas Day)|(?P<christmas_eve>Christmas Eve)|(?P<new_year>New Year['\u2019]?s Day)"
+    r"\b(?:(?P<christmas>Christmas Day)|(?P<christmas_eve>Christmas Eve)"
+    r"|(?P<new_year>New Year['\u2019]?s Day)"
     r"|(?P<new_years_eve>New Year['\u2019]?s Eve)|(?P<boxing>Boxing Day)|(?P<halloween>Hallowe['\u2019]?en)"
     r"|(?P<valentine>(?:(?:St\.?|Saint) )?Valentine['\u2019]?s Day)"
     r"|(?P<patrick>(?:St\.?|Saint) Patrick['\u2019]?s Day))\b"
@@ -136,9 +142,7 @@ def _span(days: tuple[int, int], start: int, end: int) -> Number:
 
 
 def _ranges(text: str, days: tuple[Number, ...]) -> Iterator[Number]:
-    exact = sorted(
-        (d for d in days if d.kind is Kind.WEEKDAY and d.form is Form.EXACT), key=lambda d: d.start
-    )
-    for first, last in zip(exact, exact[1:], strict=False):
+    exact = [day for day in days if day.kind is Kind.WEEKDAY and day.form is Form.EXACT]
+    for first, last in pairwise(sorted(exact, key=lambda day: day.start)):
         if first.value < last.value and _FROM_TO.fullmatch(text, first.end, last.start):
             yield _span((int(first.value), int(last.value)), first.start, last.end)

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
-from reward.claims.numbers.eras import lies_in_era, lies_in_period
+from reward.claims.numbers.eras import is_era, lies_in_era, lies_in_period
 from reward.claims.numbers.model import Form, Kind, Number
 from reward.claims.numbers.reading import OPEN_DEGREE, read_as
 
@@ -65,6 +65,8 @@ def supports(claimed: Number, found: Number, *, relative_tolerance: float = 0.0)
         found: The number of the document.
         relative_tolerance: Largest difference that is allowed, as a share of the claim; 0 allows none.
     """
+    if is_era(claimed) and found.kind is Kind.COUNT:
+        return False  # "1743 rooms" are no year
     claimed, found = read_as(claimed, found), read_as(found, claimed)
     if equal(claimed, found):
         return True
@@ -226,7 +228,7 @@ def _blurred_step(value: Decimal, step: Fraction) -> Fraction:
 def _is_fuller_date(claimed: Number, found: Number) -> bool:
     """Whether the found date, or year, says all that the claimed one says."""
     if claimed.kind is Kind.YEAR and claimed.form is Form.RANGE:
-        return lies_in_era(claimed, found)
+        return is_era(claimed) and lies_in_era(claimed, found)
     if (
         found.kind not in (Kind.DATE, Kind.YEAR)
         or claimed.form is not Form.EXACT

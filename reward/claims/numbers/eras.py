@@ -1,4 +1,4 @@
-"""Centuries, parts of decades, and parts of a year: "late 19th century", "mid-1990s", "Q3 2018", "summer 2019".
+"""Centuries and parts of decades and years: "late 19th century", "mid-1990s", "Q3 2018", "summer 2019".
 
 Each begins with a number that another reader has read (the rank "19th", the years "1990s", the name "Q3", the
 year 2019), and `era_of` takes in the words around it. A century is the range of its years, 1800 to 1899 for
@@ -17,7 +17,8 @@ from reward.claims.numbers.digits import SPACE
 from reward.claims.numbers.model import Form, Kind, Number, year_span
 
 _MOST_CENTURIES = 30
-_BC = rf"{SPACE}?(?:B\.?C\.?(?:E\b\.?)?(?![^\W_])|before{SPACE}(?:Christ|the{SPACE}(?:Common|Christian){SPACE}Era))"
+_BEFORE_CHRIST = rf"before{SPACE}(?:Christ|the{SPACE}(?:Common|Christian){SPACE}Era)"
+_BC = rf"{SPACE}?(?:B\.?C\.?(?:E\b\.?)?(?![^\W_])|{_BEFORE_CHRIST})"
 _AD = rf"{SPACE}?(?:C\.?E\b\.?|A\.?D\b\.?)(?![^\W_])"
 _WORD = (
     r"(?:[ \u00a0-]{1,2}(?:[Cc]entur(?:y|ies)|CENTURY)(?![^\W_])(?![ ](?:Fox|Studios|Pictures)\b)"
@@ -50,13 +51,14 @@ _QUARTERS = ("first", "second", "third", "fourth")
 _MOST_OF_IT = Decimal("0.75")  # the share of a document's years that lie in the claimed ones
 
 _YEAR = r"(?:[12]\d{3}|['\u2018\u2019]\d{2})(?![\d%]|[.,:/]\d|[-\u2013]\d)"
-_OF_YEAR = rf"(?:(?:of|in|for){SPACE})?(?:(?:the{SPACE})?(?:fiscal|financial|calendar){SPACE})?(?:year{SPACE}|FY{SPACE}?)?"
+_FISCAL = rf"(?:fiscal|financial|calendar){SPACE}"
+_OF_YEAR = rf"(?:(?:of|in|for){SPACE})?(?:(?:the{SPACE})?{_FISCAL})?(?:year{SPACE}|FY{SPACE}?)?"
 _NO_QUARTER = (
     r"(?![- ](?:centur|moon|hour|mile|inch|note|pound"
-    r"|of[ ](?!(?:(?:the|this|last|next|its|each|every)[ ])?(?:(?:fiscal|financial|calendar)[ ])?year|fiscal)))"
+    rf"|of[ ](?!(?:(?:the|this|last|next|its|each|every)[ ])?(?:{_FISCAL})?year|fiscal)))"
 )
 _QUARTER = re.compile(
-    rf"(?P<unit>[ -](?:(?:fiscal|financial|calendar){SPACE})?quarter)(?![^\W_])"
+    rf"(?P<unit>[ -](?:{_FISCAL})?quarter)(?![^\W_])"
     rf"(?:,?{SPACE}{_OF_YEAR}(?P<year>{_YEAR})|{_NO_QUARTER})"
 )
 _HALF = re.compile(rf"(?P<unit>[ -]half),?{SPACE}{_OF_YEAR}(?P<year>{_YEAR})")
@@ -88,7 +90,7 @@ def era_of(text: str, number: Number) -> Number:
         return _century(text, number) or _quarter(text, number) or number
     if number.kind in (Kind.IDENTIFIER, Kind.TIME):
         return _code(text, number) or number
-    if number.kind is Kind.YEAR and number.form is Form.RANGE and not number.parts:
+    if is_era(number):
         return _narrowed(text, number)
     if number.kind not in (Kind.YEAR, Kind.COUNT) or number.form is not Form.EXACT:
         return number
@@ -97,22 +99,25 @@ def era_of(text: str, number: Number) -> Number:
     return (_century(text, number) or number) if 0 < number.value <= _MOST_CENTURIES else number
 
 
+def is_era(number: Number) -> bool:
+    """Whether a number is a century or a decade, or a part of one, not two years with a dash between them."""
+    return number.kind is Kind.YEAR and number.form is Form.RANGE and not number.parts
+
+
 def lies_in_era(claimed: Number, found: Number) -> bool:
     """Whether a year, a date, a decade or a century of a document lies in the claimed years, or most of it.
 
     The year after a century counts as its last one, too: 1900 is of the nineteenth by the calendar, and of
     the twentieth as people speak.
     """
-    low, high = claimed.values[:2]
-    if claimed.parts or found.kind not in (Kind.YEAR, Kind.DATE):
-        return False
-    if found.form is Form.EXACT:
+    low, high = claimed.values
+    if found.form is Form.EXACT and found.kind in (Kind.YEAR, Kind.DATE):
         year = found.value
         is_written = found.kind is Kind.YEAR or year != 0
         return is_written and (low <= year <= high or (year == high + 1 and _is_end_of_century(low, year)))
-    if found.kind is not Kind.YEAR or found.form is not Form.RANGE:
+    if not is_era(found):
         return False
-    first, last = found.values[:2]
+    first, last = found.values
     shared = min(high, last) - max(low, first) + 1
     return shared >= _MOST_OF_IT * (last - first + 1)
 
@@ -179,7 +184,7 @@ def _quarter(text: str, rank: Number) -> Number | None:
 
 
 def _code(text: str, name: Number) -> Number | None:
-    """A quarter or a half from its short name with a year: "Q3 2018", "3Q18", "2018 H1"; alone it is a name."""
+    """A quarter or a half by its short name and a year ("Q3 2018", "3Q18"); without one it is a name."""
     match = _CODE.match(text, name.start)
     part = part_of_code(match["code"]) if match else 0
     if match is None or not part:
@@ -196,11 +201,7 @@ def part_of_code(code: str) -> int:
 
 
 def _season(text: str, year: Number) -> Number | None:
-    match = (
-        _SEASON.search(text, max(0, year.start - 12), year.start)
-        if text[year.start - 1 : year.start]
-        else None
-    )
+    match = _SEASON.search(text, max(0, year.start - 12), year.start)
     if match is None or not 1000 <= year.value <= 2100 or _NO_SEASON.match(text, year.end):
         return None
     season = period_of(0, _SEASONS[match["season"].lower()], match.start(), match.end("season"))
@@ -235,7 +236,7 @@ def period_of(year: int, part: int, start: int, end: int) -> Number:
 
 
 def lone_part(number: Number) -> int:
-    """The part of a year that a document's number names without its year ("third quarter", "Q3"); 0 for none."""
+    """The part of a year that a number names without its year ("third quarter", "Q3"); 0 for none."""
     if number.kind is Kind.PERIOD:
         return 0 if number.value else int(number.values[1])
     is_code = number.kind is Kind.IDENTIFIER and _LONE_CODE.fullmatch(number.unit)
@@ -243,7 +244,7 @@ def lone_part(number: Number) -> int:
 
 
 def lone_period(text: str) -> Number | None:
-    """The part of a year that a text is, such as an answer's bracket: "Q3", "summer"; None for anything else."""
+    """The part of a year that a bracket holds ("Q3", "summer"); None when it holds anything else."""
     word = text.strip()
     season = _SEASONS.get(word.casefold(), 0)
     part = part_of_code(word) if _LONE_CODE.fullmatch(word) else season

@@ -45,12 +45,12 @@ class Number:
     kind=Kind.MONEY, unit="USD", approximate=True, step=Decimal("1E+4"), start=8, end=27)`.
 
     A date has the values (year, month, day), where 0 stands for a part that was not written; a time of day
-    has one value, minutes since midnight; a ratio or a range has two, and so has a part of a year (the year and
-    the part, see `eras`). All scale words, fractions and powers
-    of ten are worked in. Nearly every number is closed: it has one reading. Open are a date like "5/3/2021"
-    where nothing says which is the month, a time like "9:30" without am or pm, and money in parentheses that
-    may be a loss. Their readings stand in one order, that of the conventions (month first and day first, am
-    and pm, no loss and loss), so that two open numbers are the same only when each reading is.
+    has one value, minutes since midnight; a ratio or a range has two, and so has a part of a year (see
+    `eras`). All scale words, fractions and powers of ten are worked in. Nearly every number is closed: it has
+    one reading. Open are a date like "5/3/2021" where nothing says which is the month, a time like "9:30"
+    without am or pm, and money in parentheses that may be a loss. Their readings stand in one order, that of
+    the conventions (month first and day first, am and pm, no loss and loss), so that two open numbers are the
+    same only when each reading is.
     """
 
     readings: tuple[tuple[Decimal, ...], ...]  # each reading: the values; the likeliest reading first
