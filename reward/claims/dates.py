@@ -7,48 +7,25 @@ as in the paper. A weekday is supported by the same weekday, or by a full date t
 
 from __future__ import annotations
 
-import calendar
 import datetime
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 
+from reward.claims.day_names import days_of_document, named_day, names_of_days, weekday
 from reward.claims.kind import Place
 from reward.claims.numbers import Form, Kind, Number
+from reward.claims.numbers.dates import as_year, looks_like_year
+from reward.claims.numbers.eras import is_era, lies_in_era, lone_period, lone_seasons
 from reward.claims.numbers.kind import Numbers, is_calendar
-from reward.claims.numbers.lookup import NumberLookup
+from reward.claims.numbers.lookup import NumberLookup, index_numbers
 from reward.claims.numbers.shown import gives_away
 from reward.types import Document
 
-_WEEKDAYS = [day.casefold() for day in calendar.day_name]
-_MONTHS = [month.casefold() for month in calendar.month_name]
-_SHORT_DAYS = {
-    "mon": 0,
-    "tue": 1,
-    "tues": 1,
-    "wed": 2,
-    "thu": 3,
-    "thur": 3,
-    "thurs": 3,
-    "fri": 4,
-    "sat": 5,
-    "sun": 6,
-}
-_WEEKDAY = re.compile(rf"\b(?P<day>{'|'.join(calendar.day_name)})s?\b")
-# "May" and "March" are other words, too, unless a word of time stands before them.
-_PLAIN_MONTHS = "|".join(month for month in calendar.month_name[1:] if month not in ("May", "March"))
-_MONTH = re.compile(
-    rf"\b(?:(?P<plain>{_PLAIN_MONTHS})"
-    r"|(?<=\b[Ii]n )(?P<in>May|March)|(?<=\b[Ll]ast )(?P<last>May|March)|(?<=\b[Nn]ext )(?P<next>May|March)"
-    r"|(?<=\b[Ss]ince )(?P<since>May|March)|(?<=\b[Uu]ntil )(?P<until>May|March)"
-    r"|(?<=\b[Ee]arly )(?P<early>May|March)|(?<=\b[Ll]ate )(?P<late>May|March))\b"
-)
 _ZERO = Decimal(0)
-
-
-def _is_date(number: Number) -> bool:
-    return is_calendar(number) or number.kind is Kind.WEEKDAY
+_SATURDAY = Decimal(6)
+_COUNTED = re.compile(r"[ \u00a0](?!was\b|is\b|has\b|as\b|its\b|this\b)[a-z]+s(?![^\W_])")  # "1743 rooms"
 
 
 @dataclass(frozen=True)
@@ -58,7 +35,7 @@ class Dates(Numbers):
     name: str = "date"
 
     def find(self, response: str) -> Sequence[Number]:
-        """The dates, times, lone months and weekdays of a response."""
+        """The dates, times, lone months, weekdays and holidays of a response."""
         dates = [number for number in Numbers.find(self, response) if is_calendar(number)]
         return sorted([*dates, *_names_of_days(response, dates)], key=lambda one: one.start)
 
@@ -69,19 +46,16 @@ class Dates(Numbers):
 
     def read(self, answer: str, *, of_documents: bool = False) -> Number | None:
         """The date, time, weekday or month of a bracket; a bare number may be a year, a day or an hour."""
-        word = answer.strip().rstrip(".").casefold()
-        if word in _WEEKDAYS or word in _SHORT_DAYS:
-            return _weekday(
-                _SHORT_DAYS.get(word, 0) if word in _SHORT_DAYS else _WEEKDAYS.index(word), 0, len(answer)
-            )
-        if word in _MONTHS[1:]:
-            return _month(_MONTHS.index(word), 0, len(answer))
+        if day := named_day(answer):
+            return day
+        if lone := lone_period(answer):
+            return lone
         number = Numbers.read(self, answer, of_documents=of_documents)
         return number if number is not None and (is_calendar(number) or number.kind is Kind.COUNT) else None
 
     def bears_out(self, consensus: Number, claimed: Number, *, relative_tolerance: float = 0.0) -> bool:
         """Whether the consensus says all that the claimed date says."""
-        if claimed.kind is Kind.WEEKDAY:
+        if claimed.kind is Kind.WEEKDAY and claimed.form is Form.EXACT:
             return _weekday_of(consensus) == claimed.value
         return Numbers.bears_out(self, consensus, claimed)
 
@@ -95,7 +69,7 @@ class Dates(Numbers):
     def stated(self, text: str, start: int, end: int, answer: Number) -> Number | None:
         """The date of a document in `text[start:end]` that says what an answer says."""
         if answer.kind is Kind.WEEKDAY or _is_lone_month(answer):
-            days = (replace(one, start=one.start + start) for one in _names_of_days(text[start:end], ()))
+            days = (one for one in names_of_days(text) if one.start < end and one.end > start)
             return next((one for one in days if self.equal(one, answer)), None) or _dated(
                 text, start, end, answer
             )
@@ -103,7 +77,9 @@ class Dates(Numbers):
 
     def question(self, mention: Number) -> str:
         """What is asked for."""
-        return "Which day of the week" if mention.kind is Kind.WEEKDAY else Numbers.question(self, mention)
+        if mention.kind is Kind.WEEKDAY:
+            return "Which days of the week" if mention.form is Form.RANGE else "Which day of the week"
+        return Numbers.question(self, mention)
 
     def lookup(self, documents: Sequence[Document]) -> DateLookup:
         """The dates of the documents."""
@@ -123,39 +99,81 @@ class Dates(Numbers):
 
 
 class DateLookup(NumberLookup):
-    """The dates of all documents of a query, with their weekdays."""
+    """The dates of all documents of a query, with the names of their days."""
 
     def __init__(self, documents: Sequence[Document], *, locale: str) -> None:
         super().__init__(documents, locale=locale)
         self._documents = documents
 
     def find(self, claimed: Number, *, context: str = "") -> Place[Number] | None:
-        """The place that supports a date, a weekday or a month."""
-        if claimed.kind is not Kind.WEEKDAY and not _is_lone_month(claimed):
-            return super().find(claimed, context=context)
+        """The place that supports a date, a part of a year, a weekday or a month."""
+        if claimed.kind is Kind.WEEKDAY or _is_lone_month(claimed):
+            return self._find_day(claimed)
+        if place := super().find(claimed, context=context):
+            return place
+        if is_era(claimed):
+            return self._find_bare_year(claimed)
+        return self._find_named(claimed) if claimed.form is Form.EXACT else None
+
+    def _find_day(self, claimed: Number) -> Place[Number] | None:
+        """A weekday, "weekdays", or a month that stands alone."""
         for document in self._documents:
-            for number in _names_of_days(document.text, ()):
-                if (number.kind, number.values) == (claimed.kind, claimed.values):
-                    return Place(number, document)
+            days = days_of_document(document.text)
+            if day := next((day for day in days if _names_day(day, claimed)), None):
+                return Place(day, document)
             if dated := _dated(document.text, 0, len(document.text), claimed):
                 return Place(dated, document)
+        return self._find_each(claimed) if claimed.form is Form.RANGE else None
+
+    def _find_each(self, claimed: Number) -> Place[Number] | None:
+        """The days of "weekdays" or "weekends", where the documents list each of them."""
+        low, high = map(int, claimed.values)
+        places = [self._find_day(weekday(day, 0, 0)) for day in range(low, high + 1)]
+        is_enough = any(places) if _is_one_weekend(claimed) else all(places)
+        return next(filter(None, places)) if is_enough else None
+
+    def _find_bare_year(self, claimed: Number) -> Place[Number] | None:
+        """A year of a century or a decade that no word before it shows to be one: "built 1743"."""
+        for place in self._all():
+            number, text = place.mention, place.document.text
+            if number.form is not Form.EXACT or not looks_like_year(number):
+                continue
+            is_amount = number.kind is Kind.COUNT and _COUNTED.match(text, number.end)
+            if not is_amount and lies_in_era(claimed, as_year(number)):
+                return place
+        return None
+
+    def _find_named(self, claimed: Number) -> Place[Number] | None:
+        """A holiday of the claimed date, or a season without its year, which stands elsewhere."""
+        year = claimed.value
+        if year and not any(year in index.by_value for _, index in self._texts):
+            return None
+        for document in self._documents:
+            days = [day for day in days_of_document(document.text) if not _is_lone_month(day)]
+            for one in (*days, *lone_seasons(document.text)):
+                if one.kind is claimed.kind and one.values[1:] == claimed.values[1:]:
+                    return Place(one, document)
         return None
 
 
 def _names_of_days(text: str, taken: Sequence[Number]) -> list[Number]:
-    """The weekdays and lone months of a text that stand in none of the numbers taken."""
-    days = [_weekday(_WEEKDAYS.index(m["day"].casefold()), *m.span()) for m in _WEEKDAY.finditer(text)]
-    days += [_month(_MONTHS.index(m[0].casefold()), *m.span()) for m in _MONTH.finditer(text)]
+    """The weekdays, lone months and holidays of a text that stand in none of the numbers taken."""
     spans = [(number.start, number.end) for number in taken]
-    return [day for day in days if not any(start <= day.start < end for start, end in spans)]
+    return [day for day in names_of_days(text) if not any(start <= day.start < end for start, end in spans)]
 
 
-def _weekday(index: int, start: int, end: int) -> Number:
-    return Number(((Decimal(index + 1),),), Kind.WEEKDAY, step=Decimal(1), start=start, end=end)
+def _names_day(day: Number, claimed: Number) -> bool:
+    """Whether a document's weekday or weekdays are the claimed ones, or its month the claimed one."""
+    if Kind.WEEKDAY is day.kind is claimed.kind and day.form is Form.RANGE:
+        if claimed.form is Form.EXACT and _is_one_weekend(day):
+            return False  # it may be either day
+        return day.values[0] <= claimed.values[0] and claimed.values[-1] <= day.values[-1]
+    return (day.kind, day.values) == (claimed.kind, claimed.values)
 
 
-def _month(index: int, start: int, end: int) -> Number:
-    return Number(((_ZERO, Decimal(index), _ZERO),), Kind.DATE, step=Decimal(1), start=start, end=end)
+def _is_one_weekend(days: Number) -> bool:
+    """Whether "weekend" stands in the singular, and not "weekends"."""
+    return days.value == _SATURDAY and days.end - days.start == len("weekend")
 
 
 def _is_lone_month(number: Number) -> bool:
@@ -176,8 +194,6 @@ def _weekday_of(number: Number) -> Decimal | None:
 
 def _dated(text: str, start: int, end: int, claimed: Number) -> Number | None:
     """A date of a text that fell on the claimed weekday, or lies in the claimed month."""
-    from reward.claims.numbers.lookup import index_numbers
-
     for number in index_numbers(text).between(start, end):
         if number.kind is not Kind.DATE or number.form is not Form.EXACT:
             continue

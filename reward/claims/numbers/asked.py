@@ -19,14 +19,16 @@ _SHARE = re.compile(
     r"%|\bper ?cent|\bpercentage|\b(?:share|proportion|fraction|ratio|rate|part)\b", re.IGNORECASE
 )
 _WHAT_SHARE = re.compile(r"\b(?:what|which|how many) (?:percent|percentage|per cent|share|proportion)", re.I)
-_WHAT_YEAR = re.compile(r"\b(?:what|which) (?:year|decade|century|month|date|day)\b|^when\b", re.IGNORECASE)
+_WHAT_YEAR = re.compile(
+    r"\b(?:what|which) (?:year|decade|century|season|month|date|day)\b|^when\b", re.IGNORECASE
+)
 _WHAT_TIME = re.compile(r"\b(?:what|which) (?:time|hour)\b", re.IGNORECASE)
 _MONEY = re.compile(
     r"\b(?:money|amount|costs?|price[ds]?|pa(?:id|y|ys)|fees?|revenue|budget|worth|salary|currency|cents?|pence)\b",
     re.IGNORECASE,
 )
 _SHARES = frozenset({Kind.PERCENT, Kind.PERCENTAGE_POINT})
-_CALENDAR = frozenset({Kind.DATE, Kind.YEAR})
+_CALENDAR = frozenset({Kind.DATE, Kind.YEAR, Kind.PERIOD})
 _MEASURED = frozenset({Kind.QUANTITY, Kind.DURATION})
 _FIRST_YEAR, _LAST_HOUR = 1000, 24
 

@@ -33,11 +33,18 @@ _PAST = re.compile(
     re.IGNORECASE,
 )
 _O_CLOCK = re.compile(rf"(?P<hour>\d{{1,2}}){SPACE}?o['\u2019]?{SPACE}?clock(?!\w)(?:{_PART_OF_DAY})?")
-_H_CLOCK = re.compile(r"(?P<hour>\d{1,2})[hH](?P<minute>\d{2})(?![^\W_])")
+_H_CLOCK = re.compile(r"(?P<hour>\d{1,2})(?:[hH]|[ ]h[ ])(?P<minute>\d{2})(?![^\W_]|[ ]?min)")
+_HOURS_OF_24 = re.compile(
+    rf"(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d){SPACE}?(?:hours|hrs)(?![^\W_]|[ ]of\b)"
+)
+_CLOCK_BEFORE = re.compile(
+    r"(?<![^\W_])(?:at|by|from|until|till|before|since|around|about)[ ]$", re.IGNORECASE
+)
 _OPENING = re.compile(
     rf"(\d{{1,2}}):(\d{{1,2}})({SPACE}?[-\u2010-\u2015\u2212~]{SPACE}?)(\d{{1,2}}):(\d{{1,2}})(?![\d:])(?!{_AM_PM})"
 )
-_HALF = re.compile(rf"{_AM_PM}|{SPACE}o['\u2019]?clock(?!\w)")
+_HALF = re.compile(rf"{_AM_PM}|{SPACE}o['\u2019]?clock(?!\w)(?:{_PART_OF_DAY})?")
+_LONE_PART_OF_DAY = re.compile(_PART_OF_DAY)
 _WORDS = {"noon": 720, "midday": 720, "midnight": 0}
 MINUTES_A_DAY = 1440
 
@@ -48,6 +55,8 @@ def time_at(text: str, at: int) -> Number | None:
         return hours
     if twelve := _TWELVE.match(text, at):
         return _number((720 * (twelve["noon"] == "noon"),), at, twelve.end())
+    if (military := _HOURS_OF_24.match(text, at)) and (text[at] == "0" or _is_clock_before(text, at)):
+        return _time(military)
     for pattern in (_CLOCK, _HOUR, _O_CLOCK, _H_CLOCK):
         if (match := pattern.match(text, at)) and (time := _time(match)):
             return time
@@ -77,9 +86,17 @@ def time_past(text: str, at: int) -> Number | None:
 def half_day_at(text: str, number: Number) -> Number:
     """A number in words as a time, where "pm" or "o'clock" stands behind it ("five pm")."""
     match = _HALF.match(text, number.end)
+    if match is None and _is_clock_before(text, number.start):  # "take two in the morning" is no time
+        match = _LONE_PART_OF_DAY.match(text, number.end)
     if match is None or not (1 <= number.value <= 12 and number.value == int(number.value)):
         return number
-    return _number(_readings(int(number.value), 0, match["half"], written="12"), number.start, match.end())
+    hour = int(number.value)
+    half = _half_day(match, hour)
+    return _number(_readings(hour, 0, half, written="12"), number.start, match.end())
+
+
+def _is_clock_before(text: str, at: int) -> bool:
+    return _CLOCK_BEFORE.search(text, max(0, at - 8), at) is not None
 
 
 def as_time(number: Number) -> Number | None:

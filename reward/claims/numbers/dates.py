@@ -13,6 +13,11 @@ from decimal import Decimal
 
 from reward.claims.numbers.conventions import DateOrder
 from reward.claims.numbers.digits import SPACE
+from reward.claims.numbers.foreign_months import (
+    FOREIGN_DAY_MONTH,
+    FOREIGN_MONTH_BEFORE,
+    month_of,
+)
 from reward.claims.numbers.model import Form, Kind, Number, span_of
 
 _SHORT = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -36,6 +41,7 @@ _NUMERIC = re.compile(
     """,
     re.VERBOSE,
 )
+_LONE_YEAR = re.compile(rf"(?P<lone>{_YEAR})(?P<day>)")
 _DAY_MONTH = re.compile(rf"(?P<day>\d{{1,2}}){_TH}?(?:{SPACE}of)?(?:{SPACE}|-)(?P<month>{MONTH}){_TAIL}")
 _MONTH_BEFORE = re.compile(
     rf"(?<![^\W_])(?P<month>{MONTH})(?:\.?,?{SPACE}{{1,2}}(?:the{SPACE}|of{SPACE})?|-)$"
@@ -77,8 +83,10 @@ def date_at(text: str, at: int, low: int, order: DateOrder | None) -> Number | N
             return date
     if (days := _DAYS_MONTH.match(text, at)) and (span := _days(days, days["month"], at)):
         return span
-    if match := _DAY_MONTH.match(text, at):
+    if match := _DAY_MONTH.match(text, at) or FOREIGN_DAY_MONTH.match(text, at):
         return _named(match, match["month"], at)
+    if foreign := _year_of_foreign_month(text, at, low):
+        return foreign
     match = _NUMERIC.match(text, at)
     return _numeric(match, order) if match else None
 
@@ -146,7 +154,16 @@ def _may_end_month(text: str, at: int) -> bool:
 
 
 def _month(name: str) -> int:
-    return _SHORT.index(name[:3].casefold()) + 1
+    """The number of a month from its English name or abbreviation, or its name in another language."""
+    english = name[:3].casefold()
+    return month_of(name) or _SHORT.index(english) + 1
+
+
+def _year_of_foreign_month(text: str, at: int, low: int) -> Number | None:
+    """A month of another language without a day: the 2019 of "diciembre de 2019"."""
+    year = _LONE_YEAR.match(text, at) if _may_end_month(text, at) else None
+    before = FOREIGN_MONTH_BEFORE.search(text, max(low, at - 20), at) if year else None
+    return _named(year, before["month"], before.start()) if year and before else None
 
 
 def _named(match: re.Match[str], month: str, start: int) -> Number | None:
@@ -238,6 +255,6 @@ def _decade(text: str, match: re.Match[str], low: int) -> Number:
     elif match["short"]:
         kind = Kind.COUNT
     readings: tuple[tuple[Decimal, ...], ...] = ((Decimal(first), Decimal(first + 9)),)
-    if match["long"] and match["long"].endswith("00") and first < 2000:  # "the 1800s": mostly the century
-        readings = ((Decimal(first), Decimal(first + 99)), *readings)
+    if match["long"] and match["long"].endswith("00") and first < 2000:  # "the 1800s" are a century
+        readings = ((Decimal(first), Decimal(first + 99)),)
     return Number(readings, kind, form=Form.RANGE, step=Decimal(1), start=start, end=match.end())

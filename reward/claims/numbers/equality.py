@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
+from reward.claims.numbers.eras import is_era, lies_in_era, lies_in_period
 from reward.claims.numbers.model import Form, Kind, Number
 from reward.claims.numbers.reading import OPEN_DEGREE, read_as
 
@@ -64,9 +65,13 @@ def supports(claimed: Number, found: Number, *, relative_tolerance: float = 0.0)
         found: The number of the document.
         relative_tolerance: Largest difference that is allowed, as a share of the claim; 0 allows none.
     """
+    if is_era(claimed) and found.kind is Kind.COUNT:
+        return False  # "1743 rooms" are no year
     claimed, found = read_as(claimed, found), read_as(found, claimed)
     if equal(claimed, found):
         return True
+    if claimed.kind is Kind.PERIOD:
+        return lies_in_period(claimed, found)
     if Kind.DATE in (claimed.kind, found.kind) or (claimed.kind is Kind.YEAR and claimed.form is Form.RANGE):
         return _is_fuller_date(claimed, found)
     if not _is_comparable(claimed, found):
@@ -223,8 +228,7 @@ def _blurred_step(value: Decimal, step: Fraction) -> Fraction:
 def _is_fuller_date(claimed: Number, found: Number) -> bool:
     """Whether the found date, or year, says all that the claimed one says."""
     if claimed.kind is Kind.YEAR and claimed.form is Form.RANGE:
-        decade = not claimed.parts and found.kind in (Kind.YEAR, Kind.DATE) and found.form is Form.EXACT
-        return decade and claimed.values[0] <= found.value <= claimed.values[1]
+        return is_era(claimed) and lies_in_era(claimed, found)
     if (
         found.kind not in (Kind.DATE, Kind.YEAR)
         or claimed.form is not Form.EXACT

@@ -19,6 +19,7 @@ from reward.claims.numbers.compose import compose
 from reward.claims.numbers.conventions import ENGLISH, Conventions
 from reward.claims.numbers.dates import date_at, with_month, years_at
 from reward.claims.numbers.digits import VULGAR, Digits
+from reward.claims.numbers.eras import era_of
 from reward.claims.numbers.foreign import foreign_numbers, with_foreign
 from reward.claims.numbers.measure import number_at, sign_before, with_unit
 from reward.claims.numbers.model import Form, Kind, Number, moved
@@ -44,6 +45,8 @@ _START_OR_WORD = re.compile(
     re.VERBOSE,  # of a text in lower case: three times as fast as without regard to case
 )
 _ENUMERATOR = re.compile(r"^[-*\u2022#>_( \t]{0,16}(\d{1,3})[.)\u20e3][*_]{0,2}(?=[ \t]+\S)", re.MULTILINE)
+_FIRST_ON_A_LINE = re.compile(r"(?:^|(?<=[.!?:;]))[ \t]{0,3}1[.)][ \t]+[*_\"'(]{0,3}[A-Z]", re.MULTILINE)
+_NEXT_ON_A_LINE = re.compile(r"[.!?;][)\"'*_]{0,3}[ \t]+(\d{1,3})[.)](?=[ \t]+[*_\"'(]{0,3}[A-Z])")
 _PARENTHESES = re.compile(r"^\(([^()$]{1,40})\)\.?$")
 _AND_A_HALF = re.compile(r"[ ]and[ ]a[ ](half|quarter)(?![^\W_])", re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9]++")
@@ -51,6 +54,7 @@ _BEHIND_YEARS = "s'\u2019-\u2013/"
 _BEHIND_TIMES = ":.aApPoOhHinNm"
 _NOT_BEHIND_CODES = frozenset({"", ";", "\n", "%"})
 _ALWAYS_UNITS = ("10 * year", "century", "fortnight")  # "a decade" is ten years; "a year" may be any
+_IN_ERAS = frozenset({Kind.ORDINAL, Kind.YEAR, Kind.COUNT, Kind.IDENTIFIER, Kind.TIME})
 _LONGEST_ANSWER = 2000  # characters of a text that is one number
 
 
@@ -116,6 +120,10 @@ def _search(
             number, is_weak = _in_digits(text, at, low, conventions), False
         else:
             number, is_weak = _in_words(text, start, low)
+        if number is not None and number.kind in _IN_ERAS and (era := era_of(text, number)) is not number:
+            number, is_weak = era, False
+            while atoms and atoms[-1].end > number.start:  # "2018" of "2018 Q3"
+                atoms.pop()
         if number is not None:
             atoms.append(number)
             weak |= {number.start} if is_weak else set()
@@ -238,3 +246,19 @@ def _enumerators(text: str) -> Iterator[int]:
         if place - 1 in seen:
             seen.add(place)
             yield match.start(1)
+    yield from _enumerators_on_a_line(text)
+
+
+def _enumerators_on_a_line(text: str) -> Iterator[int]:
+    """The same of a list on one line: "1. Unplug it. 2. Wait." A 1 that no 2 follows is an amount."""
+    place, first = 0, -1
+    steps = [(m.start(1), int(m[1])) for m in _NEXT_ON_A_LINE.finditer(text)] if "2" in text else []
+    ones = [text.index("1", m.start()) for m in _FIRST_ON_A_LINE.finditer(text)] if steps else []
+    for start, value in sorted({*((one, 1) for one in ones), *steps}):
+        if value == 1:
+            place, first = 1, start
+        elif place and value == place + 1:
+            if value == 2:
+                yield first
+            place = value
+            yield start

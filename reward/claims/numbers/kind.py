@@ -33,6 +33,7 @@ _WHAT = {
     Kind.MONEY: "amount of money",
     Kind.DATE: "date",
     Kind.YEAR: "year",
+    Kind.PERIOD: "part of a year",
     Kind.TIME: "time of day",
     Kind.DURATION: "duration",
     Kind.ORDINAL: "place in an order",
@@ -59,8 +60,8 @@ _COUNTED = re.compile(
 
 
 def is_calendar(number: Number) -> bool:
-    """Whether a number is a date, a year or a time of day."""
-    return number.kind in (Kind.DATE, Kind.YEAR, Kind.TIME)
+    """Whether a number is a date, a year, a part of a year or a time of day."""
+    return number.kind in (Kind.DATE, Kind.YEAR, Kind.PERIOD, Kind.TIME)
 
 
 @dataclass(frozen=True)

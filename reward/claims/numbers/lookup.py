@@ -29,6 +29,7 @@ from reward.claims.numbers import (
     find_numbers,
     supports,
 )
+from reward.claims.numbers.eras import lone_part
 from reward.claims.numbers.shares import other_writings
 from reward.claims.numbers.things import things_behind
 from reward.types import Document
@@ -119,6 +120,8 @@ class NumberLookup:
         supporting = next((place for place in self._all() if self._says(claimed, place.mention)), None)
         if supporting is None and claimed.kind is Kind.DATE and claimed.form is not Form.RANGE:
             return self._find_date(claimed)
+        if supporting is None and claimed.kind is Kind.PERIOD:
+            return self._find_period(claimed)
         if supporting is None and claimed.parts:
             return self._find_parts(claimed, context)
         return supporting
@@ -151,6 +154,13 @@ class NumberLookup:
             if not year or found_year or any(year in index.by_value for _, index in self._texts):
                 return place
         return None
+
+    def _find_period(self, claimed: Number) -> Place[Number] | None:
+        """A part of a year that the documents name without its year, which they give anywhere."""
+        year, part = claimed.values
+        if year and not any(year in index.by_value for _, index in self._texts):
+            return None
+        return next((place for place in self._all() if lone_part(place.mention) == part), None)
 
     def _says(self, claimed: Number, found: Number) -> bool:
         """Whether a number of a document supports one of a response.

@@ -22,6 +22,7 @@ _SIGN = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_BELOW_ZERO = re.compile(r"[ \u00a0]below[ \u00a0]zero(?![^\W_])")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|ST|ND|RD|TH)(?![^\W_])")
 _PERCENT = re.compile(
     rf"""
@@ -87,7 +88,17 @@ def with_unit(text: str, start: int, end: int, digits: Digits) -> Number:
     if bound and (number := _with_unit(text, start, bound.end(), digits)):
         form = Form.AT_MOST if bound["most"] else Form.AT_LEAST
         return replace(number, form=form, is_plus=bound[0] == "+")
-    return _with_unit(text, start, end, digits) or _number(digits, start, end)
+    number = _with_unit(text, start, end, digits) or _number(digits, start, end)
+    return _below_zero(text, number) if following in ("b", "d", "\u00b0", "C", "F", "c", "f") else number
+
+
+def _below_zero(text: str, number: Number) -> Number:
+    """ "8 degrees below zero" is -8 degrees."""
+    is_degree = number.kind is Kind.COUNT or number.dimension == "temperature"
+    match = _BELOW_ZERO.match(text, number.end) if is_degree else None
+    if match is None:
+        return number
+    return replace(number, readings=tuple((-value[0],) for value in number.readings), end=match.end())
 
 
 def _with_unit(text: str, start: int, end: int, digits: Digits) -> Number | None:

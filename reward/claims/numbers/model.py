@@ -18,6 +18,7 @@ class Kind(StrEnum):
     DATE = "date"  # a day or a month of the calendar: "3 May 2021", "May 3rd", "June 2016", "2021-05-03"
     YEAR = "year"  # by its context: "in 2021", "2021-22"; a bare "2021" is a COUNT
     TIME = "time"  # of day: "5:30 pm", "17:30", "noon"
+    PERIOD = "period"  # a part of a year: "Q3 2018", "first half of 2020", "summer 2019"
     WEEKDAY = "weekday"  # 1 is Monday; only dates as a kind of their own read it
     DURATION = "duration"
     ORDINAL = "ordinal"
@@ -44,11 +45,12 @@ class Number:
     kind=Kind.MONEY, unit="USD", approximate=True, step=Decimal("1E+4"), start=8, end=27)`.
 
     A date has the values (year, month, day), where 0 stands for a part that was not written; a time of day
-    has one value, minutes since midnight; a ratio or a range has two. All scale words, fractions and powers
-    of ten are worked in. Nearly every number is closed: it has one reading. Open are a date like "5/3/2021"
-    where nothing says which is the month, a time like "9:30" without am or pm, and money in parentheses that
-    may be a loss. Their readings stand in one order, that of the conventions (month first and day first, am
-    and pm, no loss and loss), so that two open numbers are the same only when each reading is.
+    has one value, minutes since midnight; a ratio or a range has two, and so has a part of a year (see
+    `eras`). All scale words, fractions and powers of ten are worked in. Nearly every number is closed: it has
+    one reading. Open are a date like "5/3/2021" where nothing says which is the month, a time like "9:30"
+    without am or pm, and money in parentheses that may be a loss. Their readings stand in one order, that of
+    the conventions (month first and day first, am and pm, no loss and loss), so that two open numbers are the
+    same only when each reading is.
     """
 
     readings: tuple[tuple[Decimal, ...], ...]  # each reading: the values; the likeliest reading first
@@ -108,6 +110,13 @@ def span_of(low: Number, high: Number, start: int, end: int) -> Number:
         end=end,
         parts=(low, high),
     )
+
+
+def year_span(first: int, last: int | None, start: int, end: int) -> Number:
+    """The years from the first to the last, both included; one year where there is no last."""
+    years = (Decimal(first),) if last is None else (Decimal(first), Decimal(last))
+    form = Form.EXACT if last is None else Form.RANGE
+    return Number((years,), Kind.YEAR, form=form, step=Decimal(1), start=start, end=end)
 
 
 def moved(number: Number, by: int) -> Number:

@@ -44,7 +44,7 @@ def shown_by(numbers: Iterable[Number]) -> set[Hashable]:
     for atom in (atom for number in numbers for atom in number.atoms):
         for reading in atom.readings:
             for value in reading:
-                if atom.kind is not Kind.DATE or value != _UNWRITTEN:
+                if atom.kind not in (Kind.DATE, Kind.PERIOD) or value != _UNWRITTEN:
                     shown |= _ways(atom, value)
     return shown
 

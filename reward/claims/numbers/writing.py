@@ -12,6 +12,7 @@ from reward.claims.numbers.money import SIGNS
 from reward.claims.numbers.units import written_as
 
 _BOUNDS = {Form.AT_LEAST: "≥", Form.MORE_THAN: ">", Form.AT_MOST: "≤", Form.LESS_THAN: "<"}
+_PARTS = ("Q1", "Q2", "Q3", "Q4", "H1", "H2", "spring", "summer", "autumn", "winter")  # of a year
 _TIME_HOURS = 24
 _LONGEST_DECIMALS = -40  # what is longer comes from a division
 _LARGEST_DENOMINATOR = 99_999
@@ -45,6 +46,9 @@ def _written(number: Number, values: tuple[Decimal, ...]) -> str:
         return number.unit
     if kind is Kind.DATE:
         return _date(values)
+    if kind is Kind.PERIOD:
+        year, part = map(int, values)
+        return f"{_PARTS[part - 1]} {year}" if year else _PARTS[part - 1]
     if kind is Kind.WEEKDAY:
         return calendar.day_name[int(values[0]) - 1]
     if kind is Kind.TIME:

@@ -1,0 +1,148 @@
+"""Days and months by their names: "Monday", "Thurs.", "lundi", "in May", "weekdays", "Christmas Day".
+
+A short name is a weekday only where the context says so: "Sun" is also a star and "Sat" a verb. "Weekdays"
+are a range from Monday to Friday. Holidays of one date are that date without a year; those that move
+(Easter) or differ by country (Independence Day) are none.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import lru_cache
+from itertools import pairwise
+
+from reward.claims.numbers import Form, Kind, Number
+from reward.claims.numbers.dates import MONTH
+
+_WEEKDAYS = {day.casefold(): place for place, day in enumerate(calendar.day_name, start=1)}
+_SHORT = {
+    "mon": 1, "tue": 2, "tues": 2, "wed": 3, "weds": 3, "thu": 4, "thur": 4, "thurs": 4, "fri": 5,
+    "sat": 6, "sun": 7,
+}  # fmt: skip
+_GERMAN = "Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag"
+_SMALL = (  # written without a capital; "segunda" and the like need their "-feira"
+    "lundi mardi mercredi jeudi vendredi samedi dimanche",
+    "lunes martes miércoles jueves viernes sábado domingo",
+    "lunedì martedì mercoledì giovedì venerdì sabato domenica",
+    "segunda-feira terça-feira quarta-feira quinta-feira sexta-feira sábado domingo",
+    "maandag dinsdag woensdag donderdag vrijdag zaterdag zondag",
+)
+_FOREIGN = {day: place for days in (_GERMAN, *_SMALL) for place, day in enumerate(days.split(), start=1)} | {
+    "Sonnabend": 6
+}
+_LOWER_DAYS = "|".join(sorted((day for day in _FOREIGN if day[0].islower()), key=len, reverse=True))
+_CAPITAL_DAYS = "|".join(day for day in _FOREIGN if day[0].isupper())
+_ALL_SHORT = "|".join(sorted((f"{day.title()}|{day.upper()}" for day in _SHORT), key=len, reverse=True))
+_DASH = r"[-\u2010-\u2015/&]"
+_TO_A_DAY = rf"\.?[ ]?{_DASH}[ ]?(?:{_ALL_SHORT}|{'|'.join(calendar.day_name)})(?![^\W_])"
+_WEEKDAY = re.compile(
+    rf"""
+    \b(?P<day>{"|".join(calendar.day_name)})s?\b
+  | (?<![\w-])(?P<sure>Tues|Thurs|Thur|Weds)(?![^\W_])
+  | (?<![\w-])(?P<short>{_ALL_SHORT})(?=\.?,?[ ](?:\d|{MONTH})|:[ ]?\d|{_TO_A_DAY})
+  | (?:(?<={_DASH})|(?<={_DASH}[ ])|(?<=to[ ])|(?<=through[ ]))(?P<last>{_ALL_SHORT})(?![^\W_])
+  | (?<![^\W_])(?P<small>{_LOWER_DAYS})(?![^\W_])
+    # Montag and Freitag are surnames, too
+  | (?:(?<=[Aa]m[ ])|(?<=[Vv]om[ ])|(?<=bis[ ])|(?<=jeden[ ])|(?<=und[ ]))
+      (?P<german>{_CAPITAL_DAYS})(?![^\W_])
+  | (?<![^\W_])(?P<dated>{_CAPITAL_DAYS})(?=,?[ ](?:den[ ])?\d|[ ](?:bis|und)[ ](?:{_CAPITAL_DAYS}))
+    """,
+    re.VERBOSE,
+)
+_DAYS = re.compile(
+    r"\b(?:(?P<working>[Ww]eekdays|WEEKDAYS)|(?P<free>[Ww]eekends|WEEKENDS"
+    r"|(?:(?<=\b[Tt]he )|(?<=\b[Tt]his )|(?<=\b[Ll]ast )|(?<=\b[Nn]ext ))weekend(?![ -][a-z]{4})))\b"
+)
+_EVERY_DAY = re.compile(
+    r"\b(?:[Oo]pen(?:s|ed)? daily|[Dd]aily (?:from|at)"
+    r"|(?:[Ee]very day|(?:[Ss]even|7) days) (?:of the|a|per) week)\b"
+)
+_NO_DASH = r"[ ]?[-\u2010-\u2015][ ]?|[ ](?:to|through|until|thru|bis|à|a|al|tot)[ ]"
+_FROM_TO = re.compile(rf"\.?,?(?:{_NO_DASH})")
+# "May" and "March" are other words, too, unless a word of time stands before them.
+_PLAIN_MONTHS = "|".join(month for month in calendar.month_name[1:] if month not in ("May", "March"))
+_MONTH = re.compile(
+    rf"\b(?:(?P<plain>{_PLAIN_MONTHS})"
+    r"|(?<=\b[Ii]n )(?P<in>May|March)|(?<=\b[Ll]ast )(?P<last>May|March)|(?<=\b[Nn]ext )(?P<next>May|March)"
+    r"|(?<=\b[Ss]ince )(?P<since>May|March)|(?<=\b[Uu]ntil )(?P<until>May|March)"
+    r"|(?<=\b[Ee]arly )(?P<early>May|March)|(?<=\b[Ll]ate )(?P<late>May|March))\b"
+)
+_MONTHS = [month.casefold() for month in calendar.month_name]
+_HOLIDAY = re.compile(
+    r"\b(?:(?P<christmas>Christmas Day)|(?P<christmas_eve>Christmas Eve)"
+    r"|(?P<new_year>New Year['\u2019]?s Day)"
+    r"|(?P<new_years_eve>New Year['\u2019]?s Eve)|(?P<boxing>Boxing Day)|(?P<halloween>Hallowe['\u2019]?en)"
+    r"|(?P<valentine>(?:(?:St\.?|Saint) )?Valentine['\u2019]?s Day)"
+    r"|(?P<patrick>(?:St\.?|Saint) Patrick['\u2019]?s Day))\b"
+)
+_CHRISTMAS = re.compile(r"\bChristmas\b(?! Eve)")
+_DATES = {
+    "christmas": (12, 25), "christmas_eve": (12, 24), "new_year": (1, 1), "new_years_eve": (12, 31),
+    "boxing": (12, 26), "halloween": (10, 31), "valentine": (2, 14), "patrick": (3, 17),
+}  # fmt: skip
+_WORKING, _FREE, _ALL = (1, 5), (6, 7), (1, 7)
+
+
+@lru_cache(maxsize=256)
+def names_of_days(text: str) -> tuple[Number, ...]:
+    """The weekdays, lone months and holidays of a text, in no order."""
+    days = [_weekday(match) for match in _WEEKDAY.finditer(text)]
+    days += [_span(_WORKING if m["working"] else _FREE, *m.span()) for m in _DAYS.finditer(text)]
+    days += [date_of(_MONTHS.index(m[0].casefold()), 0, *m.span()) for m in _MONTH.finditer(text)]
+    days += [date_of(*_DATES[str(m.lastgroup)], *m.span()) for m in _HOLIDAY.finditer(text)]
+    return tuple(days)
+
+
+@lru_cache(maxsize=256)
+def days_of_document(text: str) -> tuple[Number, ...]:
+    """The same, with the ranges that a document states: "Monday to Friday", "seven days a week"."""
+    days = names_of_days(text)
+    spans = [_span(_ALL, *match.span()) for match in _EVERY_DAY.finditer(text)]
+    christmas = [date_of(12, 25, *match.span()) for match in _CHRISTMAS.finditer(text)]
+    return (*days, *_ranges(text, days), *spans, *christmas)
+
+
+def named_day(word: str) -> Number | None:
+    """The weekday, month or holiday that a text is; None for anything else."""
+    low = word.strip().rstrip(".").casefold()
+    place = _WEEKDAYS.get(low) or _SHORT.get(low) or _FOREIGN.get(low) or _FOREIGN.get(low.title())
+    if place:
+        return weekday(place, 0, len(word))
+    if low in _MONTHS[1:]:
+        return date_of(_MONTHS.index(low), 0, 0, len(word))
+    days = names_of_days(word.strip())
+    whole = (day for day in days if day.end - day.start == len(word.strip()))
+    return next(whole, None)
+
+
+def weekday(place: int, start: int, end: int) -> Number:
+    """A day of the week; 1 is Monday."""
+    return Number(((Decimal(place),),), Kind.WEEKDAY, step=Decimal(1), start=start, end=end)
+
+
+def date_of(month: int, day: int, start: int, end: int) -> Number:
+    """A day of a month, or with the day 0 a month, of no year."""
+    values = (Decimal(0), Decimal(month), Decimal(day))
+    return Number((values,), Kind.DATE, step=Decimal(1), start=start, end=end)
+
+
+def _weekday(match: re.Match[str]) -> Number:
+    written = match[str(match.lastgroup)]
+    low = written.casefold()
+    place = _WEEKDAYS.get(low) or _SHORT.get(low) or _FOREIGN[written]
+    return weekday(place, *match.span())
+
+
+def _span(days: tuple[int, int], start: int, end: int) -> Number:
+    values = (tuple(map(Decimal, days)),)
+    return Number(values, Kind.WEEKDAY, form=Form.RANGE, step=Decimal(1), start=start, end=end)
+
+
+def _ranges(text: str, days: tuple[Number, ...]) -> Iterator[Number]:
+    exact = [day for day in days if day.kind is Kind.WEEKDAY and day.form is Form.EXACT]
+    for first, last in pairwise(sorted(exact, key=lambda day: day.start)):
+        if first.value < last.value and _FROM_TO.fullmatch(text, first.end, last.start):
+            yield _span((int(first.value), int(last.value)), first.start, last.end)
