@@ -21,7 +21,7 @@ def asked(response: str, **more: Any) -> dict[str, Any]:
 
 
 def test_entries_come_in_order_and_fail_alone(start: Start) -> None:
-    running = start(audit={"prompts": "compact", "max_response_chars": 200})
+    running = start(audit={"kinds": ["number"], "prompts": "compact", "max_response_chars": 200})
     body = [
         asked(RESPONSE),
         {"response": 5},
@@ -84,7 +84,7 @@ def test_equal_entries_share_an_audit_and_a_retry_gets_the_same(start: Start) ->
 
 
 def test_our_clients_give_results_and_errors_of_their_own_kind(start: Start) -> None:
-    running = start(audit={"prompts": "compact"}, door={"max_documents": 1})
+    running = start(audit={"kinds": ["number"], "prompts": "compact"}, door={"max_documents": 1})
     two = QUERY.model_copy(
         update={"documents": (*QUERY.documents, QUERY.documents[0].model_copy(update={"id": "e"}))}
     )

@@ -1,7 +1,6 @@
 """Pairs of numbers, written by hand: whether they are equal, one supports the other, or they differ, and why.
 
-The pairs stand in `data/number_pairs.tsv`, and `docs/numbers.md` ends with the same pairs as tables. To write
-those again after a change to the pairs: `python tests/test_number_pairs.py`.
+The pairs are in `data/number_pairs.tsv`.
 
 A cell holds a number alone or in its context ("in 2021"). `other` is read by what it shows itself of how it
 writes numbers, `claim` by what it shows itself and then by `other`, as an answer and its document are.
@@ -97,41 +96,3 @@ def test_the_file_is_large_and_says_nothing_twice() -> None:
     both_ways = {frozenset((r.claim, r.other)) for r in rows if r.relation == "equal"}
     assert len(both_ways) == sum(r.relation == "equal" for r in rows)
     assert len([topic for topic, _ in groupby(row.topic for row in rows)]) == len({row.topic for row in rows})
-
-
-def test_the_page_ends_with_the_pairs_of_the_file() -> None:
-    prose, _, tables = PAGE.read_text(encoding="utf-8").partition(TABLES_BEGIN)
-    assert tables == rendered(pairs()), "run: python tests/test_number_pairs.py"
-    assert prose.startswith("# ")
-
-
-def test_the_page_names_the_kind_of_each_example() -> None:
-    prose = PAGE.read_text(encoding="utf-8").partition(TABLES_BEGIN)[0]
-    table = re.findall(r"^\| `(\w+)` \| (.+) \|", prose, re.MULTILINE)
-    assert len(table) == 12
-    for kind, cells in table:
-        for example in re.findall(r"`([^`]+)`", cells.partition(" | ")[0]):
-            assert number_in(example).kind.value == kind, example
-
-
-def rendered(rows: list[Pair]) -> str:
-    """The tables of the page: one a topic, in the file's order."""
-    tables = [f"\n{len(rows)} rows of `tests/data/number_pairs.tsv`; each one is a test.\n"]
-    for topic, group in groupby(rows, key=lambda row: row.topic):
-        lines = [f"| {code(r.claim)} | {SAYS[r.relation]} | {code(r.other)} | {r.why} |" for r in group]
-        tables.append(
-            "\n".join([f"\n### {topic}\n", "| claim | | other | why |", "|---|---|---|---|", *lines, ""])
-        )
-    return "".join(tables)
-
-
-def code(cell: str) -> str:
-    """A cell as Markdown code, also when it holds a backtick."""
-    if not cell:
-        return ""
-    return f"`` {cell} ``" if "`" in cell else f"`{cell}`"
-
-
-if __name__ == "__main__":
-    prose = PAGE.read_text(encoding="utf-8").partition(TABLES_BEGIN)[0]
-    PAGE.write_text(prose + TABLES_BEGIN + rendered(pairs()), encoding="utf-8")

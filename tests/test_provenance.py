@@ -33,7 +33,7 @@ class SeededSampler:
 
 
 def run(picnic, sampler, **settings) -> Verdict:
-    config = AuditConfig(**settings)
+    config = AuditConfig(**{"kinds": ("number",), **settings})
     return asyncio.run(audit(picnic, RESPONSE, sampler=sampler, prompts=PROMPTS, config=config)).verdict
 
 

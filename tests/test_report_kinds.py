@@ -13,7 +13,7 @@ from reward.offline.report import render_report, report_row, script_data
 from reward.offline.rows import AuditRow
 from reward.offline.run import Summary
 from reward.offline.terminal import print_summary
-from reward.types import ClaimState, ClaimVerdict, Verdict
+from reward.types import Claim, ClaimState, ClaimVerdict, Verdict
 from tests.audit_jobs import picnic_pair, run, shop_job
 from tests.browser import BROWSER, MISSING, articles, opened_page, panel
 

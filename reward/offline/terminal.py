@@ -36,6 +36,7 @@ TARGET_NOTE = (
     "without any mark. "
     "Small figures: 95% of 1,000 resamples of the sources."
 )
+_BETWEEN = 4  # columns between two tables side by side
 _WIDE = 114  # columns from which every figure is shown with its interval
 _MOST_TURNED = 10
 _MOST_DIFFERENCES = 20
@@ -174,9 +175,10 @@ def spoken(name: str) -> str:
 
 
 def _side_by_side(console: Console, *tables: Table) -> RenderableType:
-    if console.width < 80:
+    needed = sum(console.measure(table).maximum for table in tables) + _BETWEEN * (len(tables) - 1)
+    if console.width < needed:
         return Group(*tables)
-    grid = Table.grid(padding=(0, 4))
+    grid = Table.grid(padding=(0, _BETWEEN))
     grid.add_row(*tables)
     return grid
 
