@@ -21,10 +21,10 @@ _BEFORE_CHRIST = rf"before{SPACE}(?:Christ|the{SPACE}(?:Common|Christian){SPACE}
 _BC = rf"{SPACE}?(?:B\.?C\.?(?:E\b\.?)?(?![^\W_])|{_BEFORE_CHRIST})"
 _AD = rf"{SPACE}?(?:C\.?E\b\.?|A\.?D\b\.?)(?![^\W_])"
 _WORD = (
-    r"(?:[ \u00a0-]{1,2}(?:[Cc]entur(?:y|ies)|CENTURY)(?![^\W_])(?![ ](?:Fox|Studios|Pictures)\b)"
+    r"(?:(?:th)?[ \u00a0-]{1,2}(?:[Cc]entur(?:y|ies)|CENTURY)(?![^\W_])(?![ ](?:Fox|Studios|Pictures)\b)"
     r"|(?:\.|de|e)?[ ](?:Jahrhunderts?|si[èe]cles?|secol[oi]|eeuw)(?![^\W_]))"
 )
-_RANK = r"(?:\d{1,2}(?:st|nd|rd|th)|(?:[a-z]+-)?[a-z]+(?:th|st|nd|rd))"
+_RANK = r"(?:\d{1,2}(?:st|nd|rd|th)|(?:[a-z]{1,12}-)?[a-z]{1,12}(?:th|st|nd|rd))"
 _LIST = rf"-?(?:,{SPACE}?|{SPACE}(?:and|or|to|through){SPACE}|[-\u2013])(?:(?:the|early|mid|late)[ -]){{0,2}}"
 _CENTURY = re.compile(rf"{_WORD}(?:(?P<bc>{_BC})|{_AD})?")
 _ONE_OF_CENTURIES = re.compile(rf"{_LIST}{_RANK}{_WORD}(?:(?P<bc>{_BC})|{_AD})?")  # "17th and 18th centuries"
@@ -32,7 +32,7 @@ _SIGLO = re.compile(r"(?<![^\W_])(?:siglos?|séculos?)[ ]$", re.IGNORECASE)
 _SIGLO_BC = re.compile(r"[ ]a\.[ ]?C\.")
 _PART = re.compile(
     rf"""(?<![^\W_])(?:
-      (?:(?P<first>early|mid)-?{SPACE}?(?:to|and|or|/|-){SPACE}?)? (?P<part>early|mid(?:dle)?|late)
+      (?:(?P<first>early|mid)-?{SPACE}?(?:to|and|or|/|-)(?:{SPACE}|-)?)? (?P<part>early|mid(?:dle)?|late)
         (?:-|{SPACE}(?:(?:in|of){SPACE})?(?:the{SPACE})?)
     | (?P<end>beginning|start|turn|end|close){SPACE}of{SPACE}the{SPACE}
     | (?P<half>first|second|latter|1st|2nd){SPACE}half{SPACE}of{SPACE}the{SPACE}
