@@ -69,7 +69,9 @@ _LONE_CODE = re.compile(r"Q[1-4]|[1-4]Q|H[12]|[12]H", re.IGNORECASE)
 _YEAR_BEFORE = re.compile(rf"(?P<year>[12]\d{{3}})(?:['\u2019]s)?(?:{SPACE}|-)$")
 _SEASONS = {"spring": 7, "summer": 8, "autumn": 9, "fall": 9, "winter": 10}
 _SEASON = re.compile(rf"(?<![^\W_])(?P<season>{'|'.join(_SEASONS)})(?:{SPACE}of|,)?{SPACE}$", re.IGNORECASE)
-_LONE_SEASON = re.compile(rf"(?<![^\W_])(?:{'|'.join(_SEASONS)})(?![^\W_])", re.IGNORECASE)
+_LONE_SEASON = re.compile(
+    rf"(?<![^\W_])(?:{'|'.join(_SEASONS)})(?![^\W_])(?!(?:{SPACE}of|,)?{SPACE}[12]\d{{3}})", re.IGNORECASE
+)
 _NO_SEASON = re.compile(rf"{SPACE}(?:Winter|Summer|Olympic|Games|Paralympic)|[-\u2013/]\d")
 _HALF_YEAR = 4  # the parts 5 and 6
 _WINTER = 10
@@ -252,7 +254,7 @@ def lone_period(text: str) -> Number | None:
 
 
 def lone_seasons(text: str) -> list[Number]:
-    """The seasons of a text, with or without a year, as parts of a year without one."""
+    """The seasons of a text that stand without a year behind them."""
     return [period_of(0, _SEASONS[m[0].lower()], *m.span()) for m in _LONE_SEASON.finditer(text)]
 
 
