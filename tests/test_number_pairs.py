@@ -108,7 +108,7 @@ def test_the_page_ends_with_the_pairs_of_the_file() -> None:
 def test_the_page_names_the_kind_of_each_example() -> None:
     prose = PAGE.read_text(encoding="utf-8").partition(TABLES_BEGIN)[0]
     table = re.findall(r"^\| `(\w+)` \| (.+) \|", prose, re.MULTILINE)
-    assert len(table) == 12
+    assert len(table) == 13
     for kind, cells in table:
         for example in re.findall(r"`([^`]+)`", cells.partition(" | ")[0]):
             assert number_in(example).kind.value == kind, example
