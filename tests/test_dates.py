@@ -55,7 +55,7 @@ def test_the_audit_says_of_an_answer_what_its_row_says(pair: dict[str, str]) -> 
         ("in his late twenties, at 21 years, for a century", []),
         ("the second half of the match, the first half", []),
         ("sales of Q3 2018 and 3Q18", ["Q3 2018", "3Q18"]),
-        ("the 2016 Summer Olympics and Summer 2016 Olympics", ["2016", "2016"]),
+        ("the Summer 2016 Olympics", ["2016"]),
         ("3 Mars bars and 5 de luxe rooms", []),
         ("The Sun, a paper, sat on Sat. and wed on Fri, 3 May", ["Fri", "3 May"]),
         ("Guy Montag and Freitag", []),
@@ -83,7 +83,7 @@ def test_the_words_of_a_date_are_no_names() -> None:
         ("Do this: 1. Unplug it. 2. Wait.", []),
         ("1) Unplug it. 2) Wait.", []),
         ("It sold 2. Then it closed.", ["2"]),
-        ("It sold one. 2. Then 3. Next.", ["one", "2", "3"]),
+        ("It sold one. 2. Then 3. Next.", ["2", "3"]),
         ("Dead: 1. Hurt: 2. Then it ended.", ["1", "2"]),
         ("Steps: 1. Unplug it. 3. Plug it in.", ["1", "3"]),
         ("1. Unplug it. 2. wait.", ["2"]),
@@ -91,7 +91,7 @@ def test_the_words_of_a_date_are_no_names() -> None:
 )
 def test_the_places_of_a_list_on_one_line_are_no_numbers(text: str, expected: list[str]) -> None:
     written = [text[number.start : number.end] for number in find_numbers(text)]
-    assert [number for number in written if number != "one" or "one" in expected] == expected
+    assert written == expected
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_bracket_is_read_and_written_in_one_way(answer: str, expected: str) ->
 
 
 def test_a_century_equals_its_hundred_years_and_votes_for_it_agree() -> None:
-    first, second = DATES.read("nineteenth century"), DATES.read("the 1800s")
+    first, second = DATES.read("nineteenth century"), DATES.read("1800s")
     assert first is not None and second is not None
     assert DATES.equal(first, second) and DATES.bears_out(second, first)
 
@@ -130,7 +130,9 @@ def test_a_year_as_the_consensus_bears_a_century_out() -> None:
 
 
 def test_a_count_of_the_documents_never_supports_a_century() -> None:
-    query = RagQuery(id="q", query="", documents=(Document(id="d", text="It has 17 rooms and 1743 books."),))
+    query = RagQuery(
+        id="q", query="", documents=(Document(id="d", text="It has 17 rooms. 1743 books burnt."),)
+    )
     lookup = DATES.lookup(query.documents)
     for century in ("the first century", "the 18th century"):
         assert lookup.find(DATES.find(century)[0]) is None

@@ -1,8 +1,9 @@
-"""Dates and times as a kind of claim: days, months, years, times of day, and weekdays.
+"""Dates and times as a kind of claim: centuries, years and their parts, days, weekdays, and times of day.
 
-The readers are those of numbers, which read all of them but a weekday and a month that stands alone ("in
-May"). Where this kind is chosen, the kind of numbers leaves dates to it; where it is not, dates are numbers,
-as in the paper. A weekday is supported by the same weekday, or by a full date that fell on it.
+The readers are those of numbers, which read all of them but what has no number: weekdays, holidays, and a
+month that stands alone ("in May"); those are in `day_names`. Where this kind is chosen, the kind of numbers
+leaves dates to it; where it is not, dates are numbers, as in the paper. A weekday is supported by the same
+weekday, by a range that it lies in ("Monday to Friday"), or by a full date that fell on it.
 """
 
 from __future__ import annotations

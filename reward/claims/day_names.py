@@ -42,7 +42,7 @@ _WEEKDAY = re.compile(
     rf"""
     \b(?P<day>{"|".join(calendar.day_name)})s?\b
   | (?<![\w-])(?P<sure>Tues|Thurs|Thur|Weds)(?![^\W_])
-  | (?<![\w-])(?P<short>{_ALL_SHORT})(?=\.?,?[ ](?:\d|{MONTH})|:[ ]?\d|{_TO_A_DAY})
+  | (?<![\w-])(?P<short>{_ALL_SHORT})(?=\.?,?[ ](?:\d|{MONTH})|\.[ ]at[ ]\d|:[ ]?\d|{_TO_A_DAY})
   | (?:(?<={_DASH})|(?<={_DASH}[ ])|(?<=to[ ])|(?<=through[ ]))(?P<last>{_ALL_SHORT})(?![^\W_])
   | (?<![^\W_])(?P<small>{_LOWER_DAYS})(?![^\W_])
     # Montag and Freitag are surnames, too

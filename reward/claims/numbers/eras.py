@@ -21,10 +21,10 @@ _BEFORE_CHRIST = rf"before{SPACE}(?:Christ|the{SPACE}(?:Common|Christian){SPACE}
 _BC = rf"{SPACE}?(?:B\.?C\.?(?:E\b\.?)?(?![^\W_])|{_BEFORE_CHRIST})"
 _AD = rf"{SPACE}?(?:C\.?E\b\.?|A\.?D\b\.?)(?![^\W_])"
 _WORD = (
-    r"(?:[ \u00a0-]{1,2}(?:[Cc]entur(?:y|ies)|CENTURY)(?![^\W_])(?![ ](?:Fox|Studios|Pictures)\b)"
+    r"(?:(?:th)?[ \u00a0-]{1,2}(?:[Cc]entur(?:y|ies)|CENTURY)(?![^\W_])(?![ ](?:Fox|Studios|Pictures)\b)"
     r"|(?:\.|de|e)?[ ](?:Jahrhunderts?|si[èe]cles?|secol[oi]|eeuw)(?![^\W_]))"
 )
-_RANK = r"(?:\d{1,2}(?:st|nd|rd|th)|(?:[a-z]+-)?[a-z]+(?:th|st|nd|rd))"
+_RANK = r"(?:\d{1,2}(?:st|nd|rd|th)|(?:[a-z]{1,12}-)?[a-z]{1,12}(?:th|st|nd|rd))"
 _LIST = rf"-?(?:,{SPACE}?|{SPACE}(?:and|or|to|through){SPACE}|[-\u2013])(?:(?:the|early|mid|late)[ -]){{0,2}}"
 _CENTURY = re.compile(rf"{_WORD}(?:(?P<bc>{_BC})|{_AD})?")
 _ONE_OF_CENTURIES = re.compile(rf"{_LIST}{_RANK}{_WORD}(?:(?P<bc>{_BC})|{_AD})?")  # "17th and 18th centuries"
@@ -32,7 +32,7 @@ _SIGLO = re.compile(r"(?<![^\W_])(?:siglos?|séculos?)[ ]$", re.IGNORECASE)
 _SIGLO_BC = re.compile(r"[ ]a\.[ ]?C\.")
 _PART = re.compile(
     rf"""(?<![^\W_])(?:
-      (?:(?P<first>early|mid)-?{SPACE}?(?:to|and|or|/|-){SPACE}?)? (?P<part>early|mid(?:dle)?|late)
+      (?:(?P<first>early|mid)-?{SPACE}?(?:to|and|or|/|-)(?:{SPACE}|-)?)? (?P<part>early|mid(?:dle)?|late)
         (?:-|{SPACE}(?:(?:in|of){SPACE})?(?:the{SPACE})?)
     | (?P<end>beginning|start|turn|end|close){SPACE}of{SPACE}the{SPACE}
     | (?P<half>first|second|latter|1st|2nd){SPACE}half{SPACE}of{SPACE}the{SPACE}
@@ -69,7 +69,9 @@ _LONE_CODE = re.compile(r"Q[1-4]|[1-4]Q|H[12]|[12]H", re.IGNORECASE)
 _YEAR_BEFORE = re.compile(rf"(?P<year>[12]\d{{3}})(?:['\u2019]s)?(?:{SPACE}|-)$")
 _SEASONS = {"spring": 7, "summer": 8, "autumn": 9, "fall": 9, "winter": 10}
 _SEASON = re.compile(rf"(?<![^\W_])(?P<season>{'|'.join(_SEASONS)})(?:{SPACE}of|,)?{SPACE}$", re.IGNORECASE)
-_LONE_SEASON = re.compile(rf"(?<![^\W_])(?:{'|'.join(_SEASONS)})(?![^\W_])", re.IGNORECASE)
+_LONE_SEASON = re.compile(
+    rf"(?<![^\W_])(?:{'|'.join(_SEASONS)})(?![^\W_])(?!(?:{SPACE}of|,)?{SPACE}[12]\d{{3}})", re.IGNORECASE
+)
 _NO_SEASON = re.compile(rf"{SPACE}(?:Winter|Summer|Olympic|Games|Paralympic)|[-\u2013/]\d")
 _HALF_YEAR = 4  # the parts 5 and 6
 _WINTER = 10
@@ -252,7 +254,7 @@ def lone_period(text: str) -> Number | None:
 
 
 def lone_seasons(text: str) -> list[Number]:
-    """The seasons of a text, with or without a year, as parts of a year without one."""
+    """The seasons of a text that stand without a year behind them."""
     return [period_of(0, _SEASONS[m[0].lower()], *m.span()) for m in _LONE_SEASON.finditer(text)]
 
 

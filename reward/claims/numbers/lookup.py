@@ -160,7 +160,12 @@ class NumberLookup:
         year, part = claimed.values
         if year and not any(year in index.by_value for _, index in self._texts):
             return None
-        return next((place for place in self._all() if lone_part(place.mention) == part), None)
+        with_years = [
+            place for place in self._all() if place.mention.kind is Kind.PERIOD and place.mention.parts
+        ]
+        of_a_year = {(p.document.id, atom.start) for p in with_years for atom in p.mention.parts}
+        lone = (place for place in self._all() if lone_part(place.mention) == part)
+        return next((p for p in lone if (p.document.id, p.mention.start) not in of_a_year), None)
 
     def _says(self, claimed: Number, found: Number) -> bool:
         """Whether a number of a document supports one of a response.
