@@ -294,8 +294,11 @@ def index_names(text: str) -> Index:
     """Indexes the words of a text; kept for the next response to it."""
     tokens = tokens_of(text)
     places: dict[str, list[int]] = {}
-    for place, token in enumerate(tokens):
-        places.setdefault(token.word, []).append(place)
+    for place, (word, *_) in enumerate(tokens):
+        if word in places:
+            places[word].append(place)
+        else:
+            places[word] = [place]
     for word, others in _other_writings(text, tokens, places).items():
         places[word] = sorted({*places.get(word, ()), *others})
     stems = frozenset(stem(word) for word in places)
