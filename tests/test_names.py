@@ -57,8 +57,8 @@ def test_documents_hold_the_names_of_an_answer_or_do_not(row: dict[str, str]) ->
 
 
 def test_the_tables_are_large_enough() -> None:
-    assert len(rows("name_pairs.tsv")) >= 110
-    assert len(rows("name_lookups.tsv")) >= 60
+    assert len(rows("name_pairs.tsv")) >= 190
+    assert len(rows("name_lookups.tsv")) >= 220
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,11 @@ def test_the_tables_are_large_enough() -> None:
         ("AT&T sold the iPhone to Åse Ødegård.", ["AT&T", "iPhone", "Åse Ødegård"]),
         ("Barack Obama's friend. Obama left.", ["Barack Obama", "Obama"]),
         ("The CDC, e.g. in Atlanta, warned.", ["CDC", "Atlanta"]),
+        ("Henry the Eighth met Peter Falk.", ["Henry the Eighth", "Peter Falk"]),
+        ("In Celsius, or degrees Fahrenheit; 6 on the Richter scale. Gerhard Richter", ["Gerhard Richter"]),
+        ("Gardeners must water. Evacuees were told. Meyers was told. Packers won.", ["Meyers", "Packers"]),
+        ("Germans are here. Republicans were, too.", ["Germans", "Republicans"]),
+        ("'tis iPhone, eBay and d'Artagnan's McDonald", ["iPhone", "eBay", "McDonald"]),
         ("", []),
     ],
 )
@@ -180,6 +185,7 @@ def test_an_answer_is_written_in_the_terms_of_what_was_asked(answer: str, asked:
         ("Which university is in Oslo?", "University of Oslo", False),
         ("Which French city is meant?", "France", True),
         ("Where is it?", "Paris", False),
+        ("Who makes windows?", "Windows", True),
     ],
 )
 def test_a_question_gives_a_name_away_in_any_writing(question: str, name: str, given: bool) -> None:

@@ -21,8 +21,9 @@ _EMPTY = words("asking")
 
 def gives_away(text: str, mention: Name) -> bool:
     """Whether a text holds a name in any writing: whole, or what stands for it (a surname, an acronym)."""
-    if index_names(text).find(mention):
-        return True
+    index = index_names(text)
+    if index.find(mention) or (len(mention.tokens) == 1 and mention.tokens[0] in index.places):
+        return True  # in small letters, too
     return any(says(other, mention) or _is_part(other, mention) for other in find_names(text))
 
 

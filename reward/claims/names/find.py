@@ -47,11 +47,12 @@ _SMALL_BEHIND = re.compile(r"[.,]?[ ]?(?=[a-z])")
 _BEFORE = re.compile(r"(\w+)\W{1,2}$")
 _AFTER = re.compile(r"\W{1,2}(\w+)")
 _NEXT = re.compile(r" ([a-z]{2,10}(?:n't)?)(?![\w'])")
-_UNIT_BEFORE = re.compile(r"(?:\d|\u00b0|degrees?|in|or) ?$")
+_UNIT_BEFORE = re.compile(r"(?:\d|\u00b0|degrees?|in|or) ?$", re.I)
 _LAST_WORD = re.compile(r"\W")
 _DAY = re.compile(r",? ?\d")
 _MONTHS = ("march", "april", "may", "june", "august")
 _DEGREES = re.compile(r"[\d\u00b0]\s?[A-Z]$")
+_new = tuple.__new__
 _LONGEST_RUN = 12  # words
 _LOOK_BACK = 24  # characters
 
@@ -89,7 +90,7 @@ def _parts(text: str) -> Iterator[Part]:
             elif low in _PRONOUNS:
                 continue
         if low:
-            yield Part(start, end, written, low)
+            yield _new(Part, (start, end, written, low))
 
 
 _PRONOUNS = words("pronouns")
@@ -109,8 +110,11 @@ def _is_surname(text: str, start: int, end: int) -> bool:
 
 def _is_shouted(text: str, start: int, end: int) -> bool:
     """Whether a neighbour is written in capitals, too, so that these say nothing of a word."""
-    before, after = _BEFORE.search(text[max(0, start - _LOOK_BACK) : start]), _AFTER.match(text, end)
-    return any(word is not None and len(word[1]) > 1 and word[1].isupper() for word in (before, after))
+    after = _AFTER.match(text, end)
+    if after is not None and len(after[1]) > 1 and after[1].isupper():
+        return True
+    before = _BEFORE.search(text[max(0, start - _LOOK_BACK) : start])
+    return before is not None and len(before[1]) > 1 and before[1].isupper()
 
 
 def _begins(text: str, start: int) -> bool:
@@ -144,10 +148,10 @@ def _runs(text: str) -> Iterator[list[Part]]:
 
 
 def _continues(text: str, before: Part, part: Part) -> bool:
-    gap = text[before.end : part.start]
-    if len(gap) > 9 or "\n" in gap or before.low in CALENDAR or part.low in CALENDAR:
+    if part.start - before.end > 9 or before.low in CALENDAR or part.low in CALENDAR:
         return False
-    if before.text.endswith(("'s", "\u2019s")):
+    gap = text[before.end : part.start]
+    if "\n" in gap or (before.text[-1] == "s" and before.text.endswith(("'s", "\u2019s"))):
         return False
     if gap == " ":
         if before.text[-1] == ".":  # "J.R.R. Tolkien", but not "in the U.S. Then"

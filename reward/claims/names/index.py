@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import functools
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from reward.claims.names.model import Name, Token, name_of, singulars, tokens_of
 from reward.claims.names.nations import COUNTRIES, STATES
+from reward.claims.names.orders import ALWAYS_INSIDE, alike, holds, joins, orders, small_words
 from reward.claims.names.tables import TABLES
 from reward.claims.names.words import (
-    ARTICLES,
     CITIES,
     KINDS,
-    LIKE,
     LINKS,
-    OF_HEADS,
     PREFIXES,
-    RULERS,
     canonical,
     is_common,
     means_else_small,
@@ -37,16 +33,10 @@ _MOST_WORDS = 16  # of a name
 _MOST_BETWEEN = 3  # words of a document's name between two words of the claimed one
 _MOST_SHARING = 6  # people with one surname
 _CAPITAL_PHRASES = frozenset(TABLES["capital_phrases"].strip().splitlines())
-_LONGEST_GAP = 8  # characters
-_BREAK = re.compile(r"[,;:!?()\"\u201c\u201d|]|\n\s*\n|\.\s")
 _COMMAS = (", ", '", "')
-_ALWAYS_INSIDE = LINKS - {"and", "for", "the"}
-_MAYBE_INSIDE = LINKS | ARTICLES
 _SHORT_ACRONYM = 3  # letters; all are first letters of capitalised words
 _LONGEST_ACRONYM = 7
-_PLURALS = ("ans", "ists", "ites", "crats", "isms")  # "Republicans" are more than one Republican
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_RULERS = frozenset(RULERS.values())
 Range = tuple[int, int]  # of tokens
 
 
@@ -73,7 +63,7 @@ class Index:
     def _find(self, name: Name) -> set[Range]:
         if len(name.tokens) > _MOST_WORDS:
             return set()
-        found = next(filter(None, (self._in_order(name, *order) for order in _orders(name))), set())
+        found = next(filter(None, (self._in_order(name, *order) for order in orders(name))), set())
         if found and (len(name.tokens) == 1 or " ".join(name.tokens) in _CAPITAL_PHRASES):
             found = {r for r in found if self._is_name(r[0], name)}
         if not found and len(name.tokens) == 1:
@@ -136,11 +126,11 @@ class Index:
             members.append(self._places_of(word))
             if not members[-1]:
                 return found
-        between = _between(name) if len(words) > 1 else _ALWAYS_INSIDE
+        inside = small_words(name) if len(words) > 1 else ALWAYS_INSIDE
         rarest = min(range(len(members)), key=lambda i: len(members[i]))
         for place in members[rarest][:_MOST_PLACES]:
-            first = self._extend(place, members[:rarest][::-1], -1, linked, between)
-            last = self._extend(place, members[rarest + 1 :], 1, linked, between)
+            first = self._extend(place, members[:rarest][::-1], -1, linked, inside)
+            last = self._extend(place, members[rarest + 1 :], 1, linked, inside)
             if first is None or last is None or self._is_other(first, words[0]):
                 continue
             if not linked or self._is_linked(first, last):
@@ -148,7 +138,7 @@ class Index:
         return found
 
     def _extend(
-        self, place: int, rest: Sequence[Sequence[int]], step: int, linked: bool, between: frozenset[str]
+        self, place: int, rest: Sequence[Sequence[int]], step: int, linked: bool, inside: frozenset[str]
     ) -> int | None:
         """The place of the last of some words, each of which stands after (or before) the one before it."""
         for members in rest:
@@ -158,14 +148,14 @@ class Index:
                 if (
                     num_between == 0
                     and (gap == ": " or (gap in _COMMAS and linked))
-                    and _holds(members, place)
+                    and holds(members, place)
                 ):
                     break
-                if gap is None or not _joins(gap, self.tokens[place - max(step, 0)].word):
+                if gap is None or not joins(gap, self.tokens[place - max(step, 0)].word):
                     return None
-                if _holds(members, place):
+                if holds(members, place):
                     break
-                if not self._inside(place, between):
+                if not self._inside(place, inside):
                     return None
             else:
                 return None
@@ -178,10 +168,10 @@ class Index:
             return None
         return self.text[self.tokens[left].end : self.tokens[right].start]
 
-    def _inside(self, place: int, between: frozenset[str]) -> bool:
+    def _inside(self, place: int, small: frozenset[str]) -> bool:
         """Whether a word that is not claimed can stand inside a name."""
         token = self.tokens[place]
-        return (token.capital and token.word not in PREFIXES) or token.word in between
+        return (token.capital and token.word not in PREFIXES) or token.word in small
 
     def _is_other(self, first: int, word: str) -> bool:
         """Whether the word before makes another name of it: "New York" is not York."""
@@ -201,7 +191,7 @@ class Index:
     def _places_of(self, word: str) -> Sequence[int]:
         """The places of a word in all its writings, in order; of a letter those of the words it begins."""
         letter = len(word) == 1 and word.isalpha()
-        lists = [self.places[w] for w in _alike(word) if w in self.places and not (letter and w == word)]
+        lists = [self.places[w] for w in alike(word) if w in self.places and not (letter and w == word)]
         if letter:
             lists.append(self._by_initial.get(word, []))
         if len(lists) < 2:
@@ -244,79 +234,42 @@ class Index:
                 yield place, place + 1
 
 
-def _between(name: Name) -> frozenset[str]:
-    """The small words that can stand inside a name."""
-    between = _ALWAYS_INSIDE.union(_MAYBE_INSIDE.intersection(name.text.lower().split()))
-    return between | {"the"} if name.tokens[-1] in _RULERS else between  # "Henry VIII" is "Henry the Eighth"
-
-
-def _holds(places: Sequence[int], place: int) -> bool:
-    """Whether a list in order holds a place."""
-    at = bisect_left(places, place)
-    return at < len(places) and places[at] == place
-
-
-def _joins(gap: str, before: str) -> bool:
-    """Whether what stands between two words can stand inside a name."""
-    if gap in (" ", "", " (", ") "):
-        return True
-    if gap == ". ":
-        return len(before) <= 4  # "J. Smith", "Mrs. Smith"
-    return len(gap) < _LONGEST_GAP and not _BREAK.search(gap)
-
-
-@functools.lru_cache(maxsize=1 << 14)
-def _alike(word: str) -> Sequence[str]:
-    """The writings that count as one word: nicknames, abbreviations, states, plurals of common words."""
-    alike = {word, *LIKE.get(word, ())}
-    if is_common(word):
-        alike |= {stem(word), f"{stem(word)}s"}
-    if word.endswith(_PLURALS):
-        alike.add(word[:-1])
-    if word in STATES and len(STATES[word]) == 1:
-        alike.add(STATES[word][0])
-    return sorted(alike)
-
-
-def _orders(name: Name) -> Iterator[tuple[Sequence[str], bool]]:
-    """The orders in which a name's words can stand, and whether an "of" or a comma must stand between."""
-    words = name.tokens
-    yield words, False
-    if 2 <= len(words) <= 5:
-        if words[-1] in OF_HEADS or len(words) == 2:
-            yield (words[-1], *words[:-1]), True
-        if (words[0] in OF_HEADS and len(words) > 2) or name.inverted:
-            yield (*words[1:], words[0]), False
-
-
 @functools.lru_cache(maxsize=256)
 def index_names(text: str) -> Index:
     """Indexes the words of a text; kept for the next response to it."""
     tokens = tokens_of(text)
     places: dict[str, list[int]] = {}
-    for place, token in enumerate(tokens):
-        places.setdefault(token.word, []).append(place)
+    for place, (word, *_) in enumerate(tokens):
+        if word in places:
+            places[word].append(place)
+        else:
+            places[word] = [place]
     for word, others in _other_writings(text, tokens, places).items():
-        places[word] = sorted({*places.get(word, ()), *others})
+        places[word] = sorted({*places[word], *others}) if word in places else others
     stems = frozenset(stem(word) for word in places)
-    return Index(text, tokens, places, stems, "".join(token.word[:1].lower() or "?" for token in tokens))
+    initials = "".join([token[0][:1] or "?" for token in tokens]).lower()
+    return Index(text, tokens, places, stems, initials)
 
 
 def _other_writings(text: str, tokens: Sequence[Token], places: dict[str, list[int]]) -> dict[str, list[int]]:
     """Words in another writing: "WiFi" where "Wi-Fi" stands, "TV" in "HasTV", California for "CA"."""
     others: dict[str, list[int]] = {}
-    ascii_only = text.isascii()
-    for place, token in enumerate(tokens):
-        if place and text[token.start - 1] == "-":
-            others.setdefault(tokens[place - 1].word + token.word, []).append(place - 1)
-        if not ascii_only and (alt := canonical(transcribed(text[token.start : token.end]))) != token.word:
-            others.setdefault(alt, []).append(place)
-        if token.capital and token.end - token.start > 3:
-            parts = _CAMEL.split(text[token.start : token.end])
+    before = ""
+    for place, (word, start, end, capital) in enumerate(tokens):
+        if text[start - 1] == "-" and place:
+            others.setdefault(before + word, []).append(place - 1)
+        before = word
+        if capital and end - start > 3:
+            parts = _CAMEL.split(text[start:end])
             for part in parts if len(parts) > 1 else ():
                 others.setdefault(part.lower(), []).append(place)
+    if not text.isascii():
+        for place, (word, start, end, _) in enumerate(tokens):
+            written = text[start:end]
+            if not written.isascii() and (other := canonical(transcribed(written))) != word:
+                others.setdefault(other, []).append(place)
     for short, full in STATES.items():
         if len(full) == 1 and short in places:
-            capital = [i for i in places[short] if text[tokens[i].start : tokens[i].end].isupper()]
-            others.setdefault(full[0], []).extend(capital)
+            letters = [i for i in places[short] if text[tokens[i].start : tokens[i].end].isupper()]
+            others.setdefault(full[0], []).extend(letters)
     return others

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,6 +56,7 @@ class Token(NamedTuple):
 
 
 ROLES = {word: role for role, *others in groups("roles") for word in (role, *others)}
+_new = tuple.__new__  # half the time of a named tuple's own constructor
 _NO_ROLES: frozenset[str] = frozenset()
 _POSSESSIVE = re.compile(r"(?:['\u2019`]s?)$")
 _ARTICLE = re.compile(r"(?:the|an?) ", re.IGNORECASE)
@@ -66,24 +68,27 @@ _KEPT_DOTTED = frozenset(
 def tokens_of(text: str, start: int = 0, end: int | None = None) -> list[Token]:
     """The words of a text, from left to right; phrases of the table are one word."""
     found: list[Token] = []
-    phrases: list[tuple[int, int]] = []
+    phrases: list[int] = []
     for match in WORD.finditer(text, start, len(text) if end is None else end):
-        written = match[0]
-        at = match.start()
-        if (
-            "." in written
-            and (low := fold(written)) not in _KEPT_DOTTED
-            and _is_initials(text, match.end(), low)
-        ):
+        at, end = match.span()
+        word, capital, dotted, begins = _read(match[0])
+        if dotted and _is_initials(text, end, fold(match[0])):
             found += (
-                Token(c.lower(), at + i, at + i + 1, c.isupper()) for i, c in enumerate(written) if c != "."
+                Token(c.lower(), at + i, at + i + 1, c.isupper()) for i, c in enumerate(match[0]) if c != "."
             )
             continue
-        word = canonical(written)
-        if word in PHRASES:
-            phrases.append((len(found), match.end()))
-        found.append(Token(word, at, match.end(), not written.islower() and not written.isdigit()))
-    return _joined(found, [i for i, _ in phrases]) if phrases else found
+        if begins:
+            phrases.append(len(found))
+        found.append(_new(Token, (word, at, end, capital)))
+    return _joined(found, phrases) if phrases else found
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _read(written: str) -> tuple[str, bool, bool, bool]:
+    """A word in its one writing, whether it has a capital, may be initials, and begins a known phrase."""
+    word = canonical(written)
+    dotted = "." in written and fold(written) not in _KEPT_DOTTED
+    return word, not written.islower() and not written.isdigit(), dotted, word in PHRASES
 
 
 def _is_initials(text: str, end: int, letters: str) -> bool:
@@ -110,16 +115,22 @@ def _joined(found: list[Token], firsts: list[int]) -> list[Token]:
 
 def name_of(text: str, start: int, end: int, said: Sequence[str] = ()) -> Name:
     """The name that stands at a place of a text; `said` are words before it that may be its title."""
-    article = _ARTICLE.match(text, start, end)
+    article = _ARTICLE.match(text, start, end) if text[start] in "TtAa" else None
     start = article.end() if article else start
-    written = _POSSESSIVE.sub("", text[start:end].rstrip("."))
-    tokens = tokens_of(text, start, start + len(written))
+    written = text[start:end].rstrip(".")
+    if not written.isalnum():
+        written = _POSSESSIVE.sub("", written)
+    end = start + len(written)
+    if written.isalnum() and (word := canonical(written)) not in PHRASES:  # most names are one word
+        return Name(
+            start, end, written, (word,), roles=_roles((), (), said), family=_is_family(text, start, end)
+        )
+    tokens = tokens_of(text, start, end)
     words = tuple(token.word for token in tokens)
     kept = tuple(t.word for i, t in enumerate(tokens) if _tells(t, first=i == 0)) or words
     if len(kept) > 1 and kept[-1] in LEGAL_FORMS:
         kept = kept[:-1]
     inverted = " of " in written and fold(written.split()[0]) in OF_HEADS
-    end = start + len(written)
     if kept[-1] in RULERS and " the " in written:  # "Henry the Eighth" is Henry VIII
         kept = (*kept[:-1], RULERS[kept[-1]])
     family = len(kept) == 1 and _is_family(text, start, end)
@@ -130,6 +141,8 @@ def _roles(words: tuple[str, ...], kept: tuple[str, ...], said: Sequence[str]) -
     """What the titles before a name say; the King of "Martin Luther King" is a surname."""
     if len(words) > len(kept) and words[-1] not in TITLES:
         said = (*said, *words)
+    if not said:
+        return _NO_ROLES
     roles = [ROLES[word] for word in said if word in ROLES]
     return frozenset(roles) if roles else _NO_ROLES
 

@@ -36,8 +36,12 @@ def read_name(answer: str) -> Name | None:
     body = head if comma else text
     if not quoted and _is_several(body):
         return None
-    name = _whole(body)
-    return None if name is None else replace(name, start=0, end=len(answer), place=place or ())
+    member = body.removesuffix(" family")
+    name = _whole(member)
+    if name is None:
+        return None
+    family = name.family or (len(name.tokens) == 1 and member != body)
+    return replace(name, start=0, end=len(answer), place=place or (), family=family)
 
 
 def _place(tail: str) -> tuple[str, ...] | None:
