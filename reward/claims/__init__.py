@@ -50,9 +50,11 @@ def kinds_for(config: AuditConfig, query: RagQuery, response: str = "") -> dict[
 def targets_of(response: str, kinds: dict[str, ClaimKind]) -> list[Target]:
     """All that must be checked of a response, from left to right."""
     found = [Target(kind, mention) for kind in kinds.values() for mention in kind.find(response)]
-    dates = [target for target in found if target.kind.name == "date"]
-    # "Q3 2018" and "Christmas Day" are dates, and their words no names.
-    found = [one for one in found if one.kind.name != "name" or not any(_is_in(one, date) for date in dates)]
+    others = [target for target in found if target.kind.name != "name"]
+    # "2,500 MHz" and "Q3 2018" are numbers and dates, and their words no names.
+    found = [
+        one for one in found if one.kind.name != "name" or not any(_is_in(one, other) for other in others)
+    ]
     return sorted(found, key=lambda target: (target.start, -target.end))
 
 

@@ -27,7 +27,7 @@ from reward.claims.numbers.multiples import DECADES, JOINED, MULTIPLES, decade_a
 from reward.claims.numbers.names import code_at, name_at
 from reward.claims.numbers.plain import plain_text
 from reward.claims.numbers.roman import ROMAN, WAR, alone, roman_at, war_at
-from reward.claims.numbers.things import things_behind
+from reward.claims.numbers.things import rate_behind, things_behind
 from reward.claims.numbers.vague import ABOUT, about_at
 from reward.claims.numbers.words import STARTS, words_at
 
@@ -149,6 +149,8 @@ def _finished(text: str, atoms: list[Number], weak: frozenset[int]) -> list[Numb
         whole = bounded(text, number, low)
         if number.start in weak and _is_alone(whole):
             continue
+        if rate := rate_behind(text, whole):
+            whole = replace(whole, rate=rate)
         finished.append(replace(whole, counts=True) if things_behind(text, whole) else whole)
         low = whole.end
     return finished

@@ -122,7 +122,7 @@ class NumberLookup:
             return self._find_date(claimed)
         if supporting is None and claimed.kind is Kind.PERIOD:
             return self._find_period(claimed)
-        if supporting is None and claimed.parts:
+        if supporting is None and claimed.parts and claimed.form not in _BOUNDS:
             return self._find_parts(claimed, context)
         return supporting
 
@@ -173,8 +173,13 @@ class NumberLookup:
         A time of day is supported by a time of day only, and a bound ("over 270") where the document states
         it or a value near it. An exact number is supported by the value of a bound ("270" by "over 270").
         """
-        if (claimed.kind is Kind.TIME) is not (found.kind is Kind.TIME):
+        if (claimed.kind is Kind.TIME) is not (found.kind is Kind.TIME) or _is_of_another_rate(
+            claimed, found
+        ):
             return False
+        if claimed.form in _BOUNDS and claimed.kind is Kind.DATE:
+            is_opposed = found.form in _BOUNDS and found.form is not claimed.form
+            return not is_opposed and supports(_unbound(claimed), _unbound(found))
         if claimed.form in _BOUNDS:
             return bound_stated(found, claimed)
         return supports(claimed, _unbound(found), relative_tolerance=self._tolerance)
@@ -191,6 +196,11 @@ def _nearest(places: Sequence[Place[Number]], context: str) -> Place[Number]:
         return len(words & set(_WORD.findall(place.document.text[start:end].lower())))
 
     return max(places, key=num_shared)
+
+
+def _is_of_another_rate(claimed: Number, found: Number) -> bool:
+    """Whether one is "$40 per month" and the other "$40 per week"."""
+    return bool(claimed.rate and found.rate and claimed.rate != found.rate)
 
 
 def _unbound(number: Number) -> Number:

@@ -43,12 +43,19 @@ def other_writings(number: Number) -> Iterator[Number]:
                 return
 
 
+def is_fraction(number: Number) -> bool:
+    """Whether a bare number is a fraction: "two-thirds", "half"."""
+    return number.kind is Kind.COUNT and number.step == 0
+
+
 def _share(number: Number) -> Decimal | None:
     """The share, above 0 and below 1, that a number is; None for what is none."""
     share: Decimal | None = None
     if number.kind is Kind.PERCENT and len(number.values) == 1:
         share = EXACT.divide(number.value, _HUNDRED)
-    elif number.kind is Kind.COUNT and len(number.values) == 1 and number.step == 0:
+    elif len(number.values) == 1 and (
+        number.unit == "times" or is_fraction(number)
+    ):  # "halved" leaves a half
         share = number.value
     elif number.kind is Kind.RATIO and number.values[1] and all(v == int(v) for v in number.values):
         share = fraction(int(number.values[0]), int(number.values[1]))

@@ -23,7 +23,21 @@ _NO_THINGS = frozenset(
     )
 )
 _COUNTED = (Kind.COUNT, Kind.ORDINAL)
+_RATED = (Kind.MONEY, Kind.COUNT, Kind.QUANTITY)
+_RATE = re.compile(
+    r"[ \u00a0]?(?:per|a|an|each|every|/)[ \u00a0]?"
+    r"(second|minute|hour|day|night|week|month|quarter|year|person|head|unit)s?(?![^\W_])",
+    re.IGNORECASE,
+)
 _STEM = 4  # characters that words of one family share
+
+
+def rate_behind(text: str, number: Number) -> str:
+    """What an amount is for: "month" of "$40 per month"; empty without it."""
+    if number.kind not in _RATED:
+        return ""
+    behind = _RATE.match(text, number.end)
+    return behind[1].lower().removesuffix("s") if behind else ""
 
 
 def things_behind(text: str, number: Number) -> frozenset[str]:
