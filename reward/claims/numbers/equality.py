@@ -35,6 +35,7 @@ BOUNDS = frozenset({*_LOWER_BOUNDS, *_UPPER_BOUNDS})
 MOST_ROUNDING = Fraction(1, 20)
 MOST_ROUNDING_ABOUT = Fraction(1, 10)
 _HALF_DEGREE = Fraction(1, 2)  # the zero of a temperature is anywhere, and a share of it says nothing
+_MOST_CONVERSION = Fraction(1, 200)  # 26.2 miles as 42.2 km
 # How far beyond a bound a value may lie to be what the bound was made of: "over 270" of 281.
 _NEAR = Fraction(1, 10)
 _NEAR_SMALL = Fraction(1, 5)  # of bounds on small numbers, within one step: "over 5" of 6
@@ -194,14 +195,16 @@ def _rounds_to(claimed: Number, found: Number, tolerance: Fraction) -> bool:
     factor = Fraction(1) if claimed.unit == found.unit else _conversion(found.unit, claimed.unit)[0]
     steps = [Fraction(step) * factor for step in found.steps]
     for mine, theirs in _pairs(claimed, found):
-        margins = _margins(claimed, theirs, steps)
+        margins = _margins(claimed, theirs, steps, is_converted=claimed.unit != found.unit)
         triples = zip(map(Fraction, mine), theirs, margins, strict=False)
         if all(abs(a - b) <= max(margin, tolerance * abs(a)) for a, b, margin in triples):
             return True
     return False
 
 
-def _margins(claimed: Number, found: tuple[Fraction, ...], steps: list[Fraction]) -> list[Fraction]:
+def _margins(
+    claimed: Number, found: tuple[Fraction, ...], steps: list[Fraction], *, is_converted: bool
+) -> list[Fraction]:
     """How far from each value of the claim a more precise one, whose step is given, may lie to round to it.
 
     Nothing rounds to zero: "0 million", or "0 light years", would else stand for all that is less.
@@ -212,7 +215,10 @@ def _margins(claimed: Number, found: tuple[Fraction, ...], steps: list[Fraction]
     for value, exact, written, step in zip(claimed.values, found, claimed.steps, steps, strict=False):
         own = _blurred_step(value, Fraction(written)) if claimed.approximate else Fraction(written)
         is_rounded = value and (step < own or step == 0)
-        margins.append(min(own / 2, max(abs(exact) * share, least)) if is_rounded else Fraction(0))
+        margin = min(own / 2, max(abs(exact) * share, least)) if is_rounded else Fraction(0)
+        if value and is_converted:  # nobody writes more places of a conversion than are needed
+            margin = max(margin, min(own / 2, abs(exact) * _MOST_CONVERSION))
+        margins.append(margin)
     return margins
 
 

@@ -187,8 +187,8 @@ def _is_small_word(response: str, number: Number) -> bool:
         return False
     if number.unit == "times":
         return not (_MULTIPLE.search(written) or _OF_SOMETHING.match(response, number.end))
-    if number.kind is Kind.RATIO:
-        return False
+    if number.kind is Kind.RATIO or (number.kind is Kind.IDENTIFIER and written[0].isupper()):
+        return False  # "one in five", "Charles II"
     is_share = number.kind is Kind.COUNT and number.value != number.value.to_integral_value()
     return not is_share
 

@@ -118,7 +118,7 @@ class NumberLookup:
         if same:
             return _nearest(exact or same, context)
         supporting = next((place for place in self._all() if self._says(claimed, place.mention)), None)
-        if supporting is None and claimed.kind is Kind.DATE and claimed.form is not Form.RANGE:
+        if supporting is None and claimed.kind is Kind.DATE and claimed.form is Form.EXACT:
             return self._find_date(claimed)
         if supporting is None and claimed.kind is Kind.PERIOD:
             return self._find_period(claimed)

@@ -24,6 +24,8 @@ def other_writings(number: Number) -> Iterator[Number]:
 
     A percentage of a fraction has the precision of a whole per cent, so that 67% is borne out by two-thirds.
     """
+    if number.unit == "pound":  # of mass, or of money
+        yield replace(number, kind=Kind.MONEY, unit="GBP", dimension="", parts=())
     share = _share(number)
     if share is None or number.form is not Form.EXACT:
         return

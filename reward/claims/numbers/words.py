@@ -135,7 +135,8 @@ def _with_article(words: list[Word], text: str) -> WordNumber | None:
         value = fraction(1, PARTS[second.text])
         if scaled := of_a_scale(words[2:], value, second.text):
             return scaled
-        is_rank = second.text not in ("quarter", "half") and _RANK.match(text, second.end)
+        by = text[max(0, words[0].start - 3) : words[0].start].lower() == "by "  # "fell by a third"
+        is_rank = not by and second.text not in ("quarter", "half") and _RANK.match(text, second.end)
         if is_rank:
             return None
         needs_unit = [w.text for w in words[2:4]] in (["of", "a"], ["of", "an"])
