@@ -189,8 +189,7 @@ def _is_small_word(response: str, number: Number) -> bool:
         return not (_MULTIPLE.search(written) or _OF_SOMETHING.match(response, number.end))
     if number.kind is Kind.RATIO or (number.kind is Kind.IDENTIFIER and written[0].isupper()):
         return False  # "one in five", "Charles II"
-    is_share = number.kind is Kind.COUNT and number.value != number.value.to_integral_value()
-    return not is_share
+    return number.value == number.value.to_integral_value()  # "two-thirds" must be checked
 
 
 def _is_conversion(number: Number, response: str, before: Sequence[Number]) -> bool:
