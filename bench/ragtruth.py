@@ -54,8 +54,8 @@ def run(data: Sequence[Path] = ()) -> None:
         samples[name] = [time.perf_counter() - start]
         found[name] = _parts(rows, verdicts)
     arguments = ["--data", data[0].name] if data else []
-    auditors = {name: _as_data(parts) for name, parts in found.items()}
-    figures = {"num_rows": len(rows), "auditors": auditors}
+    others = {name: _scores(parts) for name, parts in found.items() if name != THIS}
+    figures = {"num_rows": len(rows), "parts": _as_data(found[THIS]), "others": others}
     path = write_result("ragtruth", samples_s=samples, figures=figures, arguments=arguments)
     _print(found)
     print(path)
@@ -89,6 +89,17 @@ def _parts(rows: Sequence[AuditRow], verdicts: Sequence[Verdict]) -> Parts:
 def _as_data(parts: Parts) -> dict[str, dict[str, object]]:
     return {
         part: {group: human.model_dump(mode="json") for group, human in groups.items()}
+        for part, groups in parts.items()
+    }
+
+
+def _scores(parts: Parts) -> dict[str, dict[str, object]]:
+    """Precision, recall and F1 of each target, and the false alarms, of all tasks together."""
+    return {
+        part: {
+            **{name: [one.precision, one.recall, one.f1] for name, one in groups[OVERALL].targets.items()},
+            "false_alarms": groups[OVERALL].false_alarms.rate,
+        }
         for part, groups in parts.items()
     }
 

@@ -28,7 +28,7 @@ Assignments = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Any other setting, such as structured=none, early_stop=true, uncovered=template or "
+        help="Any other setting, such as structured=none, early_stop=true, checks=[opening_hours,ratings] or "
         "checker.temperature=0.2 (reward/config.py, AuditConfig).",
     ),
 ]
