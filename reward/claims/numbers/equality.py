@@ -200,7 +200,8 @@ def _margins(claimed: Number, found: tuple[Fraction, ...], steps: list[Fraction]
     margins = []
     for value, exact, written, step in zip(claimed.values, found, claimed.steps, steps, strict=False):
         own = _blurred_step(value, Fraction(written)) if claimed.approximate else Fraction(written)
-        is_rounded = value and (step < own or step == 0)
+        is_beyond = claimed.is_short and abs(exact) > abs(value)
+        is_rounded = value and not is_beyond and (step < own or step == 0)
         margins.append(min(own / 2, max(abs(exact) * share, least)) if is_rounded else Fraction(0))
     return margins
 

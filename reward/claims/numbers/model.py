@@ -56,6 +56,7 @@ class Number:
     dimension: str = ""  # "length", "mass", ...: units of one dimension can be compared
     form: Form = Form.EXACT
     approximate: bool = False  # "about", "nearly", "~"
+    is_short: bool = field(default=False, compare=False)  # "nearly": the exact number is not above this one
     is_plus: bool = field(default=False, compare=False)  # "270+": at least 270, or more than that
     step: Decimal = field(default=Decimal(0), compare=False)  # one in the last written place; 0 is exact
     start: int = field(default=0, compare=False)  # `text[start:end]`, with sign, scale, unit and bound
