@@ -69,6 +69,7 @@ ENGLISH_TEXT = "The club has many members and is known in the town."
         ("25/3/2021 and 3/25/2021 and 26/3/2021", ".", DAY),
         # Weak evidence, where nothing else is known.
         ("3,5 und 4,5", ",", None),
+        ("12,000 inhabitants", ".", None),
         ("", ".", None),
     ],
 )
@@ -82,6 +83,7 @@ def test_what_a_text_shows(text: str, decimal: str, order: DateOrder | None) -> 
     [
         ("1.500", [GERMAN], ",", DAY),
         ("1.500", ["12,5 %"], ",", None),
+        ("12,000", [GERMAN], ".", DAY),
         ("1.500", [ENGLISH_TEXT, "1,234.5"], ".", None),
         ("1.500", ["1.234,5", "1,234.5", "2.345,6"], ",", None),
         (ENGLISH_TEXT, [GERMAN + " 12,5 %"], ".", DAY),  # English says nothing of dates

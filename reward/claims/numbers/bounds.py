@@ -48,6 +48,7 @@ _AFTER = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _FORMS = {"least": Form.AT_LEAST, "most": Form.AT_MOST, "more": Form.MORE_THAN, "less": Form.LESS_THAN}
+_SHORT = ("nearly", "almost")
 _NO_BOUND = (Kind.IDENTIFIER,)
 _LONGEST_BEFORE = 28
 
@@ -80,7 +81,8 @@ def _may_stand_before(text: str, start: int, low: int) -> bool:
 def _before(number: Number, match: re.Match[str]) -> Number:
     name = (match.lastgroup or "").removeprefix("sign_")
     if name == "about":
-        return replace(number, approximate=True, start=match.start())
+        is_short = number.is_short or match[0].split()[0].lower() in _SHORT
+        return replace(number, approximate=True, is_short=is_short, start=match.start())
     if number.form is not Form.EXACT:
         return number
     return replace(number, form=_FORMS[name], start=match.start())

@@ -53,6 +53,7 @@ _DATE = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(?:[12]\d{3}|(?<=/)\d\d)")
 _GROUPS = re.compile(r"\d{1,3}(?:([.,])\d{3}){2,}")
 _ADDRESS = re.compile(r"\d+(?:\.\d+){3}")  # of the Internet: "192.168.100.200"
 _GROUPS_AND_DECIMALS = re.compile(r"\d{1,3}([.,])(?:\d{2,3}\1)*\d{3}(?!\1)([.,])\d+")
+_COMMA_NOUGHTS = re.compile(r"[1-9]\d{0,2},000")
 _DECIMALS = re.compile(r"(\d+)([.,])(\d+)")
 _MEASURED = re.compile(
     r"[ \u00a0\u202f]?(?:[%\u2030\u20ac$\u00a3\u00b0]|(?:mio|mrd|mill|mil|mld|mln|bn|percent|prozent|procent"
@@ -209,12 +210,17 @@ def _add_date(shown: _Shown, first: int, second: int) -> None:
 
 
 def _add_number(shown: _Shown, digits: str, *, is_measured: bool) -> None:
-    """Counts what the marks of one number say; one mark before three digits says nothing."""
+    """Counts what the marks of one number say.
+
+    One mark before three digits says nothing, but for "12,000": nobody writes noughts behind a comma.
+    """
     if both := _GROUPS_AND_DECIMALS.fullmatch(digits):
         shown.decimals[both[2]] += 1
     elif groups := _GROUPS.fullmatch(digits):
         if not _ADDRESS.fullmatch(digits):
             shown.decimals["," if groups[1] == "." else "."] += 1
+    elif _COMMA_NOUGHTS.fullmatch(digits):
+        shown.likely_decimals["."] += 1
     elif (decimals := _DECIMALS.fullmatch(digits)) and len(decimals[3]) != 3:
         is_year = len(decimals[3]) == 4 and decimals[2] == ","  # "May 5,2021"
         is_sure = is_measured or (decimals[1] == "0" and len(decimals[3]) > 1)

@@ -214,9 +214,10 @@ def _margins(
     margins = []
     for value, exact, written, step in zip(claimed.values, found, claimed.steps, steps, strict=False):
         own = _blurred_step(value, Fraction(written)) if claimed.approximate else Fraction(written)
-        is_rounded = value and (step < own or step == 0)
+        is_beyond = claimed.is_short and abs(exact) > abs(value)
+        is_rounded = value and not is_beyond and (step < own or step == 0)
         margin = min(own / 2, max(abs(exact) * share, least)) if is_rounded else Fraction(0)
-        if value and is_converted:  # nobody writes more places of a conversion than are needed
+        if value and not is_beyond and is_converted:  # nobody writes more places than a conversion needs
             margin = max(margin, min(own / 2, abs(exact) * _MOST_CONVERSION))
         margins.append(margin)
     return margins

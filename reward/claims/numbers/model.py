@@ -59,6 +59,7 @@ class Number:
     dimension: str = ""  # "length", "mass", ...: units of one dimension can be compared
     form: Form = Form.EXACT
     approximate: bool = False  # "about", "nearly", "~"
+    is_short: bool = field(default=False, compare=False)  # "nearly": the exact number is not above this one
     is_plus: bool = field(default=False, compare=False)  # "270+": at least 270, or more than that
     counts: bool = field(default=False, compare=False)  # a bare number of things: "45 patients", "12 of them"
     rate: str = field(default="", compare=False)  # "month" of "$40 per month"
