@@ -89,6 +89,11 @@ def test_the_tables_are_large_enough() -> None:
         ("Henry the Eighth met Peter Falk.", ["Henry the Eighth", "Peter Falk"]),
         ("In Celsius, or degrees Fahrenheit; 6 on the Richter scale. Gerhard Richter", ["Gerhard Richter"]),
         ("Gardeners must water. Evacuees were told. Meyers was told. Packers won.", ["Meyers", "Packers"]),
+        ("Reading won the cup. Reading is fun. Nice hosted it. Apple sold it.", ["Reading", "Nice", "Apple"]),
+        (
+            '*The Salt Road* is a film, "The Big Red Boat" too. **Key Facts** "Yes"',
+            ["Salt Road", "Big Red Boat"],
+        ),
         ("Germans are here. Republicans were, too.", ["Germans", "Republicans"]),
         ("'tis iPhone, eBay and d'Artagnan's McDonald", ["iPhone", "eBay", "McDonald"]),
         ("", []),

@@ -18,6 +18,7 @@ from reward.claims.names.words import (
     ACRONYMS,
     CALENDAR,
     CITED,
+    CITIES,
     GIVEN_NAMES,
     LINKS,
     OF_HEADS,
@@ -94,6 +95,9 @@ def _parts(text: str) -> Iterator[Part]:
 
 
 _PRONOUNS = words("pronouns")
+_MARKS = ('""', "\u201c\u201d", "**")  # before and behind the title of a work
+_DOERS = CITIES | words("also_words")  # words that are names where they do what only a name does
+_DEEDS = words("deeds")
 _DOUBTFUL = _PRONOUNS | ACRONYMS | frozenset(_MONTHS)
 _KEPT = PREFIXES | GIVEN_NAMES
 _EMPTY = words("empty")  # no name begins with one of these
@@ -168,6 +172,8 @@ def _continues(text: str, before: Part, part: Part) -> bool:
 
 def _names(text: str, run: list[Part]) -> Iterator[Name]:
     if len(run) == 1 and (run[0].low in _SILENT or _only_begins(text, run)):
+        if run[0].low in _DOERS and _behind(text, run[0].end) in _DEEDS:  # "Reading won the cup."
+            yield name_of(text, run[0].start, run[0].end)
         return
     whole = [part for part in run if part.low not in CALENDAR]
     first = 0
@@ -218,21 +224,28 @@ def _is_acronym(part: Part) -> bool:
     return part.text.isupper() and 2 <= len(part.low) <= 5 and not is_common(part.low)
 
 
-def _common_name(text: str, run: list[Part]) -> list[Part]:
+def _common_name(text: str, whole: list[Part]) -> list[Part]:
     """The name that common words make ("White House"); none in a heading or a citation."""
     starts = (
         i
-        for i, p in enumerate(run)
+        for i, p in enumerate(whole)
         if p.low not in _EMPTY and (is_content(p.low) or not _begins(text, p.start))
     )
-    run = run[next(starts, len(run)) :]
+    run = whole[next(starts, len(whole)) :]
     if (
         not run
         or (len(run) == 1 and (run[0].low in CITED or _begins(text, run[0].start)))
         or all(p.text.isupper() and len(p.text) > 1 for p in run)
     ):
         return []
-    return run if _in_prose(text, run) else []
+    return run if _in_prose(text, run) or _is_work(text, whole[0].start, run) else []
+
+
+def _is_work(text: str, start: int, run: list[Part]) -> bool:
+    """Whether words stand in quotation marks or italics of their own: "The Salt Road"."""
+    before, behind = text[max(0, start - 2) : start], text[run[-1].end : run[-1].end + 2]
+    marks = before[-1:] + behind[:1]
+    return len(run) > 1 and marks in _MARKS and "**" not in (before, behind)
 
 
 def _in_prose(text: str, run: list[Part]) -> bool:

@@ -78,7 +78,7 @@ class Index:
         """Whether a word is the name and no common word: "sunny windows" does not say "Windows"."""
         if self.tokens[place].capital or self._uncased:
             return True
-        return len(name.tokens) == 1 and not means_else_small(self.tokens[place].word)
+        return len(name.tokens) == 1 and not means_else_small(name.tokens[0])
 
     @functools.cached_property
     def _uncased(self) -> bool:
