@@ -276,3 +276,18 @@ def test_errors_a_claim_and_turns_an_answer_are_counted_over_the_step() -> None:
     assert metrics["audit/errors_per_claim"] == pytest.approx(2 / 3)  # a FAILED claim is no error
     assert metrics["audit/checker_turns_per_answer"] == 1.5
     assert metrics["audit/reward"] == pytest.approx(-2 / 3)
+
+
+def test_claims_and_errors_are_counted_by_kind_and_masked_answers_by_reason() -> None:
+    states = {"number": ClaimState.SUPPORTED, "name": ClaimState.CONTRADICTED, "date": ClaimState.FAILED}
+    claims = tuple(
+        ClaimVerdict(claim=Claim(index=i, question="?", answer="x", kind=kind), state=state)
+        for i, (kind, state) in enumerate(states.items(), 1)
+    )
+    masked = Verdict(id="q", outcome=Outcome.NO_CLAIMS, reward=None, reason="abstention")
+    refuted = Verdict(id="q", outcome=Outcome.REFUTED, reward=-1.0, claims=claims, reason="contradicted")
+    verdicts = [refuted, masked, masked, masked]
+    metrics = audit_metrics([RolloutRecord(query_id="q", response="r", verdict=one) for one in verdicts])
+    assert [metrics[f"audit/{kind}/claims_per_answer"] for kind in states] == [0.25] * 3
+    assert [metrics[f"audit/{kind}/errors_per_claim"] for kind in states] == [0.0, 1.0, 0.0]
+    assert metrics["audit/no_claims/abstention"] == 0.75 and metrics["audit/reward"] == -1.0

@@ -23,7 +23,6 @@ import pytest
 from reward.claims.numbers import Number, conventions_of, equal, find_numbers, parse_number, supports
 
 PAIRS = Path(__file__).with_name("data") / "number_pairs.tsv"
-TABLES_BEGIN = "## The pairs\n"
 SAYS = {"equal": "=", "supports": "supported by", "different": "≠", "not_a_number": "refused"}
 
 

@@ -98,6 +98,11 @@ def audit_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
         "audit/vote_entropy": sum(claim.entropy for claim in claims) / max(len(claims), 1),
         "audit/seconds_per_answer": sum(record.audit_s for record in records) / total,
     }
+    for kind in sorted({claim.claim.kind for claim in claims}):
+        states = [claim.state for claim in decided if claim.claim.kind == kind]
+        wrong = sum(state is not ClaimState.SUPPORTED for state in states)
+        metrics[f"audit/{kind}/claims_per_answer"] = sum(one.claim.kind == kind for one in claims) / total
+        metrics[f"audit/{kind}/errors_per_claim"] = wrong / max(len(states), 1)
     if rewards:  # on the audit's scale -1/0, whatever the trainer pays
         metrics["audit/reward"] = sum(rewards) / len(rewards)
     tallies = [claim.tally.values() for claim in claims if claim.tally]
