@@ -62,10 +62,16 @@ def bounded(text: str, number: Number, low: int) -> Number:
         if not _may_stand_before(text, number.start, low):
             break
         match = _BEFORE.search(text, max(low, number.start - _LONGEST_BEFORE), number.start)
-        if match is None:
+        if match is None or _is_pair(text, match, low):
             break
         number = _before(number, match)
     return number
+
+
+def _is_pair(text: str, match: re.Match[str], low: int) -> bool:
+    """Whether "over" stands between two numbers, as in a blood pressure of "120 over 80"."""
+    word = match[0].strip().casefold()
+    return word == "over" and 0 < low == match.start() - 1 and text[low - 1].isdigit()
 
 
 def _may_stand_before(text: str, start: int, low: int) -> bool:

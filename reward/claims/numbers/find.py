@@ -49,6 +49,7 @@ _FIRST_ON_A_LINE = re.compile(r"(?:^|(?<=[.!?:;]))[ \t]{0,3}1[.)][ \t]+[*_\"'(]{
 _NEXT_ON_A_LINE = re.compile(r"[.!?;][)\"'*_]{0,3}[ \t]+(\d{1,3})[.)](?=[ \t]+[*_\"'(]{0,3}[A-Z])")
 _PARENTHESES = re.compile(r"^\(([^()$]{1,40})\)\.?$")
 _AND_A_HALF = re.compile(r"[ ]and[ ]a[ ](half|quarter)(?![^\W_])", re.IGNORECASE)
+_OF_A = re.compile(r" of an?(?= )")
 _DIGITS = re.compile(r"[0-9]++")
 _BEHIND_YEARS = "s'\u2019-\u2013/"
 _BEHIND_TIMES = ":.aApPoOhHinNm"
@@ -205,6 +206,9 @@ def _in_words(text: str, start: re.Match[str], low: int) -> tuple[Number | None,
     sign = sign_before(text, number.start, low)
     value, first = (-read.value, sign[0]) if sign and sign[1] else (read.value, number.start)
     measured = half_day_at(text, with_unit(text, first, read.end, Digits(value, read.step)))
+    if measured.kind is Kind.COUNT and not read.step and (of := _OF_A.match(text, read.end)):
+        part = with_unit(text, first, of.end(), Digits(value, read.step))  # "three quarters of an hour"
+        measured = measured if part.kind is Kind.COUNT else part
     if (read.needs_unit and measured.kind is Kind.COUNT) or (measured.unit == "times" and read.value == 1):
         return None, False
     return measured, read.weak and measured.kind is Kind.COUNT

@@ -35,6 +35,8 @@ from reward.claims.numbers.things import things_behind
 from reward.types import Document
 
 _WORD = re.compile(r"\w{3,}")
+_ROMAN = re.compile("[mdclxvi]+")  # a year as a film shows it: "MCMLXXXIV"
+_FIRST_YEAR = 1000
 _LONGEST_NUMBER = 400  # characters
 _REACH = 120  # characters around a place that are held against the context
 _BOUNDS = (Form.AT_LEAST, Form.MORE_THAN, Form.AT_MOST, Form.LESS_THAN)
@@ -177,6 +179,8 @@ class NumberLookup:
             claimed, found
         ):
             return False
+        if found.kind is Kind.IDENTIFIER and claimed.kind in (Kind.YEAR, Kind.COUNT):
+            return found.value == claimed.value >= _FIRST_YEAR and _ROMAN.fullmatch(found.unit) is not None
         if claimed.form in _BOUNDS and claimed.kind is Kind.DATE:
             is_opposed = found.form in _BOUNDS and found.form is not claimed.form
             return not is_opposed and supports(_unbound(claimed), _unbound(found))

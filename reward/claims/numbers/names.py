@@ -72,6 +72,10 @@ def name_at(text: str, at: int, low: int) -> Number | None:
     return identifier(text, head.start(), body.end())
 
 
+_VERSION = re.compile(r"(?<![^\W_])(?:version|release|firmware) \Z", re.IGNORECASE)
+_DOTTED = re.compile(r"\d+(?:\.\d+)+(?![\w.]*\d)")
+
+
 def code_at(text: str, at: int, low: int) -> Number | None:
     """A code, a telephone number or an absurd token that begins at `at`."""
     before = text[at - 1 : at] if at > low else ""
@@ -80,6 +84,8 @@ def code_at(text: str, at: int, low: int) -> Number | None:
         if phone and _is_phone(phone[0], before):
             start = at - 1 if before == "+" or (before == "(" and ")" in phone[0]) else at
             return identifier(text, start, phone.end(), unit=re.sub(r"\D", "", phone[0]))
+    if _VERSION.search(text, max(low, at - 9), at) and (version := _DOTTED.match(text, at)):
+        return identifier(text, at, version.end())  # 3.1 is not version 3.10
     code = _CODE.match(text, at)
     if (
         code is None

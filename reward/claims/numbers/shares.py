@@ -5,6 +5,7 @@ They are different kinds of numbers, and no two of them are `equal`; the audit a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -14,6 +15,8 @@ from reward.claims.numbers.digits import EXACT, fraction
 from reward.claims.numbers.model import Form, Kind, Number
 
 _HUNDRED = Decimal(100)
+_FISCAL_YEAR = re.compile(r"fy ?'?(\d{4}|\d\d)")
+TIMES = "multiple"  # the dimension of "twice"
 _MOST_PARTS = 100  # "one in 100"
 _SLACK = Fraction(1, 10**30)  # of a share that is a division, such as a third
 
@@ -26,6 +29,9 @@ def other_writings(number: Number) -> Iterator[Number]:
     """
     if number.unit == "pound":  # of mass, or of money
         yield replace(number, kind=Kind.MONEY, unit="GBP", dimension="", parts=())
+    if fiscal := _FISCAL_YEAR.fullmatch(number.unit):
+        year = Decimal(fiscal[1]) + (0 if len(fiscal[1]) > 2 else 2000)
+        yield replace(number, readings=((year,),), kind=Kind.YEAR, unit="")
     share = _share(number)
     if share is None or number.form is not Form.EXACT:
         return
@@ -34,7 +40,11 @@ def other_writings(number: Number) -> Iterator[Number]:
         percent = EXACT.multiply(share, _HUNDRED)
         yield replace(plain, readings=((percent,),), kind=Kind.PERCENT, unit="%", step=Decimal(0))
     if number.kind is not Kind.COUNT:
-        yield replace(plain, readings=((share,),), kind=Kind.COUNT, step=number.step.scaleb(-2))
+        # It counts parts, so that 0.12 for 12% is no amount of money.
+        yield replace(plain, readings=((share,),), kind=Kind.COUNT, step=number.step.scaleb(-2), counts=True)
+    if number.unit != "times":  # "halved"
+        times = replace(plain, kind=Kind.QUANTITY, unit="times", dimension=TIMES)
+        yield replace(times, readings=((share,),), step=Decimal(0))
     if number.kind is not Kind.RATIO:
         for many in range(1, _MOST_PARTS + 1):
             parts = Fraction(share) * many

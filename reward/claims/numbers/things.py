@@ -25,7 +25,7 @@ _NO_THINGS = frozenset(
 _COUNTED = (Kind.COUNT, Kind.ORDINAL)
 _RATED = (Kind.MONEY, Kind.COUNT, Kind.QUANTITY)
 _RATE = re.compile(
-    r"[ \u00a0]?(?:per|a|an|each|every|/)[ \u00a0]?"
+    r"(?: of \w+)?[ \u00a0]?(?:per|a|an|each|every|/)[ \u00a0]?"
     r"(second|minute|hour|day|night|week|month|quarter|year|person|head|unit)s?(?![^\W_])",
     re.IGNORECASE,
 )
