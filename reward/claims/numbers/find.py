@@ -18,30 +18,18 @@ from reward.claims.numbers.clock import half_day_at, named_time, time_at, time_p
 from reward.claims.numbers.compose import compose
 from reward.claims.numbers.conventions import ENGLISH, Conventions
 from reward.claims.numbers.dates import date_at, with_month, years_at
-from reward.claims.numbers.digits import VULGAR, Digits
+from reward.claims.numbers.digits import Digits
 from reward.claims.numbers.foreign import foreign_numbers, with_foreign
 from reward.claims.numbers.measure import number_at, sign_before, with_unit
 from reward.claims.numbers.model import Form, Kind, Number, moved
-from reward.claims.numbers.multiples import DECADES, JOINED, MULTIPLES, decade_at, joined_value, multiple_at
+from reward.claims.numbers.multiples import decade_at, joined_value, multiple_at
 from reward.claims.numbers.names import code_at, name_at
 from reward.claims.numbers.plain import plain_text
-from reward.claims.numbers.roman import ROMAN, WAR, alone, roman_at, war_at
-from reward.claims.numbers.vague import ABOUT, about_at
-from reward.claims.numbers.words import STARTS, words_at
+from reward.claims.numbers.roman import alone, roman_at, war_at
+from reward.claims.numbers.starts import DIGITS, next_start
+from reward.claims.numbers.vague import about_at
+from reward.claims.numbers.words import words_at
 
-_DIGIT = rf"[0-9{''.join(VULGAR)}]"
-_START = re.compile(_DIGIT)
-_START_OR_WORD = re.compile(
-    rf"""
-    (?P<digit>{_DIGIT})
-  | (?<![^\W_]) (?: (?P<time>noon|midday|midnight)(?![^\W_])
-      | (?P<past>(?:half|(?:a[ ])?quarter)(?=[ ](?:past|to|after)[ ]))
-      | (?P<article>an?)(?=[ ](?:decade|century|fortnight|hour|minute|day|week|month|year|mile)(?![^\W_]))
-      | (?P<war>{WAR}) | (?P<about>{ABOUT}) | (?P<decade>{DECADES}) | {STARTS}
-      | (?P<multiple>{MULTIPLES}) | (?P<joined>{JOINED}) | (?P<roman>{ROMAN}) )
-    """,
-    re.VERBOSE,  # of a text in lower case: three times as fast as without regard to case
-)
 _ENUMERATOR = re.compile(r"^[-*\u2022#>_( \t]{0,16}(\d{1,3})[.)\u20e3][*_]{0,2}(?=[ \t]+\S)", re.MULTILINE)
 _PARENTHESES = re.compile(r"^\(([^()$]{1,40})\)\.?$")
 _AND_A_HALF = re.compile(r"[ ]and[ ]a[ ](half|quarter)(?![^\W_])", re.IGNORECASE)
@@ -99,19 +87,17 @@ def _search(
     text: str, conventions: Conventions, *, skipped: frozenset[int], words: bool, keep_weak: bool = False
 ) -> list[Number]:
     """All numbers of a plain text; `skipped` are the starts of digits that are none."""
-    pattern = _START_OR_WORD if words else _START
     atoms: list[Number] = []
     weak: set[int] = set()
     place = low = 0
     lowered = _lowered(text) if words else text
-    while start := pattern.search(lowered, place):
+    while start := next_start(lowered, place, words=words):
         at = start.start()
         place = start.end()
         if at in skipped:
             place = low = _end_of_digits(text, at)
             continue
-        is_digit = not words or start["digit"] is not None
-        if is_digit:
+        if lowered[at] in DIGITS:
             number, is_weak = _in_digits(text, at, low, conventions), False
         else:
             number, is_weak = _in_words(text, start, low)

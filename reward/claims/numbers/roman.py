@@ -82,6 +82,7 @@ _CENTURY = re.compile(
     r"(?:th|e)?[ -](?:century|centuries|siècle|secolo|Jahrhundert)(?![^\W_])", re.IGNORECASE
 )
 _LONGEST, _REACH, _LABEL_REACH = 15, 64, 14  # characters
+LARGEST_ROMAN = 3999
 _WARS = (
     ("first", "1st", "one", "1", "i", "ww1", "wwi"),
     ("second", "2nd", "two", "2", "ii", "ww2", "wwii"),
@@ -220,7 +221,7 @@ def _names_of() -> list[tuple[str, str, str]]:
     """Of each number up to 30 its Roman numeral, its ordinal and its cardinal, without capitals."""
     ranks = {n: w for w, n in ORDINALS.items()}
     words = {n: w for w, n in CARDINALS.items()}
-    romans = [_written(n).lower() for n in range(31)]
+    romans = [written_roman(n).lower() for n in range(31)]
 
     def spelt(n: int, last: dict[int, str]) -> str:
         return last[n] if n in last else f"{words[n // 10 * 10]}-{last[n % 10]}"
@@ -228,8 +229,19 @@ def _names_of() -> list[tuple[str, str, str]]:
     return [("", "", "")] + [(romans[n], spelt(n, ranks), spelt(n, words)) for n in range(1, 31)]
 
 
-def _written(value: int) -> str:
-    return "X" * (value // 10) + ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")[value % 10]
+def written_roman(value: int) -> str:
+    """A number from 0 to `LARGEST_ROMAN` in Roman numerals; nothing stands for 0."""
+    places = zip((1000, 100, 10, 1), ("M", "CDM", "XLC", "IVX"), strict=True)
+    return "".join(_place(value // power % 10, letters) for power, letters in places)
+
+
+def _place(digit: int, letters: str) -> str:
+    """One decimal place, in the letters for its one, five and ten."""
+    if len(letters) == 1:
+        return letters * digit
+    one, five, ten = letters
+    pattern = ("", "1", "11", "111", "15", "5", "51", "511", "5111", "1T")[digit]
+    return pattern.translate({ord("1"): one, ord("5"): five, ord("T"): ten})
 
 
 _NAMES_OF = _names_of()
