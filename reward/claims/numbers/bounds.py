@@ -35,7 +35,7 @@ _LAST_WORDS = frozenset((
     "about", "around", "approximately", "approx", "roughly", "nearly", "almost", "some", "circa", "c", "ca",
     "near", "estimated",
 ))  # fmt: skip
-_SIGNS = ">≥<≤=~≈\u223c"
+_SIGNS = frozenset(">≥<≤=~≈\u223c")
 _AFTER = re.compile(
     rf"""
     (?P<plus>\+(?![\d=]|{SPACE}\d)) | -plus\b
@@ -71,9 +71,9 @@ def _may_stand_before(text: str, start: int, low: int) -> bool:
     """A quick look at the last word, for the sake of speed."""
     if start <= low:
         return False
-    if text[start - 1] in _SIGNS or text[max(low, start - 2) : start - 1] in (*_SIGNS,):
+    if text[start - 1] in _SIGNS or text[max(low, start - 2) : start - 1] in _SIGNS:
         return True
-    words = text[max(low, start - 16) : start].split()
+    words = text[max(low, start - 16) : start].rsplit(None, 1)
     return bool(words) and words[-1].casefold().rstrip(".") in _LAST_WORDS
 
 
@@ -87,7 +87,10 @@ def _before(number: Number, match: re.Match[str]) -> Number:
 
 
 def _after(text: str, number: Number) -> Number:
-    if text[number.end : number.end + 1] not in ("+", "-", " ", "\u00a0"):
+    after = text[number.end : number.end + 1]
+    if after not in ("+", "-", " ", "\u00a0") or (
+        after == " " and text[number.end + 1 : number.end + 2] not in ("o", "O", "a", "A")
+    ):
         return number
     match = _AFTER.match(text, number.end)
     if match is None or number.form is not Form.EXACT or number.kind is Kind.RATIO:

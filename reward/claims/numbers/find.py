@@ -18,7 +18,7 @@ from reward.claims.numbers.clock import half_day_at, named_time, time_at, time_p
 from reward.claims.numbers.compose import compose
 from reward.claims.numbers.conventions import ENGLISH, Conventions
 from reward.claims.numbers.dates import date_at, with_month, years_at
-from reward.claims.numbers.digits import Digits
+from reward.claims.numbers.digits import Digits, end_of_digits
 from reward.claims.numbers.foreign import foreign_numbers, with_foreign
 from reward.claims.numbers.measure import number_at, sign_before, with_unit
 from reward.claims.numbers.model import Form, Kind, Number, moved
@@ -33,7 +33,6 @@ from reward.claims.numbers.words import words_at
 _ENUMERATOR = re.compile(r"^[-*\u2022#>_( \t]{0,16}(\d{1,3})[.)\u20e3][*_]{0,2}(?=[ \t]+\S)", re.MULTILINE)
 _PARENTHESES = re.compile(r"^\(([^()$]{1,40})\)\.?$")
 _AND_A_HALF = re.compile(r"[ ]and[ ]a[ ](half|quarter)(?![^\W_])", re.IGNORECASE)
-_DIGITS = re.compile(r"[0-9]++")
 _BEHIND_YEARS = "s'\u2019-\u2013/"
 _BEHIND_TIMES = ":.aApPoOhHinNm"
 _NOT_BEHIND_CODES = frozenset({"", ";", "\n", "%"})
@@ -95,7 +94,7 @@ def _search(
         at = start.start()
         place = start.end()
         if at in skipped:
-            place = low = _end_of_digits(text, at)
+            place = low = end_of_digits(text, at)
             continue
         if lowered[at] in DIGITS:
             number, is_weak = _in_digits(text, at, low, conventions), False
@@ -143,17 +142,22 @@ def _in_digits(text: str, at: int, low: int, conventions: Conventions) -> Number
 
     What stands behind the digits rules most readers out before they are asked.
     """
-    end = _end_of_digits(text, at)
+    end = end_of_digits(text, at)
     after = text[end : end + 1]
     may_be_code = after not in _NOT_BEHIND_CODES
     if after == " ":
         after = text[end + 1 : end + 2]
         may_be_code = after.isdigit() or after in "(\u00d7xX*·"
+    elif after in (",", "."):
+        second = text[end + 1 : end + 2]
+        may_be_code = second not in _NOT_BEHIND_CODES and (
+            second != " " or text[end + 2 : end + 3] in "\u00d7xX*·"
+        )
     return (
         name_at(text, at, low)
-        or date_at(text, at, low, conventions.date_order)
+        or date_at(text, at, low, conventions.date_order, end=end)
         or (years_at(text, at, low) if after in _BEHIND_YEARS else None)
-        or (time_at(text, at) if after in _BEHIND_TIMES else None)
+        or (time_at(text, at) if end - at <= 2 and after in _BEHIND_TIMES else None)
         or (code_at(text, at, low) if may_be_code else None)
         or number_at(text, at, low, conventions.decimal)
     )
@@ -208,11 +212,6 @@ def _one_unit(text: str, article: re.Match[str]) -> tuple[Number, bool]:
         return one, one.unit not in _ALWAYS_UNITS
     value = Decimal("1.5") if half[1].lower() == "half" else Decimal("1.25")
     return replace(one, readings=((value,),), step=Decimal(0), end=half.end()), False
-
-
-def _end_of_digits(text: str, at: int) -> int:
-    match = _DIGITS.match(text, at)
-    return match.end() if match else at
 
 
 def _enumerators(text: str) -> Iterator[int]:

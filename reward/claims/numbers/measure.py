@@ -9,10 +9,10 @@ from decimal import Decimal
 from reward.claims.numbers.dates import year_in_context
 from reward.claims.numbers.digits import EXACT, SPACE, Digits
 from reward.claims.numbers.model import Form, Kind, Number
-from reward.claims.numbers.money import BEFORE, currency_at, currency_code
+from reward.claims.numbers.money import BEFORE, CURRENCY_WORDS, currency_at, currency_code
 from reward.claims.numbers.names import identifier, mark_at
 from reward.claims.numbers.numeral import Numeral, numeral_at, scale_after
-from reward.claims.numbers.units import UNITS, Unit, unit_at
+from reward.claims.numbers.units import UNIT_WORDS, UNITS, Unit, unit_at
 
 _SIGN = re.compile(
     rf"""
@@ -22,7 +22,10 @@ _SIGN = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_SIGNS = frozenset("-+\u2212\u2013\u207b")
+_ENDS_SIGN = _SIGNS | frozenset("sSeE\u017f")  # the last letters of "minus" and "negative", too
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|ST|ND|RD|TH)(?![^\W_])")
+_ORDINAL_BEGINS = frozenset("snrtSNRT")
 _PERCENT = re.compile(
     rf"""
     (?:{SPACE}|-)? (?: 
@@ -36,6 +39,14 @@ _FEET = re.compile(
     rf"(?P<feet>\d{{1,2}}){SPACE}?(?:ft|feet|foot)\.?,?{SPACE}(?P<inches>\d{{1,2}}(?:\.\d)?){SPACE}?in\b\.?|"
     r"(?P<large>\d{1,2})['\u2032\u2019][ ]?(?P<small>\d{1,2}(?:\.\d)?)(?:[\"\u2033\u201d]|''|\u2019\u2019)"
 )
+_WORD_BEHIND = re.compile(rf"(?:{SPACE}|-)?([^\W\d_]+)")
+# The first words of all units, in small letters: another word behind a number needs no more looking at.
+_UNITS_BEGIN = (
+    UNIT_WORDS
+    | CURRENCY_WORDS
+    | {"percent", "percentage", "pct", "per", "p", "pp", "pps", "ppt", "ppts", "basis", "bp", "bps"}
+)
+_BEFORE_NO_UNIT = frozenset(",;:)]\n\"'|.([{}<>=/*_?!#&@^~`\\\r0123456789")
 _TOKEN = re.compile(r"[\d.,]+(?:[eE][-+]?\d+)?")
 _CURRENCY_ENDS = "$€£¥₹₩₽₺₪₫₱₦฿元.s(-+\u2212"
 _POINT_CURRENCIES = ("USD", "GBP", "CAD", "AUD", "NZD", "SGD", "HKD", "MXN")
@@ -81,7 +92,7 @@ def with_unit(text: str, start: int, end: int, digits: Digits) -> Number:
     A bound may stand between the two: "5+ years", "5 or more years".
     """
     following = text[end : end + 2].lstrip(" \u00a0\u202f-\t")[:1]
-    if not following or following in ",;:)]\n\"'|":
+    if not following or following in _BEFORE_NO_UNIT:
         return _number(digits, start, end)
     bound = _BOUND.match(text, end) if following in "+oO" else None
     if bound and (number := _with_unit(text, start, bound.end(), digits)):
@@ -92,6 +103,9 @@ def with_unit(text: str, start: int, end: int, digits: Digits) -> Number:
 
 def _with_unit(text: str, start: int, end: int, digits: Digits) -> Number | None:
     """The number with its unit; None when none stands at `end`."""
+    word = _WORD_BEHIND.match(text, end)
+    if word and word[1].isascii() and word[1].lower() not in _UNITS_BEGIN:
+        return None
     if match := _PERCENT.match(text, end):
         return _percentage(match, digits, start)
     if money := currency_at(text, end):
@@ -128,7 +142,7 @@ def _bare(text: str, number: Number, numeral: Numeral, at: int, low: int) -> Num
     """A number without a unit: an ordinal, a year by its context, part of a name ("3D"), or a count."""
     end = number.end
     if numeral.is_plain:
-        if ordinal := _ORDINAL.match(text, end):
+        if text[end : end + 1] in _ORDINAL_BEGINS and (ordinal := _ORDINAL.match(text, end)):
             return replace(number, kind=Kind.ORDINAL, end=ordinal.end())
         if number.start == at and (year := year_in_context(text, number, low)):
             return year
@@ -162,7 +176,11 @@ def _currency_before(text: str, at: int, low: int) -> tuple[int, str, bool] | No
 
 def sign_before(text: str, start: int, low: int) -> tuple[int, bool] | None:
     """The sign or the "minus" before a number: where it begins, and whether it is negative."""
-    if start <= low or not (text[start - 1] in "-+\u2212\u2013\u207b" or text[start - 1].isspace()):
+    if start <= low:
+        return None
+    if text[start - 1] not in _SIGNS and (
+        not text[start - 1].isspace() or text[max(low, start - 3) : start].rstrip()[-1:] not in _ENDS_SIGN
+    ):
         return None
     match = _SIGN.search(text, max(low, start - 10), start)
     if match is None:
