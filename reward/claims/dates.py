@@ -35,15 +35,12 @@ _SHORT_DAYS = {
     "sat": 5,
     "sun": 6,
 }
-_WEEKDAY = re.compile(rf"\b(?P<day>{'|'.join(calendar.day_name)})s?\b")
+# A pattern that begins with letters, not with a border, is searched for many times as fast.
+_DAY_OR_MONTH = re.compile(rf"(?:(?P<day>{'|'.join(calendar.day_name)})s?|{'|'.join(calendar.month_name[1:])})\b")
+_LATEST = 9  # letters in the longest word of time before a month, with a space
 # "May" and "March" are other words, too, unless a word of time stands before them.
-_PLAIN_MONTHS = "|".join(month for month in calendar.month_name[1:] if month not in ("May", "March"))
-_MONTH = re.compile(
-    rf"\b(?:(?P<plain>{_PLAIN_MONTHS})"
-    r"|(?<=\b[Ii]n )(?P<in>May|March)|(?<=\b[Ll]ast )(?P<last>May|March)|(?<=\b[Nn]ext )(?P<next>May|March)"
-    r"|(?<=\b[Ss]ince )(?P<since>May|March)|(?<=\b[Uu]ntil )(?P<until>May|March)"
-    r"|(?<=\b[Ee]arly )(?P<early>May|March)|(?<=\b[Ll]ate )(?P<late>May|March))\b"
-)
+_OTHER_WORDS = frozenset(("May", "March"))
+_WORD_OF_TIME = re.compile(r"\b(?:[Ii]n|[Ll]ast|[Nn]ext|[Ss]ince|[Uu]ntil|[Ee]arly|[Ll]ate) \Z")
 _ZERO = Decimal(0)
 
 
@@ -140,10 +137,24 @@ class DateLookup(NumberLookup):
 
 def _names_of_days(text: str, taken: Sequence[Number]) -> list[Number]:
     """The weekdays and lone months of a text that stand in none of the numbers taken."""
-    days = [_weekday(_WEEKDAYS.index(m["day"].casefold()), *m.span()) for m in _WEEKDAY.finditer(text)]
-    days += [_month(_MONTHS.index(m[0].casefold()), *m.span()) for m in _MONTH.finditer(text)]
-    spans = [(number.start, number.end) for number in taken]
+    days = [_day_or_month(match) for match in _DAY_OR_MONTH.finditer(text) if _is_name_of_day(text, match)]
+    days.sort(key=lambda day: day.kind is Kind.DATE)  # a weekday before a month
+    spans = [(number.start, number.end) for number in taken] if days else []
     return [day for day in days if not any(start <= day.start < end for start, end in spans)]
+
+
+def _is_name_of_day(text: str, match: re.Match[str]) -> bool:
+    """Whether a match begins with a word, and means a month where it could mean another word."""
+    start = match.start()
+    if start and (text[start - 1].isalnum() or text[start - 1] == "_"):
+        return False
+    return match[0] not in _OTHER_WORDS or bool(_WORD_OF_TIME.search(text, max(0, start - _LATEST), start))
+
+
+def _day_or_month(match: re.Match[str]) -> Number:
+    if match["day"]:
+        return _weekday(_WEEKDAYS.index(match["day"].casefold()), *match.span())
+    return _month(_MONTHS.index(match[0].casefold()), *match.span())
 
 
 def _weekday(index: int, start: int, end: int) -> Number:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -169,7 +168,8 @@ def _conventions_of(text: str, others: tuple[str, ...], locale: str) -> Conventi
     return Conventions(decimal or ENGLISH.decimal, order, language or ENGLISH.language)
 
 
-def _together(texts: Sequence[str]) -> _Shown:
+@lru_cache(maxsize=256)
+def _together(texts: tuple[str, ...]) -> _Shown:
     """What several texts show, whatever their order."""
     if len(texts) == 1:
         return _shown(texts[0])
