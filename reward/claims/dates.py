@@ -10,12 +10,14 @@ from __future__ import annotations
 import calendar
 import datetime
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 
 from reward.claims.kind import Place
 from reward.claims.numbers import Form, Kind, Number
+from reward.claims.numbers.index import index_numbers
 from reward.claims.numbers.kind import Numbers, is_calendar
 from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.numbers.shown import gives_away
@@ -36,7 +38,9 @@ _SHORT_DAYS = {
     "sun": 6,
 }
 # A pattern that begins with letters, not with a border, is searched for many times as fast.
-_DAY_OR_MONTH = re.compile(rf"(?:(?P<day>{'|'.join(calendar.day_name)})s?|{'|'.join(calendar.month_name[1:])})\b")
+_DAY_OR_MONTH = re.compile(
+    rf"(?:(?P<day>{'|'.join(calendar.day_name)})s?|{'|'.join(calendar.month_name[1:])})\b"
+)
 _LATEST = 9  # letters in the longest word of time before a month, with a space
 # "May" and "March" are other words, too, unless a word of time stands before them.
 _OTHER_WORDS = frozenset(("May", "March"))
@@ -94,7 +98,7 @@ class Dates(Numbers):
         if answer.kind is Kind.WEEKDAY or _is_lone_month(answer):
             days = (replace(one, start=one.start + start) for one in _names_of_days(text[start:end], ()))
             return next((one for one in days if self.equal(one, answer)), None) or _dated(
-                text, start, end, answer
+                index_numbers(text).between(start, end), answer
             )
         return Numbers.stated(self, text, start, end, answer)
 
@@ -127,10 +131,10 @@ class DateLookup(NumberLookup):
         if claimed.kind is not Kind.WEEKDAY and not _is_lone_month(claimed):
             return super().find(claimed, context=context)
         for document in self._documents:
-            for number in _names_of_days(document.text, ()):
+            for number in _days_of(document.text):
                 if (number.kind, number.values) == (claimed.kind, claimed.values):
                     return Place(number, document)
-            if dated := _dated(document.text, 0, len(document.text), claimed):
+            if dated := _dated(index_numbers(document.text).dates(), claimed):
                 return Place(dated, document)
         return None
 
@@ -141,6 +145,15 @@ def _names_of_days(text: str, taken: Sequence[Number]) -> list[Number]:
     days.sort(key=lambda day: day.kind is Kind.DATE)  # a weekday before a month
     spans = [(number.start, number.end) for number in taken] if days else []
     return [day for day in days if not any(start <= day.start < end for start, end in spans)]
+
+
+@lru_cache(maxsize=256)
+def _days_of(document: str) -> tuple[Number, ...]:
+    """All weekdays and lone months of a document, each at its first place."""
+    days: dict[Number, Number] = {}
+    for day in _names_of_days(document, ()):
+        days.setdefault(day, day)
+    return tuple(days.values())
 
 
 def _is_name_of_day(text: str, match: re.Match[str]) -> bool:
@@ -181,11 +194,9 @@ def _weekday_of(number: Number) -> Decimal | None:
         return None
 
 
-def _dated(text: str, start: int, end: int, claimed: Number) -> Number | None:
-    """A date of a text that fell on the claimed weekday, or lies in the claimed month."""
-    from reward.claims.numbers.lookup import index_numbers
-
-    for number in index_numbers(text).between(start, end):
+def _dated(numbers: Iterable[Number], claimed: Number) -> Number | None:
+    """The first date that fell on the claimed weekday, or lies in the claimed month."""
+    for number in numbers:
         if number.kind is not Kind.DATE or number.form is not Form.EXACT:
             continue
         if claimed.kind is Kind.WEEKDAY and _weekday_of(number) == claimed.value:

@@ -12,7 +12,8 @@ from reward.claims.numbers.answers import bears_out, in_terms_of, says, vote_as
 from reward.claims.numbers.conventions import AUTO, Conventions, conventions_of
 from reward.claims.numbers.equality import equal, supports
 from reward.claims.numbers.find import find_numbers, parse_number
-from reward.claims.numbers.lookup import NumberLookup, index_numbers
+from reward.claims.numbers.index import index_numbers
+from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.numbers.model import Form, Kind, Number
 from reward.claims.numbers.response import response_numbers
 from reward.claims.numbers.units import written_as

@@ -67,12 +67,13 @@ _GLYPHS = "".join(VULGAR)
 _ONE = Decimal(1)
 _SEPARATORS = frozenset(".,'")
 _BEHIND_A_SPACE = frozenset((*"\u00d7xX*·", *VULGAR))
-_BEHIND_PLAIN = frozenset(("", *"\n%)];:\"|!?"))
+_BEHIND_PLAIN = frozenset(("", *'\n%)];:"|!?'))
 _BEFORE_NO_SCALE = frozenset(("", *"\n%)(];:\"|!?.,'/+=<>&*_$"))
 # The first two letters of all that multiplies a number behind a space.
-_SCALES_BEGIN = frozenset(
-    "an bn mn tn tr cr hu th mi bi qu la ml bl do ta du mr mm".split()
-)
+_SCALES_BEGIN = frozenset((
+    "an", "bi", "bl", "bn", "cr", "do", "du", "hu", "la", "mi", "ml", "mm", "mn", "mr", "qu", "ta", "th",
+    "tn", "tr",
+))  # fmt: skip
 _HAS_FRACTION = re.compile(rf"\d{{0,6}}+(?:(?:{SPACE}|-)\d{{1,5}}[/\u2044]|[/\u2044]|{SPACE}?[{_GLYPHS}])")
 _FRACTION = re.compile(
     rf"(?:(?P<whole>\d{{1,6}})(?:{SPACE}|-))?(?P<top>\d{{1,5}})[/\u2044](?P<bottom>\d{{1,5}})(?![\d/\u2044]|[.,]\d)"
@@ -106,7 +107,9 @@ def numeral_at(text: str, at: int, *, money: bool, decimal: str) -> Numeral | No
     if end > at and _ends_plainly(text, end):
         if end - at > MAX_DIGITS:
             return None
-        return _with_scale(Numeral(Digits(Decimal(text[at:end]), _ONE), end, is_plain=True), text, money=money)
+        return _with_scale(
+            Numeral(Digits(Decimal(text[at:end]), _ONE), end, is_plain=True), text, money=money
+        )
     if _HAS_FRACTION.match(text, at) and (mixed := _fraction(text, at)):
         return _with_scale(mixed, text, money=money)
     if text.startswith("10", at) and (ten := _TEN.match(text, at)):

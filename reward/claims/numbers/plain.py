@@ -61,7 +61,9 @@ def plain_text(text: str) -> Plain:
     """Prepares a text, in time linear in its length."""
     unusual = () if text.isascii() else _BEYOND_ASCII.findall(text)
     same_length = text if _TRANSLATED.isdisjoint(unusual) else text.translate(_ASCII)
-    is_plain = not any(mark in same_length for mark in _MARKS) and _UNSEEN_ONE.search("".join(unusual)) is None
+    is_plain = (
+        not any(mark in same_length for mark in _MARKS) and _UNSEEN_ONE.search("".join(unusual)) is None
+    )
     if is_plain:
         return Plain(same_length, None)
     pieces: list[str] = []

@@ -64,7 +64,7 @@ def _measured_as(number: Number, like: Number) -> Number:
         return replace(number, kind=like.kind, unit=like.unit, dimension=like.dimension)
     if len(number.values) > 1 and number.form is not Form.RANGE:
         return number
-    if like.kind in (Kind.YEAR, Kind.ORDINAL) and _is_whole(number) and not _is_grouped(number):
+    if like.kind in (Kind.YEAR, Kind.ORDINAL) and _is_whole(number) and not is_grouped(number):
         return replace(number, kind=like.kind)
     if like.kind is Kind.TIME and number.form is not Form.RANGE:
         time = as_time(number)
@@ -76,7 +76,7 @@ def _is_whole(number: Number) -> bool:
     return all(value == value.to_integral_value() for value in number.values)
 
 
-def _is_grouped(number: Number) -> bool:
+def is_grouped(number: Number) -> bool:
     """Whether four digits have a separator: "2,021" is never a year."""
     return number.end - number.start == len("2,021") and 1000 <= number.value <= 9999
 
@@ -84,7 +84,7 @@ def _is_grouped(number: Number) -> bool:
 def _as_date(number: Number) -> Number:
     """A day or a year; a number that can be neither stays a count."""
     value = number.value
-    if not _is_whole(number) or _is_grouped(number) or len(number.values) > 1 or not 0 < value < 3000:
+    if not _is_whole(number) or is_grouped(number) or len(number.values) > 1 or not 0 < value < 3000:
         return number
     zero = Decimal(0)
     if value < _FIRST_LONG_YEAR:

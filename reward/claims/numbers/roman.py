@@ -31,6 +31,10 @@ WAR = (
     r"(?![^\W_])"
 )
 _CANONICAL = re.compile(r"(?=.)M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
+_WORTH = (
+    (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"),
+    (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"),
+)  # fmt: skip
 _LETTERS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _LABELS = (
     "chapter", "part", "volume", "vol", "book", "act", "scene", "section", "article", "title", "phase",
@@ -231,17 +235,11 @@ def _names_of() -> list[tuple[str, str, str]]:
 
 def written_roman(value: int) -> str:
     """A number from 0 to `LARGEST_ROMAN` in Roman numerals; nothing stands for 0."""
-    places = zip((1000, 100, 10, 1), ("M", "CDM", "XLC", "IVX"), strict=True)
-    return "".join(_place(value // power % 10, letters) for power, letters in places)
-
-
-def _place(digit: int, letters: str) -> str:
-    """One decimal place, in the letters for its one, five and ten."""
-    if len(letters) == 1:
-        return letters * digit
-    one, five, ten = letters
-    pattern = ("", "1", "11", "111", "15", "5", "51", "511", "5111", "1T")[digit]
-    return pattern.translate({ord("1"): one, ord("5"): five, ord("T"): ten})
+    written = ""
+    for worth, letters in _WORTH:
+        written += letters * (value // worth)
+        value %= worth
+    return written
 
 
 _NAMES_OF = _names_of()

@@ -10,7 +10,14 @@ import re
 from itertools import product
 
 from reward.claims.numbers.digits import VULGAR
-from reward.claims.numbers.multiples import DECADE_WORDS, DECADES, JOINED, JOINED_WORDS, MULTIPLE_WORDS, MULTIPLES
+from reward.claims.numbers.multiples import (
+    DECADE_WORDS,
+    DECADES,
+    JOINED,
+    JOINED_WORDS,
+    MULTIPLE_WORDS,
+    MULTIPLES,
+)
 from reward.claims.numbers.roman import LARGEST_ROMAN, ROMAN, WAR, written_roman
 from reward.claims.numbers.vague import ABOUT
 from reward.claims.numbers.words import FIRST_WORDS, STARTS
@@ -39,7 +46,7 @@ _FIRST = frozenset({
 
 
 def next_start(lowered: str, place: int, *, words: bool) -> re.Match[str] | None:
-    """The next place from which a number may be read: one digit, or the words that begin it with a group each.
+    """The next place from which a number may be read: one digit, or the words that begin it, by groups.
 
     Args:
         lowered: Plain text in lower case.
