@@ -39,7 +39,7 @@ _SHORT_DAYS = {
 }
 # A pattern that begins with letters, not with a border, is searched for many times as fast.
 _DAY_OR_MONTH = re.compile(
-    rf"(?:(?P<day>{'|'.join(calendar.day_name)})s?|{'|'.join(calendar.month_name[1:])})\b"
+    rf"(?:{'|'.join(f'{day}s?' for day in calendar.day_name)}|{'|'.join(calendar.month_name[1:])})\b"
 )
 _LATEST = 9  # letters in the longest word of time before a month, with a space
 # "May" and "March" are other words, too, unless a word of time stands before them.
@@ -165,9 +165,10 @@ def _is_name_of_day(text: str, match: re.Match[str]) -> bool:
 
 
 def _day_or_month(match: re.Match[str]) -> Number:
-    if match["day"]:
-        return _weekday(_WEEKDAYS.index(match["day"].casefold()), *match.span())
-    return _month(_MONTHS.index(match[0].casefold()), *match.span())
+    word = match[0].casefold()
+    if word in _MONTHS:
+        return _month(_MONTHS.index(word), *match.span())
+    return _weekday(_WEEKDAYS.index(word.removesuffix("s")), *match.span())
 
 
 def _weekday(index: int, start: int, end: int) -> Number:

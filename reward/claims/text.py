@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 # It begins with one set of characters, which makes the search for it fast.
 SENTENCE_END = re.compile(r"[.!?\n\u3002\uff01\uff1f](?:(?<=[\n\u3002\uff01\uff1f])|[\"')\]\u201d]?(?=\s))")
+
+
+_LONG_WORD = re.compile(r"\w{3,}")
 
 
 def sentence_span(text: str, start: int, end: int, *, reach: int) -> tuple[int, int]:
@@ -28,6 +32,12 @@ def sentence_span(text: str, start: int, end: int, *, reach: int) -> tuple[int, 
     while high > end and text[high - 1].isspace():
         high -= 1
     return low, high
+
+
+@lru_cache(maxsize=1024)  # one sentence makes several claims, and one place of a document supports many
+def content_words(text: str) -> frozenset[str]:
+    """The words of a short text that have three letters or more, in small letters."""
+    return frozenset(_LONG_WORD.findall(text.lower()))
 
 
 def find_whole(quote: str, text: str) -> int | None:

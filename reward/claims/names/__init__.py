@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from reward.claims.names import asking, match
 from reward.claims.names.find import find_names
@@ -40,7 +41,18 @@ class Names:
         return [name for name in names if not self._is_given(name)] or names
 
     def _is_given(self, name: Name) -> bool:
-        return NameLookup([Document(id="query", text=self.query.query)]).find(name) is not None
+        given = self._given.get(name)
+        if given is None:
+            given = self._given[name] = self._in_query.find(name) is not None
+        return given
+
+    @cached_property
+    def _in_query(self) -> NameLookup:
+        return NameLookup([Document(id="query", text=self.query.query)])
+
+    @cached_property
+    def _given(self) -> dict[Name, bool]:
+        return {}
 
     def find_all(self, text: str) -> Sequence[Name]:
         """All names of any text."""

@@ -16,10 +16,10 @@ from reward.claims.kind import Place
 from reward.claims.names.model import Name, Token, name_of, tokens_of
 from reward.claims.names.nations import COUNTRIES, STATES
 from reward.claims.names.words import KINDS, LIKE, LINKS, OF_HEADS, PREFIXES, TITLES, is_common, stem
+from reward.claims.text import content_words
 from reward.types import Document
 
 _REACH = 120  # characters around a place that are held against the context
-_CONTEXT = re.compile(r"\w{3,}")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _HALVES = re.compile(r" (?:of|for) (?:the )?| ?& ")
 _MOST_PLACES = 2_000  # of one word in one text that are looked at
@@ -42,13 +42,18 @@ class Index:
     def find(self, name: Name) -> list[tuple[int, int]]:
         """The ranges of tokens that say a name, in the order of the text."""
         found: list[tuple[int, int]] = []
-        for order, linked in _orders(name):
-            found += self._in_order(order, linked)
+        if all(map(self._holds, name.tokens)):
+            for order, linked in _orders(name):
+                found += self._in_order(order, linked)
         if not found and len(name.tokens) == 1:
             found = list(self._spelt_out(name))
         elif not found:  # "Wi-Fi" and "WiFi", "Business Parking" and a key "BusinessParking"
             found = [(place, place + 1) for place in self.places.get("".join(name.tokens), ())]
         return sorted(set(found))
+
+    def _holds(self, word: str) -> bool:
+        """Whether a word stands in the text; a quick look at most that do not."""
+        return len(word) == 1 or any(one in self.places for one in _alike(word))
 
     def _in_order(self, words: tuple[str, ...], linked: bool) -> Iterator[tuple[int, int]]:
         sets = [self._places_of(word) for word in words]
@@ -140,6 +145,7 @@ def _describes(word: str) -> bool:
     return (is_common(word) or word in COUNTRIES) and word not in PREFIXES
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def _alike(word: str) -> Sequence[str]:
     """The writings that count as one word: nicknames, abbreviations, states, plurals of common words."""
     alike = {word, *LIKE.get(word, ())}
@@ -264,10 +270,10 @@ def _nearest(places: Sequence[Place[Name]], context: str) -> Place[Name]:
     """The place whose surroundings share most words with the context; the first of equals."""
     if len(places) == 1 or not context:
         return places[0]
-    words = set(_CONTEXT.findall(context.lower()))
+    words = content_words(context)
 
     def num_shared(place: Place[Name]) -> int:
         start, end = max(0, place.mention.start - _REACH), place.mention.end + _REACH
-        return len(words & set(_CONTEXT.findall(place.document.text[start:end].lower())))
+        return len(words & content_words(place.document.text[start:end]))
 
     return max(places[:32], key=num_shared)

@@ -195,9 +195,10 @@ def _shown(text: str) -> _Shown:
         is_measured = _MEASURED.match(text, token.end()) is not None
         for piece in _PIECES.split(token[0]):
             _add_number(shown, piece, is_measured=is_measured)
-    for word in text[:_MOST_TEXT].lower().split():
-        for language in _LANGUAGES_OF.get(word, ()):
-            shown.languages[language] += 1
+    words = Counter(filter(_LANGUAGES_OF.__contains__, text[:_MOST_TEXT].lower().split()))
+    for word, count in words.items():
+        for language in _LANGUAGES_OF[word]:
+            shown.languages[language] += count
     return shown
 
 

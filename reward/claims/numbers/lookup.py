@@ -6,10 +6,8 @@ that is not found by its value is held against those near it, for rounding and u
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from operator import itemgetter
 
 from reward.claims.kind import Place
@@ -25,9 +23,9 @@ from reward.claims.numbers import (
     supports,
 )
 from reward.claims.numbers.index import index_numbers
+from reward.claims.text import content_words
 from reward.types import Document
 
-_WORD = re.compile(r"\w{3,}")
 _REACH = 120  # characters around a place that are held against the context
 _BOUNDS = (Form.AT_LEAST, Form.MORE_THAN, Form.AT_MOST, Form.LESS_THAN)
 
@@ -116,18 +114,13 @@ def _nearest(places: Sequence[Place[Number]], context: str) -> Place[Number]:
     """The place whose surroundings share most words with the context; the first of equals."""
     if len(places) == 1 or not context:
         return places[0]
-    words = _words(context)
+    words = content_words(context)
 
     def num_shared(place: Place[Number]) -> int:
         start, end = max(0, place.mention.start - _REACH), place.mention.end + _REACH
-        return len(words & _words(place.document.text[start:end]))
+        return len(words & content_words(place.document.text[start:end]))
 
     return max(places, key=num_shared)
-
-
-@lru_cache(maxsize=1024)  # one sentence makes several claims, and one place of a document supports many
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.lower()))
 
 
 def _unbound(number: Number) -> Number:
