@@ -11,7 +11,7 @@ import calendar
 import datetime
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 
@@ -20,6 +20,7 @@ from reward.claims.numbers import Form, Kind, Number
 from reward.claims.numbers.index import index_numbers
 from reward.claims.numbers.kind import Numbers, is_calendar
 from reward.claims.numbers.lookup import NumberLookup
+from reward.claims.numbers.model import changed
 from reward.claims.numbers.shown import gives_away
 from reward.types import Document
 
@@ -96,7 +97,7 @@ class Dates(Numbers):
     def stated(self, text: str, start: int, end: int, answer: Number) -> Number | None:
         """The date of a document in `text[start:end]` that says what an answer says."""
         if answer.kind is Kind.WEEKDAY or _is_lone_month(answer):
-            days = (replace(one, start=one.start + start) for one in _names_of_days(text[start:end], ()))
+            days = (changed(one, start=one.start + start) for one in _names_of_days(text[start:end], ()))
             return next((one for one in days if self.equal(one, answer)), None) or _dated(
                 index_numbers(text).between(start, end), answer
             )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from reward.claims.numbers.digits import SPACE
-from reward.claims.numbers.model import Form, Kind, Number
+from reward.claims.numbers.model import Form, Kind, Number, changed
 
 _THAN_MORE = "more|greater|higher|larger|longer|older|bigger|heavier|taller|better|further|farther|later"
 _THAN_LESS = "less|fewer|lower|smaller|shorter|younger|lighter|earlier"
@@ -80,10 +79,10 @@ def _may_stand_before(text: str, start: int, low: int) -> bool:
 def _before(number: Number, match: re.Match[str]) -> Number:
     name = (match.lastgroup or "").removeprefix("sign_")
     if name == "about":
-        return replace(number, approximate=True, start=match.start())
+        return changed(number, approximate=True, start=match.start())
     if number.form is not Form.EXACT:
         return number
-    return replace(number, form=_FORMS[name], start=match.start())
+    return changed(number, form=_FORMS[name], start=match.start())
 
 
 def _after(text: str, number: Number) -> Number:
@@ -96,6 +95,6 @@ def _after(text: str, number: Number) -> Number:
     if match is None or number.form is not Form.EXACT or number.kind is Kind.RATIO:
         return number
     if match["so"]:
-        return replace(number, approximate=True, end=match.end())
+        return changed(number, approximate=True, end=match.end())
     form = Form.AT_MOST if match["most"] else Form.AT_LEAST
-    return replace(number, form=form, end=match.end(), is_plus=match["plus"] is not None)
+    return changed(number, form=form, end=match.end(), is_plus=match["plus"] is not None)

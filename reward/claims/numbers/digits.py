@@ -7,9 +7,9 @@ group or can start decimals ("1.234"); there the conventions of the text decide 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import lru_cache
+from typing import NamedTuple
 
 EXACT = Context(prec=1400)  # holds a number of `MAX_DIGITS` times one, so that no digit is rounded away
 MAX_DIGITS = 300  # in one token, and the largest power of ten
@@ -38,8 +38,7 @@ VULGAR = {
 SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 
 
-@dataclass(frozen=True)
-class Digits:
+class Digits(NamedTuple):
     """What a token of digits is worth."""
 
     value: Decimal

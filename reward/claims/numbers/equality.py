@@ -9,13 +9,12 @@ more of a bound: that the document states it, or a value near it.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
-from reward.claims.numbers.model import Form, Kind, Number
+from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.reading import OPEN_DEGREE, read_as
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ def without_unit_of(number: Number, asked: Number) -> Number:
     readings = number.readings
     if number.unit != asked.unit:
         readings = tuple(tuple(map(_decimal, r)) for r in _converted(number, asked.unit))
-    return replace(number, readings=readings, kind=Kind.COUNT, unit="", dimension="")
+    return changed(number, readings=readings, kind=Kind.COUNT, unit="", dimension="")
 
 
 def _is_comparable(a: Number, b: Number) -> bool:
@@ -264,7 +263,7 @@ def _lone_part(date: Number) -> Number:
     written = [value for value in date.values if value]
     if len(written) != 1 or date.form is not Form.EXACT:
         return date
-    return replace(date, readings=((written[0],),), kind=Kind.COUNT)
+    return changed(date, readings=((written[0],),), kind=Kind.COUNT)
 
 
 def _decimal(value: Fraction) -> Decimal:

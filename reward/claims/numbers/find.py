@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 
@@ -21,7 +20,7 @@ from reward.claims.numbers.dates import date_at, with_month, years_at
 from reward.claims.numbers.digits import Digits, end_of_digits
 from reward.claims.numbers.foreign import foreign_numbers, with_foreign
 from reward.claims.numbers.measure import number_at, sign_before, with_unit
-from reward.claims.numbers.model import Form, Kind, Number, moved
+from reward.claims.numbers.model import Form, Kind, Number, changed, moved
 from reward.claims.numbers.multiples import decade_at, joined_value, multiple_at
 from reward.claims.numbers.names import code_at, name_at
 from reward.claims.numbers.plain import plain_text
@@ -178,7 +177,7 @@ def _in_words(text: str, start: re.Match[str], low: int) -> tuple[Number | None,
         return None, False
     number = Number(((read.value,),), step=read.step, start=start.start(), end=read.end)
     if read.is_ordinal:
-        number = replace(number, kind=Kind.ORDINAL)
+        number = changed(number, kind=Kind.ORDINAL)
         date = with_month(text, number, low)
         return date or number, read.weak and date is None
     sign = sign_before(text, number.start, low)
@@ -211,7 +210,7 @@ def _one_unit(text: str, article: re.Match[str]) -> tuple[Number, bool]:
     if half is None:
         return one, one.unit not in _ALWAYS_UNITS
     value = Decimal("1.5") if half[1].lower() == "half" else Decimal("1.25")
-    return replace(one, readings=((value,),), step=Decimal(0), end=half.end()), False
+    return changed(one, readings=((value,),), step=Decimal(0), end=half.end()), False
 
 
 def _enumerators(text: str) -> Iterator[int]:

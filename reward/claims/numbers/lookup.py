@@ -7,7 +7,6 @@ that is not found by its value is held against those near it, for rounding and u
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from operator import itemgetter
 
 from reward.claims.kind import Place
@@ -23,6 +22,7 @@ from reward.claims.numbers import (
     supports,
 )
 from reward.claims.numbers.index import index_numbers
+from reward.claims.numbers.model import changed
 from reward.claims.text import content_words
 from reward.types import Document
 
@@ -103,6 +103,8 @@ class NumberLookup:
         A time of day is supported by a time of day only, and a bound ("over 270") where the document states
         it or a value near it. An exact number is supported by the value of a bound ("270" by "over 270").
         """
+        if claimed == found:
+            return True
         if (claimed.kind is Kind.TIME) is not (found.kind is Kind.TIME):
             return False
         if claimed.form in _BOUNDS:
@@ -124,4 +126,4 @@ def _nearest(places: Sequence[Place[Number]], context: str) -> Place[Number]:
 
 
 def _unbound(number: Number) -> Number:
-    return replace(number, form=Form.EXACT) if number.form in _BOUNDS else number
+    return changed(number, form=Form.EXACT) if number.form in _BOUNDS else number

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from decimal import Decimal
 
 from reward.claims.numbers.dates import year_in_context
 from reward.claims.numbers.digits import EXACT, SPACE, Digits
-from reward.claims.numbers.model import Form, Kind, Number
+from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.money import BEFORE, CURRENCY_WORDS, currency_at, currency_code
 from reward.claims.numbers.names import identifier, mark_at
 from reward.claims.numbers.numeral import Numeral, numeral_at, scale_after
@@ -73,7 +72,7 @@ def number_at(text: str, at: int, low: int, decimal: str) -> Number | None:
     if numeral is None:
         return _absurd(text, start, at)
     if negative:
-        numeral = replace(numeral, digits=numeral.digits.times(Decimal(-1)))
+        numeral = numeral._replace(digits=numeral.digits.times(Decimal(-1)))
     if code:
         return _money(text, numeral, start, code, decimal)
     return _measured(text, numeral, start, at, low, decimal)
@@ -97,7 +96,7 @@ def with_unit(text: str, start: int, end: int, digits: Digits) -> Number:
     bound = _BOUND.match(text, end) if following in "+oO" else None
     if bound and (number := _with_unit(text, start, bound.end(), digits)):
         form = Form.AT_MOST if bound["most"] else Form.AT_LEAST
-        return replace(number, form=form, is_plus=bound[0] == "+")
+        return changed(number, form=form, is_plus=bound[0] == "+")
     return _with_unit(text, start, end, digits) or _number(digits, start, end)
 
 
@@ -114,7 +113,7 @@ def _with_unit(text: str, start: int, end: int, digits: Digits) -> Number | None
     if found := unit_at(text, end):
         unit, end = found
         kind = Kind.DURATION if unit.dimension == "time" else Kind.QUANTITY
-        return replace(_number(digits, start, end, kind, unit.name), dimension=unit.dimension)
+        return changed(_number(digits, start, end, kind, unit.name), dimension=unit.dimension)
     return None
 
 
@@ -143,7 +142,7 @@ def _bare(text: str, number: Number, numeral: Numeral, at: int, low: int) -> Num
     end = number.end
     if numeral.is_plain:
         if text[end : end + 1] in _ORDINAL_BEGINS and (ordinal := _ORDINAL.match(text, end)):
-            return replace(number, kind=Kind.ORDINAL, end=ordinal.end())
+            return changed(number, kind=Kind.ORDINAL, end=ordinal.end())
         if number.start == at and (year := year_in_context(text, number, low)):
             return year
     if not numeral.has_scale and (mark_end := mark_at(text, end)):
@@ -207,7 +206,7 @@ def _price(number: Number, numeral: Numeral, decimal: str) -> Number:
     at_home = (number.unit in _POINT_CURRENCIES) is (decimal == ".")
     if not is_open or numeral.has_scale or at_home:
         return number
-    return replace(number, readings=((EXACT.scaleb(number.value, 3),),), step=Decimal(1))
+    return changed(number, readings=((EXACT.scaleb(number.value, 3),),), step=Decimal(1))
 
 
 def _loss(text: str, number: Number, start: int, digits_end: int) -> Number:
@@ -219,8 +218,8 @@ def _loss(text: str, number: Number, start: int, digits_end: int) -> Number:
         return number
     loss = tuple((-value[0],) for value in number.readings)
     if outside and start > 2 and text[start - 2] == " " and text[start - 3].isalpha():
-        return replace(number, readings=(*number.readings, *loss))
-    return replace(number, readings=loss, start=start - outside, end=end + 1)
+        return changed(number, readings=(*number.readings, *loss))
+    return changed(number, readings=loss, start=start - outside, end=end + 1)
 
 
 def _two_units(text: str, at: int) -> Number | None:
@@ -240,7 +239,7 @@ def _in_two_units(match: re.Match[str], large: str, small: str, unit: Unit, fact
     step = Decimal(1) if small.isdigit() else Decimal("0.1")
     kind = Kind.DURATION if unit.dimension == "time" else Kind.QUANTITY
     number = _number(Digits(value, step), match.start(), match.end(), kind, unit.name)
-    return replace(number, dimension=unit.dimension)
+    return changed(number, dimension=unit.dimension)
 
 
 def _absurd(text: str, start: int, at: int) -> Number:

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 
 from reward.claims.numbers.digits import (
     DIGITS,
@@ -81,8 +81,7 @@ _FRACTION = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Numeral:
+class Numeral(NamedTuple):
     """A number in digits."""
 
     digits: Digits

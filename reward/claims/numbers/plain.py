@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from reward.claims.numbers.model import Number
+from reward.claims.numbers.model import Number, changed
 
 _MARKS = "*_`"
 # Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties.txt).
@@ -54,7 +54,7 @@ class Plain:
             return number
         start, end = self.places[number.start], self.places[number.end - 1] + 1
         parts = tuple(self.original(part) for part in number.parts)
-        return replace(number, start=start, end=end, parts=parts)
+        return changed(number, start=start, end=end, parts=parts)
 
 
 def plain_text(text: str) -> Plain:
