@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from reward.claims.day_names import days_of_document, named_day, names_of_days, weekday
 from reward.claims.kind import Place
 from reward.claims.numbers import Form, Kind, Number
-from reward.claims.numbers.dates import as_year, looks_like_year
+from reward.claims.numbers.dates import as_year
 from reward.claims.numbers.eras import is_era, lies_in_era, lone_period, lone_seasons
+from reward.claims.numbers.index import index_numbers
 from reward.claims.numbers.kind import Numbers, is_calendar
-from reward.claims.numbers.lookup import NumberLookup, index_numbers
+from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.numbers.shown import gives_away
 from reward.types import Document
 
@@ -72,7 +73,7 @@ class Dates(Numbers):
         if answer.kind is Kind.WEEKDAY or _is_lone_month(answer):
             days = (one for one in names_of_days(text) if one.start < end and one.end > start)
             return next((one for one in days if self.equal(one, answer)), None) or _dated(
-                text, start, end, answer
+                index_numbers(text).between(start, end), answer
             )
         return Numbers.stated(self, text, start, end, answer)
 
@@ -122,7 +123,7 @@ class DateLookup(NumberLookup):
             days = days_of_document(document.text)
             if day := next((day for day in days if _names_day(day, claimed)), None):
                 return Place(day, document)
-            if dated := _dated(document.text, 0, len(document.text), claimed):
+            if dated := _dated(index_numbers(document.text).dates(), claimed):
                 return Place(dated, document)
         return self._find_each(claimed) if claimed.form is Form.RANGE else None
 
@@ -135,13 +136,11 @@ class DateLookup(NumberLookup):
 
     def _find_bare_year(self, claimed: Number) -> Place[Number] | None:
         """A year of a century or a decade that no word before it shows to be one: "built 1743"."""
-        for place in self._all():
-            number, text = place.mention, place.document.text
-            if number.form is not Form.EXACT or not looks_like_year(number):
-                continue
-            is_amount = number.kind is Kind.COUNT and _COUNTED.match(text, number.end)
-            if not is_amount and lies_in_era(claimed, as_year(number)):
-                return place
+        for document, index in self._texts:
+            for number in index.bare_years:
+                is_amount = number.kind is Kind.COUNT and _COUNTED.match(document.text, number.end)
+                if not is_amount and lies_in_era(claimed, as_year(number)):
+                    return Place(number, document)
         return None
 
     def _find_named(self, claimed: Number) -> Place[Number] | None:
@@ -193,9 +192,9 @@ def _weekday_of(number: Number) -> Decimal | None:
         return None
 
 
-def _dated(text: str, start: int, end: int, claimed: Number) -> Number | None:
-    """A date of a text that fell on the claimed weekday, or lies in the claimed month."""
-    for number in index_numbers(text).between(start, end):
+def _dated(numbers: Iterable[Number], claimed: Number) -> Number | None:
+    """The first date that fell on the claimed weekday, or lies in the claimed month."""
+    for number in numbers:
         if number.kind is not Kind.DATE or number.form is not Form.EXACT:
             continue
         if claimed.kind is Kind.WEEKDAY and _weekday_of(number) == claimed.value:

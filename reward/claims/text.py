@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from functools import lru_cache
 
-SENTENCE_END = re.compile(r"[.!?][\"')\]\u201d]?(?=\s)|[\u3002\uff01\uff1f]|\n")
+# It begins with one set of characters, which makes the search for it fast.
+SENTENCE_END = re.compile(r"[.!?\n\u3002\uff01\uff1f](?:(?<=[\n\u3002\uff01\uff1f])|[\"')\]\u201d]?(?=\s))")
+
+
+_POINTS_AND_QUOTES = frozenset(".!?\"')]\u201d")
+_LONG_WORD = re.compile(r"\w{3,}")
 
 
 def sentence_span(text: str, start: int, end: int, *, reach: int) -> tuple[int, int]:
@@ -18,15 +25,38 @@ def sentence_span(text: str, start: int, end: int, *, reach: int) -> tuple[int, 
         reach: Most characters to take on each side; a longer sentence is cut there.
     """
     low, high = max(0, start - reach), min(len(text), end + reach)
-    for boundary in SENTENCE_END.finditer(text, low, start):
-        low = boundary.end()
-    after = SENTENCE_END.search(text, end, high)
-    high = after.end() if after else high
+    starts, ends = _boundaries(text)
+    before = bisect_right(ends, start) - 1
+    if (
+        before >= 0
+        and ends[before] == start
+        and text[start : start + 1].isspace()
+        and text[start - 1] != "\n"
+    ):
+        before -= 1  # the white space that makes a boundary of a point is inside the held part
+    if before >= 0 and starts[before] >= low:
+        low = ends[before]
+    after = bisect_left(starts, end)
+    if after < len(ends) and ends[after] <= high:
+        high = ends[after]
     while low < start and text[low].isspace():
         low += 1
     while high > end and text[high - 1].isspace():
         high -= 1
     return low, high
+
+
+@lru_cache(maxsize=1024)  # one sentence makes several claims, and one place of a document supports many
+def content_words(text: str) -> frozenset[str]:
+    """The words of a short text that have three letters or more, in small letters."""
+    return frozenset(_LONG_WORD.findall(text.lower()))
+
+
+@lru_cache(maxsize=256)
+def _boundaries(text: str) -> tuple[list[int], list[int]]:
+    """Where the ends of sentences begin, and where they end."""
+    found = [match.span() for match in SENTENCE_END.finditer(text)]
+    return [start for start, _ in found], [end for _, end in found]
 
 
 def find_whole(quote: str, text: str) -> int | None:

@@ -36,11 +36,15 @@ class Facts:
         self._lookups = {name: kind.lookup(query.documents) for name, kind in kinds.items()}
         self._queries = {name: kind.lookup(asked) for name, kind in kinds.items()}
         numbers = [target.mention for target in targets if isinstance(target.mention, Number)]
-        documents = NumberLookup(query.documents, relative_tolerance=config.relative_tolerance)
-        self._checks = [
-            CHECKS[name](query, response, numbers, in_documents=lambda one: documents.find(one) is not None)
-            for name in config.checks
-        ]
+        self._checks = []
+        if config.checks:
+            documents = NumberLookup(query.documents, relative_tolerance=config.relative_tolerance)
+            self._checks = [
+                CHECKS[name](
+                    query, response, numbers, in_documents=lambda one: documents.find(one) is not None
+                )
+                for name in config.checks
+            ]
 
     def find(self, target: Target, supported: Sequence[Target]) -> Found | None:
         """What is said of a mention; None when it only repeats the query.

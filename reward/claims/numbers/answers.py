@@ -11,8 +11,6 @@ that is paid for being supported would write just that. Whether the document sta
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reward.claims.numbers import (
     Form,
     Kind,
@@ -25,6 +23,7 @@ from reward.claims.numbers import (
     supports,
     without_unit_of,
 )
+from reward.claims.numbers.model import changed
 
 _BOUNDS = frozenset({Form.AT_LEAST, Form.MORE_THAN, Form.AT_MOST, Form.LESS_THAN})
 
@@ -40,9 +39,9 @@ def taken_as(number: Number, like: Number, *, with_bound: bool = True) -> Number
         with_bound: Whether it may take the bound, too.
     """
     if with_bound and number.form is Form.EXACT and like.form in _BOUNDS:
-        number = replace(number, form=like.form)
+        number = changed(number, form=like.form)
     if number.kind is Kind.COUNT and like.kind is Kind.IDENTIFIER and {*number.readings} & {*like.readings}:
-        return replace(like, start=number.start, end=number.end)
+        return changed(like, start=number.start, end=number.end)
     return read_as(number, like)
 
 
@@ -67,7 +66,7 @@ def vote_as(number: Number, asked: Number, *, stated: Number | None = None) -> N
 def in_terms_of(number: Number, asked: Number) -> Number:
     """The number without the unit and the bound that were asked for; what is other than asked for stays."""
     if number.form in _BOUNDS and number.form is asked.form:
-        number, asked = replace(number, form=Form.EXACT), replace(asked, form=Form.EXACT)
+        number, asked = changed(number, form=Form.EXACT), changed(asked, form=Form.EXACT)
     return without_unit_of(number, asked)
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from reward.claims.numbers.digits import SPACE
-from reward.claims.numbers.model import Form, Kind, Number
+from reward.claims.numbers.model import Form, Kind, Number, changed
 
 _THAN_MORE = "more|greater|higher|larger|longer|older|bigger|heavier|taller|better|further|farther|later"
 _THAN_LESS = "less|fewer|lower|smaller|shorter|younger|lighter|earlier"
@@ -35,7 +34,7 @@ _LAST_WORDS = frozenset((
     "about", "around", "approximately", "approx", "roughly", "nearly", "almost", "some", "circa", "c", "ca",
     "near", "estimated",
 ))  # fmt: skip
-_SIGNS = ">≥<≤=~≈\u223c"
+_SIGNS = frozenset(">≥<≤=~≈\u223c")
 _AFTER = re.compile(
     rf"""
     (?P<plus>\+(?![\d=]|{SPACE}\d)) | -plus\b
@@ -78,9 +77,9 @@ def _may_stand_before(text: str, start: int, low: int) -> bool:
     """A quick look at the last word, for the sake of speed."""
     if start <= low:
         return False
-    if text[start - 1] in _SIGNS or text[max(low, start - 2) : start - 1] in (*_SIGNS,):
+    if text[start - 1] in _SIGNS or text[max(low, start - 2) : start - 1] in _SIGNS:
         return True
-    words = text[max(low, start - 16) : start].split()
+    words = text[max(low, start - 16) : start].rsplit(None, 1)
     return bool(words) and words[-1].casefold().rstrip(".") in _LAST_WORDS
 
 
@@ -88,19 +87,22 @@ def _before(number: Number, match: re.Match[str]) -> Number:
     name = (match.lastgroup or "").removeprefix("sign_")
     if name == "about":
         is_short = number.is_short or match[0].split()[0].lower() in _SHORT
-        return replace(number, approximate=True, is_short=is_short, start=match.start())
+        return changed(number, approximate=True, is_short=is_short, start=match.start())
     if number.form is not Form.EXACT:
         return number
-    return replace(number, form=_FORMS[name], start=match.start())
+    return changed(number, form=_FORMS[name], start=match.start())
 
 
 def _after(text: str, number: Number) -> Number:
-    if text[number.end : number.end + 1] not in ("+", "-", " ", "\u00a0"):
+    after = text[number.end : number.end + 1]
+    if after not in ("+", "-", " ", "\u00a0") or (
+        after == " " and text[number.end + 1 : number.end + 2] not in ("o", "O", "a", "A")
+    ):
         return number
     match = _AFTER.match(text, number.end)
     if match is None or number.form is not Form.EXACT or number.kind is Kind.RATIO:
         return number
     if match["so"]:
-        return replace(number, approximate=True, end=match.end())
+        return changed(number, approximate=True, end=match.end())
     form = Form.AT_MOST if match["most"] else Form.AT_LEAST
-    return replace(number, form=form, end=match.end(), is_plus=match["plus"] is not None)
+    return changed(number, form=form, end=match.end(), is_plus=match["plus"] is not None)

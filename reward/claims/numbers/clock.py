@@ -9,11 +9,10 @@ ratio).
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from decimal import Decimal
 
 from reward.claims.numbers.digits import SPACE, fraction
-from reward.claims.numbers.model import Kind, Number, span_of
+from reward.claims.numbers.model import Kind, Number, changed, span_of
 
 _HOURS = (
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
@@ -154,7 +153,7 @@ def _opening_hours(match: re.Match[str]) -> Number | None:
         )
     )
     if len(high.readings) == 1:  # "8:30-17:30": both on the same clock of 24 hours
-        low = replace(low, readings=low.readings[:1])
+        low = changed(low, readings=low.readings[:1])
     return span_of(low, high, match.start(), match.end())
 
 

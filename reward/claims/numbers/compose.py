@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 
 from reward.claims.numbers.clock import MINUTES_A_DAY
 from reward.claims.numbers.dates import as_year, looks_like_year
 from reward.claims.numbers.digits import EXACT, SPACE
-from reward.claims.numbers.model import Form, Kind, Number, span_of
+from reward.claims.numbers.model import Form, Kind, Number, changed, span_of
 from reward.claims.numbers.numeral import scale_after
 from reward.claims.numbers.reading import read_as
 
@@ -104,7 +103,7 @@ def _range(text: str, first: Number, second: Number, gap: str, low: int) -> Numb
             return None
     opening = _BETWEEN if gap == "and" else _FROM
     start = opening.search(text, max(low, first.start - 9), first.start)
-    return replace(whole, start=start.start()) if start else whole
+    return changed(whole, start=start.start()) if start else whole
 
 
 def _ends(text: str, first: Number, second: Number) -> tuple[Number, Number] | None:
@@ -141,7 +140,7 @@ def _scaled_like(text: str, first: Number, second: Number) -> Number:
     power = _power_behind(text, second)
     scaled = tuple((EXACT.scaleb(v[0], power),) for v in first.readings)
     if any(a[0] < b[0] for a in scaled for b in second.readings):
-        return replace(first, readings=scaled, step=EXACT.scaleb(first.step, power))
+        return changed(first, readings=scaled, step=EXACT.scaleb(first.step, power))
     return first
 
 
@@ -164,7 +163,7 @@ def _times(text: str, first: Number, second: Number) -> tuple[Number, Number]:
     if len(first.readings) == 1 or len(second.readings) > 1:
         return first, second
     if text[second.start : second.end].replace(":", "").isdigit():
-        return replace(first, readings=first.readings[:1]), second
+        return changed(first, readings=first.readings[:1]), second
     return _hour_before(first, second) or (first, second)
 
 
@@ -176,7 +175,7 @@ def _hour_before(first: Number, second: Number) -> tuple[Number, Number] | None:
     ends = [(a, b) for a in early.readings for b in second.readings]
     ordered = [pair for pair in ends if pair[0] < pair[1]] or ends
     nearest = min(ordered, key=lambda pair: (pair[1][0] - pair[0][0]) % MINUTES_A_DAY)
-    return replace(early, readings=(nearest[0],)), replace(second, readings=(nearest[1],))
+    return changed(early, readings=(nearest[0],)), changed(second, readings=(nearest[1],))
 
 
 def _filled(first: Number, second: Number) -> Number:
@@ -185,7 +184,7 @@ def _filled(first: Number, second: Number) -> Number:
         tuple(b if a == 0 and i < 2 else a for i, (a, b) in enumerate(zip(own, second.values, strict=True)))
         for own in first.readings
     )
-    return replace(first, readings=readings)
+    return changed(first, readings=readings)
 
 
 def _ratio(text: str, first: Number, second: Number, gap: str, low: int) -> Number | None:
@@ -220,7 +219,7 @@ def _is_bare(number: Number) -> bool:
 
 def _pair(first: Number, second: Number) -> Number:
     pair = span_of(first, second, first.start, second.end)
-    return replace(pair, kind=Kind.RATIO, form=Form.EXACT)
+    return changed(pair, kind=Kind.RATIO, form=Form.EXACT)
 
 
 def _joined(first: Number, second: Number) -> Number | None:
@@ -233,7 +232,7 @@ def _joined(first: Number, second: Number) -> Number | None:
         return None
     value = EXACT.add(EXACT.multiply(first.value, Decimal(_JOINED[pair])), second.value)
     parts = (*(first.parts or (first,)), second)
-    return replace(
+    return changed(
         second, readings=((value,),), start=first.start, parts=parts, approximate=first.approximate
     )
 
@@ -244,4 +243,4 @@ def _dollars_and_cents(first: Number, second: Number) -> Number | None:
     if second.kind is not Kind.MONEY or first.unit != second.unit or first.step != 1 or not is_rest:
         return None
     value = EXACT.add(first.value, second.value)
-    return replace(second, readings=((value,),), start=first.start, parts=(first, second))
+    return changed(second, readings=((value,),), start=first.start, parts=(first, second))

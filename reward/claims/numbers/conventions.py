@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -170,7 +169,8 @@ def _conventions_of(text: str, others: tuple[str, ...], locale: str) -> Conventi
     return Conventions(decimal or ENGLISH.decimal, order, language or ENGLISH.language)
 
 
-def _together(texts: Sequence[str]) -> _Shown:
+@lru_cache(maxsize=256)
+def _together(texts: tuple[str, ...]) -> _Shown:
     """What several texts show, whatever their order."""
     if len(texts) == 1:
         return _shown(texts[0])
@@ -196,9 +196,10 @@ def _shown(text: str) -> _Shown:
         is_measured = _MEASURED.match(text, token.end()) is not None
         for piece in _PIECES.split(token[0]):
             _add_number(shown, piece, is_measured=is_measured)
-    for word in text[:_MOST_TEXT].lower().split():
-        for language in _LANGUAGES_OF.get(word, ()):
-            shown.languages[language] += 1
+    words = Counter(filter(_LANGUAGES_OF.__contains__, text[:_MOST_TEXT].lower().split()))
+    for word, count in words.items():
+        for language in _LANGUAGES_OF[word]:
+            shown.languages[language] += count
     return shown
 
 

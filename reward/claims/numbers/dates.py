@@ -16,6 +16,8 @@ from reward.claims.numbers.digits import SPACE
 from reward.claims.numbers.foreign_months import (
     FOREIGN_DAY_MONTH,
     FOREIGN_MONTH_BEFORE,
+    may_begin_foreign_month,
+    may_end_foreign_month,
     month_of,
 )
 from reward.claims.numbers.model import Form, Kind, Number, span_of
@@ -32,6 +34,13 @@ _TH = r"(?:st|nd|rd|th|ST|ND|RD|TH)"
 _YEAR = r"[12]\d{3}(?![\d%]|[.,:/]\d|-\d)"
 _TAIL = rf"(?:(?:\.?,{SPACE}?|\.?{SPACE}(?:of{SPACE})?)(?P<year>{_YEAR}))?"
 
+_SPACES = "\t\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f"
+_DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2015"
+_BEHIND_MONTHS = f" {_SPACES}-.,"
+_ENDS_OF_MONTHS = frozenset({*(name[-3:].lower() for name in _NAMES), *_SHORT, "ept", "the"})
+_BEHIND_DAYS = frozenset("jfmasondtJFMASOND" + _DASHES)  # of a month, "of", "to", "through" and "and"
+_RIGHT_BEHIND_DAYS = frozenset("snrtSNRT" + _DASHES + _SPACES)
+_BEHIND_NUMERIC = frozenset("-/.\u5e74")
 _NUMERIC = re.compile(
     r"""
     (?P<ymd>(?P<y>[12]\d{3})(?P<mark>[-/])(?P<m>\d{1,2})(?P=mark)(?P<d>\d{1,2}))(?![\d/-])
@@ -56,6 +65,7 @@ _DECADE = re.compile(r"(?:(?P<long>[12]\d\d0)|(?P<short>[1-9]0))['\u2019]?s(?![^
 _SEASON = re.compile(r"([12]\d)(\d{2})([-\u2013/])(\d{2})(?![\d:/-]|[.,]\d)")
 _ERA = re.compile(rf"{SPACE}?(?P<era>B\.?C\.?(?:E\b\.?)?|C\.?E\b\.?|A\.?D\b\.?)(?![^\W_])")
 _ERA_BEFORE = re.compile(rf"(?<![^\W_])A\.?D\.?{SPACE}?$")
+_ERA_BEGINS = frozenset("ABC")
 _THE_BEFORE = re.compile(rf"(?:\bthe{SPACE}['\u2018\u2019]?|['\u2018\u2019])$", re.IGNORECASE)
 _CUES = frozenset({*_SHORT, *(name.lower() for name in _NAMES)}) | {
     "in", "since", "by", "until", "till", "during", "year", "years", "from", "circa", "early", "late", "mid",
@@ -66,12 +76,12 @@ _YEARS_OF_CUES = range(1000, 2101)
 _YEARS_OF_SPANS = range(1000, 2101)
 
 
-def date_at(text: str, at: int, low: int, order: DateOrder | None) -> Number | None:
+def date_at(text: str, at: int, low: int, order: DateOrder | None, *, end: int) -> Number | None:
     """The date whose digits begin at `at`, with a month's name before them that begins at `low` or later.
 
-    `order` says which of "5/3/2021" is the month; None leaves that open.
+    `order` says which of "5/3/2021" is the month; None leaves that open. `end` is where the digits end.
     """
-    before = _MONTH_BEFORE.search(text, max(low, at - 16), at) if _may_end_month(text, at) else None
+    before = _MONTH_BEFORE.search(text, max(low, at - 16), at) if _may_end_month(text, at, low) else None
     if before:
         if (days := _AFTER_MONTH_DAYS.match(text, at)) and (
             span := _days(days, before["month"], before.start())
@@ -81,13 +91,17 @@ def date_at(text: str, at: int, low: int, order: DateOrder | None) -> Number | N
             date := _named(after, before["month"], before.start())
         ):
             return date
-    if (days := _DAYS_MONTH.match(text, at)) and (span := _days(days, days["month"], at)):
-        return span
-    if match := _DAY_MONTH.match(text, at) or FOREIGN_DAY_MONTH.match(text, at):
-        return _named(match, match["month"], at)
-    if foreign := _year_of_foreign_month(text, at, low):
+    if end - at <= 2:
+        if _may_begin_month(text, end):
+            if (days := _DAYS_MONTH.match(text, at)) and (span := _days(days, days["month"], at)):
+                return span
+            if match := _DAY_MONTH.match(text, at):
+                return _named(match, match["month"], at)
+        if may_begin_foreign_month(text, end) and (match := FOREIGN_DAY_MONTH.match(text, at)):
+            return _named(match, match["month"], at)
+    if end - at == 4 and (foreign := _year_of_foreign_month(text, at, low)):
         return foreign
-    match = _NUMERIC.match(text, at)
+    match = _NUMERIC.match(text, at) if text[end : end + 1] in _BEHIND_NUMERIC else None
     return _numeric(match, order) if match else None
 
 
@@ -122,10 +136,12 @@ def years_at(text: str, at: int, low: int) -> Number | None:
 def year_in_context(text: str, number: Number, low: int) -> Number | None:
     """A bare whole number as a year, where an era or a word before it says so; None otherwise."""
     value, start, end = int(number.value), number.start, number.end
-    if era := _ERA.match(text, end):
+    if (text[end : end + 2].lstrip()[:1] in _ERA_BEGINS) and (era := _ERA.match(text, end)):
         sign = -1 if era["era"].startswith("B") else 1
         return year_of(sign * value, start, era.end())
-    if before := _ERA_BEFORE.search(text, max(low, start - 6), start):
+    if text[max(low, start - 2) : start].rstrip()[-1:] in ("D", ".") and (
+        before := _ERA_BEFORE.search(text, max(low, start - 6), start)
+    ):
         return year_of(value, before.start(), end)
     if end - start != 4 or value not in _YEARS_OF_CUES:
         return None
@@ -149,8 +165,18 @@ def year_of(value: int, start: int, end: int) -> Number:
     return Number(((Decimal(value),),), Kind.YEAR, step=Decimal(1), start=start, end=end)
 
 
-def _may_end_month(text: str, at: int) -> bool:
-    return at > 3 and text[at - 1] in " \u00a0\u202f-" and (text[at - 2].isalpha() or text[at - 2] in ".,")
+def _may_end_month(text: str, at: int, low: int) -> bool:
+    """Whether the last letters before digits are those of a month, or of "the" or "of"."""
+    if not (at > 3 and text[at - 1] in " \u00a0\u202f-" and (text[at - 2].isalpha() or text[at - 2] in ".,")):
+        return False
+    before = text[max(low, at - 16) : at].rstrip(_BEHIND_MONTHS)
+    return before[-3:].casefold() in _ENDS_OF_MONTHS or before.endswith("of")
+
+
+def _may_begin_month(text: str, end: int) -> bool:
+    """Whether a month, or another day of it, can stand behind digits; a quick look."""
+    after = text[end : end + 1]
+    return text[end + 1 : end + 2] in _BEHIND_DAYS if after == " " else after in _RIGHT_BEHIND_DAYS
 
 
 def _month(name: str) -> int:
@@ -161,7 +187,7 @@ def _month(name: str) -> int:
 
 def _year_of_foreign_month(text: str, at: int, low: int) -> Number | None:
     """A month of another language without a day: the 2019 of "diciembre de 2019"."""
-    year = _LONE_YEAR.match(text, at) if _may_end_month(text, at) else None
+    year = _LONE_YEAR.match(text, at) if may_end_foreign_month(text, at) else None
     before = FOREIGN_MONTH_BEFORE.search(text, max(low, at - 20), at) if year else None
     return _named(year, before["month"], before.start()) if year and before else None
 

@@ -7,8 +7,9 @@ group or can start decimals ("1.234"); there the conventions of the text decide 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from decimal import Context, Decimal
+from functools import lru_cache
+from typing import NamedTuple
 
 EXACT = Context(prec=1400)  # holds a number of `MAX_DIGITS` times one, so that no digit is rounded away
 MAX_DIGITS = 300  # in one token, and the largest power of ten
@@ -26,6 +27,7 @@ DIGITS = rf"""(?:
   | \d++
 )"""
 _TOKEN = re.compile(DIGITS, re.VERBOSE)
+_RUN = re.compile(r"[0-9]++")
 _SEPARATOR = re.compile(r"\D")
 
 VULGAR = {
@@ -36,8 +38,7 @@ VULGAR = {
 SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 
 
-@dataclass(frozen=True)
-class Digits:
+class Digits(NamedTuple):
     """What a token of digits is worth."""
 
     value: Decimal
@@ -75,6 +76,12 @@ def fraction(numerator: int, denominator: int) -> Decimal:
     return _FRACTION_PREC.divide(Decimal(numerator), Decimal(denominator))
 
 
+def end_of_digits(text: str, at: int) -> int:
+    """Where the run of digits ends that begins at a place; that place where none begins."""
+    match = _RUN.match(text, at)
+    return match.end() if match else at
+
+
 def token_at(text: str, at: int) -> str:
     """The longest token of digits that begins at a digit."""
     match = _TOKEN.match(text, at)
@@ -92,8 +99,13 @@ def _split(token: str, marks: list[str]) -> tuple[str, str | None]:
 
 
 def _digits(written: str) -> Digits:
-    places = len(written.partition(".")[2])
-    return Digits(Decimal(written), Decimal((0, (1,), -places)))
+    return Digits(Decimal(written), _step(len(written.partition(".")[2])))
+
+
+@lru_cache(maxsize=64)
+def _step(places: int) -> Decimal:
+    """One in the last of some decimal places."""
+    return Decimal((0, (1,), -places))
 
 
 def _only_digits(token: str) -> str:

@@ -9,14 +9,13 @@ more of a bound: that the document states it, or a value near it.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
 from reward.claims.numbers.eras import is_era, lies_in_era, lies_in_period
-from reward.claims.numbers.model import Form, Kind, Number
+from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.reading import OPEN_DEGREE, read_as
 
 if TYPE_CHECKING:
@@ -108,6 +107,21 @@ def _is_near(claimed: Number, found: Number) -> bool:
     return any(abs(edge - Fraction(claimed.value)) <= far for edge in edges)
 
 
+def reach(claimed: Number, *, relative_tolerance: float = 0.0) -> Fraction:
+    """How far from the values of a claim those of a number may lie, in the claim's unit, that supports it.
+
+    The first and the last value of the two are meant; the years in a decade are a matter of their own.
+    """
+    largest = max(abs(Fraction(reading[0])) for reading in claimed.readings)
+    if claimed.form in BOUNDS:
+        return largest * max(_NEAR, _NEAR_SMALL)
+    written = Fraction(claimed.steps[0])
+    own = _blurred_step(claimed.value, written) if claimed.approximate else written
+    # A share of the other number, which is no larger than the claim and that share of it together.
+    share = largest * MOST_ROUNDING_ABOUT / (1 - MOST_ROUNDING_ABOUT)
+    return max(min(own / 2, max(share, _HALF_DEGREE)), Fraction(relative_tolerance) * largest)
+
+
 def without_unit_of(number: Number, asked: Number) -> Number:
     """The number as a bare one when it states the unit that was asked for; any other unit stays.
 
@@ -120,7 +134,7 @@ def without_unit_of(number: Number, asked: Number) -> Number:
     readings = number.readings
     if number.unit != asked.unit:
         readings = tuple(tuple(map(_decimal, r)) for r in _converted(number, asked.unit))
-    return replace(number, readings=readings, kind=Kind.COUNT, unit="", dimension="")
+    return changed(number, readings=readings, kind=Kind.COUNT, unit="", dimension="")
 
 
 def _is_comparable(a: Number, b: Number) -> bool:
@@ -131,12 +145,12 @@ def _converted(number: Number, unit: str) -> list[tuple[Fraction, ...]]:
     """All readings in another unit of the same dimension, exactly."""
     if number.unit == unit:
         return [tuple(map(Fraction, reading)) for reading in number.readings]
-    factor, offset = _conversion(number.unit, unit)
+    factor, offset = conversion(number.unit, unit)
     return [tuple(Fraction(value) * factor + offset for value in reading) for reading in number.readings]
 
 
 @cache
-def _conversion(unit: str, other: str) -> tuple[Fraction, Fraction]:
+def conversion(unit: str, other: str) -> tuple[Fraction, Fraction]:
     """Factor and offset from one unit to another of its dimension."""
     (factor, offset), (other_factor, other_offset) = _to_base(unit), _to_base(other)
     return factor / other_factor, (offset - other_offset) / other_factor
@@ -147,6 +161,8 @@ def _to_base(unit: str) -> tuple[Fraction, Fraction]:
     """Factor and offset to the base units; the bare degree has none and equals only itself."""
     if unit == OPEN_DEGREE:
         return Fraction(1), Fraction(10**9)
+    if unit == "times":
+        return Fraction(1), Fraction(0)
     registry = _registry()
     factor, _, name = unit.rpartition(" * ") if unit[0].isdigit() else ("1", "", unit)
     parsed = registry.parse_units(name)
@@ -192,7 +208,7 @@ def _lies_within(claimed: Number, found: Number) -> bool:
 
 def _rounds_to(claimed: Number, found: Number, tolerance: Fraction) -> bool:
     """Whether each value rounds to the claim's, or lies within the tolerance."""
-    factor = Fraction(1) if claimed.unit == found.unit else _conversion(found.unit, claimed.unit)[0]
+    factor = Fraction(1) if claimed.unit == found.unit else conversion(found.unit, claimed.unit)[0]
     steps = [Fraction(step) * factor for step in found.steps]
     for mine, theirs in _pairs(claimed, found):
         margins = _margins(claimed, theirs, steps, is_converted=claimed.unit != found.unit)
@@ -260,7 +276,7 @@ def _lone_part(date: Number) -> Number:
     written = [value for value in date.values if value]
     if len(written) != 1 or date.form is not Form.EXACT:
         return date
-    return replace(date, readings=((written[0],),), kind=Kind.COUNT)
+    return changed(date, readings=((written[0],),), kind=Kind.COUNT)
 
 
 def _decimal(value: Fraction) -> Decimal:

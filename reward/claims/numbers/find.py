@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 
@@ -18,41 +17,29 @@ from reward.claims.numbers.clock import half_day_at, named_time, time_at, time_p
 from reward.claims.numbers.compose import compose
 from reward.claims.numbers.conventions import ENGLISH, Conventions
 from reward.claims.numbers.dates import date_at, with_month, years_at
-from reward.claims.numbers.digits import VULGAR, Digits
+from reward.claims.numbers.digits import Digits, end_of_digits
 from reward.claims.numbers.eras import era_of
 from reward.claims.numbers.foreign import foreign_numbers, with_foreign
 from reward.claims.numbers.measure import number_at, sign_before, with_unit
-from reward.claims.numbers.model import Form, Kind, Number, moved
-from reward.claims.numbers.multiples import DECADES, JOINED, MULTIPLES, decade_at, joined_value, multiple_at
+from reward.claims.numbers.model import Form, Kind, Number, changed, moved
+from reward.claims.numbers.multiples import decade_at, joined_value, multiple_at
 from reward.claims.numbers.names import code_at, name_at
 from reward.claims.numbers.plain import plain_text
-from reward.claims.numbers.roman import ROMAN, WAR, alone, roman_at, war_at
+from reward.claims.numbers.roman import alone, roman_at, war_at
+from reward.claims.numbers.starts import DIGITS, next_start
 from reward.claims.numbers.things import rate_behind, things_behind
-from reward.claims.numbers.vague import ABOUT, about_at
-from reward.claims.numbers.words import STARTS, words_at
+from reward.claims.numbers.vague import about_at
+from reward.claims.numbers.words import words_at
 
-_DIGIT = rf"[0-9{''.join(VULGAR)}]"
-_START = re.compile(_DIGIT)
-_START_OR_WORD = re.compile(
-    rf"""
-    (?P<digit>{_DIGIT})
-  | (?<![^\W_]) (?: (?P<time>noon|midday|midnight)(?![^\W_])
-      | (?P<past>(?:half|(?:a[ ])?quarter)(?=[ ](?:past|to|after)[ ]))
-      | (?P<article>an?)(?=[ ](?:decade|century|fortnight|hour|minute|day|week|month|year|mile)(?![^\W_]))
-      | (?P<war>{WAR}) | (?P<about>{ABOUT}) | (?P<decade>{DECADES}) | {STARTS}
-      | (?P<multiple>{MULTIPLES}) | (?P<joined>{JOINED}) | (?P<roman>{ROMAN}) )
-    """,
-    re.VERBOSE,  # of a text in lower case: three times as fast as without regard to case
-)
 _ENUMERATOR = re.compile(r"^[-*\u2022#>_( \t]{0,16}(\d{1,3})[.)\u20e3][*_]{0,2}(?=[ \t]+\S)", re.MULTILINE)
 _FIRST_ON_A_LINE = re.compile(r"(?:^|(?<=[.!?:;]))[ \t]{0,3}1[.)][ \t]+[*_\"'(]{0,3}[A-Z]", re.MULTILINE)
 _NEXT_ON_A_LINE = re.compile(r"[.!?;][)\"'*_]{0,3}[ \t]+(\d{1,3})[.)](?=[ \t]+[*_\"'(]{0,3}[A-Z])")
 _PARENTHESES = re.compile(r"^\(([^()$]{1,40})\)\.?$")
 _AND_A_HALF = re.compile(r"[ ]and[ ]a[ ](half|quarter)(?![^\W_])", re.IGNORECASE)
 _OF_A = re.compile(r" of an?(?= )")
-_DIGITS = re.compile(r"[0-9]++")
 _BEHIND_YEARS = "s'\u2019-\u2013/"
 _BEHIND_TIMES = ":.aApPoOhHinNm"
+_LENGTHS_OF_TIMES = (1, 2, 4)  # "5 pm", "17:30", "1730 hours"
 _NOT_BEHIND_CODES = frozenset({"", ";", "\n", "%"})
 _ALWAYS_UNITS = ("10 * year", "century", "fortnight")  # "a decade" is ten years; "a year" may be any
 _IN_ERAS = frozenset({Kind.ORDINAL, Kind.YEAR, Kind.COUNT, Kind.IDENTIFIER, Kind.TIME})
@@ -105,19 +92,17 @@ def _search(
     text: str, conventions: Conventions, *, skipped: frozenset[int], words: bool, keep_weak: bool = False
 ) -> list[Number]:
     """All numbers of a plain text; `skipped` are the starts of digits that are none."""
-    pattern = _START_OR_WORD if words else _START
     atoms: list[Number] = []
     weak: set[int] = set()
     place = low = 0
     lowered = _lowered(text) if words else text
-    while start := pattern.search(lowered, place):
+    while start := next_start(lowered, place, words=words):
         at = start.start()
         place = start.end()
         if at in skipped:
-            place = low = _end_of_digits(text, at)
+            place = low = end_of_digits(text, at)
             continue
-        is_digit = not words or start["digit"] is not None
-        if is_digit:
+        if lowered[at] in DIGITS:
             number, is_weak = _in_digits(text, at, low, conventions), False
         else:
             number, is_weak = _in_words(text, start, low)
@@ -151,8 +136,8 @@ def _finished(text: str, atoms: list[Number], weak: frozenset[int]) -> list[Numb
         if number.start in weak and _is_alone(whole):
             continue
         if rate := rate_behind(text, whole):
-            whole = replace(whole, rate=rate)
-        finished.append(replace(whole, counts=True) if things_behind(text, whole) else whole)
+            whole = changed(whole, rate=rate)
+        finished.append(changed(whole, counts=True) if things_behind(text, whole) else whole)
         low = whole.end
     return finished
 
@@ -169,17 +154,22 @@ def _in_digits(text: str, at: int, low: int, conventions: Conventions) -> Number
 
     What stands behind the digits rules most readers out before they are asked.
     """
-    end = _end_of_digits(text, at)
+    end = end_of_digits(text, at)
     after = text[end : end + 1]
     may_be_code = after not in _NOT_BEHIND_CODES
     if after == " ":
         after = text[end + 1 : end + 2]
         may_be_code = after.isdigit() or after in "(\u00d7xX*·"
+    elif after in (",", "."):
+        second = text[end + 1 : end + 2]
+        may_be_code = second not in _NOT_BEHIND_CODES and (
+            second != " " or text[end + 2 : end + 3] in "\u00d7xX*·"
+        )
     return (
         name_at(text, at, low)
-        or date_at(text, at, low, conventions.date_order)
+        or date_at(text, at, low, conventions.date_order, end=end)
         or (years_at(text, at, low) if after in _BEHIND_YEARS else None)
-        or (time_at(text, at) if after in _BEHIND_TIMES else None)
+        or (time_at(text, at) if end - at in _LENGTHS_OF_TIMES and after in _BEHIND_TIMES else None)
         or (code_at(text, at, low) if may_be_code else None)
         or number_at(text, at, low, conventions.decimal)
     )
@@ -200,7 +190,7 @@ def _in_words(text: str, start: re.Match[str], low: int) -> tuple[Number | None,
         return None, False
     number = Number(((read.value,),), step=read.step, start=start.start(), end=read.end)
     if read.is_ordinal:
-        number = replace(number, kind=Kind.ORDINAL)
+        number = changed(number, kind=Kind.ORDINAL)
         date = with_month(text, number, low)
         return date or number, read.weak and date is None
     sign = sign_before(text, number.start, low)
@@ -236,12 +226,7 @@ def _one_unit(text: str, article: re.Match[str]) -> tuple[Number, bool]:
     if half is None:
         return one, one.unit not in _ALWAYS_UNITS
     value = Decimal("1.5") if half[1].lower() == "half" else Decimal("1.25")
-    return replace(one, readings=((value,),), step=Decimal(0), end=half.end()), False
-
-
-def _end_of_digits(text: str, at: int) -> int:
-    match = _DIGITS.match(text, at)
-    return match.end() if match else at
+    return changed(one, readings=((value,),), step=Decimal(0), end=half.end()), False
 
 
 def _enumerators(text: str) -> Iterator[int]:

@@ -54,6 +54,24 @@ FOREIGN_MONTH_BEFORE = re.compile(
 )
 
 
+# What can stand right behind the day, and what a month, or "de" before one, can begin and end with.
+_MARKS = frozenset(".e\u00ba\u00b0")
+_SPACES = "\t\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f "
+_INITIALS = frozenset({"d", *(name[0] for name in _MONTH_OF)})
+_ENDS = frozenset({"de", "el", *(name[-2:] for name in _MONTH_OF)})
+
+
+def may_begin_foreign_month(text: str, end: int) -> bool:
+    """Whether a month of another language can stand behind digits; a quick look."""
+    after = text[end : end + 1]
+    return after in _MARKS or (after in _SPACES and text[end + 1 : end + 2] in _INITIALS)
+
+
+def may_end_foreign_month(text: str, at: int) -> bool:
+    """Whether such a month can stand before a year; a quick look."""
+    return at > 3 and text[at - 1] in " \u00a0\u202f-" and text[at - 3 : at - 1] in _ENDS
+
+
 def month_of(name: str) -> int:
     """The number of a month by its name in another language, written as that does; 0 for none."""
     return _MONTH_OF.get(name, 0)

@@ -78,6 +78,7 @@ _PARTS = {
     r"|(?:due|tre|quattro|cinque|sei|sette|otto|nove)cento\w*|mille\w{3,}|\w+mila",
 }
 _WORD = re.compile(r"[^\W\d_]+")
+_ONLY_LETTERS = {c: " " for c in range(128) if not chr(c).isalpha()}
 _COMPOUND = re.compile("|".join(f"(?P<{language}>{part})" for language, part in _PARTS.items()))
 
 
@@ -88,7 +89,7 @@ def may_hold_some(lowered: str) -> bool:
 
 def words_of(text: str) -> list[str]:
     """The words of a text, without digits and signs."""
-    return _WORD.findall(text)
+    return text.translate(_ONLY_LETTERS).split() if text.isascii() else _WORD.findall(text)
 
 
 def compound_of(word: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from reward.claims.numbers import asked, shown
@@ -12,8 +12,9 @@ from reward.claims.numbers.answers import bears_out, in_terms_of, says, vote_as
 from reward.claims.numbers.conventions import AUTO, Conventions, conventions_of
 from reward.claims.numbers.equality import equal, supports
 from reward.claims.numbers.find import find_numbers, parse_number
-from reward.claims.numbers.lookup import NumberLookup, index_numbers
-from reward.claims.numbers.model import Form, Kind, Number
+from reward.claims.numbers.index import index_numbers
+from reward.claims.numbers.lookup import NumberLookup
+from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.response import response_numbers
 from reward.claims.numbers.things import things_behind
 from reward.claims.numbers.units import written_as
@@ -136,7 +137,7 @@ class Numbers:
         """
         conventions = conventions_of(text, *self._texts, locale=self.locale)
         for number in index_numbers(text, conventions).between(start, end):
-            exact = replace(number, form=Form.EXACT) if number.form in _BOUNDS else number
+            exact = changed(number, form=Form.EXACT) if number.form in _BOUNDS else number
             is_share = number.kind in _SHARES and answer.kind is Kind.COUNT  # 466 is not stated by "466%"
             if not is_share and any(says(answer, one) for one in (number, exact)):
                 return number

@@ -1,24 +1,19 @@
 """Where the documents hold a number that supports one of the response.
 
-Values are indexed for each text once and kept for the next response to the same documents. A number that is
-not found by its value is held against all numbers of the documents, for rounding and units.
+Values are indexed for each text once and kept for the next response to the same documents (`index`). A number
+that is not found by its value is held against those near it, for rounding and units.
 """
 
 from __future__ import annotations
 
-import functools
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from decimal import Decimal
 from itertools import chain
+from operator import itemgetter
 
 from reward.claims.kind import Place
 from reward.claims.numbers import (
     AUTO,
-    ENGLISH,
-    Conventions,
     Form,
     Kind,
     Number,
@@ -26,63 +21,18 @@ from reward.claims.numbers import (
     close_like,
     conventions_of,
     equal,
-    find_numbers,
     supports,
 )
-from reward.claims.numbers.eras import lone_part
+from reward.claims.numbers.index import index_numbers
+from reward.claims.numbers.model import changed
 from reward.claims.numbers.shares import other_writings
-from reward.claims.numbers.things import things_behind
+from reward.claims.text import content_words
 from reward.types import Document
 
-_WORD = re.compile(r"\w{3,}")
 _ROMAN = re.compile("[mdclxvi]+")  # a year as a film shows it: "MCMLXXXIV"
 _FIRST_YEAR = 1000
-_LONGEST_NUMBER = 400  # characters
 _REACH = 120  # characters around a place that are held against the context
 _BOUNDS = (Form.AT_LEAST, Form.MORE_THAN, Form.AT_MOST, Form.LESS_THAN)
-
-
-@dataclass(frozen=True)
-class NumberIndex:
-    """The numbers of one text, composite ones and their parts, by each of their values."""
-
-    numbers: tuple[Number, ...]
-    by_value: dict[Decimal, list[Number]]
-    starts: list[int]
-    text: str
-
-    def things(self, kind: Kind) -> frozenset[str]:
-        """What the numbers of a kind count, by its first letters."""
-        return self._things.get(kind, frozenset())
-
-    @functools.cached_property
-    def _things(self) -> dict[Kind, frozenset[str]]:
-        things: dict[Kind, set[str]] = {}
-        for number in self.numbers:
-            things.setdefault(number.kind, set()).update(things_behind(self.text, number))
-        return {kind: frozenset(words) for kind, words in things.items()}
-
-    def between(self, start: int, end: int) -> Iterator[Number]:
-        """The numbers that share a character with `text[start:end]`, from left to right."""
-        first = bisect_left(self.starts, start - _LONGEST_NUMBER)
-        for number in self.numbers[first:]:
-            if number.start >= end:
-                return
-            if number.end > start:
-                yield number
-
-
-@functools.lru_cache(maxsize=256)
-def index_numbers(text: str, conventions: Conventions = ENGLISH) -> NumberIndex:
-    """Finds and indexes the numbers of a text."""
-    found = find_numbers(text, enumerators=True, conventions=conventions)
-    together = (n for number in found for n in dict.fromkeys((number, *number.atoms)))
-    numbers = tuple(sorted(together, key=lambda one: one.start))
-    by_value: dict[Decimal, list[Number]] = {}
-    for number in numbers:
-        for value in {reading[0] for reading in number.readings}:
-            by_value.setdefault(value, []).append(number)
-    return NumberIndex(numbers, by_value, [number.start for number in numbers], text)
 
 
 class NumberLookup:
@@ -115,11 +65,11 @@ class NumberLookup:
         return any(not things.isdisjoint(index.things(claimed.kind)) for _, index in self._texts)
 
     def _find(self, claimed: Number, context: str) -> Place[Number] | None:
-        same = [place for place in self._of_value(claimed) if self._says(claimed, place.mention)]
+        same = list(self._of_value(claimed))
         exact = [place for place in same if equal(claimed, close_like(place.mention, claimed))]
         if same:
             return _nearest(exact or same, context)
-        supporting = next((place for place in self._all() if self._says(claimed, place.mention)), None)
+        supporting = next(self._supporting(claimed), None)
         if supporting is None and claimed.kind is Kind.DATE and claimed.form is Form.EXACT:
             return self._find_date(claimed)
         if supporting is None and claimed.kind is Kind.PERIOD:
@@ -129,15 +79,20 @@ class NumberLookup:
         return supporting
 
     def _of_value(self, claimed: Number) -> Iterator[Place[Number]]:
+        """The places of the numbers that have a value of a claim and support it."""
         for document, index in self._texts:
             for reading in claimed.readings:
-                for number in index.by_value.get(reading[0], ()):
+                entries = index.by_value.get(reading[0], ())
+                places = [place for one in entries if self._says(claimed, one.number) for place in one.places]
+                for _, number in sorted(places, key=itemgetter(0)):
                     yield Place(number, document)
 
-    def _all(self) -> Iterator[Place[Number]]:
+    def _supporting(self, claimed: Number) -> Iterator[Place[Number]]:
+        """The numbers that support a claim, each once, in the order of the documents."""
         for document, index in self._texts:
-            for number in index.numbers:
-                yield Place(number, document)
+            for entry in index.near(claimed, relative_tolerance=self._tolerance):
+                if self._says(claimed, entry.number):
+                    yield Place(entry.number, document)
 
     def _find_parts(self, claimed: Number, context: str) -> Place[Number] | None:
         """A range or a ratio stands in the documents when each of its numbers does."""
@@ -147,14 +102,15 @@ class NumberLookup:
     def _find_date(self, claimed: Number) -> Place[Number] | None:
         """A date whose day and month the documents give together, and whose year they give anywhere."""
         year, month, day = claimed.values
-        for place in self._all():
-            if place.mention.kind is not Kind.DATE or place.mention.form is Form.RANGE:
-                continue
-            found_year, found_month, found_day = place.mention.values
-            if (found_month, found_day) != (month, day) or (year and found_year and year != found_year):
-                continue
-            if not year or found_year or any(year in index.by_value for _, index in self._texts):
-                return place
+        for document, index in self._texts:
+            for date in index.dates_of(month, day):
+                if date.form is Form.RANGE:
+                    continue
+                found_year, found_month, found_day = date.values
+                if (found_month, found_day) != (month, day) or (year and found_year and year != found_year):
+                    continue
+                if not year or found_year or any(year in one.by_value for _, one in self._texts):
+                    return Place(date, document)
         return None
 
     def _find_period(self, claimed: Number) -> Place[Number] | None:
@@ -162,12 +118,10 @@ class NumberLookup:
         year, part = claimed.values
         if year and not any(year in index.by_value for _, index in self._texts):
             return None
-        with_years = [
-            place for place in self._all() if place.mention.kind is Kind.PERIOD and place.mention.parts
-        ]
-        of_a_year = {(p.document.id, atom.start) for p in with_years for atom in p.mention.parts}
-        lone = (place for place in self._all() if lone_part(place.mention) == part)
-        return next((p for p in lone if (p.document.id, p.mention.start) not in of_a_year), None)
+        for document, index in self._texts:
+            if (lone := index.lone_part(int(part))) is not None:
+                return Place(lone, document)
+        return None
 
     def _says(self, claimed: Number, found: Number) -> bool:
         """Whether a number of a document supports one of a response.
@@ -175,6 +129,8 @@ class NumberLookup:
         A time of day is supported by a time of day only, and a bound ("over 270") where the document states
         it or a value near it. An exact number is supported by the value of a bound ("270" by "over 270").
         """
+        if claimed == found and claimed.rate == found.rate:
+            return True
         if (claimed.kind is Kind.TIME) is not (found.kind is Kind.TIME) or _is_of_another_rate(
             claimed, found
         ):
@@ -193,11 +149,11 @@ def _nearest(places: Sequence[Place[Number]], context: str) -> Place[Number]:
     """The place whose surroundings share most words with the context; the first of equals."""
     if len(places) == 1 or not context:
         return places[0]
-    words = set(_WORD.findall(context.lower()))
+    words = content_words(context)
 
     def num_shared(place: Place[Number]) -> int:
         start, end = max(0, place.mention.start - _REACH), place.mention.end + _REACH
-        return len(words & set(_WORD.findall(place.document.text[start:end].lower())))
+        return len(words & content_words(place.document.text[start:end]))
 
     return max(places, key=num_shared)
 
@@ -208,4 +164,4 @@ def _is_of_another_rate(claimed: Number, found: Number) -> bool:
 
 
 def _unbound(number: Number) -> Number:
-    return replace(number, form=Form.EXACT) if number.form in _BOUNDS else number
+    return changed(number, form=Form.EXACT) if number.form in _BOUNDS else number

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from decimal import Decimal
 
 from reward.claims.numbers.dates import year_in_context
 from reward.claims.numbers.digits import EXACT, SPACE, Digits
-from reward.claims.numbers.model import Form, Kind, Number
-from reward.claims.numbers.money import BEFORE, currency_at, currency_code
+from reward.claims.numbers.model import Form, Kind, Number, changed
+from reward.claims.numbers.money import BEFORE, CURRENCY_WORDS, currency_at, currency_code
 from reward.claims.numbers.names import identifier, mark_at
 from reward.claims.numbers.numeral import Numeral, numeral_at, scale_after
-from reward.claims.numbers.units import UNITS, Unit, unit_at
+from reward.claims.numbers.units import UNIT_WORDS, UNITS, Unit, unit_at
 
 _SIGN = re.compile(
     rf"""
@@ -23,7 +22,10 @@ _SIGN = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _BELOW_ZERO = re.compile(r"[ \u00a0]below[ \u00a0]zero(?![^\W_])")
+_SIGNS = frozenset("-+\u2212\u2013\u207b")
+_ENDS_SIGN = _SIGNS | frozenset("sSeE\u017f")  # the last letters of "minus" and "negative", too
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|ST|ND|RD|TH)(?![^\W_])")
+_ORDINAL_BEGINS = frozenset("snrtSNRT")
 _PERCENT = re.compile(
     rf"""
     (?:{SPACE}|-)? (?: 
@@ -37,6 +39,14 @@ _FEET = re.compile(
     rf"(?P<feet>\d{{1,2}}){SPACE}?(?:ft|feet|foot)\.?,?{SPACE}(?P<inches>\d{{1,2}}(?:\.\d)?){SPACE}?in\b\.?|"
     r"(?P<large>\d{1,2})['\u2032\u2019][ ]?(?P<small>\d{1,2}(?:\.\d)?)(?:[\"\u2033\u201d]|''|\u2019\u2019)"
 )
+_WORD_BEHIND = re.compile(rf"(?:{SPACE}|-)?([^\W\d_]{1,40})")
+# The first words of all units, in small letters: another word behind a number needs no more looking at.
+_UNITS_BEGIN = (
+    UNIT_WORDS
+    | CURRENCY_WORDS
+    | {"percent", "percentage", "pct", "per", "p", "pp", "pps", "ppt", "ppts", "basis", "bp", "bps"}
+)
+_BEFORE_NO_UNIT = frozenset(",;:)]\n\"'|.([{}<>=/*_?!#&@^~`\\\r0123456789")
 _TOKEN = re.compile(r"[\d.,]+(?:[eE][-+]?\d+)?")
 _CURRENCY_ENDS = "$€£¥₹₩₽₺₪₫₱₦฿元.s(-+\u2212"
 _POINT_CURRENCIES = ("USD", "GBP", "CAD", "AUD", "NZD", "SGD", "HKD", "MXN")
@@ -63,7 +73,7 @@ def number_at(text: str, at: int, low: int, decimal: str) -> Number | None:
     if numeral is None:
         return _absurd(text, start, at)
     if negative:
-        numeral = replace(numeral, digits=numeral.digits.times(Decimal(-1)))
+        numeral = numeral._replace(digits=numeral.digits.times(Decimal(-1)))
     if code:
         return _money(text, numeral, start, code, decimal)
     return _measured(text, numeral, start, at, low, decimal)
@@ -82,12 +92,12 @@ def with_unit(text: str, start: int, end: int, digits: Digits) -> Number:
     A bound may stand between the two: "5+ years", "5 or more years".
     """
     following = text[end : end + 2].lstrip(" \u00a0\u202f-\t")[:1]
-    if not following or following in ",;:)]\n\"'|":
+    if not following or following in _BEFORE_NO_UNIT:
         return _number(digits, start, end)
     bound = _BOUND.match(text, end) if following in "+oO" else None
     if bound and (number := _with_unit(text, start, bound.end(), digits)):
         form = Form.AT_MOST if bound["most"] else Form.AT_LEAST
-        return replace(number, form=form, is_plus=bound[0] == "+")
+        return changed(number, form=form, is_plus=bound[0] == "+")
     number = _with_unit(text, start, end, digits) or _number(digits, start, end)
     return _below_zero(text, number) if following in ("b", "d", "\u00b0", "C", "F", "c", "f") else number
 
@@ -98,11 +108,14 @@ def _below_zero(text: str, number: Number) -> Number:
     match = _BELOW_ZERO.match(text, number.end) if is_degree else None
     if match is None:
         return number
-    return replace(number, readings=tuple((-value[0],) for value in number.readings), end=match.end())
+    return changed(number, readings=tuple((-value[0],) for value in number.readings), end=match.end())
 
 
 def _with_unit(text: str, start: int, end: int, digits: Digits) -> Number | None:
     """The number with its unit; None when none stands at `end`."""
+    word = _WORD_BEHIND.match(text, end)
+    if word and word[1].isascii() and word[1].lower() not in _UNITS_BEGIN:
+        return None
     if match := _PERCENT.match(text, end):
         return _percentage(match, digits, start)
     if money := currency_at(text, end):
@@ -111,7 +124,7 @@ def _with_unit(text: str, start: int, end: int, digits: Digits) -> Number | None
     if found := unit_at(text, end):
         unit, end = found
         kind = Kind.DURATION if unit.dimension == "time" else Kind.QUANTITY
-        return replace(_number(digits, start, end, kind, unit.name), dimension=unit.dimension)
+        return changed(_number(digits, start, end, kind, unit.name), dimension=unit.dimension)
     return None
 
 
@@ -139,8 +152,8 @@ def _bare(text: str, number: Number, numeral: Numeral, at: int, low: int) -> Num
     """A number without a unit: an ordinal, a year by its context, part of a name ("3D"), or a count."""
     end = number.end
     if numeral.is_plain:
-        if ordinal := _ORDINAL.match(text, end):
-            return replace(number, kind=Kind.ORDINAL, end=ordinal.end())
+        if text[end : end + 1] in _ORDINAL_BEGINS and (ordinal := _ORDINAL.match(text, end)):
+            return changed(number, kind=Kind.ORDINAL, end=ordinal.end())
         if number.start == at and (year := year_in_context(text, number, low)):
             return year
     if not numeral.has_scale and (mark_end := mark_at(text, end)):
@@ -173,7 +186,11 @@ def _currency_before(text: str, at: int, low: int) -> tuple[int, str, bool] | No
 
 def sign_before(text: str, start: int, low: int) -> tuple[int, bool] | None:
     """The sign or the "minus" before a number: where it begins, and whether it is negative."""
-    if start <= low or not (text[start - 1] in "-+\u2212\u2013\u207b" or text[start - 1].isspace()):
+    if start <= low:
+        return None
+    if text[start - 1] not in _SIGNS and (
+        not text[start - 1].isspace() or text[max(low, start - 3) : start].rstrip()[-1:] not in _ENDS_SIGN
+    ):
         return None
     match = _SIGN.search(text, max(low, start - 10), start)
     if match is None:
@@ -200,7 +217,7 @@ def _price(number: Number, numeral: Numeral, decimal: str) -> Number:
     at_home = (number.unit in _POINT_CURRENCIES) is (decimal == ".")
     if not is_open or numeral.has_scale or at_home:
         return number
-    return replace(number, readings=((EXACT.scaleb(number.value, 3),),), step=Decimal(1))
+    return changed(number, readings=((EXACT.scaleb(number.value, 3),),), step=Decimal(1))
 
 
 def _loss(text: str, number: Number, start: int, digits_end: int) -> Number:
@@ -212,8 +229,8 @@ def _loss(text: str, number: Number, start: int, digits_end: int) -> Number:
         return number
     loss = tuple((-value[0],) for value in number.readings)
     if outside and start > 2 and text[start - 2] == " " and text[start - 3].isalpha():
-        return replace(number, readings=(*number.readings, *loss))
-    return replace(number, readings=loss, start=start - outside, end=end + 1)
+        return changed(number, readings=(*number.readings, *loss))
+    return changed(number, readings=loss, start=start - outside, end=end + 1)
 
 
 def _two_units(text: str, at: int) -> Number | None:
@@ -233,7 +250,7 @@ def _in_two_units(match: re.Match[str], large: str, small: str, unit: Unit, fact
     step = Decimal(1) if small.isdigit() else Decimal("0.1")
     kind = Kind.DURATION if unit.dimension == "time" else Kind.QUANTITY
     number = _number(Digits(value, step), match.start(), match.end(), kind, unit.name)
-    return replace(number, dimension=unit.dimension)
+    return changed(number, dimension=unit.dimension)
 
 
 def _absurd(text: str, start: int, at: int) -> Number:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
+from typing import Any
 
 
 class Kind(StrEnum):
@@ -91,6 +92,14 @@ class Number:
         return self.parts or (self,)
 
 
+def changed(number: Number, **fields: Any) -> Number:
+    """The number with other fields; as `dataclasses.replace`, and several times as fast."""
+    assert fields.keys() <= number.__dict__.keys(), f"no field of a number: {fields}"
+    other = object.__new__(Number)
+    other.__dict__.update(number.__dict__, **fields)
+    return other
+
+
 def span_of(low: Number, high: Number, start: int, end: int) -> Number:
     """The range between two numbers of one kind and unit, in every reading of both.
 
@@ -126,4 +135,4 @@ def moved(number: Number, by: int) -> Number:
     if not by:
         return number
     parts = tuple(moved(part, by) for part in number.parts)
-    return replace(number, start=number.start + by, end=number.end + by, parts=parts)
+    return changed(number, start=number.start + by, end=number.end + by, parts=parts)

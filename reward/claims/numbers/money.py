@@ -63,6 +63,12 @@ _AFTER = re.compile(
 )
 
 
+# The first words of all currencies behind an amount, in small letters.
+CURRENCY_WORDS = frozenset(
+    match[0] for word in (*_ALL_AFTER, *_PARTS) if (match := re.match(r"[^\W\d_]+", word))
+)
+
+
 def currency_at(text: str, at: int) -> tuple[str, Decimal, int] | None:
     """The currency that is written behind an amount: its code, what one of it is worth, and where it ends."""
     match = _AFTER.match(text, at)

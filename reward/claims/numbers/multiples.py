@@ -33,6 +33,16 @@ JOINED = (
     r"(?:hundred|thousand))"
     r"(?![^\W_])"
 )
+# The first words of what the three patterns match.
+MULTIPLE_WORDS = frozenset({
+    "twice", "thrice", *(w + "fold" for w in _FOLD),
+    *(stem + ending for stem in _VERBS for ending in ("e", "ed", "es", "ing")),
+})  # fmt: skip
+DECADE_WORDS = frozenset({*_CENTURIES, *_TENS})
+JOINED_WORDS = frozenset({
+    *(large + small for large in _LARGE for small in _SMALL),
+    *(word + scale for word, n in CARDINALS.items() if n for scale in ("hundred", "thousand")),
+})  # fmt: skip
 _JOINT = re.compile(rf"({'|'.join(sorted(CARDINALS, key=len, reverse=True))})(.+)", re.IGNORECASE)
 _NO_AMOUNT = re.compile(r"(?<![^\W_])(?:once or|think|thinks|thought|thinking) $", re.IGNORECASE)
 _OBJECT = r"(?:the|its|their|his|her|our|your|my|that|those|these|this|what|as (?:many|much|fast|large|big))"

@@ -98,6 +98,8 @@ def code_at(text: str, at: int, low: int) -> Number | None:
 
 def mark_at(text: str, at: int) -> int | None:
     """Where capitals end that stand at once behind a number and make a name of it ("3D", "747B")."""
+    if not "A" <= text[at : at + 1] <= "Z":
+        return None
     match = _MARK.match(text, at)
     return match.end() if match else None
 

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 
 from reward.claims.numbers.digits import (
     DIGITS,
@@ -16,6 +16,7 @@ from reward.claims.numbers.digits import (
     SUPERSCRIPTS,
     VULGAR,
     Digits,
+    end_of_digits,
     fraction,
     read_digits,
 )
@@ -63,6 +64,16 @@ _NUMERAL = re.compile(
 _TEN = re.compile(r"10(?:\^\(?(?P<power>[-+\u2212]?\d{1,3})\)?(?!\d)|(?P<super>[⁻⁺]?[⁰¹²³⁴-⁹]{1,3}))")
 _COUNTED_PARTS = (2, 3, 4, 5, 6, 8, 16)  # "4/3" is a fraction; "24/7" and "10/10" are pairs
 _GLYPHS = "".join(VULGAR)
+_ONE = Decimal(1)
+_SEPARATORS = frozenset(".,'")
+_BEHIND_A_SPACE = frozenset((*"\u00d7xX*·", *VULGAR))
+_BEHIND_PLAIN = frozenset(("", *'\n%)];:"|!?'))
+_BEFORE_NO_SCALE = frozenset(("", *"\n%)(];:\"|!?.,'/+=<>&*_$"))
+# The first two letters of all that multiplies a number behind a space.
+_SCALES_BEGIN = frozenset((
+    "an", "bi", "bl", "bn", "cr", "do", "du", "hu", "la", "mi", "ml", "mm", "mn", "mr", "qu", "ta", "th",
+    "tn", "tr",
+))  # fmt: skip
 _HAS_FRACTION = re.compile(rf"\d{{0,6}}+(?:(?:{SPACE}|-)\d{{1,5}}[/\u2044]|[/\u2044]|{SPACE}?[{_GLYPHS}])")
 _FRACTION = re.compile(
     rf"(?:(?P<whole>\d{{1,6}})(?:{SPACE}|-))?(?P<top>\d{{1,5}})[/\u2044](?P<bottom>\d{{1,5}})(?![\d/\u2044]|[.,]\d)"
@@ -70,8 +81,7 @@ _FRACTION = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Numeral:
+class Numeral(NamedTuple):
     """A number in digits."""
 
     digits: Digits
@@ -92,6 +102,13 @@ def numeral_at(text: str, at: int, *, money: bool, decimal: str) -> Numeral | No
     Returns:
         The number; None when it has more digits, or a larger power of ten, than any number that is meant.
     """
+    end = end_of_digits(text, at)
+    if end > at and _ends_plainly(text, end):
+        if end - at > MAX_DIGITS:
+            return None
+        return _with_scale(
+            Numeral(Digits(Decimal(text[at:end]), _ONE), end, is_plain=True), text, money=money
+        )
     if _HAS_FRACTION.match(text, at) and (mixed := _fraction(text, at)):
         return _with_scale(mixed, text, money=money)
     if text.startswith("10", at) and (ten := _TEN.match(text, at)):
@@ -112,6 +129,16 @@ def numeral_at(text: str, at: int, *, money: bool, decimal: str) -> Numeral | No
     )
 
 
+def _ends_plainly(text: str, end: int) -> bool:
+    """Whether what follows a run of digits adds no separator, fraction or power to it, at a quick look."""
+    after, second = text[end : end + 1], text[end + 1 : end + 2]
+    if after == " ":
+        return not (second.isdigit() or second in _BEHIND_A_SPACE)
+    if after in _SEPARATORS:
+        return not second.isdigit()
+    return after in _BEHIND_PLAIN or (after.isalpha() and after not in "eExX")
+
+
 def scale_after(text: str, at: int) -> tuple[int, int] | None:
     """The power of ten of the scale word at `at`, and where the word ends."""
     match = _SCALE.match(text, at)
@@ -126,6 +153,8 @@ def _power_of(word: str) -> int:
 
 
 def _with_scale(numeral: Numeral, text: str, *, money: bool) -> Numeral:
+    if not _may_scale(text, numeral.end, money=money):
+        return numeral
     if numeral.is_plain and (part := _AND_PART.match(text, numeral.end)):
         whole = int(numeral.digits.value)
         bottom = _PARTS[part[1].lower()]
@@ -142,6 +171,15 @@ def _with_scale(numeral: Numeral, text: str, *, money: bool) -> Numeral:
     if end == numeral.end:
         return numeral
     return Numeral(numeral.digits.scaled(power).times(factor), end, has_scale=True)
+
+
+def _may_scale(text: str, end: int, *, money: bool) -> bool:
+    """A quick look at what follows a number, for the sake of speed."""
+    after = text[end : end + 1]
+    if after != " ":
+        return after not in _BEFORE_NO_SCALE
+    two = text[end + 1 : end + 3].lower()
+    return two in _SCALES_BEGIN or not two.isascii() or (money and two[:1] in ("m", "b", "t"))
 
 
 def _fraction(text: str, at: int) -> Numeral | None:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from reward.claims.numbers.model import Number
+from reward.claims.numbers.model import Number, changed
 
 _MARKS = "*_`"
 # Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties.txt).
@@ -22,6 +22,7 @@ _UNSEEN = (
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _RUN = re.compile(rf"(?P<marks>[*_`]+)|[{_UNSEEN}]+")
+_UNSEEN_ONE = re.compile(f"[{_UNSEEN}]")
 _LONGEST_RUN = 3  # of marks: "***"
 _HYPHENS = (0x02D7, 0x2010, 0x2011, 0x2796, 0xFE63)  # drawn as a hyphen or a minus
 _IDEOGRAPHS = 0x20000  # from here on no plane has digits
@@ -36,6 +37,8 @@ def _ascii_of() -> dict[int, str]:
 
 
 _ASCII = _ascii_of()
+_TRANSLATED = frozenset(map(chr, _ASCII))
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 @dataclass(frozen=True)
@@ -51,13 +54,17 @@ class Plain:
             return number
         start, end = self.places[number.start], self.places[number.end - 1] + 1
         parts = tuple(self.original(part) for part in number.parts)
-        return replace(number, start=start, end=end, parts=parts)
+        return changed(number, start=start, end=end, parts=parts)
 
 
 def plain_text(text: str) -> Plain:
     """Prepares a text, in time linear in its length."""
-    same_length = text if text.isascii() else text.translate(_ASCII)
-    if not _RUN.search(same_length):
+    unusual = () if text.isascii() else _BEYOND_ASCII.findall(text)
+    same_length = text if _TRANSLATED.isdisjoint(unusual) else text.translate(_ASCII)
+    is_plain = (
+        not any(mark in same_length for mark in _MARKS) and _UNSEEN_ONE.search("".join(unusual)) is None
+    )
+    if is_plain:
         return Plain(same_length, None)
     pieces: list[str] = []
     places: list[int] = []

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 
 from reward.claims.numbers.clock import as_time
-from reward.claims.numbers.model import Form, Kind, Number
+from reward.claims.numbers.model import Form, Kind, Number, changed
 
 _TAKEN = (Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY, Kind.QUANTITY, Kind.DURATION)
 _NEVER_COUNTED = frozenset({*_TAKEN, Kind.ORDINAL, Kind.TIME})
@@ -27,9 +26,9 @@ def read_as(number: Number, like: Number) -> Number:
         # "45 patients" is no 45%, nor "31 players" the 31st title: a number of things leaves no unit out.
         number = number if number.counts and like.kind in _NEVER_COUNTED else _measured_as(number, like)
     elif number.unit == OPEN_DEGREE and like.dimension == number.dimension:
-        number = replace(number, unit=like.unit)
+        number = changed(number, unit=like.unit)
     if number.is_plus and like.form is Form.MORE_THAN:
-        number = replace(number, form=Form.MORE_THAN, is_plus=False)
+        number = changed(number, form=Form.MORE_THAN, is_plus=False)
     return close_like(number, like)
 
 
@@ -39,7 +38,7 @@ def close_like(number: Number, like: Number) -> Number:
         return number
     fitting = (reading for reading in number.readings if _fits(reading, like))
     reading = next(fitting, None)
-    return number if reading is None else replace(number, readings=(reading,))
+    return number if reading is None else changed(number, readings=(reading,))
 
 
 def closed(number: Number, like: Number) -> Number:
@@ -49,7 +48,7 @@ def closed(number: Number, like: Number) -> Number:
     answer of its own beside "9:30 am" and "9:30 pm".
     """
     number = close_like(number, like)
-    return number if len(number.readings) == 1 else replace(number, readings=number.readings[:1])
+    return number if len(number.readings) == 1 else changed(number, readings=number.readings[:1])
 
 
 def _fits(reading: tuple[Decimal, ...], like: Number) -> bool:
@@ -63,14 +62,14 @@ def _fits(reading: tuple[Decimal, ...], like: Number) -> bool:
 def _measured_as(number: Number, like: Number) -> Number:
     """A bare number with the kind and the unit of another; it stays bare where it cannot be of that kind."""
     if like.kind in _TAKEN:
-        return replace(number, kind=like.kind, unit=like.unit, dimension=like.dimension)
+        return changed(number, kind=like.kind, unit=like.unit, dimension=like.dimension)
     if len(number.values) > 1 and number.form is not Form.RANGE:
         return number
-    if like.kind in (Kind.YEAR, Kind.ORDINAL) and _is_whole(number) and not _is_grouped(number):
-        return replace(number, kind=like.kind)
+    if like.kind in (Kind.YEAR, Kind.ORDINAL) and _is_whole(number) and not is_grouped(number):
+        return changed(number, kind=like.kind)
     if like.kind is Kind.TIME and number.form is not Form.RANGE:
         time = as_time(number)
-        return number if time is None else replace(number, readings=time.readings, kind=Kind.TIME)
+        return number if time is None else changed(number, readings=time.readings, kind=Kind.TIME)
     return _as_date(number) if like.kind is Kind.DATE else number
 
 
@@ -78,7 +77,7 @@ def _is_whole(number: Number) -> bool:
     return all(value == value.to_integral_value() for value in number.values)
 
 
-def _is_grouped(number: Number) -> bool:
+def is_grouped(number: Number) -> bool:
     """Whether four digits have a separator: "2,021" is never a year."""
     return number.end - number.start == len("2,021") and 1000 <= number.value <= 9999
 
@@ -86,9 +85,9 @@ def _is_grouped(number: Number) -> bool:
 def _as_date(number: Number) -> Number:
     """A day or a year; a number that can be neither stays a count."""
     value = number.value
-    if not _is_whole(number) or _is_grouped(number) or len(number.values) > 1 or not 0 < value < 3000:
+    if not _is_whole(number) or is_grouped(number) or len(number.values) > 1 or not 0 < value < 3000:
         return number
     zero = Decimal(0)
     if value < _FIRST_LONG_YEAR:
-        return replace(number, readings=((zero, zero, value), (zero, value, zero)), kind=Kind.DATE)
-    return replace(number, readings=((value, zero, zero),), kind=Kind.DATE) if value >= 1000 else number
+        return changed(number, readings=((zero, zero, value), (zero, value, zero)), kind=Kind.DATE)
+    return changed(number, readings=((value, zero, zero),), kind=Kind.DATE) if value >= 1000 else number

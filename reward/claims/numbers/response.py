@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from reward.claims.numbers import (
     AUTO,
@@ -27,6 +28,7 @@ _CITATION = re.compile(
     rf"(?:\b(?:document|doc|passage|source|reference)s?[ \t]{{0,2}}#?{_PLACES}|\[{_PLACES}\])(?!\w|[.,]\d)",
     re.IGNORECASE,
 )
+_CITED = ("doc", "passage", "source", "reference")
 _BEHIND_FOOTNOTES = frozenset(".,;:!?)]\"'\u2019\u201d\u3002\uff0c")  # or a letter: a footnote is attached
 _LENGTH = re.compile(r"\b(\d{1,6})[ -]words?\b", re.IGNORECASE)
 _OPENING = re.compile(r"\s{0,9}[^\n]{1,200}:[ \t]{0,9}(?=\n)")
@@ -50,17 +52,26 @@ def response_numbers(
         words: Whether numbers in words must be checked, too.
         locale: How the response writes "1.500", where it does not show that itself; see `conventions_of`.
     """
+    return list(_response_numbers(response, query, words, locale))
+
+
+@lru_cache(maxsize=8)  # numbers and dates are two kinds that read one response
+def _response_numbers(response: str, query: RagQuery, words: bool, locale: str) -> tuple[Number, ...]:
     documents = [document.text for document in query.documents]
     conventions = conventions_of(response, *documents, locale=locale)
     read = find_numbers(response, words=words, conventions=conventions)
     found = sorted([*read, *unread_numerals(response, read, words=words)], key=lambda number: number.start)
+    if not found:
+        return ()
     others = _known_names(response, found, query) | _lengths(response, query)
     cited = _Citations(response, len(query.documents))
-    return [n for n in found if not all(atom.start in others or atom in cited for atom in n.atoms)]
+    return tuple(n for n in found if not all(atom.start in others or atom in cited for atom in n.atoms))
 
 
 def _lengths(response: str, query: RagQuery) -> set[int]:
     """Starts of numbers of words that speak of the response itself."""
+    if "word" not in response.lower():
+        return set()
     asked = {length[1] for length in _LENGTH.finditer(query.query)}
     opening = _OPENING.match(response)
     end = opening.end() if opening else 0
@@ -100,6 +111,9 @@ class _Citations:
         self._run_of_start: dict[int, int] = {}  # of a document's number: which run of them it is part of
         self._run_of_end: dict[int, int] = {}
         run = 0
+        folded = response.casefold()
+        if "[" not in response and not any(word in folded for word in _CITED):
+            return
         for citation in _CITATION.finditer(response):
             if citation[0].startswith("[") and is_measured(response, citation.start(), citation.end()):
                 continue

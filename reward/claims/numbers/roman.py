@@ -31,6 +31,10 @@ WAR = (
     r"(?![^\W_])"
 )
 _CANONICAL = re.compile(r"(?=.)M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
+_WORTH = (
+    (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"),
+    (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"),
+)  # fmt: skip
 _LETTERS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _LABELS = (
     "chapter", "part", "volume", "vol", "book", "act", "scene", "section", "article", "title", "phase",
@@ -82,6 +86,7 @@ _CENTURY = re.compile(
     r"(?:th|e)?[ -](?:century|centuries|siècle|secolo|Jahrhundert)(?![^\W_])", re.IGNORECASE
 )
 _LONGEST, _REACH, _LABEL_REACH = 15, 64, 14  # characters
+LARGEST_ROMAN = 3999
 _WARS = (
     ("first", "1st", "one", "1", "i", "ww1", "wwi"),
     ("second", "2nd", "two", "2", "ii", "ww2", "wwii"),
@@ -220,7 +225,7 @@ def _names_of() -> list[tuple[str, str, str]]:
     """Of each number up to 30 its Roman numeral, its ordinal and its cardinal, without capitals."""
     ranks = {n: w for w, n in ORDINALS.items()}
     words = {n: w for w, n in CARDINALS.items()}
-    romans = [_written(n).lower() for n in range(31)]
+    romans = [written_roman(n).lower() for n in range(31)]
 
     def spelt(n: int, last: dict[int, str]) -> str:
         return last[n] if n in last else f"{words[n // 10 * 10]}-{last[n % 10]}"
@@ -228,8 +233,13 @@ def _names_of() -> list[tuple[str, str, str]]:
     return [("", "", "")] + [(romans[n], spelt(n, ranks), spelt(n, words)) for n in range(1, 31)]
 
 
-def _written(value: int) -> str:
-    return "X" * (value // 10) + ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")[value % 10]
+def written_roman(value: int) -> str:
+    """A number from 0 to `LARGEST_ROMAN` in Roman numerals; nothing stands for 0."""
+    written = ""
+    for worth, letters in _WORTH:
+        written += letters * (value // worth)
+        value %= worth
+    return written
 
 
 _NAMES_OF = _names_of()

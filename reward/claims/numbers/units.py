@@ -156,6 +156,12 @@ _PHRASE = re.compile(
 _IDEOGRAMS = re.compile("|".join(sorted((w for w in _EXACT if w[0] >= "\u3400"), key=len, reverse=True)))
 _WORD = r"[^\W\d_]{1,20}(?:[²³]|\^?[23](?![\d,.]))?"
 _FIRST = re.compile(rf"(?P<gap>{SPACE}|-)?(?P<unit>°{SPACE}?[CF](?![^\W_])|[°℃℉]|{_WORD}(?![^\W_]))")
+# The first words of all spellings, in small letters.
+UNIT_WORDS = frozenset(
+    match[0].lower()
+    for word in (*_EXACT, *_ATTACHED, *_HYPHENATED)
+    if (match := re.match(r"[^\W\d_]+", word))
+)
 _PER = re.compile(rf"(?:{SPACE}per{SPACE}|{SPACE}?/{SPACE}?)(?P<unit>{_WORD})(?![^\W_])")
 _NO_RATES = frozenset(
     {"decibel", "degree", "times", *_TABLE["temperature"]} | {n for n in UNITS if " * " in n}

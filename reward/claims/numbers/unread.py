@@ -23,6 +23,7 @@ from reward.claims.numbers.vague import vague_amounts
 _LAST = 0x20000  # no plane from here on has digits
 _ROMAN = range(0x2160, 0x2189)  # read by nobody in ASCII either
 _IDEOGRAPH = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff65]")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 _NEAR = 3  # characters
 _COUNTING = re.compile(
     r"[一二两兩三四五六七八九壹贰叁肆伍陆柒捌玖][十百千萬万億亿拾佰仟]|十[一二三四五六七八九]|.{3}"
@@ -43,6 +44,8 @@ def unread_numerals(
     """
     vague = _apart(vague_amounts(text), found) if words else []
     if text.isascii():
+        return vague
+    if _numeral_characters().isdisjoint(_BEYOND_ASCII.findall(text)):
         return vague
     skipped = frozenset() if enumerators else frozenset(_enumerators(text))
     numerals, place = [], 0
@@ -69,11 +72,17 @@ def _apart(amounts: Iterable[Number], found: Sequence[Number]) -> list[Number]:
 
 
 @cache
-def _numerals() -> re.Pattern[str]:
-    """Runs of characters with a numeric value of which no digit of a number is made."""
+def _numeral_characters() -> frozenset[str]:
+    """Characters with a numeric value of which no digit of a number is made."""
     known = {*map(chr, _ROMAN), *VULGAR}
-    numeric = [chr(c) for c in range(128, _LAST) if chr(c).isnumeric() and not chr(c).isdecimal()]
-    return re.compile(f"[{''.join(c for c in numeric if c not in known)}]+")
+    numeric = {chr(c) for c in range(128, _LAST) if chr(c).isnumeric() and not chr(c).isdecimal()}
+    return frozenset(numeric - known)
+
+
+@cache
+def _numerals() -> re.Pattern[str]:
+    """Runs of them."""
+    return re.compile(f"[{''.join(sorted(_numeral_characters()))}]+")
 
 
 def _is_in_a_word(text: str, start: int, end: int, *, words: bool) -> bool:

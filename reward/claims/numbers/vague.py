@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from decimal import Decimal
 
 from reward.claims.numbers.cardinal import SCALES
 from reward.claims.numbers.digits import SPACE, Digits
 from reward.claims.numbers.measure import with_unit
-from reward.claims.numbers.model import Kind, Number
+from reward.claims.numbers.model import Kind, Number, changed
 from reward.claims.numbers.names import UNWRITTEN, identifier
 
 _LARGE = "thousand|million|billion|trillion"
@@ -67,7 +66,7 @@ def about_at(text: str, start: int, end: int) -> Number | None:
         scale *= Decimal(12) if word == "dozen" else Decimal(10) ** SCALES.get(word, 0)
     digits = Digits(scale * 2 if "couple" in words else scale, Decimal(1) if len(words) == 1 else scale)
     number = with_unit(text, start, end, digits)
-    return replace(number, approximate=len(words) > 1)
+    return changed(number, approximate=len(words) > 1)
 
 
 def vague_amounts(text: str) -> Iterator[Number]:

@@ -42,6 +42,7 @@ _FIRST_WORDS = (
     NUMBER_WORDS - {"quarter", "quarters", "halves", "thirds"} - {w for w in PARTS if w.endswith("s")}
 )
 _BEHIND_AN_ARTICLE = {*SCALES, "dozen"} | {w for w in PARTS if not w.endswith("s")}
+FIRST_WORDS = frozenset((_FIRST_WORDS - {*SCALES, "dozen"}) | {"quarter", "a", "an"})  # of `STARTS`
 STARTS = (
     rf"(?:{_either(_FIRST_WORDS - {*SCALES, 'dozen'})})(?![^\W_])"
     rf"|quarter(?=[ ]of[ ]a[ ](?:{_either({*SCALES})}))"

@@ -1,0 +1,260 @@
+"""The numbers of one text, ready for the question which of them can support a claim.
+
+A number that is written a thousand times is kept once, with its first places. The numbers of each unit are
+sorted by value, since one that supports a claim lies near it: `equality.reach` says how near. So a claim is
+held against a few numbers of a long text and not against all. What is found here only may support the claim;
+whether it does, `NumberLookup` asks.
+"""
+
+from __future__ import annotations
+
+import functools
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from math import inf, isfinite
+
+from reward.claims.numbers.conventions import ENGLISH, Conventions
+from reward.claims.numbers.dates import looks_like_year
+from reward.claims.numbers.equality import conversion, reach
+from reward.claims.numbers.eras import is_era, lone_part
+from reward.claims.numbers.find import find_numbers
+from reward.claims.numbers.model import Form, Kind, Number
+from reward.claims.numbers.reading import OPEN_DEGREE, is_grouped
+from reward.claims.numbers.things import things_behind
+
+_LONGEST_NUMBER = 400  # characters
+_MOST_PLACES = 64  # of one number in one text, that are held against the context of a claim
+_SLACK = 1e-9  # of a value as a float
+_NAMELESS = (Kind.IDENTIFIER, Kind.RATIO, Kind.WEEKDAY)  # never what a bare number is taken for
+_ANY_DATE = (-1, Decimal(0))
+Window = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One number of a text, however often it is written there."""
+
+    number: Number  # where it first stands
+    order: int  # that place among all numbers of the text
+    places: list[tuple[int, Number]]  # the first ones, each with its order
+
+
+@dataclass(frozen=True)
+class Group:
+    """The numbers of one kind and unit, sorted by their values."""
+
+    dimension: str
+    values: list[float]
+    entries: list[Entry]
+
+    def within(self, windows: Iterable[Window]) -> Iterator[Entry]:
+        """Those with a value in one of the windows."""
+        for low, high in windows:
+            yield from self.entries[bisect_left(self.values, low) : bisect_right(self.values, high)]
+
+
+@dataclass(frozen=True)
+class NumberIndex:
+    """The numbers of one text, composite ones and their parts."""
+
+    numbers: tuple[Number, ...]
+    starts: list[int]
+    by_value: dict[Decimal, list[Entry]]  # by the first value of each reading
+    text: str
+
+    def between(self, start: int, end: int) -> Iterator[Number]:
+        """The numbers that share a character with `text[start:end]`, from left to right."""
+        for place in range(bisect_left(self.starts, start - _LONGEST_NUMBER), len(self.numbers)):
+            number = self.numbers[place]
+            if number.start >= end:
+                return
+            if number.end > start:
+                yield number
+
+    def near(self, claimed: Number, *, relative_tolerance: float) -> list[Entry]:
+        """The numbers that may support a claim, each once, in the order of the text."""
+        windows = list(_windows(claimed, relative_tolerance))
+        found: dict[int, Entry] = {}
+        for (kind, unit), group in self._groups.items():
+            for entry in group.within(_windows_in(windows, claimed, kind, unit, group.dimension)):
+                found[entry.order] = entry
+        if claimed.kind in (Kind.COUNT, Kind.DATE):
+            found |= {entry.order: entry for part in _parts(claimed) for entry in self._dates.get(part, ())}
+        return [found[order] for order in sorted(found)]
+
+    def dates(self) -> Iterator[Number]:
+        """The dates, each once, in the order of the text."""
+        return (entry.number for entry in self._dates.get(_ANY_DATE, ()))
+
+    def dates_of(self, month: Decimal, day: Decimal) -> Iterator[Number]:
+        """Those that have a month, or else a day."""
+        part = (1, month) if month else (2, day) if day else _ANY_DATE
+        return (entry.number for entry in self._dates.get(part, ()))
+
+    def things(self, kind: Kind) -> frozenset[str]:
+        """What the numbers of a kind count, by its first letters."""
+        return self._things.get(kind, frozenset())
+
+    def lone_part(self, part: int) -> Number | None:
+        """The first number that names a part of a year without its year."""
+        return self._lone_parts.get(part)
+
+    @cached_property
+    def bare_years(self) -> tuple[Number, ...]:
+        """The numbers that may be one year, from left to right, wherever they stand."""
+        return tuple(one for one in self.numbers if one.form is Form.EXACT and looks_like_year(one))
+
+    @cached_property
+    def _things(self) -> dict[Kind, frozenset[str]]:
+        things: dict[Kind, set[str]] = {}
+        for number in self.numbers:
+            if found := things_behind(self.text, number):
+                things.setdefault(number.kind, set()).update(found)
+        return {kind: frozenset(words) for kind, words in things.items()}
+
+    @cached_property
+    def _lone_parts(self) -> dict[int, Number]:
+        with_years = (one for one in self.numbers if one.kind is Kind.PERIOD and one.parts)
+        of_a_year = {atom.start for one in with_years for atom in one.parts}
+        parts: dict[int, Number] = {}
+        for number in self.numbers:
+            if number.start not in of_a_year and (part := lone_part(number)):
+                parts.setdefault(part, number)
+        return parts
+
+    @cached_property
+    def _entries(self) -> dict[int, Entry]:
+        return {entry.order: entry for entries in self.by_value.values() for entry in entries}
+
+    @cached_property
+    def _groups(self) -> dict[tuple[Kind, str], Group]:
+        members: dict[tuple[Kind, str], list[tuple[float, int]]] = {}
+        for order, entry in self._entries.items():
+            number = entry.number
+            key = number.kind, "" if number.kind is Kind.IDENTIFIER else number.unit
+            ends = {float(value) for reading in number.readings for value in (reading[0], reading[-1])}
+            members.setdefault(key, []).extend((value, order) for value in ends)
+        return {key: self._group(sorted(pairs)) for key, pairs in members.items()}
+
+    def _group(self, pairs: list[tuple[float, int]]) -> Group:
+        entries = [self._entries[order] for _, order in pairs]
+        return Group(entries[0].number.dimension, [value for value, _ in pairs], entries)
+
+    @cached_property
+    def _dates(self) -> dict[tuple[int, Decimal], list[Entry]]:
+        """The dates by each year, month and day that they write."""
+        dates: dict[tuple[int, Decimal], list[Entry]] = {}
+        for _, entry in sorted(self._entries.items()):
+            if entry.number.kind is Kind.DATE:
+                parts = {part for reading in entry.number.readings for part in enumerate(reading[:3])}
+                for part in (*parts, _ANY_DATE):
+                    dates.setdefault(part, []).append(entry)
+        return dates
+
+
+@functools.lru_cache(maxsize=256)
+def index_numbers(text: str, conventions: Conventions = ENGLISH) -> NumberIndex:
+    """Finds and indexes the numbers of a text."""
+    found = find_numbers(text, enumerators=True, conventions=conventions)
+    together = (
+        n for number in found for n in (dict.fromkeys((number, *number.parts)) if number.parts else (number,))
+    )
+    numbers = tuple(sorted(together, key=lambda one: one.start))
+    by_value: dict[Decimal, list[Entry]] = {}
+    entries: dict[object, Entry] = {}
+    for order, number in enumerate(numbers):
+        key = _identity(number)
+        if (entry := entries.get(key)) is None:
+            entry = entries[key] = Entry(number, order, [(order, number)])
+            for value in {reading[0] for reading in number.readings}:
+                by_value.setdefault(value, []).append(entry)
+        elif len(entry.places) < _MOST_PLACES:
+            entry.places.append((order, number))
+    return NumberIndex(numbers, [number.start for number in numbers], by_value, text)
+
+
+def _identity(number: Number) -> object:
+    """All of a number that decides what it supports, and nothing of where it stands."""
+    if number.kind is Kind.COUNT and not number.parts:
+        return (
+            number.readings,
+            number.form,
+            number.approximate,
+            number.is_plus,
+            number.counts,
+            number.rate,
+            number.step,
+            is_grouped(number),
+        )
+    return (
+        number,
+        number.is_plus,
+        number.counts,
+        number.rate,
+        bool(number.parts),
+        number.steps,
+        is_grouped(number),
+    )
+
+
+def _windows(claimed: Number, relative_tolerance: float) -> Iterator[Window]:
+    """Where the first or the last value of a number lies that supports a claim, in the claim's unit."""
+    far = float(reach(claimed, relative_tolerance=relative_tolerance))
+    is_decade = claimed.form is Form.RANGE and not claimed.parts  # any year in it supports it
+    if is_era(claimed):  # and so does a somewhat longer one that lies in it for the greater part
+        far += float(claimed.values[1] - claimed.values[0]) + 1
+    for reading in claimed.readings:
+        first = float(reading[0])
+        last = float(reading[-1]) if is_decade else first
+        yield _widened(first - far, last + far) if isfinite(first + last + far) else (-inf, inf)
+
+
+def _widened(low: float, high: float) -> Window:
+    slack = _SLACK * max(abs(low), abs(high))
+    return low - slack, high + slack
+
+
+def _windows_in(
+    windows: list[Window], claimed: Number, kind: Kind, unit: str, dimension: str
+) -> Iterable[Window]:
+    """The windows for the numbers of a kind and unit; none where none of them can support the claim."""
+    if (kind is Kind.TIME) is not (claimed.kind is Kind.TIME):
+        return ()
+    if claimed.kind is Kind.PERIOD:
+        return _windows_of_period(claimed, kind)
+    if kind is Kind.DATE:
+        return windows if claimed.kind is Kind.YEAR else ()
+    if claimed.kind is Kind.DATE:
+        values = {value for reading in claimed.readings for value in reading}
+        return [_widened(float(value), float(value)) for value in values] if kind is Kind.COUNT else ()
+    if claimed.kind is Kind.COUNT:
+        return () if kind in _NAMELESS else windows
+    if kind is Kind.COUNT or (kind is claimed.kind and _is_taken_as_it_is(claimed, unit)):
+        return windows
+    if kind is not claimed.kind or not dimension or dimension != claimed.dimension:
+        return ()
+    factor, offset = map(float, conversion(unit, claimed.unit))
+    return [_widened((low - offset) / factor, (high - offset) / factor) for low, high in windows]
+
+
+def _windows_of_period(claimed: Number, kind: Kind) -> Iterable[Window]:
+    """A part of a year is supported by one that says its year or none, and by months near that year."""
+    if kind is Kind.PERIOD:
+        return ((-inf, inf),)
+    year = float(claimed.value)
+    return ((year - 1, year + 1),) if kind is Kind.DATE and year else ()
+
+
+def _is_taken_as_it_is(claimed: Number, unit: str) -> bool:
+    return unit == claimed.unit or OPEN_DEGREE in (unit, claimed.unit) or claimed.kind is Kind.IDENTIFIER
+
+
+def _parts(claimed: Number) -> set[tuple[int, Decimal]]:
+    """The parts of a date of which one must stand in any date that supports a claim."""
+    if claimed.kind is Kind.COUNT:
+        return {(place, claimed.value) for place in range(3)}
+    firsts = (next((p for p in enumerate(reading[:3]) if p[1]), None) for reading in claimed.readings)
+    return {part for part in firsts if part is not None}
