@@ -128,9 +128,14 @@ class Index:
                 return found
         inside = small_words(name) if len(words) > 1 else ALWAYS_INSIDE
         rarest = min(range(len(members)), key=lambda i: len(members[i]))
+        most = [0 if len(word) == 1 and word.isalpha() else _MOST_BETWEEN for word in words]
+        if not linked:
+            most[-1] = _MOST_BETWEEN  # the "V" of "Charles the Fifth" is no initial
+        left = list(zip(members[:rarest], most[1:], strict=False))[::-1]
+        right = list(zip(members[rarest + 1 :], most[rarest + 1 :], strict=True))
         for place in members[rarest][:_MOST_PLACES]:
-            first = self._extend(place, members[:rarest][::-1], -1, linked, inside)
-            last = self._extend(place, members[rarest + 1 :], 1, linked, inside)
+            first = self._extend(place, left, -1, linked, inside)
+            last = self._extend(place, right, 1, linked, inside)
             if first is None or last is None or self._is_other(first, words[0]):
                 continue
             if not linked or self._is_linked(first, last):
@@ -138,11 +143,20 @@ class Index:
         return found
 
     def _extend(
-        self, place: int, rest: Sequence[Sequence[int]], step: int, linked: bool, inside: frozenset[str]
+        self,
+        place: int,
+        rest: Sequence[tuple[Sequence[int], int]],
+        step: int,
+        linked: bool,
+        inside: frozenset[str],
     ) -> int | None:
-        """The place of the last of some words, each of which stands after (or before) the one before it."""
-        for members in rest:
-            for num_between in range(_MOST_BETWEEN + 1):
+        """The place of the last of some words, each of which stands after (or before) the one before it.
+
+        With each word comes how many others may stand between: none before an initial, so that "George W.
+        Bush" is not "George H. W. Bush".
+        """
+        for members, most in rest:
+            for num_between in range(most + 1):
                 gap = self._gap(place, step)
                 place += step
                 if (

@@ -8,6 +8,7 @@ an acronym stands for it. `taken_as` turns every answer that says the asked name
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from reward.claims.names.model import Name, singulars
@@ -145,7 +146,17 @@ def _one_person(given: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
     if not _same_given_name(short[0], full[0]):
         return False
     rest = iter(full[1:])
-    return all(any(_same_given_name(name, other) for other in rest) for name in short[1:])
+    return all(_comes_next(name, rest) for name in short[1:])
+
+
+def _comes_next(name: str, rest: Iterator[str]) -> bool:
+    """Whether the next of some middle names is a given one; whole names can be left out, no initials."""
+    for other in rest:
+        if _same_given_name(name, other):
+            return True
+        if len(name) == 1 or len(other) == 1:
+            return False
+    return False
 
 
 def _same_given_name(a: str, b: str) -> bool:
