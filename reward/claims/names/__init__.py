@@ -117,7 +117,10 @@ def _distinct(names: Sequence[Name]) -> list[Name]:
     seen: list[frozenset[str]] = []
     for name in names:
         tokens = frozenset(name.tokens)
-        if not any(tokens <= earlier for earlier in seen[:_MOST_COMPARED]):
+        # A state or country that is added later is a claim of its own, the more so another one.
+        place = {f", {word}" for word in name.place}
+        whole = frozenset(tokens | place) if place else tokens
+        if not any(whole <= earlier for earlier in seen[:_MOST_COMPARED]):
             distinct.append(name)
-            seen.append(tokens)
+            seen.append(whole)
     return distinct

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from operator import attrgetter
 from typing import NamedTuple
 
 from reward.claims.names.model import Name, name_of
+from reward.claims.names.places import can_have_place, place_behind
 from reward.claims.names.tables import words
+from reward.claims.names.titles import find_titles
 from reward.claims.names.words import (
     ABBREVIATIONS,
     ACRONYMS,
@@ -52,6 +56,8 @@ _LAST_WORD = re.compile(r"\W")
 _DAY = re.compile(r",? ?\d")
 _MONTHS = ("march", "april", "may", "june", "august")
 _DEGREES = re.compile(r"[\d\u00b0]\s?[A-Z]$")
+_MARK = re.compile(r"[\"*'\u201c\u201e\u2018]")
+_BEGIN = attrgetter("start")
 _new = tuple.__new__
 _LONGEST_RUN = 12  # words
 _LOOK_BACK = 24  # characters
@@ -68,7 +74,19 @@ class Part(NamedTuple):
 
 def find_names(text: str) -> list[Name]:
     """All names of a text, from left to right."""
-    return [name for run in _runs(text) for name in _names(text, run)]
+    found = [_with_place(text, name) for run in _runs(text) for name in _names(text, run)]
+    titles = list(find_titles(text)) if _MARK.search(text) else []
+    if not titles:
+        return found
+    outside = [name for name in found if not any(t.start <= name.start < t.end for t in titles)]
+    return sorted(outside + titles, key=_BEGIN)
+
+
+def _with_place(text: str, name: Name) -> Name:
+    """A name with the state or country behind it: "Paris, Texas"."""
+    if not can_have_place(name.tokens) or not (place := place_behind(text, name.end)):
+        return name
+    return replace(name, place=place)
 
 
 def _parts(text: str) -> Iterator[Part]:

@@ -15,6 +15,7 @@ from reward.claims.names.model import Name, Token, name_of, singulars, tokens_of
 from reward.claims.names.nations import COUNTRIES, STATES
 from reward.claims.names.orders import ALWAYS_INSIDE, alike, holds, joins, orders, small_words
 from reward.claims.names.tables import TABLES
+from reward.claims.names.titles import find_title
 from reward.claims.names.words import (
     CITIES,
     KINDS,
@@ -63,6 +64,8 @@ class Index:
     def _find(self, name: Name) -> set[Range]:
         if len(name.tokens) > _MOST_WORDS:
             return set()
+        if name.title and (found := set(find_title(self.text, self.tokens, self.places, name.tokens))):
+            return found
         found = next(filter(None, (self._in_order(name, *order) for order in orders(name))), set())
         if found and (len(name.tokens) == 1 or " ".join(name.tokens) in _CAPITAL_PHRASES):
             found = {r for r in found if self._is_name(r[0], name)}

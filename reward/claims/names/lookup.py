@@ -11,6 +11,7 @@ from reward.claims.kind import Place
 from reward.claims.names.index import Index, Range, index_names
 from reward.claims.names.model import Name, name_of
 from reward.claims.names.nations import COUNTRIES
+from reward.claims.names.places import differ, place_behind
 from reward.claims.names.roles import allows
 from reward.claims.names.words import KINDS, LINKS, PREFIXES, TITLES, is_common, stem
 from reward.types import Document
@@ -42,12 +43,14 @@ class NameLookup:
         if claimed.roles and not allows(claimed, self._indexes):
             return None
         found = self._find(claimed, context)
-        if found is None and len(claimed.tokens) > 1:
+        if found is None and len(claimed.tokens) > 1 and not claimed.title:
             found = self._find_described(claimed, context) or self._find_halves(claimed, context)
         return found
 
     def _find(self, claimed: Name, context: str) -> Place[Name] | None:
         ranges = [(document, index, r) for document, index in self._texts for r in index.find(claimed)]
+        if claimed.place and _are_elsewhere(claimed, ranges):
+            return None
         if ranges:
             document, index, (first, last) = _nearest(ranges, context)
             return Place(_name_at(index, first, last), document)
@@ -78,6 +81,13 @@ class NameLookup:
             return None
         places = [self._find(name, context) for name in names]
         return places[0] if all(places) else None
+
+
+def _are_elsewhere(claimed: Name, ranges: Sequence[Found]) -> bool:
+    """Whether the documents add another state or country to a name than a response does, and never the same."""
+    places = [place_behind(index.text, index.tokens[last - 1].end) for _, index, (_, last) in ranges]
+    told = [place for place in places if place]
+    return bool(told) and all(differ(claimed.place, place) for place in told)
 
 
 def _describes(word: str) -> bool:

@@ -13,6 +13,8 @@ from dataclasses import replace
 
 from reward.claims.names.model import Name, singulars
 from reward.claims.names.nations import COUNTRIES, STATES
+from reward.claims.names.places import differ
+from reward.claims.names.titles import title_words
 from reward.claims.names.words import (
     CITIES,
     KINDS,
@@ -56,8 +58,10 @@ def taken_as(answer: Name, asked: Name) -> Name:
 
 def says(answer: Name, asked: Name) -> bool:
     """Whether an answer names what was asked for, if in another writing."""
-    if answer.place and asked.place and answer.place != asked.place:
+    if differ(answer.place, asked.place):
         return False
+    if asked.title and title_words(answer.text) == asked.tokens:
+        return True
     if _is_other_role(answer, asked):
         return False
     given, wanted = key(answer)[0], key(asked)[0]
