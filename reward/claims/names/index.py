@@ -61,6 +61,17 @@ class Index:
             found = set().union(*map(self._find, members))
         return sorted(found)
 
+    def holds_small(self, word: str) -> bool:
+        """Whether the text writes a word, or its plural, small, and others with capitals."""
+        if self._uncased:
+            return False
+        forms = {word, stem(word), f"{word}s"}
+        return any(
+            not self.tokens[place].capital
+            for form in forms
+            for place in self.places.get(form, ())[:_MOST_PLACES]
+        )
+
     def _find(self, name: Name) -> set[Range]:
         if len(name.tokens) > _MOST_WORDS:
             return set()

@@ -13,7 +13,7 @@ from reward.claims.names.model import Name, name_of
 from reward.claims.names.nations import COUNTRIES
 from reward.claims.names.places import differ, place_behind
 from reward.claims.names.roles import allows
-from reward.claims.names.words import KINDS, LINKS, PREFIXES, TITLES, is_common, stem
+from reward.claims.names.words import GIVEN_NAMES, KINDS, LINKS, PREFIXES, TITLES, is_common, stem
 from reward.types import Document
 
 _REACH = 20  # words around a place that are held against the context
@@ -21,6 +21,7 @@ _MOST_NEAR = 32  # places that are held against the context
 _WORD = attrgetter("word")
 _CONTEXT = re.compile(r"\w{3,}")
 _HALVES = re.compile(r" (?:of|for) (?:the )?| ?& ")
+_FIRST_NAMES = GIVEN_NAMES - {"guy", "chance", "charity", "chase", "hunter", "summer", "patience"}
 Found = tuple[Document, Index, Range]
 _COUNTRIES_APART = re.compile(r"[- ]")
 
@@ -84,7 +85,7 @@ class NameLookup:
 
 
 def _are_elsewhere(claimed: Name, ranges: Sequence[Found]) -> bool:
-    """Whether the documents add another state or country to a name than a response does, and never the same."""
+    """Whether the documents only add other states or countries to a name than a response does."""
     places = [place_behind(index.text, index.tokens[last - 1].end) for _, index, (_, last) in ranges]
     told = [place for place in places if place]
     return bool(told) and all(differ(claimed.place, place) for place in told)
@@ -92,7 +93,7 @@ def _are_elsewhere(claimed: Name, ranges: Sequence[Found]) -> bool:
 
 def _describes(word: str) -> bool:
     """Whether a word before a name can tell what it names: a trade, a nationality."""
-    return (is_common(word) or word in COUNTRIES) and word not in PREFIXES
+    return (is_common(word) or word in COUNTRIES) and word not in PREFIXES and word not in _FIRST_NAMES
 
 
 def _name_at(index: Index, first: int, last: int) -> Name:

@@ -15,7 +15,8 @@ Place = tuple[str, ...]
 _BEHIND = re.compile(
     r"(?:, ?| \()([A-Z]\w*\.?(?:[A-Z]\.?)*(?: [A-Z]\w*){0,2})"
     r"(?!\w)(?!,? (?:and|or|&) [A-Z]|, [A-Z]|/)"
-    r"(?=\)|[.,;:!?\"\u201d*]|\s*$|\s*\n| (?:in|on|at|for|with|where|from|to|by|near|since|during|after|before|when)\b)"
+    r"(?=\)|[.,;:!?\"\u201d*]|\s*$|\s*\n"
+    r"| (?:in|on|at|for|with|where|from|to|by|near|since|during|after|before|when)\b)"
 )
 _FULL_STATES = frozenset(STATES.values())
 _BRITISH = frozenset(("uk", "england", "scotland", "wales", "ireland"))

@@ -1,7 +1,7 @@
 """Titles between quotation marks or asterisks: "Beyond the Ice", *The Glass Harbour*.
 
-Common words make titles, too, so the whole phrase is one name: all its words but articles and "of" must stand in
-one place, in order. Which marks a text uses, and whether it uses any, says nothing.
+Common words make titles, too, so the whole phrase is one name: all its words but articles and "of" must
+stand in one place, in order. Which marks a text uses, and whether it uses any, says nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _QUOTED = re.compile(
 )
 _TRAILING = " ,.;:!?"
 _SILENT = ARTICLES | LINKS
-_SMALL_INSIDE = frozenset("in on at to by with from into as or but is".split()) | _SILENT
+_SMALL_INSIDE = (
+    frozenset(("in", "on", "at", "to", "by", "with", "from", "into", "as", "or", "but", "is")) | _SILENT
+)
 _MOST_WORDS = 12
 _MOST_PLACES = 500
 _MOST_SILENT = 3  # articles and the like between two words
