@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from reward.claims.names import asking, match
 from reward.claims.names.find import find_names
+from reward.claims.names.index import index_names
 from reward.claims.names.lookup import NameLookup
 from reward.claims.names.model import Name
 from reward.claims.names.reading import read_name
@@ -37,8 +38,13 @@ class Names:
 
     def find(self, response: str) -> Sequence[Name]:
         """The names of a response that must be checked, from left to right."""
-        names = _distinct(find_names(response))
+        names = _distinct(find_names(response, self._is_small))
         return [name for name in names if not self._is_given(name)] or names
+
+    def _is_small(self, word: str) -> bool:
+        """Whether a document writes a word small."""
+        indexes = (index_names(document.text) for document in self.query.documents)
+        return any(index.holds_small(word) for index in indexes)
 
     def _is_given(self, name: Name) -> bool:
         return self._asked.find(name) is not None
@@ -117,7 +123,10 @@ def _distinct(names: Sequence[Name]) -> list[Name]:
     seen: list[frozenset[str]] = []
     for name in names:
         tokens = frozenset(name.tokens)
-        if not any(tokens <= earlier for earlier in seen[:_MOST_COMPARED]):
+        # A state or country that is added later is a claim of its own, the more so another one.
+        place = {f", {word}" for word in name.place}
+        whole = frozenset(tokens | place) if place else tokens
+        if not any(whole <= earlier for earlier in seen[:_MOST_COMPARED]):
             distinct.append(name)
-            seen.append(tokens)
+            seen.append(whole)
     return distinct

@@ -9,10 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from operator import attrgetter
 from typing import NamedTuple
 
+from reward.claims.names.headings import IsSmall, in_heading, is_ordinary, nowhere_small
 from reward.claims.names.model import Name, name_of
+from reward.claims.names.nations import NATIONS
+from reward.claims.names.places import can_have_place, place_behind
 from reward.claims.names.tables import words
+from reward.claims.names.titles import find_titles
 from reward.claims.names.words import (
     ABBREVIATIONS,
     ACRONYMS,
@@ -50,9 +56,12 @@ _AFTER = re.compile(r"\W{1,2}(\w+)")
 _NEXT = re.compile(r" ([a-z]{2,10}(?:n't)?)(?![\w'])")
 _UNIT_BEFORE = re.compile(r"(?:\d|\u00b0|degrees?|in|or) ?$", re.I)
 _LAST_WORD = re.compile(r"\W")
+_SURNAME = re.compile(r" ([A-Z][^\W\d_]+)(?![\w?])")
 _DAY = re.compile(r",? ?\d")
 _MONTHS = ("march", "april", "may", "june", "august")
 _DEGREES = re.compile(r"[\d\u00b0]\s?[A-Z]$")
+_MARK = re.compile(r"[\"*'\u201c\u201e\u2018]")
+_BEGIN = attrgetter("start")
 _new = tuple.__new__
 _LONGEST_RUN = 12  # words
 _LOOK_BACK = 24  # characters
@@ -67,9 +76,33 @@ class Part(NamedTuple):
     low: str  # folded
 
 
-def find_names(text: str) -> list[Name]:
-    """All names of a text, from left to right."""
-    return [name for run in _runs(text) for name in _names(text, run)]
+def find_names(text: str, is_small: IsSmall = nowhere_small) -> list[Name]:
+    """All names of a text, from left to right; `is_small` tells whether documents write a word small."""
+    found = [
+        _with_place(text, name)
+        for run in _runs(text)
+        if not _is_heading(text, run, is_small)
+        for name in _names(text, run)
+    ]
+    titles = list(find_titles(text)) if _MARK.search(text) else []
+    if not titles:
+        return found
+    outside = [name for name in found if not any(t.start <= name.start < t.end for t in titles)]
+    return sorted(outside + titles, key=_BEGIN)
+
+
+def _is_heading(text: str, run: list[Part], is_small: IsSmall) -> bool:
+    """Whether a run of ordinary words has its capitals from a heading, or from "Not Allowed"."""
+    if len(run) == 2 and run[0].low in ("not", "no") and is_common(run[1].low):
+        return True
+    return in_heading(text, run[0].start) and all(is_ordinary(part.low, is_small) for part in run)
+
+
+def _with_place(text: str, name: Name) -> Name:
+    """A name with the state or country behind it: "Paris, Texas"."""
+    if not can_have_place(name.tokens) or not (place := place_behind(text, name.end)):
+        return name
+    return replace(name, place=place)
 
 
 def _parts(text: str) -> Iterator[Part]:
@@ -86,7 +119,8 @@ def _parts(text: str) -> Iterator[Part]:
         low = fold(written)
         if low in _DOUBTFUL:
             acronym = low in ACRONYMS and written.isupper() and not _is_shouted(text, start, end)
-            if acronym or (low in _MONTHS and _is_surname(text, start, end)):
+            named = low in _MONTHS and (_is_surname(text, start, end) or _is_first_name(text, start, end))
+            if acronym or named:
                 low = low.upper()  # so that it is no common word and no month
             elif low in _PRONOUNS:
                 continue
@@ -99,6 +133,11 @@ _MARKS = ('""', "\u201c\u201d", "**")  # before and behind the title of a work
 _DOERS = CITIES | words("also_words")  # words that are names where they do what only a name does
 _DEEDS = words("deeds")
 _DOUBTFUL = _PRONOUNS | ACRONYMS | frozenset(_MONTHS)
+_VERBS_TOO = words("verbs_too")
+_BEFORE_OBJECTS = words("before_objects")
+_SURNAMES_TOO = words("surnames_too") | GIVEN_NAMES
+_PERSONS = words("persons")
+_APPOSED = re.compile(r", (?:who|whose|whom)\b|, (?:an?|the) ((?:[\w-]+ ?){1,4})")
 _KEPT = PREFIXES | GIVEN_NAMES
 _EMPTY = words("empty")  # no name begins with one of these
 _SILENT = _EMPTY | CALENDAR
@@ -110,6 +149,15 @@ def _is_surname(text: str, start: int, end: int) -> bool:
     if before is None or text[start - 1] != " " or _DAY.match(text, end):
         return False
     return before[1][0].isupper() and not is_common(fold(before[1])) and fold(before[1]) not in CALENDAR
+
+
+def _is_first_name(text: str, start: int, end: int) -> bool:
+    """Whether a month begins a sentence and a surname follows: "May Ellery", but not "May Day"."""
+    surname = _SURNAME.match(text, end)
+    if surname is None or not _begins(text, start):
+        return False
+    low = fold(surname[1])
+    return not is_common(low) and low not in CALENDAR and low not in NATIONS
 
 
 def _is_shouted(text: str, start: int, end: int) -> bool:
@@ -171,7 +219,10 @@ def _continues(text: str, before: Part, part: Part) -> bool:
 
 
 def _names(text: str, run: list[Part]) -> Iterator[Name]:
-    if len(run) == 1 and (run[0].low in _SILENT or _only_begins(text, run)):
+    if len(run) == 1 and _is_apposed(text, run[0]):
+        yield name_of(text, run[0].start, run[0].end)
+        return
+    if len(run) == 1 and (run[0].low in _SILENT or _only_begins(text, run) or _is_verb(text, run[0])):
         if run[0].low in _DOERS and _behind(text, run[0].end) in _DEEDS:  # "Reading won the cup."
             yield name_of(text, run[0].start, run[0].end)
         return
@@ -212,6 +263,21 @@ def _only_begins(text: str, run: list[Part]) -> bool:
     if not is_common(first.low) and not (len(run) == 1 and looks_common(first.low, _behind(text, first.end))):
         return False
     return not _is_acronym(first) and _begins(text, first.start)
+
+
+def _is_verb(text: str, part: Part) -> bool:
+    """Whether a sentence begins with a verb that is a name, too: "Polish the brass"."""
+    return part.low in _VERBS_TOO and _behind(text, part.end) in _BEFORE_OBJECTS and _begins(text, part.start)
+
+
+def _is_apposed(text: str, part: Part) -> bool:
+    """Whether a common word is a surname by what follows it: "Brown, a student of the academy, painted"."""
+    if part.low not in _SURNAMES_TOO or text[part.end : part.end + 1] != ",":
+        return False
+    apposed = _APPOSED.match(text, part.end)
+    if apposed is None or not _begins(text, part.start):
+        return False
+    return apposed[1] is None or not _PERSONS.isdisjoint(apposed[1].lower().split())
 
 
 def _behind(text: str, end: int) -> str:

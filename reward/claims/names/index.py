@@ -15,6 +15,7 @@ from reward.claims.names.model import Name, Token, name_of, singulars, tokens_of
 from reward.claims.names.nations import COUNTRIES, STATES
 from reward.claims.names.orders import ALWAYS_INSIDE, alike, holds, joins, orders, small_words
 from reward.claims.names.tables import TABLES
+from reward.claims.names.titles import find_title
 from reward.claims.names.words import (
     CITIES,
     KINDS,
@@ -60,9 +61,22 @@ class Index:
             found = set().union(*map(self._find, members))
         return sorted(found)
 
+    def holds_small(self, word: str) -> bool:
+        """Whether the text writes a word, or its plural, small, and others with capitals."""
+        if self._uncased:
+            return False
+        forms = {word, stem(word), f"{word}s"}
+        return any(
+            not self.tokens[place].capital
+            for form in forms
+            for place in self.places.get(form, ())[:_MOST_PLACES]
+        )
+
     def _find(self, name: Name) -> set[Range]:
         if len(name.tokens) > _MOST_WORDS:
             return set()
+        if name.title and (found := set(find_title(self.text, self.tokens, self.places, name.tokens))):
+            return found
         found = next(filter(None, (self._in_order(name, *order) for order in orders(name))), set())
         if found and (len(name.tokens) == 1 or " ".join(name.tokens) in _CAPITAL_PHRASES):
             found = {r for r in found if self._is_name(r[0], name)}
@@ -128,9 +142,14 @@ class Index:
                 return found
         inside = small_words(name) if len(words) > 1 else ALWAYS_INSIDE
         rarest = min(range(len(members)), key=lambda i: len(members[i]))
+        most = [0 if len(word) == 1 and word.isalpha() else _MOST_BETWEEN for word in words]
+        if not linked:
+            most[-1] = _MOST_BETWEEN  # the "V" of "Charles the Fifth" is no initial
+        left = list(zip(members[:rarest], most[1:], strict=False))[::-1]
+        right = list(zip(members[rarest + 1 :], most[rarest + 1 :], strict=True))
         for place in members[rarest][:_MOST_PLACES]:
-            first = self._extend(place, members[:rarest][::-1], -1, linked, inside)
-            last = self._extend(place, members[rarest + 1 :], 1, linked, inside)
+            first = self._extend(place, left, -1, linked, inside)
+            last = self._extend(place, right, 1, linked, inside)
             if first is None or last is None or self._is_other(first, words[0]):
                 continue
             if not linked or self._is_linked(first, last):
@@ -138,11 +157,20 @@ class Index:
         return found
 
     def _extend(
-        self, place: int, rest: Sequence[Sequence[int]], step: int, linked: bool, inside: frozenset[str]
+        self,
+        place: int,
+        rest: Sequence[tuple[Sequence[int], int]],
+        step: int,
+        linked: bool,
+        inside: frozenset[str],
     ) -> int | None:
-        """The place of the last of some words, each of which stands after (or before) the one before it."""
-        for members in rest:
-            for num_between in range(_MOST_BETWEEN + 1):
+        """The place of the last of some words, each of which stands after (or before) the one before it.
+
+        With each word comes how many others may stand between: none before an initial, so that "George W.
+        Bush" is not "George H. W. Bush".
+        """
+        for members, most in rest:
+            for num_between in range(most + 1):
                 gap = self._gap(place, step)
                 place += step
                 if (

@@ -11,8 +11,9 @@ from reward.claims.kind import Place
 from reward.claims.names.index import Index, Range, index_names
 from reward.claims.names.model import Name, name_of
 from reward.claims.names.nations import COUNTRIES
+from reward.claims.names.places import differ, place_behind
 from reward.claims.names.roles import allows
-from reward.claims.names.words import KINDS, LINKS, PREFIXES, TITLES, is_common, stem
+from reward.claims.names.words import GIVEN_NAMES, KINDS, LINKS, PREFIXES, TITLES, is_common, stem
 from reward.types import Document
 
 _REACH = 20  # words around a place that are held against the context
@@ -20,6 +21,7 @@ _MOST_NEAR = 32  # places that are held against the context
 _WORD = attrgetter("word")
 _CONTEXT = re.compile(r"\w{3,}")
 _HALVES = re.compile(r" (?:of|for) (?:the )?| ?& ")
+_FIRST_NAMES = GIVEN_NAMES - {"guy", "chance", "charity", "chase", "hunter", "summer", "patience"}
 Found = tuple[Document, Index, Range]
 _COUNTRIES_APART = re.compile(r"[- ]")
 
@@ -42,12 +44,14 @@ class NameLookup:
         if claimed.roles and not allows(claimed, self._indexes):
             return None
         found = self._find(claimed, context)
-        if found is None and len(claimed.tokens) > 1:
+        if found is None and len(claimed.tokens) > 1 and not claimed.title:
             found = self._find_described(claimed, context) or self._find_halves(claimed, context)
         return found
 
     def _find(self, claimed: Name, context: str) -> Place[Name] | None:
         ranges = [(document, index, r) for document, index in self._texts for r in index.find(claimed)]
+        if claimed.place and _are_elsewhere(claimed, ranges):
+            return None
         if ranges:
             document, index, (first, last) = _nearest(ranges, context)
             return Place(_name_at(index, first, last), document)
@@ -80,9 +84,16 @@ class NameLookup:
         return places[0] if all(places) else None
 
 
+def _are_elsewhere(claimed: Name, ranges: Sequence[Found]) -> bool:
+    """Whether the documents only add other states or countries to a name than a response does."""
+    places = [place_behind(index.text, index.tokens[last - 1].end) for _, index, (_, last) in ranges]
+    told = [place for place in places if place]
+    return bool(told) and all(differ(claimed.place, place) for place in told)
+
+
 def _describes(word: str) -> bool:
     """Whether a word before a name can tell what it names: a trade, a nationality."""
-    return (is_common(word) or word in COUNTRIES) and word not in PREFIXES
+    return (is_common(word) or word in COUNTRIES) and word not in PREFIXES and word not in _FIRST_NAMES
 
 
 def _name_at(index: Index, first: int, last: int) -> Name:

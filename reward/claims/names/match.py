@@ -8,10 +8,13 @@ an acronym stands for it. `taken_as` turns every answer that says the asked name
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from reward.claims.names.model import Name, singulars
 from reward.claims.names.nations import COUNTRIES, STATES
+from reward.claims.names.places import differ
+from reward.claims.names.titles import title_words
 from reward.claims.names.words import (
     CITIES,
     KINDS,
@@ -55,8 +58,10 @@ def taken_as(answer: Name, asked: Name) -> Name:
 
 def says(answer: Name, asked: Name) -> bool:
     """Whether an answer names what was asked for, if in another writing."""
-    if answer.place and asked.place and answer.place != asked.place:
+    if differ(answer.place, asked.place):
         return False
+    if asked.title and title_words(answer.text) == asked.tokens:
+        return True
     if _is_other_role(answer, asked):
         return False
     given, wanted = key(answer)[0], key(asked)[0]
@@ -145,7 +150,17 @@ def _one_person(given: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
     if not _same_given_name(short[0], full[0]):
         return False
     rest = iter(full[1:])
-    return all(any(_same_given_name(name, other) for other in rest) for name in short[1:])
+    return all(_comes_next(name, rest) for name in short[1:])
+
+
+def _comes_next(name: str, rest: Iterator[str]) -> bool:
+    """Whether the next of some middle names is a given one; whole names can be left out, no initials."""
+    for other in rest:
+        if _same_given_name(name, other):
+            return True
+        if len(name) == 1 or len(other) == 1:
+            return False
+    return False
 
 
 def _same_given_name(a: str, b: str) -> bool:

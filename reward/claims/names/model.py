@@ -39,6 +39,7 @@ class Name:
     place: tuple[str, ...] = ()  # what a comma adds: "Paris, Texas"
     roles: frozenset[str] = frozenset()  # what the bearer is: "Senator Brown"
     family: bool = False  # "the Hartleys", "the Hartley family"
+    title: bool = False  # a title in quotation marks, of common words, too
 
     @property
     def atoms(self) -> tuple[Name, ...]:

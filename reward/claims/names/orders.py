@@ -58,6 +58,10 @@ def orders(name: Name) -> Iterator[tuple[Sequence[str], bool]]:
     words = name.tokens
     yield words, False
     if 2 <= len(words) <= 5:
+        if words[0] in RULERS:  # "Second Punic War" is "Punic War II"
+            yield (*words[1:], words[0]), False
+        elif words[-1] in _RULERS:
+            yield (words[-1], *words[:-1]), False
         if words[-1] in OF_HEADS or len(words) == 2:
             yield (words[-1], *words[:-1]), True
         if (words[0] in OF_HEADS and len(words) > 2) or name.inverted:

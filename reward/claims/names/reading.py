@@ -31,6 +31,8 @@ def read_name(answer: str) -> Name | None:
     if comma and len(tokens_of(text)) == 1:  # "Washington, D.C."
         head, comma, tail = text, "", ""
     place = _place(tail) if comma else ()
+    if comma and place is None and quoted:
+        head, place = text, ()  # "Eat, Pray, Love"
     if comma and place is None:
         return None
     body = head if comma else text

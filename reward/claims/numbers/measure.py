@@ -39,7 +39,7 @@ _FEET = re.compile(
     rf"(?P<feet>\d{{1,2}}){SPACE}?(?:ft|feet|foot)\.?,?{SPACE}(?P<inches>\d{{1,2}}(?:\.\d)?){SPACE}?in\b\.?|"
     r"(?P<large>\d{1,2})['\u2032\u2019][ ]?(?P<small>\d{1,2}(?:\.\d)?)(?:[\"\u2033\u201d]|''|\u2019\u2019)"
 )
-_WORD_BEHIND = re.compile(rf"(?:{SPACE}|-)?([^\W\d_]{1,40})")
+_WORD_BEHIND = re.compile(rf"(?:{SPACE}|-)?([^\W\d_]{1, 40})")
 # The first words of all units, in small letters: another word behind a number needs no more looking at.
 _UNITS_BEGIN = (
     UNIT_WORDS

@@ -1,0 +1,98 @@
+"""Titles between quotation marks or asterisks: "Beyond the Ice", *The Glass Harbour*.
+
+Common words make titles, too, so the whole phrase is one name: all its words but articles and "of" must
+stand in one place, in order. Which marks a text uses, and whether it uses any, says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from reward.claims.names.model import Name, Token, tokens_of
+from reward.claims.names.words import ARTICLES, LINKS
+
+_QUOTED = re.compile(
+    r"(?<![\w\"\u201c*])(?:"
+    r"\"(?=[^\W_])([^\"\u201c\u201d\n]{5,80})\"(?![\w\"])"
+    r"|[\u201c\u201e](?=[^\W_])([^\"\u201c\u201d\n]{5,80})[\u201d\u201c]"
+    r"|\*(?=[^\W_])([^*\n]{5,80})(?<=[\w.!?])\*(?![\w*])"
+    r"|\u2018(?=[^\W_])([^\u2018\u2019\"\n]{5,80})\u2019(?!\w)"
+    r"|'(?=[A-Z])([^'\"\n]{5,80})'(?!\w))"
+)
+_TRAILING = " ,.;:!?"
+_SILENT = ARTICLES | LINKS
+_SMALL_INSIDE = (
+    frozenset(("in", "on", "at", "to", "by", "with", "from", "into", "as", "or", "but", "is")) | _SILENT
+)
+_MOST_WORDS = 12
+_MOST_PLACES = 500
+_MOST_SILENT = 3  # articles and the like between two words
+_LONGEST_GAP = 8  # characters
+_LONGEST_ABBREVIATION = 4  # of a word whose point ends no sentence
+_ARTICLE = re.compile(r"(?:the|an?) ", re.IGNORECASE)
+
+
+def find_titles(text: str) -> Iterator[Name]:
+    """The titles of a text: two or more telling words, all written with a capital."""
+    for match in _QUOTED.finditer(text):
+        start, end = match.span(match.lastindex or 0)
+        end = start + len(text[start:end].rstrip(_TRAILING))
+        if article := _ARTICLE.match(text, start, end):
+            start = article.end()
+        tokens = tokens_of(text, start, end)
+        if _is_title(text, tokens):
+            yield Name(start, end, text[start:end], _telling(tokens), title=True)
+
+
+def _is_title(text: str, tokens: Sequence[Token]) -> bool:
+    telling = [token for token in tokens if token.word not in _SILENT]
+    large = sum(text[token.start].isupper() for token in telling)
+    return (
+        large >= 2
+        and len(tokens) <= _MOST_WORDS
+        and all(
+            text[token.start].isupper() or text[token.start].isdigit() or token.word in _SMALL_INSIDE
+            for token in tokens
+        )
+    )
+
+
+def _telling(tokens: Sequence[Token]) -> tuple[str, ...]:
+    return tuple(token.word for token in tokens if token.word not in _SILENT)
+
+
+def title_words(text: str) -> tuple[str, ...]:
+    """The words of an answer, as those of a title are taken."""
+    return _telling(tokens_of(text))
+
+
+def find_title(
+    text: str, tokens: Sequence[Token], places: dict[str, list[int]], words: Sequence[str]
+) -> Iterator[tuple[int, int]]:
+    """The ranges of tokens that hold all words of a title, in order, with nothing but small words between."""
+    for first in places.get(words[0], ())[:_MOST_PLACES]:
+        place: int | None = first
+        for word in words[1:]:
+            place = _next(text, tokens, place, word)
+            if place is None:
+                break
+        else:
+            if place is not None:
+                yield first, place + 1
+
+
+def _next(text: str, tokens: Sequence[Token], place: int | None, word: str) -> int | None:
+    """The place of a word behind a place, if only small words and no new paragraph are between."""
+    if place is None:
+        return None
+    for at in range(place + 1, min(len(tokens), place + 2 + _MOST_SILENT)):
+        gap = text[tokens[at - 1].end : tokens[at].start]
+        ends = ". " in gap and len(tokens[at - 1].word) > _LONGEST_ABBREVIATION
+        if ends or len(gap) > _LONGEST_GAP or "\n\n" in gap:
+            return None
+        if tokens[at].word == word:
+            return at
+        if tokens[at].word not in _SILENT:
+            return None
+    return None
