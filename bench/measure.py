@@ -16,15 +16,20 @@ RESULTS = Path(__file__).parent / "results"
 _PACKAGES = ("march-pipeline", "pydantic", "fastapi", "httpx", "uvicorn")
 
 
-def in_turn(alternatives: Mapping[str, Callable[[], None]], *, rounds: int) -> dict[str, list[float]]:
+def in_turn(
+    alternatives: Mapping[str, Callable[[], None]],
+    *,
+    rounds: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, list[float]]:
     """Returns seconds of each alternative, `rounds` samples each, run A B A B after one warm-up."""
     samples: dict[str, list[float]] = {name: [] for name in alternatives}
     for counted in [False] + [True] * rounds:
         for name, run in alternatives.items():
-            start = time.perf_counter()
+            start = clock()
             run()
             if counted:
-                samples[name].append(time.perf_counter() - start)
+                samples[name].append(clock() - start)
     return samples
 
 

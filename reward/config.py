@@ -162,6 +162,12 @@ class AuditConfig(Settings):
     max_documents_chars: int = Field(
         default=1_000_000, ge=1, description="All documents of a query together."
     )
+    max_document_numbers: int = Field(
+        default=50_000,
+        ge=1,
+        description="Numbers in all documents of a query together, in digits or in words; more of them take "
+        "over a second to read.",
+    )
 
     @field_validator("locale")
     @classmethod

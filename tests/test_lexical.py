@@ -1,5 +1,7 @@
 """The audit without a model: what the lookup supports, and what it refutes."""
 
+import time
+
 import pytest
 
 from reward.config import AuditConfig
@@ -101,3 +103,27 @@ def test_a_verdict_says_that_no_model_made_it() -> None:
     provenance = lexical_audit(QUERY, "It raised 466 euros.", AuditConfig()).provenance
     assert provenance is not None
     assert (provenance.auditor, provenance.model, provenance.prompt_digest) == ("lexical", "", "")
+
+
+def test_documents_with_too_many_numbers_are_unscored_with_what_to_do() -> None:
+    many = Document(id="a", text="1 two " * 60)
+    query = RagQuery(id="1", query="What?", documents=(many,))
+    verdict = lexical_audit(query, "It is 1.", AuditConfig(max_document_numbers=119))
+    assert (verdict.outcome, verdict.reward, verdict.reason) == (
+        Outcome.UNSCORED,
+        None,
+        Reason.DOCUMENTS_TOO_LONG,
+    )
+    assert verdict.detail.startswith("120 numbers in the documents exceed max_document_numbers: 119; ")
+    assert lexical_audit(query, "It is 1.", AuditConfig(max_document_numbers=120)).reward == 0.0
+
+
+@pytest.mark.parametrize(
+    "piece", ["1 ", "1,000,", "twenty-one hundred and ", "5:30 pm to ", "A. ", "XX ", "½ "]
+)
+def test_a_megabyte_of_numbers_is_refused_or_read_at_once(piece: str) -> None:
+    text = (piece * 1_000_000)[:1_000_000]
+    query = RagQuery(id="1", query="What?", documents=(Document(id="a", text=text),))
+    start = time.process_time()
+    lexical_audit(query, "On Monday 50 people came.", AuditConfig())
+    assert time.process_time() - start < 3  # a third of that on an idle machine

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reward.claims.kind import Target
+from reward.claims.numbers.starts import num_starts
 from reward.config import AuditConfig
 from reward.judging.vote import Reason
 from reward.types import Document, Outcome, Provenance, RagQuery, Verdict
@@ -59,6 +60,14 @@ def check_bounds(query: RagQuery, response: str, config: AuditConfig) -> None:
     if num_chars > config.max_documents_chars:
         detail = f"{num_chars} characters exceed max_documents_chars: {config.max_documents_chars}"
         raise AuditFailure(Reason.DOCUMENTS_TOO_LONG, detail)
+    if num_chars > config.max_document_numbers:  # with fewer characters there can be no more numbers
+        num_numbers = sum(num_starts(document.text) for document in query.documents)
+        if num_numbers > config.max_document_numbers:
+            detail = (
+                f"{num_numbers} numbers in the documents exceed max_document_numbers: "
+                f"{config.max_document_numbers}; give fewer documents or parts of them, or raise it"
+            )
+            raise AuditFailure(Reason.DOCUMENTS_TOO_LONG, detail)
     num_digit_runs = sum(1 for _ in _DIGIT_RUN.finditer(response))
     if num_digit_runs > config.max_claims * _MOST_RUNS_A_CLAIM:
         detail = f"{num_digit_runs} runs of digits are far over max_claims: {config.max_claims}"

@@ -135,15 +135,15 @@ def years_at(text: str, at: int, low: int) -> Number | None:
 
 def year_in_context(text: str, number: Number, low: int) -> Number | None:
     """A bare whole number as a year, where an era or a word before it says so; None otherwise."""
-    value, start, end = int(number.value), number.start, number.end
+    start, end = number.start, number.end
     if (text[end : end + 2].lstrip()[:1] in _ERA_BEGINS) and (era := _ERA.match(text, end)):
         sign = -1 if era["era"].startswith("B") else 1
-        return year_of(sign * value, start, era.end())
+        return year_of(sign * int(number.value), start, era.end())
     if text[max(low, start - 2) : start].rstrip()[-1:] in ("D", ".") and (
         before := _ERA_BEFORE.search(text, max(low, start - 6), start)
     ):
-        return year_of(value, before.start(), end)
-    if end - start != 4 or value not in _YEARS_OF_CUES:
+        return year_of(int(number.value), before.start(), end)
+    if end - start != 4 or (value := int(number.value)) not in _YEARS_OF_CUES:
         return None
     window = text[max(low, start - 14) : start].replace("-", " ").split()
     return year_of(value, start, end) if window and window[-1].casefold().strip(".,(") in _CUES else None

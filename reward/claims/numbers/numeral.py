@@ -120,13 +120,12 @@ def numeral_at(text: str, at: int, *, money: bool, decimal: str) -> Numeral | No
     if len(match["digits"]) > MAX_DIGITS:
         return None
     digits = read_digits("." + match["digits"] if point else match["digits"], decimal=decimal)
+    if match.end() == match.end("digits"):
+        return _with_scale(Numeral(digits, match.end(), is_plain=digits.step == 1), text, money=money)
     power = int((match["exponent"] or "0").replace("\u2212", "-")) or _power(match["power"], match["super"])
     if abs(power) > MAX_DIGITS:
         return None
-    plain = match.end() == match.end("digits") and digits.step == 1
-    return _with_scale(
-        Numeral(digits.scaled(power) if power else digits, match.end(), is_plain=plain), text, money=money
-    )
+    return _with_scale(Numeral(digits.scaled(power) if power else digits, match.end()), text, money=money)
 
 
 def _ends_plainly(text: str, end: int) -> bool:

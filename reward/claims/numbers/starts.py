@@ -7,6 +7,7 @@ character; the pattern is tried only where a word is one of the set.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import product
 
 from reward.claims.numbers.digits import VULGAR
@@ -26,6 +27,7 @@ DIGITS = frozenset((*"0123456789", *VULGAR))
 _DIGIT = f"[0-9{''.join(VULGAR)}]"
 _START = re.compile(_DIGIT)
 _DIGIT_OR_WORD = re.compile(rf"{_DIGIT}|[^\W\d_{''.join(VULGAR)}]+")
+_DIGITS_OR_WORD = re.compile(r"[0-9]+|[^\W\d_]+")
 _FROM_WORD = re.compile(
     rf"""
     (?<![^\W_]) (?: (?P<time>noon|midday|midnight)(?![^\W_])
@@ -43,6 +45,14 @@ _FIRST = frozenset({
     *("ww" + place for place in ("1", "2", "3", "i", "ii", "iii")), "ww",
     *("".join(pair) for pair in product(_ROMANS, ("", "th", "e"))),
 })  # fmt: skip
+_COUNTED = _FIRST - {"a", "an", "some"}
+
+
+@lru_cache(maxsize=256)
+def num_starts(text: str) -> int:
+    """About how many numbers a text holds, counted fast: runs of digits, and words that can begin one."""
+    tokens = _DIGITS_OR_WORD.findall(text.lower())
+    return sum(token in _COUNTED or token[0] in DIGITS for token in tokens)
 
 
 def next_start(lowered: str, place: int, *, words: bool) -> re.Match[str] | None:
