@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reward.claims.kind import Target
+from reward.claims.numbers.digits import VULGAR
 from reward.claims.numbers.starts import num_starts
 from reward.config import AuditConfig
 from reward.judging.vote import Reason
@@ -21,7 +22,7 @@ from reward.types import Document, Outcome, Provenance, RagQuery, Verdict
 if TYPE_CHECKING:
     from reward.samplers import SamplerError
 
-_DIGIT_RUN = re.compile(r"\d+")
+_DIGIT_RUN = re.compile(rf"[\d{''.join(VULGAR)}]+")
 _MOST_RUNS_A_CLAIM = 16  # a date with a time has seven; more than this is refused before numbers are read
 _SOURCES = r"(?:documents?|passages?|texts?|sources?|contexts?|articles?|information|excerpts?|reviews?)"
 _NOT = r"(?:(?:do|does|did|is|are|was|were)(?: not|n['\u2019]t)|fails? to|cannot|no)"
@@ -68,7 +69,7 @@ def check_bounds(query: RagQuery, response: str, config: AuditConfig) -> None:
                 f"{config.max_document_numbers}; give fewer documents or parts of them, or raise it"
             )
             raise AuditFailure(Reason.DOCUMENTS_TOO_LONG, detail)
-    num_digit_runs = sum(1 for _ in _DIGIT_RUN.finditer(response))
+    num_digit_runs = len(_DIGIT_RUN.findall(response))
     if num_digit_runs > config.max_claims * _MOST_RUNS_A_CLAIM:
         detail = f"{num_digit_runs} runs of digits are far over max_claims: {config.max_claims}"
         raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
