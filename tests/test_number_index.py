@@ -103,9 +103,7 @@ def test_lookup_is_that_of_a_full_scan(documents: list[str], response: str, tole
         for claimed in dict.fromkeys((number, *number.atoms)):
             if claimed.kind is Kind.DATE and not any(claimed.values):
                 continue  # the 0 of "0/5/2021" is no day, and a full scan would take any date for it
-            assert shown(lookup._find(claimed, response)) == shown(
-                every.find(claimed, context=response)
-            )
+            assert shown(lookup._find(claimed, response)) == shown(every.find(claimed, context=response))
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,17 @@ from reward.claims.names.model import Name, name_of
 from reward.claims.names.nations import COUNTRIES
 from reward.claims.names.places import differ, place_behind
 from reward.claims.names.roles import allows
+<<<<<<< HEAD
 from reward.claims.names.words import GIVEN_NAMES, KINDS, LINKS, PREFIXES, TITLES, is_common, stem
+=======
+from reward.claims.names.words import KINDS, LINKS, PREFIXES, TITLES, is_common, stem
+from reward.claims.text import content_words
+>>>>>>> 099322e (perf(names): the words of a sentence are read once for all its names)
 from reward.types import Document
 
 _REACH = 20  # words around a place that are held against the context
 _MOST_NEAR = 32  # places that are held against the context
 _WORD = attrgetter("word")
-_CONTEXT = re.compile(r"\w{3,}")
 _HALVES = re.compile(r" (?:of|for) (?:the )?| ?& ")
 _FIRST_NAMES = GIVEN_NAMES - {"guy", "chance", "charity", "chase", "hunter", "summer", "patience"}
 Found = tuple[Document, Index, Range]
@@ -107,7 +111,7 @@ def _nearest(ranges: Sequence[Found], context: str) -> Found:
     """The range whose surroundings share most words with the context; the first of equals."""
     if len(ranges) == 1 or not context:
         return ranges[0]
-    words = set(_CONTEXT.findall(context.lower()))
+    words = content_words(context)
 
     def num_shared(found: Found) -> int:
         _, index, (first, last) = found
