@@ -13,12 +13,8 @@ from reward.claims.names.model import Name, name_of
 from reward.claims.names.nations import COUNTRIES
 from reward.claims.names.places import differ, place_behind
 from reward.claims.names.roles import allows
-<<<<<<< HEAD
 from reward.claims.names.words import GIVEN_NAMES, KINDS, LINKS, PREFIXES, TITLES, is_common, stem
-=======
-from reward.claims.names.words import KINDS, LINKS, PREFIXES, TITLES, is_common, stem
 from reward.claims.text import content_words
->>>>>>> 099322e (perf(names): the words of a sentence are read once for all its names)
 from reward.types import Document
 
 _REACH = 20  # words around a place that are held against the context
