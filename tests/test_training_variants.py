@@ -64,7 +64,9 @@ def test_all_turns_of_all_roles_are_trained_by_the_papers_scale(tmp_path: Path) 
     means = trained(tmp_path / "mean", roles)
     sums = trained(tmp_path / "paper", {**roles, "ppo.loss_scale": "paper"})
     for step in [*means, *sums]:
-        scored = round(SMALL["rollout.batch_size"] * (1 - step["audit/unscored_rate"]))
+        scored = round(
+            SMALL["rollout.batch_size"] * (1 - step["audit/unscored_rate"] - step["audit/no_claims_rate"])
+        )
         assert step["proposer/num_trained"] <= step["solver/num_trained"] == scored
         assert scored < step["checker/num_trained"] <= 3 * scored
         assert step["audit/turns_left_out_per_answer"] == 0
