@@ -92,7 +92,14 @@ class StockTraining:
 def server_command(path: Path, *, sampler: SamplerConfig, audit_log: Path, port: int = 5001) -> list[str]:
     """The command of a reward server for the tiny policy's answers; its settings are written to `path`."""
     sampling = SamplingSettings(temperature=1.0, max_tokens=128)
-    audit = AuditConfig(kinds=("number",), prompts="compact", proposer=sampling, checker=sampling)
+    audit = AuditConfig(
+        kinds=("number",),
+        prompts="compact",
+        proposer=sampling,
+        checker=sampling,
+        reward_no_claims=-1.0,  # so that the audit log has a reward for each answer, as the wire gives it
+        reward_abstention=-1.0,
+    )
     config = ServerConfig(port=port, audit=audit, sampler=sampler, audit_log=audit_log)
     path.write_text(config.model_dump_json())
     return [sys.executable, "-m", "reward", str(path)]

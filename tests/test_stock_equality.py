@@ -37,6 +37,8 @@ SETTINGS: dict[str, object] = {
     "ppo.micro_batch_size": BATCH,
     "ppo.actor.lr": 2e-5,  # small, so that a rounding does not make another token the likeliest
     "audit.verbatim_evidence": "false",
+    "audit.reward_no_claims": -1.0,  # what the stock wire gives; by default ours masks such an answer
+    "audit.reward_abstention": -1.0,
 }
 
 
