@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from orchestration.settings.audit import audit_job
+from orchestration.settings.serve import server_config
 from reward.config import CheckName
 from reward.offline.plan import AuditJob
 from tests.audit_jobs import RAGTRUTH
@@ -44,3 +45,10 @@ def test_ragtruth_has_its_checks_and_other_rows_those_that_are_named(
 def test_a_model_has_no_checks(capsys: pytest.CaptureFixture[str]) -> None:
     assert job(RAGTRUTH, "checks=[ratings]", model="some/model").audit.checks == ()
     assert capsys.readouterr().err == "march: --set checks has no effect with --model\n"
+
+
+def test_the_server_takes_kinds_with_commas_between_them() -> None:
+    config = server_config(None, lexical=True, options={"kinds": "number, name"})
+    assert config.audit.kinds == ("number", "name")
+    with pytest.raises(ValueError, match=r"kinds\.0"):
+        server_config(None, lexical=True, options={"kinds": "colour"})

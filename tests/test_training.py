@@ -100,7 +100,7 @@ def test_each_rollout_says_what_of_it_was_trained(survivor: Path) -> None:
             turns = [turn for one in rollouts if (turn := one.turn(role)) is not None and turn.trained]
             assert len(turns) == row[f"{role}/num_trained"]
             assert all(turn.advantage is not None for turn in turns)
-        lengths = [one.turns[0].num_response_tokens for one in rollouts]
+        lengths = [one.turns[0].num_response_tokens for one in rollouts if one.turns[0].trained]
         assert row["solver/response_length"] == pytest.approx(sum(lengths) / len(lengths))
         checkers = [(one.verdict, turn) for one in rollouts if (turn := one.turn(Role.CHECKER)) is not None]
         assert all(turn.weights_version == verdict.weights_version for verdict, turn in checkers)

@@ -31,6 +31,10 @@ def serve(
     prompts: Annotated[
         str | None, typer.Option(help="full, compact, or a YAML file like them.", show_default="full")
     ] = None,
+    kinds: Annotated[
+        str | None,
+        typer.Option(help="Kinds of claims, with commas between them.", show_default="number,name,date"),
+    ] = None,
     ready_within: Annotated[
         float | None,
         typer.Option(min=1, help="End with an error if no engine has answered after so many seconds."),
@@ -47,7 +51,7 @@ def serve(
     """
     from orchestration.settings.serve import server_config
 
-    options = {"host": host, "port": port, "prompts": prompts, "ready_within_s": ready_within}
+    options = {"host": host, "port": port, "prompts": prompts, "kinds": kinds, "ready_within_s": ready_within}
     settings = server_config(config, openai_url=openai_url, model=model, lexical=lexical, options=options)
     from reward.serving.server import serve as run_server
 

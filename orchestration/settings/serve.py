@@ -25,7 +25,8 @@ def server_config(
         openai_url: Servers to sample, with commas between them; needs `model`.
         model: The model's name on those servers, or a model for vLLM in this process.
         lexical: Audit without a model; goes with neither of the two.
-        options: `host`, `port`, `ready_within_s` and `prompts`; None leaves a setting as it is.
+        options: `host`, `port`, `ready_within_s`, `prompts` and `kinds` (with commas between them); None
+            leaves a setting as it is.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -34,10 +35,12 @@ def server_config(
     see = "ServerConfig in reward/serving/config.py"
     tree = read_settings(file, see=see, named="--config") if file else {}
     given = {key: value for key, value in (options or {}).items() if value is not None}
-    prompts = given.pop("prompts", None)
+    audit: dict[str, object] = {key: given.pop(key) for key in ("prompts", "kinds") if key in given}
+    if "kinds" in audit:
+        audit["kinds"] = [kind.strip() for kind in str(audit["kinds"]).split(",")]
     tree |= given
-    if prompts is not None:
-        tree["audit"] = {**(tree.get("audit") or {}), "prompts": prompts}
+    if audit:
+        tree["audit"] = {**(tree.get("audit") or {}), **audit}
     if lexical:
         if openai_url is not None or model is not None:
             raise ValueError("--lexical: asks no model; leave out --openai-url and --model")
