@@ -52,11 +52,11 @@ def audit(
     explain: options.Explain = None,
     fail_under: options.FailUnder = None,
 ) -> None:
-    """Check every number of every response against its documents.
+    """Check every number, name and date of every response against its documents.
 
-    Without --model, each number is looked up in the documents.
+    Without --model, each of them is looked up in the documents.
 
-    With --model, it asks about every number, answers from the documents alone, and votes.
+    With --model, it asks about each of them, answers from the documents alone, and votes.
 
     The same command resumes what was interrupted.
     """
