@@ -91,7 +91,7 @@ def test_votes_are_counted_in_the_unit_of_the_response() -> None:
 @pytest.mark.parametrize(
     ("number", "votes", "says", "state", "tally"),
     [
-        ("over 270", ["270", "270", "300"], "over 270", ClaimState.SUPPORTED, {"270": 2, ">300": 1}),
+        ("over 270", ["270", "270", "300"], "over 270", ClaimState.SUPPORTED, {"270": 2, "300": 1}),
         ("over 270", ["270", "270", "300"], "270", ClaimState.CONTRADICTED, {"270": 2, "300": 1}),
         ("over 270", ["270", "270", "270"], "", ClaimState.CONTRADICTED, {"270": 3}),
         ("over 270", ["over 270", "more than 270", "270"], "", ClaimState.SUPPORTED, None),
@@ -107,7 +107,7 @@ def test_a_bare_vote_is_a_bound_only_where_the_document_states_it(
     answers = [Answer(value=value, evidence_says=says) for value in votes]
     verdict = vote(claim, answers, num_valid_needed=2)
     assert verdict.state is state
-    assert tally is None or sum(verdict.tally.values()) == sum(tally.values())
+    assert tally is None or verdict.tally == tally
 
 
 @pytest.mark.parametrize(

@@ -70,11 +70,6 @@ def in_terms_of(number: Number, asked: Number) -> Number:
     return without_unit_of(number, asked)
 
 
-def same(a: Number, b: Number) -> bool:
-    """Whether two answers to one question are the same, where either may leave out what the other says."""
-    return says(a, b) or says(b, a)
-
-
 def says(answer: Number, other: Number) -> bool:
     """Whether an answer, as far as it says nothing of its own, is a number of a text in some reading."""
     return equal(taken_as(answer, other), close_like(other, answer))
