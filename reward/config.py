@@ -56,6 +56,7 @@ class CheckName(StrEnum):
 
     OPENING_HOURS = "opening_hours"  # a table of weekdays and hours
     RATINGS = "ratings"  # fields of stars and reviews
+    YES_NO_FIELDS = "yes_no_fields"  # fields that are true, false or null
 
 
 class AuditConfig(Settings):
@@ -111,8 +112,9 @@ class AuditConfig(Settings):
     )
     checks: tuple[CheckName, ...] = Field(
         default=(),
-        description="What the audit without a model holds numbers against before it looks them up: "
-        '"opening_hours" for documents with a table of weekdays, "ratings" for documents with stars.',
+        description="What the audit without a model asks beside looking up: "
+        '"opening_hours" for documents with a table of weekdays, "ratings" for documents with stars, '
+        '"yes_no_fields" for documents with fields that are true or false.',
     )
     early_stop: bool = Field(
         default=False,

@@ -11,7 +11,11 @@ from reward.offline.plan import AuditJob
 from tests.audit_jobs import RAGTRUTH
 
 BOTH = (CheckName.OPENING_HOURS, CheckName.RATINGS)
-SAID = "march: RAGTruth's rows, so checks=[opening_hours, ratings] is set; --set checks=[] leaves them out\n"
+ALL = tuple(CheckName)
+SAID = (
+    "march: RAGTruth's rows, so checks=[opening_hours, ratings, yes_no_fields] is set; "
+    "--set checks=[] leaves them out\n"
+)
 
 
 def job(source: Path, *assignments: str, model: str | None = None) -> AuditJob:
@@ -23,8 +27,8 @@ def job(source: Path, *assignments: str, model: str | None = None) -> AuditJob:
 @pytest.mark.parametrize(
     ("source", "assignments", "checks", "said"),
     [
-        (RAGTRUTH, (), BOTH, SAID),
-        (RAGTRUTH / "response.jsonl", (), BOTH, SAID),
+        (RAGTRUTH, (), ALL, SAID),
+        (RAGTRUTH / "response.jsonl", (), ALL, SAID),
         (RAGTRUTH, ("checks=[]",), (), ""),
         (RAGTRUTH, ("checks=[ratings]",), (CheckName.RATINGS,), ""),
         (Path("rows.jsonl"), (), (), ""),

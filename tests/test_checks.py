@@ -39,5 +39,7 @@ def test_every_name_has_its_check() -> None:
 
 
 def test_an_unknown_check_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValidationError, match=r"checks\.0\n.*'opening_hours' or 'ratings'.*'menus'"):
+    with pytest.raises(
+        ValidationError, match=r"checks\.0\n.*'opening_hours', 'ratings' or 'yes_no_fields'.*'menus'"
+    ):
         AuditConfig.model_validate({"checks": ["menus"]})

@@ -28,7 +28,7 @@ Assignments = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Any other setting, such as structured=none, early_stop=true, checks=[opening_hours,ratings] or "
+        help="Any other setting, such as structured=none, early_stop=true, checks=[yes_no_fields] or "
         "checker.temperature=0.2 (reward/config.py, AuditConfig).",
     ),
 ]

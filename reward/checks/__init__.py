@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reward.checks.check import Check, Found
+from reward.checks.check import Check, Found, OwnClaim
 from reward.checks.opening_hours import OpeningHoursCheck
 from reward.checks.ratings import RatingsCheck
+from reward.checks.yes_no_fields import YesNoFieldsCheck
 from reward.config import CheckName
 
 CHECKS: Mapping[CheckName, type[Check]] = {
     CheckName.OPENING_HOURS: OpeningHoursCheck,
     CheckName.RATINGS: RatingsCheck,
+    CheckName.YES_NO_FIELDS: YesNoFieldsCheck,
 }
 
-__all__ = ["CHECKS", "Check", "Found"]
+__all__ = ["CHECKS", "Check", "Found", "OwnClaim"]

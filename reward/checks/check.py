@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from reward.claims.numbers import Number
-from reward.types import ClaimState, Document, RagQuery
+from reward.types import ClaimState, Document, RagQuery, Span
 
 
 @dataclass(frozen=True)
@@ -22,8 +21,16 @@ class Found:
     note: str = ""
 
 
-class Check(Protocol):
-    """Reads the documents and one response once, then is asked about each number of the response."""
+@dataclass(frozen=True)
+class OwnClaim:
+    """Something that a check alone finds in a response, and what the documents say of it."""
+
+    span: Span
+    found: Found
+
+
+class Check:
+    """Reads the documents and one response once, then is asked what it has to say of them."""
 
     def __init__(
         self,
@@ -41,6 +48,12 @@ class Check(Protocol):
             numbers: Its numbers, from left to right.
             in_documents: Whether the lookup finds a number in the documents at all.
         """
+        self.query, self.response = query, response
 
     def find(self, number: Number) -> Found | None:
         """What the documents say of a number of `numbers`; None where the check has nothing to say."""
+        return None
+
+    def claims(self) -> Iterable[OwnClaim]:
+        """Claims that are of no kind of `audit.kinds`, such as "offers outdoor seating"."""
+        return ()

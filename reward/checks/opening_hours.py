@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from reward.checks.check import Found
+from reward.checks.check import Check, Found
 from reward.checks.days import ALL_DAYS, DaySet, day_number, find_day_sets
 from reward.claims.numbers import Form, Kind, Number
 from reward.types import ClaimState, Document, RagQuery
@@ -67,7 +67,7 @@ class Opening:
     stated: bool  # whether the sentence speaks of opening hours or of days
 
 
-class OpeningHoursCheck:
+class OpeningHoursCheck(Check):
     """Do the documents give these hours for these days?"""
 
     def __init__(
@@ -78,6 +78,7 @@ class OpeningHoursCheck:
         *,
         in_documents: Callable[[Number], bool],
     ) -> None:
+        super().__init__(query, response, numbers, in_documents=in_documents)
         self._response, self._in_documents = response, in_documents
         self._timetables = find_timetables(query.documents)
         self._openings = find_openings(response, numbers) if self._timetables else []

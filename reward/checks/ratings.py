@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from reward.checks.check import Found
+from reward.checks.check import Check, Found
 from reward.claims.numbers import Form, Kind, Number
 from reward.types import ClaimState, Document, RagQuery
 
@@ -47,7 +47,7 @@ class Rating:
     end: int
 
 
-class RatingsCheck:
+class RatingsCheck(Check):
     """Is it the rating of the business, or that of a review, or the number of reviews?"""
 
     def __init__(
@@ -58,6 +58,7 @@ class RatingsCheck:
         *,
         in_documents: Callable[[Number], bool],
     ) -> None:
+        super().__init__(query, response, numbers, in_documents=in_documents)
         self._response, self._ratings = response, find_ratings(query.documents)
 
     def find(self, number: Number) -> Found | None:

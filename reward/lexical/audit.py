@@ -35,6 +35,7 @@ from reward.types import (
     Verdict,
 )
 
+YES_NO = "yes_no"  # kind of the claims that only a check finds
 _REACH = 300  # most characters of a sentence shown on each side of its number
 _KEY = re.compile(r"""["'][\w ]{1,64}["']\s?:""")
 _VALUE_END = re.compile(r"""(?<=["'])[,}\]]|[.!?](?=\s)|[,}\]](?=\s?["'}\]]|$)""")
@@ -61,7 +62,7 @@ def _looked_up(query: RagQuery, response: str, config: AuditConfig) -> Verdict:
             raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
     except AuditFailure as error:
         return unscored(query, error, provenance=provenance)
-    claims = [] if says_nothing(query, response, targets) else _claims(query, response, targets, config)
+    claims = _claims(query, response, [] if says_nothing(query, response, targets) else targets, config)
     if not claims:
         return no_claims(query, response, config, provenance=provenance)
     judgement = judge(claims, num_uncovered=0, config=config)
@@ -80,30 +81,34 @@ def _looked_up(query: RagQuery, response: str, config: AuditConfig) -> Verdict:
 def _claims(
     query: RagQuery, response: str, targets: Sequence[Target], config: AuditConfig
 ) -> list[ClaimVerdict]:
-    """A verdict on each mention but those that only repeat the query, of which the documents say nothing."""
+    """A verdict on each mention but those that only repeat the query, of which the documents say nothing, and
+    on what the optional checks find beside them.
+    """
     facts = Facts(query, response, targets, config)
-    claims: list[ClaimVerdict] = []
+    found = [(one.span, YES_NO, one.found) for one in facts.own_claims()]
+    own = {span.start for span, *_ in found}
     supported: list[Target] = []
     for target in targets:
-        found = facts.find(target, supported)
-        if found is None:
+        said = None if target.start in own else facts.find(target, supported)
+        if said is None:
             continue
-        if found.state is ClaimState.SUPPORTED:
+        if said.state is ClaimState.SUPPORTED:
             supported.append(target)
-        claims.append(_claim_verdict(len(claims) + 1, target, response, found))
-    return claims
+        found.append((Span(start=target.start, end=target.end), target.kind.name, said))
+    found.sort(key=lambda one: one[0].start)
+    return [_claim_verdict(index, response, *one) for index, one in enumerate(found, start=1)]
 
 
-def _claim_verdict(index: int, target: Target, response: str, found: Found) -> ClaimVerdict:
+def _claim_verdict(index: int, response: str, span: Span, kind: str, found: Found) -> ClaimVerdict:
     """The verdict of the one voter that the lookup is."""
-    low, high = sentence_span(response, target.start, target.end, reach=_REACH)
-    written = response[target.start : target.end]
+    low, high = sentence_span(response, span.start, span.end, reach=_REACH)
+    written = response[span.start : span.end]
     claim = Claim(
         index=index,
         question=f'Where do the documents say "{response[low:high]}"?',
         answer=written,
-        kind=target.kind.name,
-        span=Span(start=target.start, end=target.end),
+        kind=kind,
+        span=span,
         source=ClaimSource.LEXICAL,
     )
     value = {ClaimState.SUPPORTED: written, ClaimState.CONTRADICTED: found.instead}.get(found.state)

@@ -10,9 +10,9 @@ A check can say CONTRADICTED, with what the documents give instead; the others s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from reward.checks import CHECKS, Found
+from reward.checks import CHECKS, Found, OwnClaim
 from reward.claims.kind import Target
 from reward.claims.numbers import Kind, Number
 from reward.claims.numbers.lookup import NumberLookup
@@ -69,6 +69,11 @@ class Facts:
         if repeats or not target.kind.must_stand(self._response, mention):
             return None
         return Found(ClaimState.NOT_IN_DOCUMENTS)
+
+    def own_claims(self) -> Iterator[OwnClaim]:
+        """What the optional checks alone find in the response."""
+        for check in self._checks:
+            yield from check.claims()
 
     def _checked(self, target: Target) -> Found | None:
         """What the optional checks say: of amounts and times, and not of small numbers in words."""

@@ -8,9 +8,9 @@ counts as wrong by one of three targets:
               start of a line ("2. "), of a cited passage ("passages 1 and 3"), or of words ("in 80 words")
     any       something is marked
 
-The audit's prediction is REFUTED; for the first two, which are about numbers, REFUTED for something else than
-a name alone. A row that could not be scored is no prediction: it is counted apart and is in none of the four
-cells. A ratio without a denominator is None, never NaN and never a made-up 0 or 1.
+The audit's prediction is REFUTED; for the first two, which are about numbers, REFUTED for a number or a date.
+A row that could not be scored is no prediction: it is counted apart and is in none of the four cells. A ratio
+without a denominator is None, never NaN and never a made-up 0 or 1.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ OVERALL = "overall"
 _HIT, _FALSE_ALARM, _MISS, _CORRECT, _UNSCORED = range(5)
 _NUM_CELLS = 5
 _NOT_WRONG = (ClaimState.SUPPORTED, ClaimState.FAILED)
+_NUMERIC = frozenset({"number", "date"})
 _DIGIT = re.compile(r"\d")
 _LIST_NUMBER = r"(?m:^)[ \t]*(?:[-*][ \t]+)?\(?\d{1,2}[.)][ \t]+"
 _PASSAGE_NUMBER = (
@@ -151,7 +152,7 @@ def _is_refuted(verdict: Verdict, target: Target) -> bool:
     if verdict.outcome is not Outcome.REFUTED or target is Target.ANY:
         return verdict.outcome is Outcome.REFUTED
     wrong = [kind_of(found) for found in verdict.claims if found.state not in _NOT_WRONG]
-    return verdict.reason == Reason.UNCOVERED or not wrong or set(wrong) != {"name"}
+    return verdict.reason == Reason.UNCOVERED or not wrong or not _NUMERIC.isdisjoint(wrong)
 
 
 def _human(clusters: Sequence[Sequence[int]]) -> Human:

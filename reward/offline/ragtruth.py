@@ -32,7 +32,7 @@ from reward.offline.rows import AuditRow, InputRecord, RowId, make_query, read_r
 from reward.types import Document, Span
 
 RESPONSES, SOURCES = "response.jsonl", "source_info.jsonl"
-CHECKS = (CheckName.OPENING_HOURS, CheckName.RATINGS)
+CHECKS = (CheckName.OPENING_HOURS, CheckName.RATINGS, CheckName.YES_NO_FIELDS)
 _PASSAGE = re.compile(r"(?m)^passage (\d+):")
 # The instruction of RAGTruth's own prompts, for copies that left the prompts out.
 _INSTRUCTIONS = {
