@@ -95,7 +95,7 @@ def test_the_verdict_shows_the_field_and_its_value() -> None:
     verdict = lexical_audit(query, "It has WiFi.", CONFIG)
     (claim,) = verdict.claims
     assert (verdict.outcome, verdict.reward) == (Outcome.REFUTED, -1)
-    assert claim.claim.kind == "yes_no"
+    assert claim.claim.kind == "field"
     assert claim.consensus == "no"
     vote = claim.votes[0]
     assert vote is not None
@@ -106,7 +106,7 @@ def test_what_is_a_field_is_no_name() -> None:
     query = RagQuery(id="1", query="", documents=(Document(id="a", text=json.dumps(FIELDS)),))
     every_kind = AuditConfig(checks=(CheckName.YES_NO_FIELDS,))
     (claim,) = lexical_audit(query, "It has free WiFi.", every_kind).claims
-    assert claim.claim.kind == "yes_no"
+    assert claim.claim.kind == "field"
 
 
 def test_hostile_documents_end() -> None:

@@ -35,7 +35,7 @@ from reward.types import (
     Verdict,
 )
 
-YES_NO = "yes_no"  # kind of the claims that only a check finds
+FIELD = "field"  # kind of the claims that only a check finds
 _REACH = 300  # most characters of a sentence shown on each side of its number
 _KEY = re.compile(r"""["'][\w ]{1,64}["']\s?:""")
 _VALUE_END = re.compile(r"""(?<=["'])[,}\]]|[.!?](?=\s)|[,}\]](?=\s?["'}\]]|$)""")
@@ -85,7 +85,7 @@ def _claims(
     on what the optional checks find beside them.
     """
     facts = Facts(query, response, targets, config)
-    found = [(one.span, YES_NO, one.found) for one in facts.own_claims()]
+    found = [(one.span, FIELD, one.found) for one in facts.own_claims()]
     own = {span.start for span, *_ in found}
     supported: list[Target] = []
     for target in targets:
