@@ -139,5 +139,5 @@ def test_what_is_no_audit_is_refused(name: str, text: str, says: str, tmp_path: 
     with pytest.raises(ValueError, match=r".") as caught:
         read_earlier(tmp_path / name)
     assert says in str(caught.value)
-    with pytest.raises(FileNotFoundError, match="no such file; mend the path"):
+    with pytest.raises(FileNotFoundError, match="no such file; fix the path"):
         read_earlier(tmp_path / "none.jsonl")

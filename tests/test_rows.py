@@ -1,4 +1,4 @@
-"""Rows to audit are read strictly: what is wrong is one line with file, line, field and mend."""
+"""Rows to audit are read strictly: what is wrong is one line with file, line, field and fix."""
 
 import json
 from pathlib import Path
@@ -63,8 +63,8 @@ def test_layouts_of_a_file(raw: str, tmp_path: Path) -> None:
     ("line", "says"),
     [
         ('{"id": "a", ', "not JSON"),
-        ("[]", "mend the row"),
-        ("null", "mend the row"),
+        ("[]", "fix the row"),
+        ("null", "fix the row"),
         (json.dumps({key: ROW[key] for key in ("id", "query", "documents")}), "response: missing; add it"),
         (json.dumps(ROW | {"response": 5}), "response: Input should be a valid string (found 5)"),
         (json.dumps(ROW | {"id": ""}), "id: "),

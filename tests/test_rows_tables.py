@@ -1,4 +1,4 @@
-"""Tables are read record by record; what is wrong with one is one line with file, line, field and mend."""
+"""Tables are read record by record; what is wrong with one is one line with file, line, field and fix."""
 
 import csv
 import io
@@ -83,7 +83,7 @@ def test_an_empty_response_has_no_claims(tmp_path: Path) -> None:
         (b"id,id,query,response,context\n", "in.csv:1: id: two columns have this name; remove one"),
         (
             b"id,query,response,context,documents\n",
-            "in.csv:1: documents: stands beside context; keep one way",
+            "in.csv:1: documents: given beside context; keep one way",
         ),
         (b"id,query,response,context\na,q,r\n", "in.csv:2: 3 cells, but the header has 4; quote cells"),
         (b"id,query,response,context\na,q,r,c,d\n", "in.csv:2: 5 cells, but the header has 4"),
@@ -94,7 +94,7 @@ def test_an_empty_response_has_no_claims(tmp_path: Path) -> None:
         (b"id,query,response,documents\na,q,r,It costs 5.\n", "in.csv:2: documents: not JSON ("),
         (
             b"id,query,response,documents\na,q,r," + b"[" * 100_000 + b"\n",
-            "in.csv:2: documents: not JSON (too deep",
+            "in.csv:2: documents: not JSON (recursion limit exceeded",
         ),
         (
             b'id,query,response,documents\na,q,r,"[{""id"": 1}]"\n',
@@ -218,7 +218,7 @@ def test_parquet_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
     assert problem(path, RowFormat.PARQUET).startswith("in.parquet:1: holds bytes that are not UTF-8")
 
 
-def test_without_pyarrow_the_mend_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyarrow_the_fix_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = parquet(tmp_path / "in.parquet", {"id": ["a"]})
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert problem(path, RowFormat.PARQUET).endswith(

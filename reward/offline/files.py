@@ -67,10 +67,10 @@ def only_writer(path: Path, *, what: str = "audit") -> Iterator[BinaryIO]:
         try:
             fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            mend = "wait for it or use another --out"
-            raise ValueError(f"{path}: another {what} writes it; {mend}") from None
+            fix = "wait for it or use another --out"
+            raise ValueError(f"{path}: another {what} writes it; {fix}") from None
         try:
             yield out
         finally:
-            if path.stat().st_size == 0:
+            if path.exists() and path.stat().st_size == 0:
                 path.unlink()

@@ -10,14 +10,13 @@ Reading is lazy: a row is checked when it is reached, and no reader holds more t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
 from reward.offline.ragtruth import RESPONSES, SOURCES, read_ragtruth
-from reward.offline.rows import AuditRow, InputRow, make_query, read_records
+from reward.offline.rows import AuditRow, InputRow, read_records
 from reward.offline.tables import read_csv_rows, read_parquet_rows
-from reward.types import Document
 
 
 class RowFormat(StrEnum):
@@ -75,18 +74,5 @@ def read_rows(path: Path, row_format: RowFormat) -> Iterator[AuditRow]:
     if path.is_dir():
         raise ValueError(f"{path}: is a folder; give a file, or --format ragtruth for RAGTruth's files")
     if row_format is RowFormat.JSONL:
-        return _audit_rows(read_records(path, InputRow))
-    return _audit_rows(read_csv_rows(path) if row_format is RowFormat.CSV else read_parquet_rows(path))
-
-
-def _audit_rows(records: Iterable[tuple[str, InputRow]]) -> Iterator[AuditRow]:
-    for place, row in records:
-        documents = [Document(id=d.id, title=d.title or "", text=d.text) for d in row.documents]
-        yield AuditRow(
-            place=place,
-            query=make_query(place, row.id, row.query, documents),
-            response=row.response,
-            task_type=row.task_type,
-            source_id=row.source_id,
-            human_spans=row.human_spans,
-        )
+        return (row.to_audit(place) for place, row in read_records(path, InputRow))
+    return read_csv_rows(path) if row_format is RowFormat.CSV else read_parquet_rows(path)

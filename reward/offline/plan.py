@@ -1,6 +1,6 @@
 """What an offline audit is of: the job as asked for, its rows checked and its settings named.
 
-The digests of rows and settings decide which verdicts of an earlier run still stand (`resume.py`).
+The digests of rows and settings decide which verdicts of an earlier run are kept (`resume.py`).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,23 +16,14 @@ from pydantic import Field, JsonValue
 
 from reward.config import AuditConfig, SamplerConfig, Settings
 from reward.offline.inputs import RowFormat, format_of, read_rows
-from reward.offline.resume import PlannedRow
 from reward.offline.rows import AuditRow
 from reward.provenance import package_version
 from reward.roles.prompts import load_prompts
 
 # Where and how a model is reached: no part of what it says.
 _TRANSPORT = {
-    *(
-        "kind",
-        "base_urls",
-        "api_key_env",
-        "timeout_s",
-        "max_retries",
-        "max_in_flight",
-        "cool_down_s",
-        "logprobs",
-    ),
+    *("kind", "base_urls", "api_key_env", "timeout_s"),
+    *("max_retries", "max_in_flight", "cool_down_s", "logprobs"),
 }
 
 
@@ -52,8 +43,8 @@ class AuditJob(Settings):
 
     @property
     def summary_path(self) -> Path:
-        """OUT.summary.json for OUT.jsonl."""
-        return summary_path(self.output)
+        """Where the summary of the output is: OUT.summary.json for OUT.jsonl."""
+        return self.output.with_name(f"{self.output.name.removesuffix('.jsonl')}.summary.json")
 
     @property
     def input_format(self) -> RowFormat:
@@ -61,22 +52,17 @@ class AuditJob(Settings):
         return self.row_format or format_of(self.input)
 
 
-def summary_path(output: Path) -> Path:
-    """Where the summary of an output lies: OUT.summary.json for OUT.jsonl."""
-    return output.with_name(f"{output.name.removesuffix('.jsonl')}.summary.json")
-
-
 @dataclass(frozen=True)
 class Plan:
     """A job whose every row was read once."""
 
-    rows: Sequence[PlannedRow]
+    digests: Mapping[str, str]  # of each row, by id, in order
     excluded: Counter[str]
     settings: dict[str, JsonValue]
 
     @property
     def input_sha256(self) -> str:
-        return hashlib.sha256("".join(row.digest for row in self.rows).encode()).hexdigest()
+        return hashlib.sha256("".join(self.digests.values()).encode()).hexdigest()
 
     @property
     def settings_sha256(self) -> str:
@@ -91,19 +77,17 @@ def make_plan(job: AuditJob) -> Plan:
         ValueError: a row, its documents' size, its id or a setting cannot be used.
     """
     excluded: Counter[str] = Counter()
-    rows: list[PlannedRow] = []
-    ids: set[str] = set()
+    digests: dict[str, str] = {}
     for row in take_rows(job, excluded):
         row_id = row.query.id
-        if row_id in ids:
+        if row_id in digests:
             first = next(one.place for one in take_rows(job) if one.query.id == row_id)
             raise ValueError(f"{row.place}: id: {row_id!r} is used at {first} already; give each row its own")
-        ids.add(row_id)
         _check_size(row, job.audit.max_documents_chars)
-        rows.append(PlannedRow(row_id, row.digest))
-    if not rows:
+        digests[row_id] = row.digest
+    if not digests:
         raise ValueError(f"{job.input}: holds no row to audit; give at least one")
-    return Plan(rows, excluded, _settings(job))
+    return Plan(digests, excluded, _settings(job))
 
 
 def take_rows(job: AuditJob, excluded: Counter[str] | None = None) -> Iterator[AuditRow]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import from_json
 
 from reward.types import Document, RagQuery, Record, Span
 
@@ -28,7 +29,7 @@ _M = TypeVar("_M", bound=BaseModel)
 class AuditRow(Record):
     """One response to audit."""
 
-    place: str = Field(description="Where the row stands, FILE:LINE, for messages.")
+    place: str = Field(description="Where the row is, FILE:LINE, for messages.")
     query: RagQuery
     response: str
     task_type: str | None = Field(default=None, description="Part of a benchmark that the row belongs to.")
@@ -65,6 +66,16 @@ class InputDocument(InputRecord):
     text: str
 
 
+def parsed(value: Any) -> Any:
+    """What a cell of a table holds as JSON; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return from_json(value)
+    except ValueError as error:
+        raise ValueError(f"not JSON ({error}); write a JSON list") from error
+
+
 def texts_as_documents(value: Any) -> Any:
     """A list whose texts are documents, each called by its place from 1; anything else as it is."""
     if not isinstance(value, list):
@@ -80,11 +91,25 @@ class InputRow(InputRecord):
 
     id: RowId
     query: str
-    documents: Annotated[tuple[InputDocument, ...], BeforeValidator(texts_as_documents)] = Field(min_length=1)
+    documents: Annotated[
+        tuple[InputDocument, ...], BeforeValidator(texts_as_documents), BeforeValidator(parsed)
+    ] = Field(min_length=1)
     response: str
     task_type: str | None = None
     source_id: RowId | None = None
-    human_spans: tuple[Span, ...] | None = None
+    human_spans: Annotated[tuple[Span, ...] | None, BeforeValidator(parsed)] = None
+
+    def to_audit(self, place: str) -> AuditRow:
+        """The row as it is audited; `place` is for messages."""
+        documents = [Document(id=d.id, title=d.title or "", text=d.text) for d in self.documents]
+        return AuditRow(
+            place=place,
+            query=make_query(place, self.id, self.query, documents),
+            response=self.response,
+            task_type=self.task_type,
+            source_id=self.source_id,
+            human_spans=self.human_spans,
+        )
 
 
 def read_records(path: Path, model: type[_M]) -> Iterator[tuple[str, _M]]:
@@ -109,7 +134,7 @@ def read_records(path: Path, model: type[_M]) -> Iterator[tuple[str, _M]]:
 def require_file(path: Path) -> None:
     """Raises `FileNotFoundError` unless there is such a file."""
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file; mend the path")
+        raise FileNotFoundError(f"{path}: no such file; fix the path")
 
 
 def make_query(place: str, query_id: str, query: str, documents: list[Document]) -> RagQuery:
@@ -121,16 +146,16 @@ def make_query(place: str, query_id: str, query: str, documents: list[Document])
 
 
 def explain(error: ValidationError) -> str:
-    """The first problem of a record in one line: field, what is wrong, how to mend it."""
+    """The first problem of a record in one line: field, what is wrong, how to fix it."""
     problem: Any = error.errors(include_url=False, include_context=False)[0]
     field = ".".join(str(part) for part in problem["loc"])
     text = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "json_invalid":
-        return f"not JSON ({text.removeprefix('Invalid JSON: ')}); mend the line or remove it"
+        return f"not JSON ({text.removeprefix('Invalid JSON: ')}); fix the line or remove it"
     if problem["type"] == "missing":
         return f"{field}: missing; add it"
     found = f" (found {problem['input']!r:.60})" if field and problem["type"] != "too_short" else ""
-    return " ".join(f"{field}: {text}{found}; mend the row or remove it".removeprefix(": ").split())
+    return " ".join(f"{field}: {text}{found}; fix the row or remove it".removeprefix(": ").split())
 
 
 def _digest(content: object) -> str:

@@ -1,6 +1,6 @@
-"""The offline audit: rows of a file in, one verdict a row out, in the order of the input.
+"""The offline audit: rows of a file in, one verdict a row out.
 
-    OUT.jsonl          one verdict a row, appended as soon as it is its turn
+    OUT.jsonl          one verdict a row, appended as soon as it is made; in the order of the input in the end
     OUT.summary.json   last, by rename: settings, digests and figures; an output without it is not whole
 
 The input is read twice: first to check every row, so that a bad one is found before anything is spent, then
@@ -12,13 +12,13 @@ documents (`reward/lexical/`); with one, the model proposes, checks and votes (`
 from __future__ import annotations
 
 import asyncio
-import os
 import time
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from contextlib import aclosing, asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Set
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 from pydantic import Field, JsonValue
 
@@ -29,14 +29,12 @@ from reward.offline.files import file_sha256, only_writer, replace_file
 from reward.offline.inputs import RowFormat
 from reward.offline.plan import AuditJob, Plan, make_plan, take_rows
 from reward.offline.ragtruth import RESPONSES, SOURCES
-from reward.offline.resume import AuditedRow, Standing, kept_path, take_stock
+from reward.offline.resume import AuditedRow, Output
 from reward.offline.rows import AuditRow
 from reward.roles.asking import Turn
 from reward.roles.prompts import load_prompts
 from reward.samplers import Sampler, SamplerError, make_sampler
 from reward.types import Record, Verdict
-
-_LOOKAHEAD = 4  # rows begun beyond the slowest one, as a multiple of the audits under way
 
 AuditOne = Callable[[AuditRow], Awaitable[Verdict]]
 
@@ -53,7 +51,7 @@ class Summary(Record):
     num_audited: int = Field(description="Rows audited by the run that wrote this.")
     audit_s: float = Field(description="Wall time of those audits, in seconds; without the model's start.")
     prefix_cache_hit_rate: float | None = Field(
-        default=None, description="Of that run's prompt tokens; None where the engine does not tell."
+        default=None, description="Of that run's prompt tokens; None where the engine does not say."
     )
     figures: Figures
 
@@ -63,30 +61,11 @@ class Summary(Record):
         return self.num_audited / self.audit_s if self.num_audited and self.audit_s else None
 
 
-class PrefixUse:
-    """How much of the prompts the engine's prefix cache held, of those of which somebody tells."""
-
-    def __init__(self) -> None:
-        self._num_prompt = self._num_cached = 0
-
-    def turn_ended(self, turn: Turn) -> None:
-        """Counts a request to the sampler."""
-        group = turn.group
-        if group and group.num_prompt_tokens is not None and group.num_cached_tokens is not None:
-            self._num_prompt += group.num_prompt_tokens
-            self._num_cached += group.num_cached_tokens
-
-    @property
-    def hit_rate(self) -> float | None:
-        """Share of the tokens that were cached; None when nobody told."""
-        return self._num_cached / self._num_prompt if self._num_prompt else None
-
-
 class Progress(Protocol):
     """Watches an audit."""
 
     def start(self, total: int, done: int) -> None:
-        """Called once: rows in all, and how many of them stand from earlier runs."""
+        """Called once: rows in all, and how many of them earlier runs audited."""
 
     def advance(self, verdict: Verdict) -> None:
         """Called after each new verdict was written."""
@@ -97,7 +76,7 @@ def run_audit(job: AuditJob, progress: Progress, *, sampler: Sampler | None = No
 
     Args:
         job: What to audit, and how.
-        progress: Told of every new verdict.
+        progress: Is shown every new verdict.
         sampler: In place of the one that `job.sampler` describes.
 
     Raises:
@@ -107,24 +86,21 @@ def run_audit(job: AuditJob, progress: Progress, *, sampler: Sampler | None = No
     """
     plan = make_plan(job)
     refuse_inputs(job.output, job)
-    with only_writer(job.output) as out:
+    with only_writer(job.output) as file:
         if job.overwrite:
-            _remove(job.summary_path, kept_path(job.output))
-            out.truncate(0)
-        standing = take_stock(
-            job.output,
-            plan.rows,
-            settings_sha256=plan.settings_sha256,
-            retry_unscored=job.sampler is not None,
-        )
-        finished = _finished(job, plan, standing)
+            job.summary_path.unlink(missing_ok=True)
+            file.truncate(0)
+        output = Output(job.output, file, plan.digests, plan.settings_sha256)
+        kept = output.kept(retry_unscored=job.sampler is not None)
+        finished = _finished(job, plan) if len(kept) == len(plan.digests) else None
         if finished is not None:
             return finished, False
-        prefix = PrefixUse()
-        audit_s = asyncio.run(_write(job, plan, standing, out, progress, sampler, prefix))
-        summary = _summarise(job, plan, standing, audit_s=audit_s, hit_rate=prefix.hit_rate)
-        replace_file(job.summary_path, summary.model_dump_json(indent=2) + "\n")
-        _remove(kept_path(job.output))
+        tokens: Counter[str] = Counter()
+        audit_s = asyncio.run(_audit(job, plan, kept, output, progress, sampler, tokens))
+        with output.in_order():
+            num_audited = len(plan.digests) - len(kept)
+            summary = _summarise(job, plan, num_audited=num_audited, audit_s=audit_s, tokens=tokens)
+            replace_file(job.summary_path, summary.model_dump_json(indent=2) + "\n")
         return summary, True
 
 
@@ -143,7 +119,7 @@ def audit_row(job: AuditJob, row: AuditRow, *, sampler: Sampler | None = None) -
     """
 
     async def alone() -> Verdict:
-        async with _auditor(job, sampler, PrefixUse()) as audit_one:
+        async with _auditor(job, sampler, Counter()) as audit_one:
             return await audit_one(row)
 
     return asyncio.run(alone())
@@ -157,80 +133,50 @@ def refuse_inputs(path: Path, job: AuditJob) -> None:
         raise ValueError(f"{path}: is an input; write to another file")
 
 
-def _finished(job: AuditJob, plan: Plan, standing: Standing) -> Summary | None:
-    """The summary that lies there, if it is of these rows and settings and of an output that is whole."""
-    whole = standing.num_prefix == len(plan.rows) and job.output.stat().st_size == standing.prefix_size
-    if not whole or not job.summary_path.exists():
-        return None
+def _finished(job: AuditJob, plan: Plan) -> Summary | None:
+    """The summary that is there, if it is of these rows, these settings and this output."""
     try:
         summary = Summary.model_validate_json(job.summary_path.read_bytes())
-    except ValueError:
-        return None  # torn or of another version: made afresh
+    except (FileNotFoundError, ValueError):
+        return None  # missing, torn or of another version: made afresh
     found = (summary.input_sha256, summary.settings_sha256, summary.output_sha256)
     return summary if found == (plan.input_sha256, plan.settings_sha256, file_sha256(job.output)) else None
 
 
-async def _write(
+async def _audit(
     job: AuditJob,
     plan: Plan,
-    standing: Standing,
-    out: BinaryIO,
+    kept: Set[str],
+    output: Output,
     progress: Progress,
     sampler: Sampler | None,
-    prefix: PrefixUse,
+    tokens: Counter[str],
 ) -> float:
-    """Appends what the output lacks, each row in its turn; returns the seconds after the model was ready."""
-    todo = (row for place, row in enumerate(take_rows(job)) if place >= standing.num_prefix)
-    async with _auditor(job, sampler, prefix) as audit_one:
-
-        async def line_of(row: AuditRow) -> tuple[bytes, Verdict | None]:
-            if row.query.id in standing.aside:
-                return standing.aside[row.query.id].read(), None
-            verdict = await audit_one(row)
-            return AuditedRow.line(verdict, row.digest, plan.settings_sha256), verdict
-
-        _remove(job.summary_path)
-        out.truncate(standing.prefix_size)
+    """Audits the rows that are not kept; returns the seconds after the model was ready."""
+    rows = (row for row in take_rows(job) if row.query.id not in kept)
+    async with _auditor(job, sampler, tokens) as audit_one:
+        job.summary_path.unlink(missing_ok=True)
         start = time.monotonic()
-        progress.start(len(plan.rows), standing.num_rows)
-        async with aclosing(_in_order(todo, line_of, job.concurrency)) as lines:
-            async for line, verdict in lines:
-                out.write(line)
-                out.flush()
-                if verdict is not None:
-                    progress.advance(verdict)
-        os.fsync(out.fileno())
+        progress.start(len(plan.digests), len(kept))
+
+        async def work() -> None:
+            for row in rows:  # all workers take from it
+                verdict = await audit_one(row)
+                output.append(row, verdict)
+                progress.advance(verdict)
+                await asyncio.sleep(0)  # where Ctrl-C takes effect: a lookup never waits
+
+        try:
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(job.concurrency):
+                    workers.create_task(work())
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from failed
         return time.monotonic() - start
 
 
-async def _in_order(
-    rows: Iterable[AuditRow],
-    line_of: Callable[[AuditRow], Awaitable[tuple[bytes, Verdict | None]]],
-    concurrency: int,
-) -> AsyncGenerator[tuple[bytes, Verdict | None]]:
-    """Works on `concurrency` rows at once and yields in the order of the rows; memory stays bounded."""
-    slots = asyncio.Semaphore(concurrency)
-    begun: deque[asyncio.Task[tuple[bytes, Verdict | None]]] = deque()
-
-    async def bounded(row: AuditRow) -> tuple[bytes, Verdict | None]:
-        async with slots:
-            return await line_of(row)
-
-    try:
-        for row in rows:
-            begun.append(asyncio.create_task(bounded(row)))
-            if len(begun) > concurrency * _LOOKAHEAD:
-                yield await begun.popleft()
-        while begun:
-            yield await begun.popleft()
-    finally:
-        for task in begun:
-            task.cancel()
-        await asyncio.gather(*begun, return_exceptions=True)
-
-
 @asynccontextmanager
-async def _auditor(job: AuditJob, sampler: Sampler | None, prefix: PrefixUse) -> AsyncIterator[AuditOne]:
+async def _auditor(job: AuditJob, sampler: Sampler | None, tokens: Counter[str]) -> AsyncIterator[AuditOne]:
     """The audit of one row: a model's if the job has one and it answers, else the lexical one."""
     if job.sampler is None:
 
@@ -249,7 +195,7 @@ async def _auditor(job: AuditJob, sampler: Sampler | None, prefix: PrefixUse) ->
             sampler=chosen,
             prompts=prompts,
             config=job.audit,
-            observer=prefix.turn_ended,
+            observer=partial(_count_tokens, tokens),
         )
         return result.verdict
 
@@ -263,8 +209,15 @@ async def _auditor(job: AuditJob, sampler: Sampler | None, prefix: PrefixUse) ->
         await chosen.close()
 
 
+def _count_tokens(tokens: Counter[str], turn: Turn) -> None:
+    """Counts a request's prompt and what the engine's prefix cache held of it, where the engine says so."""
+    group = turn.group
+    if group and group.num_prompt_tokens is not None and group.num_cached_tokens is not None:
+        tokens.update(prompt=group.num_prompt_tokens, cached=group.num_cached_tokens)
+
+
 def _summarise(
-    job: AuditJob, plan: Plan, standing: Standing, *, audit_s: float, hit_rate: float | None
+    job: AuditJob, plan: Plan, *, num_audited: int, audit_s: float, tokens: Mapping[str, int]
 ) -> Summary:
     return Summary(
         input=str(job.input),
@@ -273,13 +226,8 @@ def _summarise(
         settings=plan.settings,
         settings_sha256=plan.settings_sha256,
         num_excluded=dict(plan.excluded),
-        num_audited=len(plan.rows) - standing.num_rows,
+        num_audited=num_audited,
         audit_s=audit_s,
-        prefix_cache_hit_rate=hit_rate,
+        prefix_cache_hit_rate=tokens["cached"] / tokens["prompt"] if tokens["prompt"] else None,
         figures=count_figures(audited_rows(job)),
     )
-
-
-def _remove(*paths: Path) -> None:
-    for path in paths:
-        path.unlink(missing_ok=True)

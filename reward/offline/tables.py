@@ -15,7 +15,6 @@ It is read record by record, a Parquet file in batches of rows.
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -25,11 +24,10 @@ from typing import Any, BinaryIO
 
 from pydantic import ValidationError
 
-from reward.offline.rows import InputRow, explain, require_file
+from reward.offline.rows import AuditRow, InputRow, explain, require_file
 
 _NEEDED = ("id", "query", "response")
-_OPTIONAL = ("task_type", "source_id")
-_JSON = ("documents", "human_spans")
+_READ = frozenset((*_NEEDED, "documents", "human_spans", "task_type", "source_id"))
 _CONTEXT = re.compile(r"context(?:_\d+)?|document_\d+")
 _LARGEST_CELL = 64 * 1024**2  # characters; what an unclosed quote can swallow before it is refused
 _BATCH_ROWS = 64
@@ -43,8 +41,8 @@ class TableRow:
     cells: Sequence[str]
 
 
-def read_csv_rows(path: Path) -> Iterator[tuple[str, InputRow]]:
-    """Yields place and row of each record of a CSV file.
+def read_csv_rows(path: Path) -> Iterator[AuditRow]:
+    """Yields the rows of a CSV file.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -53,7 +51,7 @@ def read_csv_rows(path: Path) -> Iterator[tuple[str, InputRow]]:
     header, records = read_csv(path)
     _check_columns(path, header)
     for record in records:
-        yield record.place, _row(record.place, list(zip(header, record.cells, strict=True)))
+        yield _row(record.place, list(zip(header, record.cells, strict=True)))
 
 
 def read_csv(path: Path) -> tuple[Sequence[str], Iterator[TableRow]]:
@@ -69,12 +67,11 @@ def read_csv(path: Path) -> tuple[Sequence[str], Iterator[TableRow]]:
     header = next(records, None)
     if header is None:
         raise ValueError(f"{path}:1: holds no header; name the columns in the first line")
-    names = [name.strip() for name in header.cells]
-    return names, _of_width(records, names)
+    return [name.strip() for name in header.cells], records
 
 
-def read_parquet_rows(path: Path) -> Iterator[tuple[str, InputRow]]:
-    """Yields place (FILE:ROW, from 1) and row of each row of a Parquet file.
+def read_parquet_rows(path: Path) -> Iterator[AuditRow]:
+    """Yields the rows of a Parquet file; their place is FILE:ROW, from 1.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -95,10 +92,9 @@ def read_parquet_rows(path: Path) -> Iterator[tuple[str, InputRow]]:
             wanted = [name for name in names if _is_read(name)]
             number = 0
             for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=wanted):
-                for offset in range(batch.num_rows):
+                for cells in zip(*batch.columns, strict=True):
                     number += 1
-                    place = f"{path}:{number}"
-                    yield place, _row(place, _parquet_cells(place, batch, offset))
+                    yield _parquet_row(f"{path}:{number}", batch.schema.names, cells)
     except pyarrow.ArrowException as error:
         problem = " ".join(str(error).split())
         raise ValueError(f"{path}: not a Parquet file ({problem:.120}); write it again") from error
@@ -106,18 +102,23 @@ def read_parquet_rows(path: Path) -> Iterator[tuple[str, InputRow]]:
 
 def _csv_records(path: Path) -> Iterator[TableRow]:
     csv.field_size_limit(_LARGEST_CELL)
+    num_cells = None
+    place = f"{path}:1"
     with path.open("rb") as file:
         reader = csv.reader(_lines(path, file), delimiter=_delimiter(path), strict=True)
-        while True:
-            place = f"{path}:{reader.line_num + 1}"
-            try:
-                cells = next(reader, None)
-            except csv.Error as error:
-                raise ValueError(f"{place}: not CSV ({error}); mend the quotes of the record") from error
-            if cells is None:
-                return
-            if any(cell.strip() for cell in cells):
-                yield TableRow(place, cells)
+        try:
+            for cells in reader:
+                if any(cell.strip() for cell in cells):
+                    num_cells = num_cells or len(cells)
+                    if len(cells) != num_cells:
+                        raise ValueError(
+                            f"{place}: {len(cells)} cells, but the header has {num_cells}; quote cells that "
+                            "hold a separator, or fix the record"
+                        )
+                    yield TableRow(place, cells)
+                place = f"{path}:{reader.line_num + 1}"
+        except csv.Error as error:
+            raise ValueError(f"{place}: not CSV ({error}); fix the quotes of the record") from error
 
 
 def _lines(path: Path, file: BinaryIO) -> Iterator[str]:
@@ -132,22 +133,11 @@ def _lines(path: Path, file: BinaryIO) -> Iterator[str]:
 def _delimiter(path: Path) -> str:
     """Comma, semicolon (as spreadsheets write where the comma is a decimal mark) or tab, by the header."""
     with path.open("rb") as file:
-        counts = Counter(file.readline(65_536).decode("utf-8", "replace"))
-    return max(",;\t", key=lambda mark: counts[mark])
-
-
-def _of_width(records: Iterator[TableRow], names: Sequence[str]) -> Iterator[TableRow]:
-    for record in records:
-        if len(record.cells) != len(names):
-            raise ValueError(
-                f"{record.place}: {len(record.cells)} cells, but the header has {len(names)}; quote cells "
-                "that hold a separator, or mend the record"
-            )
-        yield record
+        return chr(max(b",;\t", key=file.readline(65_536).count))
 
 
 def _is_read(name: str) -> bool:
-    return name in (*_NEEDED, *_OPTIONAL, *_JSON) or _CONTEXT.fullmatch(name) is not None
+    return name in _READ or _CONTEXT.fullmatch(name) is not None
 
 
 def _check_columns(path: Path, names: Sequence[str]) -> None:
@@ -156,46 +146,33 @@ def _check_columns(path: Path, names: Sequence[str]) -> None:
     missing += [] if contexts or "documents" in names else ["documents"]
     if missing:
         found = ", ".join(names)
-        mend = "add it, or a column context for each document" if missing[0] == "documents" else "add it"
-        raise ValueError(f"{path}:1: {missing[0]}: no such column; {mend} (found {found:.200})")
+        fix = "add it, or a column context for each document" if missing[0] == "documents" else "add it"
+        raise ValueError(f"{path}:1: {missing[0]}: no such column; {fix} (found {found:.200})")
     if contexts and "documents" in names:
-        raise ValueError(f"{path}:1: documents: stands beside {contexts[0]}; keep one way to give documents")
-    twice = [name for name, count in Counter(names).items() if count > 1 and _is_read(name)]
-    if any(name not in contexts for name in twice):
+        raise ValueError(f"{path}:1: documents: given beside {contexts[0]}; keep one way to give documents")
+    twice = [name for name, count in Counter(names).items() if count > 1 and name in _READ]
+    if twice:
         raise ValueError(f"{path}:1: {twice[0]}: two columns have this name; remove one")
 
 
-def _parquet_cells(place: str, batch: Any, offset: int) -> list[tuple[str, Any]]:
-    names = batch.schema.names
+def _parquet_row(place: str, names: Sequence[str], cells: Sequence[Any]) -> AuditRow:
     try:
-        return [(name, batch.column(i)[offset].as_py()) for i, name in enumerate(names)]
+        values = [cell.as_py() for cell in cells]
     except UnicodeDecodeError as error:
-        raise ValueError(f"{place}: holds bytes that are not UTF-8; mend the row or remove it") from error
+        raise ValueError(f"{place}: holds bytes that are not UTF-8; fix the row or remove it") from error
+    return _row(place, list(zip(names, values, strict=True)))
 
 
-def _row(place: str, cells: Sequence[tuple[str, Any]]) -> InputRow:
+def _row(place: str, cells: Sequence[tuple[str, Any]]) -> AuditRow:
     filled = [(name, value) for name, value in cells if value not in ("", None)]
-    tree: dict[str, Any] = {name: value for name, value in cells if name in _NEEDED}
-    tree |= {name: value for name, value in filled if name in _OPTIONAL}
-    tree |= {name: _nested(place, name, value) for name, value in filled if name in _JSON}
+    tree: dict[str, Any] = {name: value for name, value in cells if name in _NEEDED} | dict(filled)
     if "documents" not in tree:
         contexts = [(name, value) for name, value in filled if _CONTEXT.fullmatch(name)]
         tree["documents"] = _documents(contexts)
     try:
-        return InputRow.model_validate(tree)
+        return InputRow.model_validate(tree).to_audit(place)
     except ValidationError as error:
         raise ValueError(f"{place}: {explain(error)}") from error
-
-
-def _nested(place: str, name: str, value: Any) -> Any:
-    """A cell as it stands if it is nested, else the JSON that it holds."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError) as error:
-        problem = "too deep" if isinstance(error, RecursionError) else str(error)
-        raise ValueError(f"{place}: {name}: not JSON ({problem:.120}); write a JSON list") from error
 
 
 def _documents(contexts: Sequence[tuple[str, Any]]) -> list[dict[str, Any]]:
