@@ -9,28 +9,27 @@ counts as wrong by one of three targets:
     any       something is marked
 
 The audit's prediction is REFUTED; for the first two, which are about numbers, REFUTED for a number or a date.
-A row that could not be scored is no prediction: it is counted apart and is in none of the four cells. A ratio
-without a denominator is None, never NaN and never a made-up 0 or 1.
+A row that could not be scored is no prediction: it is counted apart and is in none of the four cells.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from pydantic import Field
 
 from reward.judging.vote import Reason
-from reward.offline.bootstrap import Interval, bootstrap
+from reward.offline.bootstrap import Interval, ratio, summed
 from reward.offline.rows import AuditRow
 from reward.types import ClaimState, ClaimVerdict, Outcome, Record, Span, Verdict
 
 OVERALL = "overall"
-_HIT, _FALSE_ALARM, _MISS, _CORRECT, _UNSCORED = range(5)
-_NUM_CELLS = 5
 _NOT_WRONG = (ClaimState.SUPPORTED, ClaimState.FAILED)
 _NUMERIC = frozenset({"number", "date"})
+_FIGURES = ("precision", "recall", "f1")
 _DIGIT = re.compile(r"\d")
 _LIST_NUMBER = r"(?m:^)[ \t]*(?:[-*][ \t]+)?\(?\d{1,2}[.)][ \t]+"
 _PASSAGE_NUMBER = (
@@ -102,93 +101,74 @@ def is_marked(response: str, marks: Sequence[Span], target: Target) -> bool:
 
 
 class HumanCounts:
-    """Counts labelled rows source by source, then works out the figures.
-
-    A cluster's counts are five cells a target (hit, false alarm, miss, correct, unscored), then the clean
-    answers and the refuted ones among them.
-    """
+    """Counts labelled rows source by source, then works out the figures."""
 
     def __init__(self) -> None:
-        self._groups: dict[str, dict[str, list[int]]] = {}
+        self._groups: dict[str, dict[str, Counter[str]]] = {}  # by group and source
 
     def add(self, row: AuditRow, verdict: Verdict) -> None:
         """Counts one row; a row without human labels is passed over."""
         if row.human_spans is None:
             return
-        places = list(_places(row, verdict))
+        counted = list(_counted(row, verdict))
         for group in dict.fromkeys((OVERALL, row.task_type or OVERALL)):
-            counts = self._groups.setdefault(group, {}).setdefault(row.cluster, [0] * _num_counts())
-            for place in places:
-                counts[place] += 1
+            self._groups.setdefault(group, {}).setdefault(row.cluster, Counter()).update(counted)
 
     def figures(self) -> dict[str, Human]:
         """The figures by group; empty without human labels."""
-        return {group: _human(list(clusters.values())) for group, clusters in self._groups.items()}
+        return {group: _human(sources.values()) for group, sources in self._groups.items()}
 
 
-def _num_counts() -> int:
-    return len(Target) * _NUM_CELLS + 2
-
-
-def _places(row: AuditRow, verdict: Verdict) -> Iterator[int]:
-    """Which counts a row adds to."""
-    for number, target in enumerate(Target):
+def _counted(row: AuditRow, verdict: Verdict) -> Iterator[str]:
+    """What a row counts as: one cell a target, and whether it is clean and refuted all the same."""
+    is_scored = verdict.outcome is not Outcome.UNSCORED
+    for target in Target:
         refuted = _is_refuted(verdict, target)
-        if verdict.outcome is Outcome.UNSCORED:
-            cell = _UNSCORED
-        elif marked(row, target):
-            cell = _HIT if refuted else _MISS
-        else:
-            cell = _FALSE_ALARM if refuted else _CORRECT
-        yield number * _NUM_CELLS + cell
-    if not row.human_spans and verdict.outcome is not Outcome.UNSCORED:
-        yield _num_counts() - 2
+        cell = ("hit" if refuted else "miss") if marked(row, target) else "alarm" if refuted else "correct"
+        yield f"{target}/{cell if is_scored else 'unscored'}"
+    if not row.human_spans and is_scored:
+        yield "clean"
         if verdict.outcome is Outcome.REFUTED:
-            yield _num_counts() - 1
+            yield "clean, refuted"
 
 
 def _is_refuted(verdict: Verdict, target: Target) -> bool:
     """Whether the audit says that the answer is wrong; of numbers, if the target is about them."""
     if verdict.outcome is not Outcome.REFUTED or target is Target.ANY:
         return verdict.outcome is Outcome.REFUTED
-    wrong = [kind_of(found) for found in verdict.claims if found.state not in _NOT_WRONG]
+    wrong = {kind_of(found) for found in verdict.claims if found.state not in _NOT_WRONG}
     return verdict.reason == Reason.UNCOVERED or not wrong or not _NUMERIC.isdisjoint(wrong)
 
 
-def _human(clusters: Sequence[Sequence[int]]) -> Human:
-    sums = [sum(counts) for counts in zip(*clusters, strict=True)]
-    values, intervals = _statistics(sums), bootstrap(clusters, _statistics)
+def _human(sources: Collection[Counter[str]]) -> Human:
+    sums, values, intervals = summed(sources, _statistics)
     targets = {}
-    for number, target in enumerate(Target):
-        cells = sums[number * _NUM_CELLS : (number + 1) * _NUM_CELLS]
+    for target in Target:
+        hit, alarm, miss, correct = (sums[f"{target}/{cell}"] for cell in ("hit", "alarm", "miss", "correct"))
         targets[target] = Agreement(
-            n=sum(cells) - cells[_UNSCORED],
-            num_unscored=cells[_UNSCORED],
-            true_positives=cells[_HIT],
-            false_positives=cells[_FALSE_ALARM],
-            false_negatives=cells[_MISS],
-            true_negatives=cells[_CORRECT],
-            **{name: values[f"{target}/{name}"] for name in ("precision", "recall", "f1")},
-            intervals={name: intervals[f"{target}/{name}"] for name in ("precision", "recall", "f1")},
+            n=hit + alarm + miss + correct,
+            num_unscored=sums[f"{target}/unscored"],
+            true_positives=hit,
+            false_positives=alarm,
+            false_negatives=miss,
+            true_negatives=correct,
+            **{name: values[f"{target}/{name}"] for name in _FIGURES},
+            intervals={name: intervals[f"{target}/{name}"] for name in _FIGURES},
         )
     alarms = FalseAlarms(
-        n=sums[-2],
-        num_refuted=sums[-1],
+        n=sums["clean"],
+        num_refuted=sums["clean, refuted"],
         rate=values["false_alarms"],
         interval=intervals["false_alarms"],
     )
-    return Human(targets=targets, false_alarms=alarms, num_sources=len(clusters))
+    return Human(targets=targets, false_alarms=alarms, num_sources=len(sources))
 
 
-def _statistics(sums: Sequence[int]) -> Mapping[str, float | None]:
-    values: dict[str, float | None] = {"false_alarms": _ratio(sums[-1], sums[-2])}
-    for number, target in enumerate(Target):
-        hit, false_alarm, miss = sums[number * _NUM_CELLS : number * _NUM_CELLS + 3]
-        values[f"{target}/precision"] = _ratio(hit, hit + false_alarm)
-        values[f"{target}/recall"] = _ratio(hit, hit + miss)
-        values[f"{target}/f1"] = _ratio(2 * hit, 2 * hit + false_alarm + miss)
+def _statistics(sums: Mapping[str, int]) -> Mapping[str, float | None]:
+    values = {"false_alarms": ratio(sums["clean, refuted"], sums["clean"])}
+    for target in Target:
+        hit, alarm, miss = (sums[f"{target}/{cell}"] for cell in ("hit", "alarm", "miss"))
+        values[f"{target}/precision"] = ratio(hit, hit + alarm)
+        values[f"{target}/recall"] = ratio(hit, hit + miss)
+        values[f"{target}/f1"] = ratio(2 * hit, 2 * hit + alarm + miss)
     return values
-
-
-def _ratio(part: int, whole: int) -> float | None:
-    return part / whole if whole else None

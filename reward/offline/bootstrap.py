@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from pydantic import Field
 
@@ -60,6 +61,32 @@ def bootstrap(
             if value is not None:
                 values[name].append(value)
     return {name: _interval(found, level) if len(clusters) > 1 else None for name, found in values.items()}
+
+
+def summed(
+    clusters: Collection[Counter[str]], statistics: Callable[[Mapping[str, int]], Mapping[str, float | None]]
+) -> tuple[Counter[str], Mapping[str, float | None], Mapping[str, Interval | None]]:
+    """The sums of clusters of named counts, the figures of these sums, and the intervals of the figures.
+
+    Args:
+        clusters: Counts of each cluster.
+        statistics: As for `bootstrap`, from counts by their names; a name that is missing counts 0.
+    """
+    names = sorted(set().union(*clusters))
+
+    def of_sums(sums: Sequence[int]) -> Mapping[str, float | None]:
+        return statistics(Counter(dict(zip(names, sums, strict=True))))
+
+    total = sum(clusters, Counter[str]())
+    vectors = [[cluster[name] for name in names] for cluster in clusters]
+    intervals = bootstrap(vectors, of_sums)
+    values = statistics(total)
+    return total, values, {name: intervals.get(name) for name in values}
+
+
+def ratio(part: int, whole: int) -> float | None:
+    """A share; None, never NaN and never a made-up 0 or 1, where there is nothing to share."""
+    return part / whole if whole else None
 
 
 def num_resamples(level: float) -> int:

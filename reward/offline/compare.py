@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
 
-from reward.offline.bootstrap import Interval, bootstrap
+from reward.offline.bootstrap import Interval, ratio, summed
 from reward.offline.resume import AuditedRow, read_verdicts
 from reward.offline.rows import AuditRow, require_file
 from reward.types import Outcome, Record
@@ -63,17 +63,19 @@ class PairedDifference(Record):
 
 
 class Comparison(Record):
-    """What changed since another audit."""
+    """What changed since another audit; with a summary alone, nothing is known of single rows."""
 
     name: str = Field(description="The other audit's file.")
     before: dict[str, int] = Field(description="Rows an outcome, then.")
     after: dict[str, int] = Field(description="Rows an outcome, now.")
-    num_same: int | None = Field(description="Rows with an unchanged input in both; None of a summary alone.")
-    num_changed: int | None = Field(description="Rows of both whose query, documents or response changed.")
-    num_new: int | None
-    num_gone: int | None
-    turned: tuple[Turn, ...] = Field(description="Of the rows that are the same, in order.")
-    refuted: PairedDifference | None
+    num_same: int | None = Field(default=None, description="Rows with an unchanged input in both.")
+    num_changed: int | None = Field(
+        default=None, description="Rows of both whose query, documents or response changed."
+    )
+    num_new: int | None = None
+    num_gone: int | None = None
+    turned: tuple[Turn, ...] = Field(default=(), description="Of the rows that are the same, in order.")
+    refuted: PairedDifference | None = None
 
 
 def read_earlier(path: Path) -> Earlier:
@@ -99,36 +101,37 @@ def read_earlier(path: Path) -> Earlier:
 
 def compare(earlier: Earlier, rows: Iterable[tuple[AuditRow, AuditedRow]]) -> Comparison:
     """Compares an audit with an earlier one, in one pass over its rows."""
-    after: Counter[str] = Counter()
-    turned: list[Turn] = []
+    outcomes: Counter[str] = Counter()
     seen: Counter[str] = Counter()
-    clusters: dict[str, list[int]] = {}
-    for row, verdict in rows:
-        after[verdict.outcome] += 1
-        then = earlier.rows.get(verdict.id) if earlier.rows is not None else None
-        kind = "new" if then is None else "same" if then.input_sha256 == verdict.input_sha256 else "changed"
-        seen[kind] += 1
-        if then is None or kind != "same":
+    turned: list[Turn] = []
+    clusters: dict[str, Counter[str]] = {}
+    for row, now in rows:
+        outcomes[now.outcome] += 1
+        then = (earlier.rows or {}).get(now.id)
+        is_same = then is not None and then.input_sha256 == now.input_sha256
+        seen["new" if then is None else "same" if is_same else "changed"] += 1
+        if then is None or not is_same:
             continue
-        if then.outcome is not verdict.outcome:
-            turned.append(Turn(id=verdict.id, before=then.outcome, after=verdict.outcome))
-        if Outcome.UNSCORED not in (then.outcome, verdict.outcome):
-            was, is_now = (one.outcome is Outcome.REFUTED for one in (then, verdict))
-            counts = clusters.setdefault(row.cluster, [0, 0, 0, 0])
-            for place, value in enumerate((True, was, is_now and not was, was and not is_now)):
-                counts[place] += value
-    paired = earlier.rows is not None
-    num_known = len(earlier.rows or ())
-    return Comparison(
+        if then.outcome is not now.outcome:
+            turned.append(Turn(id=now.id, before=then.outcome, after=now.outcome))
+        if Outcome.UNSCORED not in (then.outcome, now.outcome):
+            was, is_now = then.outcome is Outcome.REFUTED, now.outcome is Outcome.REFUTED
+            counts = {"n": 1, "before": was, "up": is_now and not was, "down": was and not is_now}
+            clusters.setdefault(row.cluster, Counter()).update(counts)
+    found = Comparison(
         name=earlier.name,
         before={outcome: earlier.outcomes.get(outcome, 0) for outcome in Outcome},
-        after={outcome: after[outcome] for outcome in Outcome},
-        num_same=seen["same"] if paired else None,
-        num_changed=seen["changed"] if paired else None,
-        num_new=seen["new"] if paired else None,
-        num_gone=num_known - seen["same"] - seen["changed"] if paired else None,
-        turned=tuple(turned),
-        refuted=_paired(list(clusters.values())) if paired else None,
+        after={outcome: outcomes[outcome] for outcome in Outcome},
+    )
+    if earlier.rows is None:
+        return found
+    return found.model_copy(
+        update={
+            **{f"num_{kind}": seen[kind] for kind in ("same", "changed", "new")},
+            "num_gone": len(earlier.rows) - seen["same"] - seen["changed"],
+            "turned": tuple(turned),
+            "refuted": _paired(clusters.values()),
+        }
     )
 
 
@@ -146,21 +149,17 @@ def mcnemar(num_up: int, num_down: int) -> float:
     return float(min(1.0, 2 * tail / 2**total))
 
 
-def _paired(clusters: list[list[int]]) -> PairedDifference:
-    n, refuted_before, up, down = (sum(counts[place] for counts in clusters) for place in range(4))
-    interval = bootstrap(clusters, lambda sums: {"difference": _difference(sums)}).get("difference")
-    return PairedDifference(
-        n=n,
-        before=refuted_before / n if n else None,
-        after=(refuted_before + up - down) / n if n else None,
-        difference=_difference([n, refuted_before, up, down]),
-        interval=interval,
-        num_newly_refuted=up,
-        num_no_longer_refuted=down,
-        p_value=mcnemar(up, down),
+def _paired(clusters: Collection[Counter[str]]) -> PairedDifference:
+    sums, values, intervals = summed(
+        clusters, lambda sums: {"difference": ratio(sums["up"] - sums["down"], sums["n"])}
     )
-
-
-def _difference(sums: Iterable[int]) -> float | None:
-    n, _, up, down = sums
-    return (up - down) / n if n else None
+    return PairedDifference(
+        n=sums["n"],
+        before=ratio(sums["before"], sums["n"]),
+        after=ratio(sums["before"] + sums["up"] - sums["down"], sums["n"]),
+        difference=values["difference"],
+        interval=intervals["difference"],
+        num_newly_refuted=sums["up"],
+        num_no_longer_refuted=sums["down"],
+        p_value=mcnemar(sums["up"], sums["down"]),
+    )

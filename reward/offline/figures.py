@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pydantic import Field
 
@@ -27,15 +27,19 @@ class Figures(Record):
     claim_kinds: dict[str, dict[str, int]] = Field(
         description="The same for each kind of claim that occurs, the most frequent first."
     )
-    num_template_claims: int = Field(description="Claims that no Proposer asked about.")
-    num_numbers: int
-    num_uncovered: int = Field(description="Numbers of responses that no claim covers.")
-    num_rows_with_uncovered: int
-    num_dropped_claims: int
-    num_malformed_claims: int = Field(description="Lines of Proposers that could not be used.")
-    num_rows_with_malformed: int
-    num_rows_unread: int = Field(description="Rows with a part of a document that no voter was shown.")
-    num_unproven: int = Field(description="Claims whose evidence does not hold the consensus number.")
+    num_template_claims: int = Field(default=0, description="Claims that no Proposer asked about.")
+    num_numbers: int = 0
+    num_uncovered: int = Field(default=0, description="Numbers of responses that no claim covers.")
+    num_rows_with_uncovered: int = 0
+    num_dropped_claims: int = 0
+    num_malformed_claims: int = Field(default=0, description="Lines of Proposers that could not be used.")
+    num_rows_with_malformed: int = 0
+    num_rows_unread: int = Field(
+        default=0, description="Rows with a part of a document that no voter was shown."
+    )
+    num_unproven: int = Field(
+        default=0, description="Claims whose evidence does not hold the consensus number."
+    )
     human: dict[str, Human] = Field(
         description='Agreement with human labels, by task type and "overall"; empty without labels.'
     )
@@ -75,37 +79,37 @@ def count_figures(audited: Iterable[tuple[AuditRow, Verdict]]) -> Figures:
             provenances[verdict.provenance] = None
     num_rows = outcomes.total()
     states = sum(kinds.values(), Counter[str]())
+    by_frequency = sorted(kinds.items(), key=lambda item: (-item[1].total(), item[0]))
     return Figures(
         num_rows=num_rows,
-        outcomes={outcome: outcomes[outcome] for outcome in Outcome},
-        rates={outcome: outcomes[outcome] / num_rows if num_rows else 0.0 for outcome in Outcome},
+        outcomes=_each(Outcome, outcomes),
+        rates={outcome: outcomes[outcome] / max(num_rows, 1) for outcome in Outcome},
         reasons=dict(sorted(reasons.items())),
         unscored_reasons=dict(sorted((+unscored_reasons).items())),
         num_claims=states.total(),
-        claim_states={state: states[state] for state in ClaimState},
-        claim_kinds={
-            kind: {state: kinds[kind][state] for state in ClaimState}
-            for kind in sorted(kinds, key=lambda name: (-kinds[name].total(), name))
-        },
-        **{name: totals[name] for name in _TOTALS},
+        claim_states=_each(ClaimState, states),
+        claim_kinds={kind: _each(ClaimState, counts) for kind, counts in by_frequency},
+        **totals,
         human=human.figures(),
         provenances=tuple(provenances),
     )
 
 
+def _each(names: Iterable[str], counts: Mapping[str, int]) -> dict[str, int]:
+    """The counts of all names, those that did not occur too."""
+    return {name: counts[name] for name in names}
+
+
 def _totals(verdict: Verdict) -> dict[str, int]:
-    """What one verdict adds to the counts of the same names."""
+    """What one verdict adds to the figures of the same names."""
     return {
         "num_template_claims": sum(c.claim.source is ClaimSource.TEMPLATE for c in verdict.claims),
         "num_numbers": verdict.num_numbers,
         "num_uncovered": len(verdict.uncovered),
-        "num_rows_with_uncovered": int(bool(verdict.uncovered)),
+        "num_rows_with_uncovered": bool(verdict.uncovered),
         "num_dropped_claims": verdict.num_dropped_claims,
         "num_malformed_claims": verdict.num_malformed_claims,
-        "num_rows_with_malformed": int(verdict.num_malformed_claims > 0),
-        "num_rows_unread": int(bool(verdict.unread)),
+        "num_rows_with_malformed": bool(verdict.num_malformed_claims),
+        "num_rows_unread": bool(verdict.unread),
         "num_unproven": sum(c.evidence_holds_consensus is False for c in verdict.claims),
     }
-
-
-_TOTALS = tuple(_totals(Verdict(id="", outcome=Outcome.NO_CLAIMS, reward=0.0)))

@@ -13,13 +13,14 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 
 from pydantic import Field
 
-from reward.offline.bootstrap import Interval, bootstrap
+from reward.offline.bootstrap import Interval, ratio, summed
 from reward.offline.excerpt import sentence
 from reward.offline.resume import AuditedRow, read_verdicts
 from reward.offline.rows import AuditRow
@@ -157,39 +158,41 @@ def cohens_kappa(both: int, only_audit: int, only_human: int, neither: int) -> f
 
 def _figures(judged: list[Difference], *, num_claims: int) -> ReviewFigures:
     confusion = {state: dict.fromkeys(HumanAnswer, 0) for state in ClaimState}
-    cells: dict[str, list[int]] = {}  # by row: both, only the audit, only the person, neither
+    rows: dict[str, Counter[str]] = {}
     differences = []
     for one in judged:
         confusion[one.claim.state][one.human] += 1
         if one.human is HumanAnswer.UNCLEAR or one.claim.state is ClaimState.FAILED:
             continue
         audit, human = one.claim.state is ClaimState.SUPPORTED, one.human is HumanAnswer.SUPPORTED
-        cells.setdefault(one.id, [0, 0, 0, 0])[2 * (not audit) + (not human)] += 1
+        cell = ("both" if human else "only_audit") if audit else "only_human" if human else "neither"
+        rows.setdefault(one.id, Counter())[cell] += 1
         if audit != human:
             differences.append(one)
-    intervals = bootstrap(list(cells.values()), _statistics)
-    sums = [sum(counts[place] for counts in cells.values()) for place in range(4)]
+    sums, values, intervals = summed(rows.values(), _statistics)
     num_unclear = sum(humans[HumanAnswer.UNCLEAR] for humans in confusion.values())
     return ReviewFigures(
         num_claims=num_claims,
         num_reviewed=len(judged),
         num_unclear=num_unclear,
-        num_failed=len(judged) - num_unclear - sum(sums),
-        n=sum(sums),
+        num_failed=len(judged) - num_unclear - sums.total(),
+        n=sums.total(),
         confusion=confusion,
-        agreement=_statistics(sums)["agreement"],
-        agreement_interval=intervals.get("agreement"),
-        kappa=_statistics(sums)["kappa"],
-        kappa_interval=intervals.get("kappa"),
+        agreement=values["agreement"],
+        agreement_interval=intervals["agreement"],
+        kappa=values["kappa"],
+        kappa_interval=intervals["kappa"],
         differences=tuple(differences),
     )
 
 
-def _statistics(sums: Iterable[int]) -> dict[str, float | None]:
-    both, only_audit, only_human, neither = sums
+def _statistics(sums: Mapping[str, int]) -> Mapping[str, float | None]:
+    both, only_audit, only_human, neither = (
+        sums[cell] for cell in ("both", "only_audit", "only_human", "neither")
+    )
     n = both + only_audit + only_human + neither
     return {
-        "agreement": (both + neither) / n if n else None,
+        "agreement": ratio(both + neither, n),
         "kappa": cohens_kappa(both, only_audit, only_human, neither),
     }
 
