@@ -76,7 +76,7 @@ def test_nothing_in_common_is_said_and_not_divided() -> None:
     assert (found.refuted.n, found.refuted.difference, found.refuted.interval) == (0, None, None)
     console = Console(record=True, width=80, quiet=False)
     print_comparison(found, console)
-    assert "No row was scored in both audits." in console.export_text()
+    assert "No row was scored in both audits" in console.export_text()
 
 
 @pytest.mark.parametrize(("up", "down"), [(0, 0), (1, 0), (5, 5), (3, 9), (0, 12), (40, 60), (700, 1300)])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from reward.offline.explain import find_row, find_verdict, print_explanation
+from reward.offline.explain import explanation, find_row, find_verdict
 from reward.offline.resume import AuditedRow
 from reward.offline.rows import AuditRow
 from reward.offline.run import audit_row
@@ -16,7 +16,7 @@ from tests.audit_jobs import pairs, picnic_pair, run, shop_file, shop_job, shop_
 
 def shown(row: AuditRow, verdict: Verdict, width: int = 100) -> str:
     console = Console(record=True, width=width)
-    print_explanation(row, verdict, console)
+    console.print(explanation(row, verdict))
     return console.export_text()
 
 

@@ -44,7 +44,7 @@ def test_the_page_shows_what_others_wrote_as_text(evil: Run) -> None:
     assert places and all(place is not None and place.startswith("#") for place in places)
     [policy] = [one["content"] or "" for one in page.all("meta") if "http-equiv" in one]
     assert html.startswith("<!doctype html>") and policy.startswith("default-src 'none'; style-src 'sha256-")
-    assert page_data(html)["rows"]["row-1-1"]["claims"][0]["question"] == "How many, 1?"
+    assert page_data(html)["rows"]["row-1-1"]["claims"][0]["claim"]["question"] == "How many, 1?"
 
 
 def test_the_page_counts_what_it_leaves_out(run_dir: Path) -> None:

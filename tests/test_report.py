@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from reward.offline.compare import compare, read_earlier
-from reward.offline.excerpt import printable, segment, sentence, windows
+from reward.offline.excerpt import Mark, printable, segment, sentence, windows
+from reward.offline.figures import count_figures
 from reward.offline.page import anchor
 from reward.offline.report import MOST_DOCUMENT_CHARS, render_report, report_row, script_data
 from reward.offline.run import audited_rows
@@ -134,16 +135,15 @@ def test_every_claim_of_the_page_has_an_address_and_its_data() -> None:
     assert [claim["state"] for claim in claims] == [found.state for found in one.verdict.claims]
     assert [piece.claim for piece in one.pieces if piece.claim] == [1, 2, 3, 4, 5]
     assert "".join(piece.text for piece in one.pieces) == one.row.response
-    assert claims[0]["votes"][0]["at"] == ["july", 28, 44]
+    assert claims[0]["votes"][0]["evidence_at"] == {"document": "july", "start": 28, "end": 44}
 
 
-def test_a_number_that_people_marked_in_part_is_one_number() -> None:
+def test_a_number_that_people_marked_in_part_is_one_number(tmp_path: Path) -> None:
     row, verdict = picnic_pair(human_spans=[{"start": 0, "end": 11}])
-    pieces = [piece for piece in report_row(row, verdict, None).pieces if piece.claim == 1]
-    assert [(piece.text, list(piece.marks)) for piece in pieces] == [
-        ("5", ["contradicted", "human", "unended"]),
-        ("00", ["contradicted"]),
-    ]
+    summary = run(shop_job(tmp_path))[0].model_copy(update={"figures": count_figures([(row, verdict)])})
+    page = render_report(summary, [(row, verdict)])
+    pieces = re.findall(r'<a class="([^"]*)" href="#row-p1/1" title="contradicted">([^<]*)</a>', page)
+    assert pieces == [("num contradicted human unended", "5"), ("num contradicted", "00")]
 
 
 def test_a_long_document_is_shown_around_its_evidence() -> None:
@@ -171,12 +171,12 @@ def test_an_address_holds_no_space_and_says_its_id(row_id: str) -> None:
     marks=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40), st.sampled_from("abc")), max_size=6),
 )
 def test_marked_pieces_joined_are_the_text(text: str, marks: list[tuple[int, int, str]]) -> None:
-    pieces = segment(text, marks)
+    pieces = segment(text, [Mark(*mark) for mark in marks])
     assert "".join(piece.text for piece in pieces) == text
     place = 0
     for piece in pieces:
         for at in range(place, place + len(piece.text)):
-            assert set(piece.marks) == {name for start, end, name in marks if start <= at < end}
+            assert set(piece.names) == {name for start, end, name in marks if start <= at < end}
         place += len(piece.text)
 
 

@@ -190,11 +190,11 @@ def _explain(job: AuditJob, row_id: str, out: Path | None) -> None:
     """Prints how one row came to its verdict: the output's, if the row is still the same, else a new one."""
     from rich.console import Console
 
-    from reward.offline.explain import find_row, find_verdict, print_explanation
+    from reward.offline.explain import explanation, find_row, find_verdict
     from reward.offline.run import audit_row
 
     row = find_row(job, row_id)
     verdict = find_verdict(out, row) if out is not None else None
     where = f"From {out}" if verdict else "Audited now; nothing was written"
-    print_explanation(row, verdict or audit_row(job, row), Console())
+    Console().print(explanation(row, verdict or audit_row(job, row)))
     print(where)

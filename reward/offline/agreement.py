@@ -115,8 +115,9 @@ class HumanCounts:
             self._groups.setdefault(group, {}).setdefault(row.cluster, Counter()).update(counted)
 
     def figures(self) -> dict[str, Human]:
-        """The figures by group; empty without human labels."""
-        return {group: _human(sources.values()) for group, sources in self._groups.items()}
+        """The figures by group, all rows together last; empty without human labels."""
+        groups = sorted(self._groups, key=lambda name: (name == OVERALL, name))
+        return {group: _human(self._groups[group].values()) for group in groups}
 
 
 def _counted(row: AuditRow, verdict: Verdict) -> Iterator[str]:

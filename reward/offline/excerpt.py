@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,23 +16,51 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 @dataclass(frozen=True)
+class Mark:
+    """What was said of a place of a response."""
+
+    start: int
+    end: int
+    name: str  # a claim's state, "uncovered" or "human"
+    claim: int | None = None  # its index
+
+
+@dataclass(frozen=True)
 class Segment:
-    """A piece of a text and everything that was said about it."""
+    """A piece of a response and everything that was said about it."""
 
     text: str
-    marks: tuple[str, ...]  # sorted, each once
+    names: Sequence[str]  # of its marks, each once, those of claims first
+    claim: int | None  # the first claim that is about it
+
+    @property
+    def state(self) -> str:
+        """The state of that claim, "uncovered" or nothing."""
+        return next((name for name in self.names if name != "human"), "")
 
 
-def segment(text: str, marks: Iterable[tuple[int, int, str]]) -> list[Segment]:
-    """Cuts a text wherever a mark (start, end, name) starts or ends; the pieces joined are the text."""
-    inside = [(max(0, start), min(len(text), end), name) for start, end, name in marks]
-    cuts = sorted(
-        {0, len(text), *(place for start, end, _ in inside if start < end for place in (start, end))}
-    )
-    return [
-        Segment(text[low:high], tuple(sorted({name for a, b, name in inside if a <= low and high <= b})))
-        for low, high in pairwise(cuts)
+def segment(text: str, marks: Sequence[Mark]) -> list[Segment]:
+    """Cuts a text wherever a mark starts or ends; the pieces joined are the text."""
+    places = (place for mark in marks if mark.start < mark.end for place in (mark.start, mark.end))
+    cuts = sorted({0, len(text), *(min(len(text), place) for place in places)})
+    by_claim = sorted(marks, key=lambda mark: math.inf if mark.claim is None else mark.claim)
+    pieces = []
+    for low, high in pairwise(cuts):
+        here = [mark for mark in by_claim if mark.start <= low < mark.end]
+        names = list(dict.fromkeys(mark.name for mark in here))
+        pieces.append(Segment(text[low:high], names, here[0].claim if here else None))
+    return pieces
+
+
+def response_marks(row: AuditRow, verdict: Verdict) -> list[Mark]:
+    """What an audit and people said of places in a response."""
+    marks = [
+        Mark(found.claim.span.start, found.claim.span.end, found.state.value, found.claim.index)
+        for found in verdict.claims
+        if found.claim.span
     ]
+    marks += [Mark(span.start, span.end, "uncovered") for span in verdict.uncovered]
+    return marks + [Mark(span.start, span.end, "human") for span in row.human_spans or ()]
 
 
 def sentence(text: str, start: int, end: int, *, reach: int = 300) -> str:
@@ -64,10 +93,3 @@ def printable(text: str) -> str:
     The length stays, so that places in the text do, too.
     """
     return _CONTROL.sub("\ufffd", text)
-
-
-def response_marks(row: AuditRow, verdict: Verdict) -> list[tuple[int, int, str]]:
-    """What an audit and people said of places in a response: a claim's state, "uncovered", "human"."""
-    marks = [(c.claim.span.start, c.claim.span.end, c.state.value) for c in verdict.claims if c.claim.span]
-    marks += [(span.start, span.end, "uncovered") for span in verdict.uncovered]
-    return marks + [(span.start, span.end, "human") for span in row.human_spans or ()]

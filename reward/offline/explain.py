@@ -10,8 +10,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
+from rich.console import Group, RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
@@ -20,7 +19,7 @@ from reward.offline.excerpt import printable, response_marks, segment, sentence
 from reward.offline.plan import AuditJob, take_rows
 from reward.offline.resume import read_verdicts
 from reward.offline.rows import AuditRow
-from reward.offline.terminal import STYLES, spoken
+from reward.offline.terminal import STYLES, indented, spoken
 from reward.types import Answer, ClaimVerdict, DocumentSpan, Verdict
 
 _SURROUNDINGS = 160  # characters of a document shown on each side of the evidence
@@ -43,8 +42,8 @@ def find_row(job: AuditJob, row_id: str) -> AuditRow:
             return row
         ids.append(row.query.id)
     close = ", ".join(repr(one) for one in difflib.get_close_matches(row_id, ids, n=3))
-    mend = f"did you mean {close}?" if close else "give the id of a row"
-    raise ValueError(f"{job.input}: no row has the id {row_id!r}; {mend}")
+    fix = f"did you mean {close}?" if close else "give the id of a row"
+    raise ValueError(f"{job.input}: no row has the id {row_id!r}; {fix}")
 
 
 def find_verdict(output: Path, row: AuditRow) -> Verdict | None:
@@ -55,55 +54,49 @@ def find_verdict(output: Path, row: AuditRow) -> Verdict | None:
     """
     if not output.exists():
         return None
-    same = (one for one in read_verdicts(output) if one.id == row.query.id)
-    return next((one for one in same if one.input_sha256 == row.digest), None)
-
-
-def print_explanation(row: AuditRow, verdict: Verdict, console: Console) -> None:
-    """Prints how an audit came to its verdict on one response."""
-    console.print(explanation(row, verdict))
+    same = [one for one in read_verdicts(output) if (one.id, one.input_sha256) == (row.query.id, row.digest)]
+    return same[-1] if same else None  # of an interrupted audit, the last one on a row counts
 
 
 def explanation(row: AuditRow, verdict: Verdict, facts: Sequence[Text] = ()) -> Group:
     """How an audit came to its verdict on one response, and what else is known of it.
 
-    A document whose text is empty shows the evidence without what stands around it.
+    A document whose text is empty shows the evidence without what is around it.
     """
     return Group(*_parts(row, verdict, facts))
 
 
 def _parts(row: AuditRow, verdict: Verdict, facts: Sequence[Text]) -> Iterator[RenderableType]:
-    yield Rule(
-        Text.assemble((verdict.outcome, f"bold {STYLES[verdict.outcome]}"), f" {printable(verdict.id)}")
-    )
-    yield from map(_indented, facts)
+    style = f"bold {STYLES[verdict.outcome]}"
+    yield Rule(Text.assemble((verdict.outcome, style), f" {printable(verdict.id)}"))
+    yield from map(indented, facts)
     yield _field("query", row.query.query)
     yield Text("response", style="dim")
-    yield _indented(_coloured(row, verdict))
-    yield _legend(row, verdict)
+    yield from _response(row, verdict)
     for found in verdict.claims:
         yield Text()
         yield from _claim(row, verdict, found)
     yield Text()
     yield from _left_out(row, verdict)
-    yield _judgement(verdict)
-    yield _provenance(verdict)
+    reward = "no reward" if verdict.reward is None else f"reward {verdict.reward:g}"
+    reason = f", {spoken(verdict.reason)}" if verdict.reason else ""
+    detail = f": {printable(verdict.detail)}" if verdict.detail else ""
+    yield Text.assemble(("judgement  ", "dim"), (verdict.outcome, style), f", {reward}{reason}{detail}")
+    yield Text(f"made by    {printable(_made_by(verdict))}", style="dim")
 
 
-def _coloured(row: AuditRow, verdict: Verdict) -> Text:
+def _response(row: AuditRow, verdict: Verdict) -> Iterator[RenderableType]:
+    """The response with its marks coloured, and what the colours mean."""
+    marks = response_marks(row, verdict)
     text = Text()
-    for piece in segment(printable(row.response), response_marks(row, verdict)):
-        text.append(piece.text, " ".join(_MARK_STYLES[mark] for mark in piece.marks))
-    return text
-
-
-def _legend(row: AuditRow, verdict: Verdict) -> Text:
-    names = dict.fromkeys(mark for _, _, mark in response_marks(row, verdict))
+    for piece in segment(printable(row.response), marks):
+        text.append(piece.text, " ".join(_MARK_STYLES[name] for name in piece.names))
+    yield indented(text)
     words = {"uncovered": "covered by no claim", "human": "marked by people"}
     legend = Text("  ")
-    for name in names:
+    for name in dict.fromkeys(mark.name for mark in marks):
         legend.append(words.get(name, spoken(name)), _MARK_STYLES[name]).append("  ")
-    return legend
+    yield legend
 
 
 def _claim(row: AuditRow, verdict: Verdict, found: ClaimVerdict) -> Iterator[RenderableType]:
@@ -133,10 +126,10 @@ def _vote(row: AuditRow, number: int, answer: Answer | None) -> Iterator[Rendera
         return
     yield _field(f"vote {number}", answer.value if answer.value is not None else "cannot answer")
     if answer.evidence_at is not None:
-        yield Padding(_in_document(row, answer.evidence_at, answer.evidence), (0, 0, 0, 6))
+        yield indented(_in_document(row, answer.evidence_at, answer.evidence), 6)
     elif answer.evidence:
         said = f"{answer.evidence}\n(stands in no document verbatim)"
-        yield Padding(Text(printable(said), style="yellow"), (0, 0, 0, 6))
+        yield indented(Text(printable(said), style="yellow"), 6)
 
 
 def _in_document(row: AuditRow, at: DocumentSpan, evidence: str) -> Text:
@@ -173,33 +166,17 @@ def _left_out(row: AuditRow, verdict: Verdict) -> Iterator[RenderableType]:
             yield _field("dropped", f"{words}: {count}", style="yellow")
 
 
-def _judgement(verdict: Verdict) -> Text:
-    reward = "no reward" if verdict.reward is None else f"reward {verdict.reward:g}"
-    reason = f", {spoken(verdict.reason)}" if verdict.reason else ""
-    detail = f": {printable(verdict.detail)}" if verdict.detail else ""
-    style = f"bold {STYLES[verdict.outcome]}"
-    return Text.assemble(("judgement  ", "dim"), (verdict.outcome, style), f", {reward}{reason}{detail}")
-
-
-def _provenance(verdict: Verdict) -> Text:
+def _made_by(verdict: Verdict) -> str:
     made = verdict.provenance
     if made is None:
-        return Text("made by    unknown", style="dim")
-    said = [
-        f"{made.auditor} auditor",
-        made.model,
-        f"version {made.version}",
-        f"settings {made.config_digest[:12]}",
-    ]
+        return "unknown"
+    said = [f"{made.auditor} auditor", made.model, f"version {made.version}"]
+    said += [f"settings {made.config_digest[:12]}"]
     said += [f"prompts {made.prompt_digest[:12]}"] if made.prompt_digest else []
     said += [f"seed {made.seed}"] if made.seed is not None else []
     said += [f"weights {verdict.weights_version}"] if verdict.weights_version is not None else []
-    return Text(f"made by    {printable(', '.join(part for part in said if part))}", style="dim")
+    return ", ".join(filter(None, said))
 
 
 def _field(name: str, value: str, style: str = "") -> RenderableType:
-    return _indented(Text.assemble((f"{name:<10}", "dim"), (printable(value), style)))
-
-
-def _indented(text: Text) -> RenderableType:
-    return Padding(text, (0, 0, 0, 2))
+    return indented(Text.assemble((f"{name:<10}", "dim"), (printable(value), style)))

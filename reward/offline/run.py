@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Set
+from collections.abc import AsyncIterator, Iterator, Set
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,6 @@ from typing import Protocol
 from pydantic import Field, JsonValue
 
 from reward.auditor import audit
-from reward.lexical import lexical_audit
 from reward.offline.figures import Figures, count_figures
 from reward.offline.files import file_sha256, only_writer, replace_file
 from reward.offline.inputs import RowFormat
@@ -32,11 +31,8 @@ from reward.offline.ragtruth import RESPONSES, SOURCES
 from reward.offline.resume import AuditedRow, Output
 from reward.offline.rows import AuditRow
 from reward.roles.asking import Turn
-from reward.roles.prompts import load_prompts
 from reward.samplers import Sampler, SamplerError, make_sampler
 from reward.types import Record, Verdict
-
-AuditOne = Callable[[AuditRow], Awaitable[Verdict]]
 
 
 class Summary(Record):
@@ -98,8 +94,18 @@ def run_audit(job: AuditJob, progress: Progress, *, sampler: Sampler | None = No
         tokens: Counter[str] = Counter()
         audit_s = asyncio.run(_audit(job, plan, kept, output, progress, sampler, tokens))
         with output.in_order():
-            num_audited = len(plan.digests) - len(kept)
-            summary = _summarise(job, plan, num_audited=num_audited, audit_s=audit_s, tokens=tokens)
+            summary = Summary(
+                input=str(job.input),
+                input_sha256=plan.input_sha256,
+                output_sha256=file_sha256(job.output),
+                settings=plan.settings,
+                settings_sha256=plan.settings_sha256,
+                num_excluded=dict(plan.excluded),
+                num_audited=len(plan.digests) - len(kept),
+                audit_s=audit_s,
+                prefix_cache_hit_rate=tokens["cached"] / tokens["prompt"] if tokens["prompt"] else None,
+                figures=count_figures(audited_rows(job)),
+            )
             replace_file(job.summary_path, summary.model_dump_json(indent=2) + "\n")
         return summary, True
 
@@ -119,8 +125,8 @@ def audit_row(job: AuditJob, row: AuditRow, *, sampler: Sampler | None = None) -
     """
 
     async def alone() -> Verdict:
-        async with _auditor(job, sampler, Counter()) as audit_one:
-            return await audit_one(row)
+        async with _model(job, sampler) as chosen:
+            return (await audit(row.query, row.response, sampler=chosen, config=job.audit)).verdict
 
     return asyncio.run(alone())
 
@@ -154,16 +160,19 @@ async def _audit(
 ) -> float:
     """Audits the rows that are not kept; returns the seconds after the model was ready."""
     rows = (row for row in take_rows(job) if row.query.id not in kept)
-    async with _auditor(job, sampler, tokens) as audit_one:
+    observer = partial(_count_tokens, tokens)
+    async with _model(job, sampler) as chosen:
         job.summary_path.unlink(missing_ok=True)
         start = time.monotonic()
         progress.start(len(plan.digests), len(kept))
 
         async def work() -> None:
             for row in rows:  # all workers take from it
-                verdict = await audit_one(row)
-                output.append(row, verdict)
-                progress.advance(verdict)
+                result = await audit(
+                    row.query, row.response, sampler=chosen, config=job.audit, observer=observer
+                )
+                output.append(row, result.verdict)
+                progress.advance(result.verdict)
                 await asyncio.sleep(0)  # where Ctrl-C takes effect: a lookup never waits
 
         try:
@@ -176,35 +185,17 @@ async def _audit(
 
 
 @asynccontextmanager
-async def _auditor(job: AuditJob, sampler: Sampler | None, tokens: Counter[str]) -> AsyncIterator[AuditOne]:
-    """The audit of one row: a model's if the job has one and it answers, else the lexical one."""
+async def _model(job: AuditJob, sampler: Sampler | None) -> AsyncIterator[Sampler | None]:
+    """The job's model, once it answers; None where numbers are looked up."""
     if job.sampler is None:
-
-        async def look_up(row: AuditRow) -> Verdict:
-            return lexical_audit(row.query, row.response, job.audit)
-
-        yield look_up
+        yield None
         return
-    prompts = load_prompts(job.audit.prompts)
     chosen = sampler or make_sampler(job.sampler)
-
-    async def ask(row: AuditRow) -> Verdict:
-        result = await audit(
-            row.query,
-            row.response,
-            sampler=chosen,
-            prompts=prompts,
-            config=job.audit,
-            observer=partial(_count_tokens, tokens),
-        )
-        return result.verdict
-
     try:
-        try:
-            await chosen.ready()
-        except SamplerError as error:
-            raise ValueError(f"model: {error.detail}") from error
-        yield ask
+        await chosen.ready()
+        yield chosen
+    except SamplerError as error:  # an audit makes its own errors part of the verdict
+        raise ValueError(f"model: {error.detail}") from error
     finally:
         await chosen.close()
 
@@ -214,20 +205,3 @@ def _count_tokens(tokens: Counter[str], turn: Turn) -> None:
     group = turn.group
     if group and group.num_prompt_tokens is not None and group.num_cached_tokens is not None:
         tokens.update(prompt=group.num_prompt_tokens, cached=group.num_cached_tokens)
-
-
-def _summarise(
-    job: AuditJob, plan: Plan, *, num_audited: int, audit_s: float, tokens: Mapping[str, int]
-) -> Summary:
-    return Summary(
-        input=str(job.input),
-        input_sha256=plan.input_sha256,
-        output_sha256=file_sha256(job.output),
-        settings=plan.settings,
-        settings_sha256=plan.settings_sha256,
-        num_excluded=dict(plan.excluded),
-        num_audited=num_audited,
-        audit_s=audit_s,
-        prefix_cache_hit_rate=tokens["cached"] / tokens["prompt"] if tokens["prompt"] else None,
-        figures=count_figures(audited_rows(job)),
-    )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.box import SIMPLE_HEAD
+from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -12,7 +13,7 @@ from rich.text import Text
 
 from reward.offline.agreement import OVERALL, Human, Target
 from reward.offline.bootstrap import Interval
-from reward.offline.compare import Comparison, PairedDifference
+from reward.offline.compare import Comparison
 from reward.offline.excerpt import printable
 from reward.offline.figures import Figures
 from reward.offline.review import HumanAnswer, ReviewFigures
@@ -36,26 +37,25 @@ TARGET_NOTE = (
     "without any mark. "
     "Small figures: 95% of 1,000 resamples of the sources."
 )
-_BETWEEN = 4  # columns between two tables side by side
 _WIDE = 114  # columns from which every figure is shown with its interval
-_MOST_TURNED = 10
-_MOST_DIFFERENCES = 20
+_MOST_LISTED = 20  # rows that turned, claims judged differently
 
 
 def print_summary(summary: Summary, console: Console) -> None:
     """Prints the figures of an audit: outcomes, claims and, with human labels, the agreement."""
     figures = summary.figures
-    parts: list[RenderableType] = [_side_by_side(console, _outcomes(figures), _claims(figures))]
-    parts += [Text(line, style="dim") for line in remarks(figures)]
+    console.print(Columns([_outcomes(figures), _claims(figures)], padding=(0, 4)))
+    for line in remarks(figures):
+        console.print(Text(line, style="dim"))
     if figures.human:
-        wide = console.width >= _WIDE
-        parts += [Text(), _agreement(figures.human, wide=wide), Text(TARGET_NOTE, style="dim")]
-        num_unscored = figures.human[OVERALL].targets[Target.PLAIN].num_unscored
-        unscored = f"Labelled rows that could not be scored, in no figure above: {num_unscored:,}"
-        parts += [Text(unscored, style="magenta")] if num_unscored else []
-    excluded = ", ".join(f"{n} ({reason})" for reason, n in summary.num_excluded.items())
-    parts += [Text(f"Left out of the input: {excluded}", style="dim")] if excluded else []
-    console.print(Group(*parts))
+        console.print(Text(), _agreement(figures.human, wide=console.width >= _WIDE))
+        console.print(Text(TARGET_NOTE, style="dim"))
+        if num_unscored := figures.human[OVERALL].targets[Target.PLAIN].num_unscored:
+            said = f"Labelled rows that could not be scored, in no figure above: {num_unscored:,}"
+            console.print(Text(said, style="magenta"))
+    if summary.num_excluded:
+        excluded = ", ".join(f"{n} ({reason})" for reason, n in summary.num_excluded.items())
+        console.print(Text(f"Left out of the input: {excluded}", style="dim"))
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
@@ -63,26 +63,13 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     table = plain_table(f"Compared with {comparison.name}", "outcome", "before", "now", "change")
     for outcome in Outcome:
         before, after = comparison.before[outcome], comparison.after[outcome]
-        change = f"{after - before:+,}"
-        table.add_row(Text(outcome, style=STYLES[outcome]), f"{before:,}", f"{after:,}", change)
-    parts: list[RenderableType] = [Text(), table]
-    if comparison.refuted is not None:
-        parts.append(Text(paired_sentence(comparison.refuted)))
-        parts.append(Text(rows_sentence(comparison), style="dim"))
-        parts += [
-            Text.assemble(
-                f"  {printable(turn.id)}: ",
-                (turn.before, STYLES[turn.before]),
-                " \u2192 ",
-                (turn.after, STYLES[turn.after]),
-            )
-            for turn in comparison.turned[:_MOST_TURNED]
-        ]
-        if len(comparison.turned) > _MOST_TURNED:
-            parts.append(Text(f"  and {len(comparison.turned) - _MOST_TURNED:,} more", style="dim"))
-    else:
-        parts.append(Text("Only its summary is there, so rows cannot be compared one by one.", style="dim"))
-    console.print(Group(*parts))
+        table.add_row(_name(outcome), f"{before:,}", f"{after:,}", f"{after - before:+,}")
+    console.print(Text(), table, *map(Text, comparison_sentences(comparison)), sep="\n")
+    turns = [
+        Text.assemble(f"  {printable(turn.id)}: ", _name(turn.before), " \u2192 ", _name(turn.after))
+        for turn in comparison.turned
+    ]
+    _print_first(console, turns)
 
 
 def print_review(found: ReviewFigures, console: Console) -> None:
@@ -90,31 +77,28 @@ def print_review(found: ReviewFigures, console: Console) -> None:
     table = plain_table("Audit and person", "audit", *HumanAnswer)
     for state, humans in found.confusion.items():
         if any(humans.values()):
-            style = STYLES[state]
-            table.add_row(
-                Text(spoken(state), style=style), *(f"{humans[answer]:,}" for answer in HumanAnswer)
-            )
+            table.add_row(_name(state), *(f"{humans[answer]:,}" for answer in HumanAnswer))
     lines = [
         f"{found.num_reviewed:,} of {found.num_claims:,} claims reviewed; {found.num_unclear:,} unclear, "
         f"{found.num_failed:,} that the audit could not decide",
         f"Agreement {with_interval(found.agreement, found.agreement_interval)}, Cohen's kappa "
         f"{with_interval(found.kappa, found.kappa_interval)}, over {found.n:,} claims",
     ]
-    parts: list[RenderableType] = [table, *(Text(line) for line in lines)]
+    console.print(table, *map(Text, lines), sep="\n")
     if found.differences:
-        parts += [Text(), Text(f"Judged differently: {len(found.differences):,}", style="bold")]
-    for one in found.differences[:_MOST_DIFFERENCES]:
-        state = one.claim.state
-        head = Text.assemble(
-            f"{printable(one.id)}, claim {one.claim.claim.index}: audit ",
-            (spoken(state), STYLES[state]),
-            f", person {one.human}",
+        console.print(Text(f"\nJudged differently: {len(found.differences):,}", style="bold"))
+    differences = [
+        Group(
+            Text.assemble(
+                f"{printable(one.id)}, claim {one.claim.claim.index}: audit ",
+                _name(one.claim.state),
+                f", person {one.human}",
+            ),
+            indented(Text(printable(f"{one.claim.claim.answer!r}: {one.claim.claim.question}"), style="dim")),
         )
-        said = f"{one.claim.claim.answer!r}: {one.claim.claim.question}"
-        parts += [head, Padding(Text(printable(said), style="dim"), (0, 0, 0, 2))]
-    left = len(found.differences) - _MOST_DIFFERENCES
-    parts += [Text(f"and {left:,} more", style="dim")] if left > 0 else []
-    console.print(Group(*parts))
+        for one in found.differences
+    ]
+    _print_first(console, differences)
 
 
 def remarks(figures: Figures) -> list[str]:
@@ -138,25 +122,25 @@ def remarks(figures: Figures) -> list[str]:
     return lines + [f"{words}: {count:,}" for words, count in said if count]
 
 
-def paired_sentence(found: PairedDifference) -> str:
-    """The paired difference of the refuted rate in words."""
-    if found.before is None or found.after is None or found.difference is None:
-        return "No row was scored in both audits."
-    low_high = f" [{found.interval.low:+.3f}, {found.interval.high:+.3f}]" if found.interval else ""
-    return (
-        f"Refuted on the same {found.n:,} answers: {found.before:.1%} before, {found.after:.1%} now; "
-        f"difference {found.difference:+.3f}{low_high}; {found.num_newly_refuted:,} newly refuted, "
-        f"{found.num_no_longer_refuted:,} no longer; McNemar's exact p = {found.p_value:.3g}"
-    )
-
-
-def rows_sentence(comparison: Comparison) -> str:
-    """Which rows the two audits share, in words."""
-    return (
+def comparison_sentences(comparison: Comparison) -> list[str]:
+    """The paired difference of the refuted rate, and which rows the two audits share, in words."""
+    found = comparison.refuted
+    if found is None:
+        return ["Only its summary is there, so rows cannot be compared one by one"]
+    rows = (
         f"{comparison.num_same:,} rows are the same, {len(comparison.turned):,} of them turned; "
         f"{comparison.num_changed:,} have another input, {comparison.num_new:,} are new, "
         f"{comparison.num_gone:,} are gone"
     )
+    if found.before is None or found.after is None or found.difference is None:
+        return ["No row was scored in both audits", rows]
+    low_high = f" [{found.interval.low:+.3f}, {found.interval.high:+.3f}]" if found.interval else ""
+    difference = (
+        f"Refuted on the same {found.n:,} answers: {found.before:.1%} before, {found.after:.1%} now; "
+        f"difference {found.difference:+.3f}{low_high}; {found.num_newly_refuted:,} newly refuted, "
+        f"{found.num_no_longer_refuted:,} no longer; McNemar's exact p = {found.p_value:.3g}"
+    )
+    return [difference, rows]
 
 
 def ratio(value: float | None) -> str:
@@ -174,73 +158,9 @@ def spoken(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _side_by_side(console: Console, *tables: Table) -> RenderableType:
-    needed = sum(console.measure(table).maximum for table in tables) + _BETWEEN * (len(tables) - 1)
-    if console.width < needed:
-        return Group(*tables)
-    grid = Table.grid(padding=(0, _BETWEEN))
-    grid.add_row(*tables)
-    return grid
-
-
-def _outcomes(figures: Figures) -> Table:
-    table = plain_table("Outcomes", "outcome", "rows", "share")
-    for outcome in Outcome:
-        count, share = f"{figures.outcomes[outcome]:,}", f"{figures.rates[outcome]:.1%}"
-        table.add_row(Text(outcome, style=STYLES[outcome]), count, share)
-    table.add_section()
-    table.add_row("all", f"{figures.num_rows:,}", "")
-    return table
-
-
-def _claims(figures: Figures) -> Table:
-    """All claims by state; with more kinds than numbers, those of each kind beside them."""
-    kinds = figures.claim_kinds if figures.has_other_kinds else {}
-    table = plain_table("Claims", "state", "claims", "share", *(f"{kind}s" for kind in kinds))
-    for state in ClaimState:
-        count = figures.claim_states[state]
-        if count:
-            share = f"{count / figures.num_claims:.1%}"
-            of_kinds = [f"{states[state]:,}" for states in kinds.values()]
-            table.add_row(Text(spoken(state), style=STYLES[state]), f"{count:,}", share, *of_kinds)
-    table.add_section()
-    sums = [f"{sum(states.values()):,}" for states in kinds.values()]
-    table.add_row("all", f"{figures.num_claims:,}", "", *sums)
-    return table
-
-
-def _agreement(human: Mapping[str, Human], *, wide: bool) -> Table:
-    """Wide tables give every figure its interval; narrow ones leave out counts and give F1 its own."""
-    counts = ("n", "marked", "refuted") if wide else ("n",)
-    names = (*counts, "precision", "recall", "F1", "false alarms")
-    table = plain_table("Agreement with people", "target", *names)
-    for target in Target:
-        if target is not Target.PLAIN:
-            table.add_section()
-        for group in sorted(human, key=lambda name: (name == OVERALL, name)):
-            table.add_row(f"{target} {group}", *_cells(human[group], target, wide=wide))
-    return table
-
-
-def _cells(found: Human, target: Target, *, wide: bool) -> list[str | Text]:
-    one, alarms = found.targets[target], found.false_alarms
-    marked, refuted = one.true_positives + one.false_negatives, one.true_positives + one.false_positives
-    counts = (one.n, marked, refuted) if wide else (one.n,)
-    shown = one.intervals if wide else {"f1": one.intervals["f1"]}
-    return [
-        *(f"{count:,}" for count in counts),
-        _in_cell(one.precision, shown.get("precision")),
-        _in_cell(one.recall, shown.get("recall")),
-        _in_cell(one.f1, shown["f1"]),
-        _in_cell(alarms.rate, alarms.interval if wide else None),
-    ]
-
-
-def _in_cell(value: float | None, interval: Interval | None) -> Text:
-    if interval is None:
-        return Text(ratio(value))
-    reach = "\u2013".join(f"{end:.2f}".removeprefix("0") for end in (interval.low, interval.high))
-    return Text.assemble(ratio(value), (f" {reach:>8}", "dim"))
+def indented(text: Text, columns: int = 2) -> Padding:
+    """A text with a margin on its left."""
+    return Padding(text, (0, 0, 0, columns))
 
 
 def plain_table(title: str, first: str, *numeric: str) -> Table:
@@ -251,3 +171,69 @@ def plain_table(title: str, first: str, *numeric: str) -> Table:
     for name in numeric:
         table.add_column(name, justify="right", no_wrap=True)
     return table
+
+
+def _name(name: Outcome | ClaimState) -> Text:
+    return Text(name if isinstance(name, Outcome) else spoken(name), style=STYLES[name])
+
+
+def _print_first(console: Console, entries: Sequence[RenderableType]) -> None:
+    for entry in entries[:_MOST_LISTED]:
+        console.print(entry)
+    if len(entries) > _MOST_LISTED:
+        console.print(Text(f"  and {len(entries) - _MOST_LISTED:,} more", style="dim"))
+
+
+def _outcomes(figures: Figures) -> Table:
+    table = plain_table("Outcomes", "outcome", "rows", "share")
+    for outcome in Outcome:
+        table.add_row(_name(outcome), f"{figures.outcomes[outcome]:,}", f"{figures.rates[outcome]:.1%}")
+    table.add_section()
+    table.add_row("all", f"{figures.num_rows:,}", "")
+    return table
+
+
+def _claims(figures: Figures) -> Table:
+    """All claims by state; with more kinds than numbers, those of each kind beside them."""
+    kinds = figures.claim_kinds if figures.has_other_kinds else {}
+    table = plain_table("Claims", "state", "claims", "share", *(f"{kind}s" for kind in kinds))
+    for state in ClaimState:
+        if count := figures.claim_states[state]:
+            of_kinds = [f"{states[state]:,}" for states in kinds.values()]
+            table.add_row(_name(state), f"{count:,}", f"{count / figures.num_claims:.1%}", *of_kinds)
+    table.add_section()
+    sums = [f"{sum(states.values()):,}" for states in kinds.values()]
+    table.add_row("all", f"{figures.num_claims:,}", "", *sums)
+    return table
+
+
+def _agreement(human: Mapping[str, Human], *, wide: bool) -> Table:
+    """Wide tables give every figure its interval; narrow ones leave out counts and give F1 its own."""
+    counts = ("n", "marked", "refuted") if wide else ("n",)
+    table = plain_table(
+        "Agreement with people", "target", *counts, "precision", "recall", "F1", "false alarms"
+    )
+    for target in Target:
+        for group, found in human.items():
+            one, alarms = found.targets[target], found.false_alarms
+            marked, refuted = (
+                one.true_positives + one.false_negatives,
+                one.true_positives + one.false_positives,
+            )
+            table.add_row(
+                f"{target} {group}",
+                *(f"{count:,}" for count in ((one.n, marked, refuted) if wide else (one.n,))),
+                _in_cell(one.precision, one.intervals["precision"], wide),
+                _in_cell(one.recall, one.intervals["recall"], wide),
+                _in_cell(one.f1, one.intervals["f1"], True),
+                _in_cell(alarms.rate, alarms.interval, wide),
+            )
+        table.add_section()
+    return table
+
+
+def _in_cell(value: float | None, interval: Interval | None, shown: bool) -> Text:
+    if interval is None or not shown:
+        return Text(ratio(value))
+    reach = "\u2013".join(f"{end:.2f}".removeprefix("0") for end in (interval.low, interval.high))
+    return Text.assemble(ratio(value), (f" {reach:>8}", "dim"))

@@ -87,26 +87,27 @@
 
   // The panel
 
-  function tally(claim) {
-    const votes = claim.votes.length;
-    const cells = claim.tally.flatMap(([option, count]) => {
+  // A claim's entry is a `ClaimVerdict`: {claim: {index, question, answer, kind, source}, state, consensus, votes, ...}.
+  function tally(found) {
+    const votes = found.votes.length;
+    const options = Object.entries(found.tally).sort(([, a], [, b]) => b - a);
+    const cells = options.flatMap(([option, count]) => {
       const fill = make("i");
       fill.style.width = `${(100 * count) / Math.max(votes, 1)}%`;
-      const won = option === claim.found || (claim.found === null && claim.state === "not_in_documents" && count === most(claim));
+      const won = option === found.consensus || (found.consensus === null && found.state === "not_in_documents" && count === options[0][1]);
       return [
         make("span", { class: "option" }, option),
-        make("span", { class: won ? `track won ${claim.state}` : "track" }, fill),
+        make("span", { class: won ? `track won ${found.state}` : "track" }, fill),
         make("span", { class: "n" }, `${count} of ${votes}`),
       ];
     });
     return make("div", { class: "tally" }, ...cells);
   }
-  const most = (claim) => Math.max(...claim.tally.map(([, count]) => count));
 
   // Votes that say and quote the same are one entry.
-  function votes(claim, show) {
+  function votes(found, show) {
     const groups = new Map();
-    for (const answer of claim.votes) {
+    for (const answer of found.votes) {
       const key = JSON.stringify(answer);
       groups.set(key, [answer, (groups.get(key)?.[1] ?? 0) + 1]);
     }
@@ -119,7 +120,7 @@
     const item = make("li", {}, make("b", {}, answer.value === null ? "cannot answer" : answer.value), times);
     if (!answer.evidence) return item;
     item.append(make("blockquote", {}, `\u201c${answer.evidence}\u201d`));
-    if (answer.at) item.append(make("button", { type: "button", onclick: () => show(answer.at) }, "show in its document"));
+    if (answer.evidence_at) item.append(make("button", { type: "button", onclick: () => show(answer.evidence_at) }, "show in its document"));
     else item.append(make("span", { class: "soft" }, "stands in no document verbatim"));
     return item;
   }
@@ -156,12 +157,12 @@
     return box;
   }
 
-  function documents(row, claim) {
+  function documents(row, found) {
     const entries = row.documents.map((place) => data.documents[place]);
-    const places = claim.votes.filter((answer) => answer && answer.at).map((answer) => answer.at);
-    const first = places.length ? places[0][0] : entries[0].id;
+    const places = found.votes.filter((answer) => answer?.evidence_at).map((answer) => answer.evidence_at);
+    const first = places.length ? places[0].document : entries[0].id;
     const boxes = entries.map((entry) => {
-      const spans = places.filter(([id]) => id === entry.id).map(([, from, to]) => [from, to]);
+      const spans = places.filter((at) => at.document === entry.id).map((at) => [at.start, at.end]);
       return [entry.id, documentBox(entry, spans, entry.id === first), spans.length > 0];
     });
     boxes.sort(([, , holds], [, , otherHolds]) => Number(otherHolds) - Number(holds)); // evidence first
@@ -169,10 +170,10 @@
   }
 
   function show(boxes, at) {
-    const box = boxes.get(at[0]);
+    const box = boxes.get(at.document);
     if (!box) return;
     box.open = true;
-    const mark = [...box.querySelectorAll("mark")].find((one) => Number(one.dataset.start) >= at[1]);
+    const mark = [...box.querySelectorAll("mark")].find((one) => Number(one.dataset.start) >= at.start);
     if (!mark) return;
     for (const other of panel.querySelectorAll("mark.first")) other.classList.remove("first");
     mark.classList.add("first");
@@ -183,53 +184,53 @@
     if (top < frame.top || bottom > frame.bottom) panel.scrollTop += top - frame.top - frame.height / 2;
   }
 
-  function remarksOn(claim) {
-    const said = claim.note ? [claim.note] : [];
-    if (claim.holds === false) said.push(`The evidence does not hold the ${claim.kind} that the votes agree on.`);
+  function remarksOn({ claim, ...found }) {
+    const said = found.note ? [found.note] : [];
+    if (found.evidence_holds_consensus === false) said.push(`The evidence does not hold the ${claim.kind} that the votes agree on.`);
     if (claim.source === "template") said.push(`No Proposer asked about this ${claim.kind}; its own sentence was the question.`);
     return said.map((text) => make("p", { class: "remark" }, text));
   }
 
-  const withoutConsensus = (claim) => ({
+  const withoutConsensus = ({ claim, state }) => ({
     not_in_documents: `no such ${claim.kind}`,
     no_consensus: "do not agree",
     failed: "too few could be read",
-  })[claim.state];
+  })[state];
 
   function openClaim(anchor, number, moveFocus) {
     const row = data.rows[anchor];
-    const place = row.claims.findIndex((claim) => claim.index === number);
+    const place = row.claims.findIndex(({ claim }) => claim.index === number);
     if (place < 0) return;
-    const claim = row.claims[place];
-    const go = (step) => () => (location.hash = `${anchor}/${row.claims[place + step].index}`);
+    const found = row.claims[place];
+    const go = (step) => () => (location.hash = `${anchor}/${row.claims[place + step].claim.index}`);
     const step = (label, sign, by) =>
       Object.assign(make("button", { type: "button", "aria-label": label, onclick: go(by) }, sign), { disabled: !row.claims[place + by] });
-    const boxes = documents(row, claim);
-    const isOpen = claim.state === "no_consensus" || claim.state === "failed";
-    const found = claim.found === null ? withoutConsensus(claim) : claim.found;
+    const boxes = documents(row, found);
+    const isOpen = found.state === "no_consensus" || found.state === "failed";
+    const consensus = found.consensus === null ? withoutConsensus(found) : found.consensus;
     const parts = [
       make("div", { class: "bar" },
-        make("span", {}, make("span", { class: `badge ${claim.state}` }, spoken(claim.state)), ` ${place + 1} of ${row.claims.length}`),
+        make("span", {}, make("span", { class: `badge ${found.state}` }, spoken(found.state)), ` ${place + 1} of ${row.claims.length}`),
         step("previous claim", "\u2190", -1), step("next claim", "\u2192", 1),
         make("button", { type: "button", "aria-label": "close", onclick: close }, "\u2715")),
-      make("h3", { dir: "auto" }, claim.question),
+      make("h3", { dir: "auto" }, found.claim.question),
       make("div", { class: "sides" },
-        make("div", {}, make("span", { class: "soft" }, "the answer says"), make("b", {}, claim.said)),
-        make("div", { class: `answer ${claim.state}` }, make("span", { class: "soft" }, isOpen ? "the votes" : "the documents say"), make("b", {}, found ?? "-"))),
-      ...remarksOn(claim),
-      claim.votes.length > 1 ? make("h4", {}, `Votes \u00b7 entropy ${claim.entropy.toFixed(2)} nats`) : null,
-      claim.votes.length > 1 ? tally(claim) : null,
+        make("div", {}, make("span", { class: "soft" }, "the answer says"), make("b", {}, found.claim.answer)),
+        make("div", { class: `answer ${found.state}` }, make("span", { class: "soft" }, isOpen ? "the votes" : "the documents say"), make("b", {}, consensus ?? "-"))),
+      ...remarksOn(found),
+      found.votes.length > 1 ? make("h4", {}, `Votes \u00b7 entropy ${found.entropy.toFixed(2)} nats`) : null,
+      found.votes.length > 1 ? tally(found) : null,
       make("h4", {}, boxes.size === 1 ? "Document" : `${boxes.size} documents`),
       ...boxes.values(),
       make("h4", {}, "What the votes quote"),
-      votes(claim, (at) => show(boxes, at)),
+      votes(found, (at) => show(boxes, at)),
     ];
     panel.replaceChildren(...parts.filter((part) => part !== null));
     panel.classList.add("open");
     document.body.classList.add("reading");
     panel.scrollTop = 0;
-    const answer = claim.votes.find((one) => one && one.at);
-    if (answer) show(boxes, answer.at);
+    const answer = found.votes.find((one) => one?.evidence_at);
+    if (answer) show(boxes, answer.evidence_at);
     if (moveFocus) panel.focus({ preventScroll: true });
   }
 
