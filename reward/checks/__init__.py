@@ -1,7 +1,7 @@
 """Optional checks of the audit without a model; `AuditConfig.checks` names those that are asked, in order.
 
 A check knows one layout of documents, such as a table of weekdays and hours, and what answers say of it. It
-speaks before the lookup. A new check is one file here, one line in `CHECKS` and its name in
+is asked before the lookup. A new check is one file here, one line in `CHECKS` and its name in
 `reward.config.CheckName`.
 """
 

@@ -29,26 +29,14 @@ class OwnClaim:
     found: Found
 
 
+@dataclass
 class Check:
-    """Reads the documents and one response once, then is asked what it has to say of them."""
+    """Asked what it has to say of one response; what it reads of the texts, it reads once."""
 
-    def __init__(
-        self,
-        query: RagQuery,
-        response: str,
-        numbers: Sequence[Number],
-        *,
-        in_documents: Callable[[Number], bool],
-    ) -> None:
-        """Prepares the check.
-
-        Args:
-            query: The documents, and what was asked.
-            response: What is audited.
-            numbers: Its numbers, from left to right.
-            in_documents: Whether the lookup finds a number in the documents at all.
-        """
-        self.query, self.response = query, response
+    query: RagQuery  # the documents, and what was asked
+    response: str
+    numbers: Sequence[Number]  # of the response, from left to right
+    in_documents: Callable[[Number], bool]  # whether the lookup finds a number in the documents at all
 
     def find(self, number: Number) -> Found | None:
         """What the documents say of a number of `numbers`; None where the check has nothing to say."""

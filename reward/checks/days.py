@@ -6,19 +6,14 @@ A set of days is a frozenset of ints, Monday being 0. Abbreviations count only w
 
 from __future__ import annotations
 
+import calendar
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 ALL_DAYS = frozenset(range(7))
-_FULL = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_SHORT = ("Mon", "Tues?", "Weds?", "Thu(?:rs?)?", "Fri", "Sat", "Sun")
-_DAY = f"(?:(?i:{'|'.join(_FULL)})s?|(?:{'|'.join(_SHORT)})\\b\\.?)"
-_SETS = {
-    "weekday": frozenset(range(5)),
-    "weeknight": frozenset(range(5)),
-    "weekend": frozenset({5, 6}),
-}
+FULL = "|".join(calendar.day_name)
+_SHORT = "Mon|Tues?|Weds?|Thu(?:rs?)?|Fri|Sat|Sun"
+_DAY = rf"(?:(?i:{FULL})s?|(?:{_SHORT})\b\.?)"
 _GROUP = re.compile(
     rf"""
     (?P<all>(?i:\b(?:daily|every\ ?day|each\ day|(?:seven|7)\ days(?:\ (?:a|per)\ week)?|all\ week
@@ -57,39 +52,28 @@ def find_day_sets(text: str) -> list[DaySet]:
     return found
 
 
-def day_number(name: str) -> int | None:
-    """0 for "Monday" to 6 for "Sunday", in any case; None for anything else."""
-    lowered = name.lower()
-    return _FULL.index(lowered) if lowered in _FULL else None
+def day_number(name: str) -> int:
+    """0 for "Monday", "mondays" or "Mon" to 6 for "Sunday"."""
+    return [day[:3] for day in calendar.day_name].index(name[:3].title())
 
 
 def _lists(text: str) -> list[DaySet]:
     """Days and spans of days, those that a list puts together as one."""
     lists: list[DaySet] = []
-    for group in _groups(text):
-        if lists and _BETWEEN.fullmatch(text, lists[-1].end, group.start):
+    for match in _GROUP.finditer(text):
+        days, start = _days(match), match.start()
+        if lists and _BETWEEN.fullmatch(text, lists[-1].end, start):
             last = lists.pop()
-            group = DaySet(last.days | group.days, last.start, group.end)
-        lists.append(group)
+            days, start = last.days | days, last.start
+        lists.append(DaySet(days, start, match.end()))
     return lists
 
 
-def _groups(text: str) -> Iterator[DaySet]:
-    for match in _GROUP.finditer(text):
-        if match["all"]:
-            days = ALL_DAYS
-        elif match["set"]:
-            days = _SETS[match["set"].lower()]
-        else:
-            days = _span(_index(match["first"]), _index(match["last"]) if match["last"] else None)
-        yield DaySet(days, match.start(), match.end())
-
-
-def _span(first: int, last: int | None) -> frozenset[int]:
-    if last is None:
-        return frozenset({first})
+def _days(match: re.Match[str]) -> frozenset[int]:
+    if match["all"]:
+        return ALL_DAYS
+    if match["set"]:
+        return frozenset({5, 6} if match["set"].lower() == "weekend" else range(5))
+    first = day_number(match["first"])
+    last = day_number(match["last"] or match["first"])
     return frozenset((first + step) % 7 for step in range((last - first) % 7 + 1))
-
-
-def _index(name: str) -> int:
-    return next(i for i, full in enumerate(_FULL) if full.startswith(name.lower()[:3]))

@@ -14,18 +14,21 @@ style; then both readings of a time count.
 
 from __future__ import annotations
 
+import calendar
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 from reward.checks.check import Check, Found
-from reward.checks.days import ALL_DAYS, DaySet, day_number, find_day_sets
+from reward.checks.days import ALL_DAYS, FULL, DaySet, day_number, find_day_sets
 from reward.claims.numbers import Form, Kind, Number
-from reward.types import ClaimState, Document, RagQuery
+from reward.types import ClaimState, Document
 
 _DAY_MINUTES = 24 * 60
 _ENTRY = re.compile(
-    r"""["'](?P<day>\w{3,9}day)["']\s*:\s*["'](?P<h1>\d{1,2}):(?P<m1>\d{1,2})-(?P<h2>\d{1,2}):(?P<m2>\d{1,2})["']"""
+    rf"""["'](?P<day>(?i:{FULL}))["']\s*:\s*["'](?P<h1>\d\d?):(?P<m1>\d\d?)-(?P<h2>\d\d?):(?P<m2>\d\d?)["']"""
 )
 _SENTENCE_END = re.compile(r"\n|;|(?<![AaPp]\.[Mm])[.!?](?=\s+[A-Z*\-\u2022])")
 _FORWARD = re.compile(r"\W{0,3}(?:(?:on|every|each|from|during|for)\W{1,2})?(?:the\W)?", re.IGNORECASE)
@@ -39,8 +42,7 @@ _OPENS = re.compile(r"\b(?:opens?|opening|starting|from)(?: at| as early as)?\s?
 
 @dataclass(frozen=True)
 class Hours:
-    """One stretch of opening hours, `document.text[start:end]`; minutes since midnight, all their
-    readings."""
+    """One stretch of opening hours, `document.text[start:end]`: all readings, in minutes since midnight."""
 
     opens: frozenset[int]
     closes: frozenset[int]
@@ -53,7 +55,7 @@ class Timetable:
     """The hours of each day in one document; a day that is not in it is closed."""
 
     document: Document
-    days: Mapping[int, tuple[Hours, ...]]
+    days: Mapping[int, Sequence[Hours]]
 
 
 @dataclass(frozen=True)
@@ -70,42 +72,37 @@ class Opening:
 class OpeningHoursCheck(Check):
     """Do the documents give these hours for these days?"""
 
-    def __init__(
-        self,
-        query: RagQuery,
-        response: str,
-        numbers: Sequence[Number],
-        *,
-        in_documents: Callable[[Number], bool],
-    ) -> None:
-        super().__init__(query, response, numbers, in_documents=in_documents)
-        self._response, self._in_documents = response, in_documents
-        self._timetables = find_timetables(query.documents)
-        self._openings = find_openings(response, numbers) if self._timetables else []
+    @cached_property
+    def _tables(self) -> list[Timetable]:
+        return find_timetables(self.query.documents)
+
+    @cached_property
+    def _openings(self) -> list[Opening]:
+        return find_openings(self.response, self.numbers)
 
     def find(self, number: Number) -> Found | None:
-        """As `reward.checks.Check`."""
-        if not self._timetables:
+        """As `Check.find`."""
+        if not self._tables:
             return None
         opening = next((opening for opening in self._openings if opening.number is number), None)
         if opening is None:
             return self._every_day(number)
-        for table in self._timetables:
+        for table in self._tables:
             if (hours := agrees(opening, table, self._openings)) is not None:
                 return Found(ClaimState.SUPPORTED, table.document, hours.start, hours.end)
-        if not opening.stated or (opening.days is None and self._in_documents(number)):
+        if not opening.stated or (opening.days is None and self.in_documents(number)):
             return None
-        table = self._timetables[0]
+        table = self._tables[0]
         first = next((hours for day in table.days.values() for hours in day), None)
         at = (first.start, first.end) if first else (0, 0)
         return Found(ClaimState.CONTRADICTED, table.document, *at, instead=describe(table, opening))
 
     def _every_day(self, number: Number) -> Found | None:
         """Whether "7 days a week" can be said: a table leaves no day closed."""
-        day_sets = find_day_sets(self._response[number.start : number.end + len(" per week")])
+        day_sets = find_day_sets(self.response[number.start : number.end + len(" per week")])
         if not day_sets or day_sets[0].start != 0:
             return None
-        table = next((t for t in self._timetables if sum(map(bool, t.days.values())) == 7), None)
+        table = next((table for table in self._tables if len(table.days) == len(ALL_DAYS)), None)
         if table is None:
             return Found(ClaimState.NOT_IN_DOCUMENTS)
         hours = table.days[0][0]
@@ -116,15 +113,13 @@ def find_timetables(documents: Sequence[Document]) -> list[Timetable]:
     """The tables of weekdays and hours in the documents' text, as JSON or as Python writes them."""
     tables = []
     for document in documents:
-        entries = [(day_number(entry["day"]), entry) for entry in _ENTRY.finditer(document.text)]
-        known = [(day, entry) for day, entry in entries if day is not None]
-        if known:
-            twelve = all(int(entry[name]) <= 12 for _, entry in known for name in ("h1", "h2"))
-            days: dict[int, tuple[Hours, ...]] = {}
-            for day, entry in known:
-                hours = _hours(entry, both_halves=twelve)
-                days[day] = (*days.get(day, ()), hours) if hours else days.get(day, ())
-            tables.append(Timetable(document, days))
+        entries = list(_ENTRY.finditer(document.text))
+        twelve = all(int(entry[name]) <= 12 for entry in entries for name in ("h1", "h2"))
+        days: dict[int, list[Hours]] = {}
+        for entry in entries:
+            if hours := _hours(entry, both_halves=twelve):
+                days.setdefault(day_number(entry["day"]), []).append(hours)
+        tables += [Timetable(document, days)] if entries else []
     return tables
 
 
@@ -138,13 +133,21 @@ def find_openings(response: str, numbers: Iterable[Number]) -> list[Opening]:
     times = [number for number in numbers if number.kind is Kind.TIME]
     if not times:
         return []
-    openings: list[Opening] = []
     day_sets = find_day_sets(response)
-    for start, end in _sentences(response):
+    openings: list[Opening] = []
+    ends = [boundary.end() for boundary in _SENTENCE_END.finditer(response)]
+    for start, end in pairwise([0, *ends, len(response)]):
         inside = [time for time in times if start <= time.start < end]
-        if inside:
-            days = [found for found in day_sets if start <= found.start < end]
-            openings += _openings(response, (start, end), inside, days)
+        days = [found for found in day_sets if start <= found.start < end]
+        speaks_of_hours = _OPENING.search(response, start, end) is not None
+        otherwise = _days_without_hours(response, days)
+        for time in inside:
+            bound = _bound_days(response, time, days, inside[0])
+            if bound is None:
+                openings.append(Opening(time, None, *_ends(response, time), stated=speaks_of_hours))
+            elif not bound.closed:
+                named = bound.days - otherwise or bound.days
+                openings.append(Opening(time, named, *_ends(response, time), stated=True))
     return openings
 
 
@@ -168,11 +171,10 @@ def agrees(opening: Opening, table: Timetable, others: Sequence[Opening]) -> Hou
 
 def describe(table: Timetable, opening: Opening) -> str:
     """The hours that the table gives for the days of a statement, for people."""
-    names = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
     days = sorted(opening.days if opening.days is not None else ALL_DAYS)
     text = table.document.text
     written = {day: " and ".join(text[h.start : h.end] for h in table.days.get(day, ())) for day in days}
-    return ", ".join(f"{names[day]} {written[day] or 'closed'}" for day in days)
+    return ", ".join(f"{calendar.day_name[day][:3]} {written[day] or 'closed'}" for day in days)
 
 
 def _hours(entry: re.Match[str], *, both_halves: bool) -> Hours | None:
@@ -184,27 +186,6 @@ def _hours(entry: re.Match[str], *, both_halves: bool) -> Hours | None:
         frozenset((minutes + shift) % _DAY_MINUTES for shift in readings) for minutes in (opens, closes)
     )
     return Hours(opened, closed, entry.start("h1"), entry.end("m2"))
-
-
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    start = 0
-    for boundary in _SENTENCE_END.finditer(text):
-        yield start, boundary.end()
-        start = boundary.end()
-    yield start, len(text)
-
-
-def _openings(
-    text: str, sentence: tuple[int, int], times: Sequence[Number], day_sets: Sequence[DaySet]
-) -> Iterator[Opening]:
-    opening_words = _OPENING.search(text, *sentence) is not None
-    otherwise = _days_without_hours(text, day_sets)
-    for time in times:
-        bound = _bound_days(text, time, day_sets, times[0])
-        opens, closes = _ends(text, time)
-        days = bound.days - otherwise or bound.days if bound is not None else None
-        if bound is None or not bound.closed:
-            yield Opening(time, days, opens, closes, stated=opening_words or days is not None)
 
 
 def _days_without_hours(text: str, day_sets: Sequence[DaySet]) -> frozenset[int]:
@@ -230,13 +211,9 @@ def _ends(text: str, time: Number) -> tuple[frozenset[int] | None, frozenset[int
     if time.form is Form.RANGE and len(time.parts) == 2:
         return _minutes(time.parts[0]), _minutes(time.parts[1])
     before = text[max(0, time.start - 24) : time.start]
-    written = text[time.start : time.end]
+    is_until = text[time.start : time.end].lower().startswith("until")
     minutes = _minutes(time)
-    if (
-        _CLOSES.search(before)
-        or time.form in (Form.AT_MOST, Form.LESS_THAN)
-        or written[:5].lower() == "until"
-    ):
+    if is_until or _CLOSES.search(before) or time.form in (Form.AT_MOST, Form.LESS_THAN):
         return None, minutes
     if _OPENS.search(before) or time.form in (Form.AT_LEAST, Form.MORE_THAN):
         return minutes, None
@@ -248,8 +225,7 @@ def _minutes(time: Number) -> frozenset[int]:
 
 
 def _fits(opening: Opening, hours: Hours) -> bool:
-    opens = opening.opens is None or bool(opening.opens & hours.opens)
-    closes = opening.closes is None or bool(opening.closes & hours.closes)
-    if opening.opens is opening.closes:  # one time that says neither
-        return bool((opening.opens or frozenset()) & (hours.opens | hours.closes))
-    return opens and closes
+    opens, closes = opening.opens, opening.closes
+    if opens is not None and opens is closes:  # one time that says neither
+        return bool(opens & (hours.opens | hours.closes))
+    return (opens is None or bool(opens & hours.opens)) and (closes is None or bool(closes & hours.closes))

@@ -9,13 +9,15 @@ neither "over 30 reviews" nor "70".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 
 from reward.checks.check import Check, Found
 from reward.claims.numbers import Form, Kind, Number
-from reward.types import ClaimState, Document, RagQuery
+from reward.claims.text import sentence_span
+from reward.types import ClaimState, Document
 
 _FIELD = re.compile(
     r"""["'](?P<key>\w*(?:stars?|ratings?|score))["']\s*:\s*["']?(?P<value>\d{1,2}(?:\.\d{1,2})?)(?![\w.])""",
@@ -32,7 +34,6 @@ _GIVER = re.compile(
     re.IGNORECASE,
 )
 _REVIEWS = re.compile(r"\s(?:\w+\s)?(?:reviews|ratings|reviewers)\b", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
 _REACH = 90  # characters before a rating that say whose it is
 
 
@@ -50,23 +51,16 @@ class Rating:
 class RatingsCheck(Check):
     """Is it the rating of the business, or that of a review, or the number of reviews?"""
 
-    def __init__(
-        self,
-        query: RagQuery,
-        response: str,
-        numbers: Sequence[Number],
-        *,
-        in_documents: Callable[[Number], bool],
-    ) -> None:
-        super().__init__(query, response, numbers, in_documents=in_documents)
-        self._response, self._ratings = response, find_ratings(query.documents)
+    @cached_property
+    def _ratings(self) -> list[Rating]:
+        return find_ratings(self.query.documents)
 
     def find(self, number: Number) -> Found | None:
-        """As `reward.checks.Check`."""
+        """As `Check.find`."""
         if not self._ratings:
             return None
-        found = _review_count(self._response, number, self._ratings)
-        return found or _rating(self._response, number, self._ratings)
+        found = _review_count(self.response, number, self._ratings)
+        return found or _rating(self.response, number, self._ratings)
 
 
 def find_ratings(documents: Sequence[Document]) -> list[Rating]:
@@ -90,7 +84,8 @@ def _rating(response: str, number: Number, ratings: Sequence[Rating]) -> Found |
     An overall rating is looked for among the overall ones; a rating that a reviewer gives, or that says
     nothing of its kind, among all of them.
     """
-    before = _clause_before(response, number.start)
+    clause, _ = sentence_span(response, number.start, number.start, reach=_REACH)
+    before = response[clause : number.start]
     if not _is_rating(response, number, ratings, before):
         return None
     overall = [rating for rating in ratings if rating.overall]
@@ -131,9 +126,3 @@ def _is_rating(response: str, number: Number, ratings: Sequence[Rating], before:
 def _last(pattern: re.Pattern[str], text: str) -> int:
     """Where the last match begins; -1 without one."""
     return max((match.start() for match in pattern.finditer(text)), default=-1)
-
-
-def _clause_before(text: str, end: int) -> str:
-    start = max(0, end - _REACH)
-    boundaries = list(_SENTENCE_END.finditer(text, start, end))
-    return text[boundaries[-1].end() if boundaries else start : end]
