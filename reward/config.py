@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Literal, Self
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
+
+_Reward = Annotated[float, Field(ge=-1, le=0)]
+_Seed = Annotated[int | None, Field(ge=0, lt=2**62)]
 
 
 class Settings(BaseModel):
@@ -22,8 +33,8 @@ class SamplingSettings(Settings):
     top_p: float = Field(default=1.0, gt=0, le=1)
     top_k: int | None = Field(default=None, ge=1, description="The likeliest tokens alone; None: all.")
     max_tokens: int = Field(default=2048, ge=1, le=131_072, description="Most tokens of one completion.")
-    seed: int | None = Field(
-        default=None, ge=0, lt=2**62, description="The same seed, prompt and model give the same completions."
+    seed: _Seed = Field(
+        default=None, description="The same seed, prompt and model give the same completions."
     )
 
 
@@ -73,15 +84,9 @@ class AuditConfig(Settings):
     )
     proposer: SamplingSettings = SamplingSettings()
     checker: SamplingSettings = SamplingSettings()
-    voters: int = Field(
-        default=3, ge=1, le=15, description="Independent Checker samples; odd, three in the paper."
-    )
-    min_valid_voters: int | None = Field(
-        default=None, ge=1, description="Fewest readable votes a claim; default majority."
-    )
-    proposer_retries: int = Field(
-        default=1, ge=0, le=5, description="Fresh samples after an unusable claim list."
-    )
+    voters: int = Field(default=3, ge=1, le=15, description="Independent Checker samples; odd; paper: 3.")
+    min_valid_voters: int | None = Field(default=None, ge=1, description="Fewest a claim; None: majority.")
+    proposer_retries: int = Field(default=1, ge=0, le=5, description="Samples after an unusable claim list.")
     min_claims: int = Field(
         default=3,
         ge=1,
@@ -90,9 +95,7 @@ class AuditConfig(Settings):
         "asked again; then `uncovered` decides, and with `ignore` the audit is UNSCORED (too_few_claims). "
         "The paper's k = 3 (Appendix, reward hacking).",
     )
-    max_claims: int = Field(
-        default=64, ge=1, le=512, description="More claims than this make the audit UNSCORED."
-    )
+    max_claims: int = Field(default=64, ge=1, le=512, description="More make the audit UNSCORED.")
     uncovered: UncoveredPolicy = UncoveredPolicy.REFUTE
     coverage_penalty: float = Field(
         default=0.0,
@@ -118,12 +121,12 @@ class AuditConfig(Settings):
     )
     early_stop: bool = Field(
         default=False,
-        description="Ask a bare majority of the voters first, the others only while a claim is undecided.",
+        description="Ask a bare majority of the voters first, the others only if a claim is open.",
     )
     structured: Structured = Structured.NONE
     thinking: bool = Field(
         default=False,
-        description='What stands before the first "</think>" of a turn is thought: it is neither audited nor '
+        description='What is before the first "</think>" of a turn is thought: it is neither audited nor '
         "shown to another role. Only for a model that is served with its thought hidden.",
     )
     max_prompt_tokens: int | None = Field(
@@ -134,9 +137,7 @@ class AuditConfig(Settings):
     max_parts: int = Field(
         default=8, ge=1, le=64, description="Most parts; what is beyond is unread, and the verdict says so."
     )
-    seed: int | None = Field(
-        default=None, ge=0, lt=2**62, description="Makes a verdict repeatable; none in training."
-    )
+    seed: _Seed = Field(default=None, description="Makes a verdict repeatable; none in training.")
     verbatim_evidence: bool = Field(
         default=False,
         description='A number whose evidence stands in no document verbatim counts as "cannot answer".',
@@ -146,19 +147,14 @@ class AuditConfig(Settings):
         description="ztr, or error_rate: from reward_supported down to reward_refuted with the share of "
         "errors (`reward.judging.vote.error_count`).",
     )
-    reward_supported: float = Field(default=0.0, ge=-1, le=0)
-    reward_refuted: float = Field(default=-1.0, ge=-1, le=0)
-    reward_no_claims: float | None = Field(
+    reward_supported: _Reward = 0.0
+    reward_refuted: _Reward = -1.0
+    reward_no_claims: _Reward | None = Field(
         default=None,
-        ge=-1,
-        le=0,
-        description="Of an answer that says nothing to check; None: no reward, and a training masks it.",
+        description="Of an answer with nothing to check; None: no reward, and a training masks it.",
     )
-    reward_abstention: float | None = Field(
-        default=None,
-        ge=-1,
-        le=0,
-        description="Of an answer that only says that the documents do not say; None as above.",
+    reward_abstention: _Reward | None = Field(
+        default=None, description="Of an answer that only says that the documents do not say; None as above."
     )
     max_response_chars: int = Field(default=100_000, ge=1)
     max_documents_chars: int = Field(
@@ -174,7 +170,7 @@ class AuditConfig(Settings):
     @field_validator("locale")
     @classmethod
     def _locale_is_known(cls, locale: str) -> str:
-        from reward.claims.numbers.conventions import conventions_of  # what is known stands there
+        from reward.claims.numbers.conventions import conventions_of  # what is known is there
 
         conventions_of("", locale=locale)
         return locale
@@ -223,6 +219,10 @@ def bare_url(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")).rstrip("/")
 
 
+def _one_as_list(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
 class OpenAISamplerConfig(Settings):
     """One or several OpenAI-compatible servers of the same model, such as `vllm serve`.
 
@@ -233,51 +233,30 @@ class OpenAISamplerConfig(Settings):
     model_config = ConfigDict(hide_input_in_errors=True)  # an address may hold credentials
 
     kind: Literal["openai"] = "openai"
-    base_urls: tuple[str, ...] = Field(
+    base_urls: Annotated[tuple[str, ...], BeforeValidator(_one_as_list)] = Field(
         min_length=1,
+        validation_alias=AliasChoices("base_urls", "base_url"),
         description="With the version, e.g. http://127.0.0.1:8000/v1; the least busy is asked, and the next "
         "one when it fails. For one server, `base_url` does, too. What is secret in it (user, password, "
         "query) is sent to that server and shown nowhere.",
     )
     model: str
-    api_key_env: str = Field(
-        default="OPENAI_API_KEY", description="Environment variable that holds the key, if any."
-    )
+    api_key_env: str = Field(default="OPENAI_API_KEY", description="Variable that holds the key, if any.")
     timeout_s: float = Field(
         default=120.0,
         gt=0,
-        description="For n completions of a prompt: waiting, retries and failing over included.",
+        description="For n completions of a prompt, with waiting, retries and failing over.",
     )
-    max_retries: int = Field(
-        default=3, ge=0, le=10, description="Further rounds over the servers after the first."
-    )
+    max_retries: int = Field(default=3, ge=0, le=10, description="Rounds over the servers after the first.")
     max_in_flight: int = Field(default=256, ge=1, description="Requests at once, to each server.")
     cool_down_s: float = Field(
-        default=10.0,
-        ge=0,
-        description="How long a server that failed is avoided before one request tries it.",
+        default=10.0, ge=0, description="How long a server that failed is avoided before it is tried again."
     )
     logprobs: bool = Field(
         default=False,
         description="Ask for the sampled tokens' log-probabilities. They are of the tempered distribution "
         "only when vLLM runs with --logprobs-mode processed_logprobs.",
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one_url_is_a_list_of_one(cls, values: Any) -> Any:
-        if not isinstance(values, dict):
-            return values
-        urls = values.get("base_urls")
-        if isinstance(urls, str):
-            return values | {"base_urls": (urls,)}
-        if "base_url" not in values:
-            return values
-        if urls is not None:
-            raise ValueError("base_url: given together with base_urls; leave one of them out")
-        return {key: value for key, value in values.items() if key != "base_url"} | {
-            "base_urls": (values["base_url"],)
-        }
 
     @field_validator("base_urls")
     @classmethod
@@ -297,15 +276,11 @@ class RaySamplerConfig(Settings):
     kind: Literal["ray"] = "ray"
     address: str = Field(description="Address of the Ray cluster, e.g. 127.0.0.1:6379")
     namespace: str = "march"
-    registry: str = Field(
-        default="march-engines", description="Named actor from which the trainer hands out engines."
-    )
+    registry: str = Field(default="march-engines", description="Named actor that hands out engines.")
     tokenizer: str = Field(description="Folder or name of the policy's tokenizer.")
     max_model_len: int = Field(ge=2, description="Prompt and completion together, in tokens.")
     timeout_s: float = Field(
-        default=120.0,
-        gt=0,
-        description="For one generation, when the run is found; a sleeping engine never answers.",
+        default=120.0, gt=0, description="For one generation of a found run; a sleeping engine never answers."
     )
 
 

@@ -91,10 +91,13 @@ def test_the_digest_names_the_templates_and_not_the_layout(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("roles", "message"),
     [
-        ({"checker": None}, "checker has NoneType"),
-        ({"judge": {"system": "", "user": ""}}, "exactly the keys"),
-        ({"proposer": {"user": "{{ response }}"}}, "proposer has ['user']"),
-        ({"proposer": {"system": 3, "user": "{{ response }}"}}, "proposer.system is 3"),
+        ({"checker": None}, "checker: Input should be a valid dictionary"),
+        ({"judge": {"system": "", "user": ""}}, "judge: Extra inputs are not permitted"),
+        ({"proposer": {"user": "{{ response }}"}}, "proposer.system: Field required"),
+        (
+            {"proposer": {"system": 3, "user": "{{ response }}"}},
+            "proposer.system: Input should be a valid string (found 3); give exactly",
+        ),
         ({"proposer": {"system": "", "user": "{{ response"}}, "proposer.user is not a valid template"),
         ({"proposer": {"system": "", "user": "{{ reply }}"}}, "proposer.user names ['reply']"),
         ({"proposer": {"system": "", "user": "nothing"}}, "proposer never shows response"),

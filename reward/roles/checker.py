@@ -2,9 +2,8 @@
 
 Blind by construction: `check`, which makes the prompt, is given documents and questions, and neither the
 response nor a claim. Documents that are too long for one prompt are read in parts, each part by all voters.
-`hear` knows the
-claims: it reads the answers by their kinds, brings together what one voter says of the parts, and finds the
-evidence.
+`hear` knows the claims: it reads the answers by their kinds, brings together what one voter says of the
+parts, and finds the evidence.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from typing import TypeVar
 
 from reward.config import AuditConfig, Structured
@@ -30,20 +29,13 @@ from reward.types import (
     Document,
     DocumentSpan,
     Role,
+    Sample,
     SampleGroup,
     Trajectory,
 )
 
 _MOST_CHARS_A_TOKEN = 16  # longer texts are taken not to fit without counting; real tokens are far shorter
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What voters answered."""
-
-    answers: tuple[tuple[tuple[Answer | None, ...], ...], ...]  # (V, P, Q): by voter, part and question
-    groups: tuple[SampleGroup, ...]  # one a part of the documents
 
 
 async def plan_parts(documents: Sequence[Document], questions: Sequence[str], *, means: Means) -> Parts:
@@ -58,10 +50,8 @@ async def plan_parts(documents: Sequence[Document], questions: Sequence[str], *,
         return Parts((tuple(documents),))
 
     async def fits(some: Sequence[Document]) -> bool:
-        return (
-            await means.sampler.count_tokens(means.prompts.checker(some, questions, kinds=means.config.kinds))
-            <= limit
-        )
+        messages = means.prompts.checker(some, questions, kinds=means.config.kinds)
+        return await means.sampler.count_tokens(messages) <= limit
 
     if not await fits([documents[0].model_copy(update={"title": "", "text": ""})]):
         detail = f"{len(questions)} questions alone exceed max_prompt_tokens: {limit}"
@@ -74,7 +64,9 @@ async def plan_parts(documents: Sequence[Document], questions: Sequence[str], *,
     return parts
 
 
-async def check(parts: Parts, questions: Sequence[str], *, n: int, attempt: int, means: Means) -> Reading:
+async def check(
+    parts: Parts, questions: Sequence[str], *, n: int, attempt: int, means: Means
+) -> list[SampleGroup]:
     """Puts the questions to `n` voters, one request a part; all requests end before a failure rises.
 
     Args:
@@ -87,21 +79,13 @@ async def check(parts: Parts, questions: Sequence[str], *, n: int, attempt: int,
     Raises:
         SamplerError: a request failed.
     """
-    pattern = (
-        checker_pattern(len(questions), means.config.kinds)
-        if means.config.structured is Structured.ALL
-        else None
+    config = means.config
+    is_bound = config.structured is Structured.ALL
+    pattern = checker_pattern(len(questions), config.kinds) if is_bound else None
+    prompted = [means.prompts.checker(part, questions, kinds=config.kinds) for part in parts.parts]
+    return await gathered(
+        [means.ask(Role.CHECKER, messages, n=n, attempt=attempt, pattern=pattern) for messages in prompted]
     )
-    prompted = [means.prompts.checker(part, questions, kinds=means.config.kinds) for part in parts.parts]
-    requests = [
-        means.ask(Role.CHECKER, messages, n=n, attempt=attempt, pattern=pattern) for messages in prompted
-    ]
-    groups = await gathered(requests)
-    answers = tuple(
-        tuple(tuple(_answers(group, voter, len(questions), means.config)) for group in groups)
-        for voter in range(n)
-    )
-    return Reading(answers, tuple(groups))
 
 
 async def gathered(works: Sequence[Coroutine[object, object, T]]) -> list[T]:
@@ -114,12 +98,6 @@ async def gathered(works: Sequence[Coroutine[object, object, T]]) -> list[T]:
             raise result
         results.append(result)
     return results
-
-
-def _answers(group: SampleGroup, voter: int, num_questions: int, config: AuditConfig) -> list[Answer | None]:
-    sample = group.samples[voter]
-    text = answer_of(sample.text, config)
-    return parse_answers(text, num_questions, complete=sample.finish_reason == "stop")
 
 
 UNREAD_NOTE = "cannot be answered from what was read, and some of the documents was not read"
@@ -146,21 +124,33 @@ async def hear(
     votes: list[tuple[Answer | None, ...]] = []
     groups: list[SampleGroup] = []
     first_voters: list[int] = []
-    # Voters often agree word for word.
-    located = cache(partial(_located, claims=claims, within=within, config=config))
+
+    @cache  # voters often agree word for word
+    def located(place: int, answer: Answer | None) -> Answer | None:
+        """The answer with the place of its evidence."""
+        covered = claims[place]
+        mention = read_vote(answer, covered.target) if answer is not None else None
+        if answer is None or mention is None:
+            return answer
+        return place_evidence(answer, covered.kind, mention, within, required=config.verbatim_evidence)
+
     for attempt, n in enumerate((config.num_first_voters, config.voters - config.num_first_voters)):
         if not n or (attempt and _all_decided(claims, votes, config)):
             break
-        reading = await check(parts, questions, n=n, attempt=attempt, means=means)
-        first_voters += [len(votes)] * len(reading.groups)
-        for voter in reading.answers:
-            heard = [
-                merged_parts(said, covered)
-                for said, covered in zip(zip(*voter, strict=True), claims, strict=True)
-            ]
+        answered = await check(parts, questions, n=n, attempt=attempt, means=means)
+        first_voters += [len(votes)] * len(answered)
+        for voter in range(n):
+            by_part = [_answers(group.samples[voter], len(claims), config) for group in answered]
+            by_claim = zip(zip(*by_part, strict=True), claims, strict=True)
+            heard = [merged_parts(answers, covered) for answers, covered in by_claim]
             votes.append(tuple(located(place, answer) for place, answer in enumerate(heard)))
-        groups += reading.groups
+        groups += answered
     return Round(tuple(claims), tuple(votes), tuple(groups), tuple(first_voters), parts.unread)
+
+
+def _answers(sample: Sample, num_questions: int, config: AuditConfig) -> list[Answer | None]:
+    text = answer_of(sample.text, config)
+    return parse_answers(text, num_questions, complete=sample.finish_reason == "stop")
 
 
 def merged_parts(parts: Sequence[Answer | None], covered: CoveredClaim) -> Answer | None:
@@ -177,21 +167,6 @@ def merged_parts(parts: Sequence[Answer | None], covered: CoveredClaim) -> Answe
     if any(one is None or not covered.kind.equal(read[0], one) for one in read):
         return None
     return given[0]
-
-
-def _located(
-    place: int,
-    answer: Answer | None,
-    claims: Sequence[CoveredClaim],
-    within: Sequence[Source],
-    config: AuditConfig,
-) -> Answer | None:
-    """The answer with the place of its evidence."""
-    covered = claims[place]
-    mention = read_vote(answer, covered.target) if answer is not None else None
-    if answer is None or mention is None:
-        return answer
-    return place_evidence(answer, covered.kind, mention, within, required=config.verbatim_evidence)
 
 
 def _all_decided(
@@ -242,8 +217,7 @@ def own_rewards(one: Round, config: AuditConfig) -> list[float | None]:
 
 def unread_spans(rounds: Sequence[Round]) -> tuple[DocumentSpan, ...]:
     """What was unread in some round, without doubles."""
-    spans = {(span.document, span.start, span.end): span for one in rounds for span in one.unread}
-    return tuple(spans.values())
+    return tuple(dict.fromkeys(span for one in rounds for span in one.unread))
 
 
 def trajectories(

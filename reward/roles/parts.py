@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from reward.claims.text import SENTENCE_END
 from reward.types import Document, DocumentSpan
@@ -18,7 +18,7 @@ Fits = Callable[[Sequence[Document]], Awaitable[bool]]
 
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
 _SPACE = re.compile(r"\s+")
-_SPACED = re.compile(r"\S+\s*")
+_SPACED = re.compile(r"\s*\S*\s*")
 
 
 @dataclass(frozen=True)
@@ -27,25 +27,6 @@ class Parts:
 
     parts: tuple[tuple[Document, ...], ...]
     unread: tuple[DocumentSpan, ...] = ()
-
-
-@dataclass
-class _Splitting:
-    """What is done so far."""
-
-    max_parts: int
-    closed: list[tuple[Document, ...]] = field(default_factory=list)
-    open: list[Document] = field(default_factory=list)
-    unread: list[DocumentSpan] = field(default_factory=list)
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.closed) == self.max_parts
-
-    def close(self) -> None:
-        if self.open:
-            self.closed.append(tuple(self.open))
-            self.open = []
 
 
 async def split_documents(
@@ -59,38 +40,34 @@ async def split_documents(
         max_parts: Most parts.
         max_chars: Longest text that is worth asking `fits` about.
     """
-    state = _Splitting(max_parts)
+    parts: list[list[Document]] = [[]]
+    unread: list[DocumentSpan] = []
     for document in documents:
         start = 0
-        while start < len(document.text) or (start == 0 and not document.text):
-            if state.is_full:
-                state.unread.append(_span(document, start, len(document.text)))
+        while True:
+            if len(parts) > max_parts:
+                unread.append(_span(document, start, len(document.text)))
                 break
-            start = await _place(document, start, state, fits, max_chars)
-            if not document.text:
+            rest = _piece(document, start, len(document.text))
+            if len(rest.text) <= max_chars and await fits([*parts[-1], rest]):
+                parts[-1].append(rest)
                 break
-    state.close()
-    return Parts(tuple(state.closed), tuple(span for span in state.unread if span.start < span.end))
-
-
-async def _place(document: Document, start: int, state: _Splitting, fits: Fits, max_chars: int) -> int:
-    """Puts the document's text from `start` into the open part as far as it fits; where the rest begins."""
-    rest = _piece(document, start, len(document.text))
-    if len(rest.text) <= max_chars and await fits([*state.open, rest]):
-        state.open.append(rest)
-        return len(document.text)
-    if state.open:
-        state.close()
-        return start
-    cut = await _longest(document, start, fits, max_chars)
-    if cut > start:
-        state.open.append(_piece(document, start, cut))
-        state.close()
-        return _after_space(document.text, cut)
-    word = _SPACED.search(document.text, start)  # one word, too long for any prompt
-    end = word.end() if word else len(document.text)
-    state.unread.append(_span(document, start, end))
-    return end
+            if parts[-1]:
+                parts.append([])
+                continue
+            cut = await _longest(document, start, fits, max_chars)
+            if cut > start:
+                parts[-1].append(_piece(document, start, cut))
+                parts.append([])
+                start = _end(_SPACE, document.text, cut)
+            else:  # one word, too long for any prompt
+                cut, start = start, _end(_SPACED, document.text, start)
+                unread.append(_span(document, cut, start))
+            if start >= len(document.text):
+                break
+    return Parts(
+        tuple(tuple(part) for part in parts if part), tuple(span for span in unread if span.start < span.end)
+    )
 
 
 async def _longest(document: Document, start: int, fits: Fits, max_chars: int) -> int:
@@ -124,16 +101,14 @@ def _word_ends(text: str, start: int, end: int) -> list[int]:
 
 
 def _piece(document: Document, start: int, end: int) -> Document:
-    return (
-        document
-        if (start, end) == (0, len(document.text))
-        else document.model_copy(update={"text": document.text[start:end]})
-    )
+    is_whole = (start, end) == (0, len(document.text))
+    return document if is_whole else document.model_copy(update={"text": document.text[start:end]})
 
 
-def _after_space(text: str, start: int) -> int:
-    space = _SPACE.match(text, start)
-    return space.end() if space else start
+def _end(pattern: re.Pattern[str], text: str, start: int) -> int:
+    """Where what begins at `start` ends; `start` itself when nothing of the pattern does."""
+    found = pattern.match(text, start)
+    return found.end() if found else start
 
 
 def _span(document: Document, start: int, end: int) -> DocumentSpan:

@@ -29,7 +29,9 @@ from typing import Final
 import yaml
 from jinja2 import StrictUndefined, Template, TemplateError, meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from pydantic import ValidationError
 
+from reward.config import Settings
 from reward.samplers import Message
 from reward.samplers.special import neutralise
 from reward.types import Document, RagQuery, Role
@@ -41,7 +43,26 @@ _VARIABLES: dict[Role, tuple[str, ...]] = {
     Role.CHECKER: ("documents", "questions"),
 }
 _OPTIONAL: dict[Role, tuple[str, ...]] = {Role.PROPOSER: ("min_questions", "kinds"), Role.CHECKER: ("kinds",)}
+_PROBES: Mapping[str, object] = {
+    "documents": [Document(id="probe-id", title="probe-title", text="probe-documents")],
+    "query": "probe-query",
+    "response": "probe-response",
+    "questions": ["probe-questions"],
+    "min_questions": 3,
+    "kinds": ["number"],
+}
 _NUMBERS: Final = ("number",)
+
+
+class _Texts(Settings):
+    system: str
+    user: str
+
+
+class _File(Settings):
+    solver: _Texts
+    proposer: _Texts
+    checker: _Texts
 
 
 @dataclass(frozen=True)
@@ -96,78 +117,54 @@ def load_prompts(name_or_path: str) -> PromptSet:
     )
     environment.globals.clear()  # with the filter below: a rendering depends on its values alone
     del environment.filters["random"]
-    roles = {role: _role_prompt(environment, name_or_path, role, source[role]) for role in Role}
-    digest = hashlib.sha256(json.dumps(source, sort_keys=True).encode()).hexdigest()
-    prompts = PromptSet(roles=roles, digest=digest)
-    _probe(name_or_path, prompts)
-    return prompts
+    roles = {
+        role: _role_prompt(environment, f"prompts: {name_or_path}: {role}", role, source[role])
+        for role in Role
+    }
+    return PromptSet(roles, digest=hashlib.sha256(json.dumps(source, sort_keys=True).encode()).hexdigest())
 
 
 def _read(where: str) -> dict[str, dict[str, str]]:
     shipped = {path.stem: path for path in sorted(_FOLDER.glob("*.yaml"))}
     try:
         loaded: object = yaml.safe_load(shipped.get(where, Path(where)).read_text(encoding="utf-8"))
+        return _File.model_validate(loaded).model_dump()
     except OSError as error:
         fix = f"give one of {', '.join(shipped)}, or the path of a YAML file"
         raise ValueError(f"prompts: cannot read {where!r} ({error.strerror}); {fix}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"prompts: {where} is not YAML in UTF-8: {' '.join(str(error).split())}") from error
-    roles = _exact_keys(loaded, {role.value for role in Role}, f"prompts: {where}")
-    return {role: _texts(texts, f"prompts: {where}: {role}") for role, texts in roles.items()}
-
-
-def _exact_keys(value: object, keys: set[str], where: str) -> dict[str, object]:
-    if not isinstance(value, dict) or set(value) != keys:
-        found = sorted(map(str, value)) if isinstance(value, dict) else type(value).__name__
-        raise ValueError(f"{where} has {found}; give a mapping with exactly the keys {sorted(keys)}")
-    return value
-
-
-def _texts(value: object, where: str) -> dict[str, str]:
-    texts = {}
-    for key, text in _exact_keys(value, {"system", "user"}, where).items():
-        if not isinstance(text, str):
-            raise ValueError(f"{where}.{key} is {text!r}; give text in quotes (it may be empty)")
-        texts[key] = text
-    return texts
+    except ValidationError as error:
+        problem = error.errors()[0]
+        field = ".".join(map(str, problem["loc"])) or "the file"
+        wrong = problem["msg"].partition(" or instance of")[0]
+        raise ValueError(
+            f"prompts: {where}: {field}: {wrong} (found {problem['input']!r:.60}); give exactly "
+            "solver, proposer and checker, each with the texts system and user"
+        ) from error
 
 
 def _role_prompt(
-    environment: ImmutableSandboxedEnvironment, where: str, role: Role, texts: Mapping[str, str]
+    environment: ImmutableSandboxedEnvironment, place: str, role: Role, texts: Mapping[str, str]
 ) -> RolePrompt:
+    """Compiles both templates and renders them once: a wrong one fails on loading, not in an audit."""
+    allowed = [*_VARIABLES[role], *_OPTIONAL.get(role, ())]
     templates = {}
     for key, text in texts.items():
-        place = f"prompts: {where}: {role}.{key}"
         try:
             named = meta.find_undeclared_variables(environment.parse(text))
             templates[key] = environment.from_string(text)
         except TemplateError as error:
-            raise ValueError(f"{place} is not a valid template: {error}") from error
-        allowed = [*_VARIABLES[role], *_OPTIONAL.get(role, ())]
+            raise ValueError(f"{place}.{key} is not a valid template: {error}") from error
         if unknown := sorted(named - set(allowed)):
-            raise ValueError(f"{place} names {unknown}; a {role} template may name {allowed}")
-    return RolePrompt(**templates)
-
-
-def _probe(where: str, prompts: PromptSet) -> None:
-    """Renders each role once with marked values: a wrong template fails on loading, not in an audit."""
-    documents = [Document(id="probe-id", title="probe-title", text="probe-documents")]
-    values: dict[str, object] = {
-        "documents": documents,
-        "query": "probe-query",
-        "response": "probe-response",
-        "questions": ["probe-questions"],
-        "min_questions": 3,
-        "kinds": ["number"],
-    }
-    for role, names in _VARIABLES.items():
-        place = f"prompts: {where}: {role}"
-        try:
-            shown = (*names, *_OPTIONAL.get(role, ()))
-            messages = prompts.roles[role].render(**{name: values[name] for name in shown})
-        except (TemplateError, TypeError) as error:
-            raise ValueError(f"{place} cannot be rendered: {error}") from error
-        text = "\n".join(message["content"] for message in messages)
-        for name in names:
-            if f"probe-{name}" not in text:
-                raise ValueError(f"{place} never shows {name}; add it to the user template")
+            raise ValueError(f"{place}.{key} names {unknown}; a {role} template may name {allowed}")
+    prompt = RolePrompt(**templates)
+    try:
+        messages = prompt.render(**{name: _PROBES[name] for name in allowed})
+    except (TemplateError, TypeError) as error:
+        raise ValueError(f"{place} cannot be rendered: {error}") from error
+    shown = "\n".join(message["content"] for message in messages)
+    for name in _VARIABLES[role]:
+        if f"probe-{name}" not in shown:
+            raise ValueError(f"{place} never shows {name}; add it to the user template")
+    return prompt

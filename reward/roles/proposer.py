@@ -9,9 +9,9 @@ give its answer away is not asked, and the mention stays uncovered.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from reward.claims.kind import ClaimKind, Mention, Target, num_atoms
 from reward.claims.numbers.shown import all_numbers
@@ -168,22 +168,16 @@ def _blanks(response: str, target: Target) -> list[Mention]:
     asked about them.
     """
     others = [one for one in target.kind.find_all(response) if target.kind.is_about(one, target.mention)]
-    return sorted([*all_numbers(response), *others], key=_start)
+    return sorted([*all_numbers(response), *others], key=attrgetter("start"))
 
 
 def _blanked(text: str, start: int, end: int, blanks: Sequence[Mention]) -> str:
     """`text[start:end]` with a mark for each blank, and nothing that reads like an answer's bracket."""
     pieces: list[str] = []
     place = start
-    for blank in blanks[max(0, bisect_left(blanks, start, key=_start) - 1) :]:
-        if blank.start >= end:
-            break
-        if blank.end > place:
+    for blank in blanks:
+        if blank.end > place and blank.start < end:
             pieces += [text[place : max(place, blank.start)], _OTHER]
             place = min(end, blank.end)
     pieces.append(text[place:end])
     return _LEFT_DIGITS.sub(_OTHER, "".join(pieces).translate(_MARKS))
-
-
-def _start(mention: Mention) -> int:
-    return mention.start
