@@ -33,9 +33,7 @@ class SamplingSettings(Settings):
     top_p: float = Field(default=1.0, gt=0, le=1)
     top_k: int | None = Field(default=None, ge=1, description="The likeliest tokens alone; None: all.")
     max_tokens: int = Field(default=2048, ge=1, le=131_072, description="Most tokens of one completion.")
-    seed: _Seed = Field(
-        default=None, description="The same seed, prompt and model give the same completions."
-    )
+    seed: _Seed = Field(default=None, description="Same seed, prompt and model: the same completions.")
 
 
 class Structured(StrEnum):
@@ -297,7 +295,7 @@ class LocalSamplerConfig(Settings):
     )
     seed: int = 0
     timeout_s: float = Field(
-        default=600.0, gt=0, description="For n completions of a prompt; the engine's start has no limit."
+        default=600.0, gt=0, description="For n completions, without the engine's start."
     )
 
 
