@@ -77,9 +77,7 @@ class AuditConfig(Settings):
         description="Kinds of claims that are checked. Without date, dates are numbers; the paper has "
         "[number].",
     )
-    prompts: str = Field(
-        default="full", description='"full", "compact", or the path of a YAML file like them.'
-    )
+    prompts: str = Field(default="full", description='"full", "compact", or the path of a file like them.')
     proposer: SamplingSettings = SamplingSettings()
     checker: SamplingSettings = SamplingSettings()
     voters: int = Field(default=3, ge=1, le=15, description="Independent Checker samples; odd; paper: 3.")

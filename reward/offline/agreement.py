@@ -22,9 +22,9 @@ from enum import StrEnum
 from pydantic import Field
 
 from reward.judging.vote import Reason
-from reward.offline.bootstrap import Interval, ratio, summed
+from reward.offline.bootstrap import Interval, share, summed
 from reward.offline.rows import AuditRow
-from reward.types import ClaimState, ClaimVerdict, Outcome, Record, Span, Verdict
+from reward.types import ClaimState, Outcome, Record, Span, Verdict
 
 OVERALL = "overall"
 _NOT_WRONG = (ClaimState.SUPPORTED, ClaimState.FAILED)
@@ -80,11 +80,6 @@ class Human(Record):
     num_sources: int = Field(description="Clusters that the intervals resample.")
 
 
-def kind_of(found: ClaimVerdict) -> str:
-    """The kind of thing that a claim is about: number, name or date."""
-    return found.claim.kind
-
-
 def marked(row: AuditRow, target: Target) -> bool | None:
     """Whether people marked what the target counts; None without human labels."""
     return None if row.human_spans is None else is_marked(row.response, row.human_spans, target)
@@ -137,7 +132,7 @@ def _is_refuted(verdict: Verdict, target: Target) -> bool:
     """Whether the audit says that the answer is wrong; of numbers, if the target is about them."""
     if verdict.outcome is not Outcome.REFUTED or target is Target.ANY:
         return verdict.outcome is Outcome.REFUTED
-    wrong = {kind_of(found) for found in verdict.claims if found.state not in _NOT_WRONG}
+    wrong = {found.claim.kind for found in verdict.claims if found.state not in _NOT_WRONG}
     return verdict.reason == Reason.UNCOVERED or not wrong or not _NUMERIC.isdisjoint(wrong)
 
 
@@ -166,10 +161,10 @@ def _human(sources: Collection[Counter[str]]) -> Human:
 
 
 def _statistics(sums: Mapping[str, int]) -> Mapping[str, float | None]:
-    values = {"false_alarms": ratio(sums["clean, refuted"], sums["clean"])}
+    values = {"false_alarms": share(sums["clean, refuted"], sums["clean"])}
     for target in Target:
         hit, alarm, miss = (sums[f"{target}/{cell}"] for cell in ("hit", "alarm", "miss"))
-        values[f"{target}/precision"] = ratio(hit, hit + alarm)
-        values[f"{target}/recall"] = ratio(hit, hit + miss)
-        values[f"{target}/f1"] = ratio(2 * hit, 2 * hit + alarm + miss)
+        values[f"{target}/precision"] = share(hit, hit + alarm)
+        values[f"{target}/recall"] = share(hit, hit + miss)
+        values[f"{target}/f1"] = share(2 * hit, 2 * hit + alarm + miss)
     return values

@@ -84,7 +84,7 @@ def summed(
     return total, values, {name: intervals.get(name) for name in values}
 
 
-def ratio(part: int, whole: int) -> float | None:
+def share(part: int, whole: int) -> float | None:
     """A share; None, never NaN and never a made-up 0 or 1, where there is nothing to share."""
     return part / whole if whole else None
 

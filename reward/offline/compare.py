@@ -8,24 +8,21 @@ independent; its interval resamples sources (`reward/offline/bootstrap.py`) and 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import Field
 
-from reward.offline.bootstrap import Interval, ratio, summed
+from reward.offline.bootstrap import Interval, share, summed
 from reward.offline.resume import AuditedRow, read_verdicts
-from reward.offline.rows import AuditRow, require_file
+from reward.offline.rows import AuditRow
 from reward.types import Outcome, Record
 
-_SUMMARY = ".summary.json"
 
-
-@dataclass(frozen=True)
-class EarlierRow:
+class EarlierRow(NamedTuple):
     """What is needed of a verdict of the other audit."""
 
     outcome: Outcome
@@ -34,11 +31,10 @@ class EarlierRow:
 
 @dataclass(frozen=True)
 class Earlier:
-    """The audit to compare with; of a summary alone, only the counts."""
+    """The audit to compare with."""
 
     name: str
-    outcomes: Mapping[str, int]
-    rows: Mapping[str, EarlierRow] | None
+    rows: Mapping[str, EarlierRow]  # by id
 
 
 class Turn(Record):
@@ -63,51 +59,41 @@ class PairedDifference(Record):
 
 
 class Comparison(Record):
-    """What changed since another audit; with a summary alone, nothing is known of single rows."""
+    """What changed since another audit."""
 
     name: str = Field(description="The other audit's file.")
     before: dict[str, int] = Field(description="Rows an outcome, then.")
     after: dict[str, int] = Field(description="Rows an outcome, now.")
-    num_same: int | None = Field(default=None, description="Rows with an unchanged input in both.")
-    num_changed: int | None = Field(
-        default=None, description="Rows of both whose query, documents or response changed."
-    )
-    num_new: int | None = None
-    num_gone: int | None = None
-    turned: tuple[Turn, ...] = Field(default=(), description="Of the rows that are the same, in order.")
-    refuted: PairedDifference | None = None
+    num_same: int = Field(description="Rows with an unchanged input in both.")
+    num_changed: int = Field(description="Rows of both whose query, documents or response changed.")
+    num_new: int
+    num_gone: int
+    turned: tuple[Turn, ...] = Field(description="Of the rows that are the same, in order.")
+    refuted: PairedDifference
 
 
 def read_earlier(path: Path) -> Earlier:
-    """Reads the audit to compare with: its verdicts, or its summary (with verdicts, if they lie beside it).
+    """Reads the verdicts of the audit to compare with; of OUT.summary.json, those in OUT.jsonl beside it.
 
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: it is no output of an audit.
     """
-    require_file(path)
-    if not path.name.endswith(_SUMMARY):
-        rows = {row.id: EarlierRow(row.outcome, row.input_sha256) for row in read_verdicts(path)}
-        return Earlier(path.name, Counter(row.outcome.value for row in rows.values()), rows)
-    verdicts = path.with_name(f"{path.name.removesuffix(_SUMMARY)}.jsonl")
-    if verdicts.is_file():
-        return read_earlier(verdicts)
-    try:
-        outcomes = json.loads(path.read_bytes())["figures"]["outcomes"]
-        return Earlier(path.name, {outcome: int(outcomes[outcome]) for outcome in Outcome}, None)
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path}: is no summary of an audit; give OUT.summary.json or OUT.jsonl") from error
+    verdicts = path.with_name(path.name.replace(".summary.json", ".jsonl"))
+    rows = {row.id: EarlierRow(row.outcome, row.input_sha256) for row in read_verdicts(verdicts)}
+    return Earlier(verdicts.name, rows)
 
 
 def compare(earlier: Earlier, rows: Iterable[tuple[AuditRow, AuditedRow]]) -> Comparison:
     """Compares an audit with an earlier one, in one pass over its rows."""
-    outcomes: Counter[str] = Counter()
+    before = Counter(row.outcome for row in earlier.rows.values())
+    after: Counter[Outcome] = Counter()
     seen: Counter[str] = Counter()
     turned: list[Turn] = []
     clusters: dict[str, Counter[str]] = {}
     for row, now in rows:
-        outcomes[now.outcome] += 1
-        then = (earlier.rows or {}).get(now.id)
+        after[now.outcome] += 1
+        then = earlier.rows.get(now.id)
         is_same = then is not None and then.input_sha256 == now.input_sha256
         seen["new" if then is None else "same" if is_same else "changed"] += 1
         if then is None or not is_same:
@@ -118,20 +104,16 @@ def compare(earlier: Earlier, rows: Iterable[tuple[AuditRow, AuditedRow]]) -> Co
             was, is_now = then.outcome is Outcome.REFUTED, now.outcome is Outcome.REFUTED
             counts = {"n": 1, "before": was, "up": is_now and not was, "down": was and not is_now}
             clusters.setdefault(row.cluster, Counter()).update(counts)
-    found = Comparison(
+    return Comparison(
         name=earlier.name,
-        before={outcome: earlier.outcomes.get(outcome, 0) for outcome in Outcome},
-        after={outcome: outcomes[outcome] for outcome in Outcome},
-    )
-    if earlier.rows is None:
-        return found
-    return found.model_copy(
-        update={
-            **{f"num_{kind}": seen[kind] for kind in ("same", "changed", "new")},
-            "num_gone": len(earlier.rows) - seen["same"] - seen["changed"],
-            "turned": tuple(turned),
-            "refuted": _paired(clusters.values()),
-        }
+        before={outcome: before[outcome] for outcome in Outcome},
+        after={outcome: after[outcome] for outcome in Outcome},
+        num_same=seen["same"],
+        num_changed=seen["changed"],
+        num_new=seen["new"],
+        num_gone=len(earlier.rows) - seen["same"] - seen["changed"],
+        turned=tuple(turned),
+        refuted=_paired(clusters.values()),
     )
 
 
@@ -151,12 +133,12 @@ def mcnemar(num_up: int, num_down: int) -> float:
 
 def _paired(clusters: Collection[Counter[str]]) -> PairedDifference:
     sums, values, intervals = summed(
-        clusters, lambda sums: {"difference": ratio(sums["up"] - sums["down"], sums["n"])}
+        clusters, lambda sums: {"difference": share(sums["up"] - sums["down"], sums["n"])}
     )
     return PairedDifference(
         n=sums["n"],
-        before=ratio(sums["before"], sums["n"]),
-        after=ratio(sums["before"] + sums["up"] - sums["down"], sums["n"]),
+        before=share(sums["before"], sums["n"]),
+        after=share(sums["before"] + sums["up"] - sums["down"], sums["n"]),
         difference=values["difference"],
         interval=intervals["difference"],
         num_newly_refuted=sums["up"],

@@ -14,7 +14,6 @@ from rich.console import Group, RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
-from reward.offline.agreement import kind_of
 from reward.offline.excerpt import printable, response_marks, segment, sentence
 from reward.offline.plan import AuditJob, take_rows
 from reward.offline.resume import read_verdicts
@@ -100,7 +99,7 @@ def _response(row: AuditRow, verdict: Verdict) -> Iterator[RenderableType]:
 
 
 def _claim(row: AuditRow, verdict: Verdict, found: ClaimVerdict) -> Iterator[RenderableType]:
-    claim, kind = found.claim, kind_of(found)
+    claim, kind = found.claim, found.claim.kind
     yield Text.assemble(
         f"claim {claim.index} of {len(verdict.claims)}: ",
         (printable(claim.answer), "bold"),

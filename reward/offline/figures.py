@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import Field
 
-from reward.offline.agreement import Human, HumanCounts, kind_of
+from reward.offline.agreement import Human, HumanCounts
+from reward.offline.bootstrap import share
 from reward.offline.rows import AuditRow
 from reward.types import ClaimSource, ClaimState, Outcome, Provenance, Record, Verdict
 
@@ -53,7 +54,7 @@ class Figures(Record):
     @property
     def uncovered_rate(self) -> float | None:
         """Share of the numbers that no claim covers; None without numbers."""
-        return self.num_uncovered / self.num_numbers if self.num_numbers else None
+        return share(self.num_uncovered, self.num_numbers)
 
     @property
     def malformed_rate(self) -> float:
@@ -72,7 +73,7 @@ def count_figures(audited: Iterable[tuple[AuditRow, Verdict]]) -> Figures:
         reasons[verdict.reason] += 1
         unscored_reasons[verdict.reason] += verdict.outcome is Outcome.UNSCORED
         for claim in verdict.claims:
-            kinds.setdefault(kind_of(claim), Counter())[claim.state] += 1
+            kinds.setdefault(claim.claim.kind, Counter())[claim.state] += 1
         totals.update(_totals(verdict))
         human.add(row, verdict)
         if verdict.provenance is not None and len(provenances) < _MOST_PROVENANCES:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from reward.offline.agreement import OVERALL, Target, kind_of, marked
+from reward.offline.agreement import OVERALL, Target, marked
 from reward.offline.compare import Comparison, Turn
 from reward.offline.excerpt import Segment, response_marks, segment, windows
 from reward.offline.page import anchor, inert, render_page, stacked_bar
@@ -55,7 +55,7 @@ class ReportRow:
     @property
     def kinds(self) -> str:
         """The kinds of the claims, each once."""
-        return " ".join(dict.fromkeys(map(kind_of, self.verdict.claims)))
+        return " ".join(dict.fromkeys(found.claim.kind for found in self.verdict.claims))
 
     @property
     def states(self) -> str:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from reward.offline.bootstrap import Interval, ratio, summed
+from reward.offline.bootstrap import Interval, share, summed
 from reward.offline.excerpt import sentence
 from reward.offline.resume import AuditedRow, read_verdicts
 from reward.offline.rows import AuditRow
@@ -192,7 +192,7 @@ def _statistics(sums: Mapping[str, int]) -> Mapping[str, float | None]:
     )
     n = both + only_audit + only_human + neither
     return {
-        "agreement": ratio(both + neither, n),
+        "agreement": share(both + neither, n),
         "kappa": cohens_kappa(both, only_audit, only_human, neither),
     }
 

@@ -125,8 +125,6 @@ def remarks(figures: Figures) -> list[str]:
 def comparison_sentences(comparison: Comparison) -> list[str]:
     """The paired difference of the refuted rate, and which rows the two audits share, in words."""
     found = comparison.refuted
-    if found is None:
-        return ["Only its summary is there, so rows cannot be compared one by one"]
     rows = (
         f"{comparison.num_same:,} rows are the same, {len(comparison.turned):,} of them turned; "
         f"{comparison.num_changed:,} have another input, {comparison.num_new:,} are new, "
