@@ -35,9 +35,9 @@ from reward.roles.asking import Means, Observer, answer_start, moved
 from reward.roles.checker import (
     UNREAD_NOTE,
     Round,
+    ask_voters,
     claim_verdicts,
     gathered,
-    hear,
     trajectories,
     unread_spans,
 )
@@ -164,7 +164,7 @@ async def _heard(
     within = sources(query.documents)
     asked = blind_rounds(proposal.coverage.claims)
     with telemetry.span("checker", {"march.num_rounds": len(asked)}):
-        rounds = await gathered([hear(query.documents, claims, within, means) for claims in asked])
+        rounds = await gathered([ask_voters(query.documents, claims, within, means) for claims in asked])
     with telemetry.span("vote", {"march.num_voters": config.voters}) as span:
         verdict = _verdict(query, proposal, rounds, config, num_numbers, provenance)
         telemetry.tell_verdict(span, verdict)

@@ -136,7 +136,7 @@ class AuditConfig(Settings):
     seed: _Seed = Field(default=None, description="Makes a verdict repeatable; none in training.")
     verbatim_evidence: bool = Field(
         default=False,
-        description='A number whose evidence stands in no document verbatim counts as "cannot answer".',
+        description='A number whose evidence is in no document verbatim counts as "cannot answer".',
     )
     reward_function: RewardFunction = Field(
         default=RewardFunction.ZERO_TOLERANCE,

@@ -36,7 +36,7 @@ def test_each_step_of_the_path_is_shown() -> None:
         "466 (2), 600 (1); entropy 0.64 nats",
         "july, Summer, characters 28 to 44",
         "In July the picnic in Kabul raised 466 euros",
-        "stands in no document verbatim",
+        "is in no document verbatim",
         "claim 3 of 5: 17: not in documents",
         "could not be read",
         "uncovered",

@@ -49,7 +49,7 @@ def test_an_address_opens_its_claim_with_the_evidence_marked(tmp_path: Path) -> 
 def test_each_state_says_what_it_is(tmp_path: Path) -> None:
     shown = panel(opened(tmp_path, "row-c/4"))
     assert "no consensus" in shown and "do not agree" in shown
-    assert "stands in no document verbatim" in shown
+    assert "is in no document verbatim" in shown
 
 
 def test_an_address_of_filters_filters(tmp_path: Path) -> None:

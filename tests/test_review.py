@@ -152,7 +152,7 @@ def test_a_claim_that_is_answered_twice_and_lost_columns(tmp_path: Path) -> None
     rows = written(picnic_pair())
     path = fill(tmp_path / "review.csv", [rows[0], dict(rows[0])], {0: "supported", 1: "unclear"})
     with pytest.raises(
-        ValueError, match=r"review\.csv:3: key: .* stands at .*review\.csv:2 already; remove one"
+        ValueError, match=r"review\.csv:3: key: .* is at .*review\.csv:2 already; remove one"
     ):
         score_review(path, audit_of(tmp_path, picnic_pair()))
     path.write_text("key,note\n")

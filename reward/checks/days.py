@@ -26,7 +26,7 @@ _GROUP = re.compile(
 _BETWEEN = re.compile(r"\s?(?:,|/|&|(?:,\s)?\band\b|(?:,\s)?\bor\b)\s?")
 _EXCEPT = re.compile(r"\b(?:except|excluding|but not)(?: for| on)?\s?$", re.IGNORECASE)
 _CLOSED = re.compile(r"\bclosed(?: on| every)?\s?$", re.IGNORECASE)
-_LOOK_BACK = 24  # characters before a set in which "except" or "closed" stands
+_LOOK_BACK = 24  # characters before a set that may hold "except" or "closed"
 
 
 @dataclass(frozen=True)

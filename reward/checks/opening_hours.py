@@ -2,7 +2,7 @@
 days.
 
 The right hours on the wrong day are the commonest wrong numbers in answers that are written from business
-data (RAGTruth's Data2txt), and every one of them stands somewhere in the document. So times are tied to days:
+data (RAGTruth's Data2txt), and every one of them is somewhere in the document. So times are tied to days:
 
     "open Monday to Friday from 6 am to 5:30 pm and Saturday from 7 am"  ->  {Mon..Fri}: 6:00-17:30, {Sat}:
     7:00-

@@ -27,7 +27,7 @@ Statistics = Callable[[Sequence[int]], Mapping[str, float | None]]
 
 
 class Interval(Record):
-    """Where a figure lies in 95% of the resamples, or in another asked share."""
+    """Where a figure is in 95% of the resamples, or in another asked share."""
 
     low: float = Field(description="2.5th percentile.")
     high: float = Field(description="97.5th percentile.")

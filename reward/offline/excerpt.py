@@ -1,4 +1,4 @@
-"""Pieces of a text for people: where its marks lie, and what stands around a place in it."""
+"""Pieces of a text for people: where its marks are, and what is around a place in it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One answer's whole path through an audit, for the terminal: `march audit IN --explain ID`.
 
 The response with its numbers coloured, then each claim with its question, votes, consensus and evidence where
-it stands in its document, then what no claim covers, what was not read, the judgement, and what made it.
+it is in its document, then what no claim covers, what was not read, the judgement, and what made it.
 """
 
 from __future__ import annotations
@@ -127,12 +127,12 @@ def _vote(row: AuditRow, number: int, answer: Answer | None) -> Iterator[Rendera
     if answer.evidence_at is not None:
         yield indented(_in_document(row, answer.evidence_at, answer.evidence), 6)
     elif answer.evidence:
-        said = f"{answer.evidence}\n(stands in no document verbatim)"
+        said = f"{answer.evidence}\n(is in no document verbatim)"
         yield indented(Text(printable(said), style="yellow"), 6)
 
 
 def _in_document(row: AuditRow, at: DocumentSpan, evidence: str) -> Text:
-    """The evidence in its document, with what stands around it."""
+    """The evidence in its document, with what is around it."""
     document = next((one for one in row.query.documents if one.id == at.document), None)
     if document is None:
         return Text(f"document {at.document!r} is not among the documents", style="yellow")

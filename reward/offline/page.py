@@ -67,7 +67,7 @@ def stacked_bar(counts: Mapping[_Name, int]) -> list[tuple[str, float, float]]:
 
 
 def anchor(row_id: str) -> str:
-    """The address of an answer within the page, as it stands after the #."""
+    """The address of an answer within the page, as it is after the #."""
     return f"row-{quote(row_id, safe=':@!$,;=~')}"
 
 

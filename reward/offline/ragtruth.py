@@ -101,7 +101,9 @@ def _read_sources(path: Path) -> dict[str, tuple[str, RagTruthSource]]:
     sources: dict[str, tuple[str, RagTruthSource]] = {}
     for place, source in read_records(path, RagTruthSource):
         if source.source_id in sources:
-            raise ValueError(f"{place}: source_id: {source.source_id!r} stands twice; remove one of the rows")
+            raise ValueError(
+                f"{place}: source_id: {source.source_id!r} is used twice; remove one of the rows"
+            )
         sources[source.source_id] = (place, source)
     return sources
 

@@ -21,7 +21,7 @@ from reward.offline.files import only_writer
 from reward.offline.rows import AuditRow, require_file
 from reward.types import Outcome, Verdict
 
-# Bounds of the settings: another try ends alike.
+# Bounds of the settings: another try ends in the same way.
 FINAL_REASONS = (Reason.RESPONSE_TOO_LONG, Reason.DOCUMENTS_TOO_LONG)
 _FIX = "use another --out, or --overwrite to start again"
 
@@ -40,7 +40,7 @@ class AuditedRow(Verdict):
 
     @property
     def is_final(self) -> bool:
-        """Whether another try would end alike."""
+        """Whether another try would end in the same way."""
         return self.outcome is not Outcome.UNSCORED or self.reason in FINAL_REASONS
 
 

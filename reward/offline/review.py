@@ -121,7 +121,7 @@ def score_review(path: Path, output: Path) -> ReviewFigures:
     for place, key, human in _answers(path):
         if key in answers:
             raise ValueError(
-                f"{place}: key: {key!r} stands at {answers[key][0]} already; remove one of the lines"
+                f"{place}: key: {key!r} is at {answers[key][0]} already; remove one of the lines"
             )
         answers[key] = (place, human)
     if not answers:

@@ -144,7 +144,7 @@ def _finished(job: AuditJob, plan: Plan) -> Summary | None:
     try:
         summary = Summary.model_validate_json(job.summary_path.read_bytes())
     except (FileNotFoundError, ValueError):
-        return None  # missing, torn or of another version: made afresh
+        return None  # missing, torn or of another version: made again
     found = (summary.input_sha256, summary.settings_sha256, summary.output_sha256)
     return summary if found == (plan.input_sha256, plan.settings_sha256, file_sha256(job.output)) else None
 

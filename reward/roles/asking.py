@@ -29,7 +29,7 @@ _SHOWN_FROM: Final = "<tool_call>"  # ends thought, too, in vLLM's parser for Qw
 
 @dataclass(frozen=True)
 class Turn:
-    """One request to the sampler that has ended, as an observer is told of it."""
+    """One request to the sampler that has ended, as an observer sees it."""
 
     role: Role
     attempt: int
@@ -48,7 +48,7 @@ class Means:
     sampler: Sampler
     prompts: PromptSet
     config: AuditConfig
-    observer: Observer | None = None  # is told of every turn that was not cancelled
+    observer: Observer | None = None  # sees every turn that was not cancelled
 
     async def ask(
         self, role: Role, messages: Sequence[Message], *, n: int, attempt: int, pattern: str | None
@@ -78,12 +78,12 @@ class Means:
                     raise SamplerError(Reason.BAD_RESPONSE, detail)
         except Exception as error:
             failure = error.reason if isinstance(error, SamplerError) else "other"
-            self._tell(Turn(role, attempt, time.perf_counter() - start, None, failure))
+            self._observe(Turn(role, attempt, time.perf_counter() - start, None, failure))
             raise
-        self._tell(Turn(role, attempt, time.perf_counter() - start, group))
+        self._observe(Turn(role, attempt, time.perf_counter() - start, group))
         return group
 
-    def _tell(self, turn: Turn) -> None:
+    def _observe(self, turn: Turn) -> None:
         if self.observer is not None:
             self.observer(turn)
 

@@ -2,7 +2,7 @@
 
 Blind by construction: `check`, which makes the prompt, is given documents and questions, and neither the
 response nor a claim. Documents that are too long for one prompt are read in parts, each part by all voters.
-`hear` knows the claims: it reads the answers by their kinds, brings together what one voter says of the
+`ask_voters` knows the claims: it reads the answers by their kinds, brings together what one voter says of the
 parts, and finds the evidence.
 """
 
@@ -114,7 +114,7 @@ class Round:
     unread: tuple[DocumentSpan, ...]
 
 
-async def hear(
+async def ask_voters(
     documents: Sequence[Document], claims: Sequence[CoveredClaim], within: Sequence[Source], means: Means
 ) -> Round:
     """Asks the voters about claims; with early stop the last ones only while a claim is undecided."""
@@ -142,8 +142,8 @@ async def hear(
         for voter in range(n):
             by_part = [_answers(group.samples[voter], len(claims), config) for group in answered]
             by_claim = zip(zip(*by_part, strict=True), claims, strict=True)
-            heard = [merged_parts(answers, covered) for answers, covered in by_claim]
-            votes.append(tuple(located(place, answer) for place, answer in enumerate(heard)))
+            merged = [merged_parts(answers, covered) for answers, covered in by_claim]
+            votes.append(tuple(located(place, answer) for place, answer in enumerate(merged)))
         groups += answered
     return Round(tuple(claims), tuple(votes), tuple(groups), tuple(first_voters), parts.unread)
 
@@ -185,7 +185,7 @@ def _all_decided(
 
 
 def claim_verdicts(one: Round, config: AuditConfig) -> list[ClaimVerdict]:
-    """The verdict on each claim; what not all documents were read for is not known to stand in none."""
+    """The verdict on each claim; what not all documents were read for is not known to be in none."""
     verdicts = []
     for place, covered in enumerate(one.claims):
         verdict = vote(

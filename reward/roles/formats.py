@@ -2,7 +2,7 @@
 grammars.
 
 Formats are the paper's (Appendix A): `- Question: xxx [Answer: n]` and `1. Evidence: xxx [Answer: n]` or
-`[Answer: Cannot answer]`; a tag may stand on a later line of its item, as in the paper's examples.
+`[Answer: Cannot answer]`; a tag may be on a later line of its item, as in the paper's examples.
 
 Model output is untrusted. Everything is anchored to lines and bound to its own item; what does not fit is
 counted or left missing, never repaired: an answer belongs to the question whose number it carries, a missing
@@ -64,8 +64,8 @@ def parse_claims(text: str, *, max_claims: int, kinds: Mapping[str, ClaimKind]) 
 
     A claim is refused, and counted as malformed, when no kind reads its bracket as one thing (a range counts
     as one) or when its question holds that answer or a part of it, in any writing: the Checker would read the
-    answer out of the question. A number that stands in the question only by chance is refused too; nobody can
-    tell the two apart.
+    answer out of the question. A number that is in the question only by chance is refused too; nobody can
+    distinguish the two.
 
     Args:
         text: The Proposer's completion.

@@ -107,7 +107,7 @@ def _proposal(response: str, targets: Sequence[Target], parsed: ParsedClaims, gr
     num_malformed = parsed.num_malformed + len(parsed.claims) - len(claims)
     coverage = cover(response, targets, claims)
     shown = [one for one in coverage.claims if one.kind.gives_away(one.claim.question, one.target.mention)]
-    if shown:  # the bracket alone did not tell: "the 5000 m road" shows the 5 of "5 km"
+    if shown:  # the bracket alone did not show it: "the 5000 m road" shows the 5 of "5 km"
         refused = {one.claim.question for one in shown}
         claims = [claim for claim in claims if claim.question not in refused]
         coverage, num_malformed = cover(response, targets, claims), num_malformed + len(shown)

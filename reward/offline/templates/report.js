@@ -121,7 +121,7 @@
     if (!answer.evidence) return item;
     item.append(make("blockquote", {}, `\u201c${answer.evidence}\u201d`));
     if (answer.evidence_at) item.append(make("button", { type: "button", onclick: () => show(answer.evidence_at) }, "show in its document"));
-    else item.append(make("span", { class: "soft" }, "stands in no document verbatim"));
+    else item.append(make("span", { class: "soft" }, "is in no document verbatim"));
     return item;
   }
 
