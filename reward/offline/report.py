@@ -107,7 +107,7 @@ def script_data(rows: Iterable[ReportRow]) -> str:
     """Claims and documents of the rows as JSON that is safe inside a script element.
 
     {"documents": [{"id", "title", "size", "parts": [{"start", "text"}]}],
-     "rows": {ANCHOR: {"id", "documents": [place in documents], "claims": [`ClaimVerdict`]}}}
+     "rows": {ANCHOR: {"documents": [place in documents], "claims": [`ClaimVerdict`]}}}
     """
     places: dict[Document, int] = {}
     spans: dict[Document, set[tuple[int, int]]] = {}
@@ -118,7 +118,6 @@ def script_data(rows: Iterable[ReportRow]) -> str:
             places.setdefault(document, len(places))
             spans.setdefault(document, set()).update(_evidence_in(document, one.verdict))
         entries[one.anchor] = {
-            "id": one.verdict.id,
             "documents": [places[document] for document in documents],
             "claims": [found.model_dump(mode="json") for found in one.verdict.claims],
         }

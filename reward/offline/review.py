@@ -24,13 +24,15 @@ from reward.offline.bootstrap import Interval, share, summed
 from reward.offline.excerpt import sentence
 from reward.offline.resume import AuditedRow, read_verdicts
 from reward.offline.rows import AuditRow
-from reward.offline.tables import TableRow, read_csv
+from reward.offline.tables import read_csv
 from reward.types import ClaimState, ClaimVerdict, Record
 
 COLUMNS = (
     *("key", "row", "claim", "number", "sentence", "question", "state", "consensus"),
     *("evidence", "document", "human", "comment"),
 )
+_CHOICES = "supported, unsupported or unclear"
+_CELLS = ("both", "only_audit", "only_human", "neither")  # call a claim supported
 _FORMULA_SIGNS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
 
@@ -72,12 +74,13 @@ def review_csv(rows: Iterable[tuple[AuditRow, AuditedRow]]) -> Iterator[str]:
     for row, verdict in rows:
         for found in verdict.claims:
             quoted = next((vote for vote in found.votes if vote is not None and vote.evidence), None)
+            at = found.claim.span
             cells = {
                 "key": claim_key(verdict, found),
                 "row": verdict.id,
                 "claim": str(found.claim.index),
                 "number": found.claim.answer,
-                "sentence": _in_sentence(row.response, found),
+                "sentence": sentence(row.response, at.start, at.end) if at else "",
                 "question": found.claim.question,
                 "state": found.state.value,
                 "consensus": found.consensus or "",
@@ -125,7 +128,7 @@ def score_review(path: Path, output: Path) -> ReviewFigures:
             )
         answers[key] = (place, human)
     if not answers:
-        raise ValueError(f"{path}: human: no line is filled in; write {_choices()} in that column")
+        raise ValueError(f"{path}: human: no line is filled in; write {_CHOICES} in that column")
     claims = [(row, found) for row in read_verdicts(output) for found in row.claims]
     judged = [
         Difference(id=row.id, claim=found, human=answers.pop(key)[1])
@@ -165,8 +168,7 @@ def _figures(judged: list[Difference], *, num_claims: int) -> ReviewFigures:
         if one.human is HumanAnswer.UNCLEAR or one.claim.state is ClaimState.FAILED:
             continue
         audit, human = one.claim.state is ClaimState.SUPPORTED, one.human is HumanAnswer.SUPPORTED
-        cell = ("both" if human else "only_audit") if audit else "only_human" if human else "neither"
-        rows.setdefault(one.id, Counter())[cell] += 1
+        rows.setdefault(one.id, Counter())[_CELLS[2 * (not audit) + (not human)]] += 1
         if audit != human:
             differences.append(one)
     sums, values, intervals = summed(rows.values(), _statistics)
@@ -187,14 +189,8 @@ def _figures(judged: list[Difference], *, num_claims: int) -> ReviewFigures:
 
 
 def _statistics(sums: Mapping[str, int]) -> Mapping[str, float | None]:
-    both, only_audit, only_human, neither = (
-        sums[cell] for cell in ("both", "only_audit", "only_human", "neither")
-    )
-    n = both + only_audit + only_human + neither
-    return {
-        "agreement": share(both + neither, n),
-        "kappa": cohens_kappa(both, only_audit, only_human, neither),
-    }
+    both, _, _, neither = cells = [sums[cell] for cell in _CELLS]
+    return {"agreement": share(both + neither, sum(cells)), "kappa": cohens_kappa(*cells)}
 
 
 def _answers(path: Path) -> Iterator[tuple[str, str, HumanAnswer]]:
@@ -205,24 +201,11 @@ def _answers(path: Path) -> Iterator[tuple[str, str, HumanAnswer]]:
             raise ValueError(f"{path}:1: {column}: no such column; keep the columns that --review wrote")
     for record in records:
         cells = dict(zip(header, record.cells, strict=True))
-        if cells["human"].strip():
-            yield record.place, cells["key"].strip(), _human(record, cells["human"])
-
-
-def _human(record: TableRow, value: str) -> HumanAnswer:
-    try:
-        return HumanAnswer(value.strip().lower())
-    except ValueError:
-        raise ValueError(f"{record.place}: human: {value!r:.60} is no answer; write {_choices()}") from None
-
-
-def _choices() -> str:
-    return "supported, unsupported or unclear"
-
-
-def _in_sentence(response: str, found: ClaimVerdict) -> str:
-    span = found.claim.span
-    return sentence(response, span.start, span.end) if span else ""
+        human = cells["human"].strip().lower()
+        if human and human not in list(HumanAnswer):
+            raise ValueError(f"{record.place}: human: {human!r:.60} is no answer; write {_CHOICES}")
+        if human:
+            yield record.place, cells["key"].strip(), HumanAnswer(human)
 
 
 def _safe(text: str) -> str:

@@ -32,8 +32,7 @@ _ITEM = re.compile(r"[* \t]{0,8}(\d{1,4})[.)](?!\d)(.*)", re.DOTALL)
 _TAG_OPENING = re.compile(r"\[answer:", re.IGNORECASE)
 _LONGEST_QUESTION, _LONGEST_ANSWER = 500, 400  # characters
 _MOST_ITEMS = 2  # read, usable or not, as a multiple of the claims allowed
-_EVIDENCE = re.compile(r"[* \t]{0,8}evidence:[* \t]{0,8}", re.IGNORECASE)
-
+_EVIDENCE = re.compile(r"\A[* \t]{0,8}evidence:[* \t]{0,8}", re.IGNORECASE)
 
 _INTEGER = r"([0-9]{1,15}|[0-9]{1,3}(,[0-9]{3}){1,4})"
 _NUMBER = rf"-?{_INTEGER}(\.[0-9]{{1,8}})?%?"
@@ -174,26 +173,21 @@ def _items(lines: Sequence[str]) -> list[tuple[int, list[str]]]:
 
 def _answer(item: Sequence[str]) -> Answer | None:
     """The answer of one item: its last tag at the end of a line, and all text before that as evidence."""
-    for place in range(len(item) - 1, -1, -1):
+    for place in reversed(range(len(item))):
         body, tag = _split_tag(item[place])
-        bare = _BARE_TAG.fullmatch(item[place].strip()) if tag is None and place else None
-        if bare:
+        if tag is None and place and (bare := _BARE_TAG.fullmatch(item[place].strip())):
             body, tag = "", bare[1].strip()
-        if tag is not None:
-            evidence = "\n".join([*item[:place], body]).strip()
-            heading = _EVIDENCE.match(evidence)
-            return _answer_of(tag, evidence[heading.end() :] if heading else evidence)
+        if tag is None:
+            continue
+        evidence = _EVIDENCE.sub("", "\n".join([*item[:place], body]).strip())
+        if tag.removesuffix(".").casefold() == "cannot answer":
+            return Answer(value=None, evidence=evidence)
+        return Answer(value=tag, evidence=evidence) if 0 < len(tag) <= _LONGEST_ANSWER else None
     return None
 
 
 def _agree(a: Answer | None, b: Answer | None) -> bool:
     return a is not None and b is not None and a.value == b.value
-
-
-def _answer_of(tag: str, evidence: str) -> Answer | None:
-    if tag.removesuffix(".").casefold() == "cannot answer":
-        return Answer(value=None, evidence=evidence)
-    return Answer(value=tag, evidence=evidence) if tag and len(tag) <= _LONGEST_ANSWER else None
 
 
 @cache

@@ -35,10 +35,6 @@ _ASKED, _OTHER = "(?)", "(...)"
 _MARKS = str.maketrans({"[": "(", "]": ")", '"': "'", "\u201c": "'", "\u201d": "'"})
 _DIGIT = r"[\d\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u2189]"
 _LEFT_DIGITS = re.compile(rf"{_DIGIT}+(?:[.,:/-]{_DIGIT}+)*")
-_DETAILS = {
-    Reason.PROPOSER_MALFORMED: "no attempt of the Proposer gave a usable claim",
-    Reason.TOO_MANY_CLAIMS: "more claims than max_claims: {max_claims}",
-}
 
 
 @dataclass(frozen=True)
@@ -89,7 +85,9 @@ async def propose(
         best = replace(best, coverage=with_templates(response, targets, best.coverage, config.max_claims))
         problem = Reason.TOO_MANY_CLAIMS if len(best.coverage.claims) > config.max_claims else problem
     if not 1 <= len(best.coverage.claims) <= config.max_claims:
-        raise AuditFailure(problem, _DETAILS[problem].format(max_claims=config.max_claims))
+        too_many = f"more claims than max_claims: {config.max_claims}"
+        unusable = "no attempt of the Proposer gave a usable claim"
+        raise AuditFailure(problem, too_many if problem is Reason.TOO_MANY_CLAIMS else unusable)
     return best
 
 
