@@ -111,9 +111,7 @@ class AuditConfig(Settings):
     )
     checks: tuple[CheckName, ...] = Field(
         default=(),
-        description="What the audit without a model asks beside looking up: "
-        '"opening_hours" for documents with a table of weekdays, "ratings" for documents with stars, '
-        '"yes_no_fields" for documents with fields that are true or false.',
+        description="What the audit without a model asks beside looking up, for documents of one layout.",
     )
     early_stop: bool = Field(
         default=False,

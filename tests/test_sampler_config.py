@@ -30,7 +30,7 @@ def test_one_server_is_a_list_of_one(urls: dict[str, Any]) -> None:
     [
         ({}, "base_urls"),
         ({"base_urls": []}, "at least 1"),
-        ({"base_url": "http://h/v1", "base_urls": ["http://i/v1"]}, r"base_url\n  Extra inputs are not permitted"),
+        ({"base_url": "http://h/v1", "base_urls": ["http://i/v1"]}, r"base_url\n  Extra inputs"),
         ({"base_url": "h:8000/v1"}, "write http://host:port/v1"),
         ({"base_urls": ["http://h/v1", "http://h/v1/"]}, "names a server twice"),
     ],

@@ -62,7 +62,7 @@ Compare = Annotated[
     Path | None,
     typer.Option(
         metavar="OTHER",
-        help="Show what changed since another audit: its verdicts or its summary.",
+        help="Show what changed since another audit, by its verdicts.",
         rich_help_panel=_PEOPLE,
     ),
 ]
