@@ -132,7 +132,7 @@ def test_a_row_that_changed_is_never_kept(tmp_path: Path) -> None:
 def test_a_file_that_is_no_output_is_left_alone(tmp_path: Path) -> None:
     job = shop_job(tmp_path)
     job.output.write_text('{"my": "notes"}\n')
-    with pytest.raises(ValueError, match=r"out\.jsonl:1: is not a verdict that this command wrote"):
+    with pytest.raises(ValueError, match=r"out\.jsonl:1: is not a verdict of this version"):
         run(job)
     assert job.output.read_text() == '{"my": "notes"}\n'
 

@@ -151,9 +151,7 @@ def test_a_wrong_answer_is_one_clear_line(change: dict[str, str], says: str, tmp
 def test_a_claim_that_is_answered_twice_and_lost_columns(tmp_path: Path) -> None:
     rows = written(picnic_pair())
     path = fill(tmp_path / "review.csv", [rows[0], dict(rows[0])], {0: "supported", 1: "unclear"})
-    with pytest.raises(
-        ValueError, match=r"review\.csv:3: key: .* is at .*review\.csv:2 already; remove one"
-    ):
+    with pytest.raises(ValueError, match=r"review\.csv:3: key: .* is at .*review\.csv:2 already; remove one"):
         score_review(path, audit_of(tmp_path, picnic_pair()))
     path.write_text("key,note\n")
     with pytest.raises(ValueError, match=r"review\.csv:1: human: no such column; keep the columns"):

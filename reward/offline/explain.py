@@ -18,7 +18,7 @@ from reward.offline.excerpt import printable, response_marks, segment, sentence
 from reward.offline.plan import AuditJob, take_rows
 from reward.offline.resume import read_verdicts
 from reward.offline.rows import AuditRow
-from reward.offline.terminal import STYLES, indented, spoken
+from reward.offline.terminal import STYLES, indented, spoken, styled
 from reward.types import Answer, ClaimVerdict, DocumentSpan, Verdict
 
 _SURROUNDINGS = 160  # characters of a document shown on each side of the evidence
@@ -66,8 +66,8 @@ def explanation(row: AuditRow, verdict: Verdict, facts: Sequence[Text] = ()) -> 
 
 
 def _parts(row: AuditRow, verdict: Verdict, facts: Sequence[Text]) -> Iterator[RenderableType]:
-    style = f"bold {STYLES[verdict.outcome]}"
-    yield Rule(Text.assemble((verdict.outcome, style), f" {printable(verdict.id)}"))
+    outcome = styled(verdict.outcome, "bold")
+    yield Rule(Text.assemble(outcome, f" {printable(verdict.id)}"))
     yield from map(indented, facts)
     yield _field("query", row.query.query)
     yield Text("response", style="dim")
@@ -80,7 +80,7 @@ def _parts(row: AuditRow, verdict: Verdict, facts: Sequence[Text]) -> Iterator[R
     reward = "no reward" if verdict.reward is None else f"reward {verdict.reward:g}"
     reason = f", {spoken(verdict.reason)}" if verdict.reason else ""
     detail = f": {printable(verdict.detail)}" if verdict.detail else ""
-    yield Text.assemble(("judgement  ", "dim"), (verdict.outcome, style), f", {reward}{reason}{detail}")
+    yield Text.assemble(("judgement  ", "dim"), outcome, f", {reward}{reason}{detail}")
     yield Text(f"made by    {printable(_made_by(verdict))}", style="dim")
 
 
@@ -104,7 +104,7 @@ def _claim(row: AuditRow, verdict: Verdict, found: ClaimVerdict) -> Iterator[Ren
         f"claim {claim.index} of {len(verdict.claims)}: ",
         (printable(claim.answer), "bold"),
         ": ",
-        (spoken(found.state), f"bold {STYLES[found.state]}"),
+        styled(found.state, "bold"),
         (f"  ({kind}, asked by {claim.source})", "dim"),
     )
     yield _field("question", claim.question)

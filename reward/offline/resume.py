@@ -54,12 +54,7 @@ def read_verdicts(output: Path) -> Iterator[AuditedRow]:
     require_file(output)
     with output.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            try:
-                yield AuditedRow.model_validate_json(line)
-            except ValidationError as error:
-                raise ValueError(
-                    f"{output}:{number}: is not a verdict of this version; give an output of `march audit`"
-                ) from error
+            yield _verdict(f"{output}:{number}", line, "give an output of `march audit`")
 
 
 class Output:
@@ -126,10 +121,7 @@ class Output:
 
 
 def _checked(place: str, text: bytes, digests: Mapping[str, str], settings_sha256: str) -> AuditedRow:
-    try:
-        row = AuditedRow.model_validate_json(text)
-    except ValidationError as error:
-        raise ValueError(f"{place}: is not a verdict that this command wrote; {_FIX}") from error
+    row = _verdict(place, text, _FIX)
     if row.settings_sha256 != settings_sha256:
         raise ValueError(f"{place}: row {row.id!r} was audited with other settings; {_FIX}")
     if row.id not in digests:
@@ -137,3 +129,10 @@ def _checked(place: str, text: bytes, digests: Mapping[str, str], settings_sha25
     if row.input_sha256 != digests[row.id]:
         raise ValueError(f"{place}: row {row.id!r} has changed in the input since it was audited; {_FIX}")
     return row
+
+
+def _verdict(place: str, line: bytes, fix: str) -> AuditedRow:
+    try:
+        return AuditedRow.model_validate_json(line)
+    except ValidationError as error:
+        raise ValueError(f"{place}: is not a verdict of this version; {fix}") from error

@@ -63,10 +63,10 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     table = plain_table(f"Compared with {comparison.name}", "outcome", "before", "now", "change")
     for outcome in Outcome:
         before, after = comparison.before[outcome], comparison.after[outcome]
-        table.add_row(_name(outcome), f"{before:,}", f"{after:,}", f"{after - before:+,}")
+        table.add_row(styled(outcome), f"{before:,}", f"{after:,}", f"{after - before:+,}")
     console.print(Text(), table, *map(Text, comparison_sentences(comparison)), sep="\n")
     turns = [
-        Text.assemble(f"  {printable(turn.id)}: ", _name(turn.before), " \u2192 ", _name(turn.after))
+        Text.assemble(f"  {printable(turn.id)}: ", styled(turn.before), " \u2192 ", styled(turn.after))
         for turn in comparison.turned
     ]
     _print_first(console, turns)
@@ -77,7 +77,7 @@ def print_review(found: ReviewFigures, console: Console) -> None:
     table = plain_table("Audit and person", "audit", *HumanAnswer)
     for state, humans in found.confusion.items():
         if any(humans.values()):
-            table.add_row(_name(state), *(f"{humans[answer]:,}" for answer in HumanAnswer))
+            table.add_row(styled(state), *(f"{humans[answer]:,}" for answer in HumanAnswer))
     lines = [
         f"{found.num_reviewed:,} of {found.num_claims:,} claims reviewed; {found.num_unclear:,} unclear, "
         f"{found.num_failed:,} that the audit could not decide",
@@ -91,7 +91,7 @@ def print_review(found: ReviewFigures, console: Console) -> None:
         Group(
             Text.assemble(
                 f"{printable(one.id)}, claim {one.claim.claim.index}: audit ",
-                _name(one.claim.state),
+                styled(one.claim.state),
                 f", person {one.human}",
             ),
             indented(Text(printable(f"{one.claim.claim.answer!r}: {one.claim.claim.question}"), style="dim")),
@@ -156,6 +156,11 @@ def spoken(name: str) -> str:
     return name.replace("_", " ")
 
 
+def styled(name: Outcome | ClaimState, extra: str = "") -> Text:
+    """An outcome or a state in its colour."""
+    return Text(name if isinstance(name, Outcome) else spoken(name), style=f"{extra} {STYLES[name]}".strip())
+
+
 def indented(text: Text, columns: int = 2) -> Padding:
     """A text with a margin on its left."""
     return Padding(text, (0, 0, 0, columns))
@@ -171,10 +176,6 @@ def plain_table(title: str, first: str, *numeric: str) -> Table:
     return table
 
 
-def _name(name: Outcome | ClaimState) -> Text:
-    return Text(name if isinstance(name, Outcome) else spoken(name), style=STYLES[name])
-
-
 def _print_first(console: Console, entries: Sequence[RenderableType]) -> None:
     for entry in entries[:_MOST_LISTED]:
         console.print(entry)
@@ -185,7 +186,7 @@ def _print_first(console: Console, entries: Sequence[RenderableType]) -> None:
 def _outcomes(figures: Figures) -> Table:
     table = plain_table("Outcomes", "outcome", "rows", "share")
     for outcome in Outcome:
-        table.add_row(_name(outcome), f"{figures.outcomes[outcome]:,}", f"{figures.rates[outcome]:.1%}")
+        table.add_row(styled(outcome), f"{figures.outcomes[outcome]:,}", f"{figures.rates[outcome]:.1%}")
     table.add_section()
     table.add_row("all", f"{figures.num_rows:,}", "")
     return table
@@ -198,7 +199,7 @@ def _claims(figures: Figures) -> Table:
     for state in ClaimState:
         if count := figures.claim_states[state]:
             of_kinds = [f"{states[state]:,}" for states in kinds.values()]
-            table.add_row(_name(state), f"{count:,}", f"{count / figures.num_claims:.1%}", *of_kinds)
+            table.add_row(styled(state), f"{count:,}", f"{count / figures.num_claims:.1%}", *of_kinds)
     table.add_section()
     sums = [f"{sum(states.values()):,}" for states in kinds.values()]
     table.add_row("all", f"{figures.num_claims:,}", "", *sums)
