@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from itertools import islice
-from typing import TypeVar
+
+from reward.claims.numbers.vocabulary import TABLES
 
 
 class DateOrder(StrEnum):
@@ -44,8 +45,6 @@ class Conventions:
 ENGLISH = Conventions()
 AUTO = "auto"
 
-_T = TypeVar("_T")
-
 _TOKEN = re.compile(r"(?<![0-9])[0-9]++(?:[.,/-][0-9]++){1,16}")
 _PIECES = re.compile(r"[/-]")
 _DATE = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(?:[12]\d{3}|(?<=/)\d\d)")
@@ -63,64 +62,19 @@ _MOST_TOKENS = 2000  # of one text; enough to know its habits, and a long text c
 _MOST_TEXT = 4000  # characters whose words are looked at
 _FEWEST_WORDS = 2  # that tell a language: one may be part of a name ("El Paso", "Le Mans")
 
-# No word of another language here is an English one too, nor one of English names and letters ("los", "est").
-_STOP_WORDS = {
-    "en": "the of and to is was were that with for from this which are have had has by as it be their "
-    "than or an at not but they you he she its can will",
-    "de": "der das und ist nicht mit dem den ein eine einer eines von auf für sich auch wird wurde "
-    "wurden sind zu bei nach haben aus werden über beträgt sowie",
-    "fr": "les et une des dans qui pas aux avec sont cette été ont elle mais ses leur ce",
-    "es": "y una que en por con para se su fue más pero sus está desde tiene del",
-    "it": "il gli è della che di con sono nel nella dei delle alla stato più anche dal del una",
-    "pt": "os uma em não para foi mais são ao pela pelo tem seu sua é com que",
-    "nl": "het een en dat niet voor ook wordt werd naar bij uit deze heeft hebben zijn aan",
-    "sv": "och det som är av för inte den har med ett på från",
-    "da": "og det som er af ikke til den har med et på fra blev",
-    "nb": "og ikke som er av fra til på ble har med et",
-    "pl": "nie się jest że oraz dla przez który która był była są jak",
-    "cs": "je se že ve jako byl byla který která jsou podle nebo",
-    "fi": "ja ei että oli joka mutta myös ovat kuin",
-    "tr": "ve bir bu için ile olarak çok daha olan gibi",
-    "ru": "и в не на что по как из это был была для от",
-}  # fmt: skip
-_WORDS_OF = {language: frozenset(words.split()) for language, words in _STOP_WORDS.items()}
-_LANGUAGES_OF = {
-    word: tuple(language for language, words in _WORDS_OF.items() if word in words)
-    for word in frozenset().union(*_WORDS_OF.values())
-}
-
-# Of the Unicode locale data (CLDR): languages with a decimal comma, and the places that differ from theirs.
-_COMMA = frozenset((
-    "af", "az", "be", "bg", "bs", "ca", "cs", "da", "de", "el", "es", "et", "eu", "fi", "fr", "gl", "hr",
-    "hu", "hy", "id", "is", "it", "ka", "kk", "lt", "lv", "mk", "nb", "nl", "nn", "no", "pl", "pt", "ro",
-    "ru", "sk", "sl", "sq", "sr", "sv", "tr", "uk", "uz", "vi",
-))  # fmt: skip
-_POINT = frozenset((
-    "am", "ar", "bn", "cy", "en", "fa", "ga", "gu", "he", "hi", "ja", "kn", "ko", "ml", "mr", "ms", "my",
-    "ne", "pa", "sw", "ta", "te", "th", "tl", "ur", "zh",
-))  # fmt: skip
-_SWAPPED = frozenset((
-    "de-ch", "de-li", "it-ch", "en-za", "es-mx", "es-us", "es-pr", "es-gt", "es-hn", "es-ni", "es-sv",
-    "es-pa", "es-do", "es-pe", "es-cu",
-))  # fmt: skip
-_MONTH_FIRST = frozenset((
-    "en-us", "es-pr", "es-pa", "en-ph",
-))  # fmt: skip
-# Of them nothing is known: they differ within, or put the year first.
-_UNDECIDED = frozenset((
-    "en", "eu", "fa", "hu", "ja", "ko", "lt", "zh", "en-ca", "fr-ca", "en-za",
-))  # fmt: skip
+_LANGUAGES_OF: dict[str, list[str]] = {}  # of each stop word
+for _language, _words in TABLES["stop_words"].items():
+    for _word in _words.split():
+        _LANGUAGES_OF.setdefault(_word, []).append(_language)
+_COMMA, _POINT, _SWAPPED, _MONTH_FIRST, _UNDECIDED = (
+    frozenset(TABLES["locales"][name].split())
+    for name in ("comma", "point", "swapped", "month_first", "undecided")
+)
 _LOCALE = re.compile(r"([a-z]{2})(?:[-_]([a-z]{2}))?", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """What one text shows: how many of its numbers and words speak for which convention."""
-
-    decimals: Counter[str] = field(default_factory=Counter)  # surely
-    likely_decimals: Counter[str] = field(default_factory=Counter)
-    orders: Counter[DateOrder] = field(default_factory=Counter)
-    languages: Counter[str] = field(default_factory=Counter)
+# How many numbers and words of a text speak for which convention, such as ("decimal", ",").
+_Shown = Counter[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -153,34 +107,27 @@ def _conventions_of(text: str, others: tuple[str, ...], locale: str) -> Conventi
     given = _Usual() if locale == AUTO else _usual_of(locale)
     spoken, around_spoken = _spoken(own), _spoken(around)
     decimal = (
-        _most(own.decimals)
+        _most(own, "decimal")
         or given.decimal
         or spoken.decimal
-        or _most(own.likely_decimals)
-        or _most(around.decimals)
+        or _most(own, "likely_decimal")
+        or _most(around, "decimal")
         or around_spoken.decimal
-        or _most(around.likely_decimals)
+        or _most(around, "likely_decimal")
     )
-    order = _most(own.orders) or given.date_order
+    order = _most(own, "order") or given.date_order
     if order is None and locale == AUTO:
         order = spoken.date_order
-    order = order or _most(around.orders) or (around_spoken.date_order if locale == AUTO else None)
+    order = order or _most(around, "order") or (around_spoken.date_order if locale == AUTO else None)
     language = given.language or spoken.language or around_spoken.language
-    return Conventions(decimal or ENGLISH.decimal, order, language or ENGLISH.language)
+    date_order = DateOrder(order) if order else None
+    return Conventions(decimal or ENGLISH.decimal, date_order, language or ENGLISH.language)
 
 
 @lru_cache(maxsize=256)
 def _together(texts: tuple[str, ...]) -> _Shown:
     """What several texts show, whatever their order."""
-    if len(texts) == 1:
-        return _shown(texts[0])
-    all_of_them = _Shown()
-    for shown in map(_shown, texts):
-        all_of_them.decimals.update(shown.decimals)
-        all_of_them.likely_decimals.update(shown.likely_decimals)
-        all_of_them.orders.update(shown.orders)
-        all_of_them.languages.update(shown.languages)
-    return all_of_them
+    return sum(map(_shown, texts), _Shown())
 
 
 @lru_cache(maxsize=1024)
@@ -191,56 +138,52 @@ def _shown(text: str) -> _Shown:
         if before.isalpha() or before in ("_", ".", ",", "/"):
             continue  # of a name: "v1.2"
         if date := _DATE.fullmatch(token[0]):
-            _add_date(shown, int(date[1]), int(date[3]))
+            first, second = int(date[1]), int(date[3])
+            if min(first, second) <= 12 < max(first, second) <= 31:
+                shown["order", DateOrder.DAY_FIRST if first > 12 else DateOrder.MONTH_FIRST] += 1
             continue
         is_measured = _MEASURED.match(text, token.end()) is not None
         for piece in _PIECES.split(token[0]):
-            _add_number(shown, piece, is_measured=is_measured)
+            if sign := _decimal_sign(piece, is_measured=is_measured):
+                shown[sign] += 1
     words = Counter(filter(_LANGUAGES_OF.__contains__, text[:_MOST_TEXT].lower().split()))
     for word, count in words.items():
         for language in _LANGUAGES_OF[word]:
-            shown.languages[language] += count
+            shown["language", language] += count
     return shown
 
 
-def _add_date(shown: _Shown, first: int, second: int) -> None:
-    if 12 < first <= 31 and second <= 12:
-        shown.orders[DateOrder.DAY_FIRST] += 1
-    elif 12 < second <= 31 and first <= 12:
-        shown.orders[DateOrder.MONTH_FIRST] += 1
-
-
-def _add_number(shown: _Shown, digits: str, *, is_measured: bool) -> None:
-    """Counts what the marks of one number say.
+def _decimal_sign(digits: str, *, is_measured: bool) -> tuple[str, str] | None:
+    """Which sign before decimals the marks of one number show, and how surely.
 
     One mark before three digits says nothing, but for "12,000": nobody writes noughts behind a comma.
     """
     if both := _GROUPS_AND_DECIMALS.fullmatch(digits):
-        shown.decimals[both[2]] += 1
-    elif groups := _GROUPS.fullmatch(digits):
-        if not _ADDRESS.fullmatch(digits):
-            shown.decimals["," if groups[1] == "." else "."] += 1
-    elif _COMMA_NOUGHTS.fullmatch(digits):
-        shown.likely_decimals["."] += 1
-    elif (decimals := _DECIMALS.fullmatch(digits)) and len(decimals[3]) != 3:
-        is_year = len(decimals[3]) == 4 and decimals[2] == ","  # "May 5,2021"
-        is_sure = is_measured or (decimals[1] == "0" and len(decimals[3]) > 1)
-        if not is_year:
-            (shown.decimals if is_sure else shown.likely_decimals)[decimals[2]] += 1
+        return "decimal", both[2]
+    if groups := _GROUPS.fullmatch(digits):
+        return None if _ADDRESS.fullmatch(digits) else ("decimal", "," if groups[1] == "." else ".")
+    if _COMMA_NOUGHTS.fullmatch(digits):
+        return "likely_decimal", "."
+    decimals = _DECIMALS.fullmatch(digits)
+    if decimals is None or len(decimals[3]) == 3 or (len(decimals[3]) == 4 and decimals[2] == ","):
+        return None  # "May 5,2021"
+    is_sure = is_measured or (decimals[1] == "0" and len(decimals[3]) > 1)
+    return ("decimal" if is_sure else "likely_decimal"), decimals[2]
 
 
-def _most(counts: Counter[_T]) -> _T | None:
+def _most(shown: _Shown, what: str) -> str | None:
     """What most speak for; None when none do, or two as many."""
-    best = counts.most_common(2)
-    return best[0][0] if best and (len(best) == 1 or best[0][1] > best[1][1]) else None
+    counts = sorted(((n, value) for (name, value), n in shown.items() if name == what), reverse=True)
+    return counts[0][1] if counts and (len(counts) == 1 or counts[0][0] > counts[1][0]) else None
 
 
 def _spoken(shown: _Shown) -> _Usual:
     """What is usual in the language of most stop words; nothing where they are few. A tie is English."""
-    best = shown.languages.most_common(1)
-    if not best or best[0][1] < _FEWEST_WORDS:
+    counts = {language: n for (name, language), n in shown.items() if name == "language"}
+    best = max(counts, key=lambda language: counts[language], default="en")
+    if counts.get(best, 0) < _FEWEST_WORDS:
         return _Usual()
-    return _usual_of(best[0][0] if best[0][1] > shown.languages["en"] else "en")
+    return _usual_of(best if counts[best] > counts.get("en", 0) else "en")
 
 
 @lru_cache(maxsize=64)

@@ -16,27 +16,40 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
 
 from reward.claims.numbers.digits import Digits, fraction
-from reward.claims.numbers.foreign_words import (
-    DIVISORS,
-    HALVES,
-    STOP_WORDS,
-    compound_of,
-    languages_of,
-    may_hold_some,
-    words_of,
-)
 from reward.claims.numbers.measure import with_unit
 from reward.claims.numbers.model import Kind, Number
+from reward.claims.numbers.vocabulary import TABLES, by_word, either
 
+_WORDS = TABLES["foreign"]
+_STOP_WORDS = {language: frozenset(words.split()) for language, words in TABLES["sentence_words"].items()}
+_SURE: dict[str, tuple[str, ...]] = {}  # of each sure word the languages that it is one of
+for _language, _words in _WORDS["sure"].items():
+    for _word in _words.split():
+        _SURE[_word] = (*_SURE.get(_word, ()), _language)
+_HALVES = frozenset(_WORDS["halves"].split())
+_STEMS = _WORDS["stems"].split()
+_WORTH_A_LOOK = frozenset((*_SURE, *_WORDS["telling"].split(), *_WORDS["compounds"].split()))
+_DIVISORS = by_word(_WORDS["divisors"])
+_DIVISOR = re.compile(rf"[ ]({either(_DIVISORS)})(?![^\W_])")
+# Compounds: "vierhundertsechsundsechzig", "zesentwintig", "duecento", "ventisei".
+_COMPOUND = re.compile(
+    r"(?P<de>\w*(?:hundert|tausend"
+    r"|und(?:zwanzig|drei(?:ß|ss)ig|vierzig|fünfzig|sechzig|siebzig|achtzig|neunzig))\w*)"
+    r"|(?P<nl>\w*(?:honderd|duizend"
+    r"|[eë]n(?:twintig|dertig|veertig|vijftig|zestig|zeventig|tachtig|negentig))\w*)"
+    r"|(?P<it>(?:vent|trent|quarant|cinquant|sessant|settant|ottant|novant)"
+    r"(?:[ai]?(?:due|tre|tré|quattro|cinque|sei|sette|nove)|uno|otto)"
+    r"|(?:due|tre|quattro|cinque|sei|sette|otto|nove)cento\w*|mille\w{3,}|\w+mila)"
+)
+_WORD = re.compile(r"[^\W\d_]+")
+_ONLY_LETTERS = {c: " " for c in range(128) if not chr(c).isalpha()}
 _END_OF_SENTENCE = re.compile(r"[.!?\n]+")
 _TOKEN = re.compile(r"[^\W\d_]+|[^\W_]+|\s+|[^\w\s]|_+")
 _PERCENT = re.compile(
     r"[ ](?:prozent|pour cent|por ciento|por cento|per cento|procent)(?![^\W_])", re.IGNORECASE
 )
-_DIVISOR = re.compile(rf"[ ]({'|'.join(DIVISORS)})(?![^\W_])")
 _FRENCH_PHRASE = re.compile(r"(?<![^\W_])(?:à|a|de) $", re.IGNORECASE)  # "ménage à trois", "pas de deux"
 _NAME = re.compile(r"[- ][A-Z]")  # "Trois-Rivières", "Vier Jahreszeiten"
 _DE_MAYO = re.compile(r" de mayo(?![^\W_])", re.IGNORECASE)
@@ -61,21 +74,22 @@ class _Piece:
         return False
 
 
-def foreign_numbers(text: str, lowered: str, *, language: str = "") -> list[Number]:
+def foreign_numbers(text: str, lowered: str) -> list[Number]:
     """The numbers in words of the other languages, from left to right.
 
     Args:
         text: Plain text.
         lowered: The same in lower case, character by character.
-        language: The text's language where it is known ("de"); detected if not given.
     """
-    if not language and not may_hold_some(lowered):
+    if not any(stem in lowered for stem in _STEMS) and _WORTH_A_LOOK.isdisjoint(_words_of(lowered)):
         return []
-    sentences = _Sentences(lowered, language)
-    languages = dict.fromkeys([*sentences.languages, *_sure_languages(lowered)])
-    pieces = [_piece(match) for match in _TOKEN.finditer(text)] if languages else []
-    source = _Source(text, lowered, sentences, pieces)
-    found = [number for name in languages for number in _in_language(source, name)]
+    source = _Source(text, lowered)
+    languages = dict.fromkeys((*source.languages, *_sure_languages(lowered)))
+    if not languages:
+        return []
+
+    pieces = [_piece(match) for match in _TOKEN.finditer(text)]
+    found = [number for language in languages for number in _in_language(source, pieces, language)]
     apart: list[Number] = []
     for number in sorted(found, key=lambda number: (number.start, -number.end)):  # the longest first
         if not apart or number.start >= apart[-1].end:
@@ -83,40 +97,48 @@ def foreign_numbers(text: str, lowered: str, *, language: str = "") -> list[Numb
     return apart
 
 
-class _Sentences:
-    """Which language each sentence of a text is in, by its stop words."""
+class _Source:
+    """A text, and which language each of its sentences is in, by its stop words."""
 
-    def __init__(self, lowered: str, language: str) -> None:
+    def __init__(self, text: str, lowered: str) -> None:
+        self.text, self.lowered = text, lowered
         self._starts = [0, *(match.end() for match in _END_OF_SENTENCE.finditer(lowered))]
         ends = [*self._starts[1:], len(lowered)]
         counts = [_counts(lowered[a:b]) for a, b in zip(self._starts, ends, strict=True)]
-        of_all = {name: sum(count[name] for count in counts) for name in STOP_WORDS}
-        whole = language or _most(of_all)
-        self._languages = [whole if language else (_most(count) or whole) for count in counts]
+        whole = _most({name: sum(count[name] for count in counts) for name in _STOP_WORDS})
+        self._languages = [_most(count) or whole for count in counts]
 
     @property
     def languages(self) -> list[str]:
         return [language for language in dict.fromkeys(self._languages) if language not in ("", "en")]
 
-    def language_at(self, place: int) -> str:
-        return self._languages[bisect_right(self._starts, place) - 1]
+    def is_meant(self, language: str, start: int, end: int) -> bool:
+        """Whether the words are a number of that language: for sure, or because their sentence is in it."""
+        text, lowered = self.text, self.lowered
+        if text[max(0, start - 2) : start].strip(" \u00a0")[-1:].isdigit():
+            return False  # "3 Millionen" is read with its digits
+        sentence = bisect_right(self._starts, start) - 1
+        if self._languages[sentence] == language:
+            return True
+        words = _words_of(lowered[start:end])
+        if not any(language in _SURE.get(word, ()) or _compound_of(word) == language for word in words):
+            return False
+        if language == "fr" and _FRENCH_PHRASE.search(lowered, max(0, start - 4), start):
+            return False
+        before = lowered[max(self._starts[sentence], start - 8) : start]
+        opens = start - self._starts[sentence] < 8 and not before.strip(" \t\r\"'(*#-\u201c\u201e\u00ab\u00bf\u00a1")
+        is_name = text[start].isupper() and (not opens or _NAME.match(text, end) is not None)
+        return not is_name and _DE_MAYO.match(lowered, end) is None
 
-    def opens(self, lowered: str, place: int) -> bool:
-        """Whether a sentence begins there."""
-        start = self._starts[bisect_right(self._starts, place) - 1]
-        return place - start < 8 and not lowered[start:place].strip(
-            " \t\r\"'(*#-\u201c\u201e\u00ab\u00bf\u00a1"
-        )
 
-
-@cache
-def _stop_words() -> dict[str, frozenset[str]]:
-    return {language: frozenset(words.split()) for language, words in STOP_WORDS.items()}
+def _words_of(text: str) -> list[str]:
+    """The words of a text, without digits and signs."""
+    return text.translate(_ONLY_LETTERS).split() if text.isascii() else _WORD.findall(text)
 
 
 def _counts(sentence: str) -> dict[str, int]:
-    words = words_of(sentence)
-    return {language: sum(word in stops for word in words) for language, stops in _stop_words().items()}
+    words = _words_of(sentence)
+    return {language: sum(word in stops for word in words) for language, stops in _STOP_WORDS.items()}
 
 
 def _most(counts: dict[str, int]) -> str:
@@ -127,11 +149,16 @@ def _most(counts: dict[str, int]) -> str:
 
 
 def _sure_languages(lowered: str) -> Iterator[str]:
-    of_words = languages_of()
-    for word in set(words_of(lowered)):
-        yield from of_words.get(word, ())
-        if compound := compound_of(word):
+    for word in set(_words_of(lowered)):
+        yield from _SURE.get(word, ())
+        if compound := _compound_of(word):
             yield compound
+
+
+def _compound_of(word: str) -> str:
+    """The language that a word in lower case looks like a compound number of; empty for none."""
+    match = _COMPOUND.fullmatch(word)
+    return match.lastgroup or "" if match else ""
 
 
 def _piece(match: re.Match[str]) -> _Piece:
@@ -140,52 +167,23 @@ def _piece(match: re.Match[str]) -> _Piece:
     return _Piece(match[0] if is_kept else ".", match.start(), match.end())
 
 
-@dataclass(frozen=True)
-class _Source:
-    """A text, and what is found out about it once for all languages."""
-
-    text: str
-    lowered: str
-    sentences: _Sentences
-    pieces: list[_Piece]
-
-
-def _in_language(source: _Source, language: str) -> Iterator[Number]:
+def _in_language(source: _Source, pieces: list[_Piece], language: str) -> Iterator[Number]:
     from text_to_num import find_numbers
 
-    for seen in find_numbers(source.pieces, language, 0):
-        start, end = source.pieces[seen.start].start, source.pieces[seen.end - 1].end
+    for seen in find_numbers(pieces, language, 0):
+        start, end = pieces[seen.start].start, pieces[seen.end - 1].end
         value = Decimal(int(seen.value)) if seen.is_ordinal else Decimal(seen.text.replace(",", "."))
-        if divisor := _DIVISOR.match(source.lowered, end):  # "zwei Drittel"
-            value, end = fraction(int(value), DIVISORS[divisor[1]]), divisor.end()
         least = _LEAST_RANK if seen.is_ordinal else _LEAST
-        if (divisor or value >= least) and _is_meant(source, language, start, end):
-            if divisor:
-                yield Number(((value,),), step=Decimal(0), start=start, end=end)
-            else:
-                yield _number(source.text, value, start, end, is_ordinal=seen.is_ordinal)
-    for piece in source.pieces:
+        if divisor := _DIVISOR.match(source.lowered, end):  # "zwei Drittel"
+            if source.is_meant(language, start, divisor.end()):
+                value = fraction(int(value), int(_DIVISORS[divisor[1]]))
+                yield Number(((value,),), step=Decimal(0), start=start, end=divisor.end())
+        elif value >= least and source.is_meant(language, start, end):
+            yield _number(source.text, value, start, end, is_ordinal=seen.is_ordinal)
+    for piece in pieces:
         word = source.lowered[piece.start : piece.end]
-        if word in HALVES and language in languages_of()[word]:
+        if word in _HALVES and language in _SURE[word]:
             yield Number(((Decimal("0.5"),),), step=Decimal(0), start=piece.start, end=piece.end)
-
-
-def _is_meant(source: _Source, language: str, start: int, end: int) -> bool:
-    """Whether the words are a number of that language: for sure, or because their sentence is in it."""
-    text, lowered = source.text, source.lowered
-    if text[max(0, start - 2) : start].strip(" \u00a0")[-1:].isdigit():
-        return False  # "3 Millionen" is read with its digits
-    if source.sentences.language_at(start) == language:
-        return True
-    words = words_of(lowered[start:end])
-    if not any(language in languages_of().get(word, ()) or compound_of(word) == language for word in words):
-        return False
-    if language == "fr" and _FRENCH_PHRASE.search(lowered, max(0, start - 4), start):
-        return False
-    is_name = text[start].isupper() and (
-        not source.sentences.opens(lowered, start) or _NAME.match(text, end) is not None
-    )
-    return not is_name and _DE_MAYO.match(lowered, end) is None
 
 
 def _number(text: str, value: Decimal, start: int, end: int, *, is_ordinal: bool) -> Number:

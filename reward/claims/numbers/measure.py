@@ -8,10 +8,17 @@ from decimal import Decimal
 from reward.claims.numbers.dates import year_in_context
 from reward.claims.numbers.digits import EXACT, SPACE, Digits
 from reward.claims.numbers.model import Form, Kind, Number, changed
-from reward.claims.numbers.money import BEFORE, CURRENCY_WORDS, currency_at, currency_code
 from reward.claims.numbers.names import identifier, mark_at
 from reward.claims.numbers.numeral import Numeral, numeral_at, scale_after
-from reward.claims.numbers.units import UNIT_WORDS, UNITS, Unit, unit_at
+from reward.claims.numbers.units import (
+    CURRENCY_BEFORE,
+    FIRST_WORDS,
+    UNITS,
+    Unit,
+    currency_at,
+    currency_before,
+    unit_at,
+)
 
 _SIGN = re.compile(
     rf"""
@@ -42,8 +49,7 @@ _FEET = re.compile(
 _WORD_BEHIND = re.compile(rf"(?:{SPACE}|-)?([^\W\d_]{1, 40})")
 # The first words of all units, in small letters: another word behind a number needs no more looking at.
 _UNITS_BEGIN = (
-    UNIT_WORDS
-    | CURRENCY_WORDS
+    FIRST_WORDS
     | {"percent", "percentage", "pct", "per", "p", "pp", "pps", "ppt", "ppts", "basis", "bp", "bps"}
 )
 _BEFORE_NO_UNIT = frozenset(",;:)]\n\"'|.([{}<>=/*_?!#&@^~`\\\r0123456789")
@@ -178,10 +184,10 @@ def _currency_before(text: str, at: int, low: int) -> tuple[int, str, bool] | No
     last = text[at - 1] if not text[at - 1].isspace() or at - 1 == low else text[at - 2]
     if not (last in _CURRENCY_ENDS or last.isupper()):
         return None
-    match = BEFORE.search(text, max(low, at - 10), at)
+    match = CURRENCY_BEFORE.search(text, max(low, at - 10), at)
     if match is None:
         return None
-    return match.start(), currency_code(match["currency"]), match["inner"] in ("-", "\u2212")
+    return match.start(), currency_before(match["currency"]) or "", match["inner"] in ("-", "\u2212")
 
 
 def sign_before(text: str, start: int, low: int) -> tuple[int, bool] | None:

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from reward.claims.numbers.digits import MAX_DIGITS
 from reward.claims.numbers.model import Kind, Number
-from reward.claims.numbers.money import is_currency
+from reward.claims.numbers.units import currency_before
 
 _HEAD = re.compile(r"(?<![^\W])[^\W_][\w-]*$|[^\W\d_][\w-]*$")
 _LONGEST_HEAD = 40
@@ -63,7 +63,7 @@ def name_at(text: str, at: int, low: int) -> Number | None:
     if (
         head is None
         or word.casefold() in _PREFIXES
-        or is_currency(word)
+        or currency_before(word)
         or _is_no_name(text, head.start(), at)
     ):
         return None

@@ -8,8 +8,7 @@ from fractions import Fraction
 
 from reward.claims.numbers.clock import MINUTES_A_DAY
 from reward.claims.numbers.model import Form, Kind, Number
-from reward.claims.numbers.money import SIGNS
-from reward.claims.numbers.units import written_as
+from reward.claims.numbers.units import money_as, written_as
 
 _BOUNDS = {Form.AT_LEAST: "≥", Form.MORE_THAN: ">", Form.AT_MOST: "≤", Form.LESS_THAN: "<"}
 _PARTS = ("Q1", "Q2", "Q3", "Q4", "H1", "H2", "spring", "summer", "autumn", "winter")  # of a year
@@ -56,7 +55,7 @@ def _written(number: Number, values: tuple[Decimal, ...]) -> str:
     if kind is Kind.RATIO:
         return _ratio(values)
     if kind is Kind.MONEY:
-        return f"{SIGNS[number.unit]}{text}" if number.unit in SIGNS else f"{number.unit} {text}"
+        return money_as(number.unit, text)
     if kind in (Kind.QUANTITY, Kind.DURATION):
         return f"{text} {written_as(number.unit, singular=values[0] == 1)}"
     if kind is Kind.YEAR and values[0] < 0:
