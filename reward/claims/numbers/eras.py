@@ -14,7 +14,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from reward.claims.numbers.digits import SPACE
-from reward.claims.numbers.model import Form, Kind, Number, year_span
+from reward.claims.numbers.model import Form, Kind, Number, year_of, years_of
 
 _MOST_CENTURIES = 30
 _BEFORE_CHRIST = rf"before{SPACE}(?:Christ|the{SPACE}(?:Common|Christian){SPACE}Era)"
@@ -142,7 +142,7 @@ def _century(text: str, rank: Number) -> Number | None:
     is_list = match is not None and match.re is _ONE_OF_CENTURIES
     end = match.end() if match and not is_list else rank.end
     start = siglo.start() if siglo else rank.start
-    return _narrowed(text, year_span(first, first + 99, start, end))
+    return _narrowed(text, years_of(first, first + 99, start, end))
 
 
 def _narrowed(text: str, years: Number) -> Number:
@@ -155,7 +155,7 @@ def _narrowed(text: str, years: Number) -> Number:
     begin, end = _share(match, width)
     first, last = low + int(width * begin), low + int(width * end) - 1
     is_early_half = match["half"] is not None and end < 1
-    return year_span(first, last + is_early_half, match.start(), years.end)  # "1850" is of both halves
+    return years_of(first, last + is_early_half, match.start(), years.end)  # "1850" is of both halves
 
 
 def _share(match: re.Match[str], width: int) -> tuple[float, float]:
@@ -207,7 +207,7 @@ def _season(text: str, year: Number) -> Number | None:
     if match is None or not 1000 <= year.value <= 2100 or _NO_SEASON.match(text, year.end):
         return None
     season = period_of(0, _SEASONS[match["season"].lower()], match.start(), match.end("season"))
-    written = year_span(int(year.value), None, year.start, year.end)
+    written = year_of(int(year.value), year.start, year.end)
     return _whole(season, written)
 
 
@@ -223,7 +223,7 @@ def _with_year(text: str, part: int, start: int, end: int, match: re.Match[str])
 def _year(written: str, start: int, end: int) -> Number:
     digits = written.lstrip("'\u2018\u2019")
     year = int(digits) if len(digits) == 4 else 2000 + int(digits) - 100 * (int(digits) > 68)
-    return year_span(year, None, start, end)
+    return year_of(year, start, end)
 
 
 def _whole(part: Number, year: Number) -> Number:

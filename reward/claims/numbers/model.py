@@ -123,11 +123,15 @@ def span_of(low: Number, high: Number, start: int, end: int) -> Number:
     )
 
 
-def year_span(first: int, last: int | None, start: int, end: int) -> Number:
-    """The years from the first to the last, both included; one year where there is no last."""
-    years = (Decimal(first),) if last is None else (Decimal(first), Decimal(last))
-    form = Form.EXACT if last is None else Form.RANGE
-    return Number((years,), Kind.YEAR, form=form, step=Decimal(1), start=start, end=end)
+def year_of(value: int, start: int, end: int) -> Number:
+    """A year; years before Christ are negative."""
+    return Number(((Decimal(value),),), Kind.YEAR, step=Decimal(1), start=start, end=end)
+
+
+def years_of(first: int, last: int, start: int, end: int, *, kind: Kind = Kind.YEAR) -> Number:
+    """The years (or the ages) from the first to the last, both included."""
+    values = ((Decimal(first), Decimal(last)),)
+    return Number(values, kind, form=Form.RANGE, step=Decimal(1), start=start, end=end)
 
 
 def moved(number: Number, by: int) -> Number:

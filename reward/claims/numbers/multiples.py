@@ -13,7 +13,7 @@ import re
 from decimal import Decimal
 
 from reward.claims.numbers.cardinal import CARDINALS, SCALES
-from reward.claims.numbers.model import Form, Kind, Number
+from reward.claims.numbers.model import Kind, Number, years_of
 
 _VERBS = {"doubl": 2, "tripl": 3, "trebl": 3, "quadrupl": 4, "quintupl": 5, "halv": 0}
 _FOLD = {w: n for w, n in CARDINALS.items() if n > 1} | {"hundred": 100, "thousand": 1000}
@@ -105,12 +105,12 @@ def decade_at(text: str, start: int, end: int) -> Number | None:
     if century:
         first = 100 * CARDINALS[century]
         years = (first, first + 99) if last == "hundreds" else (first + _TENS[last], first + _TENS[last] + 9)
-        return _range(Kind.YEAR, *years, start, end)
+        return years_of(*years, start, end)
     first = _TENS[last]
     if _OWN.search(text, max(0, start - _REACH), start):
-        return _range(Kind.COUNT, first, first + 9, start, end)
+        return years_of(first, first + 9, start, end, kind=Kind.COUNT)
     if _THE.search(text, max(0, start - _REACH), start):
-        return _range(Kind.YEAR, 1900 + first, 1909 + first, start, end)
+        return years_of(1900 + first, 1909 + first, start, end)
     return None
 
 
@@ -120,8 +120,3 @@ def joined_value(word: str) -> Decimal:
     assert match is not None, f"no two number words: {word!r}"
     first, second = CARDINALS[match[1].lower()], match[2].lower()
     return Decimal(first * 10 ** SCALES[second] if second in SCALES else first + CARDINALS[second])
-
-
-def _range(kind: Kind, first: int, last: int, start: int, end: int) -> Number:
-    values = ((Decimal(first), Decimal(last)),)
-    return Number(values, kind, form=Form.RANGE, step=Decimal(1), start=start, end=end)
