@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from reward.claims.numbers.digits import SPACE
 from reward.claims.numbers.model import Form, Kind, Number, changed
+from reward.claims.numbers.vocabulary import SPACE
 
 _THAN_MORE = "more|greater|higher|larger|longer|older|bigger|heavier|taller|better|further|farther|later"
 _THAN_LESS = "less|fewer|lower|smaller|shorter|younger|lighter|earlier"

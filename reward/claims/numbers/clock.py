@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from reward.claims.numbers.digits import SPACE, fraction
+from reward.claims.numbers.digits import fraction
 from reward.claims.numbers.model import Kind, Number, changed, span_of
+from reward.claims.numbers.vocabulary import SPACE
 
 _HOURS = (
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",

@@ -13,10 +13,10 @@ from decimal import Decimal
 
 from reward.claims.numbers.clock import MINUTES_A_DAY
 from reward.claims.numbers.dates import as_year, looks_like_year
-from reward.claims.numbers.digits import EXACT, SPACE
+from reward.claims.numbers.digits import EXACT, scale_after
 from reward.claims.numbers.model import Form, Kind, Number, changed, span_of
-from reward.claims.numbers.numeral import scale_after
 from reward.claims.numbers.reading import read_as
+from reward.claims.numbers.vocabulary import SPACE
 
 _DASH = "[-\u2010-\u2015\u2212~\uff5e]"
 _LONGEST_GAP = 24

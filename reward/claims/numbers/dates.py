@@ -17,9 +17,8 @@ import re
 from decimal import Decimal
 
 from reward.claims.numbers.conventions import DateOrder
-from reward.claims.numbers.digits import SPACE
-from reward.claims.numbers.model import Form, Kind, Number, span_of, year_of, years_of
-from reward.claims.numbers.vocabulary import TABLES, either
+from reward.claims.numbers.model import Kind, Number, span_of, year_of, years_of
+from reward.claims.numbers.vocabulary import SPACE, TABLES, either
 
 _BY_LANGUAGE = {
     language: {name: place for place, name in enumerate(names.split(), start=1)}

@@ -13,8 +13,8 @@ import re
 from dataclasses import replace
 from decimal import Decimal
 
-from reward.claims.numbers.digits import SPACE
 from reward.claims.numbers.model import Form, Kind, Number, year_of, years_of
+from reward.claims.numbers.vocabulary import SPACE
 
 _MOST_CENTURIES = 30
 _BEFORE_CHRIST = rf"before{SPACE}(?:Christ|the{SPACE}(?:Common|Christian){SPACE}Era)"

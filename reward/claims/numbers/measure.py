@@ -6,10 +6,9 @@ import re
 from decimal import Decimal
 
 from reward.claims.numbers.dates import year_in_context
-from reward.claims.numbers.digits import EXACT, SPACE, Digits
+from reward.claims.numbers.digits import EXACT, Digits, Numeral, numeral_at, scale_after
 from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.names import identifier, mark_at
-from reward.claims.numbers.numeral import Numeral, numeral_at, scale_after
 from reward.claims.numbers.units import (
     CURRENCY_BEFORE,
     FIRST_WORDS,
@@ -19,6 +18,7 @@ from reward.claims.numbers.units import (
     currency_before,
     unit_at,
 )
+from reward.claims.numbers.vocabulary import SPACE
 
 _SIGN = re.compile(
     rf"""

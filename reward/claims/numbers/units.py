@@ -12,8 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
 
-from reward.claims.numbers.digits import SPACE
-from reward.claims.numbers.vocabulary import TABLES, by_word, either
+from reward.claims.numbers.vocabulary import SPACE, TABLES, by_word, either
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,11 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from reward.claims.numbers.cardinal import SCALES
-from reward.claims.numbers.digits import SPACE, Digits
+from reward.claims.numbers.digits import Digits
 from reward.claims.numbers.measure import with_unit
 from reward.claims.numbers.model import Kind, Number, changed
 from reward.claims.numbers.names import UNWRITTEN, identifier
+from reward.claims.numbers.vocabulary import SPACE
 
 _LARGE = "thousand|million|billion|trillion"
 _SCALE = rf"hundred|{_LARGE}|dozen|lakh|crore"

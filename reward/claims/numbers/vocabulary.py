@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from reward.claims.numbers.digits import SPACE
-
+SPACE = r"[ \t\u00a0\u2002-\u200a\u202f]"
 TABLES: dict[str, Any] = tomllib.loads(
     Path(__file__).with_name("vocabulary.toml").read_text(encoding="utf-8")
 )
