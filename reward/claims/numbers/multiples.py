@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from reward.claims.numbers.cardinal import CARDINALS, SCALES
+from reward.claims.numbers.words import CARDINALS, SCALES
 from reward.claims.numbers.model import Kind, Number, years_of
 
 _VERBS = {"doubl": 2, "tripl": 3, "trebl": 3, "quadrupl": 4, "quintupl": 5, "halv": 0}

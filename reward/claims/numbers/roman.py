@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from reward.claims.numbers.cardinal import CARDINALS, ORDINALS
+from reward.claims.numbers.words import CARDINALS, ORDINALS
 from reward.claims.numbers.digits import Digits
 from reward.claims.numbers.measure import with_unit
 from reward.claims.numbers.model import Kind, Number

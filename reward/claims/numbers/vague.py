@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 
-from reward.claims.numbers.cardinal import SCALES
+from reward.claims.numbers.words import SCALES
 from reward.claims.numbers.digits import Digits
 from reward.claims.numbers.measure import with_unit
 from reward.claims.numbers.model import Kind, Number, changed
