@@ -26,7 +26,7 @@ _WORD = (
 )
 _RANK = r"(?:\d{1,2}(?:st|nd|rd|th)|(?:[a-z]{1,12}-)?[a-z]{1,12}(?:th|st|nd|rd))"
 _LIST = rf"-?(?:,{SPACE}?|{SPACE}(?:and|or|to|through){SPACE}|[-\u2013])(?:(?:the|early|mid|late)[ -]){{0,2}}"
-_CENTURY = re.compile(rf"{_WORD}(?:(?P<bc>{_BC})|{_AD})?")
+CENTURY = re.compile(rf"{_WORD}(?:(?P<bc>{_BC})|{_AD})?")
 _ONE_OF_CENTURIES = re.compile(rf"{_LIST}{_RANK}{_WORD}(?:(?P<bc>{_BC})|{_AD})?")  # "17th and 18th centuries"
 _SIGLO = re.compile(r"(?<![^\W_])(?:siglos?|séculos?)[ ]$", re.IGNORECASE)
 _SIGLO_BC = re.compile(r"[ ]a\.[ ]?C\.")
@@ -130,7 +130,7 @@ def _is_end_of_century(low: Decimal, year: Decimal) -> bool:
 
 def _century(text: str, rank: Number) -> Number | None:
     """A century from its number, "19th"."""
-    match = _CENTURY.match(text, rank.end) or (
+    match = CENTURY.match(text, rank.end) or (
         _ONE_OF_CENTURIES.match(text, rank.end) if rank.kind is Kind.ORDINAL else None
     )
     siglo = None if match else _SIGLO.search(text, max(0, rank.start - 9), rank.start)

@@ -19,7 +19,7 @@ from reward.claims.numbers.multiples import (
     MULTIPLE_WORDS,
     MULTIPLES,
 )
-from reward.claims.numbers.roman import LARGEST_ROMAN, ROMAN, WAR, written_roman
+from reward.claims.numbers.roman import NUMERALS, ROMAN, WAR
 from reward.claims.numbers.vague import ABOUT
 from reward.claims.numbers.words import FIRST_WORDS, STARTS
 
@@ -38,7 +38,7 @@ _FROM_WORD = re.compile(
     """,
     re.VERBOSE,  # of a text in lower case: three times as fast as without regard to case
 )
-_ROMANS = [written_roman(value).lower() for value in range(1, LARGEST_ROMAN + 1)]
+_ROMANS = [written.lower() for written in NUMERALS]
 _FIRST = frozenset({
     *DIGITS, *FIRST_WORDS, *MULTIPLE_WORDS, *DECADE_WORDS, *JOINED_WORDS, "noon", "midday", "midnight",
     "first", "second", "third", "world", "couple", "some", "hundred", "thousand", "dozen",
