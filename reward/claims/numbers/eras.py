@@ -10,44 +10,47 @@ values (year, part), the year 0 where it is not written: parts 1 to 4 are quarte
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from decimal import Decimal
 
-from reward.claims.numbers.model import Form, Kind, Number, year_of, years_of
+from reward.claims.numbers.model import Form, Kind, Number, changed, year_of, years_of
 from reward.claims.numbers.vocabulary import SPACE
 
 _MOST_CENTURIES = 30
 _BEFORE_CHRIST = rf"before{SPACE}(?:Christ|the{SPACE}(?:Common|Christian){SPACE}Era)"
-_BC = rf"{SPACE}?(?:B\.?C\.?(?:E\b\.?)?(?![^\W_])|{_BEFORE_CHRIST})"
-_AD = rf"{SPACE}?(?:C\.?E\b\.?|A\.?D\b\.?)(?![^\W_])"
+_BC_OR_AD = (
+    rf"(?:(?P<bc>{SPACE}?(?:B\.?C\.?(?:E\b\.?)?(?![^\W_])|{_BEFORE_CHRIST}))"
+    rf"|{SPACE}?(?:C\.?E\b\.?|A\.?D\b\.?)(?![^\W_]))?"
+)
 _WORD = (
     r"(?:(?:th)?[ \u00a0-]{1,2}(?:[Cc]entur(?:y|ies)|CENTURY)(?![^\W_])(?![ ](?:Fox|Studios|Pictures)\b)"
     r"|(?:\.|de|e)?[ ](?:Jahrhunderts?|si[èe]cles?|secol[oi]|eeuw)(?![^\W_]))"
 )
 _RANK = r"(?:\d{1,2}(?:st|nd|rd|th)|(?:[a-z]{1,12}-)?[a-z]{1,12}(?:th|st|nd|rd))"
 _LIST = rf"-?(?:,{SPACE}?|{SPACE}(?:and|or|to|through){SPACE}|[-\u2013])(?:(?:the|early|mid|late)[ -]){{0,2}}"
-CENTURY = re.compile(rf"{_WORD}(?:(?P<bc>{_BC})|{_AD})?")
-_ONE_OF_CENTURIES = re.compile(rf"{_LIST}{_RANK}{_WORD}(?:(?P<bc>{_BC})|{_AD})?")  # "17th and 18th centuries"
+CENTURY = re.compile(_WORD + _BC_OR_AD)
+_ONE_OF_CENTURIES = re.compile(_LIST + _RANK + _WORD + _BC_OR_AD)  # "17th and 18th centuries"
 _SIGLO = re.compile(r"(?<![^\W_])(?:siglos?|séculos?)[ ]$", re.IGNORECASE)
 _SIGLO_BC = re.compile(r"[ ]a\.[ ]?C\.")
 _PART = re.compile(
     rf"""(?<![^\W_])(?:
       (?:(?P<first>early|mid)-?{SPACE}?(?:to|and|or|/|-)(?:{SPACE}|-)?)? (?P<part>early|mid(?:dle)?|late)
         (?:-|{SPACE}(?:(?:in|of){SPACE})?(?:the{SPACE})?)
-    | (?P<end>beginning|start|turn|end|close){SPACE}of{SPACE}the{SPACE}
-    | (?P<half>first|second|latter|1st|2nd){SPACE}half{SPACE}of{SPACE}the{SPACE}
-    | (?P<quarter>first|second|third|last|fourth){SPACE}quarter{SPACE}of{SPACE}the{SPACE}
+    | (?P<share>beginning|start|turn|end|close | (?:first|second|latter|1st|2nd)[ ]half
+        | (?:first|second|third|last|fourth)[ ]quarter) {SPACE}of{SPACE}the{SPACE}
     )['\u2018\u2019]?$""",
     re.VERBOSE | re.IGNORECASE,
 )
 _PART_REACH = 32
-# Tenths of a century or a decade, on the generous side: writers do not agree where "mid" begins.
-_TENTHS = {
-    "early": (0, 4), "beginning": (0, 4), "start": (0, 4), "turn": (0, 4), "mid": (3, 7), "middle": (3, 7),
-    "late": (6, 10), "end": (6, 10), "close": (6, 10),
-}  # fmt: skip
-_LATE_DECADE = 5  # "the late 1990s" begin in 1995
-_QUARTERS = ("first", "second", "third", "fourth")
+# Per cent of a century or a decade, on the generous side: writers do not agree where "mid" begins.
+_SHARES = {
+    **dict.fromkeys(("early", "beginning", "start", "turn"), (0, 40)),
+    **dict.fromkeys(("mid", "middle"), (30, 70)),
+    **dict.fromkeys(("late", "end", "close"), (60, 100)),
+    **dict.fromkeys(("first half", "1st half"), (0, 50)),
+    **dict.fromkeys(("second half", "latter half", "2nd half"), (50, 100)),
+    **{"first quarter": (0, 25), "second quarter": (25, 50), "third quarter": (50, 75)},
+    **dict.fromkeys(("fourth quarter", "last quarter"), (75, 100)),
+}
 _MOST_OF_IT = Decimal("0.75")  # the share of a document's years that lie in the claimed ones
 
 _YEAR = r"(?:[12]\d{3}|['\u2018\u2019]\d{2})(?![\d%]|[.,:/]\d|[-\u2013]\d)"
@@ -58,32 +61,27 @@ _NO_QUARTER = (
     rf"|of[ ](?!(?:(?:the|this|last|next|its|each|every)[ ])?(?:{_FISCAL})?year|fiscal)))"
 )
 _QUARTER = re.compile(
-    rf"(?P<unit>[ -](?:{_FISCAL})?quarter)(?![^\W_])"
+    rf"(?P<unit>[ -](?:(?P<half>half)|(?:{_FISCAL})?quarter))(?![^\W_])"
     rf"(?:,?{SPACE}{_OF_YEAR}(?P<year>{_YEAR})|{_NO_QUARTER})"
 )
-_HALF = re.compile(rf"(?P<unit>[ -]half),?{SPACE}{_OF_YEAR}(?P<year>{_YEAR})")
 _CODE = re.compile(
-    rf"(?P<code>[QH][1-4]|[1-4][QH])(?:,?{SPACE}?{_OF_YEAR}(?P<year>{_YEAR}|(?<=[QH])\d\d(?![\d:]))|(?![^\W_]))"
+    rf"(?P<unit>[QH][1-4]|[1-4][QH])(?:,?{SPACE}?{_OF_YEAR}(?P<year>{_YEAR}|(?<=[QH])\d\d(?![\d:]))|(?![^\W_]))"
 )
 _LONE_CODE = re.compile(r"Q[1-4]|[1-4]Q|H[12]|[12]H", re.IGNORECASE)
 _YEAR_BEFORE = re.compile(rf"(?P<year>[12]\d{{3}})(?:['\u2019]s)?(?:{SPACE}|-)$")
 _SEASONS = {"spring": 7, "summer": 8, "autumn": 9, "fall": 9, "winter": 10}
-_SEASON = re.compile(rf"(?<![^\W_])(?P<season>{'|'.join(_SEASONS)})(?:{SPACE}of|,)?{SPACE}$", re.IGNORECASE)
+_A_SEASON = rf"(?<![^\W_])(?P<season>{'|'.join(_SEASONS)})"
+_SEASON = re.compile(rf"{_A_SEASON}(?:{SPACE}of|,)?{SPACE}$", re.IGNORECASE)
 _LONE_SEASON = re.compile(
-    rf"(?<![^\W_])(?:{'|'.join(_SEASONS)})(?![^\W_])(?!(?:{SPACE}of|,)?{SPACE}[12]\d{{3}})", re.IGNORECASE
+    rf"{_A_SEASON}(?![^\W_])(?!(?:{SPACE}of|,)?{SPACE}[12]\d{{3}})", re.IGNORECASE
 )
 _NO_SEASON = re.compile(rf"{SPACE}(?:Winter|Summer|Olympic|Games|Paralympic)|[-\u2013/]\d")
 _HALF_YEAR = 4  # the parts 5 and 6
 _WINTER = 10
-_MONTHS: dict[int, frozenset[int]] = {
-    **{quarter: frozenset(range(3 * quarter - 2, 3 * quarter + 1)) for quarter in (1, 2, 3, 4)},
-    5: frozenset(range(1, 7)),
-    6: frozenset(range(7, 13)),
-    7: frozenset((3, 4, 5, 6)),
-    8: frozenset((6, 7, 8, 9)),
-    9: frozenset((9, 10, 11, 12)),
-    10: frozenset((12, 1, 2, 3)),
-}
+_MONTHS = [
+    *(range(0), range(1, 4), range(4, 7), range(7, 10), range(10, 13), range(1, 7), range(7, 13)),
+    *(range(3, 7), range(6, 10), range(9, 13), (12, 1, 2, 3)),
+]  # of each part of a year
 
 
 def era_of(text: str, number: Number) -> Number:
@@ -152,50 +150,38 @@ def _narrowed(text: str, years: Number) -> Number:
         return years
     low, high = map(int, years.values)
     width = high - low + 1
-    begin, end = _share(match, width)
-    first, last = low + int(width * begin), low + int(width * end) - 1
-    is_early_half = match["half"] is not None and end < 1
-    return years_of(first, last + is_early_half, match.start(), years.end)  # "1850" is of both halves
-
-
-def _share(match: re.Match[str], width: int) -> tuple[float, float]:
-    """Where a part of a century or a decade begins and ends, as shares of it."""
-    if match["half"]:
-        return (0, 0.5) if match["half"].lower() in ("first", "1st") else (0.5, 1)
-    if match["quarter"]:
-        word = match["quarter"].lower()
-        place = 3 if word == "last" else _QUARTERS.index(word)
-        return place / 4, (place + 1) / 4
-    name = (match["part"] or match["end"]).lower()
-    begin, end = _TENTHS[name]
+    name = (match["part"] or match["share"]).lower()
+    begin, end = _SHARES[name]
     if match["first"]:
-        begin = _TENTHS[match["first"].lower()][0]
-    elif width == 10 and begin > _LATE_DECADE:
-        begin = _LATE_DECADE
-    return begin / 10, (end + (width == 10 and end == 4)) / 10
+        begin = _SHARES[match["first"].lower()][0]
+    elif width == 10 and (begin, end) == _SHARES["late"]:
+        begin = 50  # "the late 1990s" begin in 1995
+    if width == 10 and end == _SHARES["early"][1]:
+        end = 50
+    last = low + width * end // 100 - 1
+    is_early_half = name.endswith("half") and end == 50  # "1850" is of both halves
+    return years_of(low + width * begin // 100, last + is_early_half, match.start(), years.end)
 
 
 def _quarter(text: str, rank: Number) -> Number | None:
     """A quarter, or with its year a half, from its number: "third quarter of 2018"."""
-    place = int(rank.value)
-    if place in (1, 2) and (half := _HALF.match(text, rank.end)):
-        return _with_year(text, place + _HALF_YEAR, rank.start, half.end("unit"), half)
-    if 1 <= place <= 4 and (quarter := _QUARTER.match(text, rank.end)):
-        return _with_year(text, place, rank.start, quarter.end("unit"), quarter)
-    return None
+    match, place = _QUARTER.match(text, rank.end), int(rank.value)
+    if match is None or not 1 <= place <= 4 or (match["half"] and (place > 2 or not match["year"])):
+        return None
+    return _with_year(text, place + _HALF_YEAR * bool(match["half"]), rank.start, match)
 
 
 def _code(text: str, name: Number) -> Number | None:
     """A quarter or a half by its short name and a year ("Q3 2018", "3Q18"); without one it is a name."""
     match = _CODE.match(text, name.start)
-    part = part_of_code(match["code"]) if match else 0
+    part = _part_of_code(match["unit"]) if match else 0
     if match is None or not part:
         return None
-    period = _with_year(text, part, name.start, match.end("code"), match)
+    period = _with_year(text, part, name.start, match)
     return period if period.parts else None
 
 
-def part_of_code(code: str) -> int:
+def _part_of_code(code: str) -> int:
     """The part of a year that "Q3", "3q" or "H1" names; 0 for none."""
     letter, digit = sorted(code.upper(), reverse=True)
     place = int(digit)
@@ -206,14 +192,14 @@ def _season(text: str, year: Number) -> Number | None:
     match = _SEASON.search(text, max(0, year.start - 12), year.start)
     if match is None or not 1000 <= year.value <= 2100 or _NO_SEASON.match(text, year.end):
         return None
-    season = period_of(0, _SEASONS[match["season"].lower()], match.start(), match.end("season"))
+    season = _period(0, _SEASONS[match["season"].lower()], match.start(), match.end("season"))
     written = year_of(int(year.value), year.start, year.end)
     return _whole(season, written)
 
 
-def _with_year(text: str, part: int, start: int, end: int, match: re.Match[str]) -> Number:
+def _with_year(text: str, part: int, start: int, match: re.Match[str]) -> Number:
     """A part of a year with the year behind it, or else before it."""
-    alone = period_of(0, part, start, end)
+    alone = _period(0, part, start, match.end("unit"))
     if match["year"]:
         return _whole(alone, _year(match["year"], *match.span("year")))
     before = _YEAR_BEFORE.search(text, max(0, start - 8), start)
@@ -229,10 +215,10 @@ def _year(written: str, start: int, end: int) -> Number:
 def _whole(part: Number, year: Number) -> Number:
     start, end = min(part.start, year.start), max(part.end, year.end)
     parts = tuple(sorted((part, year), key=lambda one: one.start))
-    return replace(period_of(int(year.value), int(part.values[1]), start, end), parts=parts)
+    return changed(_period(int(year.value), int(part.values[1]), start, end), parts=parts)
 
 
-def period_of(year: int, part: int, start: int, end: int) -> Number:
+def _period(year: int, part: int, start: int, end: int) -> Number:
     """A part of a year; the year is 0 where it is not written."""
     return Number(((Decimal(year), Decimal(part)),), Kind.PERIOD, step=Decimal(1), start=start, end=end)
 
@@ -242,20 +228,20 @@ def lone_part(number: Number) -> int:
     if number.kind is Kind.PERIOD:
         return 0 if number.value else int(number.values[1])
     is_code = number.kind is Kind.IDENTIFIER and _LONE_CODE.fullmatch(number.unit)
-    return part_of_code(number.unit) if is_code else 0
+    return _part_of_code(number.unit) if is_code else 0
 
 
 def lone_period(text: str) -> Number | None:
     """The part of a year that a bracket holds ("Q3", "summer"); None when it holds anything else."""
     word = text.strip()
     season = _SEASONS.get(word.casefold(), 0)
-    part = part_of_code(word) if _LONE_CODE.fullmatch(word) else season
-    return period_of(0, part, 0, len(text)) if part else None
+    part = _part_of_code(word) if _LONE_CODE.fullmatch(word) else season
+    return _period(0, part, 0, len(text)) if part else None
 
 
 def lone_seasons(text: str) -> list[Number]:
     """The seasons of a text that stand without a year behind them."""
-    return [period_of(0, _SEASONS[m[0].lower()], *m.span()) for m in _LONE_SEASON.finditer(text)]
+    return [_period(0, _SEASONS[m[0].lower()], *m.span()) for m in _LONE_SEASON.finditer(text)]
 
 
 def lies_in_period(claimed: Number, found: Number) -> bool:
@@ -266,7 +252,7 @@ def lies_in_period(claimed: Number, found: Number) -> bool:
     if found.kind is Kind.PERIOD:
         in_year = year in (0, int(found.value))
         its = int(found.values[1])
-        is_within = part <= _HALF_YEAR + 2 and its <= _HALF_YEAR and _MONTHS[its] <= _MONTHS[part]
+        is_within = part <= _HALF_YEAR + 2 and its <= _HALF_YEAR and set(_MONTHS[its]) <= set(_MONTHS[part])
         return in_year and (its == part or (is_within and year != 0))
     if found.kind is not Kind.DATE or not year:
         return False
