@@ -22,13 +22,12 @@ from reward.claims.numbers.eras import era_of
 from reward.claims.numbers.foreign import foreign_numbers, with_foreign
 from reward.claims.numbers.measure import number_at, sign_before, with_unit
 from reward.claims.numbers.model import Form, Kind, Number, changed, moved
-from reward.claims.numbers.multiples import decade_at, joined_value, multiple_at
+from reward.claims.numbers.amounts import about_at, decade_at, joined_at, multiple_at
 from reward.claims.numbers.names import code_at, name_at
 from reward.claims.numbers.plain import plain_text
 from reward.claims.numbers.roman import alone, roman_at, war_at
 from reward.claims.numbers.starts import DIGITS, next_start
 from reward.claims.numbers.things import rate_behind, things_behind
-from reward.claims.numbers.vague import about_at
 from reward.claims.numbers.words import words_at
 
 _ENUMERATOR = re.compile(r"^[-*\u2022#>_( \t]{0,16}(\d{1,3})[.)\u20e3][*_]{0,2}(?=[ \t]+\S)", re.MULTILINE)
@@ -204,18 +203,13 @@ def _in_words(text: str, start: re.Match[str], low: int) -> tuple[Number | None,
     return measured, read.weak and measured.kind is Kind.COUNT
 
 
-def _joined(text: str, start: re.Match[str], low: int) -> Number:
-    value = joined_value(start["joined"])
-    return with_unit(text, start.start(), start.end(), Digits(value, Decimal(1)))
-
-
 _READERS: dict[str | None, Callable[[str, re.Match[str], int], Number | None]] = {
     "war": lambda text, start, low: war_at(text, start.start(), start.end()),
     "about": lambda text, start, low: about_at(text, start.start(), start.end()),
     "multiple": lambda text, start, low: multiple_at(text, start.start(), start.end()),
     "decade": lambda text, start, low: decade_at(text, start.start(), start.end()),
     "roman": lambda text, start, low: roman_at(text, start.start(), start.end(), low),
-    "joined": _joined,
+    "joined": lambda text, start, low: joined_at(text, start.start(), start.end()),
 }
 
 

@@ -18,7 +18,7 @@ from functools import cache
 from reward.claims.numbers.digits import MAX_DIGITS, VULGAR
 from reward.claims.numbers.model import Number
 from reward.claims.numbers.names import UNWRITTEN, identifier
-from reward.claims.numbers.vague import vague_amounts
+from reward.claims.numbers.amounts import vague_amounts
 
 _LAST = 0x20000  # no plane from here on has digits
 _ROMAN = range(0x2160, 0x2189)  # read by nobody in ASCII either
