@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from reward.auditor import audit
 from reward.claims.numbers import parse_number
-from reward.claims.numbers.shown import shown_by, shown_in
+from reward.claims.numbers.questions import shown_by, shown_in
 from reward.config import AuditConfig, UncoveredPolicy
 from reward.roles.asking import Means
 from reward.roles.checker import check, plan_parts

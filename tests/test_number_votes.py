@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reward.claims.numbers import equal, parse_number
-from reward.claims.numbers.answers import bears_out, vote_as
+from reward.claims.numbers.kind import bears_out, vote_as
 from reward.judging.vote import is_decided, vote
 from reward.types import Answer, Claim, ClaimState, ClaimVerdict
 from tests.test_number_equality import CLOSE

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from reward.auditor import audit
 from reward.claims.numbers import parse_number
-from reward.claims.numbers.shown import shown_by, shown_in
+from reward.claims.numbers.questions import shown_by, shown_in
 from reward.config import AuditConfig
 from reward.roles.formats import checker_pattern, parse_answers, parse_claims, proposer_pattern
 from reward.roles.prompts import load_prompts

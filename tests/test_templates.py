@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reward.auditor import audit
-from reward.claims.numbers.shown import shown_in
+from reward.claims.numbers.questions import shown_in
 from reward.config import AuditConfig
 from reward.judging.coverage import cover
 from reward.roles.prompts import load_prompts

@@ -22,7 +22,7 @@ from reward.claims.numbers.eras import is_era, lies_in_era, lone_period, lone_se
 from reward.claims.numbers.index import index_numbers
 from reward.claims.numbers.kind import Numbers, is_calendar
 from reward.claims.numbers.lookup import NumberLookup
-from reward.claims.numbers.shown import gives_away
+from reward.claims.numbers.questions import gives_away
 from reward.types import Document
 
 _ZERO = Decimal(0)

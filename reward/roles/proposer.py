@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from reward.claims.kind import ClaimKind, Mention, Target, num_atoms
-from reward.claims.numbers.shown import all_numbers
+from reward.claims.numbers.unread import all_numbers
 from reward.claims.text import sentence_span
 from reward.config import Structured, UncoveredPolicy
 from reward.judging.coverage import Coverage, CoveredClaim, cover, covered_by

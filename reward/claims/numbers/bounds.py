@@ -1,11 +1,16 @@
-"""The words around a number that bound it or blur it: "over 270", "5 or more", "5+", "about 500", "or so"."""
+"""The words around a number that bound it, blur it, or say what it counts.
+
+"Over 270", "5 or more", "5+"; "about 500", "or so"; "$40 per month"; "45 patients", "12 of the 40 samples",
+"two nurses". "45 in all" and "rose 12 to 15" do not say what they count. A number of things is never taken
+for a percentage, an amount of money or a rank.
+"""
 
 from __future__ import annotations
 
 import re
 
 from reward.claims.numbers.model import Form, Kind, Number, changed
-from reward.claims.numbers.vocabulary import SPACE
+from reward.claims.numbers.vocabulary import SPACE, TABLES
 
 _THAN_MORE = "more|greater|higher|larger|longer|older|bigger|heavier|taller|better|further|farther|later"
 _THAN_LESS = "less|fewer|lower|smaller|shorter|younger|lighter|earlier"
@@ -48,13 +53,23 @@ _AFTER = re.compile(
 )
 _FORMS = {"least": Form.AT_LEAST, "most": Form.AT_MOST, "more": Form.MORE_THAN, "less": Form.LESS_THAN}
 _SHORT = ("nearly", "almost")
-_NO_BOUND = (Kind.IDENTIFIER,)
 _LONGEST_BEFORE = 28
+_RATED = (Kind.MONEY, Kind.COUNT, Kind.QUANTITY)
+_RATE = re.compile(
+    r"(?: of \w+)?[ \u00a0]?(?:per|a|an|each|every|/)[ \u00a0]?"
+    r"(second|minute|hour|day|night|week|month|quarter|year|person|head|unit)s?(?![^\W_])",
+    re.IGNORECASE,
+)
+_COUNTED = (Kind.COUNT, Kind.ORDINAL)
+_OF = r"(?:of (?:the |its |his |her |their |our |all |these |those |\d+ )*)?"
+_THINGS = re.compile(rf"[ \u00a0-]{_OF}([a-z]{{3,}})(?: ([a-z]{{3,}}))?")
+_NO_THINGS = frozenset(TABLES["things"]["none"].split())
+_STEM = 4  # characters that words of one family share
 
 
 def bounded(text: str, number: Number, low: int) -> Number:
     """The number with its bound or approximator; the words for it begin at `low` or later."""
-    if number.kind in _NO_BOUND:
+    if number.kind is Kind.IDENTIFIER:
         return number
     number = _after(text, number)
     for _ in range(2):  # "at least about 50"
@@ -77,7 +92,7 @@ def _may_stand_before(text: str, start: int, low: int) -> bool:
     """A quick look at the last word, for the sake of speed."""
     if start <= low:
         return False
-    if text[start - 1] in _SIGNS or text[max(low, start - 2) : start - 1] in _SIGNS:
+    if not _SIGNS.isdisjoint(text[max(low, start - 2) : start]):
         return True
     words = text[max(low, start - 16) : start].rsplit(None, 1)
     return bool(words) and words[-1].casefold().rstrip(".") in _LAST_WORDS
@@ -106,3 +121,17 @@ def _after(text: str, number: Number) -> Number:
         return changed(number, approximate=True, end=match.end())
     form = Form.AT_MOST if match["most"] else Form.AT_LEAST
     return changed(number, form=form, end=match.end(), is_plus=match["plus"] is not None)
+
+
+def rate_behind(text: str, number: Number) -> str:
+    """What an amount is for: "month" of "$40 per month"; empty without it."""
+    behind = _RATE.match(text, number.end) if number.kind in _RATED else None
+    return behind[1].lower().removesuffix("s") if behind else ""
+
+
+def things_behind(text: str, number: Number) -> frozenset[str]:
+    """The first letters of the one or two words that say what a number counts; empty when none do."""
+    behind = _THINGS.match(text, number.end) if number.kind in _COUNTED else None
+    if behind is None or behind[1] in _NO_THINGS:
+        return frozenset()
+    return frozenset(word[:_STEM] for word in behind.groups() if word and word not in _NO_THINGS)

@@ -27,7 +27,6 @@ _SCALARS = frozenset(
 )
 _LOWER_BOUNDS = (Form.AT_LEAST, Form.MORE_THAN)
 _UPPER_BOUNDS = (Form.AT_MOST, Form.LESS_THAN)
-BOUNDS = frozenset({*_LOWER_BOUNDS, *_UPPER_BOUNDS})
 # The largest rounding, as a share of what is rounded, whatever the unit: 5% is the most that rounding to two
 # significant digits changes (10.5 to 11), so "3" still stands for 3.14 but "1 g" for no 500 mg. Who says
 # "about" rounds to one digit and a half: 466 to 500, 5.3 to 5 million.
@@ -76,7 +75,7 @@ def supports(claimed: Number, found: Number, *, relative_tolerance: float = 0.0)
         return _is_fuller_date(claimed, found)
     if not _is_comparable(claimed, found):
         return False
-    if claimed.form in BOUNDS:
+    if claimed.is_bound:
         return _lies_within(claimed, found)
     if claimed.form is not found.form or claimed.kind in _NEVER_ROUNDED:
         return False
@@ -94,7 +93,7 @@ def bound_stated(found: Number, claimed: Number) -> bool:
         found: The document's own number.
         claimed: A number with a bound; any other has none to be stated.
     """
-    if claimed.form not in BOUNDS:
+    if not claimed.is_bound:
         return False
     found, claimed = read_as(found, claimed), read_as(claimed, found)
     return supports(claimed, found) and _is_near(claimed, found)
@@ -113,7 +112,7 @@ def reach(claimed: Number, *, relative_tolerance: float = 0.0) -> Fraction:
     The first and the last value of the two are meant; the years in a decade are a matter of their own.
     """
     largest = max(abs(Fraction(reading[0])) for reading in claimed.readings)
-    if claimed.form in BOUNDS:
+    if claimed.is_bound:
         return largest * max(_NEAR, _NEAR_SMALL)
     written = Fraction(claimed.steps[0])
     own = _blurred_step(claimed.value, written) if claimed.approximate else written

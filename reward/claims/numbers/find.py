@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import lru_cache
 
-from reward.claims.numbers.bounds import bounded
+from reward.claims.numbers.bounds import bounded, rate_behind, things_behind
 from reward.claims.numbers.clock import half_day_at, named_time, time_at, time_past
 from reward.claims.numbers.compose import compose
 from reward.claims.numbers.conventions import ENGLISH, Conventions
@@ -27,7 +27,6 @@ from reward.claims.numbers.names import code_at, name_at
 from reward.claims.numbers.plain import plain_text
 from reward.claims.numbers.roman import alone, roman_at, war_at
 from reward.claims.numbers.starts import DIGITS, next_start
-from reward.claims.numbers.things import rate_behind, things_behind
 from reward.claims.numbers.words import words_at
 
 _ENUMERATOR = re.compile(r"^[-*\u2022#>_( \t]{0,16}(\d{1,3})[.)\u20e3][*_]{0,2}(?=[ \t]+\S)", re.MULTILINE)

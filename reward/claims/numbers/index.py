@@ -23,7 +23,7 @@ from reward.claims.numbers.eras import is_era, lone_part
 from reward.claims.numbers.find import find_numbers
 from reward.claims.numbers.model import Form, Kind, Number
 from reward.claims.numbers.reading import OPEN_DEGREE, is_grouped
-from reward.claims.numbers.things import things_behind
+from reward.claims.numbers.bounds import things_behind
 
 _LONGEST_NUMBER = 400  # characters
 _MOST_PLACES = 64  # of one number in one text, that are held against the context of a claim

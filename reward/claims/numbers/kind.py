@@ -7,17 +7,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from reward.claims.numbers import asked, shown
-from reward.claims.numbers.answers import bears_out, in_terms_of, says, vote_as
+from reward.claims.numbers import questions
+from reward.claims.numbers.bounds import things_behind
 from reward.claims.numbers.conventions import AUTO, Conventions, conventions_of
-from reward.claims.numbers.equality import equal, supports
+from reward.claims.numbers.equality import bound_stated, equal, supports, without_unit_of
 from reward.claims.numbers.find import find_numbers, parse_number
 from reward.claims.numbers.index import index_numbers
 from reward.claims.numbers.lookup import NumberLookup
-from reward.claims.numbers.model import Form, Kind, Number, changed
+from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
+from reward.claims.numbers.reading import close_like, closed, read_as
 from reward.claims.numbers.response import response_numbers
-from reward.claims.numbers.things import things_behind
 from reward.claims.numbers.units import written_as
+from reward.claims.numbers.unread import all_numbers
 from reward.claims.numbers.writing import canonical
 from reward.types import Document, RagQuery
 
@@ -84,7 +85,7 @@ class Numbers:
 
     def find_all(self, text: str) -> Sequence[Number]:
         """All numbers of a text, those that no reader reads too."""
-        return shown.all_numbers(text)
+        return all_numbers(text)
 
     def read(self, answer: str, *, of_documents: bool = False) -> Number | None:
         """The one number of a bracket."""
@@ -117,29 +118,28 @@ class Numbers:
 
     def written(self, answer: Number, asked: Number) -> str:
         """Its canonical text, without the unit and the bound that were asked for."""
-        return canonical(in_terms_of(answer, asked))
+        if answer.form is asked.form:
+            answer, asked = unbound(answer), unbound(asked)
+        return canonical(without_unit_of(answer, asked))
 
     def is_about(self, claimed: Number, mention: Number) -> bool:
         """Whether a bracket names a number of the response."""
-        return says(claimed, mention)
+        return _says(claimed, mention)
 
     def asks_for(self, question: str, mention: Number) -> bool:
         """Whether a question asks for no other kind and no other unit."""
-        return asked.asks_for(question, mention)
+        return questions.asks_for(question, mention)
 
     def gives_away(self, text: str, mention: Number) -> bool:
         """Whether a text holds the value, or that of a part, in any writing or unit."""
-        return shown.gives_away(text, mention)
+        return questions.gives_away(text, mention)
 
     def stated(self, text: str, start: int, end: int, answer: Number) -> Number | None:
-        """The number of a document in `text[start:end]`, whole or part of a composite one, that says the
-        same.
-        """
+        """The document's number in `text[start:end]`, whole or part of a composite one, that says the same."""
         conventions = conventions_of(text, *self._texts, locale=self.locale)
         for number in index_numbers(text, conventions).between(start, end):
-            exact = changed(number, form=Form.EXACT) if number.form in _BOUNDS else number
             is_share = number.kind in _SHARES and answer.kind is Kind.COUNT  # 466 is not stated by "466%"
-            if not is_share and any(says(answer, one) for one in (number, exact)):
+            if not is_share and any(_says(answer, one) for one in (number, unbound(number))):
                 return number
         return None
 
@@ -164,8 +164,7 @@ class Numbers:
         return not _PLACE.search(response, before, mention.start)
 
     def must_stand(self, response: str, mention: Number) -> bool:
-        """Small numbers in words often count what the response itself lists ("three layers", "two
-        reviewers").
+        """Not small numbers in words, which often count what the response itself lists ("three layers").
 
         Such a one must stand in the documents where they count the same things, or if it is a share or a
         multiple of something ("two-thirds", "twice as many"); how often something happened need not.
@@ -180,6 +179,61 @@ class Numbers:
         if _is_conversion(mention, response, before):
             return "a number before it, in another unit"
         return "counts the response's own list" if _counts_own_list(mention, response) else ""
+
+
+def vote_as(number: Number, asked: Number, *, stated: Number | None = None) -> Number:
+    """A vote in the terms of the claim that it is held against, with one reading.
+
+    Brackets hold bare numbers, because the question says what is asked for: "By what percentage ...?" is
+    answered 12, and "More than how many ...?" 270. So a bare number takes the kind and the unit of the claim,
+    and one that states no bound its bound, if the document states that at the place of the evidence. An exact
+    number is never taken to lie inside a bound ("over 270" is not supported by 300): else "more than 0" would
+    be supported by everything, and a policy that is paid for being supported would write just that.
+
+    A vote that is open ("9:30", "5/6/2021") means what the claim means, if that is one of its readings, and
+    its likeliest otherwise. `equal` is an equivalence, so the order of votes does not change their groups.
+
+    Args:
+        number: The vote.
+        asked: The number of the response.
+        stated: The document's own number at the place of the vote's evidence, if there is one.
+    """
+    with_bound = stated is not None and bound_stated(stated, asked)
+    return closed(_taken_as(number, asked, with_bound=with_bound), asked)
+
+
+def bears_out(found: Number, claimed: Number, *, relative_tolerance: float = 0.0) -> bool:
+    """Whether a consensus, read in the terms of the claim, bears the claim out.
+
+    As `reward.claims.numbers.supports`, but strict where a policy could write itself claims that always hold:
+    a bound needs the same bound, and a bare claim a bare consensus (10 is not 10%).
+
+    Args:
+        found: What the voters found, as `vote_as` gives it.
+        claimed: The number of the response.
+        relative_tolerance: Largest difference that is allowed, as a share of the claim.
+    """
+    is_one_bare = (claimed.kind is Kind.COUNT) != (found.kind is Kind.COUNT)
+    if claimed.is_bound or found.is_bound or is_one_bare:
+        return equal(close_like(claimed, found), found)
+    return supports(claimed, found, relative_tolerance=relative_tolerance)
+
+
+def _taken_as(number: Number, like: Number, *, with_bound: bool = True) -> Number:
+    """The number with the kind, the unit and perhaps the bound of `like`, where it says nothing of its own.
+
+    The bare digits of a name stand for the name: 19 for "COVID-19".
+    """
+    if with_bound and number.form is Form.EXACT and like.is_bound:
+        number = changed(number, form=like.form)
+    if number.kind is Kind.COUNT and like.kind is Kind.IDENTIFIER and {*number.readings} & {*like.readings}:
+        return changed(like, start=number.start, end=number.end)
+    return read_as(number, like)
+
+
+def _says(answer: Number, other: Number) -> bool:
+    """Whether an answer, as far as it says nothing of its own, is a number of a text in some reading."""
+    return equal(_taken_as(answer, other), close_like(other, answer))
 
 
 def _is_small_word(response: str, number: Number) -> bool:

@@ -24,7 +24,7 @@ from reward.claims.numbers import (
     supports,
 )
 from reward.claims.numbers.index import index_numbers
-from reward.claims.numbers.model import changed
+from reward.claims.numbers.model import unbound
 from reward.claims.numbers.shares import other_writings
 from reward.claims.text import content_words
 from reward.types import Document
@@ -32,7 +32,6 @@ from reward.types import Document
 _ROMAN = re.compile("[mdclxvi]+")  # a year as a film shows it: "MCMLXXXIV"
 _FIRST_YEAR = 1000
 _REACH = 120  # characters around a place that are held against the context
-_BOUNDS = (Form.AT_LEAST, Form.MORE_THAN, Form.AT_MOST, Form.LESS_THAN)
 
 
 class NumberLookup:
@@ -74,7 +73,7 @@ class NumberLookup:
             return self._find_date(claimed)
         if supporting is None and claimed.kind is Kind.PERIOD:
             return self._find_period(claimed)
-        if supporting is None and claimed.parts and claimed.form not in _BOUNDS:
+        if supporting is None and claimed.parts and not claimed.is_bound:
             return self._find_parts(claimed, context)
         return supporting
 
@@ -137,12 +136,12 @@ class NumberLookup:
             return False
         if found.kind is Kind.IDENTIFIER and claimed.kind in (Kind.YEAR, Kind.COUNT):
             return found.value == claimed.value >= _FIRST_YEAR and _ROMAN.fullmatch(found.unit) is not None
-        if claimed.form in _BOUNDS and claimed.kind is Kind.DATE:
-            is_opposed = found.form in _BOUNDS and found.form is not claimed.form
-            return not is_opposed and supports(_unbound(claimed), _unbound(found))
-        if claimed.form in _BOUNDS:
+        if claimed.is_bound and claimed.kind is Kind.DATE:
+            is_opposed = found.is_bound and found.form is not claimed.form
+            return not is_opposed and supports(unbound(claimed), unbound(found))
+        if claimed.is_bound:
             return bound_stated(found, claimed)
-        return supports(claimed, _unbound(found), relative_tolerance=self._tolerance)
+        return supports(claimed, unbound(found), relative_tolerance=self._tolerance)
 
 
 def _nearest(places: Sequence[Place[Number]], context: str) -> Place[Number]:
@@ -161,7 +160,3 @@ def _nearest(places: Sequence[Place[Number]], context: str) -> Place[Number]:
 def _is_of_another_rate(claimed: Number, found: Number) -> bool:
     """Whether one is "$40 per month" and the other "$40 per week"."""
     return bool(claimed.rate and found.rate and claimed.rate != found.rate)
-
-
-def _unbound(number: Number) -> Number:
-    return changed(number, form=Form.EXACT) if number.form in _BOUNDS else number

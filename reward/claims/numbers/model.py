@@ -38,6 +38,9 @@ class Form(StrEnum):
     LESS_THAN = "less_than"  # "under 270"
 
 
+_BOUNDS = frozenset({Form.AT_LEAST, Form.MORE_THAN, Form.AT_MOST, Form.LESS_THAN})
+
+
 @dataclass(frozen=True)
 class Number:
     """One number as it stands in a text.
@@ -87,6 +90,11 @@ class Number:
         return (self.step,) * len(self.values)
 
     @property
+    def is_bound(self) -> bool:
+        """Whether it bounds a value: "over 270"."""
+        return self.form in _BOUNDS
+
+    @property
     def atoms(self) -> tuple[Number, ...]:
         """The numbers that each need a check: the parts of a composite one, or the number itself."""
         return self.parts or (self,)
@@ -98,6 +106,11 @@ def changed(number: Number, **fields: Any) -> Number:
     other = object.__new__(Number)
     other.__dict__.update(number.__dict__, **fields)
     return other
+
+
+def unbound(number: Number) -> Number:
+    """The number that a bound is made of; any other as it is."""
+    return changed(number, form=Form.EXACT) if number.is_bound else number
 
 
 def span_of(low: Number, high: Number, start: int, end: int) -> Number:

@@ -10,16 +10,11 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from reward.claims.numbers import (
-    AUTO,
-    Kind,
-    Number,
-    conventions_of,
-    find_numbers,
-    is_measured,
-    unread_numerals,
-)
+from reward.claims.numbers.conventions import AUTO, conventions_of
+from reward.claims.numbers.measure import is_measured
+from reward.claims.numbers.model import Kind, Number
 from reward.claims.numbers.roman import writings
+from reward.claims.numbers.unread import all_numbers
 from reward.claims.text import find_whole
 from reward.types import RagQuery
 
@@ -30,6 +25,9 @@ _CITATION = re.compile(
 )
 _CITED = ("doc", "passage", "source", "reference")
 _BEHIND_FOOTNOTES = frozenset(".,;:!?)]\"'\u2019\u201d\u3002\uff0c")  # or a letter: a footnote is attached
+_DIGITS = re.compile(r"\d+")
+_WORDS_BEFORE = re.compile(r"(?:[^\W_]*-)?[^\W_]*$")
+_WORD_BEHIND = re.compile(r"[^\W_]{0,65}")
 _LENGTH = re.compile(r"\b(\d{1,6})[ -]words?\b", re.IGNORECASE)
 _OPENING = re.compile(r"\s{0,9}[^\n]{1,200}:[ \t]{0,9}(?=\n)")
 _LONGEST_NAME = 64  # characters
@@ -59,8 +57,7 @@ def response_numbers(
 def _response_numbers(response: str, query: RagQuery, words: bool, locale: str) -> tuple[Number, ...]:
     documents = [document.text for document in query.documents]
     conventions = conventions_of(response, *documents, locale=locale)
-    read = find_numbers(response, words=words, conventions=conventions)
-    found = sorted([*read, *unread_numerals(response, read, words=words)], key=lambda number: number.start)
+    found = all_numbers(response, enumerators=False, words=words, conventions=conventions)
     if not found:
         return ()
     others = _known_names(response, found, query) | _lengths(response, query)
@@ -81,17 +78,18 @@ def _lengths(response: str, query: RagQuery) -> set[int]:
 def _known_names(response: str, numbers: list[Number], query: RagQuery) -> set[int]:
     """Starts of the digits of names that the query or a document holds, in any case."""
     named = [number for number in numbers if number.kind is Kind.IDENTIFIER]
-    if not named:
-        return set()
-    texts = [_folded(text) for text in (query.query, *(f"{d.title}\n{d.text}" for d in query.documents))]
-    names = {number.start: _folded(_name_around(response, number)) for number in named}
+    texts = [query.query, *(f"{d.title}\n{d.text}" for d in query.documents)] if named else []
+    folded = [_folded(text) for text in texts]
     known: dict[str, bool] = {"": False}
+    starts = set()
     for number in named:
-        name = names[number.start]
+        name = _folded(_name_around(response, number))
         if name not in known and len(known) <= _MOST_NAMES:
             same = (name, *writings(number.unit))  # "World War II" is the "Second World War"
-            known[name] = any(find_whole(one, text) is not None for one in same for text in texts)
-    return {start for start, name in names.items() if known.get(name, False)}
+            known[name] = any(find_whole(one, text) is not None for one in same for text in folded)
+        if known.get(name, False):
+            starts.add(number.start)
+    return starts
 
 
 def _folded(text: str) -> str:
@@ -112,17 +110,16 @@ class _Citations:
         self._run_of_end: dict[int, int] = {}
         run = 0
         folded = response.casefold()
-        if "[" not in response and not any(word in folded for word in _CITED):
-            return
-        for citation in _CITATION.finditer(response):
-            if citation[0].startswith("[") and is_measured(response, citation.start(), citation.end()):
+        may_cite = "[" in response or any(word in folded for word in _CITED)
+        for citation in _CITATION.finditer(response) if may_cite else ():
+            if citation[0].startswith("[") and is_measured(response, *citation.span()):
                 continue
             run += 1
-            for digits in re.compile(r"\d+").finditer(response, citation.start(), citation.end()):
-                if not 1 <= int(digits[0]) <= num_documents:
+            for digits in _DIGITS.finditer(response, *citation.span()):
+                if 1 <= int(digits[0]) <= num_documents:
+                    self._run_of_start[digits.start()] = self._run_of_end[digits.end()] = run
+                else:
                     run += 1
-                    continue
-                self._run_of_start[digits.start()] = self._run_of_end[digits.end()] = run
 
     def __contains__(self, atom: Number) -> bool:
         """Whether an atom, which may take in a comma ("[1,2]"), ends with the numbers of documents."""
@@ -130,27 +127,20 @@ class _Citations:
         return self._is_footnote(atom) if run is None else run == self._run_of_end.get(atom.end)
 
     def _is_footnote(self, atom: Number) -> bool:
+        if atom.kind is not Kind.IDENTIFIER or not 1 <= atom.value <= self._num_documents:
+            return False
         text = self._response
         if any(char.isalpha() or char.isdecimal() for char in text[atom.start : atom.end]):
             return False
         before = text[max(0, atom.start - 1) : atom.start]
         is_attached = before.isalpha() or before in _BEHIND_FOOTNOTES
-        cites = atom.kind is Kind.IDENTIFIER and 1 <= atom.value <= self._num_documents
-        return cites and is_attached and not is_measured(text, atom.start, atom.end)
+        return is_attached and not is_measured(text, atom.start, atom.end)
 
 
 def _name_around(text: str, number: Number) -> str:
     """The name that a number's digits belong to: "COVID-19", "T2" of "T2-weighted"; empty when too long."""
-    start, end = _word_start(text, number.start), number.end
-    if text[start - 1 : start] == "-":
-        start = _word_start(text, start - 1)
-    while end < len(text) and end - number.end <= _LONGEST_NAME and text[end].isalnum():
-        end += 1
-    return text[start:end] if end - start <= _LONGEST_NAME else ""
-
-
-def _word_start(text: str, end: int) -> int:
-    start = end
-    while start > 0 and end - start <= _LONGEST_NAME and text[start - 1].isalnum():
-        start -= 1
-    return start
+    near = max(0, number.start - _LONGEST_NAME - 1)
+    before, behind = _WORDS_BEFORE.search(text, near, number.start), _WORD_BEHIND.match(text, number.end)
+    start = before.start() if before else number.start
+    name = text[start : behind.end() if behind else number.end]
+    return name if len(name) <= _LONGEST_NAME else ""

@@ -16,9 +16,11 @@ from decimal import Decimal
 from functools import cache
 
 from reward.claims.numbers.digits import MAX_DIGITS, VULGAR
+from reward.claims.numbers.find import find_numbers
 from reward.claims.numbers.model import Number
 from reward.claims.numbers.names import UNWRITTEN, identifier
 from reward.claims.numbers.amounts import vague_amounts
+from reward.claims.numbers.conventions import ENGLISH, Conventions
 
 _LAST = 0x20000  # no plane from here on has digits
 _ROMAN = range(0x2160, 0x2189)  # read by nobody in ASCII either
@@ -29,6 +31,18 @@ _COUNTING = re.compile(
     r"[一二两兩三四五六七八九壹贰叁肆伍陆柒捌玖][十百千萬万億亿拾佰仟]|十[一二三四五六七八九]|.{3}"
 )
 _ENUMERATOR = re.compile(r"^[-*\u2022#>_( \t]{0,16}(\S)[*_.)]{0,3}[ \t]", re.MULTILINE)
+
+
+def all_numbers(
+    text: str, *, enumerators: bool = True, words: bool = True, conventions: Conventions = ENGLISH
+) -> list[Number]:
+    """All numbers of a text, those that no reader reads too, from left to right.
+
+    The arguments are those of `find_numbers`.
+    """
+    found = find_numbers(text, enumerators=enumerators, words=words, conventions=conventions)
+    unread = unread_numerals(text, found, enumerators=enumerators, words=words)
+    return sorted([*found, *unread], key=lambda number: number.start) if unread else found
 
 
 def unread_numerals(
