@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import lru_cache
 
+from reward.claims.numbers.amounts import about_at, decade_at, joined_at, multiple_at
 from reward.claims.numbers.bounds import bounded, rate_behind, things_behind
 from reward.claims.numbers.clock import half_day_at, named_time, time_at, time_past
 from reward.claims.numbers.compose import compose
@@ -22,7 +23,6 @@ from reward.claims.numbers.eras import era_of
 from reward.claims.numbers.foreign import foreign_numbers, with_foreign
 from reward.claims.numbers.measure import number_at, sign_before, with_unit
 from reward.claims.numbers.model import Form, Kind, Number, changed, moved
-from reward.claims.numbers.amounts import about_at, decade_at, joined_at, multiple_at
 from reward.claims.numbers.names import code_at, name_at
 from reward.claims.numbers.plain import plain_text
 from reward.claims.numbers.roman import alone, roman_at, war_at

@@ -16,6 +16,7 @@ from decimal import Decimal
 from functools import cached_property
 from math import inf, isfinite
 
+from reward.claims.numbers.bounds import things_behind
 from reward.claims.numbers.conventions import ENGLISH, Conventions
 from reward.claims.numbers.dates import looks_like_year
 from reward.claims.numbers.equality import conversion, reach
@@ -23,7 +24,6 @@ from reward.claims.numbers.eras import is_era, lone_part
 from reward.claims.numbers.find import find_numbers
 from reward.claims.numbers.model import Form, Kind, Number
 from reward.claims.numbers.reading import OPEN_DEGREE, is_grouped
-from reward.claims.numbers.bounds import things_behind
 
 _LONGEST_NUMBER = 400  # characters
 _MOST_PLACES = 64  # of one number in one text, that are held against the context of a claim
@@ -38,36 +38,20 @@ class Entry:
     """One number of a text, however often it is written there."""
 
     number: Number  # where it first stands
-    order: int  # that place among all numbers of the text
-    places: list[tuple[int, Number]]  # the first ones, each with its order
-
-
-@dataclass(frozen=True)
-class Group:
-    """The numbers of one kind and unit, sorted by their values."""
-
-    dimension: str
-    values: list[float]
-    entries: list[Entry]
-
-    def within(self, windows: Iterable[Window]) -> Iterator[Entry]:
-        """Those with a value in one of the windows."""
-        for low, high in windows:
-            yield from self.entries[bisect_left(self.values, low) : bisect_right(self.values, high)]
+    places: list[tuple[int, Number]]  # the first ones, each with its order among all numbers of the text
 
 
 @dataclass(frozen=True)
 class NumberIndex:
     """The numbers of one text, composite ones and their parts."""
 
-    numbers: tuple[Number, ...]
-    starts: list[int]
-    by_value: dict[Decimal, list[Entry]]  # by the first value of each reading
     text: str
+    numbers: tuple[Number, ...]
+    entries: list[Entry]  # in the order of the text
 
     def between(self, start: int, end: int) -> Iterator[Number]:
         """The numbers that share a character with `text[start:end]`, from left to right."""
-        for place in range(bisect_left(self.starts, start - _LONGEST_NUMBER), len(self.numbers)):
+        for place in range(bisect_left(self._starts, start - _LONGEST_NUMBER), len(self.numbers)):
             number = self.numbers[place]
             if number.start >= end:
                 return
@@ -77,30 +61,36 @@ class NumberIndex:
     def near(self, claimed: Number, *, relative_tolerance: float) -> list[Entry]:
         """The numbers that may support a claim, each once, in the order of the text."""
         windows = list(_windows(claimed, relative_tolerance))
-        found: dict[int, Entry] = {}
-        for (kind, unit), group in self._groups.items():
-            for entry in group.within(_windows_in(windows, claimed, kind, unit, group.dimension)):
-                found[entry.order] = entry
+        found: set[int] = set()
+        for (kind, unit), (values, places) in self._sorted.items():
+            dimension = self.entries[places[0]].number.dimension
+            for low, high in _windows_in(windows, claimed, kind, unit, dimension):
+                found.update(places[bisect_left(values, low) : bisect_right(values, high)])
         if claimed.kind in (Kind.COUNT, Kind.DATE):
-            found |= {entry.order: entry for part in _parts(claimed) for entry in self._dates.get(part, ())}
-        return [found[order] for order in sorted(found)]
+            found.update(place for part in _parts(claimed) for place in self._dates.get(part, ()))
+        return [self.entries[place] for place in sorted(found)]
 
     def dates(self) -> Iterator[Number]:
         """The dates, each once, in the order of the text."""
-        return (entry.number for entry in self._dates.get(_ANY_DATE, ()))
+        return self.dates_of(Decimal(0), Decimal(0))
 
     def dates_of(self, month: Decimal, day: Decimal) -> Iterator[Number]:
         """Those that have a month, or else a day."""
         part = (1, month) if month else (2, day) if day else _ANY_DATE
-        return (entry.number for entry in self._dates.get(part, ()))
+        return (self.entries[place].number for place in self._dates.get(part, ()))
 
     def things(self, kind: Kind) -> frozenset[str]:
         """What the numbers of a kind count, by its first letters."""
         return self._things.get(kind, frozenset())
 
-    def lone_part(self, part: int) -> Number | None:
-        """The first number that names a part of a year without its year."""
-        return self._lone_parts.get(part)
+    @cached_property
+    def by_value(self) -> dict[Decimal, list[Entry]]:
+        """The numbers by the first value of each reading."""
+        by_value: dict[Decimal, list[Entry]] = {}
+        for entry in self.entries:
+            for value in {reading[0] for reading in entry.number.readings}:
+                by_value.setdefault(value, []).append(entry)
+        return by_value
 
     @cached_property
     def bare_years(self) -> tuple[Number, ...]:
@@ -108,15 +98,8 @@ class NumberIndex:
         return tuple(one for one in self.numbers if one.form is Form.EXACT and looks_like_year(one))
 
     @cached_property
-    def _things(self) -> dict[Kind, frozenset[str]]:
-        things: dict[Kind, set[str]] = {}
-        for number in self.numbers:
-            if found := things_behind(self.text, number):
-                things.setdefault(number.kind, set()).update(found)
-        return {kind: frozenset(words) for kind, words in things.items()}
-
-    @cached_property
-    def _lone_parts(self) -> dict[int, Number]:
+    def lone_parts(self) -> dict[int, Number]:
+        """The first number that names a part of a year without its year, by that part."""
         with_years = (one for one in self.numbers if one.kind is Kind.PERIOD and one.parts)
         of_a_year = {atom.start for one in with_years for atom in one.parts}
         parts: dict[int, Number] = {}
@@ -126,32 +109,38 @@ class NumberIndex:
         return parts
 
     @cached_property
-    def _entries(self) -> dict[int, Entry]:
-        return {entry.order: entry for entries in self.by_value.values() for entry in entries}
+    def _starts(self) -> list[int]:
+        return [number.start for number in self.numbers]
 
     @cached_property
-    def _groups(self) -> dict[tuple[Kind, str], Group]:
+    def _things(self) -> dict[Kind, frozenset[str]]:
+        things: dict[Kind, frozenset[str]] = {}
+        for number in self.numbers:
+            if found := things_behind(self.text, number):
+                things[number.kind] = things.get(number.kind, frozenset()) | found
+        return things
+
+    @cached_property
+    def _sorted(self) -> dict[tuple[Kind, str], tuple[list[float], list[int]]]:
+        """Of each kind and unit the values, sorted, and the places in `entries` of their numbers."""
         members: dict[tuple[Kind, str], list[tuple[float, int]]] = {}
-        for order, entry in self._entries.items():
+        for place, entry in enumerate(self.entries):
             number = entry.number
             key = number.kind, "" if number.kind is Kind.IDENTIFIER else number.unit
             ends = {float(value) for reading in number.readings for value in (reading[0], reading[-1])}
-            members.setdefault(key, []).extend((value, order) for value in ends)
-        return {key: self._group(sorted(pairs)) for key, pairs in members.items()}
-
-    def _group(self, pairs: list[tuple[float, int]]) -> Group:
-        entries = [self._entries[order] for _, order in pairs]
-        return Group(entries[0].number.dimension, [value for value, _ in pairs], entries)
+            members.setdefault(key, []).extend((value, place) for value in ends)
+        pairs = {key: sorted(of_key) for key, of_key in members.items()}
+        return {key: ([v for v, _ in of_key], [p for _, p in of_key]) for key, of_key in pairs.items()}
 
     @cached_property
-    def _dates(self) -> dict[tuple[int, Decimal], list[Entry]]:
-        """The dates by each year, month and day that they write."""
-        dates: dict[tuple[int, Decimal], list[Entry]] = {}
-        for _, entry in sorted(self._entries.items()):
+    def _dates(self) -> dict[tuple[int, Decimal], list[int]]:
+        """The places of dates by each year, month and day that they write."""
+        dates: dict[tuple[int, Decimal], list[int]] = {}
+        for place, entry in enumerate(self.entries):
             if entry.number.kind is Kind.DATE:
                 parts = {part for reading in entry.number.readings for part in enumerate(reading[:3])}
                 for part in (*parts, _ANY_DATE):
-                    dates.setdefault(part, []).append(entry)
+                    dates.setdefault(part, []).append(place)
         return dates
 
 
@@ -159,44 +148,21 @@ class NumberIndex:
 def index_numbers(text: str, conventions: Conventions = ENGLISH) -> NumberIndex:
     """Finds and indexes the numbers of a text."""
     found = find_numbers(text, enumerators=True, conventions=conventions)
-    together = (
-        n for number in found for n in (dict.fromkeys((number, *number.parts)) if number.parts else (number,))
-    )
+    together = (one for number in found for one in dict.fromkeys((number, *number.parts)))
     numbers = tuple(sorted(together, key=lambda one: one.start))
-    by_value: dict[Decimal, list[Entry]] = {}
     entries: dict[object, Entry] = {}
     for order, number in enumerate(numbers):
-        key = _identity(number)
-        if (entry := entries.get(key)) is None:
-            entry = entries[key] = Entry(number, order, [(order, number)])
-            for value in {reading[0] for reading in number.readings}:
-                by_value.setdefault(value, []).append(entry)
-        elif len(entry.places) < _MOST_PLACES:
+        entry = entries.setdefault(_identity(number), Entry(number, []))
+        if len(entry.places) < _MOST_PLACES:
             entry.places.append((order, number))
-    return NumberIndex(numbers, [number.start for number in numbers], by_value, text)
+    return NumberIndex(text, numbers, list(entries.values()))
 
 
 def _identity(number: Number) -> object:
     """All of a number that decides what it supports, and nothing of where it stands."""
-    if number.kind is Kind.COUNT and not number.parts:
-        return (
-            number.readings,
-            number.form,
-            number.approximate,
-            number.is_plus,
-            number.counts,
-            number.rate,
-            number.step,
-            is_grouped(number),
-        )
     return (
-        number,
-        number.is_plus,
-        number.counts,
-        number.rate,
-        bool(number.parts),
-        number.steps,
-        is_grouped(number),
+        *(number.readings, number.kind, number.unit, number.form, number.approximate, number.steps),
+        *(number.is_plus, number.counts, number.rate, bool(number.parts), is_grouped(number)),
     )
 
 

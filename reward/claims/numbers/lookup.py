@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from itertools import chain
 from operator import itemgetter
 
@@ -23,14 +25,18 @@ from reward.claims.numbers import (
     equal,
     supports,
 )
+from reward.claims.numbers.digits import EXACT, fraction
 from reward.claims.numbers.index import index_numbers
-from reward.claims.numbers.model import unbound
-from reward.claims.numbers.shares import other_writings
+from reward.claims.numbers.model import changed, unbound
 from reward.claims.text import content_words
 from reward.types import Document
 
 _ROMAN = re.compile("[mdclxvi]+")  # a year as a film shows it: "MCMLXXXIV"
 _FIRST_YEAR = 1000
+_HUNDRED = Decimal(100)
+_FISCAL_YEAR = re.compile(r"fy ?'?(\d{4}|\d\d)")
+_MOST_PARTS = 100  # "one in 100"
+_SLACK = Fraction(1, 10**30)  # of a share that is a division, such as a third
 _REACH = 120  # characters around a place that are held against the context
 
 
@@ -55,7 +61,7 @@ class NumberLookup:
             claimed: The number of a response.
             context: Text around it; of several equal places the one with most of its words is taken.
         """
-        writings = chain((claimed,), other_writings(claimed))
+        writings = chain((claimed,), _other_writings(claimed))
         places = (self._find(writing, context) for writing in writings)
         return next((place for place in places if place is not None), None)
 
@@ -118,7 +124,7 @@ class NumberLookup:
         if year and not any(year in index.by_value for _, index in self._texts):
             return None
         for document, index in self._texts:
-            if (lone := index.lone_part(int(part))) is not None:
+            if (lone := index.lone_parts.get(int(part))) is not None:
                 return Place(lone, document)
         return None
 
@@ -160,3 +166,46 @@ def _nearest(places: Sequence[Place[Number]], context: str) -> Place[Number]:
 def _is_of_another_rate(claimed: Number, found: Number) -> bool:
     """Whether one is "$40 per month" and the other "$40 per week"."""
     return bool(claimed.rate and found.rate and claimed.rate != found.rate)
+
+
+def _other_writings(number: Number) -> Iterator[Number]:
+    """One share in its other writings: "half" is 50%, "one in two" and "halved"; none of other numbers.
+
+    They are different kinds of numbers, and no two of them are `equal`, so that each is looked up in turn. A
+    percentage of a fraction has the precision of a whole per cent: 67% is borne out by two-thirds.
+    """
+    if number.unit == "pound":  # of mass, or of money
+        yield changed(number, kind=Kind.MONEY, unit="GBP", dimension="", parts=())
+    if fiscal := _FISCAL_YEAR.fullmatch(number.unit):
+        year = Decimal(fiscal[1]) + (0 if len(fiscal[1]) > 2 else 2000)
+        yield changed(number, readings=((year,),), kind=Kind.YEAR, unit="")
+    share = _share(number) if number.form is Form.EXACT else None
+    if share is None:
+        return
+    plain = changed(number, readings=((share,),), parts=(), unit="", dimension="", counts=False)
+    if number.kind is not Kind.PERCENT:
+        percent = EXACT.multiply(share, _HUNDRED)
+        yield changed(plain, readings=((percent,),), kind=Kind.PERCENT, unit="%", step=Decimal(0))
+    if number.kind is not Kind.COUNT:
+        # It counts parts, so that 0.12 for 12% is no amount of money.
+        yield changed(plain, kind=Kind.COUNT, step=number.step.scaleb(-2), counts=True)
+    if number.unit != "times":
+        yield changed(plain, kind=Kind.QUANTITY, unit="times", dimension="multiple", step=Decimal(0))
+    if number.kind is not Kind.RATIO:
+        multiples = ((Fraction(share) * many, many) for many in range(1, _MOST_PARTS + 1))
+        whole = ((round(n), many) for n, many in multiples if round(n) and abs(n - round(n)) < _SLACK)
+        if ratio := next(whole, None):
+            yield changed(plain, readings=(tuple(map(Decimal, ratio)),), kind=Kind.RATIO, step=Decimal(1))
+
+
+def _share(number: Number) -> Decimal | None:
+    """The share, above 0 and below 1, that a number is; None for what is none."""
+    share: Decimal | None = None
+    is_fraction = number.kind is Kind.COUNT and number.step == 0  # "two-thirds"
+    if number.kind is Kind.RATIO and number.values[1] and all(v == int(v) for v in number.values):
+        share = fraction(int(number.values[0]), int(number.values[1]))
+    elif len(number.values) == 1 and number.kind is Kind.PERCENT:
+        share = EXACT.divide(number.value, _HUNDRED)
+    elif len(number.values) == 1 and (is_fraction or number.unit == "times"):  # "halved" leaves a half
+        share = number.value
+    return share if share is not None and 0 < share < 1 else None

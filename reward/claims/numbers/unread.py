@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import cache
 
+from reward.claims.numbers.amounts import vague_amounts
+from reward.claims.numbers.conventions import ENGLISH, Conventions
 from reward.claims.numbers.digits import MAX_DIGITS, VULGAR
 from reward.claims.numbers.find import find_numbers
 from reward.claims.numbers.model import Number
 from reward.claims.numbers.names import UNWRITTEN, identifier
-from reward.claims.numbers.amounts import vague_amounts
-from reward.claims.numbers.conventions import ENGLISH, Conventions
 
 _LAST = 0x20000  # no plane from here on has digits
 _ROMAN = range(0x2160, 0x2189)  # read by nobody in ASCII either
