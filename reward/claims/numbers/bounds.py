@@ -10,36 +10,28 @@ from __future__ import annotations
 import re
 
 from reward.claims.numbers.model import Form, Kind, Number, changed
-from reward.claims.numbers.vocabulary import SPACE, TABLES
+from reward.claims.numbers.vocabulary import SPACE, TABLES, by_word, either
 
-_THAN_MORE = "more|greater|higher|larger|longer|older|bigger|heavier|taller|better|further|farther|later"
-_THAN_LESS = "less|fewer|lower|smaller|shorter|younger|lighter|earlier"
-_JUST = rf"(?:(?:just|well|slightly){SPACE})?"
+_WORDS = TABLES["bounds"]
+
+
+def _phrases(pattern: str) -> list[str]:
+    """All phrases that a pattern of the vocabulary stands for."""
+    for name, more in (("more", ""), ("less", ""), ("just", " ")):
+        if (mark := f"{{{name}}}") in pattern:
+            words = [word + more for word in _WORDS[name].split()] + [""] * bool(more)
+            return [phrase for word in words for phrase in _phrases(pattern.replace(mark, word))]
+    return [pattern]
+
+
+_NAMES = {phrase: name for one, name in by_word(_WORDS["before"]).items() for phrase in _phrases(one.strip())}
+_SIGNS = by_word(_WORDS["signs"])
 _BEFORE = re.compile(
-    rf"""
-    (?: (?<![^\W_]) (?:
-        (?P<least> at{SPACE}least | (?:no|not){SPACE}(?:{_THAN_LESS}){SPACE}than
-          | (?:a{SPACE})?minimum{SPACE}of | min\.? )
-      | (?P<most> at{SPACE}most | up{SPACE}to | (?:no|not){SPACE}(?:{_THAN_MORE}){SPACE}than
-          | (?:a{SPACE})?maximum{SPACE}of | max\.? | as{SPACE}(?:many|much){SPACE}as )
-      | (?P<more> {_JUST}(?:(?:{_THAN_MORE}){SPACE}than|over|above) | exceeding | in{SPACE}excess{SPACE}of
-          | upwards{SPACE}of )
-      | (?P<less> {_JUST}(?:(?:{_THAN_LESS}){SPACE}than|under|below) )
-      | (?P<about> about | around | approximately | approx\.? | roughly | nearly | almost | some | circa
-          | ca?\. | close{SPACE}to | near | (?:an{SPACE})?estimated )
-      ) {SPACE}
-    | (?P<sign_least>≥|>=) {SPACE}? | (?P<sign_most>≤|<=) {SPACE}? | (?P<sign_more>(?<![-=<>])>) {SPACE}?
-    | (?P<sign_less>(?<![-=<>])<) {SPACE}? | (?P<sign_about>[~≈\u223c]) {SPACE}?
-    )$
-    """,
-    re.VERBOSE | re.IGNORECASE,
+    rf"(?:(?<![^\W_])(?P<words>{either(_NAMES)}){SPACE}|(?<![-=<>])(?P<sign>{either(_SIGNS)}){SPACE}?)$",
+    re.IGNORECASE,
 )
-_LAST_WORDS = frozenset((
-    "least", "than", "of", "min", "most", "to", "max", "as", "over", "above", "exceeding", "under", "below",
-    "about", "around", "approximately", "approx", "roughly", "nearly", "almost", "some", "circa", "c", "ca",
-    "near", "estimated",
-))  # fmt: skip
-_SIGNS = frozenset(">≥<≤=~≈\u223c")
+_LAST_WORDS = frozenset(phrase.split()[-1].rstrip(".") for phrase in _NAMES)
+_LAST_SIGNS = frozenset(sign[-1] for sign in _SIGNS)
 _AFTER = re.compile(
     rf"""
     (?P<plus>\+(?![\d=]|{SPACE}\d)) | -plus\b
@@ -51,7 +43,7 @@ _AFTER = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_FORMS = {"least": Form.AT_LEAST, "most": Form.AT_MOST, "more": Form.MORE_THAN, "less": Form.LESS_THAN}
+_BEGINS_AFTER = re.compile(r"[+-]|[ \u00a0][oa]", re.IGNORECASE)
 _SHORT = ("nearly", "almost")
 _LONGEST_BEFORE = 28
 _RATED = (Kind.MONEY, Kind.COUNT, Kind.QUANTITY)
@@ -73,13 +65,27 @@ def bounded(text: str, number: Number, low: int) -> Number:
         return number
     number = _after(text, number)
     for _ in range(2):  # "at least about 50"
-        if not _may_stand_before(text, number.start, low):
-            break
-        match = _BEFORE.search(text, max(low, number.start - _LONGEST_BEFORE), number.start)
+        match = _before(text, number.start, low)
         if match is None or _is_pair(text, match, low):
             break
-        number = _before(number, match)
+        name = _SIGNS[match["sign"]] if match["sign"] else _NAMES[" ".join(match["words"].lower().split())]
+        if name == "about":
+            is_short = number.is_short or (match["words"] or "").lower() in _SHORT
+            number = changed(number, approximate=True, is_short=is_short, start=match.start())
+        elif number.form is Form.EXACT:
+            number = changed(number, form=Form(name), start=match.start())
     return number
+
+
+def _before(text: str, start: int, low: int) -> re.Match[str] | None:
+    """The bound before a place; the last word is looked at first, for the sake of speed."""
+    if start <= low:
+        return None
+    words = text[max(low, start - 16) : start].rsplit(None, 1)
+    is_word = bool(words) and words[-1].casefold().rstrip(".") in _LAST_WORDS
+    if not is_word and _LAST_SIGNS.isdisjoint(text[max(low, start - 2) : start]):
+        return None
+    return _BEFORE.search(text, max(low, start - _LONGEST_BEFORE), start)
 
 
 def _is_pair(text: str, match: re.Match[str], low: int) -> bool:
@@ -88,34 +94,11 @@ def _is_pair(text: str, match: re.Match[str], low: int) -> bool:
     return word == "over" and 0 < low == match.start() - 1 and text[low - 1].isdigit()
 
 
-def _may_stand_before(text: str, start: int, low: int) -> bool:
-    """A quick look at the last word, for the sake of speed."""
-    if start <= low:
-        return False
-    if not _SIGNS.isdisjoint(text[max(low, start - 2) : start]):
-        return True
-    words = text[max(low, start - 16) : start].rsplit(None, 1)
-    return bool(words) and words[-1].casefold().rstrip(".") in _LAST_WORDS
-
-
-def _before(number: Number, match: re.Match[str]) -> Number:
-    name = (match.lastgroup or "").removeprefix("sign_")
-    if name == "about":
-        is_short = number.is_short or match[0].split()[0].lower() in _SHORT
-        return changed(number, approximate=True, is_short=is_short, start=match.start())
-    if number.form is not Form.EXACT:
-        return number
-    return changed(number, form=_FORMS[name], start=match.start())
-
-
 def _after(text: str, number: Number) -> Number:
-    after = text[number.end : number.end + 1]
-    if after not in ("+", "-", " ", "\u00a0") or (
-        after == " " and text[number.end + 1 : number.end + 2] not in ("o", "O", "a", "A")
-    ):
+    if number.form is not Form.EXACT or number.kind is Kind.RATIO or not _BEGINS_AFTER.match(text, number.end):
         return number
     match = _AFTER.match(text, number.end)
-    if match is None or number.form is not Form.EXACT or number.kind is Kind.RATIO:
+    if match is None:
         return number
     if match["so"]:
         return changed(number, approximate=True, end=match.end())
