@@ -11,7 +11,6 @@ from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.names import identifier, mark_at
 from reward.claims.numbers.units import (
     CURRENCY_BEFORE,
-    FIRST_WORDS,
     UNITS,
     Unit,
     currency_at,
@@ -29,10 +28,8 @@ _SIGN = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _BELOW_ZERO = re.compile(r"[ \u00a0]below[ \u00a0]zero(?![^\W_])")
-_SIGNS = frozenset("-+\u2212\u2013\u207b")
-_ENDS_SIGN = _SIGNS | frozenset("sSeE\u017f")  # the last letters of "minus" and "negative", too
+_ENDS_SIGN = frozenset("-+\u2212\u2013\u207bsSeE")  # signs, and the last letters of "minus" and "negative"
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|ST|ND|RD|TH)(?![^\W_])")
-_ORDINAL_BEGINS = frozenset("snrtSNRT")
 _PERCENT = re.compile(
     rf"""
     (?:{SPACE}|-)? (?: 
@@ -42,25 +39,25 @@ _PERCENT = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_FEET = re.compile(
-    rf"(?P<feet>\d{{1,2}}){SPACE}?(?:ft|feet|foot)\.?,?{SPACE}(?P<inches>\d{{1,2}}(?:\.\d)?){SPACE}?in\b\.?|"
-    r"(?P<large>\d{1,2})['\u2032\u2019][ ]?(?P<small>\d{1,2}(?:\.\d)?)(?:[\"\u2033\u201d]|''|\u2019\u2019)"
-)
-_WORD_BEHIND = re.compile(rf"(?:{SPACE}|-)?([^\W\d_]{1, 40})")
-# The first words of all units, in small letters: another word behind a number needs no more looking at.
-_UNITS_BEGIN = (
-    FIRST_WORDS
-    | {"percent", "percentage", "pct", "per", "p", "pp", "pps", "ppt", "ppts", "basis", "bp", "bps"}
-)
 _BEFORE_NO_UNIT = frozenset(",;:)]\n\"'|.([{}<>=/*_?!#&@^~`\\\r0123456789")
 _TOKEN = re.compile(r"[\d.,]+(?:[eE][-+]?\d+)?")
-_CURRENCY_ENDS = "$€£¥₹₩₽₺₪₫₱₦฿元.s(-+\u2212"
+_CURRENCY_ENDS = frozenset("$€£¥₹₩₽₺₪₫₱₦฿元.s(-+\u2212")
 _POINT_CURRENCIES = ("USD", "GBP", "CAD", "AUD", "NZD", "SGD", "HKD", "MXN")
 _THOUSANDTH = Decimal("0.001")
 _BEHIND_TWO_UNITS = frozenset("'\u2032\u2019fFhm")
 _BOUND = re.compile(rf"\+|{SPACE}or{SPACE}(?:more|(?P<most>less|fewer))(?=[ -])")
-_STOPWATCH = re.compile(
-    r"(?P<large>\d{1,3})(?:h[ ]?(?P<small>\d{1,2})m(?:ins?)?|m[ ]?(?P<seconds>\d{1,2})s)(?![^\W_])"
+# What is written in two units, the smaller one, and how many of it make the larger.
+_TWO_UNITS = (
+    (
+        re.compile(
+            rf"(\d{{1,2}}){SPACE}?(?:ft|feet|foot)\.?,?{SPACE}(\d{{1,2}}(?:\.\d)?){SPACE}?in\b\.?|"
+            r"(\d{1,2})['\u2032\u2019][ ]?(\d{1,2}(?:\.\d)?)(?:[\"\u2033\u201d]|''|\u2019\u2019)"
+        ),
+        "inch",
+        12,
+    ),
+    (re.compile(r"(\d{1,3})h[ ]?(\d{1,2})m(?:ins?)?(?![^\W_])"), "minute", 60),
+    (re.compile(r"(\d{1,3})m[ ]?(\d{1,2})s(?![^\W_])"), "second", 60),
 )
 
 
@@ -119,19 +116,18 @@ def _below_zero(text: str, number: Number) -> Number:
 
 def _with_unit(text: str, start: int, end: int, digits: Digits) -> Number | None:
     """The number with its unit; None when none stands at `end`."""
-    word = _WORD_BEHIND.match(text, end)
-    if word and word[1].isascii() and word[1].lower() not in _UNITS_BEGIN:
-        return None
     if match := _PERCENT.match(text, end):
         return _percentage(match, digits, start)
     if money := currency_at(text, end):
         code, worth, end = money
         return _number(digits.times(worth), start, end, Kind.MONEY, code)
-    if found := unit_at(text, end):
-        unit, end = found
-        kind = Kind.DURATION if unit.dimension == "time" else Kind.QUANTITY
-        return changed(_number(digits, start, end, kind, unit.name), dimension=unit.dimension)
-    return None
+    found = unit_at(text, end)
+    return _of_unit(digits, start, found[1], found[0]) if found else None
+
+
+def _of_unit(digits: Digits, start: int, end: int, unit: Unit) -> Number:
+    kind = Kind.DURATION if unit.dimension == "time" else Kind.QUANTITY
+    return changed(_number(digits, start, end, kind, unit.name), dimension=unit.dimension)
 
 
 def _number(digits: Digits, start: int, end: int, kind: Kind = Kind.COUNT, unit: str = "") -> Number:
@@ -140,9 +136,8 @@ def _number(digits: Digits, start: int, end: int, kind: Kind = Kind.COUNT, unit:
 
 def _follows_a_point(text: str, at: int, low: int) -> bool:
     """Whether the digits are decimals without a whole part: ".5"."""
-    if at <= low or text[at - 1] != "." or not text[at].isascii():
-        return False
-    return at == 1 or not (text[at - 2].isalnum() or text[at - 2] in "_.")
+    is_point = at > low and text[at - 1] == "." and text[at].isascii()
+    return is_point and (at == 1 or not (text[at - 2].isalnum() or text[at - 2] in "_."))
 
 
 def _measured(text: str, numeral: Numeral, start: int, at: int, low: int, decimal: str) -> Number:
@@ -158,7 +153,7 @@ def _bare(text: str, number: Number, numeral: Numeral, at: int, low: int) -> Num
     """A number without a unit: an ordinal, a year by its context, part of a name ("3D"), or a count."""
     end = number.end
     if numeral.is_plain:
-        if text[end : end + 1] in _ORDINAL_BEGINS and (ordinal := _ORDINAL.match(text, end)):
+        if ordinal := _ORDINAL.match(text, end):
             return changed(number, kind=Kind.ORDINAL, end=ordinal.end())
         if number.start == at and (year := year_in_context(text, number, low)):
             return year
@@ -179,9 +174,7 @@ def _percentage(match: re.Match[str], digits: Digits, start: int) -> Number:
 
 def _currency_before(text: str, at: int, low: int) -> tuple[int, str, bool] | None:
     """The currency before the digits: where it begins, its code, and whether a minus stands in between."""
-    if at <= low:
-        return None
-    last = text[at - 1] if not text[at - 1].isspace() or at - 1 == low else text[at - 2]
+    last = text[max(low, at - 2) : at].rstrip()[-1:]
     if not (last in _CURRENCY_ENDS or last.isupper()):
         return None
     match = CURRENCY_BEFORE.search(text, max(low, at - 10), at)
@@ -192,24 +185,16 @@ def _currency_before(text: str, at: int, low: int) -> tuple[int, str, bool] | No
 
 def sign_before(text: str, start: int, low: int) -> tuple[int, bool] | None:
     """The sign or the "minus" before a number: where it begins, and whether it is negative."""
-    if start <= low:
-        return None
-    if text[start - 1] not in _SIGNS and (
-        not text[start - 1].isspace() or text[max(low, start - 3) : start].rstrip()[-1:] not in _ENDS_SIGN
-    ):
+    if text[max(low, start - 3) : start].rstrip()[-1:] not in _ENDS_SIGN:
         return None
     match = _SIGN.search(text, max(low, start - 10), start)
-    if match is None:
-        return None
-    return match.start(), match["sign"] != "+"
+    return (match.start(), match["sign"] != "+") if match else None
 
 
 def _money(text: str, numeral: Numeral, start: int, code: str, decimal: str) -> Number:
     """An amount behind its currency."""
-    end = numeral.end
-    again = currency_at(text, end)
-    if again and again[0] == code and again[1] == 1:
-        end = again[2]
+    again = currency_at(text, numeral.end)
+    end = again[2] if again and again[:2] == (code, 1) else numeral.end
     number = _price(_number(numeral.digits, start, end, Kind.MONEY, code), numeral, decimal)
     return _loss(text, number, start, numeral.end)
 
@@ -240,23 +225,14 @@ def _loss(text: str, number: Number, start: int, digits_end: int) -> Number:
 
 
 def _two_units(text: str, at: int) -> Number | None:
-    """Feet and inches with their signs (6'2"), or "1h30m"."""
-    if feet := _FEET.match(text, at):
-        large, small = feet["feet"] or feet["large"], feet["inches"] or feet["small"]
-        return _in_two_units(feet, large, small, UNITS["inch"], 12)
-    if clock := _STOPWATCH.match(text, at):
-        unit = UNITS["minute" if clock["small"] else "second"]
-        return _in_two_units(clock, clock["large"], clock["small"] or clock["seconds"], unit, 60)
+    """The sum of a larger and a smaller unit, in the smaller: feet and inches (6'2"), or "1h30m"."""
+    for pattern, name, factor in _TWO_UNITS:
+        if match := pattern.match(text, at):
+            large, small = filter(None, match.groups())
+            step = Decimal(1) if small.isdigit() else Decimal("0.1")
+            sum_of_both = Digits(Decimal(large) * factor + Decimal(small), step)
+            return _of_unit(sum_of_both, at, match.end(), UNITS[name])
     return None
-
-
-def _in_two_units(match: re.Match[str], large: str, small: str, unit: Unit, factor: int) -> Number:
-    """The sum of a larger and a smaller unit, in the smaller."""
-    value = Decimal(large) * factor + Decimal(small)
-    step = Decimal(1) if small.isdigit() else Decimal("0.1")
-    kind = Kind.DURATION if unit.dimension == "time" else Kind.QUANTITY
-    number = _number(Digits(value, step), match.start(), match.end(), kind, unit.name)
-    return changed(number, dimension=unit.dimension)
 
 
 def _absurd(text: str, start: int, at: int) -> Number:

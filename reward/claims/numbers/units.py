@@ -77,12 +77,6 @@ _CURRENCY_BEHIND = re.compile(
     rf"|(?:{SPACE}|-)?{either(_WORDS)}(?![^\W_]|{SPACE}\d))",
     re.IGNORECASE,
 )
-# The first words of all units and currencies, in small letters.
-FIRST_WORDS = frozenset(
-    match[0].lower()
-    for word in (*_EXACT, *_ATTACHED, *_HYPHENATED, *_CURRENCIES, *_HUNDREDTHS)
-    if (match := re.match(r"[^\W\d_]+", word))
-)
 
 
 def unit_at(text: str, at: int) -> tuple[Unit, int] | None:
