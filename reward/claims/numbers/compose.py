@@ -16,7 +16,7 @@ from reward.claims.numbers.dates import as_year, looks_like_year
 from reward.claims.numbers.digits import EXACT, scale_after
 from reward.claims.numbers.model import Form, Kind, Number, changed, span_of
 from reward.claims.numbers.reading import read_as
-from reward.claims.numbers.vocabulary import SPACE
+from reward.claims.numbers.vocabulary import SPACE, TABLES
 
 _DASH = "[-\u2010-\u2015\u2212~\uff5e]"
 _LONGEST_GAP = 24
@@ -38,14 +38,11 @@ _GAP = re.compile(
 _BETWEEN = re.compile(rf"(?<![^\W_])between{SPACE}$", re.IGNORECASE)
 _FROM = re.compile(rf"(?<![^\W_])from{SPACE}$", re.IGNORECASE)
 # How many of the second unit make one of the first, of pairs that are written together.
-_JOINED = {
-    ("hour", "minute"): 60, ("minute", "second"): 60, ("foot", "inch"): 12, ("pound", "ounce"): 16,
-    ("stone", "pound"): 14, ("year", "month"): 12, ("week", "day"): 7, ("day", "hour"): 24,
-    ("10 * year", "year"): 10,
-}  # fmt: skip
+_JOINED = {tuple(pair.split("|")): many for pair, many in TABLES["joined_units"].items()}
+_CHAINED = re.compile(rf"{SPACE}{_DASH}{SPACE}\d")  # a row of a table, or a sum
+_THE = re.compile(rf"{SPACE}(?:the|a)\b")
 _NUMBER_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
 _READ_ON = re.compile(rf"{SPACE}(?:and|hundred|thousand|million|billion|trillion){SPACE}?", re.IGNORECASE)
-_BARE = (Kind.COUNT,)
 _NEVER_IN_RANGES = (Kind.IDENTIFIER, Kind.RATIO)
 
 
@@ -70,25 +67,24 @@ def compose(text: str, numbers: Sequence[Number], weak: frozenset[int]) -> list[
 
 
 def _together(text: str, first: Number, second: Number, low: int) -> Number | None:
-    if (
-        second.start - first.end > _LONGEST_GAP
-        or first.form is not Form.EXACT
-        or second.form is not Form.EXACT
-    ):
+    if second.start - first.end > _LONGEST_GAP or not (_may_be_part(first) and _may_be_part(second)):
         return None
     gap = _GAP.fullmatch(text, first.end, second.start)
-    if gap is None or first.kind in _NEVER_IN_RANGES or second.kind in _NEVER_IN_RANGES:
+    if gap is None:
         return None
-    name = gap.lastgroup
+    name = str(gap.lastgroup)
     if name in ("join", "and") and (joined := _joined(first, second)):
         return joined
     if name in ("out_of", "chance", "over", "colon"):
         return _ratio_in_words(text, first, second, name)
-    if name == "join" or (
-        name == "and" and not _BETWEEN.search(text, max(low, first.start - 9), first.start)
-    ):
+    between = _BETWEEN.search(text, max(low, first.start - 9), first.start)
+    if name == "join" or (name == "and" and not between):
         return None
-    return _range(text, first, second, str(name), low) or _ratio(text, first, second, str(name), low)
+    return _range(text, first, second, name, low) or _ratio(text, first, second, name, low)
+
+
+def _may_be_part(number: Number) -> bool:
+    return number.form is Form.EXACT and number.kind not in _NEVER_IN_RANGES
 
 
 def _range(text: str, first: Number, second: Number, gap: str, low: int) -> Number | None:
@@ -96,11 +92,9 @@ def _range(text: str, first: Number, second: Number, gap: str, low: int) -> Numb
     if ends is None or (first.parts and first.kind is not Kind.DATE):
         return None
     whole = span_of(*ends, first.start, second.end)
-    if whole.kind is not Kind.TIME:
-        if not _ascending(*ends):
-            return None
-        if gap == "spaced" and _chained(text, second.end):
-            return None
+    is_row = gap == "spaced" and _CHAINED.match(text, second.end)
+    if whole.kind is not Kind.TIME and (is_row or not _ascending(*ends)):
+        return None
     opening = _BETWEEN if gap == "and" else _FROM
     start = opening.search(text, max(low, first.start - 9), first.start)
     return changed(whole, start=start.start()) if start else whole
@@ -128,17 +122,12 @@ def _ascending(low: Number, high: Number) -> bool:
     return any(a < b for a in low.readings for b in high.readings)
 
 
-def _chained(text: str, at: int) -> bool:
-    """Whether a spaced dash follows the second number, too: a row of a table, or a sum."""
-    return re.compile(rf"{SPACE}{_DASH}{SPACE}\d").match(text, at) is not None
-
-
 def _scaled_like(text: str, first: Number, second: Number) -> Number:
     """The 5 of "5-10 million" in millions."""
-    if scale_after(text, first.end) or (first.step != 1 and first.step > 1):
+    if scale_after(text, first.end) or first.step > 1:
         return first
     power = _power_behind(text, second)
-    scaled = tuple((EXACT.scaleb(v[0], power),) for v in first.readings)
+    scaled = tuple((EXACT.scaleb(reading[0], power),) for reading in first.readings)
     if any(a[0] < b[0] for a in scaled for b in second.readings):
         return changed(first, readings=scaled, step=EXACT.scaleb(first.step, power))
     return first
@@ -147,12 +136,10 @@ def _scaled_like(text: str, first: Number, second: Number) -> Number:
 def _power_behind(text: str, number: Number) -> int:
     """The power of ten of the scale word behind digits, or behind one number word ("ten million")."""
     word = _NUMBER_WORD.match(text, number.start, number.end)
-    places = [word.end()] if word else range(number.start + 1, number.end)
-    for place in places:
-        if (word or text[place - 1].isdigit()) and (scale := scale_after(text, place)):
-            more = word and _READ_ON.match(text, scale[1], number.end)
-            return 0 if more else scale[0]
-    return 0
+    places = (place for place in range(number.start + 1, number.end) if text[place - 1].isdigit())
+    found = (scale_after(text, place) for place in ([word.end()] if word else places))
+    power, end = next(filter(None, found), (0, 0))
+    return 0 if word and end and _READ_ON.match(text, end, number.end) else power
 
 
 def _times(text: str, first: Number, second: Number) -> tuple[Number, Number]:
@@ -193,28 +180,25 @@ def _ratio(text: str, first: Number, second: Number, gap: str, low: int) -> Numb
         return None
     if gap == "to" and _FROM.search(text, max(low, first.start - 6), first.start):
         return None
-    small = max(first.value, second.value) < 1000 and first.value >= second.value >= 0
-    whole = first.step == 1 and second.step == 1
-    return _pair(first, second) if small and (whole or gap == "to") else None
+    is_score = gap == "to" or first.step == second.step == 1
+    return _pair(first, second) if is_score and 0 <= second.value <= first.value < 1000 else None
 
 
 def _ratio_in_words(text: str, first: Number, second: Number, gap: str) -> Number | None:
     """ "3.5 out of 5", "4 of 5", "1 in 5", "3.5/5", "2.5:1"."""
     if not (_is_bare(first) and _is_bare(second)) or second.value <= 0:
         return None
-    if gap == "chance" and not (
-        0 < first.value < second.value <= 1000000 and first.step == 1 and second.value != 24
-    ):
-        return None
-    if gap == "chance" and (first.value > 100 or re.compile(rf"{SPACE}(?:the|a)\b").match(text, second.end)):
-        return None
     if gap == "out_of" and first.value > second.value:
         return None
+    if gap == "chance":
+        is_small = 0 < first.value <= 100 and first.step == 1 and first.value < second.value <= 1_000_000
+        if not is_small or second.value == 24 or _THE.match(text, second.end):
+            return None
     return _pair(first, second)
 
 
 def _is_bare(number: Number) -> bool:
-    return number.kind in _BARE and number.form is Form.EXACT and not number.parts
+    return number.kind is Kind.COUNT and not number.parts
 
 
 def _pair(first: Number, second: Number) -> Number:
@@ -225,22 +209,15 @@ def _pair(first: Number, second: Number) -> Number:
 def _joined(first: Number, second: Number) -> Number | None:
     """A whole number of a unit and less than one of it ("6 feet 2 inches"): the sum, in the smaller unit."""
     last = first.parts[-1] if first.parts and first.kind in (Kind.DURATION, Kind.QUANTITY) else first
-    pair = (last.unit, second.unit)
-    if first.kind is Kind.MONEY:
-        return _dollars_and_cents(first, second)
-    if pair not in _JOINED or last.step != 1 or not 0 < second.value < _JOINED[pair]:
+    many = _JOINED.get((last.unit, second.unit), 0)
+    value = EXACT.add(EXACT.multiply(first.value, Decimal(many)), second.value)
+    is_rest = 0 < second.value < many
+    if first.kind is second.kind is Kind.MONEY:  # "two dollars and fifty cents"
+        value = EXACT.add(first.value, second.value)
+        is_rest = first.unit == second.unit and second.step == Decimal("0.01") and 0 < second.value < 1
+    if last.step != 1 or not is_rest:
         return None
-    value = EXACT.add(EXACT.multiply(first.value, Decimal(_JOINED[pair])), second.value)
     parts = (*(first.parts or (first,)), second)
     return changed(
         second, readings=((value,),), start=first.start, parts=parts, approximate=first.approximate
     )
-
-
-def _dollars_and_cents(first: Number, second: Number) -> Number | None:
-    """Money in two units: "two dollars and fifty cents"."""
-    is_rest = second.step == Decimal("0.01") and 0 < second.value < 1
-    if second.kind is not Kind.MONEY or first.unit != second.unit or first.step != 1 or not is_rest:
-        return None
-    value = EXACT.add(first.value, second.value)
-    return changed(second, readings=((value,),), start=first.start, parts=(first, second))
