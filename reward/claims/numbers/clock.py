@@ -12,40 +12,40 @@ import re
 from decimal import Decimal
 
 from reward.claims.numbers.digits import fraction
-from reward.claims.numbers.model import Kind, Number, changed, span_of
+from reward.claims.numbers.model import Kind, Number, span_of
 from reward.claims.numbers.vocabulary import SPACE
+from reward.claims.numbers.words import CARDINALS
 
-_HOURS = (
-    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-)  # fmt: skip
+_HOURS = {word: hour for word, hour in CARDINALS.items() if 1 <= hour <= 12}
 _AM_PM = rf"{SPACE}?(?P<half>[aApP])(?:\.{SPACE}?[mM]\b\.?|[mM](?![^\W_]))"
 _PART_OF_DAY = (
     rf"{SPACE}(?:in{SPACE}the{SPACE}(?P<part>morning|afternoon|evening)|at{SPACE}(?P<night>night))(?!\w)"
 )
-_CLOCK = re.compile(
-    rf"(?P<hour>\d{{1,2}}):(?P<minute>\d{{2}}|0(?!\d))(?::(?P<second>\d{{2}}))?(?![\d:])(?:{_AM_PM}|{_PART_OF_DAY})?"
+_CLOCKS = (
+    re.compile(
+        r"(?P<hour>\d{1,2}):(?P<minute>\d{2}|0(?!\d))(?::(?P<second>\d{2}))?(?![\d:])"
+        rf"(?:{_AM_PM}|{_PART_OF_DAY})?"
+    ),
+    re.compile(rf"(?P<hour>\d{{1,2}})(?:(?:\.(?P<minute>\d{{2}}))?{_AM_PM}|{_PART_OF_DAY})"),
+    re.compile(rf"(?P<hour>\d{{1,2}}){SPACE}?o['\u2019]?{SPACE}?clock(?!\w)(?:{_PART_OF_DAY})?"),
+    re.compile(r"(?P<hour>\d{1,2})(?:[hH]|[ ]h[ ])(?P<minute>\d{2})(?![^\W_]|[ ]?min)"),
 )
-_HOUR = re.compile(rf"(?P<hour>\d{{1,2}})(?:(?:\.(?P<minute>\d{{2}}))?{_AM_PM}|{_PART_OF_DAY})")
-_TWELVE = re.compile(rf"(?P<hour>12){SPACE}(?P<noon>noon|midnight)(?![^\W_])")
+_MILITARY = re.compile(rf"(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d){SPACE}?(?:hours|hrs)(?![^\W_]|[ ]of\b)")
+_TWELVE = re.compile(rf"12{SPACE}(noon|midnight)(?![^\W_])")
 _PAST = re.compile(
     rf"(?:(?P<half_hour>half)|(?:a{SPACE})?quarter){SPACE}(?P<past>past|after|to){SPACE}"
     rf"(?P<hour>\d{{1,2}}|{'|'.join(_HOURS)})(?![^\W_aApP]|\d)(?:{_AM_PM}|{_PART_OF_DAY})?(?![^\W_])",
     re.IGNORECASE,
 )
-_O_CLOCK = re.compile(rf"(?P<hour>\d{{1,2}}){SPACE}?o['\u2019]?{SPACE}?clock(?!\w)(?:{_PART_OF_DAY})?")
-_H_CLOCK = re.compile(r"(?P<hour>\d{1,2})(?:[hH]|[ ]h[ ])(?P<minute>\d{2})(?![^\W_]|[ ]?min)")
-_HOURS_OF_24 = re.compile(
-    rf"(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d){SPACE}?(?:hours|hrs)(?![^\W_]|[ ]of\b)"
-)
 _CLOCK_BEFORE = re.compile(
     r"(?<![^\W_])(?:at|by|from|until|till|before|since|around|about)[ ]$", re.IGNORECASE
 )
 _OPENING = re.compile(
-    rf"(\d{{1,2}}):(\d{{1,2}})({SPACE}?[-\u2010-\u2015\u2212~]{SPACE}?)(\d{{1,2}}):(\d{{1,2}})(?![\d:])(?!{_AM_PM})"
+    rf"((\d{{1,2}}):(\d{{1,2}})){SPACE}?[-\u2010-\u2015\u2212~]{SPACE}?((\d{{1,2}}):(\d{{1,2}}))(?![\d:])(?!{_AM_PM})"
 )
 _HALF = re.compile(rf"{_AM_PM}|{SPACE}o['\u2019]?clock(?!\w)(?:{_PART_OF_DAY})?")
 _LONE_PART_OF_DAY = re.compile(_PART_OF_DAY)
-_WORDS = {"noon": 720, "midday": 720, "midnight": 0}
+_NAMED = {"noon": 720, "midday": 720, "midnight": 0}
 MINUTES_A_DAY = 1440
 
 
@@ -54,33 +54,30 @@ def time_at(text: str, at: int) -> Number | None:
     if (opening := _OPENING.match(text, at)) and (hours := _opening_hours(opening)):
         return hours
     if twelve := _TWELVE.match(text, at):
-        return _number((720 * (twelve["noon"] == "noon"),), at, twelve.end())
-    if (military := _HOURS_OF_24.match(text, at)) and (text[at] == "0" or _is_clock_before(text, at)):
+        return named_time(twelve[1], at, twelve.end())
+    if (military := _MILITARY.match(text, at)) and (text[at] == "0" or _is_clock_before(text, at)):
         return _time(military)
-    for pattern in (_CLOCK, _HOUR, _O_CLOCK, _H_CLOCK):
+    for pattern in _CLOCKS:
         if (match := pattern.match(text, at)) and (time := _time(match)):
             return time
     return None
 
 
-def named_time(word: str, start: int, end: int) -> Number | None:
+def named_time(word: str, start: int, end: int) -> Number:
     """Noon or midnight."""
-    minutes = _WORDS.get(word.casefold())
-    return None if minutes is None else _number((minutes,), start, end)
+    return _number((_NAMED[word.casefold()],), start, end)
 
 
 def time_past(text: str, at: int) -> Number | None:
     """A time as it is said: "half past five", "a quarter to 9 am"."""
     match = _PAST.match(text, at)
-    if match is None:
-        return None
-    hour = int(match["hour"]) if match["hour"].isdigit() else 1 + _HOURS.index(match["hour"].lower())
-    if not 1 <= hour <= 12:
+    hour = _HOURS.get(match["hour"].lower()) or int(match["hour"]) if match else 0
+    if match is None or not 1 <= hour <= 12:
         return None
     shift = (30 if match["half_hour"] else 15) * (-1 if match["past"].lower() == "to" else 1)
-    readings = _readings(hour, 0, _half_day(match, hour), written=str(hour))
-    both = readings if len(readings) > 1 or _half_day(match, hour) else (0, 720)
-    return _number(tuple((r + shift) % MINUTES_A_DAY for r in both), at, match.end())
+    half = _half_day(match, hour)
+    readings = _readings(hour, 0, half) if half or hour < 12 else (0, 720)
+    return _number(tuple((r + shift) % MINUTES_A_DAY for r in readings), at, match.end())
 
 
 def half_day_at(text: str, number: Number) -> Number:
@@ -91,12 +88,7 @@ def half_day_at(text: str, number: Number) -> Number:
     if match is None or not (1 <= number.value <= 12 and number.value == int(number.value)):
         return number
     hour = int(number.value)
-    half = _half_day(match, hour)
-    return _number(_readings(hour, 0, half, written="12"), number.start, match.end())
-
-
-def _is_clock_before(text: str, at: int) -> bool:
-    return _CLOCK_BEFORE.search(text, max(0, at - 8), at) is not None
+    return _number(_readings(hour, 0, _half_day(match, hour)), number.start, match.end())
 
 
 def as_time(number: Number) -> Number | None:
@@ -104,19 +96,21 @@ def as_time(number: Number) -> Number | None:
     hour = number.value
     if len(number.values) > 1 or hour != int(hour) or not 0 <= hour <= 24:
         return None
-    return _number(_readings(int(hour), 0, None, written=str(int(hour))), number.start, number.end)
+    return _number(_readings(int(hour), 0), number.start, number.end)
+
+
+def _is_clock_before(text: str, at: int) -> bool:
+    return _CLOCK_BEFORE.search(text, max(0, at - 8), at) is not None
 
 
 def _time(match: re.Match[str]) -> Number | None:
     groups = match.groupdict()
-    hour, minute, second = int(match["hour"]), int(groups.get("minute") or 0), int(groups.get("second") or 0)
-    half = _half_day(match, hour)
+    hour, minute, second = (int(groups.get(name) or 0) for name in ("hour", "minute", "second"))
     if hour > 24 or minute > 59 or second > 59 or (hour == 24 and minute):
         return None
-    short_minute = len(groups.get("minute") or "00") == 1
-    readings = _readings(hour, minute, half, written="00" if short_minute else match["hour"])
-    exact = tuple(r + fraction(second, 60) for r in readings)
-    return _number(exact, match.start(), match.end())
+    is_of_24 = match["hour"].startswith("0") or groups.get("minute") == "0"
+    readings = _readings(hour, minute, _half_day(match, hour), is_of_24=is_of_24)
+    return _number(tuple(reading + fraction(second, 60) for reading in readings), match.start(), match.end())
 
 
 def _half_day(match: re.Match[str], hour: int) -> str | None:
@@ -129,33 +123,27 @@ def _half_day(match: re.Match[str], hour: int) -> str | None:
     return groups.get("half")
 
 
-def _readings(hour: int, minute: int, half: str | None, *, written: str) -> tuple[int, ...]:
+def _readings(hour: int, minute: int, half: str | None = None, *, is_of_24: bool = False) -> tuple[int, ...]:
     """Minutes since midnight; two readings when nothing tells the morning from the evening."""
     if half is not None and 1 <= hour <= 12:
         return (hour % 12 * 60 + minute + 720 * (half in "pP"),)
     first = (hour * 60 + minute) % MINUTES_A_DAY
-    return (first, first + 720) if 1 <= hour <= 11 and not written.startswith("0") else (first,)
+    return (first, first + 720) if 1 <= hour <= 11 and not is_of_24 else (first,)
 
 
 def _opening_hours(match: re.Match[str]) -> Number | None:
     """Both ends on a 24-hour clock if one of them shows it; "9:00-5:00" leaves morning and evening open."""
-    texts = (match[1], match[2], match[4], match[5])
-    hours = tuple(map(int, texts))
-    if max(hours[0], hours[2]) > 24 or max(hours[1], hours[3]) > 59:
+    hour, minute, last_hour, last_minute = (int(match[group]) for group in (2, 3, 5, 6))
+    if max(hour, last_hour) > 24 or max(minute, last_minute) > 59:
         return None
-    of_data = len(texts[1]) == 1 or len(texts[3]) == 1
-    if of_data and not (hours[0] > 4 or hours[2] > 4 or "0" in (texts[1], texts[3])):
+    of_data = len(match[3]) == 1 or len(match[6]) == 1
+    if of_data and not (max(hour, last_hour) > 4 or "0" in (match[3], match[6])):
         return None  # "3:1-2:1" is no pair of times
-    low, high = (
-        _number(_readings(h, m, None, written="0" if of_data else text), *place)
-        for h, m, text, place in (
-            (hours[0], hours[1], texts[0], (match.start(), match.end(2))),
-            (hours[2], hours[3], texts[2], (match.start(4), match.end())),
-        )
-    )
-    if len(high.readings) == 1:  # "8:30-17:30": both on the same clock of 24 hours
-        low = changed(low, readings=low.readings[:1])
-    return span_of(low, high, match.start(), match.end())
+    low = _readings(hour, minute, is_of_24=of_data or match[2].startswith("0"))
+    high = _readings(last_hour, last_minute, is_of_24=of_data or match[5].startswith("0"))
+    if len(high) == 1:  # "8:30-17:30": both on the same clock of 24 hours
+        low = low[:1]
+    return span_of(_number(low, *match.span(1)), _number(high, *match.span(4)), *match.span())
 
 
 def _number(minutes: tuple[int, ...] | tuple[Decimal, ...], start: int, end: int) -> Number:
