@@ -132,6 +132,13 @@ def test_a_flood_of_numbers_is_refused_before_it_is_read(scripted, picnic) -> No
     assert "40000 runs of digits" in verdict.detail
 
 
+@pytest.mark.parametrize("piece", ["twenty-one hundred and ", "sechs ", "III "])
+def test_a_flood_of_number_words_is_refused_before_it_is_read(scripted, picnic, piece: str) -> None:
+    verdict = run(picnic, piece * 4_000, scripted([])).verdict
+    assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.UNSCORED, None, "too_many_claims")
+    assert "number words" in verdict.detail
+
+
 def test_half_a_surrogate_pair_is_no_text(scripted, picnic) -> None:
     verdict = run(picnic, "It raised \ud800 466 euros.", scripted([])).verdict
     assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.UNSCORED, None, "invalid_text")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _DIGIT_RUN = re.compile(rf"[\d{''.join(VULGAR)}]+")
 _MOST_RUNS_A_CLAIM = 16  # a date with a time has seven; more than this is refused before numbers are read
+_MOST_STARTS_A_CLAIM = 40  # no number has so many words
 _SOURCES = r"(?:documents?|passages?|texts?|sources?|contexts?|articles?|information|excerpts?|reviews?)"
 _NOT = r"(?:(?:do|does|did|is|are|was|were)(?: not|n['\u2019]t)|fails? to|cannot|no)"
 _ABLE = r"(?:(?:can|could)(?: ?not|['\u2019]?t|n['\u2019]t)|unable to)"
@@ -72,6 +73,10 @@ def check_bounds(query: RagQuery, response: str, config: AuditConfig) -> None:
     num_digit_runs = len(_DIGIT_RUN.findall(response))
     if num_digit_runs > config.max_claims * _MOST_RUNS_A_CLAIM:
         detail = f"{num_digit_runs} runs of digits are far over max_claims: {config.max_claims}"
+        raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
+    most_starts = config.max_claims * _MOST_STARTS_A_CLAIM
+    if len(response) > 2 * most_starts and (num := num_starts(response)) > most_starts:
+        detail = f"{num} digits and number words are far over max_claims: {config.max_claims}"
         raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
     _check_text("response", response)
     _check_text("query", query.query)

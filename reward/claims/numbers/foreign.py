@@ -24,13 +24,13 @@ from reward.claims.numbers.vocabulary import TABLES, by_word, either
 
 _WORDS = TABLES["foreign"]
 _STOP_WORDS = {language: frozenset(words.split()) for language, words in TABLES["sentence_words"].items()}
-_SURE: dict[str, tuple[str, ...]] = {}  # of each sure word the languages that it is one of
+SURE: dict[str, tuple[str, ...]] = {}  # of each sure word the languages that it is one of
 for _language, _words in _WORDS["sure"].items():
     for _word in _words.split():
-        _SURE[_word] = (*_SURE.get(_word, ()), _language)
+        SURE[_word] = (*SURE.get(_word, ()), _language)
 _HALVES = frozenset(_WORDS["halves"].split())
 _STEMS = _WORDS["stems"].split()
-_WORTH_A_LOOK = frozenset((*_SURE, *_WORDS["telling"].split(), *_WORDS["compounds"].split()))
+_WORTH_A_LOOK = frozenset((*SURE, *_WORDS["telling"].split(), *_WORDS["compounds"].split()))
 _DIVISORS = by_word(_WORDS["divisors"])
 _DIVISOR = re.compile(rf"[ ]({either(_DIVISORS)})(?![^\W_])")
 # Compounds: "vierhundertsechsundsechzig", "zesentwintig", "duecento", "ventisei".
@@ -121,7 +121,7 @@ class _Source:
         if self._languages[sentence] == language:
             return True
         words = _words_of(lowered[start:end])
-        if not any(language in _SURE.get(word, ()) or _compound_of(word) == language for word in words):
+        if not any(language in SURE.get(word, ()) or _compound_of(word) == language for word in words):
             return False
         if language == "fr" and _FRENCH_PHRASE.search(lowered, max(0, start - 4), start):
             return False
@@ -150,7 +150,7 @@ def _most(counts: dict[str, int]) -> str:
 
 def _sure_languages(lowered: str) -> Iterator[str]:
     for word in set(_words_of(lowered)):
-        yield from _SURE.get(word, ())
+        yield from SURE.get(word, ())
         if compound := _compound_of(word):
             yield compound
 
@@ -182,7 +182,7 @@ def _in_language(source: _Source, pieces: list[_Piece], language: str) -> Iterat
             yield _number(source.text, value, start, end, is_ordinal=seen.is_ordinal)
     for piece in pieces:
         word = source.lowered[piece.start : piece.end]
-        if word in _HALVES and language in _SURE[word]:
+        if word in _HALVES and language in SURE[word]:
             yield Number(((Decimal("0.5"),),), step=Decimal(0), start=piece.start, end=piece.end)
 
 

@@ -12,6 +12,7 @@ from itertools import product
 
 from reward.claims.numbers.amounts import ABOUT, DECADE_WORDS, DECADES, JOINED, MULTIPLES
 from reward.claims.numbers.digits import VULGAR
+from reward.claims.numbers.foreign import SURE
 from reward.claims.numbers.roman import NUMERALS, ROMAN, WAR
 from reward.claims.numbers.vocabulary import either
 from reward.claims.numbers.words import FIRST_WORDS, STARTS
@@ -37,7 +38,7 @@ _FIRST = frozenset({
     *("ww" + place for place in ("1", "2", "3", "i", "ii", "iii")), "ww",
     *(written.lower() + ending for written, ending in product(NUMERALS, ("", "th", "e"))),
 })  # fmt: skip
-_COUNTED = _FIRST - {"a", "an", "some"}
+_COUNTED = _FIRST.union(SURE) - {"a", "an", "some"}
 
 
 @lru_cache(maxsize=256)
