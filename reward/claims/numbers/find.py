@@ -20,9 +20,9 @@ from reward.claims.numbers.conventions import ENGLISH, Conventions
 from reward.claims.numbers.dates import date_at, with_month, years_at
 from reward.claims.numbers.digits import Digits, end_of_digits
 from reward.claims.numbers.eras import era_of
-from reward.claims.numbers.foreign import foreign_numbers, with_foreign
+from reward.claims.numbers.foreign import foreign_numbers
 from reward.claims.numbers.measure import number_at, sign_before, with_unit
-from reward.claims.numbers.model import Form, Kind, Number, changed, moved
+from reward.claims.numbers.model import Form, Kind, Number, apart, changed, moved
 from reward.claims.numbers.names import code_at, name_at
 from reward.claims.numbers.plain import plain_text
 from reward.claims.numbers.roman import alone, roman_at, war_at
@@ -113,8 +113,13 @@ def _search(
             weak |= {number.start} if is_weak else set()
             place = low = max(number.end, at + 1)
     if words:
-        atoms = with_foreign(atoms, foreign_numbers(text, lowered))
+        foreign = foreign_numbers(text, lowered)  # of "soixante-six" they stay, and the 6 goes
+        atoms = sorted([*apart(atoms, foreign), *foreign], key=_start) if foreign else atoms
     return _finished(text, atoms, frozenset() if keep_weak else frozenset(weak))
+
+
+def _start(number: Number) -> int:
+    return number.start
 
 
 def _lowered(text: str) -> str:

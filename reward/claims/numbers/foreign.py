@@ -194,17 +194,3 @@ def _number(text: str, value: Decimal, start: int, end: int, *, is_ordinal: bool
     if percent := _PERCENT.match(text, end):
         return Number(((value,),), Kind.PERCENT, "%", step=step, start=start, end=percent.end())
     return with_unit(text, start, end, Digits(value, step))
-
-
-def with_foreign(atoms: list[Number], foreign: list[Number]) -> list[Number]:
-    """The numbers of both readers in order; where they overlap ("soixante-six"), the foreign one stays."""
-    if not foreign:
-        return atoms
-    kept: list[Number] = []
-    place = 0
-    for atom in atoms:
-        while place < len(foreign) and foreign[place].end <= atom.start:
-            place += 1
-        if place == len(foreign) or foreign[place].start >= atom.end:
-            kept.append(atom)
-    return sorted([*kept, *foreign], key=lambda number: number.start)

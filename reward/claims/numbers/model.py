@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -145,6 +146,16 @@ def years_of(first: int, last: int, start: int, end: int, *, kind: Kind = Kind.Y
     """The years (or the ages) from the first to the last, both included."""
     values = ((Decimal(first), Decimal(last)),)
     return Number(values, kind, form=Form.RANGE, step=Decimal(1), start=start, end=end)
+
+
+def apart(numbers: Iterable[Number], taken: Sequence[Number]) -> Iterator[Number]:
+    """The numbers that share no character with one of those taken; both are in order."""
+    place = 0
+    for number in numbers:
+        while place < len(taken) and taken[place].end <= number.start:
+            place += 1
+        if place == len(taken) or taken[place].start >= number.end:
+            yield number
 
 
 def moved(number: Number, by: int) -> Number:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import cache
 
@@ -19,7 +19,7 @@ from reward.claims.numbers.amounts import vague_amounts
 from reward.claims.numbers.conventions import ENGLISH, Conventions
 from reward.claims.numbers.digits import MAX_DIGITS, VULGAR
 from reward.claims.numbers.find import find_numbers
-from reward.claims.numbers.model import Number
+from reward.claims.numbers.model import Number, apart
 from reward.claims.numbers.names import UNWRITTEN, identifier
 
 _LAST = 0x20000  # no plane from here on has digits
@@ -56,10 +56,8 @@ def unread_numerals(
         enumerators: Whether circled digits that enumerate lists are numerals too.
         words: Whether numbers in ideographs, and amounts in words without a value, are numerals too.
     """
-    vague = _apart(vague_amounts(text), found) if words else []
-    if text.isascii():
-        return vague
-    if _numeral_characters().isdisjoint(_BEYOND_ASCII.findall(text)):
+    vague = list(apart(vague_amounts(text), found)) if words else []
+    if text.isascii() or _numeral_characters().isdisjoint(_BEYOND_ASCII.findall(text)):
         return vague
     skipped = frozenset() if enumerators else frozenset(_enumerators(text))
     numerals, place = [], 0
@@ -68,21 +66,9 @@ def unread_numerals(
             place += 1
         inside = place < len(found) and found[place].start <= run.start()
         start = max(run.start(), found[place].end) if inside else run.start()
-        if start >= run.end() or start in skipped or _is_in_a_word(text, start, run.end(), words=words):
-            continue
-        numerals.append(identifier(text, start, run.end(), value=_value(text[start : run.end()])))
-    return sorted([*numerals, *vague], key=lambda number: number.start) if vague else numerals
-
-
-def _apart(amounts: Iterable[Number], found: Sequence[Number]) -> list[Number]:
-    """The amounts that share no character with a number found; both are in order."""
-    apart, place = [], 0
-    for amount in amounts:
-        while place < len(found) and found[place].end <= amount.start:
-            place += 1
-        if place == len(found) or found[place].start >= amount.end:
-            apart.append(amount)
-    return apart
+        if start < run.end() and start not in skipped and not _is_in_a_word(text, start, run.end(), words=words):
+            numerals.append(identifier(text, start, run.end(), value=_value(text[start : run.end()])))
+    return sorted([*numerals, *vague], key=lambda number: number.start)
 
 
 @cache
