@@ -26,7 +26,7 @@ _SCALARS = frozenset(
     {Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY, Kind.QUANTITY, Kind.DURATION, Kind.ORDINAL, Kind.YEAR}
 )
 _LOWER_BOUNDS = (Form.AT_LEAST, Form.MORE_THAN)
-_UPPER_BOUNDS = (Form.AT_MOST, Form.LESS_THAN)
+_STRICT_BOUNDS = (Form.MORE_THAN, Form.LESS_THAN)
 # The largest rounding, as a share of what is rounded, whatever the unit: 5% is the most that rounding to two
 # significant digits changes (10.5 to 11), so "3" still stands for 3.14 but "1 g" for no 500 mg. Who says
 # "about" rounds to one digit and a half: 466 to 500, 5.3 to 5 million.
@@ -126,8 +126,11 @@ def without_unit_of(number: Number, asked: Number) -> Number:
 
     A unit of the same dimension is converted: held against "5 km", 5000 m is the bare 5.
     """
-    if number.kind is Kind.DATE and asked.kind is Kind.DATE:
-        return _lone_part(number) if _written(number) == _written(asked) else number
+    if number.kind is asked.kind is Kind.DATE:
+        written, is_asked = ([bool(value) for value in date.values] for date in (number, asked))
+        if number.form is not Form.EXACT or written != is_asked or sum(written) != 1:
+            return number  # only a day, a month or a year that stands alone is a bare number
+        return changed(number, readings=((max(number.values),),), kind=Kind.COUNT)
     if number.kind not in _SCALARS or not _is_comparable(number, asked):
         return number
     readings = number.readings
@@ -193,49 +196,50 @@ def _pairs(claimed: Number, found: Number) -> list[tuple[tuple[Decimal, ...], tu
 
 def _lies_within(claimed: Number, found: Number) -> bool:
     """Whether all that `found` allows lies within the claimed bound."""
-    lowest = claimed.form in _LOWER_BOUNDS
-    if found.form in (_UPPER_BOUNDS if lowest else _LOWER_BOUNDS):
+    is_lower = claimed.form in _LOWER_BOUNDS
+    if found.is_bound and (found.form in _LOWER_BOUNDS) is not is_lower:
         return False
-    strict = claimed.form in (Form.MORE_THAN, Form.LESS_THAN)
-    open_end = found.form in (Form.MORE_THAN, Form.LESS_THAN)
+    edge_may_touch = claimed.form not in _STRICT_BOUNDS or found.form in _STRICT_BOUNDS
     for mine, theirs in _pairs(claimed, found):
-        bound, edge = Fraction(mine[0]), min(theirs) if lowest else max(theirs)
-        if (edge > bound if lowest else edge < bound) or (edge == bound and (open_end or not strict)):
+        beyond = min(theirs) - Fraction(mine[0]) if is_lower else Fraction(mine[0]) - max(theirs)
+        if beyond > 0 or (beyond == 0 and edge_may_touch):
             return True
     return False
 
 
 def _rounds_to(claimed: Number, found: Number, tolerance: Fraction) -> bool:
     """Whether each value rounds to the claim's, or lies within the tolerance."""
-    factor = Fraction(1) if claimed.unit == found.unit else conversion(found.unit, claimed.unit)[0]
+    is_converted = claimed.unit != found.unit
+    factor = conversion(found.unit, claimed.unit)[0] if is_converted else Fraction(1)
     steps = [Fraction(step) * factor for step in found.steps]
-    for mine, theirs in _pairs(claimed, found):
-        margins = _margins(claimed, theirs, steps, is_converted=claimed.unit != found.unit)
-        triples = zip(map(Fraction, mine), theirs, margins, strict=False)
-        if all(abs(a - b) <= max(margin, tolerance * abs(a)) for a, b, margin in triples):
-            return True
-    return False
+    return any(
+        all(
+            abs(Fraction(a) - b)
+            <= max(_margin(claimed, a, own, b, step, is_converted=is_converted), tolerance * abs(Fraction(a)))
+            for a, own, b, step in zip(mine, claimed.steps, theirs, steps, strict=False)
+        )
+        for mine, theirs in _pairs(claimed, found)
+    )
 
 
-def _margins(
-    claimed: Number, found: tuple[Fraction, ...], steps: list[Fraction], *, is_converted: bool
-) -> list[Fraction]:
-    """How far from each value of the claim a more precise one, whose step is given, may lie to round to it.
+def _margin(
+    claimed: Number, value: Decimal, written: Decimal, found: Fraction, step: Fraction, *, is_converted: bool
+) -> Fraction:
+    """How far from a value of the claim a more precise one, whose step is given, may lie to round to it.
 
     Nothing rounds to zero: "0 million", or "0 light years", would else stand for all that is less.
     """
-    share = MOST_ROUNDING_ABOUT if claimed.approximate else MOST_ROUNDING
-    least = _HALF_DEGREE if claimed.dimension == "temperature" else Fraction(0)
-    margins = []
-    for value, exact, written, step in zip(claimed.values, found, claimed.steps, steps, strict=False):
-        own = _blurred_step(value, Fraction(written)) if claimed.approximate else Fraction(written)
-        is_beyond = claimed.is_short and abs(exact) > abs(value)
-        is_rounded = value and not is_beyond and (step < own or step == 0)
-        margin = min(own / 2, max(abs(exact) * share, least)) if is_rounded else Fraction(0)
-        if value and not is_beyond and is_converted:  # nobody writes more places than a conversion needs
-            margin = max(margin, min(own / 2, abs(exact) * _MOST_CONVERSION))
-        margins.append(margin)
-    return margins
+    if not value or (claimed.is_short and abs(found) > abs(value)):
+        return Fraction(0)
+    own, share = Fraction(written), MOST_ROUNDING
+    if claimed.approximate:
+        own, share = _blurred_step(value, own), MOST_ROUNDING_ABOUT
+    margin = Fraction(0)
+    if step < own or step == 0:
+        least = _HALF_DEGREE if claimed.dimension == "temperature" else Fraction(0)
+        margin = min(own / 2, max(abs(found) * share, least))
+    # Nobody writes more places than a conversion needs.
+    return max(margin, min(own / 2, abs(found) * _MOST_CONVERSION)) if is_converted else margin
 
 
 def _blurred_step(value: Decimal, step: Fraction) -> Fraction:
@@ -251,31 +255,13 @@ def _is_fuller_date(claimed: Number, found: Number) -> bool:
     """Whether the found date, or year, says all that the claimed one says."""
     if claimed.kind is Kind.YEAR and claimed.form is Form.RANGE:
         return is_era(claimed) and lies_in_era(claimed, found)
-    if (
-        found.kind not in (Kind.DATE, Kind.YEAR)
-        or claimed.form is not Form.EXACT
-        or found.form is not Form.EXACT
-    ):
+    if found.kind not in (Kind.DATE, Kind.YEAR) or not claimed.form is found.form is Form.EXACT:
         return False
     if claimed.kind is Kind.YEAR:
         return claimed.value in {reading[0] for reading in found.readings}
-    if claimed.kind is not Kind.DATE or found.kind is not Kind.DATE:
-        return False
-    return any(
+    return claimed.kind is found.kind is Kind.DATE and any(
         all(a in (0, b) for a, b in zip(mine, theirs, strict=True)) for mine, theirs in _pairs(claimed, found)
     )
-
-
-def _written(date: Number) -> tuple[bool, ...]:
-    return tuple(bool(value) for value in date.values)
-
-
-def _lone_part(date: Number) -> Number:
-    """A day, a month or a year that stands alone, as a count."""
-    written = [value for value in date.values if value]
-    if len(written) != 1 or date.form is not Form.EXACT:
-        return date
-    return changed(date, readings=((written[0],),), kind=Kind.COUNT)
 
 
 def _decimal(value: Fraction) -> Decimal:
