@@ -32,6 +32,7 @@ and price-parser misread what audits live on (5k as kelvin, ranges as means, "-5
 "two and a half million" and "a dozen" half read in English. Libraries do what they are good at: pint converts
 units, and text2num reads the number words of other languages.
 """
+
 from reward.claims.numbers.conventions import AUTO, ENGLISH, Conventions, DateOrder, conventions_of
 from reward.claims.numbers.equality import (
     MOST_ROUNDING,

@@ -7,8 +7,8 @@ price", not "a double room"), "halved" a subject's ("prices halved to", not "hal
 multiple, nor "once or twice".
 
 A couple of thousand is about two thousand, some hundred about a hundred, and "hundred people" a hundred
-without its article (`about_at`). Other amounts have no definite value (`vague_amounts`): they are identifiers,
-which agree with the same words only, and must not be passed over where an answer states an amount. "Dozens of
+without its article (`about_at`). Others have no definite value (`vague_amounts`). They are identifiers,
+agree with the same words only, and must not be passed over where an answer states an amount. "Dozens of
 restaurants" and "hundreds of people" are left alone: no document decides them, and answers say them of what
 documents list. They count where a unit or a currency makes an amount of them ("millions of dollars"), or
 another scale ("tens of thousands").
@@ -20,12 +20,12 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 
+from reward.claims.numbers.cardinal import CARDINALS, SCALES
 from reward.claims.numbers.digits import Digits
 from reward.claims.numbers.measure import with_unit
 from reward.claims.numbers.model import Kind, Number, changed, years_of
 from reward.claims.numbers.names import UNWRITTEN, identifier
 from reward.claims.numbers.vocabulary import SPACE, either
-from reward.claims.numbers.words import CARDINALS, SCALES
 
 _VERBS = {"doubl": 2, "tripl": 3, "trebl": 3, "quadrupl": 4, "quintupl": 5, "halv": 0}
 _VERB_FORMS = {stem + end: n for stem, n in _VERBS.items() for end in ("e", "ed", "es", "ing")}
@@ -55,7 +55,8 @@ ABOUT = (
 _REACH = 12  # characters
 _NO_AMOUNT = re.compile(r"(?<![^\W_])(?:once or|think|thinks|thought|thinking) $", re.IGNORECASE)
 _OBJECT = re.compile(
-    r" (?:the|its|their|his|her|our|your|my|that|those|these|this|what|of|as (?:many|much|fast|large|big))(?![^\W_])",
+    r" (?:the|its|their|his|her|our|your|my|that|those|these|this|what|of|as (?:many|much|fast|large|big))"
+    r"(?![^\W_])",
     re.IGNORECASE,
 )
 _BEHIND_A_VERB = re.compile(r" ?(?:[.,;:)!?]|$)| (?:in|by|from|to|within|since|between|during|every|over)\b")
@@ -96,11 +97,11 @@ def multiple_at(text: str, start: int, end: int) -> Number | None:
     word = text[start:end].lower()
     before = max(0, start - _REACH)
     if word in _FOLD:
-        is_none = _IS.search(text, before, start) and not text.startswith(" increase", end)
+        is_none = bool(_IS.search(text, before, start)) and not text.startswith(" increase", end)
     elif word in _VERB_FORMS:
         is_none = not _multiplies(text, word, start, end)
     else:
-        is_none = _NO_AMOUNT.search(text, before, start)
+        is_none = _NO_AMOUNT.search(text, before, start) is not None
     if is_none:
         return None
     value, step = (Decimal(MULTIPLES[word]), _ONE) if MULTIPLES[word] else (Decimal("0.5"), Decimal(0))

@@ -95,7 +95,11 @@ def _is_pair(text: str, match: re.Match[str], low: int) -> bool:
 
 
 def _after(text: str, number: Number) -> Number:
-    if number.form is not Form.EXACT or number.kind is Kind.RATIO or not _BEGINS_AFTER.match(text, number.end):
+    if (
+        number.form is not Form.EXACT
+        or number.kind is Kind.RATIO
+        or not _BEGINS_AFTER.match(text, number.end)
+    ):
         return number
     match = _AFTER.match(text, number.end)
     if match is None:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+from reward.claims.numbers.cardinal import CARDINALS
 from reward.claims.numbers.digits import fraction
 from reward.claims.numbers.model import Kind, Number, span_of
 from reward.claims.numbers.vocabulary import SPACE
-from reward.claims.numbers.words import CARDINALS
 
 _HOURS = {word: hour for word, hour in CARDINALS.items() if 1 <= hour <= 12}
 _AM_PM = rf"{SPACE}?(?P<half>[aApP])(?:\.{SPACE}?[mM]\b\.?|[mM](?![^\W_]))"

@@ -90,7 +90,9 @@ def date_at(text: str, at: int, low: int, order: DateOrder | None, *, end: int) 
     if before := _month_before(text, at, low):
         is_english = before["month"] in _ENGLISH
         for pattern in _BEHIND_MONTH if is_english and end - at <= 2 else (_LONE_YEAR,):
-            if (match := pattern.match(text, at)) and (date := _named(match, before["month"], before.start())):
+            if (match := pattern.match(text, at)) and (
+                date := _named(match, before["month"], before.start())
+            ):
                 return date
     if end - at <= 2:
         for pattern in _DAY_BEFORE:
@@ -171,9 +173,7 @@ def _named(match: re.Match[str], month: str, start: int) -> Number | None:
         if not first < day <= 31:
             return None
         low = _date(((year, place, first),), *match.span("first"))
-        return span_of(
-            low, _date(((year, place, day),), match.start("day"), match.end()), start, match.end()
-        )
+        return span_of(low, _date(((year, place, day),), match.start("day"), match.end()), start, match.end())
     if day > 31 or (day == 0 and year == 0):
         return None
     parts = [_date(((0, 0, day),), *match.span("day"))] if day else []

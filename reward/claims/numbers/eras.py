@@ -72,9 +72,7 @@ _YEAR_BEFORE = re.compile(rf"(?P<year>[12]\d{{3}})(?:['\u2019]s)?(?:{SPACE}|-)$"
 _SEASONS = {"spring": 7, "summer": 8, "autumn": 9, "fall": 9, "winter": 10}
 _A_SEASON = rf"(?<![^\W_])(?P<season>{'|'.join(_SEASONS)})"
 _SEASON = re.compile(rf"{_A_SEASON}(?:{SPACE}of|,)?{SPACE}$", re.IGNORECASE)
-_LONE_SEASON = re.compile(
-    rf"{_A_SEASON}(?![^\W_])(?!(?:{SPACE}of|,)?{SPACE}[12]\d{{3}})", re.IGNORECASE
-)
+_LONE_SEASON = re.compile(rf"{_A_SEASON}(?![^\W_])(?!(?:{SPACE}of|,)?{SPACE}[12]\d{{3}})", re.IGNORECASE)
 _NO_SEASON = re.compile(rf"{SPACE}(?:Winter|Summer|Olympic|Games|Paralympic)|[-\u2013/]\d")
 _HALF_YEAR = 4  # the parts 5 and 6
 _WINTER = 10

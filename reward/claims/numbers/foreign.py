@@ -126,7 +126,9 @@ class _Source:
         if language == "fr" and _FRENCH_PHRASE.search(lowered, max(0, start - 4), start):
             return False
         before = lowered[max(self._starts[sentence], start - 8) : start]
-        opens = start - self._starts[sentence] < 8 and not before.strip(" \t\r\"'(*#-\u201c\u201e\u00ab\u00bf\u00a1")
+        opens = start - self._starts[sentence] < 8 and not before.strip(
+            " \t\r\"'(*#-\u201c\u201e\u00ab\u00bf\u00a1"
+        )
         is_name = text[start].isupper() and (not opens or _NAME.match(text, end) is not None)
         return not is_name and _DE_MAYO.match(lowered, end) is None
 

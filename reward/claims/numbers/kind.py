@@ -135,7 +135,7 @@ class Numbers:
         return questions.gives_away(text, mention)
 
     def stated(self, text: str, start: int, end: int, answer: Number) -> Number | None:
-        """The document's number in `text[start:end]`, whole or part of a composite one, that says the same."""
+        """The document's number in `text[start:end]`, whole or a part of one, that says the same."""
         conventions = conventions_of(text, *self._texts, locale=self.locale)
         for number in index_numbers(text, conventions).between(start, end):
             is_share = number.kind in _SHARES and answer.kind is Kind.COUNT  # 466 is not stated by "466%"

@@ -194,7 +194,7 @@ def sign_before(text: str, start: int, low: int) -> tuple[int, bool] | None:
 def _money(text: str, numeral: Numeral, start: int, code: str, decimal: str) -> Number:
     """An amount behind its currency."""
     again = currency_at(text, numeral.end)
-    end = again[2] if again and again[:2] == (code, 1) else numeral.end
+    end = again[2] if again and again[:2] == (code, Decimal(1)) else numeral.end
     number = _price(_number(numeral.digits, start, end, Kind.MONEY, code), numeral, decimal)
     return _loss(text, number, start, numeral.end)
 

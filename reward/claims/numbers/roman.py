@@ -17,13 +17,13 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+from reward.claims.numbers.cardinal import CARDINALS, ORDINALS
 from reward.claims.numbers.digits import Digits
 from reward.claims.numbers.eras import CENTURY
 from reward.claims.numbers.measure import with_unit
 from reward.claims.numbers.model import Kind, Number, changed
 from reward.claims.numbers.names import identifier
 from reward.claims.numbers.vocabulary import TABLES, either
-from reward.claims.numbers.words import CARDINALS, ORDINALS
 
 _WORTH = (
     (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"),
@@ -43,7 +43,8 @@ NUMERALS = {_written(value): value for value in range(1, 4000)}  # in their usua
 _WARS = {
     name: place
     for place, (rank, short, word, roman) in enumerate(
-        (("first", "1st", "one", "i"), ("second", "2nd", "two", "ii"), ("third", "3rd", "three", "iii")), start=1
+        (("first", "1st", "one", "i"), ("second", "2nd", "two", "ii"), ("third", "3rd", "three", "iii")),
+        start=1,
     )
     for name in (
         *(f"{one} world war" for one in (rank, short)),
@@ -67,7 +68,8 @@ _NOUN_BEHIND = re.compile(
 _HEAD = re.compile(r"(?<![\w'\u2019-])([A-Z][\w'\u2019-]{1,24})[ \u00a0]$")
 _MEDICAL = re.compile(r"[ -](?:drip|fluid|therapy|line|infusion|antibiotic|medication)s?\b", re.IGNORECASE)
 _TITLE = re.compile(
-    r"(?<![^\W_])(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Sultan|Kaiser|Pharaoh|Shah)[ ][A-Z][\w-]{1,24}[ ]$"
+    r"(?<![^\W_])(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Sultan|Kaiser|Pharaoh|Shah)"
+    r"[ ][A-Z][\w-]{1,24}[ ]$"
 )
 _OF_A_RULER = re.compile(
     r"[ ](?P<place>of[ ][A-Z])|[ ](?:was|is|had|became|ruled|reigned|died|and)|['\u2019]s\b|[,.;)]|[ ][(]|$"
@@ -159,9 +161,9 @@ def _name(text: str, written: str, value: int, start: int, end: int, low: int) -
     name = head[1].casefold()
     if len(written) == 1:
         ruler = _OF_A_RULER.match(text, end)
-        is_ruler = name in _RULERS or _TITLE.search(text, max(low, start - _REACH), start)
+        is_ruler = name in _RULERS or bool(_TITLE.search(text, max(low, start - _REACH), start))
         if written == "I":
-            is_ruler = ruler and (is_ruler or ruler["place"])
+            is_ruler = ruler is not None and (is_ruler or bool(ruler["place"]))
         if not is_ruler or written not in "IVX":
             return None
     elif written in _ABBREVIATIONS and (head[1].isupper() or value >= 20 or _MEDICAL.match(text, end)):

@@ -28,7 +28,8 @@ _FROM_WORD = re.compile(
       | (?P<past>(?:half|(?:a[ ])?quarter)(?=[ ](?:past|to|after)[ ]))
       | (?P<article>an?)(?=[ ](?:decade|century|fortnight|hour|minute|day|week|month|year|mile)(?![^\W_]))
       | (?P<war>{WAR}) | (?P<about>{ABOUT}) | (?P<decade>{DECADES}) | {STARTS}
-      | (?P<multiple>{either(MULTIPLES)}(?![^\W_])) | (?P<joined>{either(JOINED)}(?![^\W_])) | (?P<roman>{ROMAN}) )
+      | (?P<multiple>{either(MULTIPLES)}(?![^\W_])) | (?P<joined>{either(JOINED)}(?![^\W_]))
+      | (?P<roman>{ROMAN}) )
     """,
     re.VERBOSE,  # of a text in lower case: three times as fast as without regard to case
 )

@@ -66,7 +66,11 @@ def unread_numerals(
             place += 1
         inside = place < len(found) and found[place].start <= run.start()
         start = max(run.start(), found[place].end) if inside else run.start()
-        if start < run.end() and start not in skipped and not _is_in_a_word(text, start, run.end(), words=words):
+        if (
+            start < run.end()
+            and start not in skipped
+            and not _is_in_a_word(text, start, run.end(), words=words)
+        ):
             numerals.append(identifier(text, start, run.end(), value=_value(text[start : run.end()])))
     return sorted([*numerals, *vague], key=lambda number: number.start)
 
