@@ -13,16 +13,12 @@ from decimal import Decimal
 from reward.claims.numbers.digits import MAX_DIGITS
 from reward.claims.numbers.model import Kind, Number
 from reward.claims.numbers.units import currency_before
+from reward.claims.numbers.vocabulary import TABLES
 
 _HEAD = re.compile(r"(?<![^\W])[^\W_][\w-]*$|[^\W\d_][\w-]*$")
 _LONGEST_HEAD = 40
 UNWRITTEN = Decimal("1E-999")  # the value of what has none: smaller than any that a text can write
-# Words that are written before a number with a hyphen and name nothing with it: "mid-2019", "top-10".
-_PREFIXES = frozenset((
-    "mid", "pre", "post", "early", "late", "since", "circa", "top", "under", "over", "sub", "non", "ex",
-    "nearly", "about", "around", "almost", "sub-zero", "to", "and", "or", "minus", "per", "ages", "age",
-    "aged", "bottom", "plus", "year",
-))  # fmt: skip
+_PREFIXES = frozenset(TABLES["names"]["prefixes"].split())
 _BODY = re.compile(r"\d\w*+(?:[.:]\d\w*+|-\d\w*+)*+")
 _PHONE = re.compile(
     r"""
@@ -51,6 +47,8 @@ _GROUPED = re.compile(
 )
 _HEXADECIMAL = re.compile(r"0[xX]")
 _PARTS = re.compile(r"\d+(?:h|hr|hrs|m|min|ft|st|lb|d|pm|am|e|k|m|x)(?=\d)", re.IGNORECASE)
+_VERSION = re.compile(r"(?<![^\W_])(?:version|release|firmware) \Z", re.IGNORECASE)
+_DOTTED = re.compile(r"\d+(?:\.\d+)+(?![\w.]*\d)")
 _MARK = re.compile(r"[A-Z]{1,3}\d*(?![^\W_])")
 
 
@@ -60,20 +58,12 @@ def name_at(text: str, at: int, low: int) -> Number | None:
         return None
     head = _HEAD.search(text, max(low, at - _LONGEST_HEAD), at)
     word = head[0].rstrip("-_") if head else ""
-    if (
-        head is None
-        or word.casefold() in _PREFIXES
-        or currency_before(word)
-        or _is_no_name(text, head.start(), at)
-    ):
+    is_prefix = word.casefold() in _PREFIXES or currency_before(word) is not None
+    if head is None or is_prefix or _is_no_name(text, head.start(), at):
         return None
     body = _BODY.match(text, at)
     assert body is not None, f"no digit at {at}"
     return identifier(text, head.start(), body.end())
-
-
-_VERSION = re.compile(r"(?<![^\W_])(?:version|release|firmware) \Z", re.IGNORECASE)
-_DOTTED = re.compile(r"\d+(?:\.\d+)+(?![\w.]*\d)")
 
 
 def code_at(text: str, at: int, low: int) -> Number | None:
@@ -87,11 +77,7 @@ def code_at(text: str, at: int, low: int) -> Number | None:
     if _VERSION.search(text, max(low, at - 9), at) and (version := _DOTTED.match(text, at)):
         return identifier(text, at, version.end())  # 3.1 is not version 3.10
     code = _CODE.match(text, at)
-    if (
-        code is None
-        or (_GROUPED.match(text, at) and not _HEXADECIMAL.match(text, at))
-        or (_PARTS.match(code[0]) and not code[0].startswith("0x"))
-    ):
+    if code is None or (not _HEXADECIMAL.match(code[0]) and (_GROUPED.match(text, at) or _PARTS.match(code[0]))):
         return None
     return identifier(text, at, code.end())
 
