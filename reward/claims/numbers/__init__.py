@@ -43,7 +43,6 @@ from reward.claims.numbers.equality import (
     without_unit_of,
 )
 from reward.claims.numbers.find import find_numbers, parse_number
-from reward.claims.numbers.measure import is_measured
 from reward.claims.numbers.model import Form, Kind, Number
 from reward.claims.numbers.reading import close_like, closed, read_as
 from reward.claims.numbers.unread import unread_numerals
@@ -66,7 +65,6 @@ __all__ = [
     "conventions_of",
     "equal",
     "find_numbers",
-    "is_measured",
     "parse_number",
     "read_as",
     "supports",

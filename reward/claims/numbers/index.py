@@ -79,10 +79,6 @@ class NumberIndex:
         part = (1, month) if month else (2, day) if day else _ANY_DATE
         return (self.entries[place].number for place in self._dates.get(part, ()))
 
-    def things(self, kind: Kind) -> frozenset[str]:
-        """What the numbers of a kind count, by its first letters."""
-        return self._things.get(kind, frozenset())
-
     @cached_property
     def by_value(self) -> dict[Decimal, list[Entry]]:
         """The numbers by the first value of each reading."""
@@ -113,7 +109,8 @@ class NumberIndex:
         return [number.start for number in self.numbers]
 
     @cached_property
-    def _things(self) -> dict[Kind, frozenset[str]]:
+    def things(self) -> dict[Kind, frozenset[str]]:
+        """What the numbers of each kind count, by its first letters."""
         things: dict[Kind, frozenset[str]] = {}
         for number in self.numbers:
             if found := things_behind(self.text, number):

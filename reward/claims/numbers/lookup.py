@@ -67,7 +67,7 @@ class NumberLookup:
 
     def counts_otherwise(self, claimed: Number, things: frozenset[str]) -> bool:
         """Whether a document counts the same things as a number that it does not hold."""
-        return any(not things.isdisjoint(index.things(claimed.kind)) for _, index in self._texts)
+        return any(not things.isdisjoint(index.things.get(claimed.kind, ())) for _, index in self._texts)
 
     def _find(self, claimed: Number, context: str) -> Place[Number] | None:
         same = list(self._of_value(claimed))

@@ -77,9 +77,10 @@ def code_at(text: str, at: int, low: int) -> Number | None:
     if _VERSION.search(text, max(low, at - 9), at) and (version := _DOTTED.match(text, at)):
         return identifier(text, at, version.end())  # 3.1 is not version 3.10
     code = _CODE.match(text, at)
-    if code is None or (not _HEXADECIMAL.match(code[0]) and (_GROUPED.match(text, at) or _PARTS.match(code[0]))):
+    if code is None:
         return None
-    return identifier(text, at, code.end())
+    is_number = not _HEXADECIMAL.match(code[0]) and (_GROUPED.match(text, at) or _PARTS.match(code[0]))
+    return None if is_number else identifier(text, at, code.end())
 
 
 def mark_at(text: str, at: int) -> int | None:
