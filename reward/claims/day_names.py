@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from reward.claims.numbers import Form, Kind, Number
 from reward.claims.numbers.dates import MONTH
+from reward.claims.text import LETTERS
 
 _WEEKDAYS = {day.casefold(): place for place, day in enumerate(calendar.day_name, start=1)}
 _SHORT = {
@@ -86,14 +88,65 @@ _DATES = {
 _WORKING, _FREE, _ALL = (1, 5), (6, 7), (1, 7)
 
 
+class _Search(NamedTuple):
+    """A pattern, and the words that one of its matches can begin with."""
+
+    pattern: re.Pattern[str]
+    words: frozenset[str]
+
+    def matches(self, text: str, words: frozenset[str]) -> Iterator[re.Match[str]]:
+        """The matches in a text that holds these words, from left to right."""
+        end = 0
+        for place in sorted(place for word in self.words & words for place in _places(word, text)):
+            if place >= end and (match := self.pattern.match(text, place)):
+                end = match.end()
+                yield match
+
+
+_WEEKDAYS_SEARCH = _Search(
+    _WEEKDAY,
+    frozenset((
+        *calendar.day_name,
+        *(f"{day}s" for day in calendar.day_name),
+        *_ALL_SHORT.split("|"),
+        *(day.partition("-")[0] for day in _FOREIGN),
+    )),
+)  # fmt: skip
+_DAYS_SEARCH = _Search(
+    _DAYS,
+    frozenset(("weekdays", "Weekdays", "WEEKDAYS", "weekends", "Weekends", "WEEKENDS", "weekend")),
+)
+_MONTHS_SEARCH = _Search(_MONTH, frozenset(calendar.month_name[1:]))
+_HOLIDAYS_SEARCH = _Search(
+    _HOLIDAY,
+    frozenset(("Christmas", "New", "Boxing", "Halloween", "Hallowe", "St", "Saint", "Valentine")),
+)
+_FIRST_WORDS = _WEEKDAYS_SEARCH.words | _DAYS_SEARCH.words | _MONTHS_SEARCH.words | _HOLIDAYS_SEARCH.words
+
+
 @lru_cache(maxsize=256)
 def names_of_days(text: str) -> tuple[Number, ...]:
-    """The weekdays, lone months and holidays of a text, in no order."""
-    days = [_weekday(match) for match in _WEEKDAY.finditer(text)]
-    days += [_span(_WORKING if m["working"] else _FREE, *m.span()) for m in _DAYS.finditer(text)]
-    days += [date_of(_MONTHS.index(m[0].casefold()), 0, *m.span()) for m in _MONTH.finditer(text)]
-    days += [date_of(*_DATES[str(m.lastgroup)], *m.span()) for m in _HOLIDAY.finditer(text)]
+    """The weekdays, lone months and holidays of a text, in no order.
+
+    The patterns are tried only where a word stands that one of them can begin with: most texts have none.
+    """
+    words = _FIRST_WORDS.intersection(LETTERS.findall(text))
+    if not words:
+        return ()
+    days = [_weekday(m) for m in _WEEKDAYS_SEARCH.matches(text, words)]
+    days += [_span(_WORKING if m["working"] else _FREE, *m.span()) for m in _DAYS_SEARCH.matches(text, words)]
+    days += [
+        date_of(_MONTHS.index(m[0].casefold()), 0, *m.span()) for m in _MONTHS_SEARCH.matches(text, words)
+    ]
+    days += [date_of(*_DATES[str(m.lastgroup)], *m.span()) for m in _HOLIDAYS_SEARCH.matches(text, words)]
     return tuple(days)
+
+
+def _places(word: str, text: str) -> Iterator[int]:
+    place = text.find(word)
+    while place >= 0:
+        yield place
+        place = text.find(word, place + 1)
 
 
 @lru_cache(maxsize=256)

@@ -1,17 +1,17 @@
-"""Places in plain text: the sentence around a place, and whole quotations."""
+"""Places in plain text: words, the sentence around a place, spans around a place, and whole quotations."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import accumulate
 
+LETTERS = re.compile(r"[^\W\d_]+")  # a word: letters and nothing else
 # It begins with one set of characters, which makes the search for it fast.
 SENTENCE_END = re.compile(r"[.!?\n\u3002\uff01\uff1f](?:(?<=[\n\u3002\uff01\uff1f])|[\"')\]\u201d]?(?=\s))")
 
-
-_POINTS_AND_QUOTES = frozenset(".!?\"')]\u201d")
 _LONG_WORD = re.compile(r"\w{3,}")
 
 
@@ -57,6 +57,20 @@ def _boundaries(text: str) -> tuple[list[int], list[int]]:
     """Where the ends of sentences begin, and where they end."""
     found = [match.span() for match in SENTENCE_END.finditer(text)]
     return [start for start, _ in found], [end for _, end in found]
+
+
+class Spans:
+    """Half-open spans of one text, `text[start:end]`, ready for the question whether one holds a place."""
+
+    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
+        ordered = sorted(spans)
+        self._starts = [start for start, _ in ordered]
+        self._furthest = list(accumulate((end for _, end in ordered), max))
+
+    def hold(self, start: int, end: int) -> bool:
+        """Whether one of the spans holds all of `text[start:end]`."""
+        before = bisect_right(self._starts, start)
+        return before > 0 and self._furthest[before - 1] >= end
 
 
 def find_whole(quote: str, text: str) -> int | None:
