@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from reward.claims.names import asking, match
 from reward.claims.names.find import find_names
@@ -94,7 +94,7 @@ class Names:
     def stated(self, text: str, start: int, end: int, answer: Name) -> Name | None:
         """The answer at the place of a quotation `text[start:end]` that holds it."""
         holds = asking.holds(text, start, end, answer)
-        return replace(answer, start=start, end=end) if holds else None
+        return answer._replace(start=start, end=end) if holds else None
 
     def question(self, mention: Name) -> str:
         """What a template asks for."""

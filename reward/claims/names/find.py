@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -102,7 +101,7 @@ def _with_place(text: str, name: Name) -> Name:
     """A name with the state or country behind it: "Paris, Texas"."""
     if not can_have_place(name.tokens) or not (place := place_behind(text, name.end)):
         return name
-    return replace(name, place=place)
+    return name._replace(place=place)
 
 
 def _parts(text: str) -> Iterator[Part]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from reward.claims.names.model import Name, Token, name_of, singulars, tokens_of
 from reward.claims.names.nations import COUNTRIES, STATES
@@ -57,7 +57,7 @@ class Index:
         if not found and not name.text.isascii() and (text := transcribed(name.text)) != name.text:
             found = self._find(name_of(text, 0, len(text)))
         if not found and name.family:
-            members = (replace(name, tokens=(word,), family=False) for word in singulars(name))
+            members = (name._replace(tokens=(word,), family=False) for word in singulars(name))
             found = set().union(*map(self._find, members))
         return sorted(found)
 
@@ -77,7 +77,7 @@ class Index:
             return set()
         if name.title and (found := set(find_title(self.text, self.tokens, self.places, name.tokens))):
             return found
-        found = next(filter(None, (self._in_order(name, *order) for order in orders(name))), set())
+        found = self._in_any_order(name)
         if found and (len(name.tokens) == 1 or " ".join(name.tokens) in _CAPITAL_PHRASES):
             found = {r for r in found if self._is_name(r[0], name)}
         if not found and len(name.tokens) == 1:
@@ -133,14 +133,24 @@ class Index:
                 return None
         return None
 
-    def _in_order(self, name: Name, words: Sequence[str], linked: bool) -> set[Range]:
-        members: list[Sequence[int]] = []
+    def _in_any_order(self, name: Name) -> set[Range]:
+        places: dict[str, Sequence[int]] = {}
+        for word in name.tokens:
+            if not (found := self._places_of(word)):
+                return set()
+            places[word] = found
+        if len(name.tokens) == 1:
+            (word,) = name.tokens
+            return {(at, at + 1) for at in places[word][:_MOST_PLACES] if not self._is_other(at, word)}
+        inside = small_words(name)
+        ranges = (self._in_order(words, linked, places, inside) for words, linked in orders(name))
+        return next(filter(None, ranges), set())
+
+    def _in_order(
+        self, words: Sequence[str], linked: bool, places: dict[str, Sequence[int]], inside: frozenset[str]
+    ) -> set[Range]:
         found: set[Range] = set()
-        for word in words:
-            members.append(self._places_of(word))
-            if not members[-1]:
-                return found
-        inside = small_words(name) if len(words) > 1 else ALWAYS_INSIDE
+        members = [places[word] for word in words]
         rarest = min(range(len(members)), key=lambda i: len(members[i]))
         most = [0 if len(word) == 1 and word.isalpha() else _MOST_BETWEEN for word in words]
         if not linked:
@@ -206,8 +216,9 @@ class Index:
         if first == 0 or word in PREFIXES:
             return False
         before, token = self.tokens[first - 1], self.tokens[first]
-        gap = self.text[before.end : token.start]
-        return before.word in PREFIXES and before.capital and token.capital and gap in (" ", "-")
+        if before.word not in PREFIXES or not before.capital or not token.capital:
+            return False
+        return self.text[before.end : token.start] in (" ", "-")
 
     def _is_linked(self, first: int, last: int) -> bool:
         """Whether words stand in another order because of an "of" or a comma."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from operator import attrgetter
 
 from reward.claims.kind import Place
@@ -67,7 +66,7 @@ class NameLookup:
             word in KINDS or not self._holds_word(word) for word in words[:start]
         ):
             return None
-        return self._find(replace(claimed, tokens=words[start:], inverted=False), context)
+        return self._find(claimed._replace(tokens=words[start:], inverted=False), context)
 
     def _holds_word(self, word: str) -> bool:
         return any(stem(word) in index.stems for _, index in (*self._texts, *self._titles))
