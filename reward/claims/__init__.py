@@ -50,11 +50,15 @@ def kinds_for(config: AuditConfig, query: RagQuery, response: str = "") -> dict[
 
 def targets_of(response: str, kinds: dict[str, ClaimKind]) -> list[Target]:
     """All that must be checked of a response, from left to right."""
-    found = [Target(kind, mention) for kind in kinds.values() for mention in kind.find(response)]
+    names: list[Target] = []
+    others: list[Target] = []
+    for kind in kinds.values():
+        found = names if kind.name == "name" else others
+        found += [Target(kind, mention) for mention in kind.find(response)]
     # "2,500 MHz" and "Q3 2018" are numbers and dates, and their words no names.
-    others = Spans((one.start, one.end) for one in found if one.kind.name != "name")
-    found = [one for one in found if one.kind.name != "name" or not others.hold(one.start, one.end)]
-    return sorted(found, key=lambda target: (target.start, -target.end))
+    taken = Spans((one.start, one.end) for one in others)
+    names = [one for one in names if not taken.hold(one.start, one.end)]
+    return sorted([*others, *names], key=lambda target: (target.start, -target.end))
 
 
 @cache

@@ -132,12 +132,14 @@ class Target(NamedTuple):
     @property
     def start(self) -> int:
         """Where it begins in the response."""
-        return int(self.mention.start)
+        start: int = self.mention.start
+        return start
 
     @property
     def end(self) -> int:
         """Where it ends in the response."""
-        return int(self.mention.end)
+        end: int = self.mention.end
+        return end
 
     @property
     def places(self) -> list[tuple[int, int]]:

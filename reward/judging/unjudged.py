@@ -69,10 +69,11 @@ def check_bounds(query: RagQuery, response: str, config: AuditConfig) -> None:
                 f"{config.max_document_numbers}; give fewer documents or parts of them, or raise it"
             )
             raise AuditFailure(Reason.DOCUMENTS_TOO_LONG, detail)
-    num_digit_runs = len(_DIGIT_RUN.findall(response))
-    if num_digit_runs > config.max_claims * _MOST_RUNS_A_CLAIM:
-        detail = f"{num_digit_runs} runs of digits are far over max_claims: {config.max_claims}"
-        raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
+    if len(response) > config.max_claims * _MOST_RUNS_A_CLAIM:  # else it cannot hold as many runs of digits
+        num_digit_runs = len(_DIGIT_RUN.findall(response))
+        if num_digit_runs > config.max_claims * _MOST_RUNS_A_CLAIM:
+            detail = f"{num_digit_runs} runs of digits are far over max_claims: {config.max_claims}"
+            raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
     _check_text("response", response)
     _check_text("query", query.query)
     for document in query.documents:

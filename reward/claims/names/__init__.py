@@ -47,7 +47,14 @@ class Names:
         return any(index.holds_small(word) for index in indexes)
 
     def _is_given(self, name: Name) -> bool:
-        return self._asked.find(name) is not None
+        if name not in self._given:
+            self._given[name] = self._asked.find(name) is not None
+        return self._given[name]
+
+    @functools.cached_property
+    def _given(self) -> dict[Name, bool]:
+        """Whether the query gives a name, for the names that were asked for."""
+        return {}
 
     @functools.cached_property
     def _asked(self) -> NameLookup:

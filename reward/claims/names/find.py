@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import NamedTuple
 
-from reward.claims.names.headings import IsSmall, in_heading, is_ordinary, nowhere_small
+from reward.claims.names.headings import HEADING_MARKS, IsSmall, in_heading, is_ordinary, nowhere_small
 from reward.claims.names.model import Name, name_of
 from reward.claims.names.nations import NATIONS
 from reward.claims.names.places import can_have_place, place_behind
@@ -77,12 +77,13 @@ class Part(NamedTuple):
 
 def find_names(text: str, is_small: IsSmall = nowhere_small) -> list[Name]:
     """All names of a text, from left to right; `is_small` tells whether documents write a word small."""
-    found = [
-        _with_place(text, name)
+    has_headings = any(mark in text for mark in HEADING_MARKS)
+    names = (
+        _name(text, run)
         for run in _runs(text)
-        if not _is_heading(text, run, is_small)
-        for name in _names(text, run)
-    ]
+        if not _is_denial(run) and not (has_headings and _is_heading(text, run, is_small))
+    )
+    found = [_with_place(text, name) for name in names if name is not None]
     titles = list(find_titles(text)) if _MARK.search(text) else []
     if not titles:
         return found
@@ -90,18 +91,20 @@ def find_names(text: str, is_small: IsSmall = nowhere_small) -> list[Name]:
     return sorted(outside + titles, key=_BEGIN)
 
 
+def _is_denial(run: list[Part]) -> bool:
+    """Whether the words are those of "Not Allowed"."""
+    return len(run) == 2 and run[0].low in ("not", "no") and is_common(run[1].low)
+
+
 def _is_heading(text: str, run: list[Part], is_small: IsSmall) -> bool:
-    """Whether a run of ordinary words has its capitals from a heading, or from "Not Allowed"."""
-    if len(run) == 2 and run[0].low in ("not", "no") and is_common(run[1].low):
-        return True
+    """Whether a run of ordinary words has its capitals from a heading."""
     return in_heading(text, run[0].start) and all(is_ordinary(part.low, is_small) for part in run)
 
 
 def _with_place(text: str, name: Name) -> Name:
     """A name with the state or country behind it: "Paris, Texas"."""
-    if not can_have_place(name.tokens) or not (place := place_behind(text, name.end)):
-        return name
-    return name._replace(place=place)
+    place = place_behind(text, name.end)
+    return name._replace(place=place) if place and can_have_place(name.tokens) else name
 
 
 def _parts(text: str) -> Iterator[Part]:
@@ -217,25 +220,25 @@ def _continues(text: str, before: Part, part: Part) -> bool:
     return bool(_LINK.fullmatch(gap))
 
 
-def _names(text: str, run: list[Part]) -> Iterator[Name]:
+def _name(text: str, run: list[Part]) -> Name | None:
+    """The name that a run is, or holds."""
     if len(run) == 1 and _is_apposed(text, run[0]):
-        yield name_of(text, run[0].start, run[0].end)
-        return
+        return name_of(text, run[0].start, run[0].end)
     if len(run) == 1 and (run[0].low in _SILENT or _only_begins(text, run) or _is_verb(text, run[0])):
-        if run[0].low in _DOERS and _behind(text, run[0].end) in _DEEDS:  # "Reading won the cup."
-            yield name_of(text, run[0].start, run[0].end)
-        return
+        does = run[0].low in _DOERS and _behind(text, run[0].end) in _DEEDS  # "Reading won the cup."
+        return name_of(text, run[0].start, run[0].end) if does else None
     whole = [part for part in run if part.low not in CALENDAR]
     first = 0
     while first < len(whole) and (whole[first].low in _EMPTY or _only_begins(text, whole[first : first + 2])):
         first += 1
     run = whole[first:]
     if len(run) == 1 and run[0].low in UNITS and _is_unit(text, run[0]):
-        return
+        return None
     if not run or all(is_common(part.low) for part in run):
         run = _common_name(text, whole)
-    if run and not all(part.low in TITLES or len(part.low) == 1 for part in run):
-        yield name_of(text, run[0].start, run[-1].end, _said_before(text, whole, run[0].start))
+    if not run or all(part.low in TITLES or len(part.low) == 1 for part in run):
+        return None
+    return name_of(text, run[0].start, run[-1].end, _said_before(text, whole, run[0].start))
 
 
 def _said_before(text: str, whole: list[Part], start: int) -> tuple[str, ...]:
@@ -244,7 +247,8 @@ def _said_before(text: str, whole: list[Part], start: int) -> tuple[str, ...]:
         return tuple(part.low for part in whole if part.start < start)
     if start < 2 or text[start - 1] not in " -" or not text[start - 2].islower():
         return ()
-    return (_LAST_WORD.split(text[max(0, start - _LOOK_BACK) : start - 1])[-1],)
+    word = text[max(0, start - _LOOK_BACK) : start - 1].rpartition(" ")[2]
+    return (word if word.isalpha() else _LAST_WORD.split(word)[-1],)
 
 
 def _is_unit(text: str, part: Part) -> bool:

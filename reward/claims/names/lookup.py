@@ -76,8 +76,11 @@ class NameLookup:
         halves = _HALVES.split(claimed.text)
         if len(claimed.tokens) == 2 and all(word in COUNTRIES for word in claimed.tokens):
             halves = _COUNTRIES_APART.split(claimed.text)
-        names = [name_of(half, 0, len(half)) for half in halves if half.strip()]
-        if len(names) < 2 or any(all(is_common(word) for word in name.tokens) for name in names):
+        halves = [half for half in halves if half.strip()]
+        if len(halves) < 2:
+            return None
+        names = [name_of(half, 0, len(half)) for half in halves]
+        if any(all(is_common(word) for word in name.tokens) for name in names):
             return None
         places = [self._find(name, context) for name in names]
         return places[0] if all(places) else None
