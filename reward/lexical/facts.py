@@ -64,11 +64,10 @@ class Facts:
         before = [one.mention for one in supported if one.kind is target.kind]
         if note := target.kind.follows(mention, self._response, before):
             return Found(ClaimState.SUPPORTED, note=note)
-        if target.kind.lookup(self._asked).find(mention) is not None or not target.kind.must_stand(
-            self._response, mention
-        ):
+        if target.kind.lookup(self._asked).find(mention) is not None:
             return None
-        return Found(ClaimState.NOT_IN_DOCUMENTS)
+        must_stand = target.kind.must_stand(self._response, mention)
+        return Found(ClaimState.NOT_IN_DOCUMENTS) if must_stand else None
 
     def own_claims(self) -> Iterator[OwnClaim]:
         """What the optional checks alone find in the response."""

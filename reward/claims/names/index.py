@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from reward.claims.names.model import Name, Token, name_of, singulars, tokens_of
 from reward.claims.names.nations import COUNTRIES, STATES
-from reward.claims.names.orders import ALWAYS_INSIDE, alike, holds, joins, orders, small_words
+from reward.claims.names.orders import alike, holds, joins, orders, small_words
 from reward.claims.names.tables import TABLES
 from reward.claims.names.titles import find_title
 from reward.claims.names.words import (
