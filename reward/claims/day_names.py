@@ -104,7 +104,8 @@ class _Search(NamedTuple):
 
 
 _FIRST_OF_DAYS = frozenset((
-    *_WEEKDAYS, *(f"{day}s" for day in _WEEKDAYS), *_SHORT, *(day.lower().partition("-")[0] for day in _FOREIGN)
+    *_WEEKDAYS, *(f"{day}s" for day in _WEEKDAYS), *_SHORT,
+    *(day.lower().partition("-")[0] for day in _FOREIGN),
 ))  # fmt: skip
 _WEEKDAYS_SEARCH = _Search(_WEEKDAY, _FIRST_OF_DAYS)
 _DAYS_SEARCH = _Search(_DAYS, frozenset(("weekdays", "weekends", "weekend")))

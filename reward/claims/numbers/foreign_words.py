@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from reward.claims.text import words_in
+
 # Words that are numbers in one language, or of one value in several, and no English words.
 SURE: dict[str, str] = {
     "de": "zwei zwo drei vier fünf fuenf sechs sieben acht neun zehn zwölf zwoelf dreizehn vierzehn "
@@ -84,7 +86,7 @@ _COMPOUND = re.compile("|".join(f"(?P<{language}>{part})" for language, part in 
 
 def may_hold_some(lowered: str) -> bool:
     """A quick look, for the sake of English text: whether a text in lower case may hold such words."""
-    return any(stem in lowered for stem in _STEMS) or not _worth_a_look().isdisjoint(words_of(lowered))
+    return any(stem in lowered for stem in _STEMS) or not _worth_a_look().isdisjoint(words_in(lowered).all)
 
 
 def words_of(text: str) -> list[str]:
