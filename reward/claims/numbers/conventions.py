@@ -231,7 +231,7 @@ def _add_number(shown: _Shown, digits: str, *, is_measured: bool) -> None:
 
 def _most(counts: Counter[_T]) -> _T | None:
     """What most speak for; None when none do, or two as many."""
-    best = counts.most_common(2)
+    best = counts.most_common(2) if counts else ()
     return best[0][0] if best and (len(best) == 1 or best[0][1] > best[1][1]) else None
 
 

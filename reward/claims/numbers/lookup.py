@@ -23,7 +23,7 @@ from reward.claims.numbers import (
     equal,
     supports,
 )
-from reward.claims.numbers.index import index_numbers
+from reward.claims.numbers.index import Entry, index_numbers
 from reward.claims.numbers.model import changed
 from reward.claims.numbers.shares import other_writings
 from reward.claims.text import content_words
@@ -65,8 +65,7 @@ class NumberLookup:
         return any(not things.isdisjoint(index.things(claimed.kind)) for _, index in self._texts)
 
     def _find(self, claimed: Number, context: str) -> Place[Number] | None:
-        same = list(self._of_value(claimed))
-        exact = [place for place in same if equal(claimed, close_like(place.mention, claimed))]
+        same, exact = self._of_value(claimed)
         if same:
             return _nearest(exact or same, context)
         supporting = next(self._supporting(claimed), None)
@@ -78,14 +77,19 @@ class NumberLookup:
             return self._find_parts(claimed, context)
         return supporting
 
-    def _of_value(self, claimed: Number) -> Iterator[Place[Number]]:
-        """The places of the numbers that have a value of a claim and support it."""
+    def _of_value(self, claimed: Number) -> tuple[list[Place[Number]], list[Place[Number]]]:
+        """The places of the numbers that have a value of a claim and support it, and of those that equal it."""
+        same: list[Place[Number]] = []
+        exact: list[Place[Number]] = []
         for document, index in self._texts:
             for reading in claimed.readings:
-                entries = index.by_value.get(reading[0], ())
-                places = [place for one in entries if self._says(claimed, one.number) for place in one.places]
-                for _, number in sorted(places, key=itemgetter(0)):
-                    yield Place(number, document)
+                entries = [
+                    entry for entry in index.by_value.get(reading[0], ()) if self._says(claimed, entry.number)
+                ]
+                equal_ones = [one for one in entries if equal(claimed, close_like(one.number, claimed))]
+                same += _places(entries, document)
+                exact += _places(equal_ones, document)
+        return same, exact
 
     def _supporting(self, claimed: Number) -> Iterator[Place[Number]]:
         """The numbers that support a claim, each once, in the order of the documents."""
@@ -143,6 +147,12 @@ class NumberLookup:
         if claimed.form in _BOUNDS:
             return bound_stated(found, claimed)
         return supports(claimed, _unbound(found), relative_tolerance=self._tolerance)
+
+
+def _places(entries: Sequence[Entry], document: Document) -> Iterator[Place[Number]]:
+    """Where the numbers stand in a document, from left to right."""
+    places = sorted((place for entry in entries for place in entry.places), key=itemgetter(0))
+    return (Place(number, document) for _, number in places)
 
 
 def _nearest(places: Sequence[Place[Number]], context: str) -> Place[Number]:
