@@ -36,6 +36,7 @@ from reward.claims.names.words import (
     is_content,
     looks_common,
 )
+from reward.claims.text import Spans
 
 _UPPER = "".join(c for c in map(chr, range(0x2000)) if c.isupper()).replace("-", "")
 _CAPITAL = re.compile(
@@ -87,7 +88,8 @@ def find_names(text: str, is_small: IsSmall = nowhere_small) -> list[Name]:
     titles = list(find_titles(text)) if _MARK.search(text) else []
     if not titles:
         return found
-    outside = [name for name in found if not any(t.start <= name.start < t.end for t in titles)]
+    taken = Spans((title.start, title.end) for title in titles)
+    outside = [name for name in found if not taken.hold(name.start, name.start + 1)]
     return sorted(outside + titles, key=_BEGIN)
 
 

@@ -78,7 +78,7 @@ class NumberLookup:
         return supporting
 
     def _of_value(self, claimed: Number) -> tuple[list[Place[Number]], list[Place[Number]]]:
-        """The places of the numbers that have a value of a claim and support it, and of those that equal it."""
+        """The places of the numbers that have a value of a claim and support it, and of those equal to it."""
         same: list[Place[Number]] = []
         exact: list[Place[Number]] = []
         for document, index in self._texts:
