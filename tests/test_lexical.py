@@ -156,7 +156,7 @@ def test_the_work_grows_with_the_length_of_a_text_and_not_with_its_square(piece:
     assert long < 6 * short + 1_000  # a square would be sixteen times
 
 
-@pytest.mark.parametrize("piece", ["1,000,", "Ab ", '"Ab Cd" ', "A. ", "\n"])
+@pytest.mark.parametrize("piece", ["1,000,", "Ab ", '"Ab Ef" ', "A. ", "\n"])
 def test_a_megabyte_is_read_or_refused(piece: str) -> None:
     text = ("50 people came. " + piece * 1_000_000)[:1_000_000]
     query = RagQuery(id="1", query="What?", documents=(Document(id="a", text=text),))
