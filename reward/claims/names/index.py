@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from reward.claims.names.model import Name, Token, name_of, singulars, tokens_of
 from reward.claims.names.nations import COUNTRIES, STATES
 from reward.claims.names.orders import alike, holds, joins, orders, small_words
+from reward.claims.names.surnames import sharing
 from reward.claims.names.tables import TABLES
 from reward.claims.names.titles import find_title
 from reward.claims.names.words import (
-    CITIES,
-    KINDS,
     LINKS,
     PREFIXES,
     canonical,
-    is_common,
     means_else_small,
     stem,
     transcribed,
@@ -32,7 +30,6 @@ _MOST_PLACES = 500  # of one word in one text that are looked at, and of one nam
 _MOST_MERGED = 1 << 16  # places of one of several writings
 _MOST_WORDS = 16  # of a name
 _MOST_BETWEEN = 3  # words of a document's name between two words of the claimed one
-_MOST_SHARING = 6  # people with one surname
 _CAPITAL_PHRASES = frozenset(TABLES["capital_phrases"].strip().splitlines())
 _COMMAS = (", ", '", "')
 _SHORT_ACRONYM = 3  # letters; all are first letters of capitalised words
@@ -85,7 +82,7 @@ class Index:
         elif not found:  # "Wi-Fi" and "WiFi", "Business Parking" and a key "BusinessParking"
             joined = self.places.get("".join(name.tokens), ())
             found = {(place, place + 1) for place in joined[:_MOST_PLACES]} or set(self._as_letters(name))
-            found = found or set(self._with_shared_surname(name))
+            found = found or set(sharing(self, name))
         return found
 
     def _is_name(self, place: int, name: Name) -> bool:
@@ -99,44 +96,10 @@ class Index:
         """Whether a text has no capitals, so that small letters say nothing."""
         return self.text.islower()
 
-    def _with_shared_surname(self, name: Name) -> Iterator[Range]:
-        """Where a surname is said once for several people: "Peter and Julia Novak" for Peter Novak."""
-        given, surname = name.tokens[0], name.tokens[-1]
-        if len(name.tokens) != 2 or surname in KINDS or surname in CITIES or surname not in self.places:
-            return
-        for place in self._places_of(given)[:_MOST_PLACES]:
-            last = self._surname_behind(place)
-            if last is not None and self.tokens[last].word == surname:
-                yield place, last + 1
-
-    def _surname_behind(self, place: int) -> int | None:
-        """The place of the surname behind first names that "and" joins; none behind a surname of its own.
-
-        In "Elton John and Tim Rice" nobody is called John Rice.
-        """
-        before = self.tokens[place - 1] if self._gap(place, -1) == " " else None
-        if before is not None and before.capital and not is_common(before.word):
-            return None
-        last = False
-        for _ in range(_MOST_SHARING):
-            gap = self._gap(place, 1)
-            if gap is None or not self.tokens[place].capital:
-                return None
-            if last:
-                return place + 1 if gap == " " and self.tokens[place + 1].capital else None
-            joined = gap in (" ", ", ") and self.tokens[place + 1].word == "and"
-            last = joined or gap == " & "
-            if not last and gap != ", ":
-                return None
-            place += 2 if joined else 1
-            if place >= len(self.tokens):
-                return None
-        return None
-
     def _in_any_order(self, name: Name) -> set[Range]:
         places: dict[str, Sequence[int]] = {}
         for word in name.tokens:
-            if not (found := self._places_of(word)):
+            if not (found := self.places_of(word)):
                 return set()
             places[word] = found
         if len(name.tokens) == 1:
@@ -181,7 +144,7 @@ class Index:
         """
         for members, most in rest:
             for num_between in range(most + 1):
-                gap = self._gap(place, step)
+                gap = self.gap(place, step)
                 place += step
                 if (
                     num_between == 0
@@ -199,7 +162,7 @@ class Index:
                 return None
         return place
 
-    def _gap(self, place: int, step: int) -> str | None:
+    def gap(self, place: int, step: int) -> str | None:
         """What stands between a word and its neighbour."""
         left, right = (place, place + 1) if step > 0 else (place - 1, place)
         if left < 0 or right >= len(self.tokens):
@@ -224,10 +187,10 @@ class Index:
         """Whether words stand in another order because of an "of" or a comma."""
         if self.text.startswith(",", self.tokens[first].end):  # "Curie, Marie", but not "Adams, John Brown"
             follows = last + 1 < len(self.tokens) and self.tokens[last + 1].capital
-            return not (follows and self._gap(last, 1) == " ")
+            return not (follows and self.gap(last, 1) == " ")
         return any(token.word in LINKS for token in self.tokens[first:last])
 
-    def _places_of(self, word: str) -> Sequence[int]:
+    def places_of(self, word: str) -> Sequence[int]:
         """The places of a word in all its writings, in order; of a letter those of the words it begins."""
         letter = len(word) == 1 and word.isalpha()
         lists = [self.places[w] for w in alike(word) if w in self.places and not (letter and w == word)]
