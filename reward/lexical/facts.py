@@ -34,9 +34,9 @@ class Facts:
         self._asked = [Document(id="query", text=query.query)]
         kinds = {target.kind.name: target.kind for target in targets}
         self._lookups = {name: kind.lookup(query.documents) for name, kind in kinds.items()}
-        numbers = [target.mention for target in targets if isinstance(target.mention, Number)]
         self._checks = []
         if config.checks:
+            numbers = [target.mention for target in targets if isinstance(target.mention, Number)]
             documents = NumberLookup(query.documents, relative_tolerance=config.relative_tolerance)
             self._checks = [
                 CHECKS[name](

@@ -129,14 +129,13 @@ def _name(text: str, run: list[Part]) -> Name | None:
     """The name that a run is, or holds."""
     if len(run) == 1 and _is_apposed(text, run[0]):
         return name_of(text, run[0].start, run[0].end)
-    if len(run) == 1 and (run[0].low in _SILENT or _onlybegins(text, run) or _is_verb(text, run[0])):
+    if len(run) == 1 and (run[0].low in _SILENT or _only_begins(text, run) or _is_verb(text, run[0])):
         does = run[0].low in _DOERS and _behind(text, run[0].end) in _DEEDS  # "Reading won the cup."
         return name_of(text, run[0].start, run[0].end) if does else None
-    whole = [part for part in run if part.low not in CALENDAR]
-    first = 0
-    while first < len(whole) and (whole[first].low in _EMPTY or _onlybegins(text, whole[first : first + 2])):
-        first += 1
-    run = whole[first:]
+    whole = run
+    if len(run) > 1:
+        whole = [part for part in run if part.low not in CALENDAR]
+        run = whole[_num_empty(text, whole) :]
     if len(run) == 1 and run[0].low in UNITS and _is_unit(text, run[0]):
         return None
     if not run or all(is_common(part.low) for part in run):
@@ -144,6 +143,14 @@ def _name(text: str, run: list[Part]) -> Name | None:
     if not run or all(part.low in TITLES or len(part.low) == 1 for part in run):
         return None
     return name_of(text, run[0].start, run[-1].end, _said_before(text, whole, run[0].start))
+
+
+def _num_empty(text: str, whole: list[Part]) -> int:
+    """How many words at the beginning of a run are no part of a name."""
+    first = 0
+    while first < len(whole) and (whole[first].low in _EMPTY or _only_begins(text, whole[first : first + 2])):
+        first += 1
+    return first
 
 
 def _said_before(text: str, whole: list[Part], start: int) -> tuple[str, ...]:
@@ -163,7 +170,7 @@ def _is_unit(text: str, part: Part) -> bool:
     return bool(_UNIT_BEFORE.search(text[max(0, part.start - 10) : part.start]))
 
 
-def _onlybegins(text: str, run: list[Part]) -> bool:
+def _only_begins(text: str, run: list[Part]) -> bool:
     """Whether the first word of a run has its capital from where it stands, and is no name."""
     first = run[0]
     if len(run) > 1 and run[1].start == first.end + 1 and first.low in _KEPT:
