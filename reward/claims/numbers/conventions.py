@@ -196,9 +196,9 @@ def _shown(text: str) -> _Shown:
         is_measured = _MEASURED.match(text, token.end()) is not None
         for piece in _PIECES.split(token[0]):
             _add_number(shown, piece, is_measured=is_measured)
-    words = Counter(filter(_LANGUAGES_OF.__contains__, text[:_MOST_TEXT].lower().split()))
-    for word, count in words.items():
-        for language in _LANGUAGES_OF[word]:
+    words = filter(_LANGUAGES_OF.__contains__, text[:_MOST_TEXT].lower().split())
+    for languages, count in Counter(map(_LANGUAGES_OF.__getitem__, words)).items():
+        for language in languages:
             shown.languages[language] += count
     return shown
 

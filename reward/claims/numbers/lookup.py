@@ -86,6 +86,8 @@ class NumberLookup:
                 entries = [
                     entry for entry in index.by_value.get(reading[0], ()) if self._says(claimed, entry.number)
                 ]
+                if not entries:
+                    continue
                 equal_ones = [one for one in entries if equal(claimed, close_like(one.number, claimed))]
                 same += _places(entries, document)
                 exact += _places(equal_ones, document)

@@ -38,7 +38,7 @@ class Form(StrEnum):
     LESS_THAN = "less_than"  # "under 270"
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True)  # never altered; to make a frozen one takes seven times as long
 class Number:
     """One number as it stands in a text.
 
