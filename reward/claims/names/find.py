@@ -50,17 +50,19 @@ _LONGEST_RUN = 12  # words
 
 def find_names(text: str, is_small: IsSmall = nowhere_small) -> list[Name]:
     """All names of a text, from left to right; `is_small` tells whether documents write a word small."""
+    titles = list(find_titles(text)) if _MARK.search(text) else []
+    taken = Spans((title.start, title.end) for title in titles)
     has_headings = any(mark in text for mark in HEADING_MARKS)
     names = (
         _name(text, run)
         for run in _runs(text)
-        if not _is_denial(run) and not (has_headings and _is_heading(text, run, is_small))
+        if not (titles and taken.hold(run[0].start, run[-1].end))
+        and not _is_denial(run)
+        and not (has_headings and _is_heading(text, run, is_small))
     )
     found = [_with_place(text, name) for name in names if name is not None]
-    titles = list(find_titles(text)) if _MARK.search(text) else []
     if not titles:
         return found
-    taken = Spans((title.start, title.end) for title in titles)
     outside = [name for name in found if not taken.hold(name.start, name.start + 1)]
     return sorted(outside + titles, key=_BEGIN)
 
