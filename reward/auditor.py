@@ -92,20 +92,20 @@ async def audit(
 
 
 async def _audited(query: RagQuery, response: str, means: Means) -> AuditResult:
-    config, num_numbers = means.config, 0
+    config, num_mentions = means.config, 0
     provenance = _provenance(means)
     try:
         check_bounds(query, response, config)
         kinds = kinds_for(config, query, response)
         targets = targets_of(response, kinds)
-        num_numbers = num_atoms(targets)
+        num_mentions = num_atoms(targets)
         if says_nothing(query, response, targets):
             return AuditResult(verdict=no_claims(query, response, config, provenance=provenance))
         with telemetry.span("proposer"):
             proposal = await propose(response, targets, kinds, means=means)
-        return await _heard(query, proposal, means, num_numbers, provenance)
+        return await _heard(query, proposal, means, num_mentions, provenance)
     except (AuditFailure, SamplerError) as error:
-        return AuditResult(verdict=unscored(query, error, num_numbers=num_numbers, provenance=provenance))
+        return AuditResult(verdict=unscored(query, error, num_mentions=num_mentions, provenance=provenance))
 
 
 async def recheck(
@@ -137,9 +137,9 @@ async def recheck(
     provenance = _provenance(means)
     proposal = Proposal(_coverage_of(first, response, query, config), first.num_malformed_claims, None)
     try:
-        return (await _heard(query, proposal, means, first.num_numbers, provenance)).verdict
+        return (await _heard(query, proposal, means, first.num_mentions, provenance)).verdict
     except (AuditFailure, SamplerError) as error:
-        return unscored(query, error, num_numbers=first.num_numbers, provenance=provenance)
+        return unscored(query, error, num_mentions=first.num_mentions, provenance=provenance)
 
 
 @lru_cache(maxsize=8)
@@ -153,7 +153,7 @@ def _provenance(means: Means) -> Provenance:
 
 
 async def _heard(
-    query: RagQuery, proposal: Proposal, means: Means, num_numbers: int, provenance: Provenance
+    query: RagQuery, proposal: Proposal, means: Means, num_mentions: int, provenance: Provenance
 ) -> AuditResult:
     """Puts the claims to the voters and takes their consensus.
 
@@ -166,7 +166,7 @@ async def _heard(
     with telemetry.span("checker", {"march.num_rounds": len(asked)}):
         rounds = await gathered([ask_voters(query.documents, claims, within, means) for claims in asked])
     with telemetry.span("vote", {"march.num_voters": config.voters}) as span:
-        verdict = _verdict(query, proposal, rounds, config, num_numbers, provenance)
+        verdict = _verdict(query, proposal, rounds, config, num_mentions, provenance)
         telemetry.tell_verdict(span, verdict)
     return AuditResult(verdict=verdict, trajectories=trajectories(proposal.group, rounds, config))
 
@@ -196,7 +196,7 @@ def _verdict(
     proposal: Proposal,
     rounds: Sequence[Round],
     config: AuditConfig,
-    num_numbers: int,
+    num_mentions: int,
     provenance: Provenance,
 ) -> Verdict:
     coverage = proposal.coverage
@@ -206,7 +206,7 @@ def _verdict(
         claims,
         num_uncovered=len(coverage.uncovered),
         config=config,
-        num_numbers=num_numbers,
+        num_mentions=num_mentions,
         any_unread=any(claim.note == UNREAD_NOTE for claim in claims),
     )
     groups = [group for one in rounds for group in one.groups] + [g for g in [proposal.group] if g]
@@ -217,7 +217,7 @@ def _verdict(
         reward=judgement.reward,
         reason=judgement.reason,
         claims=tuple(claims),
-        num_numbers=num_numbers,
+        num_mentions=num_mentions,
         uncovered=coverage.uncovered,
         num_dropped_claims=coverage.num_dropped,
         num_malformed_claims=proposal.num_malformed,

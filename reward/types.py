@@ -10,7 +10,7 @@ from collections import Counter
 from enum import StrEnum
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 
 class Record(BaseModel):
@@ -240,14 +240,14 @@ class Verdict(Record):
     )
     detail: str = Field(default="", description="For a person: what failed, with the error's own words.")
     claims: tuple[ClaimVerdict, ...] = ()
-    num_numbers: int = Field(
+    num_mentions: int = Field(
         default=0,
         ge=0,
-        description="Numbers of the response to be checked; each end of a range, each part of a date counts.",
+        validation_alias=AliasChoices("num_mentions", "num_numbers"),  # the name in earlier files
+        description="What the response mentions of the kinds that are checked; each end of a range and each "
+        "part of a date counts.",
     )
-    uncovered: tuple[Span, ...] = Field(
-        default=(), description="Numbers of the response that no claim covers."
-    )
+    uncovered: tuple[Span, ...] = Field(default=(), description="Mentions that no claim covers.")
     num_dropped_claims: int = Field(
         default=0, ge=0, description="Claims about a number that the response does not hold."
     )

@@ -14,7 +14,7 @@ from reward.samplers import SamplerError
 from reward.types import AuditResult, Outcome
 from tests.role_server import LABEL, PROMPT, RESPONSE, TOKEN, PolicySampler, Running, Start, start_servers  # noqa: F401
 
-LOG_KEYS = {"audit_refuted", "audit_no_claims", "num_claims", "num_numbers", "num_uncovered"}
+LOG_KEYS = {"audit_refuted", "audit_no_claims", "num_claims", "num_mentions", "num_uncovered"}
 
 
 def openrlhf_reward(running: Running, query: str, **changes: Any) -> dict[str, Any]:

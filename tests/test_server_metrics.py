@@ -28,8 +28,8 @@ def test_metrics_count_outcomes_reasons_claims_and_votes(start: Start) -> None:
     assert 'march_claims_total{state="supported"} 1.0' in text
     assert 'march_votes_total{state="valid"} 3.0' in text and "march_votes_agreeing_total 3.0" in text
     assert 'march_votes_total{state="unreadable"} 0.0' in text
-    assert "march_numbers_total 2.0" in text
-    assert "march_numbers_uncovered_total 0.0" in text
+    assert "march_mentions_total 2.0" in text
+    assert "march_mentions_uncovered_total 0.0" in text
     assert 'outcome="SUPPORTED"' not in other.http.get("/metrics").text  # a registry of its own
 
 

@@ -123,7 +123,7 @@ def unscored(
     query: RagQuery,
     error: AuditFailure | SamplerError,
     *,
-    num_numbers: int = 0,
+    num_mentions: int = 0,
     provenance: Provenance | None = None,
 ) -> Verdict:
     """The verdict where the audit itself failed."""
@@ -133,6 +133,6 @@ def unscored(
         reward=None,
         reason=error.reason,
         detail=error.detail,
-        num_numbers=num_numbers,
+        num_mentions=num_mentions,
         provenance=provenance,
     )

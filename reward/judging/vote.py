@@ -186,7 +186,7 @@ def judge(
     *,
     num_uncovered: int,
     config: AuditConfig,
-    num_numbers: int | None = None,
+    num_mentions: int | None = None,
     any_unread: bool = False,
 ) -> Judgement:
     """Combines the claims into the verdict on the response.
@@ -200,12 +200,12 @@ def judge(
         verdicts: At least one claim.
         num_uncovered: Numbers of the response that no claim covers.
         config: Rewards and the policy on uncovered numbers.
-        num_numbers: All numbers of the response; by default one for each claim, and the uncovered ones.
+        num_mentions: All mentions in the response; by default one for each claim, and the uncovered ones.
         any_unread: Whether a claim failed because some of the documents was shown to no voter.
     """
     assert verdicts, "a response without claims is not judged by its claims"
     states = [verdict.state for verdict in verdicts]
-    total = num_numbers if num_numbers is not None else len(verdicts) + num_uncovered
+    total = num_mentions if num_mentions is not None else len(verdicts) + num_uncovered
     wrong = next((state for state in states if state in _UNSUPPORTED), None)
     hidden = _hidden(states, num_uncovered, total, config, any_unread=any_unread)
     if hidden and (wrong is None or config.reward_function is RewardFunction.ERROR_RATE):

@@ -37,8 +37,8 @@ class AuditMetrics:
         self._num_alike = 0  # Checker requests in a row whose voters all wrote the same
         self._audits = self._counter("march_audits", "Audits ended", "outcome", "reason")
         self._claims = self._counter("march_claims", "Claims judged", "state")
-        self._numbers = self._counter("march_numbers", "Numbers of audited responses that need a check")
-        self._uncovered = self._counter("march_numbers_uncovered", "Those of them that no claim covers")
+        self._mentions = self._counter("march_mentions", "Mentions in audited responses that need a check")
+        self._uncovered = self._counter("march_mentions_uncovered", "Those of them that no claim covers")
         self._votes = self._counter("march_votes", "Votes on claims, valid or unreadable", "state")
         self._agreeing = self._counter("march_votes_agreeing", "Valid votes for the claim's first place")
         self._asked_voters = self._counter(
@@ -83,7 +83,7 @@ class AuditMetrics:
         reason = verdict.reason if verdict.reason in _REASONS else "other"
         self._audits.labels(verdict.outcome.value, reason).inc()
         self._seconds.observe(seconds)
-        self._numbers.inc(verdict.num_numbers)
+        self._mentions.inc(verdict.num_mentions)
         self._uncovered.inc(len(verdict.uncovered))
         for claim in verdict.claims:
             num_valid = sum(vote is not None for vote in claim.votes)

@@ -181,7 +181,7 @@ def _extra_logs(verdict: Verdict) -> dict[str, float]:
         "audit_refuted": float(verdict.outcome is Outcome.REFUTED),
         "audit_no_claims": float(verdict.outcome is Outcome.NO_CLAIMS),
         "num_claims": float(len(verdict.claims)),
-        "num_numbers": float(verdict.num_numbers),
+        "num_mentions": float(verdict.num_mentions),
         "num_uncovered": float(len(verdict.uncovered)),
     }
 
