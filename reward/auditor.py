@@ -167,7 +167,7 @@ async def _heard(
         rounds = await gathered([ask_voters(query.documents, claims, within, means) for claims in asked])
     with telemetry.span("vote", {"march.num_voters": config.voters}) as span:
         verdict = _verdict(query, proposal, rounds, config, num_mentions, provenance)
-        telemetry.tell_verdict(span, verdict)
+        telemetry.record_verdict(span, verdict)
     return AuditResult(verdict=verdict, trajectories=trajectories(proposal.group, rounds, config))
 
 

@@ -6,7 +6,7 @@
         POST                CLIENT    one an attempt of `RewardClient`
           POST /v1/audit    SERVER
             march.audit               one a sample; linked to the audit that it joined
-              waiting_room
+              queue
               proposer, checker
                 chat MODEL  CLIENT    one a request to a role
                   engine.request      one an engine that is asked for it
@@ -207,7 +207,7 @@ def extract(headers: Mapping[str, str]) -> Context:
     return _W3C.extract(headers, Context())
 
 
-def tell_verdict(span: Span, verdict: Verdict) -> None:
+def record_verdict(span: Span, verdict: Verdict) -> None:
     """Writes a verdict on a span; an UNSCORED one is an error."""
     if not span.is_recording():
         return
@@ -231,7 +231,7 @@ def use_of(group: SampleGroup) -> TokenUse | None:
     return TokenUse(num_prompt=len(group.prompt_token_ids), num_completion=num_completion)
 
 
-def tell_group(span: Span, group: SampleGroup) -> None:
+def record_group(span: Span, group: SampleGroup) -> None:
     """Writes on a span what a sampler gave: tokens, where it tells them, and how its samples ended."""
     if not span.is_recording():
         return
@@ -244,7 +244,7 @@ def tell_group(span: Span, group: SampleGroup) -> None:
         span.set_attribute("march.weights_version", group.weights_version)
 
 
-def tell_texts(span: Span, messages: Sequence[Mapping[str, object]], outputs: Sequence[str]) -> None:
+def record_texts(span: Span, messages: Sequence[Mapping[str, object]], outputs: Sequence[str]) -> None:
     """Writes a prompt's messages and what came of it on a span, if the environment says that texts may be."""
     if not (_captures_texts and span.is_recording()):
         return

@@ -26,7 +26,7 @@ from tests.serving import KEY, PROMPT, QUERY, RESPONSE, TOKEN, PicnicSampler, Se
 LABEL: dict[str, Any] = json.loads(QUERY.model_dump_json())
 GOOD = json.dumps({"query": LABEL, "response": RESPONSE})
 JSON = {"Content-Type": "application/json"}
-DOOR = {"body_timeout_s": 2, "header_timeout_s": 2, "max_documents": 8, "max_samples": 4}
+LIMITS = {"body_timeout_s": 2, "header_timeout_s": 2, "max_documents": 8, "max_samples": 4}
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def server(sampler: PicnicSampler, request: pytest.FixtureRequest) -> Iterator[S
     with pytest.MonkeyPatch.context() as patch:
         parser = import_from_string(HTTP_PROTOCOLS[request.param])
         patch.setattr("reward.serving.connections.AutoHTTPProtocol", parser)
-        serving = serve_picnic(sampler=sampler, signing_key=KEY, max_body_bytes=1_000_000, door=DOOR)
+        serving = serve_picnic(sampler=sampler, signing_key=KEY, max_body_bytes=1_000_000, limits=LIMITS)
         yield serving
         serving.close()
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from fastapi.responses import JSONResponse, Response
 
-from reward.serving.attempt import Servers
-from reward.serving.client import RewardClient, RewardServerError
+from reward.serving.client import RewardClient, RewardServerError, Servers
 from reward.types import AuditResult, Outcome
 from tests.role_server import QUERY, RESPONSE, TOKEN, PolicySampler, Start, start_servers  # noqa: F401
 from tests.test_client import Misbehaving, Serve, free_url, good_answer, no_waiting, refusal, serve  # noqa: F401
@@ -57,7 +56,7 @@ def test_a_server_that_failed_comes_last_until_it_answers(caplog: pytest.LogCapt
 
 
 def test_a_server_that_failed_is_tried_again_after_its_cool_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reward.serving.attempt._COOL_DOWN_S", 0.0)
+    monkeypatch.setattr("reward.serving.client._COOL_DOWN_S", 0.0)
     servers = Servers(URLS)
     servers.note(URLS[0], why=RewardServerError("a is gone"))
     assert firsts(servers) == firsts(Servers(URLS))

@@ -21,8 +21,8 @@ Start = Callable[..., Serving]
 def start() -> Iterator[Start]:
     running: list[Serving] = []
 
-    def start_one(**door: float) -> Serving:
-        running.append(serve_picnic(door=door))
+    def start_one(**limits: float) -> Serving:
+        running.append(serve_picnic(limits=limits))
         return running[-1]
 
     yield start_one

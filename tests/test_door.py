@@ -52,7 +52,7 @@ def test_only_the_token_opens(start: Start, authorization: str | None, status: i
 
 
 def test_refusals_are_counted_by_reason(start: Start) -> None:
-    running = start(max_body_bytes=1024, door={"max_header_bytes": 1024, "body_timeout_s": 0.2})
+    running = start(max_body_bytes=1024, limits={"max_header_bytes": 1024, "body_timeout_s": 0.2})
     known, url = {"Authorization": f"Bearer {TOKEN}"}, running.url + "/v1/audit"
 
     def slow() -> Iterator[bytes]:
