@@ -49,7 +49,6 @@ from reward.serving.attempt import (
     refusal,
     text_of,
 )
-from reward.serving.tls import ClientTls, client_context
 from reward.serving.wire import AuditRequest, BatchReply, BatchRequest, ErrorReply
 from reward.types import AuditResult, RagQuery, Record
 
@@ -117,7 +116,7 @@ class RewardClient:
         *,
         patience_s: float = 0.0,
         signing_key: str | None = None,
-        tls: ClientTls | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         """Opens no connection yet.
 
@@ -128,10 +127,11 @@ class RewardClient:
             attempts: Attempts at least, of all servers; one that ran out of time is not repeated.
             patience_s: What passes by itself (a restart, a full server) is tried again for at least so long.
             signing_key: The server's; with it no unsigned answer is believed.
-            tls: For a server on https: whom to trust and what to show; the system's authorities by default.
+            tls: For a server on https: `ssl.create_default_context(cafile=...)`, and for one that asks for a
+                certificate `load_cert_chain` on it; by default the system's authorities are trusted.
 
         Raises:
-            ValueError: an address, certificate or key cannot be used.
+            ValueError: an address cannot be used.
         """
         self._servers = Servers([base_url] if isinstance(base_url, str) else base_url)
         self._timeout_s, self._attempts, self._patience_s = timeout_s, attempts, patience_s
@@ -309,10 +309,10 @@ def _pause_s(state: RetryCallState) -> float:
     return max(growing_s, asked_s) + wait_random(0, max(_FIRST_WAIT_S, asked_s / 2))(state)
 
 
-def _verification(base_urls: Sequence[str], tls: ClientTls | None) -> ssl.SSLContext | bool:
+def _verification(base_urls: Sequence[str], tls: ssl.SSLContext | None) -> ssl.SSLContext | bool:
     plain = [url for url in base_urls if httpx.URL(url).scheme != "https"]
     if len(plain) < len(base_urls):
-        return client_context(tls or ClientTls())
+        return tls or ssl.create_default_context()
     if tls is not None:
         raise ValueError(f"tls: given for {plain[0]}, which is not https; fix the address")
     return False  # there is nothing to verify

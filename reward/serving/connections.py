@@ -1,4 +1,4 @@
-"""The layer below ASGI: where the server listens, and which connections it ends.
+"""The layer below ASGI: where the server listens, its certificates, and which connections it ends.
 
 Uvicorn gives a new connection unlimited time to send its first request, its faster parser takes headers of
 any length, and a client that reads nothing keeps its answer in memory for ever. `guarded` extends uvicorn's
@@ -26,13 +26,16 @@ import logging
 import os
 import resource
 import socket
+import ssl
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from prometheus_client import Counter
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from reward.serving.config import RequestLimits, ServerConfig
+from reward.serving.config import RequestLimits, ServerConfig, TlsConfig
+from reward.serving.tokens import Reloaded
 
 logger = logging.getLogger(__name__)
 
@@ -233,3 +236,50 @@ def raise_file_limit(config: ServerConfig) -> None:
 
 def _allows(limit: int, num_files: int) -> bool:
     return limit == resource.RLIM_INFINITY or limit >= num_files
+
+
+def tls_options(tls: TlsConfig, read: Counter) -> dict[str, Any]:
+    """Arguments of `uvicorn.Config` for HTTPS; changed files are read again (`tokens.Reloaded`).
+
+    New connections come in by one context, whose hook for the server's name gives each of them the context of
+    now: OpenSSL calls it before a certificate is shown, also when the client names no server.
+
+    Args:
+        tls: The files, PEM.
+        read: Counts changed files; its label `result` is "taken" or "refused".
+
+    Raises:
+        ValueError: a file cannot be read or is not what it must be; one line that names the field.
+    """
+    files = [file for file in (tls.cert, tls.key, tls.client_ca) if file is not None]
+
+    def note(succeeded: bool) -> None:
+        read.labels("taken" if succeeded else "refused").inc()
+
+    contexts = Reloaded("certificates", files, partial(_tls_context, tls), note)
+    first = contexts.get()
+
+    def use_current(connection: ssl.SSLObject, *_: object) -> None:
+        connection.context = contexts.get()
+
+    first.sni_callback = use_current
+    return {"ssl_context_factory": lambda *_: first}
+
+
+def _tls_context(tls: TlsConfig) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # TLS 1.2 at least, which is Python's own default
+    where, fix = "tls.cert and tls.key", "give a PEM certificate and its own PEM key without a password"
+    try:
+        context.load_cert_chain(tls.cert, tls.key, password=_no_password)
+        if tls.client_ca is not None:
+            where, fix = "tls.client_ca", "give PEM certificates"
+            context.load_verify_locations(tls.client_ca)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(getattr(error, "strerror", None) or error).split())
+        raise ValueError(f"{where}: cannot use the files ({reason}); {fix}") from error
+    return context
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a password")  # else OpenSSL would ask the terminal for it

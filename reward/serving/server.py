@@ -50,14 +50,13 @@ from reward.config import OpenAISamplerConfig, bare_url
 from reward.roles.prompts import load_prompts
 from reward.samplers import Sampler, make_sampler
 from reward.serving.config import NoSampler, ServerConfig
-from reward.serving.connections import Listener, guarded, open_listener, raise_file_limit
+from reward.serving.connections import Listener, guarded, open_listener, raise_file_limit, tls_options
 from reward.serving.gate import Gate
 from reward.serving.logs import configure_logging
 from reward.serving.routes import add_audit_routes
 from reward.serving.service import AuditService
 from reward.serving.signing import read_signing_key
 from reward.serving.status import Readiness, add_status_routes
-from reward.serving.tls import server_options
 from reward.serving.tokens import TOKEN_ENV, TokenBook, read_token
 
 logger = logging.getLogger(__name__)
@@ -141,7 +140,7 @@ def serve(config: ServerConfig, *, watch: Watch | None = None) -> None:
         signing_key = read_signing_key()
         listener = open_listener(config.host, config.port)
         app = create_app(config, token=token, signing_key=signing_key)
-        tls = server_options(config.tls, app.state.certificates_read) if config.tls is not None else {}
+        tls = tls_options(config.tls, app.state.certificates_read) if config.tls is not None else {}
     except ValueError as error:
         raise SystemExit(f"reward server: {error}") from error
     _log_start(config, listener)
