@@ -69,7 +69,7 @@ async def audit(
             which needs no model.
         prompts: The roles' prompts; by default the set that `config.prompts` names.
         config: Voters, guards and rewards.
-        observer: Is told of every request to the sampler, for metrics.
+        observer: Called after every request to the sampler, for metrics.
 
     Returns:
         The verdict; and, if the sampler gives token ids, the trajectory of the Proposer's attempt that was

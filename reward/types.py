@@ -105,7 +105,7 @@ class Claim(Record):
     question: str
     answer: str = Field(description="The number, name or date as the Proposer wrote it.")
     kind: str = Field(default="number", description='"number", "name" or "date": which rules compare it.')
-    span: Span | None = Field(default=None, description="Where it stands in the response.")
+    span: Span | None = Field(default=None, description="Where it is in the response.")
     source: ClaimSource = ClaimSource.PROPOSER
 
 
@@ -154,15 +154,15 @@ class SampleGroup(Record):
         default=None, description="Count of weight syncs before this request."
     )
     num_prompt_tokens: int | None = Field(
-        default=None, ge=0, description="Length of the prompt, from whoever tells what was cached of it."
+        default=None, ge=0, description="Length of the prompt, from samplers that know what was cached of it."
     )
     num_cached_tokens: int | None = Field(
         default=None,
         ge=0,
         description="How much of it the engine's prefix cache held, for one of the completions, as vLLM "
-        "tells it; None when nobody says.",
+        "reports it; None when it is not known.",
     )
-    use: TokenUse | None = Field(default=None, description="None when the server does not tell.")
+    use: TokenUse | None = Field(default=None, description="None when the server does not say.")
 
 
 class Trajectory(Record):
@@ -255,7 +255,7 @@ class Verdict(Record):
         default=0, ge=0, description="Lines of the Proposer that could not be used."
     )
     unread: tuple[DocumentSpan, ...] = Field(
-        default=(), description="Parts of documents that no voter was shown, for want of room."
+        default=(), description="Parts of documents that no voter was shown, for lack of space."
     )
     num_voters: int = Field(
         default=0, ge=0, description="Votes asked for a claim; with early stop, the most for any claim."

@@ -210,8 +210,8 @@ def test_ready_and_wait_ready(serve: Serve) -> None:
     server = Misbehaving(JSONResponse({"status": "not ready", "reason": "engine"}, 503), good_answer())
     url = serve(server.app)
     with pytest.raises(RewardServerError, match="is not ready: engine"):
-        call(url, lambda client: client.ready())
-    call(url, lambda client: client.ready())
+        call(url, lambda client: client.wait_ready())
+    call(url, lambda client: client.wait_ready())
     with pytest.raises(RewardServerError, match="cannot be reached"):
         call(free_url(), lambda client: client.wait_ready(0.7))
 

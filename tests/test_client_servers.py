@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from fastapi.responses import JSONResponse, Response
 
-from reward.serving.client import RewardClient, RewardServerError, Servers
+from reward.serving.attempt import Servers
+from reward.serving.client import RewardClient, RewardServerError
 from reward.types import AuditResult, Outcome
 from tests.role_server import QUERY, RESPONSE, TOKEN, PolicySampler, Start, start_servers  # noqa: F401
 from tests.test_client import Misbehaving, Serve, free_url, good_answer, no_waiting, refusal, serve  # noqa: F401
@@ -56,7 +57,7 @@ def test_a_server_that_failed_comes_last_until_it_answers(caplog: pytest.LogCapt
 
 
 def test_a_server_that_failed_is_tried_again_after_its_cool_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reward.serving.client._COOL_DOWN_S", 0.0)
+    monkeypatch.setattr("reward.serving.attempt._COOL_DOWN_S", 0.0)
     servers = Servers(URLS)
     servers.note(URLS[0], why=RewardServerError("a is gone"))
     assert firsts(servers) == firsts(Servers(URLS))
@@ -125,7 +126,7 @@ def test_every_server_must_be_ready(serve: Serve) -> None:  # noqa: F811
 
     async def run(*urls: str) -> None:
         async with RewardClient(urls, TOKEN) as client:
-            await client.ready()
+            await client.wait_ready()
 
     asyncio.run(run(good))
     with pytest.raises(RewardServerError, match=f"{not_ready} is not ready: engine"):

@@ -75,7 +75,7 @@ class RayEngineSampler:
         max_model_len = self._config.max_model_len
         budget = completion_budget(len(prompt), max_tokens=settings.max_tokens, max_model_len=max_model_len)
         async with self._request() as training:
-            _refuse_deadly_seed(settings, training)
+            _refuse_seed_without_gpu(settings, training)
             engines, weights = await self._snapshot(training)
             params = sampling_params(settings, n=n, max_tokens=budget, pattern=pattern)
             output = await self._generate(engines, prompt, params)
@@ -199,11 +199,11 @@ async def _limit(limit_s: float, detail: str) -> AsyncIterator[None]:
         raise SamplerError("timeout", detail) from error
 
 
-def _refuse_deadly_seed(settings: SamplingSettings, training: _Training) -> None:
+def _refuse_seed_without_gpu(settings: SamplingSettings, training: _Training) -> None:
     if settings.seed is None or not settings.temperature or training.has_gpus:
         return
-    mend = "leave it out or set temperature: 0"
-    detail = f"seed: {settings.seed} could kill a rollout engine, for the cluster has no GPU; {mend}"
+    fix = "leave it out or set temperature: 0"
+    detail = f"seed: {settings.seed} could end a rollout engine, since the cluster has no GPU; {fix}"
     raise SamplerError("engine", detail)
 
 

@@ -1,4 +1,4 @@
-"""One attempt at a reward server: ask, read within limits, believe only what it signed.
+"""Which reward server is asked, and one attempt at it: ask, read within limits, accept only what it signed.
 
 Every failure is one line with the address, what happened and the fix, and says by its class what may help:
 
@@ -15,6 +15,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -36,7 +39,10 @@ from reward.serving.signing import (
 from reward.serving.wire import IDEMPOTENCY_HEADER
 from reward.types import Record
 
+logger = logging.getLogger(__name__)
+
 _R = TypeVar("_R", bound=Record)
+_COOL_DOWN_S = 10.0
 _MAX_ANSWER_BYTES = 128 * 1024**2
 _MAX_RETRY_AFTER_S = 30
 _PASSING_STATUSES = (429, 502, 503, 504)
@@ -101,6 +107,43 @@ class Answer:
             return " ".join(self.body[:200].decode(errors="replace").split())
         detail = (body.get("detail") or body.get("reason")) if isinstance(body, dict) else None
         return str(detail or body)[:500]
+
+
+class Servers:
+    """The servers' addresses, and which of them could not be reached lately.
+
+    Rendezvous hashing: every server has a rank for every content, by a hash of both. All clients agree on it
+    without talking to each other, and a server that goes takes only its own contents to others.
+
+    Raises:
+        ValueError: there is none, or one twice.
+    """
+
+    def __init__(self, base_urls: Sequence[str]) -> None:
+        self.base_urls = tuple(url.rstrip("/") for url in base_urls)
+        self._avoided_until: dict[str, float] = {}  # on the monotonic clock, seconds
+        if not self.base_urls:
+            raise ValueError("base_url: no address; give the reward server's")
+        if len(set(self.base_urls)) < len(self.base_urls):
+            raise ValueError(f"base_url: {list(self.base_urls)} names a server twice; leave it out once")
+
+    def in_turn(self, content: bytes) -> list[str]:
+        """All servers, in the order in which they are asked for a content; those avoided come last."""
+        now = time.monotonic()
+
+        def place(url: str) -> tuple[bool, bytes]:
+            return self._avoided_until.get(url, 0.0) > now, hashlib.sha256(url.encode() + content).digest()
+
+        return sorted(self.base_urls, key=place)
+
+    def note(self, base_url: str, *, why: Exception | None = None) -> None:
+        """Remembers that a server answered, or `why` it did not."""
+        if why is None:
+            self._avoided_until.pop(base_url, None)
+            return
+        if base_url not in self._avoided_until and len(self.base_urls) > 1:
+            logger.warning("%s; another server is asked", why)
+        self._avoided_until[base_url] = time.monotonic() + _COOL_DOWN_S
 
 
 def refusal(status: int, line: str, retry_after: str = "") -> RewardServerError:

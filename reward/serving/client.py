@@ -4,10 +4,8 @@ What may pass by itself (attempt.py) is tried again, at another server at once a
 after a random, growing pause or the server's Retry-After. It never makes up a verdict: what still fails is a
 `RewardServerError`, which the caller records as UNSCORED.
 
-With several servers each content has its own, by rendezvous hashing: every server has a rank for every
-content, by a hash of both. All clients agree on it without talking to each other, a server that goes takes
-only its own contents to others, and equal contents (a retry, or two samples that came out the same) meet at
-one server, which gives them one audit (service.py).
+With several servers each content has its own (`Servers`), so equal contents (a retry, or two samples that
+came out the same) meet at one server, which gives them one audit (service.py).
 """
 
 from __future__ import annotations
@@ -15,9 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import logging
 import ssl
-import time
 from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
@@ -32,7 +28,9 @@ from tenacity import (
     retry_if_not_exception_type,
     stop_after_attempt,
     stop_after_delay,
+    stop_before_delay,
     wait_exponential,
+    wait_fixed,
     wait_random,
 )
 
@@ -43,6 +41,7 @@ from reward.serving.attempt import (
     PassingError,
     Post,
     RewardServerError,
+    Servers,
     Unreached,
     UntrustedAnswer,
     attempt,
@@ -54,49 +53,12 @@ from reward.types import AuditResult, RagQuery, Record
 
 __all__ = ["RewardClient", "RewardServerError", "SyncRewardClient", "UntrustedAnswer"]
 
-logger = logging.getLogger(__name__)
-
 _R = TypeVar("_R", bound=Record)
 
 _CONNECT_TIMEOUT_S = 10.0
 _READY_TIMEOUT_S = 10.0
 _FIRST_WAIT_S = 0.5
 _READY_PAUSE_S = 0.5
-_COOL_DOWN_S = 10.0
-
-
-class Servers:
-    """The servers' addresses, and which of them could not be reached lately.
-
-    Raises:
-        ValueError: there is none, or one twice.
-    """
-
-    def __init__(self, base_urls: Sequence[str]) -> None:
-        self.base_urls = tuple(url.rstrip("/") for url in base_urls)
-        self._avoided_until: dict[str, float] = {}  # on the monotonic clock, seconds
-        if not self.base_urls:
-            raise ValueError("base_url: no address; give the reward server's")
-        if len(set(self.base_urls)) < len(self.base_urls):
-            raise ValueError(f"base_url: {list(self.base_urls)} names a server twice; leave it out once")
-
-    def in_turn(self, content: bytes) -> list[str]:
-        """All servers, in the order in which they are asked for a content; those avoided come last."""
-        now = time.monotonic()
-
-        def place(url: str) -> tuple[bool, bytes]:
-            return self._avoided_until.get(url, 0.0) > now, hashlib.sha256(url.encode() + content).digest()
-
-        return sorted(self.base_urls, key=place)
-
-    def note(self, base_url: str, *, why: Exception | None = None) -> None:
-        """Remembers that a server answered, or `why` it did not."""
-        if why is None:
-            self._avoided_until.pop(base_url, None)
-            return
-        if base_url not in self._avoided_until and len(self.base_urls) > 1:
-            logger.warning("%s; another server is asked", why)
-        self._avoided_until[base_url] = time.monotonic() + _COOL_DOWN_S
 
 
 class RewardClient:
@@ -180,13 +142,19 @@ class RewardClient:
             raise RewardServerError(f"{found}; run the same version on both sides")
         return [entry.result or _entry_failure(entry.error, post.request_id) for entry in entries]
 
-    async def ready(self) -> None:
+    async def wait_ready(self, timeout_s: float = 0.0) -> None:
         """Returns when every server and its sampler are ready.
 
         Raises:
-            RewardServerError: one is not, or cannot be reached.
+            RewardServerError: one is not ready, or cannot be reached, after `timeout_s`.
         """
-        await asyncio.gather(*(self._ready(base_url) for base_url in self._servers.base_urls))
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(RewardServerError),
+            stop=stop_before_delay(timeout_s),
+            wait=wait_fixed(_READY_PAUSE_S),
+            reraise=True,
+        )
+        await asyncio.gather(*(retrying(self._ready, base_url) for base_url in self._servers.base_urls))
 
     async def _ready(self, base_url: str) -> None:
         try:
@@ -197,17 +165,6 @@ class RewardClient:
         if found.status_code != 200:
             detail = Answer(found.status_code, found.headers, found.content).detail
             raise RewardServerError(f"reward server {base_url} is not ready: {detail}; see the server's log")
-
-    async def wait_ready(self, timeout_s: float) -> None:
-        """Asks `ready()` again until it returns; after `timeout_s` its last `RewardServerError` is raised."""
-        end = time.monotonic() + timeout_s
-        while True:
-            try:
-                return await self.ready()
-            except RewardServerError:
-                if time.monotonic() + _READY_PAUSE_S >= end:
-                    raise
-            await asyncio.sleep(_READY_PAUSE_S)
 
     async def close(self) -> None:
         """Closes the connections."""

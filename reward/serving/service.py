@@ -5,7 +5,7 @@ same weights gets one verdict: requests that are under way at once share one aud
 was answered gets the same verdict (OpenRLHF's client asks again when a connection broke). With a frozen model
 every later request does, too (`cache.py`). A trajectory is trained on once: of the requests that share an
 audit in training, the one that began it gets the trajectories, the others the verdict alone, and
-`Served.source` tells them apart.
+`Served.source` says which is which.
 
 An audit waits for its place (`admission.py`), all within one deadline. One that fails by accident is tried
 once more; what still fails is UNSCORED, never a number. It goes on for `linger_s` after the last client that
@@ -39,7 +39,7 @@ from reward.serving.config import ServerConfig
 from reward.serving.errors import RETRIES, Refused, Retry
 from reward.serving.logs import AuditLog, caller_name, note_outcome
 from reward.serving.metrics import AuditMetrics
-from reward.types import AuditResult, Outcome, RagQuery
+from reward.types import AuditResult, Outcome, Provenance, RagQuery
 
 logger = logging.getLogger(__name__)
 
@@ -66,19 +66,38 @@ class Served:
     source: Source
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What is audited for a request, and how."""
+
+    query: RagQuery
+    response: str
+    config: AuditConfig
+    weights: Weights | None  # of the policy in training; None for a frozen model
+    asker: str  # the request's idempotency key; "" for none
+    ends: float  # the deadline, in seconds on the loop's clock
+
+    @property
+    def key(self) -> bytes:
+        """What all requests for this audit have in common."""
+        digest = config_digest(self.config)
+        return content_key(self.query, self.response, settings=digest, weights=self.weights)
+
+
 @dataclass(eq=False)
 class _Work:
-    """An audit under way."""
+    """An audit under way, and the request that began it."""
 
     task: asyncio.Task[AuditResult]
-    owner: str  # idempotency key of the request that began it; "" for none
-    begun_in: SpanContext | None  # that request's span of it
+    owner: _Asked
+    begun_in: SpanContext | None  # the owner's span of it
     askers: set[str] = field(default_factory=set)
     num_waiting: int = 0
 
     def share_of(self, asker: str, result: AuditResult) -> AuditResult:
-        """In training: all of it for the request that began it, the verdict alone for the others."""
-        return result if asker and asker == self.owner else AuditResult(verdict=result.verdict)
+        """What a request gets; in training the trajectories are for the one that began the audit alone."""
+        is_owner = self.owner.weights is None or (asker != "" and asker == self.owner.asker)
+        return result if is_owner else AuditResult(verdict=result.verdict)
 
 
 class AuditService:
@@ -125,7 +144,9 @@ class AuditService:
         self.num_requests += 1
         try:
             with telemetry.span("march.audit", {"march.query_id": query.id}) as span:
-                served = await self._served(query, response, config or self._config.audit, asker)
+                ends = asyncio.get_running_loop().time() + self._config.deadline_s
+                settings, weights = config or self._config.audit, await self._weights()
+                served = await self._served(_Asked(query, response, settings, weights, asker, ends))
                 span.set_attribute("march.source", served.source)
                 telemetry.record_verdict(span, served.result.verdict)
         finally:
@@ -142,22 +163,19 @@ class AuditService:
         )
         return served
 
-    async def _served(self, query: RagQuery, response: str, config: AuditConfig, asker: str) -> Served:
-        ends = asyncio.get_running_loop().time() + self._config.deadline_s
-        weights = await self._weights()
-        key = content_key(query, response, settings=config_digest(config), weights=weights)
-        kept = self._cache.get(key, None if weights is None else asker)
+    async def _served(self, asked: _Asked) -> Served:
+        key, asker = asked.key, asked.asker
+        kept = self._cache.get(key, None if asked.weights is None else asker)
         if kept is not None:
             self.metrics.cached.inc()
             return Served(kept, Source.CACHED)
         work = self._running.get(key)
         if work is None:
-            work = self._begin(key, query, response, config, weights=weights, ends=ends, owner=asker)
+            work = self._begin(key, asked)
             return Served(await self._awaited(key, work, asker), Source.FRESH)
         self.metrics.joined.inc()
         telemetry.link(work.begun_in)
-        result = await self._awaited(key, work, asker)
-        return Served(result if weights is None else work.share_of(asker, result), Source.JOINED)
+        return Served(work.share_of(asker, await self._awaited(key, work, asker)), Source.JOINED)
 
     async def _weights(self) -> Weights | None:
         """The weights of now; `_UNKNOWN` when they cannot be asked for, and then the audit will say why."""
@@ -172,39 +190,28 @@ class AuditService:
         self._cache.seen(weights)
         return weights
 
-    def _begin(
-        self,
-        key: bytes,
-        query: RagQuery,
-        response: str,
-        config: AuditConfig,
-        *,
-        weights: Weights | None,
-        ends: float,
-        owner: str,
-    ) -> _Work:
+    def _begin(self, key: bytes, asked: _Asked) -> _Work:
         self.refuse_when_draining()
         who = caller_name()
         self.admission.admit(who)
-        task = asyncio.create_task(self._run(query, response, config, ends))
-        work = self._running[key] = _Work(task, owner, telemetry.current())
+        task = asyncio.create_task(self._run(asked))
+        work = self._running[key] = _Work(task, asked, telemetry.current())
 
         def ended(task: asyncio.Task[AuditResult]) -> None:
             self.admission.release(who)
             if self._running.get(key) is work:
                 del self._running[key]
             if not task.cancelled() and not task.exception():
-                self._keep(key, work, task.result(), weights)
+                self._keep(key, work, task.result())
 
         task.add_done_callback(ended)
         return work
 
-    def _keep(self, key: bytes, work: _Work, result: AuditResult, weights: Weights | None) -> None:
+    def _keep(self, key: bytes, work: _Work, result: AuditResult) -> None:
         """Remembers a result for every request, or in training for a retry of those that shared it."""
-        if weights is None:
-            return self._cache.keep(key, None, result, weights=None)
-        for asker in work.askers:
-            self._cache.keep(key, asker, work.share_of(asker, result), weights=weights)
+        weights = work.owner.weights
+        for asker in work.askers if weights is not None else (None,):
+            self._cache.keep(key, asker, work.share_of(asker or "", result), weights=weights)
 
     async def _awaited(self, key: bytes, work: _Work, asker: str) -> AuditResult:
         """The work's result; the last request that stops waiting for it ends it, after a while."""
@@ -229,52 +236,48 @@ class AuditService:
         work.task.cancel()
         self.metrics.cancelled.inc()
 
-    async def _run(self, query: RagQuery, response: str, config: AuditConfig, ends: float) -> AuditResult:
-        """Audits a response before `ends` (seconds, the loop's clock); a failure is an UNSCORED verdict."""
+    async def _run(self, asked: _Asked) -> AuditResult:
+        """Audits until the deadline; a failure is an UNSCORED verdict."""
         start = time.perf_counter()
         try:
-            async with asyncio.timeout_at(ends) as deadline, self.admission.slot():
+            async with asyncio.timeout_at(asked.ends) as deadline, self.admission.slot():
                 self.metrics.wait.observe(time.perf_counter() - start)
-                result = await self._audit(query, response, config)
+                result = await self._audit(asked)
                 if RETRIES.get(result.verdict.reason) is Retry.AT_ONCE:
                     self.metrics.retried.inc()
                     await asyncio.sleep(_RETRY_PAUSE_S)
-                    result = await self._audit(query, response, config)
+                    result = await self._audit(asked)
         except Exception as error:  # a bug must not end as a number either, and must be seen
             if isinstance(error, TimeoutError) and deadline.expired():
                 failure = AuditFailure(Reason.DEADLINE, f"not done in {self._config.deadline_s:g} s")
             else:
-                logger.exception("audit of %s failed", query.id)
+                logger.exception("audit of %s failed", asked.query.id)
                 detail = f"{type(error).__name__}; see the server's log"  # its words are not for callers
                 failure = AuditFailure(Reason.INTERNAL, detail)
-            result = self._unscored(query, config, failure)
+            provenance = self._provenance(asked.config)
+            result = AuditResult(verdict=unscored(asked.query, failure, provenance=provenance))
         verdict = result.verdict
         self.metrics.audit_ended(verdict, seconds=time.perf_counter() - start)
         if verdict.outcome is Outcome.UNSCORED:
             logger.warning("audit of %s is UNSCORED: %s: %s", verdict.id, verdict.reason, verdict.detail)
         return result
 
-    async def _audit(self, query: RagQuery, response: str, config: AuditConfig) -> AuditResult:
+    async def _audit(self, asked: _Asked) -> AuditResult:
+        query, response, config = asked.query, asked.response, asked.config
         if self._sampler is None:
             loop = asyncio.get_running_loop()
             found = await loop.run_in_executor(self._threads, lexical_audit, query, response, config)
             return AuditResult(verdict=found)
+        sampler, prompts, observer = self._sampler, self._prompts, self.metrics.turn_ended
         return await audit(
-            query,
-            response,
-            sampler=self._sampler,
-            prompts=self._prompts,
-            config=config,
-            observer=self.metrics.turn_ended,
+            query, response, sampler=sampler, prompts=prompts, config=config, observer=observer
         )
 
-    def _unscored(self, query: RagQuery, config: AuditConfig, failure: AuditFailure) -> AuditResult:
+    def _provenance(self, config: AuditConfig) -> Provenance:
         if self._sampler is None:
-            provenance = provenance_of(config, auditor="lexical")
-        else:
-            digest, model = self._prompts.digest, self._sampler.model
-            provenance = provenance_of(config, auditor="model", prompt_digest=digest, model=model)
-        return AuditResult(verdict=unscored(query, failure, provenance=provenance))
+            return provenance_of(config, auditor="lexical")
+        digest, model = self._prompts.digest, self._sampler.model
+        return provenance_of(config, auditor="model", prompt_digest=digest, model=model)
 
     def refuse_when_draining(self) -> None:
         """Raises `Refused` once `drain` was called."""

@@ -116,7 +116,7 @@ class Reloaded(Generic[_T]):
         what: In the log, such as "tokens".
         files: The files.
         read: Reads them; raises `ValueError`, and then so does this.
-        note: Is told of each later reading whether it succeeded.
+        note: Called after each later reading, with whether it succeeded.
     """
 
     def __init__(
