@@ -1,4 +1,4 @@
-"""The attacker's suite: whatever is sent at the door is refused by its right status, gives no number, and
+"""The attacker's suite: whatever is sent is refused by its right status, gives no number, and
 leaves the server as it was."""
 
 from __future__ import annotations
@@ -376,7 +376,7 @@ def test_the_api_keeps_to_its_description(server: Serving) -> None:
         holds()
 
 
-def test_nothing_of_a_token_is_logged_or_told(
+def test_nothing_of_a_token_is_logged_or_sent(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     log = tmp_path / "audit.jsonl"

@@ -1,4 +1,4 @@
-"""More than there is room for, and clients who go: what is refused, for how long, and what is cancelled."""
+"""More than the server takes, and clients who go: what is refused, for how long, and what is cancelled."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def send_raw(running: Running, response: str = RESPONSE) -> socket.socket:
     return connection
 
 
-def test_beyond_places_and_waiting_room_is_a_503_that_says_when(start: Start) -> None:
+def test_beyond_places_and_queue_is_a_503_that_says_when(start: Start) -> None:
     running = start(max_in_flight=1, max_waiting=1, cache_bytes=0)
     running.sampler.pause_s = 0.4
     with ThreadPoolExecutor(4) as pool:
@@ -84,7 +84,7 @@ def test_bodies_beyond_the_memory_for_them_are_refused_unread(start: Start) -> N
 @pytest.mark.parametrize(
     ("num_ended", "num_waiting", "seconds"), [(0, 9, 5), (20, 9, 1), (20, 99, 5), (2, 1999, 30)]
 )
-def test_retry_after_is_the_waiting_rooms_time_at_the_rate_of_now(
+def test_retry_after_is_the_queues_time_at_the_rate_of_now(
     monkeypatch: pytest.MonkeyPatch, num_ended: int, num_waiting: int, seconds: int
 ) -> None:
     now = 100.0
@@ -181,7 +181,7 @@ async def answer_of(port: int, request: bytes) -> tuple[int, dict[str, str]]:
 
 
 @pytest.mark.timeout(120)
-def test_ten_thousand_at_once_are_answered_or_told_to_come_back_within_bounded_memory(spawn: Spawn) -> None:
+def test_ten_thousand_at_once_are_answered_or_refused_within_bounded_memory(spawn: Spawn) -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     num = min(10_000, hard - 500)

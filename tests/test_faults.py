@@ -213,7 +213,7 @@ def test_half_open_sockets_hold_up_nobody(start: Start, model: Model) -> None:
         connection.close()
 
 
-def test_a_thousand_at_once_with_a_waiting_room_of_fifty_are_all_answered(start: Start) -> None:
+def test_a_thousand_at_once_with_a_queue_of_fifty_are_all_answered(start: Start) -> None:
     sampler = RoleSampler()
     sampler.pause_s = 0.05  # 160 audits/s at most, so that the room fills on a fast machine, too
     running = start(sampler=sampler, max_in_flight=16, max_waiting=50)

@@ -30,7 +30,7 @@ print(*resource.getrlimit(resource.RLIMIT_NOFILE))
         (600, 600, 500, 600, "start with ulimit -n 664 or lower limits.max_connections"),
     ],
 )
-def test_the_soft_limit_is_raised_and_what_is_still_missing_is_told(
+def test_the_soft_limit_is_raised_and_what_is_still_missing_is_logged(
     soft: int, hard: int, connections: int, limit: int, warning: str
 ) -> None:
     done = subprocess.run(

@@ -30,7 +30,7 @@ def audit_by(running: Running, token: str, response: str) -> httpx.Response:
     return httpx.post(running.url + "/v1/audit", content=body, headers=headers, trust_env=False, timeout=20)
 
 
-def test_one_caller_does_not_fill_the_room(start: Start, tmp_path: Path) -> None:
+def test_one_caller_does_not_fill_the_server(start: Start, tmp_path: Path) -> None:
     file, token = another_caller(tmp_path, "trainer")
     running = start(tokens_file=file, max_in_flight=2, max_waiting=2, cache_bytes=0)
     running.sampler.pause_s = 0.4

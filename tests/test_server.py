@@ -118,7 +118,7 @@ def test_a_passing_failure_is_tried_once_more(start: Start, reason: str, num_cal
         ({"query": ["another text"]}, ["query[0]", "begin with its prompt", "prompt's length limit"]),
     ],
 )
-def test_a_malformed_sample_is_refused_by_field_and_mend(
+def test_a_malformed_sample_is_refused_by_field_and_fix(
     start: Start, changes: dict[str, Any], words: list[str]
 ) -> None:
     running = start()

@@ -2,7 +2,7 @@
 
 One reward, from the request to the signed answer:
 
-    gate.py       token, limits, trace; errors become answers; the answer is signed
+    middleware.py       token, limits, trace; errors become answers; the answer is signed
     routes.py     JSON to records (wire.py), and back
     service.py    one audit: joined, kept (cache.py), admitted (admission.py), within a deadline, tried again
     reward.auditor.audit    Proposer, Checker, vote

@@ -5,7 +5,7 @@
     503   there is no audit now                 with Retry-After
 
 Code raises `Refused`, `Unscored` or `InvalidRequest`; `reply_of` turns them into answers, in one place for
-requests (gate.py) and for entries of a batch (routes.py).
+requests (middleware.py) and for entries of a batch (routes.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is written down of a request: the request at hand, the process's log, the audit log.
 
-`gate.py` opens the record of a request (`Caller`) and the others fill it in. It is a context variable,
+`middleware.py` opens the record of a request (`Caller`) and the others fill it in. It is a context variable,
 because an audit may be shared by several requests, and its functions need not know of HTTP.
 
 The process's log is text for people on a terminal and one JSON object a line otherwise, with the ids of the

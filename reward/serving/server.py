@@ -10,7 +10,7 @@
     GET  /version      package version, digests of settings and prompts, sampler, model
     GET  /metrics      Prometheus
 
-A request passes gate.py (token, limits, signature), routes.py (its records) and service.py (its audit);
+A request passes middleware.py (token, limits, signature), routes.py (its records) and service.py (its audit);
 errors.py is the table of what fails how. An UNSCORED audit is no number on `/get_reward`, whose wire knows
 only numbers: 503 with Retry-After, or 422 where no retry can change it. OpenRLHF's stock client asks five
 times a second apart after either and then ends the training with an error; it makes no reward of them. On
@@ -51,8 +51,8 @@ from reward.roles.prompts import load_prompts
 from reward.samplers import Sampler, make_sampler
 from reward.serving.config import NoSampler, ServerConfig
 from reward.serving.connections import Listener, guarded, open_listener, raise_file_limit, tls_options
-from reward.serving.gate import Gate
 from reward.serving.logs import configure_logging
+from reward.serving.middleware import RequestMiddleware
 from reward.serving.routes import add_audit_routes
 from reward.serving.service import AuditService
 from reward.serving.signing import read_signing_key
@@ -114,8 +114,13 @@ def create_app(
     )
     add_audit_routes(app, config, service)
     add_status_routes(app, config, service, readiness, sampler=chosen, prompts=prompts)
-    refused = service.metrics.refused
-    app.add_middleware(Gate, config=config, tokens=tokens, signing_key=signing_key, refused=refused)
+    app.add_middleware(
+        RequestMiddleware,
+        config=config,
+        tokens=tokens,
+        signing_key=signing_key,
+        refused=service.metrics.refused,
+    )
     return app
 
 

@@ -51,8 +51,8 @@ _MOST_PATH_CHARS = 200
 _MOST_DIGITS = 20  # of a length; int() of endless ones is slow
 
 
-class Gate:
-    """The middleware.
+class RequestMiddleware:
+    """One middleware for all that surrounds a path.
 
     Args:
         app: What answers.
