@@ -1,4 +1,4 @@
-"""What every request to the reward server passes, over real HTTP: token, body size, and the log of who asked."""
+"""What every request to the reward server passes, over real HTTP: token, body size, log of who asked."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,15 +120,27 @@ class RayEngineSampler:
 
     @contextlib.asynccontextmanager
     async def _request(self) -> AsyncIterator[_Training]:
-        """The run, for one request; `timeout_s` starts when it is found, which has a limit of its own."""
+        """The run, for one request; `timeout_s` starts when it is found, which has a limit of its own.
+
+        Failures get their names here; after one of Ray's, the run is looked up afresh.
+        """
+        from ray.exceptions import RayError
+
         config = self._config
-        with _ray_failures_named(self._training):
+        try:
             lost = f"no run was found at {config.address} in {_CONNECT_TIMEOUT_S:g} s; does Ray answer there?"
             async with _limit(_CONNECT_TIMEOUT_S, lost):
                 training = await self._training.get()
             asleep = f"no rollout engine answered in {config.timeout_s:g} s; is it asleep?"
             async with _limit(config.timeout_s, asleep):
                 yield training
+        except SamplerError as error:
+            if isinstance(error.__cause__, RayError):
+                self._training.forget()
+            raise
+        except (RayError, ValueError, OSError, RuntimeError) as error:  # not there yet, ended, or no cluster
+            self._training.forget()
+            raise _failure(error) from error
 
     async def _snapshot(self, training: _Training) -> tuple[dict[str, Any], Weights]:
         """The engines by name, and their weights."""
@@ -160,22 +172,6 @@ class _Training:
 
     registry: Any
     has_gpus: bool
-
-
-@contextlib.contextmanager
-def _ray_failures_named(training: SharedStart[_Training]) -> Iterator[None]:
-    """Names the failures of what runs inside; after one, the run is looked up afresh."""
-    from ray.exceptions import RayError
-
-    try:
-        yield
-    except SamplerError as error:
-        if isinstance(error.__cause__, RayError):
-            training.forget()
-        raise
-    except (RayError, ValueError, OSError, RuntimeError) as error:  # not there yet, died, or no cluster
-        training.forget()
-        raise _failure(error) from error
 
 
 def _death(error: Exception, name: str) -> SamplerError | None:
