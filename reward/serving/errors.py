@@ -17,7 +17,7 @@ from typing import Any
 
 from reward.judging.vote import Reason
 from reward.serving.config import InvalidRequest
-from reward.serving.logs import Refusal, note_refusal
+from reward.serving.logs import Refusal, current_caller
 from reward.serving.wire import ErrorReply
 from reward.types import Verdict
 
@@ -87,14 +87,15 @@ class Unscored(Exception):
 def reply_of(error: Exception) -> ErrorReply:
     """The answer to a request that failed; a bug is logged, and its words are not sent."""
     if isinstance(error, Refused):
-        reason, wait_s = error.reason, error.retry_after_s
-        note_refusal(reason)
-        return ErrorReply(detail=str(error), reason=reason, status=error.status, retry_after_s=wait_s)
+        current_caller().refusal = error.reason
+        return ErrorReply(
+            detail=str(error), reason=error.reason, status=error.status, retry_after_s=error.retry_after_s
+        )
     if isinstance(error, Unscored):
         reply = ErrorReply(detail=str(error), reason=error.verdict.reason, id=error.verdict.id, status=422)
         return reply if error.is_final else reply.model_copy(update={"status": 503, "retry_after_s": 1})
     if isinstance(error, InvalidRequest):
         return ErrorReply(detail=str(error), status=422)
     logger.error("a request failed", exc_info=error)
-    note_refusal("internal")
+    current_caller().refusal = "internal"
     return ErrorReply(detail="internal error; see the server's log", reason="internal", status=500)

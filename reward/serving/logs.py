@@ -69,22 +69,9 @@ class Caller:
 caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
 
 
-def caller_name() -> str:
-    """The name of the token of the request at hand; "" outside of one."""
-    asked = caller.get()
-    return (asked.name if asked else None) or ""
-
-
-def note_refusal(reason: Refusal | None) -> None:
-    """Writes down why the request at hand is refused."""
-    if reason is not None and (asked := caller.get()) is not None:
-        asked.refusal = reason
-
-
-def note_outcome(outcome: str) -> None:
-    """Writes down what an audit of the request at hand came to."""
-    if (asked := caller.get()) is not None:
-        asked.outcomes.append(outcome)
+def current_caller() -> Caller:
+    """The record of the request at hand; an empty one outside of a request."""
+    return caller.get() or Caller("")
 
 
 def request_id_of(given: str | None) -> str:
@@ -191,12 +178,12 @@ class AuditLog:
         """
         if self._path is None:
             return
-        asked = caller.get()
+        asked = current_caller()
         line = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "caller": asked.name if asked else None,
-            "request_id": asked.request_id if asked else None,
-            "trace_id": asked.trace_id if asked else None,
+            "caller": asked.name,
+            "request_id": asked.request_id or None,
+            "trace_id": asked.trace_id,
             "seconds": round(seconds, 3),
             "shared": shared,
             "response_sha256": hashlib.sha256(response.encode(errors="surrogatepass")).hexdigest(),

@@ -37,7 +37,7 @@ from reward.serving.admission import Admission
 from reward.serving.cache import VerdictCache, content_key
 from reward.serving.config import ServerConfig
 from reward.serving.errors import RETRIES, Refused, Retry
-from reward.serving.logs import AuditLog, caller_name, note_outcome
+from reward.serving.logs import AuditLog, current_caller
 from reward.serving.metrics import AuditMetrics
 from reward.types import AuditResult, Outcome, Provenance, RagQuery
 
@@ -140,7 +140,8 @@ class AuditService:
         """
         start = time.perf_counter()
         self.refuse_when_draining()
-        self.admission.spend(caller_name())
+        caller = current_caller()
+        self.admission.spend(caller.name or "")
         self.num_requests += 1
         try:
             with telemetry.span("march.audit", {"march.query_id": query.id}) as span:
@@ -152,7 +153,7 @@ class AuditService:
         finally:
             self.num_requests -= 1
         verdict = served.result.verdict
-        note_outcome(verdict.outcome)
+        caller.outcomes.append(verdict.outcome)
         self.metrics.special_tokens.inc(count_special(response))
         self._log.write(
             verdict,
@@ -192,7 +193,7 @@ class AuditService:
 
     def _begin(self, key: bytes, asked: _Asked) -> _Work:
         self.refuse_when_draining()
-        who = caller_name()
+        who = current_caller().name or ""
         self.admission.admit(who)
         task = asyncio.create_task(self._run(asked))
         work = self._running[key] = _Work(task, asked, telemetry.current())
