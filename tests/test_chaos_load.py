@@ -27,7 +27,9 @@ def test_more_than_the_server_takes_are_all_answered(
     asked = trial.under(f"load: {num:,} at once, {room:,} may wait", at_once=num)
     assert_right(trial.cases, asked.answers)
     assert asked.statuses[503] > 0
-    trial.finish()
+    trial.finish(
+        more_mib=30
+    )  # what a thousand connections leave in the allocator; a second load adds nothing
 
 
 @pytest.mark.chaos
