@@ -46,7 +46,6 @@ class Index:
     tokens: Sequence[Token]
     places: dict[str, list[int]]  # of a word among the tokens, in order
     stems: frozenset[str]
-    initials: str  # first letters of all words, joined
 
     def find(self, name: Name) -> list[Range]:
         """The ranges of tokens that say a name, in the order of the text; the first 500 of very many."""
@@ -217,14 +216,26 @@ class Index:
             and sum(map(str.isupper, letters)) >= 2
         ):
             return
-        place = -1
-        for _ in range(_MOST_PLACES):
-            place = self.initials.find(letters.lower(), place + 1)
-            if place < 0:
-                return
-            end = place + len(letters)
-            if len(letters) > _SHORT_ACRONYM or all(token.capital for token in self.tokens[place:end]):
-                yield place, end
+        for initials, places in (self._initials, self._telling_initials):
+            at = -1
+            for _ in range(_MOST_PLACES):
+                at = initials.find(letters.lower(), at + 1)
+                if at < 0:
+                    break
+                words = places[at : at + len(letters)]
+                if len(letters) > _SHORT_ACRONYM or all(self.tokens[place].capital for place in words):
+                    yield words[0], words[-1] + 1
+
+    @functools.cached_property
+    def _initials(self) -> tuple[str, Sequence[int]]:
+        """The first letters of all words, joined, and the places of these words."""
+        return "".join(token.word[:1].lower() or "?" for token in self.tokens), range(len(self.tokens))
+
+    @functools.cached_property
+    def _telling_initials(self) -> tuple[str, Sequence[int]]:
+        """The same without small words: "ICJ" is the International Court of Justice."""
+        places = [i for i, token in enumerate(self.tokens) if token.capital or token.word not in LINKS]
+        return "".join(self.tokens[i].word[:1].lower() or "?" for i in places), places
 
     def _as_letters(self, name: Name) -> Iterator[Range]:
         """Where letters stand for a part of a country: "WA" for Western Australia."""
@@ -249,8 +260,7 @@ def index_names(text: str) -> Index:
     for word, others in _other_writings(text, tokens, places).items():
         places[word] = sorted({*places[word], *others}) if word in places else others
     stems = frozenset(stem(word) for word in places)
-    initials = "".join([token[0][:1] or "?" for token in tokens]).lower()
-    return Index(text, tokens, places, stems, initials)
+    return Index(text, tokens, places, stems)
 
 
 def _other_writings(text: str, tokens: Sequence[Token], places: dict[str, list[int]]) -> dict[str, list[int]]:
