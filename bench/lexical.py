@@ -36,6 +36,7 @@ _SHAPES = {
     "capitals": "Ab ",
     "one word": "Ab",
     "initials": "A. ",
+    "titles": '"Ab Cd" ',
     "number words": "twenty-one hundred and ",
     "times": "5:30 pm to ",
     "spaces": " ",

@@ -110,7 +110,7 @@ def token(
     name: Annotated[str, typer.Argument(help="Whose token it is; the audit log shows this name.")],
 ) -> None:
     """Make a token for the reward server: shown once, with the line for its `tokens_file`."""
-    from reward.serving.access import new_token
+    from reward.serving.tokens import new_token
 
     made = new_token(name)
     error_console().print("The token, for the caller; it is shown this once:", highlight=False)

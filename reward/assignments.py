@@ -23,7 +23,7 @@ def read_settings(file: Path, *, see: str, named: str | None = None) -> dict[str
 
     where = f"{named}: {file}" if named else f"{file}"
     if not file.is_file():
-        raise FileNotFoundError(f"{where}: no such file; mend the path")
+        raise FileNotFoundError(f"{where}: no such file; fix the path")
     try:
         tree = yaml.safe_load(file.read_text(encoding="utf-8"))
     except UnicodeDecodeError:
@@ -44,8 +44,8 @@ def assign(tree: dict[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
     for assignment in assignments:
         key, separator, value = assignment.partition("=")
         if not separator or not key.strip():
-            mend = "write it as dotted.key=value, such as checker.temperature=0.2"
-            raise ValueError(f"--set {assignment!r}: {mend}")
+            fix = "write it as dotted.key=value, such as checker.temperature=0.2"
+            raise ValueError(f"--set {assignment!r}: {fix}")
         *parents, leaf = key.strip().split(".")
         node = tree
         for parent in parents:

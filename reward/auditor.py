@@ -69,7 +69,7 @@ async def audit(
             which needs no model.
         prompts: The roles' prompts; by default the set that `config.prompts` names.
         config: Voters, guards and rewards.
-        observer: Is told of every request to the sampler, for metrics.
+        observer: Called after every request to the sampler, for metrics.
 
     Returns:
         The verdict; and, if the sampler gives token ids, the trajectory of the Proposer's attempt that was
@@ -92,20 +92,19 @@ async def audit(
 
 
 async def _audited(query: RagQuery, response: str, means: Means) -> AuditResult:
-    config, num_numbers = means.config, 0
-    provenance = _provenance(means)
+    config, num_mentions = means.config, 0
     try:
         check_bounds(query, response, config)
         kinds = kinds_for(config, query, response)
         targets = targets_of(response, kinds)
-        num_numbers = num_atoms(targets)
+        num_mentions = num_atoms(targets)
         if says_nothing(query, response, targets):
-            return AuditResult(verdict=no_claims(query, response, config, provenance=provenance))
+            return AuditResult(verdict=no_claims(query, response, config, provenance=_provenance(means)))
         with telemetry.span("proposer"):
             proposal = await propose(response, targets, kinds, means=means)
-        return await _heard(query, proposal, means, num_numbers, provenance)
+        return await _checked(query, proposal, means, num_mentions)
     except (AuditFailure, SamplerError) as error:
-        return AuditResult(verdict=unscored(query, error, num_numbers=num_numbers, provenance=provenance))
+        return AuditResult(verdict=_failed(query, error, means, num_mentions))
 
 
 async def recheck(
@@ -134,12 +133,11 @@ async def recheck(
         ValueError: `first` has no claims, or is about another response.
     """
     means = Means(sampler, prompts or _prompts(config.prompts), config)
-    provenance = _provenance(means)
     proposal = Proposal(_coverage_of(first, response, query, config), first.num_malformed_claims, None)
     try:
-        return (await _heard(query, proposal, means, first.num_numbers, provenance)).verdict
+        return (await _checked(query, proposal, means, first.num_mentions)).verdict
     except (AuditFailure, SamplerError) as error:
-        return unscored(query, error, num_numbers=first.num_numbers, provenance=provenance)
+        return _failed(query, error, means, first.num_mentions)
 
 
 @lru_cache(maxsize=8)
@@ -152,10 +150,12 @@ def _provenance(means: Means) -> Provenance:
     return provenance_of(means.config, auditor="model", prompt_digest=digest, model=model)
 
 
-async def _heard(
-    query: RagQuery, proposal: Proposal, means: Means, num_numbers: int, provenance: Provenance
-) -> AuditResult:
-    """Puts the claims to the voters and takes their consensus.
+def _failed(query: RagQuery, error: AuditFailure | SamplerError, means: Means, num_mentions: int) -> Verdict:
+    return unscored(query, error, num_mentions=num_mentions, provenance=_provenance(means))
+
+
+async def _checked(query: RagQuery, proposal: Proposal, means: Means, num_mentions: int) -> AuditResult:
+    """Asks the voters about the claims and takes their consensus.
 
     Raises:
         AuditFailure, SamplerError: the voters could not be asked.
@@ -166,9 +166,41 @@ async def _heard(
     with telemetry.span("checker", {"march.num_rounds": len(asked)}):
         rounds = await gathered([ask_voters(query.documents, claims, within, means) for claims in asked])
     with telemetry.span("vote", {"march.num_voters": config.voters}) as span:
-        verdict = _verdict(query, proposal, rounds, config, num_numbers, provenance)
-        telemetry.tell_verdict(span, verdict)
+        verdict = _verdict(query, proposal, rounds, means, num_mentions)
+        telemetry.record_verdict(span, verdict)
     return AuditResult(verdict=verdict, trajectories=trajectories(proposal.group, rounds, config))
+
+
+def _verdict(
+    query: RagQuery, proposal: Proposal, rounds: Sequence[Round], means: Means, num_mentions: int
+) -> Verdict:
+    coverage = proposal.coverage
+    claims = [verdict for one in rounds for verdict in claim_verdicts(one, means.config)]
+    claims.sort(key=lambda verdict: verdict.claim.index)
+    judgement = judge(
+        claims,
+        num_uncovered=len(coverage.uncovered),
+        config=means.config,
+        num_mentions=num_mentions,
+        any_unread=any(claim.note == UNREAD_NOTE for claim in claims),
+    )
+    groups = [group for one in rounds for group in one.groups] + [g for g in [proposal.group] if g]
+    versions = [group.weights_version for group in groups if group.weights_version is not None]
+    return Verdict(
+        id=query.id,
+        outcome=judgement.outcome,
+        reward=judgement.reward,
+        reason=judgement.reason,
+        claims=tuple(claims),
+        num_mentions=num_mentions,
+        uncovered=coverage.uncovered,
+        num_dropped_claims=coverage.num_dropped,
+        num_malformed_claims=proposal.num_malformed,
+        unread=unread_spans(rounds),
+        num_voters=max(len(one.votes) for one in rounds),
+        weights_version=min(versions, default=None),
+        provenance=_provenance(means),
+    )
 
 
 def _coverage_of(first: Verdict, response: str, query: RagQuery, config: AuditConfig) -> Coverage:
@@ -189,40 +221,3 @@ def _coverage_of(first: Verdict, response: str, query: RagQuery, config: AuditCo
         if span
     ]
     return Coverage(tuple(claims), first.uncovered, first.num_dropped_claims)
-
-
-def _verdict(
-    query: RagQuery,
-    proposal: Proposal,
-    rounds: Sequence[Round],
-    config: AuditConfig,
-    num_numbers: int,
-    provenance: Provenance,
-) -> Verdict:
-    coverage = proposal.coverage
-    claims = [verdict for one in rounds for verdict in claim_verdicts(one, config)]
-    claims.sort(key=lambda verdict: verdict.claim.index)
-    judgement = judge(
-        claims,
-        num_uncovered=len(coverage.uncovered),
-        config=config,
-        num_numbers=num_numbers,
-        any_unread=any(claim.note == UNREAD_NOTE for claim in claims),
-    )
-    groups = [group for one in rounds for group in one.groups] + [g for g in [proposal.group] if g]
-    versions = [group.weights_version for group in groups if group.weights_version is not None]
-    return Verdict(
-        id=query.id,
-        outcome=judgement.outcome,
-        reward=judgement.reward,
-        reason=judgement.reason,
-        claims=tuple(claims),
-        num_numbers=num_numbers,
-        uncovered=coverage.uncovered,
-        num_dropped_claims=coverage.num_dropped,
-        num_malformed_claims=proposal.num_malformed,
-        unread=unread_spans(rounds),
-        num_voters=max(len(one.votes) for one in rounds),
-        weights_version=min(versions, default=None),
-        provenance=provenance,
-    )

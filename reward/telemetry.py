@@ -6,7 +6,7 @@
         POST                CLIENT    one an attempt of `RewardClient`
           POST /v1/audit    SERVER
             march.audit               one a sample; linked to the audit that it joined
-              waiting_room
+              queue
               proposer, checker
                 chat MODEL  CLIENT    one a request to a role
                   engine.request      one an engine that is asked for it
@@ -90,8 +90,8 @@ def start(service: str) -> None:
     try:
         from reward import tracing
     except ImportError as error:
-        mend = "install march-pipeline[otel], or unset OTEL_TRACES_EXPORTER and OTEL_EXPORTER_OTLP_ENDPOINT"
-        raise ValueError(f"traces are asked for, but {error.name} is not installed; {mend}") from error
+        fix = "install march-pipeline[otel], or unset OTEL_TRACES_EXPORTER and OTEL_EXPORTER_OTLP_ENDPOINT"
+        raise ValueError(f"traces are asked for, but {error.name} is not installed; {fix}") from error
     global _end_export
     enable(tracing.start(service, exporters, counts))
     if _end_export is None:
@@ -207,7 +207,7 @@ def extract(headers: Mapping[str, str]) -> Context:
     return _W3C.extract(headers, Context())
 
 
-def tell_verdict(span: Span, verdict: Verdict) -> None:
+def record_verdict(span: Span, verdict: Verdict) -> None:
     """Writes a verdict on a span; an UNSCORED one is an error."""
     if not span.is_recording():
         return
@@ -226,16 +226,16 @@ def use_of(group: SampleGroup) -> TokenUse | None:
     """Tokens of a request, by what its sampler says or else by the ids that it gives; None without either."""
     if group.use is not None or group.prompt_token_ids is None:
         return group.use
-    samples = {id(sample): sample for sample in group.samples}.values()  # a greedy one stands for all
+    samples = {id(sample): sample for sample in group.samples}.values()  # a greedy one is listed n times
     num_completion = sum(len(sample.token_ids or ()) for sample in samples)
     return TokenUse(num_prompt=len(group.prompt_token_ids), num_completion=num_completion)
 
 
-def tell_group(span: Span, group: SampleGroup) -> None:
-    """Writes on a span what a sampler gave: tokens, where it tells them, and how its samples ended."""
+def record_group(span: Span, group: SampleGroup) -> None:
+    """Writes on a span what a sampler gave: tokens, where it gives them, and how its samples ended."""
     if not span.is_recording():
         return
-    samples = {id(sample): sample for sample in group.samples}.values()  # a greedy one stands for all
+    samples = {id(sample): sample for sample in group.samples}.values()  # a greedy one is listed n times
     if (use := use_of(group)) is not None:
         span.set_attribute("gen_ai.usage.input_tokens", use.num_prompt)
         span.set_attribute("gen_ai.usage.output_tokens", use.num_completion)
@@ -244,7 +244,7 @@ def tell_group(span: Span, group: SampleGroup) -> None:
         span.set_attribute("march.weights_version", group.weights_version)
 
 
-def tell_texts(span: Span, messages: Sequence[Mapping[str, object]], outputs: Sequence[str]) -> None:
+def record_texts(span: Span, messages: Sequence[Mapping[str, object]], outputs: Sequence[str]) -> None:
     """Writes a prompt's messages and what came of it on a span, if the environment says that texts may be."""
     if not (_captures_texts and span.is_recording()):
         return

@@ -3,7 +3,7 @@
 Loaded by `reward.telemetry.start` alone, for it needs the extra `[otel]`. Endpoint, headers, timeouts,
 batches and sampling are set by OpenTelemetry's own variables, which its packages read. A span that cannot be
 sent is lost and an audit never waits for one: the queue is bounded, and the log says once when sending begins
-to fail and once when it is well again. `reward.telemetry.counts` tells how many got through.
+to fail and once when it works again. `reward.telemetry.counts` says how many were sent.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ logger = logging.getLogger(__name__)
 
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _LAST_EXPORT_S = 2.0
-# They report every batch, every retry and a full queue; what matters of it is told once, here.
+# They report every batch, every retry and a full queue; what matters of it is logged once, here.
 _NOISY = ("opentelemetry.exporter.otlp.proto.http.trace_exporter", "opentelemetry.sdk._shared_internal")
 
 _provider: TracerProvider | None = None
-_exporters: list[CalmExporter] = []
+_exporters: list[LoggingExporter] = []
 
 
 class Counts(Protocol):
@@ -44,7 +44,7 @@ class Counts(Protocol):
     exported: int
 
 
-class CalmExporter(SpanExporter):
+class LoggingExporter(SpanExporter):
     """Counts what another exporter sends and says once that it cannot."""
 
     def __init__(self, inner: SpanExporter, counts: Counts) -> None:
@@ -73,7 +73,7 @@ class CalmExporter(SpanExporter):
 
 
 class CountingProcessor(BatchSpanProcessor):
-    """Counts the spans that ended, those for which the queue has no room included."""
+    """Counts the spans that ended, those for which the queue has no place included."""
 
     def __init__(self, exporter: SpanExporter, counts: Counts) -> None:
         super().__init__(exporter)
@@ -95,7 +95,7 @@ def start(service: str, exporters: Sequence[str], counts: Counts) -> TracerProvi
     global _provider
     if _provider is not None:
         return _provider
-    made = [CalmExporter(_exporter(name), counts) for name in exporters]
+    made = [LoggingExporter(_exporter(name), counts) for name in exporters]
     own = Resource.create({"service.name": service, "service.version": package_version()})
     provider = TracerProvider(resource=own.merge(OTELResourceDetector().detect()), shutdown_on_exit=False)
     for exporter in made:
@@ -112,11 +112,11 @@ def stop() -> None:
     if _provider is None:
         return
     provider, _provider = _provider, None
-    patience = threading.Timer(_LAST_EXPORT_S, _give_up)
-    patience.daemon = True
-    patience.start()
+    timer = threading.Timer(_LAST_EXPORT_S, _give_up)
+    timer.daemon = True
+    timer.start()
     provider.shutdown()
-    patience.cancel()
+    timer.cancel()
 
 
 def _give_up() -> None:

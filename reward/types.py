@@ -10,7 +10,7 @@ from collections import Counter
 from enum import StrEnum
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 
 class Record(BaseModel):
@@ -105,7 +105,7 @@ class Claim(Record):
     question: str
     answer: str = Field(description="The number, name or date as the Proposer wrote it.")
     kind: str = Field(default="number", description='"number", "name" or "date": which rules compare it.')
-    span: Span | None = Field(default=None, description="Where it stands in the response.")
+    span: Span | None = Field(default=None, description="Where it is in the response.")
     source: ClaimSource = ClaimSource.PROPOSER
 
 
@@ -154,15 +154,15 @@ class SampleGroup(Record):
         default=None, description="Count of weight syncs before this request."
     )
     num_prompt_tokens: int | None = Field(
-        default=None, ge=0, description="Length of the prompt, from whoever tells what was cached of it."
+        default=None, ge=0, description="Length of the prompt, from samplers that know what was cached of it."
     )
     num_cached_tokens: int | None = Field(
         default=None,
         ge=0,
         description="How much of it the engine's prefix cache held, for one of the completions, as vLLM "
-        "tells it; None when nobody says.",
+        "reports it; None when it is not known.",
     )
-    use: TokenUse | None = Field(default=None, description="None when the server does not tell.")
+    use: TokenUse | None = Field(default=None, description="None when the server does not say.")
 
 
 class Trajectory(Record):
@@ -240,14 +240,14 @@ class Verdict(Record):
     )
     detail: str = Field(default="", description="For a person: what failed, with the error's own words.")
     claims: tuple[ClaimVerdict, ...] = ()
-    num_numbers: int = Field(
+    num_mentions: int = Field(
         default=0,
         ge=0,
-        description="Numbers of the response to be checked; each end of a range, each part of a date counts.",
+        validation_alias=AliasChoices("num_mentions", "num_numbers"),  # the name in earlier files
+        description="What the response mentions of the kinds that are checked; each end of a range and each "
+        "part of a date counts.",
     )
-    uncovered: tuple[Span, ...] = Field(
-        default=(), description="Numbers of the response that no claim covers."
-    )
+    uncovered: tuple[Span, ...] = Field(default=(), description="Mentions that no claim covers.")
     num_dropped_claims: int = Field(
         default=0, ge=0, description="Claims about a number that the response does not hold."
     )
@@ -255,7 +255,7 @@ class Verdict(Record):
         default=0, ge=0, description="Lines of the Proposer that could not be used."
     )
     unread: tuple[DocumentSpan, ...] = Field(
-        default=(), description="Parts of documents that no voter was shown, for want of room."
+        default=(), description="Parts of documents that no voter was shown, for lack of space."
     )
     num_voters: int = Field(
         default=0, ge=0, description="Votes asked for a claim; with early stop, the most for any claim."

@@ -170,7 +170,7 @@ def picnic_pair(
         reward=None if outcome is Outcome.UNSCORED else -1.0,
         reason="contradicted",
         claims=claims,
-        num_numbers=6,
+        num_mentions=6,
         uncovered=(Span(start=dogs, end=dogs + 1),),
         num_malformed_claims=1,
         num_voters=3,

@@ -32,10 +32,10 @@ def with_probe(*args: Any, **options: Any) -> FastAPI:
         return {
             "tasks": len(asyncio.all_tasks()),
             "audits": len(service._running),
-            "present": service.room.num_present,
-            "inside": service.room.num_inside,
+            "present": service.admission.num_admitted,
+            "inside": service.admission.num_running,
             "requests": service.num_requests,
-            "held_bytes": app.state.held.num_bytes,
+            "held_bytes": service.admission.num_bytes,
             "threads": threading.active_count(),
             "fds": len(os.listdir("/proc/self/fd")),
         }

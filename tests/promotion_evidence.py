@@ -23,14 +23,14 @@ SLICES = ("east", "west")
 
 
 def item(
-    index: int, *, passed: float | None, num_numbers: int = 3, text: str = "It is 5 euros."
+    index: int, *, passed: float | None, num_mentions: int = 3, text: str = "It is 5 euros."
 ) -> ItemResult:
     """One item on a document of its own, with one generation."""
     refuted = passed == 0
-    outcome = Outcome.NO_CLAIMS if not num_numbers else Outcome.REFUTED if refuted else Outcome.SUPPORTED
+    outcome = Outcome.NO_CLAIMS if not num_mentions else Outcome.REFUTED if refuted else Outcome.SUPPORTED
     verdict = Verdict(
         id=str(index), outcome=outcome, reward=-1.0 if outcome is Outcome.REFUTED else 0.0,
-        num_numbers=num_numbers,
+        num_mentions=num_mentions,
     )  # fmt: skip
     return ItemResult(
         item=f"{index:05}",

@@ -21,7 +21,6 @@ import pytest
 from reward.config import AuditConfig
 from reward.samplers import SamplerError, Weights
 from reward.serving.config import ServerConfig
-from reward.serving.routes import HeldBytes
 from reward.serving.server import create_app
 from reward.serving.service import AuditService
 from reward.types import Document, RagQuery
@@ -56,7 +55,6 @@ class Running(Serving):
         self.sampler = sampler
         app = create_app(config, sampler=sampler, token=TOKEN)
         self.service: AuditService = app.state.service
-        self.held: HeldBytes = app.state.held
         super().__init__(app, config)
         self.http.headers["Authorization"] = f"Bearer {TOKEN}"
 

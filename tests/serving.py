@@ -1,4 +1,4 @@
-"""Shared by the tests of the reward server's door: a scripted sampler, a server, certificates."""
+"""Shared by the tests of the reward server: a scripted sampler, a server, certificates."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Serving:
             app,
             log_config=None,
             timeout_graceful_shutdown=1,
-            http=guarded(config.door, app.state.refused_connections),
+            http=guarded(config.limits, app.state.refused_connections),
             ws="none",
             **options,
         )

@@ -1,4 +1,4 @@
-"""The attacker's suite: whatever is sent at the door is refused by its right status, gives no number, and
+"""The attacker's suite: whatever is sent is refused by its right status, gives no number, and
 leaves the server as it was."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.serving import KEY, PROMPT, QUERY, RESPONSE, TOKEN, PicnicSampler, Se
 LABEL: dict[str, Any] = json.loads(QUERY.model_dump_json())
 GOOD = json.dumps({"query": LABEL, "response": RESPONSE})
 JSON = {"Content-Type": "application/json"}
-DOOR = {"body_timeout_s": 2, "header_timeout_s": 2, "max_documents": 8, "max_samples": 4}
+LIMITS = {"body_timeout_s": 2, "header_timeout_s": 2, "max_documents": 8, "max_samples": 4}
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def server(sampler: PicnicSampler, request: pytest.FixtureRequest) -> Iterator[S
     with pytest.MonkeyPatch.context() as patch:
         parser = import_from_string(HTTP_PROTOCOLS[request.param])
         patch.setattr("reward.serving.connections.AutoHTTPProtocol", parser)
-        serving = serve_picnic(sampler=sampler, signing_key=KEY, max_body_bytes=1_000_000, door=DOOR)
+        serving = serve_picnic(sampler=sampler, signing_key=KEY, max_body_bytes=1_000_000, limits=LIMITS)
         yield serving
         serving.close()
 
@@ -376,7 +376,7 @@ def test_the_api_keeps_to_its_description(server: Serving) -> None:
         holds()
 
 
-def test_nothing_of_a_token_is_logged_or_told(
+def test_nothing_of_a_token_is_logged_or_sent(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     log = tmp_path / "audit.jsonl"

@@ -76,7 +76,7 @@ def test_the_verdict_tells_all(scripted, picnic) -> None:
         None,
     ]
     assert claim.claim.span == Span(start=32, end=41)
-    assert (verdict.id, verdict.num_numbers, verdict.num_voters, verdict.weights_version) == ("q1", 1, 3, 7)
+    assert (verdict.id, verdict.num_mentions, verdict.num_voters, verdict.weights_version) == ("q1", 1, 3, 7)
     assert (verdict.num_malformed_claims, verdict.detail) == (1, "")
 
 
@@ -128,7 +128,7 @@ def test_row_08_an_unusable_proposer_is_unscored_after_its_retries(text, scripte
     verdict = run(picnic, RESPONSE, sampler, proposer_retries=2).verdict
     assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.UNSCORED, None, "proposer_malformed")
     assert len(sampler.requests) == 3
-    assert verdict.num_numbers == 1
+    assert verdict.num_mentions == 1
 
 
 def test_a_retry_mends_an_unusable_proposer(scripted, picnic) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from reward.serving.access import new_token
 from reward.serving.logs import AuditLog, Caller, caller, request_id_of
+from reward.serving.tokens import new_token
 from reward.types import Outcome, Verdict
 from tests.serving import RESPONSE, TOKEN, serve_picnic
 

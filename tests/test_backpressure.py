@@ -1,4 +1,4 @@
-"""More than there is room for, and clients who go: what is refused, for how long, and what is cancelled."""
+"""More than the server takes, and clients who go: what is refused, for how long, and what is cancelled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from reward.serving.runner import Overloaded, Room
+from reward.serving.admission import Admission
+from reward.serving.errors import Refused
 from tests.role_server import (  # noqa: F401
     LABEL,
     RESPONSE,
@@ -20,6 +21,7 @@ from tests.role_server import (  # noqa: F401
     Running,
     Spawn,
     Start,
+    server_config,
     spawn_processes,
     start_servers,
 )
@@ -40,7 +42,7 @@ def send_raw(running: Running, response: str = RESPONSE) -> socket.socket:
     return connection
 
 
-def test_beyond_places_and_waiting_room_is_a_503_that_says_when(start: Start) -> None:
+def test_beyond_places_and_queue_is_a_503_that_says_when(start: Start) -> None:
     running = start(max_in_flight=1, max_waiting=1, cache_bytes=0)
     running.sampler.pause_s = 0.4
     with ThreadPoolExecutor(4) as pool:
@@ -82,32 +84,32 @@ def test_bodies_beyond_the_memory_for_them_are_refused_unread(start: Start) -> N
 @pytest.mark.parametrize(
     ("num_ended", "num_waiting", "seconds"), [(0, 9, 5), (20, 9, 1), (20, 99, 5), (2, 1999, 30)]
 )
-def test_retry_after_is_the_waiting_rooms_time_at_the_rate_of_now(
+def test_retry_after_is_the_queues_time_at_the_rate_of_now(
     monkeypatch: pytest.MonkeyPatch, num_ended: int, num_waiting: int, seconds: int
 ) -> None:
     now = 100.0
-    monkeypatch.setattr("reward.serving.runner.time.monotonic", lambda: now)
+    monkeypatch.setattr("reward.serving.admission.time.monotonic", lambda: now)
 
     async def measured() -> int:
         nonlocal now
-        room = Room(1000, 1000)
+        admission = Admission(server_config(max_in_flight=1000, max_waiting=1000))
         for _ in range(num_ended):
-            async with room:
+            async with admission.slot():
                 now += 0.05  # 20 audits a second
         for _ in range(num_waiting):
-            room.enter()
-        return room.retry_after_s()
+            admission.admit()
+        return admission.retry_after_s()
 
     assert asyncio.run(measured()) == seconds
 
 
-def test_a_room_that_slept_does_not_take_its_sleep_for_slowness(monkeypatch: pytest.MonkeyPatch) -> None:
-    room = Room(1, 0)
-    room.enter()
-    room._ends.extend([0.0, 1.0])
-    monkeypatch.setattr("reward.serving.runner.time.monotonic", lambda: 1000.0)
-    with pytest.raises(Overloaded) as refused:
-        room.enter()
+def test_a_server_that_slept_does_not_take_its_sleep_for_slowness(monkeypatch: pytest.MonkeyPatch) -> None:
+    admission = Admission(server_config(max_in_flight=1, max_waiting=0))
+    admission.admit()
+    admission._ends.extend([0.0, 1.0])
+    monkeypatch.setattr("reward.serving.admission.time.monotonic", lambda: 1000.0)
+    with pytest.raises(Refused) as refused:
+        admission.admit()
     assert refused.value.retry_after_s == 5
 
 
@@ -120,7 +122,7 @@ def test_a_client_that_goes_ends_its_audit(start: Start) -> None:
     eventually(running, "march_audits_cancelled_total", 1)
     eventually(running, "march_audits_in_flight", 0)
     assert running.sampler.num_cancelled == 1
-    assert running.service.room.num_present == running.service.num_requests == 0
+    assert running.service.admission.num_admitted == running.service.num_requests == 0
 
 
 def test_a_client_that_waits_for_a_place_and_goes_is_forgotten(start: Start) -> None:
@@ -179,11 +181,11 @@ async def answer_of(port: int, request: bytes) -> tuple[int, dict[str, str]]:
 
 
 @pytest.mark.timeout(120)
-def test_ten_thousand_at_once_are_answered_or_told_to_come_back_within_bounded_memory(spawn: Spawn) -> None:
+def test_ten_thousand_at_once_are_answered_or_refused_within_bounded_memory(spawn: Spawn) -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     num = min(10_000, hard - 500)
-    server = spawn(pause_s=1.0, max_in_flight=100, max_waiting=400, door={"max_connections": num + 100})
+    server = spawn(pause_s=1.0, max_in_flight=100, max_waiting=400, limits={"max_connections": num + 100})
     server.audit()
     before = server.memory()
     port = int(server.url.rsplit(":", 1)[1])

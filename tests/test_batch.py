@@ -66,7 +66,7 @@ def test_a_bug_and_a_quota_cost_their_own_entry(start: Start, monkeypatch: pytes
 
 @pytest.mark.parametrize(("num", "status"), [(0, 422), (2, 200), (3, 422)])
 def test_a_batch_is_bounded(start: Start, num: int, status: int) -> None:
-    answer = start(door={"max_batch": 2}).http.post("/v1/audits", json={"audits": [asked(RESPONSE)] * num})
+    answer = start(limits={"max_batch": 2}).http.post("/v1/audits", json={"audits": [asked(RESPONSE)] * num})
     assert answer.status_code == status
     if status == 422:
         assert "audits" in answer.json()["detail"]
@@ -84,7 +84,7 @@ def test_equal_entries_share_an_audit_and_a_retry_gets_the_same(start: Start) ->
 
 
 def test_our_clients_give_results_and_errors_of_their_own_kind(start: Start) -> None:
-    running = start(audit={"kinds": ["number"], "prompts": "compact"}, door={"max_documents": 1})
+    running = start(audit={"kinds": ["number"], "prompts": "compact"}, limits={"max_documents": 1})
     two = QUERY.model_copy(
         update={"documents": (*QUERY.documents, QUERY.documents[0].model_copy(update={"id": "e"}))}
     )

@@ -16,7 +16,7 @@ from tests.chaos_scale import in_both_lengths_outside_the_gate
 from tests.chaos_trial import Step, Trial, assert_right, fairs
 
 STALLED = 'march_connections_refused_total{reason="stalled"}'
-DOOR = {"header_timeout_s": 1.5, "body_timeout_s": 1.5, "stall_timeout_s": 1.5}
+LIMITS = {"header_timeout_s": 1.5, "body_timeout_s": 1.5, "stall_timeout_s": 1.5}
 
 
 @in_both_lengths_outside_the_gate
@@ -45,7 +45,7 @@ def test_sockets_that_only_hold_on_hold_up_nobody(
 ) -> None:
     for engine in engines:
         engine.fail(pause_s=0.1)
-    server = serve(door=DOOR)
+    server = serve(limits=LIMITS)
     trial = Trial(server, fairs(300 if is_long else 60), at_once=16)
     num = 150 if is_long else 30
 

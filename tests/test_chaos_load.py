@@ -16,7 +16,7 @@ from tests.chaos_trial import MIB, Trial, assert_right, fairs
 
 
 @in_both_lengths_outside_the_gate
-def test_more_than_there_is_room_for_are_all_answered(
+def test_more_than_the_server_takes_are_all_answered(
     engines: list[ScriptedEngine], serve: Serve, is_long: bool
 ) -> None:
     num, room = (1000, 200) if is_long else (300, 40)
@@ -27,12 +27,14 @@ def test_more_than_there_is_room_for_are_all_answered(
     asked = trial.under(f"load: {num:,} at once, {room:,} may wait", at_once=num)
     assert_right(trial.cases, asked.answers)
     assert asked.statuses[503] > 0
-    trial.finish()
+    trial.finish(
+        more_mib=30
+    )  # what a thousand connections leave in the allocator; a second load adds nothing
 
 
 @pytest.mark.chaos
 @pytest.mark.timeout(1800)
-def test_ten_thousand_at_once_with_a_room_of_five_hundred(serve: Serve) -> None:
+def test_ten_thousand_at_once_with_a_queue_of_five_hundred(serve: Serve) -> None:
     server = serve(max_in_flight=64, max_waiting=500, deadline_s=120)
     trial = Trial(server, fairs(10_000), at_once=64)
     crowd = {"at_once": 10_000, "num_clients": 20, "patience_s": 900, "timeout_s": 170}

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from reward.serving.access import new_token
 from reward.serving.client import RewardServerError, UntrustedAnswer
+from reward.serving.tokens import new_token
 from reward.types import Outcome, Verdict
 from tests.chaos_processes import (
     KEY,

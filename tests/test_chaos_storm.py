@@ -8,7 +8,7 @@ import random
 import time
 from pathlib import Path
 
-from reward.serving.access import new_token
+from reward.serving.tokens import new_token
 from tests.chaos_processes import (
     RewardServer,
     ScriptedEngine,
@@ -20,7 +20,7 @@ from tests.chaos_scale import in_both_lengths
 from tests.chaos_storm import PAUSE_S, Storm
 from tests.chaos_trial import Asked, Trial, ask, assert_right, fairs
 
-DOOR = {"header_timeout_s": 1.0, "body_timeout_s": 1.0, "stall_timeout_s": 1.0}
+LIMITS = {"header_timeout_s": 1.0, "body_timeout_s": 1.0, "stall_timeout_s": 1.0}
 
 
 def serve_in(folder: Path, serve: Serve) -> tuple[RewardServer, str]:
@@ -34,7 +34,7 @@ def serve_in(folder: Path, serve: Serve) -> tuple[RewardServer, str]:
         tokens_file=tokens,
         audit_log=folder / "logs" / "audit.jsonl",
         cache_bytes=200_000,  # room for a few verdicts
-        door=DOOR,
+        limits=LIMITS,
     )
     return server, made.token
 

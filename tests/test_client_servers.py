@@ -126,7 +126,7 @@ def test_every_server_must_be_ready(serve: Serve) -> None:  # noqa: F811
 
     async def run(*urls: str) -> None:
         async with RewardClient(urls, TOKEN) as client:
-            await client.ready()
+            await client.wait_ready()
 
     asyncio.run(run(good))
     with pytest.raises(RewardServerError, match=f"{not_ready} is not ready: engine"):

@@ -21,8 +21,8 @@ Start = Callable[..., Serving]
 def start() -> Iterator[Start]:
     running: list[Serving] = []
 
-    def start_one(**door: float) -> Serving:
-        running.append(serve_picnic(door=door))
+    def start_one(**limits: float) -> Serving:
+        running.append(serve_picnic(limits=limits))
         return running[-1]
 
     yield start_one
@@ -102,7 +102,7 @@ def test_headers_in_one_piece_are_measured_too(start: Start) -> None:
         assert answer.status_code == 431 and "max_header_bytes 4096" in answer.json()["detail"]
 
 
-def test_one_connection_too_many_is_told_to_come_back(start: Start) -> None:
+def test_one_connection_too_many_is_a_503_that_says_when(start: Start) -> None:
     server = start(max_connections=3)
     held = [server.connect() for _ in range(3)]
     time.sleep(0.1)

@@ -31,7 +31,7 @@ def test_sigterm_answers_what_was_accepted_refuses_what_comes_and_exits_with_0(s
     assert code == 0 and "Traceback" not in told
 
 
-def test_what_outlasts_the_grace_is_told_to_come_back(spawn: Spawn) -> None:
+def test_what_outlasts_the_grace_is_a_503_that_says_when(spawn: Spawn) -> None:
     server = spawn(pause_s=60, drain_grace_s=0.3)
     with ThreadPoolExecutor(1) as pool:
         accepted = pool.submit(server.audit)

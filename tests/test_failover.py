@@ -166,7 +166,7 @@ def test_a_wrong_request_is_not_taken_elsewhere(status: int) -> None:
     asyncio.run(run())
 
 
-def test_a_round_asks_every_server_and_all_failures_are_told() -> None:
+def test_a_round_asks_every_server_and_all_failures_are_named() -> None:
     async def run() -> None:
         servers = [SmallServer("first", "503"), SmallServer("second", "500")]
         async with sampling(*servers, max_retries=1) as sampler:

@@ -78,10 +78,10 @@ def assert_nothing_unearned(results: dict[str, AuditResult]) -> int:
 def assert_at_rest(running: Running) -> None:
     """Nothing of the requests is left: no audit, no place taken, no body held."""
     end = time.monotonic() + 5
-    while running.service._running or running.service.room.num_present or running.service.num_requests:
+    while running.service._running or running.service.admission.num_admitted or running.service.num_requests:
         assert time.monotonic() < end, "audits are left"
         time.sleep(0.02)
-    assert running.service.room.num_inside == 0 and running.held.num_bytes == 0
+    assert running.service.admission.num_running == 0 and running.service.admission.num_bytes == 0
 
 
 def answers_garbage(_: Model, handler: Any) -> bool:
@@ -201,7 +201,7 @@ def test_clients_that_go_take_nothing_from_those_who_stay(start: Start, model: M
 
 def test_half_open_sockets_hold_up_nobody(start: Start, model: Model) -> None:
     """Peers that connected, and perhaps began a request, and are never heard of again."""
-    running = start(sampler=sampler_of(model), door={"body_timeout_s": 0.5, "header_timeout_s": 0.5})
+    running = start(sampler=sampler_of(model), limits={"body_timeout_s": 0.5, "header_timeout_s": 0.5})
     head = f"POST /v1/audit HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n".encode()
     silent = [running.connect() for _ in range(30)]
     for i, connection in enumerate(silent):
@@ -213,7 +213,7 @@ def test_half_open_sockets_hold_up_nobody(start: Start, model: Model) -> None:
         connection.close()
 
 
-def test_a_thousand_at_once_with_a_waiting_room_of_fifty_are_all_answered(start: Start) -> None:
+def test_a_thousand_at_once_with_a_queue_of_fifty_are_all_answered(start: Start) -> None:
     sampler = RoleSampler()
     sampler.pause_s = 0.05  # 160 audits/s at most, so that the room fills on a fast machine, too
     running = start(sampler=sampler, max_in_flight=16, max_waiting=50)

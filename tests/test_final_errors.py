@@ -12,7 +12,7 @@ import pytest
 from reward.judging.vote import Reason
 from reward.samplers import SamplerError
 from reward.serving.client import RewardClient, RewardServerError
-from reward.serving.runner import RETRIES, Retry
+from reward.serving.errors import RETRIES, Retry
 from reward.serving.wire import ErrorReply
 from tests.role_server import DOCUMENT, LABEL, PROMPT, QUERY, RESPONSE, TOKEN, Start, start_servers  # noqa: F401
 
@@ -72,7 +72,7 @@ def test_the_table_names_reasons_and_only_such_as_may_be_unscored() -> None:
 
 
 def test_our_client_takes_a_422_as_final_at_once(start: Start) -> None:
-    running = start(door={"max_documents": 1})
+    running = start(limits={"max_documents": 1})
     query = QUERY.model_copy(update={"documents": (DOCUMENT, DOCUMENT.model_copy(update={"id": "e"}))})
 
     async def ask() -> None:

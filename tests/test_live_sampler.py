@@ -221,7 +221,7 @@ def test_live_engines_share_the_load_and_fail_by_name(
 
         await training.engines[0].behave.remote("answer")
         num_calls = (await training.engines[0].counts.remote())[0]
-        with pytest.raises(SamplerError, match="seed: 7 could kill a rollout engine") as killer:
+        with pytest.raises(SamplerError, match="seed: 7 could end a rollout engine") as killer:
             await sampler.sample(MESSAGES, n=1, settings=SETTINGS.model_copy(update={"seed": 7}))
         assert killer.value.reason == "engine" and "set temperature: 0" in killer.value.detail
         assert (await training.engines[0].counts.remote())[0] == num_calls

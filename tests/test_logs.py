@@ -28,7 +28,7 @@ def lines_of(told: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in told.splitlines()]
 
 
-def test_a_line_a_request_and_its_id_in_all_that_is_told_of_it(spawn: Spawn) -> None:
+def test_a_line_a_request_and_its_id_in_all_of_its_lines(spawn: Spawn) -> None:
     server = spawn(access_log=True, deadline_s=0.2, pause_s=0.5)
     url, wrong = "/v1/audit", {"Authorization": "Bearer knock-knock", "X-Request-ID": "stranger"}
     server.http.get("/healthz")
@@ -40,7 +40,7 @@ def test_a_line_a_request_and_its_id_in_all_that_is_told_of_it(spawn: Spawn) -> 
     server.process.terminate()
     _, told = server.end()
     lines = lines_of(told)
-    asked = [line for line in lines if line["logger"] == "reward.serving.gates"]
+    asked = [line for line in lines if line["logger"] == "reward.serving.middleware"]
     shown = [(line["method"], line["status"], line["caller"], line["outcome"]) for line in asked]
     assert shown == [
         ("POST", 401, None, "token_wrong"),
@@ -59,7 +59,7 @@ def test_no_line_a_request_unless_asked_for(spawn: Spawn) -> None:
     server = spawn()
     assert server.audit().status_code == 200
     server.process.terminate()
-    assert "reward.serving.gates" not in server.end()[1]
+    assert "reward.serving.middleware" not in server.end()[1]
 
 
 def test_the_clients_errors_name_the_request(start: Start, caplog: pytest.LogCaptureFixture) -> None:
@@ -72,7 +72,7 @@ def test_the_clients_errors_name_the_request(start: Start, caplog: pytest.LogCap
     with caplog.at_level(logging.INFO), pytest.raises(RewardServerError, match="answered 401") as caught:
         caplog.handler.addFilter(name_request)
         asyncio.run(ask())
-    (line,) = [record for record in caplog.records if record.name == "reward.serving.gates"]
+    (line,) = [record for record in caplog.records if record.name == "reward.serving.middleware"]
     assert f"(request {line.request_id})" in str(caught.value)  # type: ignore[attr-defined]
 
 

@@ -200,7 +200,7 @@ def test_a_schema_and_top_k_are_passed_on_and_do_without(fake: FakeServer) -> No
     assert sent == [(format_, 20), (format_, 20), (None, 20), (format_, 20), (format_, None)]
 
 
-def test_the_cost_of_a_request_is_read_where_it_is_told(fake: FakeServer) -> None:
+def test_the_cost_of_a_request_is_read_where_it_is_given(fake: FakeServer) -> None:
     assert sample(fake).use is None
     fake.usage = {"prompt_tokens": 30, "completion_tokens": 6, "total_tokens": 36}
     assert sample(fake).use == TokenUse(num_prompt=30, num_completion=6)
@@ -384,7 +384,7 @@ def test_a_sampler_names_its_model(fake: FakeServer) -> None:
         ({"prompt_tokens": None, "prompt_tokens_details": {"cached_tokens": 16}}, (None, None)),
     ],
 )
-def test_what_was_cached_is_read_where_it_is_told(
+def test_what_was_cached_is_read_where_it_is_given(
     fake: FakeServer, usage: dict[str, Any], expected: tuple[int | None, int | None]
 ) -> None:
     if usage:

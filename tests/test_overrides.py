@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from reward.config import AuditConfig
-from reward.serving.config import AuditOverrides, OverrideBounds, OverrideRefused, apply_overrides
+from reward.serving.config import AuditOverrides, InvalidRequest, OverrideBounds, apply_overrides
 
 CONFIG = AuditConfig()
 
@@ -39,7 +39,7 @@ def test_what_is_left_out_stays() -> None:
     ],
 )
 def test_a_refusal_names_field_value_and_bound(overrides, bounds, words) -> None:
-    with pytest.raises(OverrideRefused) as caught:
+    with pytest.raises(InvalidRequest) as caught:
         apply_overrides(CONFIG, AuditOverrides(**overrides), bounds=OverrideBounds(**bounds))
     assert all(word in str(caught.value) for word in words) and "\n" not in str(caught.value)
 
@@ -71,7 +71,7 @@ def test_a_request_may_ask_for_a_stricter_audit(overrides) -> None:
 )
 def test_a_weaker_one_only_where_the_server_allows_it(name, value) -> None:
     overrides = AuditOverrides(**{name: value})
-    with pytest.raises(OverrideRefused, match=rf"overrides\.{name}"):
+    with pytest.raises(InvalidRequest, match=rf"overrides\.{name}"):
         apply_overrides(STRICT, overrides, bounds=OverrideBounds())
     allowed = apply_overrides(STRICT, overrides, bounds=OverrideBounds(may_weaken=(name,)))
     assert getattr(allowed, name) == value
@@ -85,7 +85,7 @@ def test_kinds_of_claims_may_be_added_and_not_taken_away(monkeypatch: pytest.Mon
     monkeypatch.setattr("reward.serving.config.AuditConfig", KindsConfig)
     more = AuditOverrides(kinds=("name", "date", "number"))
     assert apply_overrides(KindsConfig(), more, bounds=OverrideBounds()).kinds == more.kinds
-    with pytest.raises(OverrideRefused, match=r"overrides\.kinds: number is weaker than .* number, name"):
+    with pytest.raises(InvalidRequest, match=r"overrides\.kinds: number is weaker than .* number, name"):
         apply_overrides(KindsConfig(), AuditOverrides(kinds=("number",)), bounds=OverrideBounds())
 
 

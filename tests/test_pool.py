@@ -90,7 +90,7 @@ def test_after_its_cool_down_an_engine_is_asked_again() -> None:
     assert asyncio.run(run()) == ["b", "a"]
 
 
-def test_with_one_engine_it_has_all_the_time_and_its_failure_is_told() -> None:
+def test_with_one_engine_it_has_all_the_time_and_its_failure_is_raised() -> None:
     async def run(behaviour: float | Exception, timeout_s: float) -> str:
         return await Engines(a=behaviour).ask(timeout_s)
 

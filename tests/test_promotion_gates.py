@@ -45,8 +45,8 @@ def test_a_better_candidate_passes_every_gate(champion: Evidence) -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, GateState]]] = {
-    "fewer numbers": ({"num_numbers": 1}, {"numbers": FAILED}),
-    "no numbers": ({"num_numbers": 0}, {"numbers": FAILED, "no claims": FAILED, "uncovered": INCONCLUSIVE}),
+    "fewer numbers": ({"num_mentions": 1}, {"numbers": FAILED}),
+    "no numbers": ({"num_mentions": 0}, {"numbers": FAILED, "no claims": FAILED, "uncovered": INCONCLUSIVE}),
     "refuses": ({"text": "I cannot answer that."}, {"refusals": FAILED}),
     "says almost nothing": ({"text": "5"}, {"length": FAILED}),
     "drowns it": ({"text": "It is 5 euros. " * 9}, {"length": FAILED}),
@@ -133,7 +133,7 @@ def test_the_first_champion_meets_floors() -> None:
     assert not_passed(bad) == {"floor": FAILED}
     unsure = run_gates(contest(evidence(lambda index: float(index % 2 == 0)), None), POLICY)
     assert not_passed(unsure) == {"floor": INCONCLUSIVE}
-    silent = run_gates(contest(evidence(better, num_numbers=0), None), POLICY)
+    silent = run_gates(contest(evidence(better, num_mentions=0), None), POLICY)
     assert not_passed(silent) == {"no claims": FAILED}
     few = run_gates(contest(evidence(better, num_items=20), None), POLICY)
     assert not_passed(few) == {"floor": INCONCLUSIVE}

@@ -9,9 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from reward.serving.access import Overloaded, Quotas, new_token
-from reward.serving.config import Quota
-from tests.role_server import LABEL, RESPONSE, Running, Start, start_servers  # noqa: F401
+from reward.serving.admission import Admission
+from reward.serving.errors import Refused
+from reward.serving.tokens import new_token
+from tests.role_server import LABEL, RESPONSE, Running, Start, server_config, start_servers  # noqa: F401
 from tests.test_backpressure import eventually
 
 
@@ -29,7 +30,7 @@ def audit_by(running: Running, token: str, response: str) -> httpx.Response:
     return httpx.post(running.url + "/v1/audit", content=body, headers=headers, trust_env=False, timeout=20)
 
 
-def test_one_caller_does_not_fill_the_room(start: Start, tmp_path: Path) -> None:
+def test_one_caller_does_not_fill_the_server(start: Start, tmp_path: Path) -> None:
     file, token = another_caller(tmp_path, "trainer")
     running = start(tokens_file=file, max_in_flight=2, max_waiting=2, cache_bytes=0)
     running.sampler.pause_s = 0.4
@@ -66,16 +67,16 @@ def test_a_token_may_have_a_quota_of_its_own(start: Start, tmp_path: Path) -> No
 def test_a_rate_comes_back_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    quotas = Quotas(Quota(per_minute=2), {}, most_in_flight=9)
+    quotas = Admission(server_config(quota={"per_minute": 2}))
     quotas.spend("a")
     quotas.spend("a")
-    with pytest.raises(Overloaded) as refused:
+    with pytest.raises(Refused) as refused:
         quotas.spend("a")
     assert (refused.value.status, refused.value.retry_after_s) == (429, 30)
     quotas.spend("b")
     now += 30
     quotas.spend("a")
-    with pytest.raises(Overloaded):
+    with pytest.raises(Refused):
         quotas.spend("a")
 
 

@@ -54,7 +54,7 @@ def test_what_is_too_long_is_422_and_a_bug_is_unscored(
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("reward.serving.runner.lexical_audit", broken)
+    monkeypatch.setattr("reward.serving.service.lexical_audit", broken)
     answer = server.get_reward(RESPONSE + " ")
     assert answer.status_code == 503 and answer.json()["reason"] == "internal"
 
@@ -66,7 +66,7 @@ def test_its_health_answers_while_it_computes(server: Serving, monkeypatch: pyte
             pass
         raise ZeroDivisionError
 
-    monkeypatch.setattr("reward.serving.runner.lexical_audit", slow)
+    monkeypatch.setattr("reward.serving.service.lexical_audit", slow)
     threads = [threading.Thread(target=server.audit, args=(RESPONSE + " " * i,)) for i in range(2)]
     for thread in threads:
         thread.start()

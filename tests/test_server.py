@@ -14,7 +14,7 @@ from reward.samplers import SamplerError
 from reward.types import AuditResult, Outcome
 from tests.role_server import LABEL, PROMPT, RESPONSE, TOKEN, PolicySampler, Running, Start, start_servers  # noqa: F401
 
-LOG_KEYS = {"audit_refuted", "audit_no_claims", "num_claims", "num_numbers", "num_uncovered"}
+LOG_KEYS = {"audit_refuted", "audit_no_claims", "num_claims", "num_mentions", "num_uncovered"}
 
 
 def openrlhf_reward(running: Running, query: str, **changes: Any) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def test_a_passing_failure_is_tried_once_more(start: Start, reason: str, num_cal
         ({"query": ["another text"]}, ["query[0]", "begin with its prompt", "prompt's length limit"]),
     ],
 )
-def test_a_malformed_sample_is_refused_by_field_and_mend(
+def test_a_malformed_sample_is_refused_by_field_and_fix(
     start: Start, changes: dict[str, Any], words: list[str]
 ) -> None:
     running = start()

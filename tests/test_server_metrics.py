@@ -28,8 +28,8 @@ def test_metrics_count_outcomes_reasons_claims_and_votes(start: Start) -> None:
     assert 'march_claims_total{state="supported"} 1.0' in text
     assert 'march_votes_total{state="valid"} 3.0' in text and "march_votes_agreeing_total 3.0" in text
     assert 'march_votes_total{state="unreadable"} 0.0' in text
-    assert "march_numbers_total 2.0" in text
-    assert "march_numbers_uncovered_total 0.0" in text
+    assert "march_mentions_total 2.0" in text
+    assert "march_mentions_uncovered_total 0.0" in text
     assert 'outcome="SUPPORTED"' not in other.http.get("/metrics").text  # a registry of its own
 
 
@@ -98,8 +98,9 @@ def test_version_names_what_answers(start: Start) -> None:
     assert told["config_digest"] == config_digest(AuditConfig(kinds=("number",), prompts="compact"))
 
 
-def test_health_is_open_and_readiness_tells_no_details(start: Start) -> None:
-    running = start(ready_cache_s=0)
+def test_health_is_open_and_readiness_tells_no_details(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reward.serving.status._CACHE_S", 0)
+    running = start()
     with httpx.Client(base_url=running.url, trust_env=False) as stranger:
         assert stranger.get("/healthz").status_code == 200
         assert stranger.get("/readyz").status_code == 200
@@ -109,8 +110,11 @@ def test_health_is_open_and_readiness_tells_no_details(start: Start) -> None:
         assert answer.json()["reason"] == "engine" and "secret" not in answer.text
 
 
-def test_a_frozen_model_is_ready_once_it_has_given_a_token_and_is_asked_for_it_once(start: Start) -> None:
-    running = start(ready_cache_s=0)
+def test_a_frozen_model_is_ready_once_it_has_given_a_token_and_is_asked_for_it_once(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reward.serving.status._CACHE_S", 0)
+    running = start()
     running.sampler.failures = [SamplerError("engine", "still loading"), ZeroDivisionError("a bug")]
     told = [running.http.get("/readyz").json() for _ in range(4)]
     assert [one.get("reason") for one in told] == ["engine", "internal", None, None]
@@ -120,7 +124,7 @@ def test_a_frozen_model_is_ready_once_it_has_given_a_token_and_is_asked_for_it_o
 def test_a_slow_first_token_is_waited_for_by_many_and_not_begun_twice(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reward.serving.lifecycle._TIMEOUT_S", 0.1)
+    monkeypatch.setattr("reward.serving.status._TIMEOUT_S", 0.1)
     running = start()
     running.sampler.pause_s = 0.4
     assert running.http.get("/readyz").json()["reason"] == "warming_up"
@@ -130,8 +134,11 @@ def test_a_slow_first_token_is_waited_for_by_many_and_not_begun_twice(
     assert running.sampler.num_calls == 1
 
 
-def test_readiness_is_asked_of_the_sampler_once_for_all_who_ask(start: Start) -> None:
-    running = start(ready_cache_s=0.3)
+def test_readiness_is_asked_of_the_sampler_once_for_all_who_ask(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reward.serving.status._CACHE_S", 0.3)
+    running = start()
     with ThreadPoolExecutor(8) as pool:
         told = list(pool.map(lambda _: running.http.get("/readyz").status_code, range(40)))
     assert told == [200] * 40 and running.sampler.num_looks == 1

@@ -47,7 +47,7 @@ def test_a_policy_that_is_not_there_is_told_by_what_names_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = write_job(tmp_path, registry={"model": "m", "policy": "rules.yaml"})
-    missing = f"{tmp_path}/rules.yaml: no such file; mend the path"
+    missing = f"{tmp_path}/rules.yaml: no such file; fix the path"
     assert f"registry.policy: {missing}" in refused(capsys, "retrain", job, "--dry-run")
     with pytest.raises(FileNotFoundError, match=f"--policy: {missing}"):
         read_policy(tmp_path / "rules.yaml")

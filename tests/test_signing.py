@@ -200,7 +200,7 @@ def between(server: Serving) -> Iterator[Callable[[Alter, bool], tuple[str, list
         (passed_on, True, "replayed"),
     ],
 )
-def test_who_stands_between_cannot_make_a_reward(
+def test_a_man_in_the_middle_cannot_make_a_reward(
     between: Callable[[Alter, bool], tuple[str, list[str]]], alter: Alter, replaying: bool, words: str
 ) -> None:
     url, nonces = between(alter, replaying)

@@ -117,7 +117,7 @@ def test_an_answer_has_the_same_verdict_with_and_without_its_thought(
 
 def test_a_supported_answer_is_paid_whatever_was_thought(scripted: Any, picnic: RagQuery) -> None:
     verdict = run(picnic, THOUGHT + RESPONSE, scripted([CLAIM, *[RIGHT] * 3])).verdict
-    assert (verdict.outcome, verdict.reward, verdict.num_numbers) == (Outcome.SUPPORTED, 0.0, 1)
+    assert (verdict.outcome, verdict.reward, verdict.num_mentions) == (Outcome.SUPPORTED, 0.0, 1)
 
 
 @pytest.mark.parametrize("hidden", ["It drew 999 people.</think>", "<think>It drew 999 people.</think>"])

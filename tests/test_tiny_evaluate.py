@@ -111,7 +111,7 @@ def test_figures_of_known_policies(scripted: Any, policy: dict[str, Any], expect
     assert found.reward.value == pytest.approx(expected["accepted"] - 1)
     assert found.num_unscored == 0
     assert found.answer_coverage.value == found.proposer_coverage.value == 1  # type: ignore[union-attr]
-    assert found.claims_per_answer.value == found.numbers_per_answer.value > 1
+    assert found.claims_per_answer.value == found.mentions_per_answer.value > 1
 
 
 def test_unscored_answers_have_no_reward_and_are_no_accepts(scripted: Any) -> None:

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Counter
 
 from reward.serving.client import RewardClient, RewardServerError
 from reward.serving.config import TlsConfig
-from reward.serving.tls import ClientTls, client_context, server_options
+from reward.serving.connections import tls_options
 from tests.serving import QUERY, RESPONSE, TOKEN, Serving, make_certificates, serve_picnic
 
 
@@ -35,7 +35,7 @@ def start(folder: Path) -> Iterator[Callable[[bool], Serving]]:
     def start_one(is_mutual: bool) -> Serving:
         client_ca = folder / "ca.pem" if is_mutual else None
         tls = TlsConfig(cert=folder / "server.pem", key=folder / "server.key", client_ca=client_ca)
-        running.append(serve_picnic(options=server_options(tls, read_counter()), tls=tls))
+        running.append(serve_picnic(options=tls_options(tls, read_counter()), tls=tls))
         return running[-1]
 
     yield start_one
@@ -47,7 +47,15 @@ def read_counter() -> Counter:
     return Counter("read", "Files read", ["result"], registry=CollectorRegistry())
 
 
-def reward(url: str, tls: ClientTls | None) -> float | None:
+def client_tls(ca: Path, cert: Path | None = None) -> ssl.SSLContext:
+    """Trusts an authority, and shows a certificate whose key lies beside it."""
+    context = ssl.create_default_context(cafile=ca)
+    if cert is not None:
+        context.load_cert_chain(cert, cert.with_suffix(".key"))
+    return context
+
+
+def reward(url: str, tls: ssl.SSLContext | None) -> float | None:
     async def once() -> float | None:
         async with RewardClient(url, TOKEN, attempts=1, tls=tls) as client:
             return (await client.audit(QUERY, RESPONSE)).verdict.reward
@@ -57,12 +65,12 @@ def reward(url: str, tls: ClientTls | None) -> float | None:
 
 def test_https_serves_who_knows_its_authority(start: Callable[[bool], Serving], folder: Path) -> None:
     url = start(False).url
-    assert reward(url, ClientTls(ca=folder / "ca.pem")) == 0.0
-    for tls in (None, ClientTls(), ClientTls(ca=folder / "stranger.pem")):
+    assert reward(url, client_tls(folder / "ca.pem")) == 0.0
+    for tls in (None, ssl.create_default_context(), client_tls(folder / "stranger.pem")):
         with pytest.raises(RewardServerError, match="certificate"):
             reward(url, tls)
     with pytest.raises(RewardServerError, match="certificate"):  # the address is not the certificate's
-        reward(url.replace("127.0.0.1", "localhost"), ClientTls(ca=folder / "ca.pem"))
+        reward(url.replace("127.0.0.1", "localhost"), client_tls(folder / "ca.pem"))
 
 
 def test_plain_http_is_not_served_there(start: Callable[[bool], Serving]) -> None:
@@ -72,10 +80,10 @@ def test_plain_http_is_not_served_there(start: Callable[[bool], Serving]) -> Non
 
 def test_mutual_tls_serves_who_shows_a_certificate(start: Callable[[bool], Serving], folder: Path) -> None:
     url, ca = start(True).url, folder / "ca.pem"
-    shown = ClientTls(ca=ca, cert=folder / "client.pem", key=folder / "client.key")
+    shown = client_tls(ca, folder / "client.pem")
     assert reward(url, shown) == 0.0
-    stranger = ClientTls(ca=ca, cert=folder / "stranger.pem", key=folder / "stranger.key")
-    for tls in (ClientTls(ca=ca), stranger):
+    stranger = client_tls(ca, folder / "stranger.pem")
+    for tls in (client_tls(ca), stranger):
         with pytest.raises(RewardServerError):
             reward(url, tls)
 
@@ -95,15 +103,13 @@ def test_a_wrong_file_is_one_line_at_the_start(
 ) -> None:
     tls = TlsConfig(cert=folder / cert, key=folder / key, client_ca=folder / client_ca if client_ca else None)
     with pytest.raises(ValueError, match=words) as caught:
-        server_options(tls, read_counter())
+        tls_options(tls, read_counter())
     assert "\n" not in str(caught.value)
 
 
-def test_a_clients_half_pair_or_needless_tls_is_refused(folder: Path) -> None:
-    with pytest.raises(ValueError, match="give both or neither"):
-        client_context(ClientTls(cert=folder / "client.pem"))
+def test_needless_tls_is_refused(folder: Path) -> None:
     with pytest.raises(ValueError, match="not https"):
-        RewardClient("http://127.0.0.1:1", TOKEN, tls=ClientTls(ca=folder / "ca.pem"))
+        RewardClient("http://127.0.0.1:1", TOKEN, tls=client_tls(folder / "ca.pem"))
 
 
 class Renewed:
@@ -114,7 +120,7 @@ class Renewed:
         self.read = read_counter()
         client_ca = folder / "ca.pem" if is_mutual else None
         tls = TlsConfig(cert=folder / "server.pem", key=folder / "server.key", client_ca=client_ca)
-        self.server = serve_picnic(options=server_options(tls, self.read), tls=tls)
+        self.server = serve_picnic(options=tls_options(tls, self.read), tls=tls)
 
     def replace(self, name: str, text: str) -> None:
         """By rename, as certbot and Kubernetes do."""
@@ -154,7 +160,7 @@ def test_a_renewed_certificate_is_shown_to_new_connections(
     renew: Callable[[bool], Renewed], folder: Path
 ) -> None:
     renewed = renew(False)
-    context = client_context(ClientTls(ca=folder / "ca.pem"))
+    context = client_tls(folder / "ca.pem")
     with context.wrap_socket(renewed.server.connect(), server_hostname="127.0.0.1") as kept:
         assert renewed.shown() == renewed.shown(server_hostname="name") == der(folder / "server.pem")
         for name in ("client.pem", "client.key"):  # signed by the same authority, for the same address
@@ -162,7 +168,7 @@ def test_a_renewed_certificate_is_shown_to_new_connections(
         assert renewed.shown() == renewed.shown(server_hostname="name") == der(folder / "client.pem")
         kept.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")  # who was connected stays so
         assert b"200 OK" in kept.recv(65_536)
-    assert reward(renewed.server.url, ClientTls(ca=folder / "ca.pem")) == 0.0
+    assert reward(renewed.server.url, client_tls(folder / "ca.pem")) == 0.0
     assert renewed.count("taken") == 1 and renewed.count("refused") == 0
 
 
@@ -188,11 +194,11 @@ def test_a_renewed_client_authority_decides_who_comes_in(
     renew: Callable[[bool], Renewed], folder: Path
 ) -> None:
     renewed, ca = renew(True), folder / "ca.pem"
-    client = ClientTls(ca=ca, cert=folder / "client.pem", key=folder / "client.key")
-    stranger = ClientTls(ca=ca, cert=folder / "stranger.pem", key=folder / "stranger.key")
+    client = client_tls(ca, folder / "client.pem")
+    stranger = client_tls(ca, folder / "stranger.pem")
     assert reward(renewed.server.url, client) == 0.0
     renewed.replace("ca.pem", (folder / "stranger.pem").read_text())
     assert reward(renewed.server.url, stranger) == 0.0
-    for tls in (client, ClientTls(ca=ca)):
+    for tls in (client, client_tls(ca)):
         with pytest.raises(RewardServerError):
             reward(renewed.server.url, tls)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reward.serving.access import TokenBook, new_token, parse_tokens
+from reward.serving.tokens import TokenBook, new_token, parse_tokens
 from tests.march_cli import march, refused
 
 FIXED = "the-token-of-the-environment"

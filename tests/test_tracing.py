@@ -95,7 +95,7 @@ def test_one_answer_is_one_trace_from_its_rollout_to_its_vote(
         "POST": ("audit", CLIENT),
         "POST /v1/audit": ("POST", SERVER),
         "march.audit": ("POST /v1/audit", inner),
-        "waiting_room": ("march.audit", inner),
+        "queue": ("march.audit", inner),
         "proposer": ("march.audit", inner),
         "checker": ("march.audit", inner),
         "chat tiny": ("checker", CLIENT),  # the later one of two

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reward.serving.access import read_token
-from reward.serving.gates import presented_token
+from reward.serving.tokens import presented_token, read_token
 from reward.serving.wire import RewardRequest, read_samples, reward_reply
 from reward.types import Document, Outcome, RagQuery, Verdict
 

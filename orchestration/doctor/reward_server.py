@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,6 @@ from urllib.parse import urlsplit
 from orchestration.doctor.asking import Answer, UnansweredError, ask
 from orchestration.doctor.records import Finding, failed, ok, skipped, warning
 from reward.provenance import package_version
-from reward.serving.tls import ClientTls, client_context
 
 TOKEN_VARIABLE = "MARCH_REWARD_TOKEN"
 _NAME = "reward server"
@@ -34,7 +34,7 @@ def gather_reward(url: str, *, timeout_s: float) -> RewardFacts:
     token = os.environ.get(TOKEN_VARIABLE, "")
     how: dict[str, Any] = {"timeout_s": timeout_s, "trust_env": False}
     if urlsplit(url).scheme == "https":
-        how["verify"] = client_context(ClientTls())
+        how["verify"] = ssl.create_default_context()
     headers = {"Authorization": f"Bearer {token}"} if token else None
     try:
         health, ready = (ask(f"{url}{path}", **how) for path in ("/healthz", "/readyz"))

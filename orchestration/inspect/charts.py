@@ -63,7 +63,7 @@ PLANS = (
     Plan(
         "Numbers and claims an answer",
         (
-            Line("audit/numbers_per_answer", "numbers", "one"),
+            Line("audit/mentions_per_answer", "mentions", "one"),
             Line("audit/claims_per_answer", "claims", "two"),
         ),
     ),

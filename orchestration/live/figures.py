@@ -105,7 +105,7 @@ def count_figures(history: Sequence[Reading]) -> Figures:
         agreement=_share(now, "march_votes_agreeing_total", now.total("march_votes_total", state="valid")),
         unreadable=_share(now, "march_votes_total", now.total("march_votes_total"), state="unreadable"),
         repeating=_share(now, "march_voters_repeating_total", now.total("march_voters_asked_total")),
-        uncovered=_share(now, "march_numbers_uncovered_total", now.total("march_numbers_total")),
+        uncovered=_share(now, "march_mentions_uncovered_total", now.total("march_mentions_total")),
         num_in_flight=int(now.total("march_audits_in_flight")),
         num_waiting=int(now.total("march_audits_waiting")),
         latency={stage: _quantiles(now, long, *_LATENCY[stage]) for stage in STAGES},

@@ -41,15 +41,15 @@ def is_refusal(text: str) -> bool:
     return not text.strip() or _REFUSAL.search(text[:_MOST_CHARS]) is not None
 
 
-def num_numbers(item: ItemResult) -> float | None:
-    """Numbers an answer, over the audited generations of an item."""
-    return _mean([float(one.num_numbers) for one in _audited(item)])
+def num_mentions(item: ItemResult) -> float | None:
+    """Mentions an answer, over the audited generations of an item."""
+    return _mean([float(one.num_mentions) for one in _audited(item)])
 
 
 def uncovered_rate(item: ItemResult) -> float | None:
-    """Share of an answer's numbers that no claim covers, over generations with numbers."""
-    with_numbers = [one for one in _audited(item) if one.num_numbers]
-    return _mean([min(1.0, len(one.uncovered) / one.num_numbers) for one in with_numbers])
+    """Share of an answer's mentions that no claim covers, over generations with some."""
+    with_mentions = [one for one in _audited(item) if one.num_mentions]
+    return _mean([min(1.0, len(one.uncovered) / one.num_mentions) for one in with_mentions])
 
 
 def no_claims_rate(item: ItemResult) -> float | None:
@@ -76,7 +76,7 @@ def answers_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
         "no claims": (no_claims_rate, settings.no_claims_margin),
         "refusals": (refusal_rate, settings.refusals_margin),
     }
-    found = [_ratio("numbers", num_numbers, champion, contest.candidate, least=settings.least_numbers)]
+    found = [_ratio("numbers", num_mentions, champion, contest.candidate, least=settings.least_numbers)]
     found += [_rate(name, *measure, champion, contest.candidate) for name, measure in rates.items()]
     found.append(
         _ratio(

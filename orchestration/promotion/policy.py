@@ -45,7 +45,7 @@ class SlicesPolicy(Settings):
 class AnswersPolicy(Settings):
     """Figures against gaming, relative to the champion's answers to the same questions."""
 
-    least_numbers: float = Field(default=0.8, gt=0, le=1, description="Numbers an answer, as a ratio.")
+    least_numbers: float = Field(default=0.8, gt=0, le=1, description="Mentions an answer, as a ratio.")
     shortest: float = Field(default=0.5, gt=0, le=1, description="Length of an answer, as a ratio.")
     longest: float = Field(default=2.0, ge=1, description="Length of an answer, as a ratio.")
     uncovered_margin: float = Field(default=0.05, gt=0, lt=1, description="Of uncovered numbers: a share.")

@@ -106,7 +106,7 @@ def _generation(one: JudgedGeneration, most: int) -> JsonValue:
             for found in one.verdict.claims
             if found.state is not ClaimState.SUPPORTED
         ]
-        audit = [one.verdict.outcome.value, one.verdict.num_numbers, doubted]
+        audit = [one.verdict.outcome.value, one.verdict.num_mentions, doubted]
     unread = cut(one.reply, _MOST_REASON_CHARS) if judgement is None and one.reply is not None else None
     return [one.prompt, cut(one.text, most), one.finish_reason == "length", said, unread, audit]
 

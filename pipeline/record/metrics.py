@@ -77,19 +77,19 @@ def rollout_metrics(
 
 
 def audit_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
-    """Rates are over all answers of the step; means of claims and numbers too."""
+    """Rates are over all answers of the step; means of claims and mentions too."""
     verdicts = [record.verdict for record in records]
     outcomes = Counter(verdict.outcome for verdict in verdicts)
     total = len(verdicts)
-    numbers = sum(verdict.num_numbers for verdict in verdicts)
+    mentions = sum(verdict.num_mentions for verdict in verdicts)
     claims = [claim for verdict in verdicts for claim in verdict.claims]
     decided = [claim for claim in claims if claim.state is not ClaimState.FAILED]
     rewards = [verdict.reward for verdict in verdicts if verdict.reward is not None]
     metrics = {f"audit/{outcome.value.lower()}_rate": outcomes[outcome] / total for outcome in Outcome}
     metrics |= {
-        "audit/numbers_per_answer": numbers / total,
+        "audit/mentions_per_answer": mentions / total,
         "audit/claims_per_answer": len(claims) / total,
-        "audit/uncovered_rate": sum(len(verdict.uncovered) for verdict in verdicts) / max(numbers, 1),
+        "audit/uncovered_rate": sum(len(verdict.uncovered) for verdict in verdicts) / max(mentions, 1),
         "audit/dropped_claims_per_answer": sum(verdict.num_dropped_claims for verdict in verdicts) / total,
         "audit/errors_per_claim": sum(claim.state is not ClaimState.SUPPORTED for claim in decided)
         / max(len(decided), 1),

@@ -75,7 +75,7 @@ class JudgedAnswer(Record):
     false_reject: bool
     coverage: float = Field(description="Share of the asked facts that the answer states, true or not.")
     truncated: bool = Field(description="The Solver was cut at its token limit.")
-    num_numbers: int
+    num_mentions: int
     num_claims: int
     num_questions: int = Field(description="Asked facts, put to the Checker as they are.")
     num_votes: int = Field(description="`num_questions` times the voters.")
@@ -120,7 +120,7 @@ class Evaluation(Record):
     )
     votes_by_kind: dict[str, Estimate] = Field(default_factory=dict, description="Right votes, by kind.")
     proposer_coverage: Estimate | None = Field(description="Numbers of the answers that a claim covers.")
-    numbers_per_answer: Estimate
+    mentions_per_answer: Estimate
     claims_per_answer: Estimate
     reward: Estimate | None = Field(description="Mean over scored answers; None when there is none.")
     num_unscored: int
@@ -167,7 +167,7 @@ def summarise(
     """Returns the figures of all answers; pure."""
     ones = [1.0] * len(answers)
     rewards = [answer.reward for answer in answers if answer.reward is not None]
-    numbers = [answer.num_numbers for answer in answers]
+    numbers = [answer.num_mentions for answer in answers]
     claims = [answer.num_claims for answer in answers]
     questions = [answer.num_questions for answer in answers]
     counts = [answer.kinds for answer in answers]
@@ -186,7 +186,7 @@ def summarise(
         votes_by_kind=shares_by_kind(counts, "num_votes_right", "num_votes"),
         answer_coverage=_some(ratio([answer.coverage for answer in answers], ones)),
         proposer_coverage=ratio(claims, numbers),
-        numbers_per_answer=_some(ratio(numbers, ones)),
+        mentions_per_answer=_some(ratio(numbers, ones)),
         claims_per_answer=_some(ratio(claims, ones)),
         reward=ratio(rewards, [1.0] * len(rewards)),
         num_unscored=len(answers) - len(rewards),
@@ -227,7 +227,7 @@ async def _judge(
         false_reject=judgement.false_reject,
         coverage=truth.coverage,
         truncated=solved.samples[0].finish_reason == "length",
-        num_numbers=verdict.num_numbers,
+        num_mentions=verdict.num_mentions,
         num_claims=len(verdict.claims),
         num_questions=len(world.asked),
         num_votes=len(world.asked) * setup.audit.voters,

@@ -99,7 +99,7 @@ PANELS = (
     Panel(
         "Is less said?",
         (
-            Line("audit/numbers_per_answer", "numbers", _BLUE),
+            Line("audit/mentions_per_answer", "mentions", _BLUE),
             Line("audit/claims_per_answer", "claims", _ORANGE),
         ),
     ),

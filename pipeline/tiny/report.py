@@ -128,7 +128,7 @@ def table(before: Evaluation, after: Evaluation) -> list[Row]:
         _rate_row("Checker right, consensus", before.consensus_accuracy, after.consensus_accuracy),
         _rate_row("Asked facts that are answered", before.answer_coverage, after.answer_coverage),
         _rate_row("Numbers that a claim covers", before.proposer_coverage, after.proposer_coverage),
-        _row("Numbers an answer", before.numbers_per_answer, after.numbers_per_answer),
+        _row("Mentions an answer", before.mentions_per_answer, after.mentions_per_answer),
         _row("Claims an answer", before.claims_per_answer, after.claims_per_answer),
     ]
     rows += [

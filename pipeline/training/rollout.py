@@ -153,7 +153,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             generation_s = time.perf_counter() - start
             versions.append(llm_engine.weights_version)
             response = hf_tokenizer.decode(output.token_ids, skip_special_tokens=True)
-            telemetry.tell_texts(span, [{"role": "user", "content": prompt}], [response])
+            telemetry.record_texts(span, [{"role": "user", "content": prompt}], [response])
             record = await self._audit(
                 query,
                 response,
@@ -161,7 +161,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
                 finish_reason=output.finish_reason,
                 solver_versions=versions,
             )
-            telemetry.tell_verdict(span, record.verdict)
+            telemetry.record_verdict(span, record.verdict)
         measured = {
             "generation_s": generation_s,
             "turn_tokens": record.turn_tokens | {Role.SOLVER: (len(output.token_ids),)},
@@ -201,7 +201,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
                     extra = await self.reward_model.term(prompt, response)
                 except RewardModelError as error:
                     result = _unscored(query, Reason.REWARD_MODEL, str(error))
-            telemetry.tell_verdict(span, result.verdict)
+            telemetry.record_verdict(span, result.verdict)
         is_scored = result.verdict.outcome is not Outcome.UNSCORED
         credit = self.settings.checker_credit
         paid = [t for t in result.trajectories if turn_reward(t, result.verdict, credit) is not None]

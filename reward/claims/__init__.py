@@ -12,6 +12,7 @@ from reward.claims.dates import Dates
 from reward.claims.kind import ClaimKind, Target
 from reward.claims.names import Names
 from reward.claims.numbers.kind import Numbers, is_calendar
+from reward.claims.text import Spans
 from reward.config import AuditConfig
 from reward.types import Claim, Document, RagQuery
 
@@ -49,17 +50,15 @@ def kinds_for(config: AuditConfig, query: RagQuery, response: str = "") -> dict[
 
 def targets_of(response: str, kinds: dict[str, ClaimKind]) -> list[Target]:
     """All that must be checked of a response, from left to right."""
-    found = [Target(kind, mention) for kind in kinds.values() for mention in kind.find(response)]
-    others = [target for target in found if target.kind.name != "name"]
+    names: list[Target] = []
+    others: list[Target] = []
+    for kind in kinds.values():
+        found = names if kind.name == "name" else others
+        found += [Target(kind, mention) for mention in kind.find(response)]
     # "2,500 MHz" and "Q3 2018" are numbers and dates, and their words no names.
-    found = [
-        one for one in found if one.kind.name != "name" or not any(_is_in(one, other) for other in others)
-    ]
-    return sorted(found, key=lambda target: (target.start, -target.end))
-
-
-def _is_in(inner: Target, outer: Target) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end
+    taken = Spans((one.start, one.end) for one in others)
+    names = [one for one in names if not taken.hold(one.start, one.end)]
+    return sorted([*others, *names], key=lambda target: (target.start, -target.end))
 
 
 @cache

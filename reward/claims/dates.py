@@ -23,6 +23,7 @@ from reward.claims.numbers.index import index_numbers
 from reward.claims.numbers.kind import Numbers, is_calendar
 from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.numbers.questions import gives_away
+from reward.claims.text import Spans
 from reward.types import Document
 
 _ZERO = Decimal(0)
@@ -158,8 +159,11 @@ class DateLookup(NumberLookup):
 
 def _names_of_days(text: str, taken: Sequence[Number]) -> list[Number]:
     """The weekdays, lone months and holidays of a text that stand in none of the numbers taken."""
-    spans = [(number.start, number.end) for number in taken]
-    return [day for day in names_of_days(text) if not any(start <= day.start < end for start, end in spans)]
+    days = names_of_days(text)
+    if not days:
+        return []
+    spans = Spans((number.start, number.end) for number in taken)
+    return [day for day in days if not spans.hold(day.start, day.start + 1)]
 
 
 def _names_day(day: Number, claimed: Number) -> bool:

@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from reward.claims.numbers import Form, Kind, Number
 from reward.claims.numbers.dates import MONTH
+from reward.claims.text import Words, lowered, words_in
 
 _WEEKDAYS = {day.casefold(): place for place, day in enumerate(calendar.day_name, start=1)}
 _SHORT = {
@@ -86,13 +88,50 @@ _DATES = {
 _WORKING, _FREE, _ALL = (1, 5), (6, 7), (1, 7)
 
 
+class _Search(NamedTuple):
+    """A pattern, and the words that its matches can begin with, in lower case."""
+
+    pattern: re.Pattern[str]
+    first: frozenset[str]
+
+    def matches(self, text: str, words: Words) -> Iterator[re.Match[str]]:
+        """The matches in a text that has these words, from left to right."""
+        end = 0
+        for place in words.places(self.first):
+            if place >= end and (match := self.pattern.match(text, place)):
+                end = match.end()
+                yield match
+
+
+_FIRST_OF_DAYS = frozenset((
+    *_WEEKDAYS, *(f"{day}s" for day in _WEEKDAYS), *_SHORT,
+    *(day.lower().partition("-")[0] for day in _FOREIGN),
+))  # fmt: skip
+_WEEKDAYS_SEARCH = _Search(_WEEKDAY, _FIRST_OF_DAYS)
+_DAYS_SEARCH = _Search(_DAYS, frozenset(("weekdays", "weekends", "weekend")))
+_MONTHS_SEARCH = _Search(_MONTH, frozenset(_MONTHS[1:]))
+_HOLIDAYS_SEARCH = _Search(
+    _HOLIDAY,
+    frozenset(("christmas", "new", "boxing", "halloween", "hallowe", "st", "saint", "valentine")),
+)
+_SEARCHES = (_WEEKDAYS_SEARCH, _DAYS_SEARCH, _MONTHS_SEARCH, _HOLIDAYS_SEARCH)
+_FIRST = frozenset().union(*(search.first for search in _SEARCHES))
+
+
 @lru_cache(maxsize=256)
 def names_of_days(text: str) -> tuple[Number, ...]:
-    """The weekdays, lone months and holidays of a text, in no order."""
-    days = [_weekday(match) for match in _WEEKDAY.finditer(text)]
-    days += [_span(_WORKING if m["working"] else _FREE, *m.span()) for m in _DAYS.finditer(text)]
-    days += [date_of(_MONTHS.index(m[0].casefold()), 0, *m.span()) for m in _MONTH.finditer(text)]
-    days += [date_of(*_DATES[str(m.lastgroup)], *m.span()) for m in _HOLIDAY.finditer(text)]
+    """The weekdays, lone months and holidays of a text, in no order.
+
+    The patterns are tried only where a word stands that one of them can begin with: most texts have none.
+    """
+    words = words_in(lowered(text))
+    if _FIRST.isdisjoint(words.all):
+        return ()
+    days = [_weekday(m) for m in _WEEKDAYS_SEARCH.matches(text, words)]
+    days += [_span(_WORKING if m["working"] else _FREE, *m.span()) for m in _DAYS_SEARCH.matches(text, words)]
+    months = _MONTHS_SEARCH.matches(text, words)
+    days += [date_of(_MONTHS.index(m[0].casefold()), 0, *m.span()) for m in months]
+    days += [date_of(*_DATES[str(m.lastgroup)], *m.span()) for m in _HOLIDAYS_SEARCH.matches(text, words)]
     return tuple(days)
 
 

@@ -8,8 +8,7 @@ for one audit (`reward.claims.kinds_for`), so that it may learn from the audit's
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from reward.types import Document
 
@@ -31,8 +30,7 @@ class Mention(Protocol):
 M = TypeVar("M")
 
 
-@dataclass(frozen=True)
-class Place(Generic[M]):
+class Place(NamedTuple, Generic[M]):
     """Where a document says what is claimed."""
 
     mention: M
@@ -125,8 +123,7 @@ class ClaimKind(Protocol):
         """Why a mention follows from supported ones before it ("in another unit"); empty when it does not."""
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A mention of a response that must be checked, with its kind."""
 
     kind: ClaimKind
@@ -135,12 +132,14 @@ class Target:
     @property
     def start(self) -> int:
         """Where it begins in the response."""
-        return int(self.mention.start)
+        start: int = self.mention.start
+        return start
 
     @property
     def end(self) -> int:
         """Where it ends in the response."""
-        return int(self.mention.end)
+        end: int = self.mention.end
+        return end
 
     @property
     def places(self) -> list[tuple[int, int]]:

@@ -1,17 +1,18 @@
-"""Places in plain text: the sentence around a place, and whole quotations."""
+"""Places in plain text: words, the sentence around a place, spans around a place, and whole quotations."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import accumulate
 
+_NO_LETTER = re.compile(r"[\W\d_]")
+_SPACED = {c: " " for c in range(128) if not chr(c).isalpha()}
 # It begins with one set of characters, which makes the search for it fast.
 SENTENCE_END = re.compile(r"[.!?\n\u3002\uff01\uff1f](?:(?<=[\n\u3002\uff01\uff1f])|[\"')\]\u201d]?(?=\s))")
 
-
-_POINTS_AND_QUOTES = frozenset(".!?\"')]\u201d")
 _LONG_WORD = re.compile(r"\w{3,}")
 
 
@@ -57,6 +58,54 @@ def _boundaries(text: str) -> tuple[list[int], list[int]]:
     """Where the ends of sentences begin, and where they end."""
     found = [match.span() for match in SENTENCE_END.finditer(text)]
     return [start for start, _ in found], [end for _, end in found]
+
+
+def lowered(text: str) -> str:
+    """A text in lower case, each character at its place."""
+    low = text.lower()
+    if len(low) != len(text):
+        low = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+    return low if text.isascii() else low.replace("\u017f", "s")  # the long s
+
+
+class Words:
+    """The words of a text in lower case, of letters alone, and where each stands."""
+
+    def __init__(self, low: str) -> None:
+        spaced = low.translate(_SPACED) if low.isascii() else _NO_LETTER.sub(" ", low)
+        self._spaced = f" {spaced} "
+        self.all = frozenset(spaced.split())
+
+    def places(self, wanted: frozenset[str]) -> list[int]:
+        """Where the wanted words stand, from left to right."""
+        return sorted(place for word in wanted & self.all for place in self._places_of(word))
+
+    def _places_of(self, word: str) -> Iterator[int]:
+        word = f" {word} "
+        place = self._spaced.find(word)
+        while place >= 0:
+            yield place
+            place = self._spaced.find(word, place + 1)
+
+
+@lru_cache(maxsize=16)  # the readers of a response look for other words of it one after the other
+def words_in(low: str) -> Words:
+    """The words of a text that is in lower case."""
+    return Words(low)
+
+
+class Spans:
+    """Half-open spans of one text, `text[start:end]`, ready for the question whether one holds a place."""
+
+    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
+        ordered = sorted(spans)
+        self._starts = [start for start, _ in ordered]
+        self._furthest = list(accumulate((end for _, end in ordered), max))
+
+    def hold(self, start: int, end: int) -> bool:
+        """Whether one of the spans holds all of `text[start:end]`."""
+        before = bisect_right(self._starts, start)
+        return before > 0 and self._furthest[before - 1] >= end
 
 
 def find_whole(quote: str, text: str) -> int | None:

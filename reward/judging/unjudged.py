@@ -70,10 +70,12 @@ def check_bounds(query: RagQuery, response: str, config: AuditConfig) -> None:
                 f"{config.max_document_numbers}; give fewer documents or parts of them, or raise it"
             )
             raise AuditFailure(Reason.DOCUMENTS_TOO_LONG, detail)
-    num_digit_runs = len(_DIGIT_RUN.findall(response))
-    if num_digit_runs > config.max_claims * _MOST_RUNS_A_CLAIM:
-        detail = f"{num_digit_runs} runs of digits are far over max_claims: {config.max_claims}"
-        raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
+    # A shorter response cannot hold as many.
+    if len(response) > config.max_claims * _MOST_RUNS_A_CLAIM:
+        num_digit_runs = len(_DIGIT_RUN.findall(response))
+        if num_digit_runs > config.max_claims * _MOST_RUNS_A_CLAIM:
+            detail = f"{num_digit_runs} runs of digits are far over max_claims: {config.max_claims}"
+            raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
     most_starts = config.max_claims * _MOST_STARTS_A_CLAIM
     if len(response) > 2 * most_starts and (num := num_starts(response)) > most_starts:
         detail = f"{num} digits and number words are far over max_claims: {config.max_claims}"
@@ -127,7 +129,7 @@ def unscored(
     query: RagQuery,
     error: AuditFailure | SamplerError,
     *,
-    num_numbers: int = 0,
+    num_mentions: int = 0,
     provenance: Provenance | None = None,
 ) -> Verdict:
     """The verdict where the audit itself failed."""
@@ -137,6 +139,6 @@ def unscored(
         reward=None,
         reason=error.reason,
         detail=error.detail,
-        num_numbers=num_numbers,
+        num_mentions=num_mentions,
         provenance=provenance,
     )

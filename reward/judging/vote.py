@@ -1,8 +1,6 @@
-"""The judge: from votes, evidence and coverage to a claim's state, the outcome of the response, and its
-reward.
+"""The judge: from votes, evidence and coverage to a claim's state, and to the response's outcome and reward.
 
-First the voters' consensus on each claim, then the claims together. This module decides; nothing after it
-does.
+First the voters' consensus on each claim, then the claims together. Nothing after this module decides.
 
 | the votes on one claim | state |
 |---|---|
@@ -33,6 +31,7 @@ None is no reward: a training masks the response. `march` is the default of `Aud
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -99,11 +98,6 @@ class ErrorCount:
     num_errors: int
     num_total: int
 
-    @property
-    def rate(self) -> float:
-        """Share of errors, from 0 to 1."""
-        return self.num_errors / self.num_total
-
 
 @dataclass
 class _Option:
@@ -136,29 +130,30 @@ def vote(
     """
     asked = target or target_of(claim)
     options = _options(answers, asked)
-    winner = _majority(options)
     valid = sum(len(option.votes) for option in options)
+    winner = next((option for option in options if len(option.votes) * 2 > valid), None)
+    given: _Option | None = None  # the majority's number, name or date
     if valid < num_valid_needed or not options:
-        winner, state = None, ClaimState.FAILED
+        state = ClaimState.FAILED
     elif winner is None:
         state = ClaimState.NO_CONSENSUS
     elif winner.answer is None:
         state = ClaimState.NOT_IN_DOCUMENTS
     else:
+        given = winner
         agreed = any(
             asked.kind.bears_out(one, asked.mention, relative_tolerance=relative_tolerance)
-            for one in winner.writings
+            for one in given.writings
         )
         state = ClaimState.SUPPORTED if agreed else ClaimState.CONTRADICTED
-    has_answer = winner is not None and winner.answer is not None
     return ClaimVerdict(
         claim=claim,
         state=state,
-        consensus=_text(winner, asked) if winner is not None and has_answer else None,
+        consensus=_text(given, asked) if given else None,
         votes=tuple(answers),
         tally=_tally(options, asked),
         entropy=_entropy([len(option.votes) for option in options]),
-        evidence_holds_consensus=_is_held(winner) if winner is not None and has_answer else None,
+        evidence_holds_consensus=any(one.evidence_says for one in given.votes) if given else None,
     )
 
 
@@ -191,7 +186,7 @@ def judge(
     *,
     num_uncovered: int,
     config: AuditConfig,
-    num_numbers: int | None = None,
+    num_mentions: int | None = None,
     any_unread: bool = False,
 ) -> Judgement:
     """Combines the claims into the verdict on the response.
@@ -205,12 +200,12 @@ def judge(
         verdicts: At least one claim.
         num_uncovered: Numbers of the response that no claim covers.
         config: Rewards and the policy on uncovered numbers.
-        num_numbers: All numbers of the response; by default one for each claim, and the uncovered ones.
+        num_mentions: All mentions in the response; by default one for each claim, and the uncovered ones.
         any_unread: Whether a claim failed because some of the documents was shown to no voter.
     """
     assert verdicts, "a response without claims is not judged by its claims"
     states = [verdict.state for verdict in verdicts]
-    total = num_numbers if num_numbers is not None else len(verdicts) + num_uncovered
+    total = num_mentions if num_mentions is not None else len(verdicts) + num_uncovered
     wrong = next((state for state in states if state in _UNSUPPORTED), None)
     hidden = _hidden(states, num_uncovered, total, config, any_unread=any_unread)
     if hidden and (wrong is None or config.reward_function is RewardFunction.ERROR_RATE):
@@ -251,7 +246,7 @@ def _hidden(
 def _reward(errors: ErrorCount, uncovered_share: float, config: AuditConfig) -> float:
     """From `reward_supported` down to `reward_refuted`, and never below."""
     is_rate = config.reward_function is RewardFunction.ERROR_RATE
-    loss = errors.rate if is_rate else float(errors.num_errors > 0)
+    loss = errors.num_errors / errors.num_total if is_rate else float(errors.num_errors > 0)
     reward = config.reward_supported + (config.reward_refuted - config.reward_supported) * loss
     if config.uncovered is UncoveredPolicy.IGNORE:
         reward -= config.coverage_penalty * uncovered_share
@@ -262,10 +257,8 @@ def _options(answers: Sequence[Answer | None], asked: Target) -> list[_Option]:
     """The valid votes by what they answer, in the order in which each option was first voted for."""
     options: list[_Option] = []
     for vote_ in answers:
-        if vote_ is None:
-            continue
-        answer = read_vote(vote_, asked)
-        if answer is None and vote_.value is not None:
+        answer = read_vote(vote_, asked) if vote_ else None
+        if vote_ is None or (answer is None and vote_.value is not None):
             continue
         option = next((one for one in options if _is_same(one.answer, answer, asked)), None)
         if option is None:
@@ -289,28 +282,14 @@ def _is_same(a: Any | None, b: Any | None, asked: Target) -> bool:
     return a is b is None or (a is not None and b is not None and asked.kind.equal(a, b))
 
 
-def _majority(options: Sequence[_Option]) -> _Option | None:
-    """The option with more than half of the valid votes, if there is one."""
-    valid = sum(len(option.votes) for option in options)
-    return next((option for option in options if len(option.votes) * 2 > valid), None)
-
-
 def _tally(options: Sequence[_Option], asked: Target) -> dict[str, int]:
-    tally: dict[str, int] = {}
-    for option in options:
-        tally[_text(option, asked)] = tally.get(_text(option, asked), 0) + len(option.votes)
-    return tally
+    return Counter(_text(option, asked) for option in options for _ in option.votes)
 
 
 def _text(option: _Option, asked: Target) -> str:
     if option.answer is None:
         return CANNOT_ANSWER
     return min(asked.kind.written(one, asked.mention) for one in option.writings)
-
-
-def _is_held(winner: _Option) -> bool:
-    """Whether the document says the consensus where the evidence of one of its votes stands."""
-    return any(answer.evidence_says for answer in winner.votes)
 
 
 def _entropy(sizes: Sequence[int]) -> float:

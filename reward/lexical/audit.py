@@ -72,7 +72,7 @@ def _looked_up(query: RagQuery, response: str, config: AuditConfig) -> Verdict:
         reward=judgement.reward,
         reason=judgement.reason,
         claims=tuple(claims),
-        num_numbers=len(claims),
+        num_mentions=len(claims),
         num_voters=1,
         provenance=provenance,
     )

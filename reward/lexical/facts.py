@@ -31,13 +31,12 @@ class Facts:
         self, query: RagQuery, response: str, targets: Sequence[Target], config: AuditConfig
     ) -> None:
         self._response = response
-        asked = [Document(id="query", text=query.query)]
+        self._asked = [Document(id="query", text=query.query)]
         kinds = {target.kind.name: target.kind for target in targets}
         self._lookups = {name: kind.lookup(query.documents) for name, kind in kinds.items()}
-        self._queries = {name: kind.lookup(asked) for name, kind in kinds.items()}
-        numbers = [target.mention for target in targets if isinstance(target.mention, Number)]
         self._checks = []
         if config.checks:
+            numbers = [target.mention for target in targets if isinstance(target.mention, Number)]
             documents = NumberLookup(query.documents, relative_tolerance=config.relative_tolerance)
             self._checks = [
                 CHECKS[name](
@@ -53,11 +52,11 @@ class Facts:
             target: A mention of the response.
             supported: The mentions before it that are supported, from left to right.
         """
-        mention, name = target.mention, target.kind.name
+        mention = target.mention
         if (found := self._checked(target)) is not None:
             return found
         low, high = sentence_span(self._response, target.start, target.end, reach=_CONTEXT_REACH)
-        place = self._lookups[name].find(mention, context=self._response[low:high])
+        place = self._lookups[target.kind.name].find(mention, context=self._response[low:high])
         if place is not None and not place.mention.end:
             return Found(ClaimState.SUPPORTED, note=f"stands in the title of document {place.document.id}")
         if place is not None:
@@ -65,10 +64,10 @@ class Facts:
         before = [one.mention for one in supported if one.kind is target.kind]
         if note := target.kind.follows(mention, self._response, before):
             return Found(ClaimState.SUPPORTED, note=note)
-        repeats = self._queries[name].find(mention) is not None
-        if repeats or not target.kind.must_stand(self._response, mention):
+        if target.kind.lookup(self._asked).find(mention) is not None:
             return None
-        return Found(ClaimState.NOT_IN_DOCUMENTS)
+        must_stand = target.kind.must_stand(self._response, mention)
+        return Found(ClaimState.NOT_IN_DOCUMENTS) if must_stand else None
 
     def own_claims(self) -> Iterator[OwnClaim]:
         """What the optional checks alone find in the response."""

@@ -29,7 +29,7 @@ class Figures(Record):
         description="The same for each kind of claim that occurs, the most frequent first."
     )
     num_template_claims: int = Field(default=0, description="Claims that no Proposer asked about.")
-    num_numbers: int = 0
+    num_mentions: int = 0
     num_uncovered: int = Field(default=0, description="Numbers of responses that no claim covers.")
     num_rows_with_uncovered: int = 0
     num_dropped_claims: int = 0
@@ -54,7 +54,7 @@ class Figures(Record):
     @property
     def uncovered_rate(self) -> float | None:
         """Share of the numbers that no claim covers; None without numbers."""
-        return share(self.num_uncovered, self.num_numbers)
+        return share(self.num_uncovered, self.num_mentions)
 
     @property
     def malformed_rate(self) -> float:
@@ -105,7 +105,7 @@ def _totals(verdict: Verdict) -> dict[str, int]:
     """What one verdict adds to the figures of the same names."""
     return {
         "num_template_claims": sum(c.claim.source is ClaimSource.TEMPLATE for c in verdict.claims),
-        "num_numbers": verdict.num_numbers,
+        "num_mentions": verdict.num_mentions,
         "num_uncovered": len(verdict.uncovered),
         "num_rows_with_uncovered": bool(verdict.uncovered),
         "num_dropped_claims": verdict.num_dropped_claims,

@@ -18,7 +18,7 @@ _TOO_LONG_MARKS = ("context length", "context_length", "context window", "too lo
 
 
 def new_request_id() -> str:
-    """Names one request, so that its answer can be told from another's."""
+    """Names one request, so that another's answer is recognised."""
     return f"march-{uuid.uuid4().hex}"
 
 
@@ -28,7 +28,7 @@ def named_failure(error: openai.OpenAIError, base_url: str) -> SamplerError:
         cause = error.__cause__ or error
         return SamplerError(
             "connection",
-            f"{base_url} cannot be reached: {str(cause) or type(cause).__name__}; start it or mend base_urls",
+            f"{base_url} cannot be reached: {str(cause) or type(cause).__name__}; start it or fix base_urls",
         )
     if not isinstance(error, openai.APIStatusError):
         return SamplerError("bad_response", f"{base_url}: {error}")
@@ -45,7 +45,7 @@ def named_failure(error: openai.OpenAIError, base_url: str) -> SamplerError:
 def read_completion(
     completion: ChatCompletion, *, num_asked: int, n: int, logprobs: bool, request_id: str
 ) -> SampleGroup:
-    """A chat completion as a record of `n` samples; the one of a greedy request stands for all.
+    """A chat completion as a record of `n` samples; the one of a greedy request is used for all.
 
     Args:
         completion: What the `openai` package made of the answer.
@@ -77,7 +77,7 @@ def read_completion(
 
 
 def _prompt_use(completion: ChatCompletion) -> tuple[int, int] | tuple[None, None]:
-    """Tokens of the prompt, and those that were cached; vLLM tells with --enable-prompt-tokens-details."""
+    """Tokens of the prompt, and those that were cached: vLLM says so with --enable-prompt-tokens-details."""
     details = getattr(completion.usage, "prompt_tokens_details", None)
     num_prompt = getattr(completion.usage, "prompt_tokens", None)
     num_cached = getattr(details, "cached_tokens", None)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +75,7 @@ class RayEngineSampler:
         max_model_len = self._config.max_model_len
         budget = completion_budget(len(prompt), max_tokens=settings.max_tokens, max_model_len=max_model_len)
         async with self._request() as training:
-            _refuse_deadly_seed(settings, training)
+            _refuse_seed_without_gpu(settings, training)
             engines, weights = await self._snapshot(training)
             params = sampling_params(settings, n=n, max_tokens=budget, pattern=pattern)
             output = await self._generate(engines, prompt, params)
@@ -120,15 +120,27 @@ class RayEngineSampler:
 
     @contextlib.asynccontextmanager
     async def _request(self) -> AsyncIterator[_Training]:
-        """The run, for one request; `timeout_s` starts when it is found, which has a limit of its own."""
+        """The run, for one request; `timeout_s` starts when it is found, which has a limit of its own.
+
+        Failures get their names here; after one of Ray's, the run is looked up afresh.
+        """
+        from ray.exceptions import RayError
+
         config = self._config
-        with _ray_failures_named(self._training):
+        try:
             lost = f"no run was found at {config.address} in {_CONNECT_TIMEOUT_S:g} s; does Ray answer there?"
             async with _limit(_CONNECT_TIMEOUT_S, lost):
                 training = await self._training.get()
             asleep = f"no rollout engine answered in {config.timeout_s:g} s; is it asleep?"
             async with _limit(config.timeout_s, asleep):
                 yield training
+        except SamplerError as error:
+            if isinstance(error.__cause__, RayError):
+                self._training.forget()
+            raise
+        except (RayError, ValueError, OSError, RuntimeError) as error:  # not there yet, ended, or no cluster
+            self._training.forget()
+            raise _failure(error) from error
 
     async def _snapshot(self, training: _Training) -> tuple[dict[str, Any], Weights]:
         """The engines by name, and their weights."""
@@ -162,22 +174,6 @@ class _Training:
     has_gpus: bool
 
 
-@contextlib.contextmanager
-def _ray_failures_named(training: SharedStart[_Training]) -> Iterator[None]:
-    """Names the failures of what runs inside; after one, the run is looked up afresh."""
-    from ray.exceptions import RayError
-
-    try:
-        yield
-    except SamplerError as error:
-        if isinstance(error.__cause__, RayError):
-            training.forget()
-        raise
-    except (RayError, ValueError, OSError, RuntimeError) as error:  # not there yet, died, or no cluster
-        training.forget()
-        raise _failure(error) from error
-
-
 def _death(error: Exception, name: str) -> SamplerError | None:
     """The failure of an engine that died; other errors are the request's."""
     from ray.exceptions import RayActorError
@@ -199,11 +195,11 @@ async def _limit(limit_s: float, detail: str) -> AsyncIterator[None]:
         raise SamplerError("timeout", detail) from error
 
 
-def _refuse_deadly_seed(settings: SamplingSettings, training: _Training) -> None:
+def _refuse_seed_without_gpu(settings: SamplingSettings, training: _Training) -> None:
     if settings.seed is None or not settings.temperature or training.has_gpus:
         return
-    mend = "leave it out or set temperature: 0"
-    detail = f"seed: {settings.seed} could kill a rollout engine, for the cluster has no GPU; {mend}"
+    fix = "leave it out or set temperature: 0"
+    detail = f"seed: {settings.seed} could end a rollout engine, since the cluster has no GPU; {fix}"
     raise SamplerError("engine", detail)
 
 

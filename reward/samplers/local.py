@@ -3,9 +3,9 @@
 The prompt is rendered and tokenised here, and the engine answers `generate(prompt_token_ids,
 sampling_params)` with vLLM's `RequestOutput`, as a training run's engines do (`reward.samplers.live`).
 
-Seeds without a GPU: vLLM 0.29.0 reads a prompt in chunks when a step has no room for all of it, throws away
+Seeds without a GPU: vLLM 0.29.0 reads a prompt in chunks when a step has no place for all of it, throws away
 what it sampled after a chunk, and winds the request's random generator back, which PyTorch's CPU generators
-cannot do ("CPU Generator does not use offset"): the whole engine dies. So prompts are read whole there.
+cannot do ("CPU Generator does not use offset"): the whole engine ends. So prompts are read whole there.
 
 torch, transformers and vLLM are imported inside functions: the light core does without them.
 """

@@ -5,7 +5,7 @@ when it fails (`pool.py`). vLLM is asked for the exact token ids (`return_token_
 a pattern (`structured_outputs`), many a server to a JSON schema (`response_format`); one that refuses such a
 key is warned about once and asked without it. A server that does not know them and does not mind still serves
 audits, only without trajectories. Each request bears an id of its own, and vLLM's answer names it: an answer
-that names another one is not believed.
+that names another one is an error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from urllib.parse import quote, urljoin
 
 import httpx
 import openai
-from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
+from openai.types.chat import ChatCompletion
 from pydantic import JsonValue
 
 from reward import telemetry
@@ -120,13 +120,21 @@ class OpenAISampler:
             SamplerError: with reason `timeout`, `connection`, `prompt_too_long`, `bad_response` or `engine`.
         """
         num_asked = 1 if settings.temperature == 0 else n
-        wanted = _extra_body(settings, pattern, json_schema)
+        request: dict[str, Any] = {
+            "model": self._config.model,
+            "messages": list(messages),
+            "n": num_asked,
+            "temperature": settings.temperature,
+            "top_p": settings.top_p,
+            "max_tokens": settings.max_tokens,
+            "seed": openai.omit if settings.seed is None else settings.seed,
+            "logprobs": True if self._config.logprobs else openai.omit,
+        }
+        extra = _extra_body(settings, pattern, json_schema)
 
         async def send(engine: Engine[Server]) -> SampleGroup:
             request_id = new_request_id()
-            completion = await self._complete(
-                engine.handle, messages, n=num_asked, settings=settings, wanted=wanted, request_id=request_id
-            )
+            completion = await _complete(engine.handle, request, extra, request_id)
             logprobs = self._config.logprobs
             return read_completion(
                 completion, num_asked=num_asked, n=n, logprobs=logprobs, request_id=request_id
@@ -190,45 +198,6 @@ class OpenAISampler:
             detail = detail.replace(secret, "***")
         return SamplerError(failure.reason, detail)
 
-    async def _complete(
-        self,
-        server: Server,
-        messages: Sequence[Message],
-        *,
-        n: int,
-        settings: SamplingSettings,
-        wanted: Mapping[str, Any],
-        request_id: str,
-    ) -> ChatCompletion:
-        extra = {key: value for key, value in wanted.items() if key not in server.refused_keys}
-        try:
-            return await server.client.chat.completions.create(
-                model=self._config.model,
-                messages=cast(list[ChatCompletionMessageParam], list(messages)),
-                n=n,
-                temperature=settings.temperature,
-                top_p=settings.top_p,
-                max_tokens=settings.max_tokens,
-                seed=openai.omit if settings.seed is None else settings.seed,
-                logprobs=True if self._config.logprobs else openai.omit,
-                extra_body=extra,
-                # vLLM goes on with the trace
-                extra_headers=telemetry.inject({REQUEST_ID_HEADER: request_id}),
-            )
-        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-            refused = _refused_keys(error, extra)
-            if not refused:
-                raise
-            left = {key: value for key, value in extra.items() if key not in refused}
-            completion = await self._complete(
-                server, messages, n=n, settings=settings, wanted=left, request_id=request_id
-            )
-            # Only now are the keys known to be the cause: an error may quote a text that names one.
-            for key in refused - server.refused_keys:
-                logger.warning("%s refuses %s: %s", server.name, key, _CONSEQUENCES[key])
-            server.refused_keys |= refused
-            return completion
-
     async def _count(self, server: Server, messages: Sequence[Message]) -> int:
         if server.counts_tokens:
             body = {"model": self._config.model, "messages": list(messages)}
@@ -259,6 +228,29 @@ class OpenAISampler:
             detail = f"sampler.model: {self._config.model!r} is not among {served} of {server.name}"
             return SamplerError("bad_response", detail)
         return None
+
+
+async def _complete(
+    server: Server, request: Mapping[str, Any], wanted: Mapping[str, Any], request_id: str
+) -> ChatCompletion:
+    """A completion, without those of the wanted keys that the server refuses."""
+    extra = {key: value for key, value in wanted.items() if key not in server.refused_keys}
+    headers = telemetry.inject({REQUEST_ID_HEADER: request_id})  # vLLM continues the trace
+    try:
+        completion = await server.client.chat.completions.create(
+            **request, extra_body=extra, extra_headers=headers
+        )
+    except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+        refused = _refused_keys(error, extra)
+        if not refused:
+            raise
+        left = {key: value for key, value in extra.items() if key not in refused}
+        completion = await _complete(server, request, left, request_id)
+        # Only now are the keys known to be the cause: an error may quote a text that names one.
+        for key in refused - server.refused_keys:
+            logger.warning("%s refuses %s: %s", server.name, key, _CONSEQUENCES[key])
+        server.refused_keys |= refused
+    return cast(ChatCompletion, completion)
 
 
 def _refused_keys(error: Exception, sent: Collection[str]) -> set[str]:

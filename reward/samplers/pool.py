@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from opentelemetry.trace import SpanKind
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
 from reward import telemetry
 from reward.samplers import EngineState, EngineStatus, SamplerError
@@ -28,7 +28,7 @@ from reward.samplers import EngineState, EngineStatus, SamplerError
 logger = logging.getLogger(__name__)
 
 _ENGINE_REASONS = frozenset({"timeout", "connection", "engine"})
-_PAUSE = wait_random_exponential(multiplier=0.5, max=8)  # seconds
+_FIRST_PAUSE_S, _MOST_PAUSE_S = 0.5, 8.0
 _UNBOUNDED = 1 << 30
 
 _E = TypeVar("_E")
@@ -47,7 +47,7 @@ class Engine(Generic[_E]):
     name: str
     handle: _E  # what asks it
     slots: asyncio.Semaphore
-    address: Mapping[str, str | int]  # as spans tell it
+    address: Mapping[str, str | int]  # for spans
     num_requests: int = 0  # under way or waiting for a slot
     avoided_until: float = 0.0  # on the monotonic clock, seconds
     failed: bool = False  # its latest request did
@@ -90,11 +90,6 @@ class Pool(Generic[_E]):
             for name, handle, address in handles
         )
 
-    def note(self, engine: Engine[_E], *, failed: bool) -> None:
-        """Remembers how a request ended."""
-        engine.failed, engine.is_up = failed, not failed
-        engine.avoided_until = time.monotonic() + self._cool_down_s if failed else 0.0
-
     def statuses(self) -> tuple[EngineStatus, ...]:
         """What is known of each engine."""
         states = {None: EngineState.UNKNOWN, True: EngineState.READY, False: EngineState.FAILING}
@@ -119,126 +114,121 @@ class Pool(Generic[_E]):
         Raises:
             SamplerError: the request's own failure, or with the reason of the last engine when all failed.
         """
-        max_attempts = min((max_retries + 1) * len(self.engines), most or _UNBOUNDED)
-        asking = _Asking(self, send, timeout_s=timeout_s, max_attempts=max_attempts)
-        retry = retry_if_exception(is_of_engine)
-        retrying = AsyncRetrying(retry=retry, wait=asking.pause_s, stop=asking.is_over, reraise=True)
-        try:
-            return await retrying(asking.once)
-        except SamplerError as error:
-            others = [text for name, text in asking.failures.items() if name != asking.last]
-            if not is_of_engine(error) or not others:
-                raise
-            raise SamplerError(error.reason, "; ".join([error.detail, *others])) from error
-
-    async def acquire(self, tried: Set[Engine[_E]]) -> Engine[_E]:
-        """A place at the best engine that is not among `tried`, once it has one free; to be released."""
-        untried = [engine for engine in self.engines if engine not in tried]
+        deadline = time.monotonic() + timeout_s
+        num_left = min((max_retries + 1) * len(self.engines), most or _UNBOUNDED)
+        tried: set[Engine[_E]] = set()  # in this round
+        failures: dict[str, SamplerError] = {}  # the latest of each engine, the last one at the end
+        num_failed = 0
         while True:
-            engine = min(untried, key=lambda one: (one.avoided, one.num_requests))
-            engine.num_requests += 1
+            if tried.issuperset(self.engines):
+                tried.clear()  # a new round
+            engine = await self._acquire(tried, deadline - time.monotonic(), timeout_s)
+            tried.add(engine)
+            share_s = (deadline - time.monotonic()) / min(self._num_usable(engine, tried), num_left)
+            num_left -= 1
             try:
-                await engine.slots.acquire()
-            except BaseException:
-                engine.num_requests -= 1
-                raise
-            if not engine.avoided or all(one.avoided for one in untried):
-                break
-            self.release(engine)  # it failed others while this request waited
+                return await self._answer(engine, send, share_s, is_last=not num_left)
+            except SamplerError as error:
+                if not is_of_engine(error):
+                    raise
+                failures.pop(engine.name, None)
+                failures[engine.name] = error
+                num_failed += 1
+                is_round_over = tried.issuperset(self.engines)
+                pause_s = max(_backoff_s(num_failed), _retry_after_s(error)) if is_round_over else 0.0
+                if not num_left or pause_s >= deadline - time.monotonic():
+                    if len(failures) == 1:
+                        raise
+                    raise _summary(failures) from error
+            await asyncio.sleep(pause_s)
+
+    async def _acquire(self, tried: Set[Engine[_E]], left_s: float, timeout_s: float) -> Engine[_E]:
+        """A place at the best engine that is not among `tried`, once it has one free; to be given back."""
+        untried = [engine for engine in self.engines if engine not in tried]
+        try:
+            async with asyncio.timeout(left_s):
+                while True:
+                    engine = min(untried, key=lambda one: (one.avoided, one.num_requests))
+                    await self._take_place(engine)
+                    if not engine.avoided or all(one.avoided for one in untried):
+                        break
+                    self._give_back(engine)  # it failed others while this request waited
+        except TimeoutError as error:
+            fix = "raise max_in_flight or timeout_s"
+            raise SamplerError("timeout", f"no place was free in {timeout_s:g} s; {fix}") from error
         if engine.failed:  # one request tries it, the others stay away until that is over
             engine.avoided_until = time.monotonic() + self._cool_down_s
         return engine
 
-    def release(self, engine: Engine[_E]) -> None:
-        """Gives a place back."""
+    async def _take_place(self, engine: Engine[_E]) -> None:
+        engine.num_requests += 1
+        try:
+            await engine.slots.acquire()
+        except BaseException:
+            engine.num_requests -= 1
+            raise
+
+    def _give_back(self, engine: Engine[_E]) -> None:
         engine.num_requests -= 1
         engine.slots.release()
 
-    def failure_of(self, error: Exception, engine: Engine[_E], share_s: float) -> SamplerError | None:
-        """What an error of a request says of its engine; None for an error of the program."""
+    def _num_usable(self, acquired: Engine[_E], tried: Set[Engine[_E]]) -> int:
+        """Engines that this request can still turn to, the one that it has included."""
+        return 1 + sum(one is not acquired and one not in tried and not one.avoided for one in self.engines)
+
+    async def _answer(
+        self,
+        engine: Engine[_E],
+        send: Callable[[Engine[_E]], Awaitable[_T]],
+        share_s: float,
+        *,
+        is_last: bool,
+    ) -> _T:
+        """What an acquired engine answers; its place is given back."""
+        try:
+            async with asyncio.timeout(share_s):
+                with telemetry.span("engine.request", engine.address, kind=SpanKind.CLIENT):
+                    answer = await send(engine)
+        except Exception as error:
+            failure = self._failure_of(error, engine, share_s)
+            if failure is None:  # an error of the program
+                raise
+            if is_of_engine(failure) and not engine.failed and not is_last and len(self.engines) > 1:
+                logger.warning("engine %s gave no answer (%s); another is asked", engine.name, failure.reason)
+            self._note(engine, failed=is_of_engine(failure))
+            if failure is error:
+                raise
+            raise failure from error
+        finally:
+            self._give_back(engine)
+        self._note(engine, failed=False)
+        return answer
+
+    def _failure_of(self, error: Exception, engine: Engine[_E], share_s: float) -> SamplerError | None:
         if isinstance(error, SamplerError):
             return error
         if isinstance(error, TimeoutError):
             return SamplerError("timeout", f"{engine.name} did not answer in {share_s:.3g} s{self._silence}")
         return self._named(error, engine.name)
 
-
-class _Asking(Generic[_E, _T]):
-    """The state of one request."""
-
-    def __init__(
-        self,
-        pool: Pool[_E],
-        send: Callable[[Engine[_E]], Awaitable[_T]],
-        *,
-        timeout_s: float,
-        max_attempts: int,
-    ) -> None:
-        self.failures: dict[str, str] = {}  # the latest of each engine, by its name
-        self.last = ""
-        self._pool, self._send = pool, send
-        self._timeout_s = timeout_s
-        self._deadline = time.monotonic() + timeout_s
-        self._num_left = self._max_attempts = max_attempts
-        self._tried: set[Engine[_E]] = set()  # in this round
-
-    async def once(self) -> _T:
-        """The answer of the best engine that this round has not asked yet."""
-        if self._round_is_over():
-            self._tried.clear()
-        try:
-            async with asyncio.timeout(self._left_s()):
-                engine = await self._pool.acquire(self._tried)
-        except TimeoutError as error:
-            fix = "raise max_in_flight or timeout_s"
-            raise SamplerError("timeout", f"no place was free in {self._timeout_s:g} s; {fix}") from error
-        share_s = self._left_s() / min(self._num_usable(engine), self._num_left)
-        self._tried.add(engine)
-        self._num_left -= 1
-        try:
-            async with asyncio.timeout(share_s):
-                with telemetry.span("engine.request", engine.address, kind=SpanKind.CLIENT):
-                    answer = await self._send(engine)
-        except Exception as error:
-            failure = self._pool.failure_of(error, engine, share_s)
-            if failure is not None:
-                self._note(failure, engine)
-            if failure is None or failure is error:
-                raise
-            raise failure from error
-        finally:
-            self._pool.release(engine)
-        self._pool.note(engine, failed=False)
-        return answer
-
-    def _note(self, failure: SamplerError, engine: Engine[_E]) -> None:
-        is_new = is_of_engine(failure) and not engine.failed
-        self._pool.note(engine, failed=is_of_engine(failure))
-        self.failures[engine.name], self.last = failure.detail, engine.name
-        if is_new and self._num_left and len(self._pool.engines) > 1:
-            logger.warning("engine %s gave no answer (%s); another is asked", engine.name, failure.reason)
-
-    def _num_usable(self, acquired: Engine[_E]) -> int:
-        """Engines that this request can still turn to, the one that it has included."""
-        others = (one for one in self._pool.engines if one is not acquired and one not in self._tried)
-        return 1 + sum(not one.avoided for one in others)
-
-    def _left_s(self) -> float:
-        return self._deadline - time.monotonic()
-
-    def _round_is_over(self) -> bool:
-        return self._tried.issuperset(self._pool.engines)
-
-    def pause_s(self, state: RetryCallState) -> float:
-        return max(_PAUSE(state), _retry_after_s(state)) if self._round_is_over() else 0.0
-
-    def is_over(self, state: RetryCallState) -> bool:
-        return state.attempt_number >= self._max_attempts or state.upcoming_sleep >= self._left_s()
+    def _note(self, engine: Engine[_E], *, failed: bool) -> None:
+        engine.failed, engine.is_up = failed, not failed
+        engine.avoided_until = time.monotonic() + self._cool_down_s if failed else 0.0
 
 
-def _retry_after_s(state: RetryCallState) -> float:
-    """What the last server asked for, in seconds; a date instead of a number is not read."""
-    failure = state.outcome.exception() if state.outcome else None
-    response = getattr(failure.__cause__ if failure else None, "response", None)
+def _backoff_s(num_failed: int) -> float:
+    """A random, growing pause, so that not all requests come back at once."""
+    return random.uniform(0, min(_MOST_PAUSE_S, _FIRST_PAUSE_S * 2 ** (num_failed - 1)))
+
+
+def _retry_after_s(error: SamplerError) -> float:
+    """What a server asked for, in seconds; a date instead of a number is not read."""
+    response = getattr(error.__cause__, "response", None)
     text = "" if response is None else response.headers.get("retry-after", "")
     return float(text) if text.isascii() and text.isdecimal() else 0.0
+
+
+def _summary(failures: Mapping[str, SamplerError]) -> SamplerError:
+    """The last failure, with the details of the others."""
+    *others, last = failures.values()
+    return SamplerError(last.reason, "; ".join([last.detail, *(one.detail for one in others)]))

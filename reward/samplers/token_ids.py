@@ -17,7 +17,7 @@ from reward.samplers import Message, SamplerError
 from reward.samplers.special import neutralise, pattern_of
 from reward.types import Sample, SampleGroup, TokenUse
 
-MIN_COMPLETION_TOKENS = 16  # a prompt that leaves fewer is refused, not answered with a stump
+MIN_COMPLETION_TOKENS = 16  # a prompt that leaves fewer is refused, not answered with a fragment
 
 
 def prompt_token_ids(tokenizer: Any, messages: Sequence[Message]) -> list[int]:
@@ -45,7 +45,7 @@ def _special_pattern(tokenizer: Any) -> re.Pattern[str] | None:
 
 
 def completion_budget(num_prompt: int, *, max_tokens: int, max_model_len: int) -> int:
-    """Most tokens of a completion: as asked, or what the prompt leaves (`finish_reason` then tells "length").
+    """Most tokens of a completion: as asked, or what the prompt leaves (`finish_reason` is then "length").
 
     Raises:
         SamplerError: `prompt_too_long` when fewer than `MIN_COMPLETION_TOKENS` are left of those asked for.
@@ -87,7 +87,7 @@ def sampling_params(
 def sample_group(
     output: Any, tokenizer: Any, *, n: int, params: Any, weights_version: int | None
 ) -> SampleGroup:
-    """A `RequestOutput` as a record of n samples; the one of a greedy request stands for all."""
+    """A `RequestOutput` as a record of n samples; the one of a greedy request is used for all."""
     completions = list(output.outputs) if output is not None else []
     if len(completions) != params.n:
         raise SamplerError("bad_response", f"the engine gave {len(completions)} of {params.n} completions")

@@ -1,1 +1,14 @@
-"""The audit over HTTP: the reward server, what guards its door, and the client that the trainer uses."""
+"""The audit over HTTP: the reward server and its client.
+
+One reward, from the request to the signed answer:
+
+    middleware.py       token, limits, trace; errors become answers; the answer is signed
+    routes.py     JSON to records (wire.py), and back
+    service.py    one audit: joined, kept (cache.py), admitted (admission.py), within a deadline, tried again
+    reward.auditor.audit    Proposer, Checker, vote
+    errors.py     every failure: its status, and whether a retry helps
+
+Around it: server.py (the process and its end), connections.py (sockets, TLS), tokens.py, signing.py,
+status.py (readiness, version), metrics.py, logs.py, config.py (all settings). client.py and attempt.py ask
+it.
+"""

@@ -1,16 +1,24 @@
-"""Which reward server is asked, and one attempt at it: ask, read within limits, believe only what it signed.
+"""Which reward server is asked, and one attempt at it: ask, read within limits, accept only what it signed.
 
-With the server's signing key no answer is believed that the server did not give to this very request
-(signing.py). Every failure is one line with the address, what happened and the fix.
+Every failure is one line with the address, what happened and the fix, and says by its class what may help:
+
+    429, 502, 503, 504                 PassingError       another server now, or the same one later
+    no connection                      Unreached          the same
+    no answer in time                  OutOfTime          another server, the same one no more
+    any other status, no verdict       RewardServerError  nothing
+    not what this server signed for
+    this very request (signing.py)     UntrustedAnswer    nothing
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import httpx
@@ -18,6 +26,7 @@ from opentelemetry.trace import SpanKind
 from pydantic import ValidationError
 
 from reward import telemetry
+from reward.serving.logs import REQUEST_ID_HEADER, new_request_id
 from reward.serving.signing import (
     NONCE_HEADER,
     SIGNATURE_HEADER,
@@ -27,26 +36,30 @@ from reward.serving.signing import (
     new_nonce,
     verify,
 )
-from reward.serving.wire import ErrorReply, Post
+from reward.serving.wire import IDEMPOTENCY_HEADER
 from reward.types import Record
 
 logger = logging.getLogger(__name__)
 
 _R = TypeVar("_R", bound=Record)
+_COOL_DOWN_S = 10.0
+_MAX_ANSWER_BYTES = 128 * 1024**2
+_MAX_RETRY_AFTER_S = 30
 _PASSING_STATUSES = (429, 502, 503, 504)
-MEND_UNREACHED = "start the server or mend the address"
-MEND_STRANGER = "see what answers at this address"
-_MENDS = {
+_FIXES = {
     401: "give the client the server's token",
     413: "send less or raise the server's max_body_bytes",
     422: "no retry can change it: fix the request",
     429: "ask for less at once, or raise this caller's quota",
     503: "give the server time, or raise its max_in_flight or max_waiting",
 }
+UNREACHED_FIX = "start the server or fix the address"
+_STRANGER_FIX = "see what answers at this address"
+_VERSION_FIX = "run the same version on both sides"
 
 
 class RewardServerError(RuntimeError):
-    """The reward server gave no verdict; one line with the address, what happened and how to mend it."""
+    """The reward server gave no verdict; one line with the address, what happened and the fix."""
 
 
 class UntrustedAnswer(RewardServerError):
@@ -56,7 +69,7 @@ class UntrustedAnswer(RewardServerError):
 class PassingError(RewardServerError):
     """A failure that may be gone at the next attempt."""
 
-    retry_after_s = 0.0  # as the server asks
+    retry_after_s = 0  # as the server asks
 
 
 class Unreached(PassingError):
@@ -64,62 +77,43 @@ class Unreached(PassingError):
 
 
 class OutOfTime(Unreached):
-    """No answer in `timeout_s`: another server may have one, the same one is not asked again."""
+    """No answer in `timeout_s`."""
 
 
-def failed(
-    base_url: str, failure: str, mend: str, *, kind: type[RewardServerError] = RewardServerError
-) -> RewardServerError:
-    """The error of one server, to be risen."""
-    return kind(f"reward server {base_url} {failure}; {mend}")
+@dataclass(frozen=True)
+class Post:
+    """One request; all its attempts have its ids: the server knows them as one and gives one verdict."""
+
+    path: str
+    body: bytes
+    request_id: str = field(default_factory=new_request_id)
+    idempotency_key: str = field(default_factory=new_nonce)
 
 
-def refusal(base_url: str, answer: httpx.Response) -> RewardServerError:
-    """The error that an answer other than 200 tells."""
-    passes = answer.status_code in _PASSING_STATUSES
-    mend = _MENDS.get(answer.status_code, "see the server's log")
-    failure = f"answered {answer.status_code}: {detail_of(answer)}"
-    error = failed(base_url, failure, mend, kind=PassingError if passes else RewardServerError)
-    if isinstance(error, PassingError):
-        error.retry_after_s = _seconds(answer.headers.get("retry-after", ""))
-    return error
+@dataclass(frozen=True)
+class Answer:
+    """What a server sent."""
 
+    status: int
+    headers: httpx.Headers
+    body: bytes
 
-def entry_failure(error: ErrorReply, request_id: str) -> RewardServerError:
-    """The error of one entry of a batch."""
-    kind = PassingError if error.status in _PASSING_STATUSES else RewardServerError
-    failure = kind(f"entry of a batch: {error.status}: {error.detail} (request {request_id})")
-    if isinstance(failure, PassingError):
-        failure.retry_after_s = float(error.retry_after_s or 0)
-    return failure
-
-
-def _seconds(retry_after: str) -> float:
-    """Retry-After in seconds, at most 30; a date is not read."""
-    return min(float(retry_after), 30.0) if retry_after.isascii() and retry_after.isdecimal() else 0.0
-
-
-def text_of(error: Exception) -> str:
-    """What an error says, or else its kind."""
-    return str(error) or type(error).__name__
-
-
-def detail_of(answer: httpx.Response) -> str:
-    """What the server says went wrong, in one line; a proxy's page is cut."""
-    try:
-        body = answer.json()
-    except ValueError:
-        return " ".join(answer.text[:200].split())
-    told = (body.get("detail") or body.get("reason")) if isinstance(body, dict) else None
-    return str(told or body)[:500]
-
-
-_COOL_DOWN_S = 10.0
-_MAX_ANSWER_BYTES = 128 * 1024**2
+    @property
+    def detail(self) -> str:
+        """What the server says went wrong, in one line; a proxy's page is cut."""
+        try:
+            body = json.loads(self.body)
+        except ValueError:
+            return " ".join(self.body[:200].decode(errors="replace").split())
+        detail = (body.get("detail") or body.get("reason")) if isinstance(body, dict) else None
+        return str(detail or body)[:500]
 
 
 class Servers:
     """The servers' addresses, and which of them could not be reached lately.
+
+    Rendezvous hashing: every server has a rank for every content, by a hash of both. All clients agree on it
+    without talking to each other, and a server that goes takes only its own contents to others.
 
     Raises:
         ValueError: there is none, or one twice.
@@ -152,6 +146,16 @@ class Servers:
         self._avoided_until[base_url] = time.monotonic() + _COOL_DOWN_S
 
 
+def refusal(status: int, line: str, retry_after: str = "") -> RewardServerError:
+    """The error of an answer other than 200; a Retry-After that is a date is not read."""
+    if status not in _PASSING_STATUSES:
+        return RewardServerError(line)
+    error = PassingError(line)
+    if retry_after.isascii() and retry_after.isdecimal():
+        error.retry_after_s = min(int(retry_after), _MAX_RETRY_AFTER_S)
+    return error
+
+
 async def attempt(
     http: httpx.AsyncClient,
     base_url: str,
@@ -164,71 +168,78 @@ async def attempt(
     """What a server answers, as a record of that kind.
 
     Raises:
-        Unreached: it gave no answer at all.
-        UntrustedAnswer: what came is not its answer to this request.
-        RewardServerError: it gave no verdict. Each of them names the request's id.
+        RewardServerError: it gave no verdict; the class says what may help, the line names the request's id.
     """
     nonce = new_nonce()
     try:
-        answer = await _answer(http, base_url, post, nonce, timeout_s)
-        if answer.status_code != 200:
-            raise refusal(base_url, answer)
+        answer = await _exchanged(http, base_url, post, nonce, timeout_s)
+        if answer.status != 200:
+            fix = _FIXES.get(answer.status, "see the server's log")
+            line = f"answered {answer.status}: {answer.detail}; {fix}"
+            raise refusal(answer.status, line, answer.headers.get("retry-after", ""))
         if signing_key is not None:
-            _verify(base_url, post, answer, nonce, signing_key)
-        return _result(base_url, answer, kind)
+            _verify(post, answer, nonce, signing_key)
+        return kind.model_validate_json(answer.body)
+    except ValidationError as error:
+        failure = RewardServerError(
+            f"its answer is no verdict ({error.error_count()} problems); {_VERSION_FIX}"
+        )
+        raise _named(failure, base_url, post) from error
     except RewardServerError as error:
-        error.args = (f"{error} (request {post.request_id})",)
-        raise
+        raise _named(error, base_url, post) from error.__cause__
 
 
-async def _answer(
+def _named(error: RewardServerError, base_url: str, post: Post) -> RewardServerError:
+    error.args = (f"reward server {base_url} {error} (request {post.request_id})",)
+    return error
+
+
+async def _exchanged(
     http: httpx.AsyncClient, base_url: str, post: Post, nonce: str, timeout_s: float
-) -> httpx.Response:
+) -> Answer:
+    """Posts in a span of its own, which the server continues."""
+    attributes = {"http.request.method": "POST", "march.request_id": post.request_id}
     try:
-        async with asyncio.timeout(timeout_s):
-            return await _traced(http, base_url, post, nonce)
-    except (TimeoutError, httpx.ReadTimeout, httpx.WriteTimeout, httpx.PoolTimeout) as error:
-        mend = "raise timeout_s above the server's deadline_s"
-        raise failed(base_url, f"did not answer in {timeout_s:g} s", mend, kind=OutOfTime) from error
+        with telemetry.span(
+            "POST", {**attributes, **telemetry.address_of(base_url)}, kind=SpanKind.CLIENT
+        ) as span:
+            async with asyncio.timeout(timeout_s):
+                answer = await _read(http, base_url, post, nonce)
+            span.set_attribute("http.response.status_code", answer.status)
+            if answer.status >= 400:
+                telemetry.fail(span, str(answer.status))
+        return answer
+    except TimeoutError as error:
+        fix = "raise timeout_s above the server's deadline_s"
+        raise OutOfTime(f"did not answer in {timeout_s:g} s; {fix}") from error
     except httpx.TransportError as error:
-        failure = f"cannot be reached ({text_of(error)})"
-        raise failed(base_url, failure, MEND_UNREACHED, kind=Unreached) from error
+        raise Unreached(f"cannot be reached ({text_of(error)}); {UNREACHED_FIX}") from error
 
 
-async def _traced(http: httpx.AsyncClient, base_url: str, post: Post, nonce: str) -> httpx.Response:
-    """Has a span of its own, which the server goes on with."""
-    named = {"http.request.method": "POST", "march.request_id": post.request_id}
-    attributes = {**named, **telemetry.address_of(base_url)}
-    with telemetry.span("POST", attributes, kind=SpanKind.CLIENT) as span:
-        headers = telemetry.inject({**post.headers, NONCE_HEADER: nonce})
-        answer = await _read(http, base_url, post, headers)
-        span.set_attribute("http.response.status_code", answer.status_code)
-        if answer.status_code >= 400:
-            telemetry.fail(span, str(answer.status_code))
-    return answer
-
-
-async def _read(
-    http: httpx.AsyncClient, base_url: str, post: Post, headers: Mapping[str, str]
-) -> httpx.Response:
-    """Posts and reads the answer, as far as one can be long."""
+async def _read(http: httpx.AsyncClient, base_url: str, post: Post, nonce: str) -> Answer:
+    """The answer, undecoded: a small one that swells would pass the limit on what is read."""
+    headers = {
+        "Content-Type": "application/json",
+        REQUEST_ID_HEADER: post.request_id,
+        IDEMPOTENCY_HEADER: post.idempotency_key,
+        NONCE_HEADER: nonce,
+    }
+    headers = dict(telemetry.inject(headers))
     async with http.stream("POST", f"{base_url}{post.path}", content=post.body, headers=headers) as answer:
-        if "content-encoding" in answer.headers:
-            raise failed(base_url, "compresses its answer unasked", MEND_STRANGER)
-        content = bytearray()
+        body = bytearray()
         async for part in answer.aiter_raw():
-            content += part
-            if len(content) > _MAX_ANSWER_BYTES:
-                raise failed(base_url, f"sends an answer over {_MAX_ANSWER_BYTES} bytes", MEND_STRANGER)
-    return httpx.Response(answer.status_code, headers=answer.headers, content=bytes(content))
+            body += part
+            if len(body) > _MAX_ANSWER_BYTES:
+                raise RewardServerError(f"sends an answer over {_MAX_ANSWER_BYTES} bytes; {_STRANGER_FIX}")
+    return Answer(answer.status_code, answer.headers, bytes(body))
 
 
-def _verify(base_url: str, post: Post, answer: httpx.Response, nonce: str, key: str) -> None:
+def _verify(post: Post, answer: Answer, nonce: str, key: str) -> None:
     exchange = Exchange(
         method="POST",
         path=post.path,
         request_sha256=hashlib.sha256(post.body).hexdigest(),
-        answer_sha256=hashlib.sha256(answer.content).hexdigest(),
+        answer_sha256=hashlib.sha256(answer.body).hexdigest(),
         weights=answer.headers.get(WEIGHTS_HEADER, ""),
         nonce=nonce,
     )
@@ -236,13 +247,10 @@ def _verify(base_url: str, post: Post, answer: httpx.Response, nonce: str, key: 
         # The nonce is this attempt's own, so no clock is asked: theirs or ours may have jumped.
         verify(answer.headers.get(SIGNATURE_HEADER), exchange, key, now=None)
     except BadSignature as error:
-        mend = f"give both sides the same signing key, and {MEND_STRANGER}"
-        raise failed(base_url, f"is not to be believed: {error}", mend, kind=UntrustedAnswer) from error
+        fix = f"give both sides the same signing key, and {_STRANGER_FIX}"
+        raise UntrustedAnswer(f"cannot be trusted: {error}; {fix}") from error
 
 
-def _result(base_url: str, answer: httpx.Response, kind: type[_R]) -> _R:
-    try:
-        return kind.model_validate_json(answer.content)
-    except ValidationError as error:
-        failure = f"its answer is no verdict ({error.error_count()} problems)"
-        raise failed(base_url, failure, "run the same version on both sides") from error
+def text_of(error: Exception) -> str:
+    """What an error says, or else its kind."""
+    return str(error) or type(error).__name__

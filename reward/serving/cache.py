@@ -1,9 +1,9 @@
 """Verdicts that may be given again, by the content, the settings and the weights that they came from.
 
-A frozen model gives one verdict for one content, for as long as there is room. In training the weights are
-part of the key and everything is forgotten when they change, so no verdict outlives the policy that gave it;
-within one version a verdict is kept only for a retry of its request (`VerdictCache`, `asker`). UNSCORED is
-never kept: a failure is tried again.
+A frozen model gives one verdict for one content, for as long as there is memory for it. In training the
+weights are part of the key and everything is forgotten when they change, so no verdict outlives the policy
+that gave it; within one version a verdict is kept only for a retry of its request, since a second look at the
+same words must be a second sample. UNSCORED is never kept: a failure is tried again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class VerdictCache:
     """The results last given, bounded by an upper estimate of their bytes; the longest unused go first.
 
     An entry has an `asker`: None when any request may have it (a frozen model), else the idempotency key of
-    the request that it was given to, or "" for requests without one, whose retries only the content tells.
+    the request that it was given to, or "" for requests without one (OpenRLHF's), whose retries only the
+    content shows.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -70,7 +71,7 @@ class VerdictCache:
         return self._results[key, asker][0]
 
     def keep(self, key: bytes, asker: str | None, result: AuditResult, *, weights: Weights | None) -> None:
-        """Keeps a scored result of the weights of now; any other is passed over in silence."""
+        """Keeps a scored result of the weights of now; any other is ignored."""
         version = None if weights is None else weights.version
         if result.verdict.outcome is Outcome.UNSCORED or weights != self._weights:
             return

@@ -1,16 +1,11 @@
 """The reward server's client, for the trainer and for anyone else: `RewardClient`, or `SyncRewardClient`.
 
-It retries what passes by itself: a refused or broken connection and the answers 429, 502, 503 and 504, a few
-times and with jitter. It never makes up a verdict: what still fails is a `RewardServerError`, which the
-caller records as UNSCORED. An answer that no retry can change (422) is an error at once. With the server's
-signing key it believes no answer that the server did not give to this very request (signing.py): an unsigned,
-altered or replayed one is an `UntrustedAnswer`, which is not asked for again. Each request has an id, which
-errors name and the server logs.
+What may pass by itself (attempt.py) is tried again, at another server at once and then in further rounds,
+after a random, growing pause or the server's Retry-After. It never makes up a verdict: what still fails is a
+`RewardServerError`, which the caller records as UNSCORED.
 
-With several servers each content has its own, by rendezvous hashing: every server has a rank for every
-content, by a hash of both. All clients agree on it without talking to each other, a server that goes takes
-only its own contents to others, and equal contents (a retry, or two samples that came out the same) meet at
-one server, which gives them one audit (service.py).
+With several servers each content has its own (`Servers`), so equal contents (a retry, or two samples that
+came out the same) meet at one server, which gives them one audit (service.py).
 """
 
 from __future__ import annotations
@@ -19,7 +14,6 @@ import asyncio
 import contextlib
 import hashlib
 import ssl
-import time
 from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
@@ -34,26 +28,27 @@ from tenacity import (
     retry_if_not_exception_type,
     stop_after_attempt,
     stop_after_delay,
+    stop_before_delay,
     wait_exponential,
+    wait_fixed,
     wait_random,
 )
 
 from reward.serving.attempt import (
-    MEND_UNREACHED,
+    UNREACHED_FIX,
+    Answer,
     OutOfTime,
     PassingError,
+    Post,
     RewardServerError,
     Servers,
     Unreached,
     UntrustedAnswer,
     attempt,
-    detail_of,
-    entry_failure,
-    failed,
+    refusal,
     text_of,
 )
-from reward.serving.tls import ClientTls, client_context
-from reward.serving.wire import AuditRequest, BatchReply, BatchRequest, ErrorReply, Post
+from reward.serving.wire import AuditRequest, BatchReply, BatchRequest, ErrorReply
 from reward.types import AuditResult, RagQuery, Record
 
 __all__ = ["RewardClient", "RewardServerError", "SyncRewardClient", "UntrustedAnswer"]
@@ -83,7 +78,7 @@ class RewardClient:
         *,
         patience_s: float = 0.0,
         signing_key: str | None = None,
-        tls: ClientTls | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         """Opens no connection yet.
 
@@ -94,21 +89,19 @@ class RewardClient:
             attempts: Attempts at least, of all servers; one that ran out of time is not repeated.
             patience_s: What passes by itself (a restart, a full server) is tried again for at least so long.
             signing_key: The server's; with it no unsigned answer is believed.
-            tls: For a server on https: whom to trust and what to show; the system's authorities by default.
+            tls: For a server on https: `ssl.create_default_context(cafile=...)`, and for one that asks for a
+                certificate `load_cert_chain` on it; by default the system's authorities are trusted.
 
         Raises:
-            ValueError: an address, certificate or key cannot be used.
+            ValueError: an address cannot be used.
         """
         self._servers = Servers([base_url] if isinstance(base_url, str) else base_url)
-        self._timeout_s = timeout_s
-        self._attempts = attempts
-        self._patience_s = patience_s
+        self._timeout_s, self._attempts, self._patience_s = timeout_s, attempts, patience_s
         self._signing_key = signing_key
         self._http = httpx.AsyncClient(
-            # Nothing is decompressed: a small answer that swells would pass the limit on what is read.
             headers={"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"},
             verify=_verification(self._servers.base_urls, tls),
-            timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, _CONNECT_TIMEOUT_S)),
+            timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT_S),  # `attempt` bounds the whole
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
             trust_env=False,  # a proxy or a .netrc of the machine must not come between
         )
@@ -123,7 +116,7 @@ class RewardClient:
             RewardServerError: no verdict came after all attempts.
         """
         request = AuditRequest(query=query, response=response, include_trajectories=include_trajectories)
-        return await self._post(Post("/v1/audit", request.model_dump_json().encode()), AuditResult)
+        return await self._ask(Post("/v1/audit", request.model_dump_json().encode()), AuditResult)
 
     async def audit_batch(
         self, samples: Sequence[tuple[RagQuery, str]], *, include_trajectories: bool = False
@@ -131,7 +124,7 @@ class RewardClient:
         """Audits several responses in one request; in order, each its result or why it has none.
 
         Args:
-            samples: Query and response of each, as many as the server's `door.max_batch` at most.
+            samples: Query and response of each, as many as the server's `limits.max_batch` at most.
             include_trajectories: As for `audit`.
 
         Raises:
@@ -143,39 +136,35 @@ class RewardClient:
         ]
         body = BatchRequest(audits=tuple(request.model_dump(mode="json") for request in requests))
         post = Post("/v1/audits", body.model_dump_json().encode())
-        entries = (await self._post(post, BatchReply)).entries
+        entries = (await self._ask(post, BatchReply)).entries
         if len(entries) != len(samples):
-            told = f"{len(entries)} entries came for {len(samples)} audits"
-            raise RewardServerError(f"{told}; run the same version on both sides")
-        failed = ErrorReply(detail="an entry without result or error", status=500)
-        return [entry.result or entry_failure(entry.error or failed, post.request_id) for entry in entries]
+            found = f"{len(entries)} entries came for {len(samples)} audits"
+            raise RewardServerError(f"{found}; run the same version on both sides")
+        return [entry.result or _entry_failure(entry.error, post.request_id) for entry in entries]
 
-    async def ready(self) -> None:
+    async def wait_ready(self, timeout_s: float = 0.0) -> None:
         """Returns when every server and its sampler are ready.
 
         Raises:
-            RewardServerError: one is not, or cannot be reached.
+            RewardServerError: one is not ready, or cannot be reached, after `timeout_s`.
         """
-        await asyncio.gather(*(self._ready(base_url) for base_url in self._servers.base_urls))
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(RewardServerError),
+            stop=stop_before_delay(timeout_s),
+            wait=wait_fixed(_READY_PAUSE_S),
+            reraise=True,
+        )
+        await asyncio.gather(*(retrying(self._ready, base_url) for base_url in self._servers.base_urls))
 
     async def _ready(self, base_url: str) -> None:
         try:
-            answer = await self._http.get(f"{base_url}/readyz", timeout=_READY_TIMEOUT_S)
+            found = await self._http.get(f"{base_url}/readyz", timeout=_READY_TIMEOUT_S)
         except httpx.HTTPError as error:
-            raise failed(base_url, f"cannot be reached ({text_of(error)})", MEND_UNREACHED) from error
-        if answer.status_code != 200:
-            raise failed(base_url, f"is not ready: {detail_of(answer)}", "see the server's log")
-
-    async def wait_ready(self, timeout_s: float) -> None:
-        """Asks `ready()` again until it returns; after `timeout_s` its last `RewardServerError` is raised."""
-        end = time.monotonic() + timeout_s
-        while True:
-            try:
-                return await self.ready()
-            except RewardServerError:
-                if time.monotonic() + _READY_PAUSE_S >= end:
-                    raise
-            await asyncio.sleep(_READY_PAUSE_S)
+            line = f"reward server {base_url} cannot be reached ({text_of(error)}); {UNREACHED_FIX}"
+            raise RewardServerError(line) from error
+        if found.status_code != 200:
+            detail = Answer(found.status_code, found.headers, found.content).detail
+            raise RewardServerError(f"reward server {base_url} is not ready: {detail}; see the server's log")
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -189,25 +178,25 @@ class RewardClient:
     ) -> None:
         await self.close()
 
-    async def _post(self, post: Post, kind: type[_R]) -> _R:
+    async def _ask(self, post: Post, kind: type[_R]) -> _R:
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(PassingError) & retry_if_not_exception_type(OutOfTime),
             stop=stop_after_attempt(self._attempts) & stop_after_delay(self._patience_s),
             wait=_pause_s,
             reraise=True,
         )
-        result: _R = await retrying(self._post_in_turn, post, kind)
+        result: _R = await retrying(self._round, post, kind)
         return result
 
-    async def _post_in_turn(self, post: Post, kind: type[_R]) -> _R:
+    async def _round(self, post: Post, kind: type[_R]) -> _R:
         """Asks one server after the other, until one does not fail in passing."""
         *firsts, last = self._servers.in_turn(hashlib.sha256(post.body).digest())
         for base_url in firsts:
             with contextlib.suppress(PassingError):
-                return await self._ask(base_url, post, kind)
-        return await self._ask(last, post, kind)
+                return await self._attempt(base_url, post, kind)
+        return await self._attempt(last, post, kind)
 
-    async def _ask(self, base_url: str, post: Post, kind: type[_R]) -> _R:
+    async def _attempt(self, base_url: str, post: Post, kind: type[_R]) -> _R:
         try:
             result = await attempt(
                 self._http, base_url, post, kind, timeout_s=self._timeout_s, signing_key=self._signing_key
@@ -228,9 +217,10 @@ class SyncRewardClient:
 
     def __init__(self, base_url: str | Sequence[str], token: str, **options: Any) -> None:
         """Takes what `RewardClient` does and raises what it does."""
-        self._portals = start_blocking_portal()
         self._client = RewardClient(base_url, token, **options)
-        self._portal = self._portals.__enter__()
+        self._stack = contextlib.ExitStack()
+        self._portal = self._stack.enter_context(start_blocking_portal())
+        self._stack.callback(self._portal.call, self._client.close)
 
     def audit(self, query: RagQuery, response: str, *, include_trajectories: bool = False) -> AuditResult:
         """As `RewardClient.audit`."""
@@ -250,8 +240,7 @@ class SyncRewardClient:
 
     def close(self) -> None:
         """Closes the connections and ends the thread."""
-        self._portal.call(self._client.close)
-        self._portals.__exit__(None, None, None)
+        self._stack.close()
 
     def __enter__(self) -> Self:
         return self
@@ -262,18 +251,25 @@ class SyncRewardClient:
         self.close()
 
 
+def _entry_failure(error: ErrorReply | None, request_id: str) -> RewardServerError:
+    """The error of one entry of a batch."""
+    error = error or ErrorReply(detail="an entry without result or error", status=500)
+    line = f"entry of a batch: {error.status}: {error.detail} (request {request_id})"
+    return refusal(error.status or 500, line, str(error.retry_after_s or ""))
+
+
 def _pause_s(state: RetryCallState) -> float:
-    """A growing pause, or a longer one that the server asked for; with jitter, lest all come at once."""
+    """A growing pause, or a longer one that the server asked for; random, so that not all come at once."""
     error = state.outcome.exception() if state.outcome else None
-    asked_s = error.retry_after_s if isinstance(error, PassingError) else 0.0
+    asked_s = error.retry_after_s if isinstance(error, PassingError) else 0
     growing_s = wait_exponential(multiplier=_FIRST_WAIT_S, max=10)(state)
     return max(growing_s, asked_s) + wait_random(0, max(_FIRST_WAIT_S, asked_s / 2))(state)
 
 
-def _verification(base_urls: Sequence[str], tls: ClientTls | None) -> ssl.SSLContext | bool:
+def _verification(base_urls: Sequence[str], tls: ssl.SSLContext | None) -> ssl.SSLContext | bool:
     plain = [url for url in base_urls if httpx.URL(url).scheme != "https"]
     if len(plain) < len(base_urls):
-        return client_context(tls or ClientTls())
+        return tls or ssl.create_default_context()
     if tls is not None:
-        raise ValueError(f"tls: given for {plain[0]}, which is not https; mend the address")
+        raise ValueError(f"tls: given for {plain[0]}, which is not https; fix the address")
     return False  # there is nothing to verify

@@ -28,8 +28,8 @@ class Quota(Settings):
     in_flight: int | None = Field(
         default=None,
         ge=1,
-        description="Audits under way and waiting. None: all that there is room for, or three quarters of it "
-        "where `tokens_file` lets several callers in.",
+        description="Audits under way and waiting. None: all that the server takes, or three quarters of it "
+        "where `tokens_file` names several callers.",
     )
     per_minute: int | None = Field(
         default=None, ge=1, description="Audits a minute, which may come at once; None: no limit."
@@ -70,7 +70,7 @@ class TlsConfig(Settings):
     )
 
 
-class DoorLimits(Settings):
+class RequestLimits(Settings):
     """What a caller may send and for how long, beside `max_body_bytes`."""
 
     max_connections: int = Field(default=8192, ge=1, description="Open at once; one more is answered 503.")
@@ -86,22 +86,19 @@ class DoorLimits(Settings):
 
 
 class ServerConfig(Settings):
-    """The reward server. Tokens and keys come from the environment or as hashes, never in clear text."""
+    """The reward server.
+
+    Secrets are no settings: one token comes from the environment variable MARCH_REWARD_TOKEN, further ones as
+    hashes in a file, and the key that signs answers from MARCH_SIGNING_KEY.
+    """
 
     host: str = "127.0.0.1"
     port: int = Field(default=5001, ge=1, le=65_535)
-    token_env: str = Field(default="MARCH_REWARD_TOKEN", description="Environment variable with one token.")
     tokens_file: Path | None = Field(
         default=None, description="More tokens, as `name: sha256-hex` lines, read again when it changes."
     )
-    signing_key_env: str = Field(
-        default="MARCH_SIGNING_KEY", description="Environment variable; answers are signed when it is set."
-    )
-    signature_lifetime_s: float = Field(
-        default=300.0, gt=0, description="A signed answer expires after it, for clients without a nonce."
-    )
     tls: TlsConfig | None = Field(default=None, description="HTTPS; plain HTTP by default.")
-    door: DoorLimits = DoorLimits()
+    limits: RequestLimits = RequestLimits()
     audit: AuditConfig = AuditConfig()
     overrides: OverrideBounds = Field(
         default=OverrideBounds(), description="What a request of /v1/audit may change; /get_reward never may."
@@ -114,13 +111,10 @@ class ServerConfig(Settings):
         description="For one audit. OpenRLHF's stock client waits 180 s for an answer; `march train` as long "
         "as it takes.",
     )
-    ready_cache_s: float = Field(
-        default=1.0, ge=0, description="How long `/readyz` repeats what it found, whoever asks; 0: never."
-    )
     ready_within_s: float | None = Field(
         default=None,
         gt=0,
-        description="The server ends with an error if it was not ready by then; None: it waits for ever.",
+        description="The server ends with an error if it was not ready by then; None: it waits on.",
     )
     max_in_flight: int = Field(default=512, ge=1, description="Audits that ask the sampler at once.")
     max_waiting: int = Field(
@@ -143,7 +137,7 @@ class ServerConfig(Settings):
         "asks again meanwhile joins it.",
     )
     cache_bytes: int = Field(
-        default=256 * 1024**2, ge=0, description="Room for verdicts that may be given again; 0 keeps none."
+        default=256 * 1024**2, ge=0, description="Memory for verdicts that may be given again; 0 keeps none."
     )
     drain_grace_s: float = Field(
         default=20.0,
@@ -182,8 +176,8 @@ class AuditOverrides(Record):
     kinds: tuple[str, ...] | None = Field(default=None, min_length=1)
 
 
-class OverrideRefused(ValueError):
-    """An override is out of bounds or does not fit the other settings; one line: field, value and fix."""
+class InvalidRequest(ValueError):
+    """A request cannot be answered as it is, now or later (422); one line: field, value and fix."""
 
 
 _STRICTNESS = tuple(UncoveredPolicy(one) for one in ("ignore", "template", "unscored", "refute"))  # rising
@@ -206,7 +200,7 @@ def apply_overrides(
     """The settings of one request.
 
     Raises:
-        OverrideRefused: a value exceeds its bound or is weaker than the server's own, or the settings do not
+        InvalidRequest: a value exceeds its bound or is weaker than the server's own, or the settings do not
             fit together.
     """
     changes = overrides.model_dump(exclude_none=True) if overrides else {}
@@ -214,7 +208,7 @@ def apply_overrides(
         return config
     for field, bound in (("voters", bounds.max_voters), ("max_claims", bounds.max_claims)):
         if changes.get(field, 0) > bound:
-            raise OverrideRefused(
+            raise InvalidRequest(
                 f"overrides.{field}: {changes[field]} exceeds this server's bound {bound}; "
                 f"ask for less, or raise overrides.max_{field.removeprefix('max_')} in its settings"
             )
@@ -223,8 +217,8 @@ def apply_overrides(
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(map(str, ["overrides", *problem["loc"]]))
-        told = problem["msg"].removeprefix("Value error, ")
-        raise OverrideRefused(f"{where}: {told}" if problem["loc"] else f"overrides.{told}") from error
+        text = problem["msg"].removeprefix("Value error, ")
+        raise InvalidRequest(f"{where}: {text}" if problem["loc"] else f"overrides.{text}") from error
     for name in _IS_AS_STRICT.keys() & changes.keys() - set(bounds.may_weaken):
         _refuse_weaker(name, changed, config)
     return changed
@@ -235,7 +229,7 @@ def _refuse_weaker(name: Weakenable, changed: AuditConfig, config: AuditConfig) 
     if name == "min_valid_voters":  # None is a majority of the voters, of whom there may be more now
         own = config.model_copy(update={"voters": changed.voters}).num_valid_voters_needed
     if not _IS_AS_STRICT[name](asked, own):
-        raise OverrideRefused(
+        raise InvalidRequest(
             f"overrides.{name}: {_shown(asked)} is weaker than this server's {_shown(own)}; "
             f"leave it out, or add {name} to overrides.may_weaken in its settings"
         )

@@ -1,15 +1,16 @@
-"""The layer below ASGI: where the server listens, and which connections it ends.
+"""The layer below ASGI: where the server listens, its certificates, and which connections it ends.
 
 Uvicorn gives a new connection unlimited time to send its first request, its faster parser takes headers of
-any length, and a client that reads nothing keeps its answer in memory for ever. `guarded` wraps uvicorn's own
-protocol, whichever parser it has, and adds four bounds:
+any length, and a client that reads nothing keeps its answer in memory for ever. `guarded` extends uvicorn's
+own
+protocol, whichever parser it has, by four bounds:
 
     more than `max_connections`             503 with Retry-After, at once
     headers longer than `max_header_bytes`  431
     headers not whole in time               408 (between two requests uvicorn has a limit of its own)
-    an answer that is not taken             the connection is cut
+    an answer that is not read              the connection is cut
 
-A peer that vanished without a word (a half-open socket) is found by TCP's own probes (`probe_peers`).
+A peer that vanished without a word (a half-open socket) is found by TCP's own probes.
 
 A socket that a supervisor passes (systemd's socket activation, sd_listen_fds(3)) outlives the process. While
 one server ends and the next one starts, connections wait in its backlog and are not refused. OpenRLHF's stock
@@ -25,19 +26,19 @@ import logging
 import os
 import resource
 import socket
+import ssl
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from prometheus_client import Counter
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from reward.serving.config import DoorLimits, ServerConfig
+from reward.serving.config import RequestLimits, ServerConfig, TlsConfig
+from reward.serving.tokens import Reloaded
 
-_PROBES = (
-    ("TCP_KEEPIDLE", 30),
-    ("TCP_KEEPINTVL", 10),
-    ("TCP_KEEPCNT", 3),
-)  # dead after a minute; Linux's names
+logger = logging.getLogger(__name__)
+
 _ANSWERS = {
     "connections": b"503 Service Unavailable\r\nRetry-After: 1",
     "headers": b"431 Request Header Fields Too Large",
@@ -45,118 +46,106 @@ _ANSWERS = {
 }
 
 
-def guarded(limits: DoorLimits, refused: Counter) -> type[asyncio.Protocol]:
+def guarded(limits: RequestLimits, refused: Counter) -> type[asyncio.Protocol]:
     """A protocol class for `uvicorn.Config(http=...)`.
 
     Args:
         limits: The bounds.
         refused: Counts the ended connections; its label is `reason`.
     """
-
-    class Guarded(GuardedProtocol):
-        def __init__(self, **options: Any) -> None:
-            super().__init__(limits, refused, **options)
-
-    return Guarded
+    bounds = {"limits": limits, "refused": refused}
+    return cast(type[asyncio.Protocol], type("Guarded", (Bounds, AutoHTTPProtocol), bounds))
 
 
-class GuardedProtocol(asyncio.Protocol):
-    """Passes everything to uvicorn's protocol and watches how a request begins and an answer ends."""
+class Bounds(asyncio.Protocol):
+    """Watches how a request begins and an answer ends; comes before uvicorn's protocol among the bases."""
 
-    def __init__(self, limits: DoorLimits, refused: Counter, **options: Any) -> None:
-        self._limits = limits
-        self._refused = refused
-        self._connections: set[Any] = options["server_state"].connections
-        self._inner: Any = AutoHTTPProtocol(**options)
-        self._loop = asyncio.get_running_loop()
-        self._transport: asyncio.Transport | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._stall: asyncio.TimerHandle | None = None
+    limits: RequestLimits
+    refused: Counter
+    connections: set[Any]  # uvicorn's, as the next three
+    cycle: Any  # the request under way or last answered, once its headers are whole
+    loop: asyncio.AbstractEventLoop
+    transport: asyncio.Transport | None
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._timer: asyncio.TimerHandle | None = None  # runs until a request's headers are whole
+        self._stall: asyncio.TimerHandle | None = None  # runs while the client does not read
         self._num_header_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Counts the connection in, or turns it away."""
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's own is no subclass
-        is_full = len(self._connections) >= self._limits.max_connections
-        self._inner.connection_made(transport)
+        """Counts the connection, or refuses it."""
+        is_full = len(self.connections) >= self.limits.max_connections
+        super().connection_made(transport)
         if is_full:
-            return self._end("connections")
-        self._await_headers()
+            self._refuse("connections")
+        else:
+            self._await_headers()
 
     def data_received(self, data: bytes) -> None:
         """Hands data on; what does not complete a request's headers is counted against them."""
-        if self._transport is None or self._transport.is_closing():
+        if self.transport is None or self.transport.is_closing():
             return
-        before = self._inner.cycle
+        before = self.cycle
         is_idle = before is None or before.response_complete
         if is_idle and self._timer is None:
             self._await_headers()  # of the next request on a kept connection
-        self._inner.data_received(data)
-        if not is_idle or self._inner.cycle is not before:
-            return self._calm()
+        super().data_received(data)
+        if not is_idle or self.cycle is not before:
+            return self._end_wait()
         self._num_header_bytes += len(data)
-        if self._num_header_bytes > self._limits.max_header_bytes:
-            self._end("headers")
-
-    def eof_received(self) -> bool | None:
-        """The client sends no more; it may still read."""
-        self._inner.eof_received()
-        return None
+        if self._num_header_bytes > self.limits.max_header_bytes:
+            self._refuse("headers")
 
     def pause_writing(self) -> None:
-        """The client takes its answer more slowly than it is written."""
-        self._inner.pause_writing()
-        self._stall = self._loop.call_later(self._limits.stall_timeout_s, self._cut)
+        """The client reads its answer more slowly than it is written."""
+        super().pause_writing()
+        self._stall = self.loop.call_later(self.limits.stall_timeout_s, self._cut)
 
     def resume_writing(self) -> None:
-        """It takes it again."""
-        self._inner.resume_writing()
-        if self._stall is not None:
-            self._stall.cancel()
-            self._stall = None
+        """It reads again."""
+        super().resume_writing()
+        self._end_stall()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Ends the timers, then uvicorn's part."""
-        self._calm()
-        self._inner.connection_lost(exc)
-        if self._stall is not None:
-            self._stall.cancel()
-        self._transport = None
+        self._end_wait()
+        self._end_stall()
+        super().connection_lost(exc)
 
     def _await_headers(self) -> None:
-        self._timer = self._loop.call_later(self._limits.header_timeout_s, self._end, "slow")
+        self._timer = self.loop.call_later(self.limits.header_timeout_s, self._refuse, "slow")
 
-    def _calm(self) -> None:
+    def _end_wait(self) -> None:
         self._num_header_bytes = 0
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _end(self, reason: str) -> None:
-        self._calm()
-        if self._transport is None or self._transport.is_closing():
+    def _end_stall(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+
+    def _refuse(self, reason: str) -> None:
+        self._end_wait()
+        if self.transport is None or self.transport.is_closing():
             return
-        self._refused.labels(reason).inc()
-        self._transport.write(
+        self.refused.labels(reason).inc()
+        self.transport.write(
             b"HTTP/1.1 " + _ANSWERS[reason] + b"\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
         )
-        self._transport.close()
+        self.transport.close()
 
     def _cut(self) -> None:
-        if self._transport is not None:
-            self._refused.labels("stalled").inc()
-            self._transport.abort()
+        if self.transport is not None:
+            self.refused.labels("stalled").inc()
+            self.transport.abort()
 
 
-def probe_peers(listener: socket.socket) -> None:
-    """Has the system ask idle peers whether they are still there; accepted connections inherit it."""
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _PROBES:
-        if hasattr(socket, name):
-            listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-
-
+_PROBES = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))  # dead after a minute; Linux's
 _FIRST_FD = 3  # SD_LISTEN_FDS_START
+_PASSED = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")
 
 
 @dataclass(frozen=True)
@@ -187,28 +176,29 @@ def open_listener(host: str, port: int) -> Listener:
     return listener
 
 
+def probe_peers(listener: socket.socket) -> None:
+    """Has the system ask idle peers whether they are still there; accepted connections inherit it."""
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _PROBES:
+        if hasattr(socket, name):
+            listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
 def _passed() -> socket.socket | None:
     if os.environ.get("LISTEN_PID") != str(os.getpid()):
         return None
-    num_passed = os.environ.get("LISTEN_FDS", "")
-    for name in (
-        "LISTEN_PID",
-        "LISTEN_FDS",
-        "LISTEN_FDNAMES",
-    ):  # they are not for processes that this one starts
-        os.environ.pop(name, None)
-    if num_passed != "1":
-        raise ValueError(f"LISTEN_FDS: {num_passed!r} sockets were passed; pass one")
+    found = {name: os.environ.pop(name, "") for name in _PASSED}  # they are not for this one's children
+    if found["LISTEN_FDS"] != "1":
+        raise ValueError(f"LISTEN_FDS: {found['LISTEN_FDS']!r} sockets were passed; pass one")
     try:
         os.set_inheritable(_FIRST_FD, False)
         passed = socket.socket(fileno=_FIRST_FD)
         listens = passed.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
     except OSError as error:
-        raise ValueError(
-            f"LISTEN_FDS: file descriptor {_FIRST_FD} is no socket ({error.strerror})"
-        ) from error
+        detail = f"file descriptor {_FIRST_FD} is no socket ({error.strerror})"
+        raise ValueError(f"LISTEN_FDS: {detail}") from error
     if not listens or passed.family not in (socket.AF_INET, socket.AF_INET6):
-        raise ValueError("LISTEN_FDS: the socket does not listen on TCP; say ListenStream=HOST:PORT")
+        raise ValueError("LISTEN_FDS: the socket does not listen on TCP; use ListenStream=HOST:PORT")
     return passed
 
 
@@ -218,18 +208,16 @@ def _bound(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         in_use = error.errno == errno.EADDRINUSE
-        mend = "stop what uses it or set another port" if in_use else "mend host or port"
-        raise ValueError(f"port: cannot listen on {host}:{port} ({error.strerror}); {mend}") from error
+        fix = "stop what uses it or set another port" if in_use else "fix host or port"
+        raise ValueError(f"port: cannot listen on {host}:{port} ({error.strerror}); {fix}") from error
 
-
-logger = logging.getLogger(__name__)
 
 _OTHER_FILES = 64  # the listener, logs, the event loop's own
 
 
-def make_room(config: ServerConfig) -> None:
+def raise_file_limit(config: ServerConfig) -> None:
     """Raises the soft limit on open files to what the server may need, and warns when it stays too low."""
-    num_needed = config.door.max_connections + config.max_in_flight + _OTHER_FILES
+    num_needed = config.limits.max_connections + config.max_in_flight + _OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if _allows(soft, num_needed):
         return
@@ -240,11 +228,58 @@ def make_room(config: ServerConfig) -> None:
         num_allowed = soft
     if num_allowed < num_needed:
         logger.warning(
-            "open files: %d are allowed, but door.max_connections %d with max_in_flight %d may need %d; "
-            "start with ulimit -n %d or lower door.max_connections",
-            *(num_allowed, config.door.max_connections, config.max_in_flight, num_needed, num_needed),
+            "open files: %d are allowed, but limits.max_connections %d with max_in_flight %d may need %d; "
+            "start with ulimit -n %d or lower limits.max_connections",
+            *(num_allowed, config.limits.max_connections, config.max_in_flight, num_needed, num_needed),
         )
 
 
 def _allows(limit: int, num_files: int) -> bool:
     return limit == resource.RLIM_INFINITY or limit >= num_files
+
+
+def tls_options(tls: TlsConfig, read: Counter) -> dict[str, Any]:
+    """Arguments of `uvicorn.Config` for HTTPS; changed files are read again (`tokens.Reloaded`).
+
+    New connections come in by one context, whose hook for the server's name gives each of them the context of
+    now: OpenSSL calls it before a certificate is shown, also when the client names no server.
+
+    Args:
+        tls: The files, PEM.
+        read: Counts changed files; its label `result` is "taken" or "refused".
+
+    Raises:
+        ValueError: a file cannot be read or is not what it must be; one line that names the field.
+    """
+    files = [file for file in (tls.cert, tls.key, tls.client_ca) if file is not None]
+
+    def note(succeeded: bool) -> None:
+        read.labels("taken" if succeeded else "refused").inc()
+
+    contexts = Reloaded("certificates", files, partial(_tls_context, tls), note)
+    first = contexts.get()
+
+    def use_current(connection: ssl.SSLObject, *_: object) -> None:
+        connection.context = contexts.get()
+
+    first.sni_callback = use_current
+    return {"ssl_context_factory": lambda *_: first}
+
+
+def _tls_context(tls: TlsConfig) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # TLS 1.2 at least, which is Python's own default
+    where, fix = "tls.cert and tls.key", "give a PEM certificate and its own PEM key without a password"
+    try:
+        context.load_cert_chain(tls.cert, tls.key, password=_no_password)
+        if tls.client_ca is not None:
+            where, fix = "tls.client_ca", "give PEM certificates"
+            context.load_verify_locations(tls.client_ca)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(getattr(error, "strerror", None) or error).split())
+        raise ValueError(f"{where}: cannot use the files ({reason}); {fix}") from error
+    return context
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a password")  # else OpenSSL would ask the terminal for it

@@ -1,7 +1,7 @@
 """What is written down of a request: the request at hand, the process's log, the audit log.
 
-The first gate opens the record of the request (`Caller`) and the others fill it in. It is a context variable,
-because an audit is shared by requests and its signature must not know of HTTP.
+`middleware.py` opens the record of a request (`Caller`) and the others fill it in. It is a context variable,
+because an audit may be shared by several requests, and its functions need not know of HTTP.
 
 The process's log is text for people on a terminal and one JSON object a line otherwise, with the ids of the
 request and of its trace. Tokens and texts are logged nowhere; what callers choose (ids, paths) cannot begin a
@@ -16,6 +16,7 @@ ends.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import logging
@@ -59,31 +60,18 @@ class Caller:
     """Who asks, and for what."""
 
     request_id: str
-    name: str | None = None  # of the token that opened the door
+    name: str | None = None  # of the token
     trace_id: str | None = None  # 32 hex digits, when the request is traced
-    outcomes: list[str] = field(default_factory=list)  # one a sample that was audited
+    outcomes: list[str] = field(default_factory=list)  # one for each audited sample
     refusal: Refusal | None = None  # why nothing was audited
 
 
 caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
 
 
-def caller_name() -> str:
-    """The name of the token of the request at hand; "" outside of one."""
-    asked = caller.get()
-    return (asked.name if asked else None) or ""
-
-
-def note_refusal(reason: Refusal) -> None:
-    """Writes down why the request at hand is refused."""
-    if (asked := caller.get()) is not None:
-        asked.refusal = reason
-
-
-def note_outcome(outcome: str) -> None:
-    """Writes down what an audit of the request at hand came to."""
-    if (asked := caller.get()) is not None:
-        asked.outcomes.append(outcome)
+def current_caller() -> Caller:
+    """The record of the request at hand; an empty one outside of a request."""
+    return caller.get() or Caller("")
 
 
 def request_id_of(given: str | None) -> str:
@@ -167,7 +155,7 @@ class AuditLog:
             os.close(_open(path))
         except OSError as error:
             raise ValueError(
-                f"audit_log: cannot write {path} ({error.strerror}); give another file"
+                f"audit_log: cannot write {path} ({error.strerror}); use another file"
             ) from error
 
     def write(
@@ -190,43 +178,41 @@ class AuditLog:
         """
         if self._path is None:
             return
-        asked_by = caller.get()
+        asked = current_caller()
         line = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "caller": asked_by.name if asked_by else None,
-            "request_id": asked_by.request_id if asked_by else None,
-            "trace_id": asked_by.trace_id if asked_by else None,
+            "caller": asked.name,
+            "request_id": asked.request_id or None,
+            "trace_id": asked.trace_id,
             "seconds": round(seconds, 3),
             "shared": shared,
             "response_sha256": hashlib.sha256(response.encode(errors="surrogatepass")).hexdigest(),
             "documents_sha256": documents_sha256(documents),
             "verdict": verdict.model_dump(mode="json"),
         }
-        self._append(self._path, json.dumps(line, ensure_ascii=False))
+        try:
+            self._append(self._path, json.dumps(line, ensure_ascii=False))
+        except OSError as error:
+            self._lost.inc()
+            if not self._is_failing:
+                text = "audit_log: cannot write %s (%s); audits go on, their lines are lost"
+                logger.error(text, self._path, error.strerror)
+            self._is_failing = True
+        else:
+            if self._is_failing:
+                logger.warning("audit_log: %s can be written again", self._path)
+            self._is_failing = False
 
     def _append(self, path: Path, line: str) -> None:
         data = ("\n" * self._is_torn + line + "\n").encode(errors="backslashreplace")
+        file = _open(path)
         try:
-            file = _open(path)
-            try:
-                num_written = os.write(file, data)
-            finally:
-                os.close(file)
-        except OSError as error:
-            return self._lose(path, str(error.strerror))
+            num_written = os.write(file, data)
+        finally:
+            os.close(file)
+        self._is_torn = num_written < len(data) and (self._is_torn or num_written > 0)
         if num_written < len(data):
-            self._is_torn = self._is_torn or num_written > 0
-            return self._lose(path, "the line was cut")
-        self._is_torn = False
-        if self._is_failing:
-            self._is_failing = False
-            logger.warning("audit_log: %s can be written again", path)
-
-    def _lose(self, path: Path, why: str) -> None:
-        self._lost.inc()
-        if not self._is_failing:
-            self._is_failing = True
-            logger.error("audit_log: cannot write %s (%s); audits go on, their lines are lost", path, why)
+            raise OSError(errno.ENOSPC, "the line was cut")
 
 
 def documents_sha256(documents: Sequence[Document]) -> str:

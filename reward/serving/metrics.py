@@ -37,8 +37,8 @@ class AuditMetrics:
         self._num_alike = 0  # Checker requests in a row whose voters all wrote the same
         self._audits = self._counter("march_audits", "Audits ended", "outcome", "reason")
         self._claims = self._counter("march_claims", "Claims judged", "state")
-        self._numbers = self._counter("march_numbers", "Numbers of audited responses that need a check")
-        self._uncovered = self._counter("march_numbers_uncovered", "Those of them that no claim covers")
+        self._mentions = self._counter("march_mentions", "Mentions in audited responses that need a check")
+        self._uncovered = self._counter("march_mentions_uncovered", "Those of them that no claim covers")
         self._votes = self._counter("march_votes", "Votes on claims, valid or unreadable", "state")
         self._agreeing = self._counter("march_votes_agreeing", "Valid votes for the claim's first place")
         self._asked_voters = self._counter(
@@ -47,9 +47,9 @@ class AuditMetrics:
         self._repeating = self._counter(
             "march_voters_repeating", "Those of them whose voters all wrote the same, word for word"
         )
-        self._tokens = self._counter("march_tokens", "Tokens, where the sampler tells them", "stage", "kind")
+        self._tokens = self._counter("march_tokens", "Tokens, where the sampler gives them", "stage", "kind")
         self._prompt_tokens = self._counter(
-            "march_prompt_tokens", "Prompt tokens, where the engine tells what its cache held", "role"
+            "march_prompt_tokens", "Prompt tokens, where the engine says what its cache held", "role"
         )
         self._cached_tokens = self._counter(
             "march_cached_prompt_tokens", "Those of them that its prefix cache held", "role"
@@ -68,7 +68,7 @@ class AuditMetrics:
             "reason",
         )
         self._seconds = self._histogram("march_audit_seconds", "An audit from its acceptance to its end")
-        self._wait = self._histogram("march_audit_wait_seconds", "An audit's wait for a place")
+        self.wait = self._histogram("march_audit_wait_seconds", "An audit's wait for a place")
         self._stage = self._histogram("march_stage_seconds", "One request to the sampler", "stage")
         self.in_flight = self._gauge("march_audits_in_flight", "Audits that have a place")
         self.waiting = self._gauge("march_audits_waiting", "Audits that wait for a place")
@@ -83,7 +83,7 @@ class AuditMetrics:
         reason = verdict.reason if verdict.reason in _REASONS else "other"
         self._audits.labels(verdict.outcome.value, reason).inc()
         self._seconds.observe(seconds)
-        self._numbers.inc(verdict.num_numbers)
+        self._mentions.inc(verdict.num_mentions)
         self._uncovered.inc(len(verdict.uncovered))
         for claim in verdict.claims:
             num_valid = sum(vote is not None for vote in claim.votes)
@@ -91,10 +91,6 @@ class AuditMetrics:
             self._votes.labels("valid").inc(num_valid)
             self._votes.labels("unreadable").inc(len(claim.votes) - num_valid)
             self._agreeing.inc(max(claim.tally.values(), default=0))
-
-    def waited(self, seconds: float) -> None:
-        """Counts an audit that got a place."""
-        self._wait.observe(seconds)
 
     def turn_ended(self, turn: Turn) -> None:
         """Counts a request to the sampler; an `Observer` of audits."""

@@ -1,20 +1,30 @@
 """The reward server: audits over HTTP, for the trainer and for any RAG system.
 
-    POST /get_reward   OpenRLHF's remote reward: `--reward.remote_url http://march:TOKEN@127.0.0.1:5001/get_reward`
-    POST /v1/audit     a verdict with claims, votes and evidence; takes overrides within bounds, and gives
+    POST /get_reward   OpenRLHF's remote reward: `--reward.remote_url
+    http://march:TOKEN@127.0.0.1:5001/get_reward` POST /v1/audit     a verdict with claims, votes and
+    evidence; takes overrides within bounds, and gives
                        the turns' exact token ids when asked
     POST /v1/audits    several of them at once, answered in order, each with its own result or error
     GET  /healthz      the process lives; open
-    GET  /readyz       the sampler answers, and the server is not about to stop; open
+    GET  /readyz       the sampler answers, and the server is not stopping; open
     GET  /version      package version, digests of settings and prompts, sampler, model
     GET  /metrics      Prometheus
 
-An UNSCORED audit is no number on `/get_reward`, whose wire knows only numbers: 503 with Retry-After, or 422
-where no retry can change it (`runner.RETRIES`). OpenRLHF's stock client asks five times a second apart after
-either and then ends the training with an error; it makes no reward of them. On `/v1/audit` it is 200, and the
-verdict says so. The server listens on the loopback by default and speaks plain HTTP; with `tls` it
-speaks HTTPS, and with `tls.client_ca` only to clients who show a certificate. With a signing key it signs its
-answers (signing.py). It takes a listening socket from a supervisor, if one is passed (connections.py).
+A request passes middleware.py (token, limits, signature), routes.py (its records) and service.py (its audit);
+errors.py is the table of what fails how. An UNSCORED audit is no number on `/get_reward`, whose wire knows
+only numbers: 503 with Retry-After, or 422 where no retry can change it. OpenRLHF's stock client asks five
+times a second apart after either and then ends the training with an error; it makes no reward of them. On
+`/v1/audit` it is 200, and the verdict says so.
+
+The server listens on the loopback by default and speaks plain HTTP; with `tls` it speaks HTTPS, and with
+`tls.client_ca` only to clients who show a certificate. It takes a listening socket from a supervisor, if one
+is passed (connections.py).
+
+The end: uvicorn by itself closes its port at once, and raises the signal again; a balancer would see refused
+connections, and a supervisor a death by signal. Here the port stays open until the audits under way have
+ended or `drain_grace_s` is over, `/readyz` and new audits are answered 503 meanwhile, and the process exits
+with 0. A second signal ends it at once. A socket that a supervisor holds is closed first instead: connections
+that come now wait in its backlog for the next process; those accepted until then are answered.
 """
 
 from __future__ import annotations
@@ -25,9 +35,11 @@ import gc
 import ipaddress
 import logging
 import os
+import socket
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
-from functools import partial
+from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
@@ -37,22 +49,18 @@ from reward import telemetry
 from reward.config import OpenAISamplerConfig, bare_url
 from reward.roles.prompts import load_prompts
 from reward.samplers import Sampler, make_sampler
-from reward.serving.access import TokenBook, read_token
 from reward.serving.config import NoSampler, ServerConfig
-from reward.serving.connections import guarded, make_room, open_listener
-from reward.serving.errors import add_error_answers
-from reward.serving.gates import BodyGate, RequestGate, TokenGate, TraceGate
-from reward.serving.lifecycle import DrainingServer
+from reward.serving.connections import Listener, guarded, open_listener, raise_file_limit, tls_options
 from reward.serving.logs import configure_logging
-from reward.serving.routes import HeldBytes, add_audit_routes, add_status_routes
+from reward.serving.middleware import RequestMiddleware
+from reward.serving.routes import add_audit_routes
 from reward.serving.service import AuditService
-from reward.serving.signing import SigningGate, read_signing_key
-from reward.serving.tls import server_options
+from reward.serving.signing import read_signing_key
+from reward.serving.status import Readiness, add_status_routes
+from reward.serving.tokens import TOKEN_ENV, TokenBook, read_token
 
 logger = logging.getLogger(__name__)
 
-_OPEN_PATHS = ("/healthz", "/readyz")
-_QUIET_PATHS = (*_OPEN_PATHS, "/metrics")  # asked every few seconds
 _SHUTDOWN_GRACE_S = 10
 
 Watch = Callable[[ServerConfig, FastAPI], AbstractContextManager[object]]
@@ -70,7 +78,7 @@ def create_app(
     Args:
         config: The server's settings.
         sampler: Where completions come from; by default the configured one, closed with the application.
-        token: What a caller must present; None when only those of `tokens_file` open.
+        token: What a caller must present; None when only those of `tokens_file` are valid.
         signing_key: Signs the answers of the audit's paths, if there is one.
 
     Raises:
@@ -91,46 +99,33 @@ def create_app(
             await chosen.close()
 
     app = FastAPI(title="MARCH reward server", lifespan=lifespan, docs_url=None, redoc_url=None)
-    app.state.service = service
+    readiness = Readiness(service, chosen)
+    app.state.service, app.state.readiness = service, readiness
     app.state.sampler, app.state.loop = chosen, None
-    app.state.held = HeldBytes(config.max_held_bytes, max_body_bytes=config.max_body_bytes)
-    add_audit_routes(app, config, service)
-    readiness = add_status_routes(app, config, service, sampler=chosen, prompts=prompts)
-    app.state.readiness = readiness
-    add_error_answers(app)
+    registry = service.metrics.registry
     app.state.refused_connections = Counter(
         "march_connections_refused",
         "Connections ended before or beside a request",
         ["reason"],
-        registry=service.metrics.registry,
+        registry=registry,
     )
     app.state.certificates_read = Counter(
-        "march_certificates_read",
-        "Changed TLS files, taken or refused",
-        ["result"],
-        registry=service.metrics.registry,
+        "march_certificates_read", "Changed TLS files, taken or refused", ["result"], registry=registry
     )
-    _add_gates(app, config, tokens, signing_key)
-    refused = service.metrics.refused
-    app.add_middleware(RequestGate, quiet_paths=_QUIET_PATHS, logs_access=config.access_log, refused=refused)
+    add_audit_routes(app, config, service)
+    add_status_routes(app, config, service, readiness, sampler=chosen, prompts=prompts)
+    app.add_middleware(
+        RequestMiddleware,
+        config=config,
+        tokens=tokens,
+        signing_key=signing_key,
+        refused=service.metrics.refused,
+    )
     return app
 
 
-def _add_gates(app: FastAPI, config: ServerConfig, tokens: TokenBook, signing_key: str | None) -> None:
-    """What is added last is asked first: the token, the trace, the body, the signature."""
-    door = config.door
-    if signing_key is not None:
-        app.add_middleware(SigningGate, key=signing_key, lifetime_s=config.signature_lifetime_s)
-    app.add_middleware(BodyGate, max_body_bytes=config.max_body_bytes, body_timeout_s=door.body_timeout_s)
-    if telemetry.is_on():
-        app.add_middleware(TraceGate, quiet_paths=_QUIET_PATHS)
-    app.add_middleware(
-        TokenGate, tokens=tokens, open_paths=_OPEN_PATHS, max_header_bytes=door.max_header_bytes
-    )
-
-
 def serve(config: ServerConfig, *, watch: Watch | None = None) -> None:
-    """Runs the server until it is told to stop (SIGINT, SIGTERM), and then ends in order (lifecycle.py).
+    """Runs the server until SIGINT or SIGTERM, and then ends in order.
 
     Args:
         config: The server's settings.
@@ -138,33 +133,29 @@ def serve(config: ServerConfig, *, watch: Watch | None = None) -> None:
             it runs, `loop`.
 
     Raises:
-        SystemExit: with one line, when the token, the prompts, the model or the port is not as it must be.
+        SystemExit: with one line, when the token, the prompts, the model or the port cannot be used.
     """
     configure_logging(config.log_format)
     gc.set_threshold(50_000, 20, 50)  # collections caused the longest pauses of all, and a fifth of the start
     try:
         telemetry.start("march-reward-server")
         # With a tokens file the environment's token is one more, and may be missing.
-        needs_token = config.tokens_file is None or os.environ.get(config.token_env)
-        token = read_token(config.token_env) if needs_token else None
-        signing_key = read_signing_key(config.signing_key_env)
+        needs_token = config.tokens_file is None or os.environ.get(TOKEN_ENV)
+        token = read_token() if needs_token else None
+        signing_key = read_signing_key()
         listener = open_listener(config.host, config.port)
         app = create_app(config, token=token, signing_key=signing_key)
-        tls = server_options(config.tls, app.state.certificates_read) if config.tls is not None else {}
+        tls = tls_options(config.tls, app.state.certificates_read) if config.tls is not None else {}
     except ValueError as error:
         raise SystemExit(f"reward server: {error}") from error
-    if not tls and not _is_loopback(listener.host):
-        logger.warning(
-            "host %s is reachable from elsewhere and the token travels in plain HTTP", listener.host
-        )
-    how = " (a socket that was passed; host and port are not used)" if listener.is_passed else ""
-    logger.info("reward server on http%s://%s:%d%s", "s" if tls else "", listener.host, listener.port, how)
-    make_room(config)
-    _spare_what_is_there()
+    _log_start(config, listener)
+    raise_file_limit(config)
+    gc.collect()
+    gc.freeze()  # what lives as long as the server is not collected again
     settings = uvicorn.Config(
         app,
         **tls,
-        http=guarded(config.door, app.state.refused_connections),
+        http=guarded(config.limits, app.state.refused_connections),
         ws="none",
         proxy_headers=False,  # nothing here depends on who a proxy says that it speaks for
         timeout_keep_alive=75,  # longer than clients keep one, so that none is closed under a request
@@ -173,21 +164,83 @@ def serve(config: ServerConfig, *, watch: Watch | None = None) -> None:
         server_header=False,
         timeout_graceful_shutdown=_SHUTDOWN_GRACE_S,
     )
-    server = DrainingServer(
-        settings,
-        service=app.state.service,
-        grace_s=config.drain_grace_s,
-        is_succeeded=listener.is_passed,
-        awaited=partial(app.state.readiness.within, config.ready_within_s) if config.ready_within_s else None,
-    )
+    server = DrainingServer(settings, config, app, is_socket_shared=listener.is_passed)
     watching = watch(config, app) if watch is not None else contextlib.nullcontext()
     with contextlib.suppress(KeyboardInterrupt), watching:  # uvicorn raises it again after its orderly end
         server.run(sockets=[listener.socket])
     if server.never_ready is not None:
         raise SystemExit(
             f"reward server: ready_within_s: not ready after {config.ready_within_s:g} s "
-            f"({server.never_ready}: {_sampled(config)}); mend the sampler's address or model, or allow more"
+            f"({server.never_ready}: {_sampled(config)}); fix the sampler's address or model, or allow more"
         )
+
+
+class DrainingServer(uvicorn.Server):
+    """Uvicorn with an orderly end.
+
+    Args:
+        settings: Uvicorn's.
+        config: The reward server's.
+        app: Its application.
+        is_socket_shared: Whether another process will listen on the same socket.
+    """
+
+    def __init__(
+        self, settings: uvicorn.Config, config: ServerConfig, app: FastAPI, *, is_socket_shared: bool
+    ) -> None:
+        super().__init__(settings)
+        self._service: AuditService = app.state.service
+        self._readiness: Readiness = app.state.readiness
+        self._ready_within_s, self._grace_s = config.ready_within_s, config.drain_grace_s
+        self._has_shared_socket = is_socket_shared
+        self._awaiting: asyncio.Task[None] | None = None
+        self.never_ready: str | None = None  # why it ended before it was ready
+        self._ends: float | None = None  # on the monotonic clock, once a signal came
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begins the end at the first signal, and leaves the second to uvicorn."""
+        if self._ends is not None or not self.started:
+            return super().handle_exit(sig, frame)
+        self._ends = time.monotonic() + self._grace_s
+        if not self._has_shared_socket:
+            self._service.drain()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begins to wait until the server is ready, where that has a limit."""
+        await super().startup(sockets)
+        if self._ready_within_s is not None and self.started:
+            self._awaiting = asyncio.create_task(self._end_unless_ready(self._ready_within_s))
+
+    async def _end_unless_ready(self, seconds: float) -> None:
+        self.never_ready = await self._readiness.within(seconds)
+        self.should_exit = self.should_exit or self.never_ready is not None
+
+    async def on_tick(self, counter: int) -> bool:
+        """Whether to stop; asked ten times a second."""
+        if await super().on_tick(counter):
+            return True
+        if self._ends is None:
+            return False
+        if self._has_shared_socket:
+            self._has_shared_socket = False
+            for server in self.servers:
+                server.close()  # this process's copy of the socket, not the socket
+            return False  # what was just accepted is read before the next tick
+        self._service.drain()
+        if self._service.num_requests and time.monotonic() < self._ends:
+            return False
+        await self._service.close()
+        return True
+
+
+def _log_start(config: ServerConfig, listener: Listener) -> None:
+    if config.tls is None and not _is_loopback(listener.host):
+        logger.warning(
+            "host %s is reachable from elsewhere and the token travels in plain HTTP", listener.host
+        )
+    how = " (a socket that was passed; host and port are not used)" if listener.is_passed else ""
+    scheme = "http" if config.tls is None else "https"
+    logger.info("reward server on %s://%s:%d%s", scheme, listener.host, listener.port, how)
 
 
 def _sampled(config: ServerConfig) -> str:
@@ -196,12 +249,6 @@ def _sampled(config: ServerConfig) -> str:
     urls = sampler.base_urls if isinstance(sampler, OpenAISamplerConfig) else ()
     where = f" at {', '.join(map(bare_url, urls))}" if urls else ""
     return f"{getattr(sampler, 'model', sampler.kind)}{where}"
-
-
-def _spare_what_is_there() -> None:
-    """Spares the garbage collector what lives as long as the server."""
-    gc.collect()
-    gc.freeze()
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,45 +1,53 @@
-"""The audits of one server: joined, remembered, bounded, timed, counted and written down.
+"""One audit in the server: shared, bounded, timed, tried again, counted and written down.
 
 What is known of a request is its content and, in training, the weights of now. The same content under the
 same weights gets one verdict: requests that are under way at once share one audit, and a retry of one that
 was answered gets the same verdict (OpenRLHF's client asks again when a connection broke). With a frozen model
-every later request does, too. In training no other does: a second look at the same words must be one, so
-there a verdict is kept only under the idempotency key of its request, or, for OpenRLHF's wire, which has
-none, under the content alone. A trajectory is trained on once: of the requests that share an audit in
-training, the one that began it gets the trajectories, the others the verdict alone, and `Served.source`
-tells them apart.
+every later request does, too (`cache.py`). A trajectory is trained on once: of the requests that share an
+audit in training, the one that began it gets the trajectories, the others the verdict alone, and
+`Served.source` says which is which.
 
-An audit goes on for `linger_s` after the last client that waited for it has gone, and is then cancelled.
+An audit waits for its place (`admission.py`), all within one deadline. One that fails by accident is tried
+once more; what still fails is UNSCORED, never a number. It goes on for `linger_s` after the last client that
+waited for it has gone, and is then cancelled.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
+import logging
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from opentelemetry.trace import SpanContext
 
 from reward import telemetry
+from reward.auditor import audit
 from reward.config import AuditConfig
-from reward.provenance import config_digest
+from reward.judging.unjudged import AuditFailure, unscored
+from reward.judging.vote import Reason
+from reward.lexical import lexical_audit
+from reward.provenance import config_digest, provenance_of
 from reward.roles.prompts import PromptSet
 from reward.samplers import Sampler, SamplerError, TrainedSampler, Weights
 from reward.samplers.special import count_special
-from reward.serving.access import Overloaded, Quotas
+from reward.serving.admission import Admission
 from reward.serving.cache import VerdictCache, content_key
 from reward.serving.config import ServerConfig
-from reward.serving.logs import AuditLog, caller_name, note_outcome
+from reward.serving.errors import RETRIES, Refused, Retry
+from reward.serving.logs import AuditLog, current_caller
 from reward.serving.metrics import AuditMetrics
-from reward.serving.runner import AuditRunner, Room
-from reward.types import AuditResult, RagQuery
+from reward.types import AuditResult, Outcome, Provenance, RagQuery
+
+logger = logging.getLogger(__name__)
 
 _WEIGHTS_TIMEOUT_S = 10.0
-_SHARE = 0.75  # of the room, for one of several callers
-_STOPPING_RETRY_S = 2  # until another server, or this one again, is there
 _UNKNOWN = Weights(run="unknown", version=-1)
+_RETRY_PAUSE_S = 0.5
+_STOPPING_RETRY_S = 2  # until another server, or this one again, is there
+_NUM_THREADS = 2
 
 
 class Source(StrEnum):
@@ -58,15 +66,38 @@ class Served:
     source: Source
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What is audited for a request, and how."""
+
+    query: RagQuery
+    response: str
+    config: AuditConfig
+    weights: Weights | None  # of the policy in training; None for a frozen model
+    asker: str  # the request's idempotency key; "" for none
+    ends: float  # the deadline, in seconds on the loop's clock
+
+    @property
+    def key(self) -> bytes:
+        """What all requests for this audit have in common."""
+        digest = config_digest(self.config)
+        return content_key(self.query, self.response, settings=digest, weights=self.weights)
+
+
 @dataclass(eq=False)
 class _Work:
-    """An audit under way."""
+    """An audit under way, and the request that began it."""
 
     task: asyncio.Task[AuditResult]
-    owner: str  # idempotency key of the request that began it; "" for none
-    begun_in: SpanContext | None  # that request's span of it
+    owner: _Asked
+    begun_in: SpanContext | None  # the owner's span of it
     askers: set[str] = field(default_factory=set)
     num_waiting: int = 0
+
+    def share_of(self, asker: str, result: AuditResult) -> AuditResult:
+        """What a request gets; in training the trajectories are for the one that began the audit alone."""
+        is_owner = self.owner.weights is None or (asker != "" and asker == self.owner.asker)
+        return result if is_owner else AuditResult(verdict=result.verdict)
 
 
 class AuditService:
@@ -78,22 +109,19 @@ class AuditService:
 
     def __init__(self, config: ServerConfig, *, sampler: Sampler | None, prompts: PromptSet) -> None:
         self.metrics = AuditMetrics(checker_temperature=config.audit.checker.temperature)
-        num_places = config.max_in_flight + config.max_waiting
-        most = num_places if config.tokens_file is None else math.ceil(_SHARE * num_places)
-        self._quotas = Quotas(config.quota, config.quotas, most_in_flight=most)
-        self.room = Room(config.max_in_flight, config.max_waiting, self._quotas)
+        self.admission = Admission(config)
         self.num_requests = 0  # that wait for their answer
         self.is_draining = False
         self._config = config
-        self._sampler = sampler
-        self._runner = AuditRunner(
-            config.deadline_s, sampler=sampler, prompts=prompts, room=self.room, metrics=self.metrics
-        )
+        self._sampler = sampler  # None: the audit without a model
+        self._prompts = prompts
         self._log = AuditLog(config.audit_log, self.metrics.registry)
         self._cache = VerdictCache(config.cache_bytes)
         self._running: dict[bytes, _Work] = {}
-        self.metrics.in_flight.set_function(lambda: self.room.num_inside)
-        self.metrics.waiting.set_function(lambda: self.room.num_waiting)
+        # Threads, so that the event loop goes on answering; more would only take its turns away.
+        self._threads = ThreadPoolExecutor(_NUM_THREADS, "lexical")
+        self.metrics.in_flight.set_function(lambda: self.admission.num_running)
+        self.metrics.waiting.set_function(lambda: self.admission.num_waiting)
         self.metrics.cache_bytes.set_function(lambda: self._cache.num_bytes)
 
     async def audit(
@@ -108,128 +136,95 @@ class AuditService:
             asker: The request's idempotency key, the same for each of its attempts; "" for none.
 
         Raises:
-            Overloaded: there is no room for another audit, of all or of this caller, or the server is about
-                to stop.
+            Refused: there is no place for another audit, of all or of this caller, or the server is stopping.
         """
         start = time.perf_counter()
         self.refuse_when_draining()
-        self._quotas.spend(caller_name())
+        caller = current_caller()
+        self.admission.spend(caller.name or "")
         self.num_requests += 1
         try:
             with telemetry.span("march.audit", {"march.query_id": query.id}) as span:
-                served = await self._served(query, response, config or self._config.audit, asker)
+                ends = asyncio.get_running_loop().time() + self._config.deadline_s
+                settings, weights = config or self._config.audit, await self._weights()
+                served = await self._served(_Asked(query, response, settings, weights, asker, ends))
                 span.set_attribute("march.source", served.source)
-                telemetry.tell_verdict(span, served.result.verdict)
+                telemetry.record_verdict(span, served.result.verdict)
         finally:
             self.num_requests -= 1
-        seconds = time.perf_counter() - start
-        note_outcome(served.result.verdict.outcome)
+        verdict = served.result.verdict
+        caller.outcomes.append(verdict.outcome)
         self.metrics.special_tokens.inc(count_special(response))
-        shared = served.source is not Source.FRESH
-        documents = query.documents
         self._log.write(
-            served.result.verdict, response=response, documents=documents, seconds=seconds, shared=shared
+            verdict,
+            response=response,
+            documents=query.documents,
+            seconds=time.perf_counter() - start,
+            shared=served.source is not Source.FRESH,
         )
         return served
 
-    def refuse_when_draining(self) -> None:
-        """Raises `Overloaded` once `drain` was called."""
-        if self.is_draining:
-            raise Overloaded("stopping", "the server is about to stop", retry_after_s=_STOPPING_RETRY_S)
-
-    def drain(self) -> None:
-        """Lets nobody in any more; what is under way goes on."""
-        self.is_draining = True
-
-    async def close(self) -> None:
-        """Ends what still runs; who waits for it is told to ask again."""
-        self.drain()
-        running = list(self._running.values())
-        for work in running:
-            work.task.cancel()
-        await asyncio.gather(*(work.task for work in running), return_exceptions=True)
-
-    async def _served(self, query: RagQuery, response: str, config: AuditConfig, asker: str) -> Served:
-        ends = asyncio.get_running_loop().time() + self._config.deadline_s
-        weights = await self._weights()
-        key = content_key(query, response, settings=config_digest(config), weights=weights)
-        if weights is not _UNKNOWN:
-            self._cache.seen(weights)
-        if weights is not None and weights is not _UNKNOWN:
-            self.metrics.weights_version.set(weights.version)
-        kept = self._cache.get(key, None if weights is None else asker)
+    async def _served(self, asked: _Asked) -> Served:
+        key, asker = asked.key, asked.asker
+        kept = self._cache.get(key, None if asked.weights is None else asker)
         if kept is not None:
             self.metrics.cached.inc()
             return Served(kept, Source.CACHED)
         work = self._running.get(key)
-        source = Source.JOINED if work else Source.FRESH
         if work is None:
-            work = self._begin(key, query, response, config, weights=weights, ends=ends, owner=asker)
-        else:
-            self.metrics.joined.inc()
-            telemetry.link(work.begun_in)
-        result = await self._awaited(key, work, asker)
-        is_owner = source is Source.FRESH or (asker != "" and asker == work.owner)
-        return Served(result if weights is None or is_owner else _bare(result), source)
+            work = self._begin(key, asked)
+            return Served(await self._awaited(key, work, asker), Source.FRESH)
+        self.metrics.joined.inc()
+        telemetry.link(work.begun_in)
+        return Served(work.share_of(asker, await self._awaited(key, work, asker)), Source.JOINED)
 
     async def _weights(self) -> Weights | None:
         """The weights of now; `_UNKNOWN` when they cannot be asked for, and then the audit will say why."""
-        if not isinstance(self._sampler, TrainedSampler):
-            return None
-        try:
-            async with asyncio.timeout(min(_WEIGHTS_TIMEOUT_S, self._config.deadline_s / 2)):
-                return await self._sampler.weights()
-        except (SamplerError, TimeoutError):
-            return _UNKNOWN
+        weights = None
+        if isinstance(self._sampler, TrainedSampler):
+            try:
+                async with asyncio.timeout(min(_WEIGHTS_TIMEOUT_S, self._config.deadline_s / 2)):
+                    weights = await self._sampler.weights()
+            except (SamplerError, TimeoutError):
+                return _UNKNOWN
+            self.metrics.weights_version.set(weights.version)
+        self._cache.seen(weights)
+        return weights
 
-    def _begin(
-        self,
-        key: bytes,
-        query: RagQuery,
-        response: str,
-        config: AuditConfig,
-        *,
-        weights: Weights | None,
-        ends: float,
-        owner: str,
-    ) -> _Work:
+    def _begin(self, key: bytes, asked: _Asked) -> _Work:
         self.refuse_when_draining()
-        who = caller_name()
-        self.room.enter(who)
-        task = asyncio.create_task(self._runner.run(query, response, config, ends=ends))
-        work = _Work(task, owner, telemetry.current())
-        self._running[key] = work
+        who = current_caller().name or ""
+        self.admission.admit(who)
+        task = asyncio.create_task(self._run(asked))
+        work = self._running[key] = _Work(task, asked, telemetry.current())
 
         def ended(task: asyncio.Task[AuditResult]) -> None:
-            self.room.leave(who)
+            self.admission.release(who)
             if self._running.get(key) is work:
                 del self._running[key]
             if not task.cancelled() and not task.exception():
-                self._keep(key, work, task.result(), weights)
+                self._keep(key, work, task.result())
 
-        work.task.add_done_callback(ended)
+        task.add_done_callback(ended)
         return work
 
-    def _keep(self, key: bytes, work: _Work, result: AuditResult, weights: Weights | None) -> None:
+    def _keep(self, key: bytes, work: _Work, result: AuditResult) -> None:
         """Remembers a result for every request, or in training for a retry of those that shared it."""
-        if weights is None:
-            return self._cache.keep(key, None, result, weights=None)
-        for asker in work.askers:
-            own = result if asker and asker == work.owner else _bare(result)
-            self._cache.keep(key, asker, own, weights=weights)
+        weights = work.owner.weights
+        for asker in work.askers if weights is not None else (None,):
+            self._cache.keep(key, asker, work.share_of(asker or "", result), weights=weights)
 
     async def _awaited(self, key: bytes, work: _Work, asker: str) -> AuditResult:
-        """The work's result; the last who stops waiting for it ends it, after a while."""
+        """The work's result; the last request that stops waiting for it ends it, after a while."""
         work.num_waiting += 1
         work.askers.add(asker)
         try:
             return await asyncio.shield(work.task)
         except asyncio.CancelledError:
-            if not work.task.cancelled() or _is_cancelled():
-                raise
-            raise Overloaded(
-                "stopping", "the server stopped before this audit ended", retry_after_s=_STOPPING_RETRY_S
-            ) from None
+            this = asyncio.current_task()
+            if not work.task.cancelled() or (this is not None and this.cancelling()):
+                raise  # it is this request that is cancelled, not the audit
+            raise self._stopping("the server stopped before this audit ended") from None
         finally:
             work.num_waiting -= 1
             if not work.num_waiting and not work.task.done():
@@ -238,17 +233,69 @@ class AuditService:
     def _abandon(self, key: bytes, work: _Work) -> None:
         if work.num_waiting or work.task.done() or self._running.get(key) is not work:
             return
-        del self._running[key]  # at once: who asks now begins anew
+        del self._running[key]  # at once: a request that comes now begins anew
         work.task.cancel()
         self.metrics.cancelled.inc()
 
+    async def _run(self, asked: _Asked) -> AuditResult:
+        """Audits until the deadline; a failure is an UNSCORED verdict."""
+        start = time.perf_counter()
+        try:
+            async with asyncio.timeout_at(asked.ends) as deadline, self.admission.slot():
+                self.metrics.wait.observe(time.perf_counter() - start)
+                result = await self._audit(asked)
+                if RETRIES.get(result.verdict.reason) is Retry.AT_ONCE:
+                    self.metrics.retried.inc()
+                    await asyncio.sleep(_RETRY_PAUSE_S)
+                    result = await self._audit(asked)
+        except Exception as error:  # a bug must not end as a number either, and must be seen
+            if isinstance(error, TimeoutError) and deadline.expired():
+                failure = AuditFailure(Reason.DEADLINE, f"not done in {self._config.deadline_s:g} s")
+            else:
+                logger.exception("audit of %s failed", asked.query.id)
+                detail = f"{type(error).__name__}; see the server's log"  # its words are not for callers
+                failure = AuditFailure(Reason.INTERNAL, detail)
+            provenance = self._provenance(asked.config)
+            result = AuditResult(verdict=unscored(asked.query, failure, provenance=provenance))
+        verdict = result.verdict
+        self.metrics.audit_ended(verdict, seconds=time.perf_counter() - start)
+        if verdict.outcome is Outcome.UNSCORED:
+            logger.warning("audit of %s is UNSCORED: %s: %s", verdict.id, verdict.reason, verdict.detail)
+        return result
 
-def _bare(result: AuditResult) -> AuditResult:
-    """The verdict alone."""
-    return AuditResult(verdict=result.verdict)
+    async def _audit(self, asked: _Asked) -> AuditResult:
+        query, response, config = asked.query, asked.response, asked.config
+        if self._sampler is None:
+            loop = asyncio.get_running_loop()
+            found = await loop.run_in_executor(self._threads, lexical_audit, query, response, config)
+            return AuditResult(verdict=found)
+        sampler, prompts, observer = self._sampler, self._prompts, self.metrics.turn_ended
+        return await audit(
+            query, response, sampler=sampler, prompts=prompts, config=config, observer=observer
+        )
 
+    def _provenance(self, config: AuditConfig) -> Provenance:
+        if self._sampler is None:
+            return provenance_of(config, auditor="lexical")
+        digest, model = self._prompts.digest, self._sampler.model
+        return provenance_of(config, auditor="model", prompt_digest=digest, model=model)
 
-def _is_cancelled() -> bool:
-    """Whether this task itself is being cancelled, and not only what it waits for."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+    def refuse_when_draining(self) -> None:
+        """Raises `Refused` once `drain` was called."""
+        if self.is_draining:
+            raise self._stopping("the server is about to stop")
+
+    def _stopping(self, detail: str) -> Refused:
+        return Refused(503, detail, reason="stopping", retry_after_s=_STOPPING_RETRY_S)
+
+    def drain(self) -> None:
+        """Admits nothing more; what is under way goes on."""
+        self.is_draining = True
+
+    async def close(self) -> None:
+        """Ends what still runs; requests that wait for it are answered 503."""
+        self.drain()
+        running = [work.task for work in self._running.values()]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)

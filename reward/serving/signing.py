@@ -1,6 +1,6 @@
 """Signed answers: who can answer on the server's port, but does not hold its key, cannot steer the policy.
 
-With a key (the environment variable `MARCH_SIGNING_KEY`, the same on both sides) every 200 answer of the
+With a key (`MARCH_SIGNING_KEY` in the environment, the same on both sides) every 200 answer of the
 audit's paths carries one header; OpenRLHF's own client ignores it, `RewardClient` refuses answers without it.
 
     March-Signature: v1 EXPIRES MAC
@@ -32,18 +32,15 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from reward.serving.gates import refuse
 
 SIGNATURE_HEADER = "March-Signature"
 NONCE_HEADER = "March-Nonce"
 WEIGHTS_HEADER = "March-Weights-Version"
+KEY_ENV = "MARCH_SIGNING_KEY"
 MIN_KEY_CHARS = 32
+LIFETIME_S = 300
 SIGNED_PATHS = ("/v1/audit", "/v1/audits", "/get_reward")
 
 _NONCE = re.compile(r"[A-Za-z0-9_-]{16,128}")
@@ -79,7 +76,7 @@ class Exchange:
         return hmac.new(key.encode(), "\n".join(lines).encode(), hashlib.sha256).hexdigest()
 
 
-def read_signing_key(variable: str) -> str | None:
+def read_signing_key(variable: str = KEY_ENV) -> str | None:
     """The key from the environment, or None when it is not set.
 
     Raises:
@@ -87,9 +84,10 @@ def read_signing_key(variable: str) -> str | None:
     """
     key = os.environ.get(variable, "").strip()
     if key and len(key) < MIN_KEY_CHARS:
-        mend = f'set at least {MIN_KEY_CHARS} characters, e.g. export {variable}="$(openssl rand -hex 32)"'
-        found = f"has {len(key)} characters"
-        raise ValueError(f"signing_key_env: the environment variable {variable} {found}; {mend}, or none")
+        raise ValueError(
+            f"the environment variable {variable} has {len(key)} characters; set at least {MIN_KEY_CHARS} "
+            f'characters, e.g. export {variable}="$(openssl rand -hex 32)", or none'
+        )
     return key or None
 
 
@@ -98,13 +96,19 @@ def new_nonce() -> str:
     return secrets.token_urlsafe(24)
 
 
+def is_nonce(text: str) -> bool:
+    """Whether a client may send this as its nonce."""
+    return _NONCE.fullmatch(text) is not None
+
+
 def weights_of(versions: Sequence[int | None]) -> str:
     """Value of March-Weights-Version for the samples of one answer."""
     return ",".join("-" if version is None else str(version) for version in versions)
 
 
-def sign(exchange: Exchange, key: str, *, expires: int) -> str:
-    """Value of March-Signature."""
+def sign(exchange: Exchange, key: str, *, expires: int | None = None) -> str:
+    """Value of March-Signature; it expires in `LIFETIME_S` unless said otherwise."""
+    expires = int(time.time()) + LIFETIME_S if expires is None else expires
     return f"v1 {expires} {exchange.mac(key, expires=expires)}"
 
 
@@ -130,54 +134,3 @@ def verify(signature: str | None, exchange: Exchange, key: str, *, now: float | 
         raise BadSignature("its answer's signature is wrong: altered, replayed, or of another key")
     if now is not None and now > expires:
         raise BadSignature(f"its answer expired {now - expires:.0f} s ago")
-
-
-class SigningGate:
-    """Signs the 200 answers of the audit's paths; holds each until it is whole."""
-
-    def __init__(
-        self, app: ASGIApp, *, key: str, lifetime_s: float, paths: Collection[str] = SIGNED_PATHS
-    ) -> None:
-        self._app = app
-        self._key = key
-        self._lifetime_s = lifetime_s
-        self._paths = frozenset(paths)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] not in self._paths:
-            return await self._app(scope, receive, send)
-        nonce = Headers(scope=scope).get(NONCE_HEADER, "")
-        if nonce and not _NONCE.fullmatch(nonce):
-            detail = f"{NONCE_HEADER}: send 16 to 128 letters, digits, _ and -"
-            return await refuse(scope, receive, send, status=400, reason="nonce_malformed", detail=detail)
-        request_sha256 = hashlib.sha256()
-        held: list[Message] = []  # a 200 answer from its start to its end
-
-        async def digested() -> Message:
-            message = await receive()
-            request_sha256.update(message.get("body", b""))
-            return message
-
-        async def signed(message: Message) -> None:
-            if not held and (message["type"] != "http.response.start" or message["status"] != 200):
-                return await send(message)
-            held.append(message)
-            if message["type"] == "http.response.body" and not message.get("more_body", False):
-                self._sign(held, scope, nonce=nonce, request_sha256=request_sha256.hexdigest())
-                for each in held:
-                    await send(each)
-
-        await self._app(scope, digested, signed)
-
-    def _sign(self, held: Sequence[Message], scope: Scope, *, nonce: str, request_sha256: str) -> None:
-        headers = MutableHeaders(raw=held[0]["headers"])
-        body = b"".join(message.get("body", b"") for message in held[1:])
-        exchange = Exchange(
-            method=scope["method"],
-            path=scope["path"],
-            request_sha256=request_sha256,
-            answer_sha256=hashlib.sha256(body).hexdigest(),
-            weights=headers.get(WEIGHTS_HEADER, ""),
-            nonce=nonce,
-        )
-        headers[SIGNATURE_HEADER] = sign(exchange, self._key, expires=int(time.time() + self._lifetime_s))

@@ -1,5 +1,4 @@
-"""What crosses the reward server's wire, in OpenRLHF's form and in our own; pure functions from one to the
-other.
+"""What crosses the reward server's wire, in OpenRLHF's form and in our own, and pure functions between them.
 
 OpenRLHF 0.11.2 posts one sample a request, `{"query": [text], "prompts": [text], "labels": [label]}`: the
 query is the prompt and the response decoded together, end token included; the label is whatever the data
@@ -9,20 +8,19 @@ which must always have the same keys. Several samples in one request get lists.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
-from reward.serving.config import AuditOverrides, DoorLimits
-from reward.serving.logs import REQUEST_ID_HEADER, new_request_id
-from reward.serving.signing import new_nonce
+from reward.serving.config import AuditOverrides, InvalidRequest, RequestLimits
 from reward.types import AuditResult, Outcome, RagQuery, Record, Verdict
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"  # the same for each attempt of one request
-_LIMITS = DoorLimits()
+_LIMITS = RequestLimits()
 _MOST_ERROR_CHARS = 500
+
+_M = TypeVar("_M", bound=BaseModel)
 
 
 class AuditRequest(Record):
@@ -82,10 +80,6 @@ class RewardRequest(BaseModel):
         return self
 
 
-class UnreadableSample(ValueError):
-    """A sample of a `RewardRequest` is not what it must be; one line that names the field and the mend."""
-
-
 class RewardReply(Record):
     """Answer of `POST /get_reward`: scalars for one sample, lists for several."""
 
@@ -94,55 +88,73 @@ class RewardReply(Record):
     extra_logs: dict[str, float] | dict[str, list[float]]
 
 
+def read_record(model: type[_M], data: bytes | str | dict[str, JsonValue]) -> _M:
+    """The record that JSON, or what was read of it, holds.
+
+    Raises:
+        InvalidRequest: it is no JSON or not of the model's form. The line names the first problem and the
+            number of others, and leaves the input out, which may be large.
+    """
+    try:
+        return model.model_validate(data) if isinstance(data, dict) else model.model_validate_json(data)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = _short(".".join(str(part) for part in problem["loc"]))
+        text = _short(problem["msg"].removeprefix("Value error, "))
+        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+        line = " ".join(f"{where}: {text}{more}".split()).removeprefix(": ")
+        # The place may hold a key of the input, and that half a surrogate pair.
+        raise InvalidRequest(line.encode(errors="backslashreplace").decode()) from error
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_ERROR_CHARS else f"{text[:_MOST_ERROR_CHARS]}..."
+
+
 def read_samples(
-    request: RewardRequest, *, strip_suffixes: Sequence[str], limits: DoorLimits = _LIMITS
+    request: RewardRequest, *, strip_suffixes: Sequence[str], limits: RequestLimits = _LIMITS
 ) -> list[tuple[RagQuery, str]]:
     """Each sample's query and response.
 
     Raises:
-        UnreadableSample: a label is no `RagQuery`, a query does not begin with its prompt, or there are too
+        InvalidRequest: a label is no `RagQuery`, a query does not begin with its prompt, or there are too
             many samples or documents.
     """
     if len(request.query) > limits.max_samples:
-        raise UnreadableSample(f"query: {len(request.query)} samples; send max_samples {limits.max_samples}")
-    samples = [
-        (
-            _read_label(label, f"labels[{i}]"),
-            _read_response(query, prompt, f"query[{i}]", strip_suffixes),
-        )
-        for i, (query, prompt, label) in enumerate(
-            zip(request.query, request.prompts, request.labels, strict=True)
-        )
-    ]
-    for i, (query, _) in enumerate(samples):
+        raise InvalidRequest(f"query: {len(request.query)} samples; send max_samples {limits.max_samples}")
+    samples = []
+    for i, label in enumerate(request.labels):
+        query = _read_label(label, f"labels[{i}]")
         check_documents(query, f"labels[{i}]", limits)
+        response = _read_response(request.query[i], request.prompts[i], f"query[{i}]", strip_suffixes)
+        samples.append((query, response))
     return samples
 
 
-def check_documents(query: RagQuery, field: str, limits: DoorLimits) -> None:
+def check_documents(query: RagQuery, field: str, limits: RequestLimits) -> None:
     """Returns when a query has as many documents as it may.
 
     Raises:
-        UnreadableSample: it has more.
+        InvalidRequest: it has more.
     """
     if (num := len(query.documents)) > limits.max_documents:
-        mend = f"send at most max_documents {limits.max_documents}"
-        raise UnreadableSample(f"{field}: documents: {num} of them; {mend}")
+        raise InvalidRequest(
+            f"{field}: documents: {num} of them; send at most max_documents {limits.max_documents}"
+        )
 
 
 def _read_label(label: str, field: str) -> RagQuery:
     try:
-        return RagQuery.model_validate_json(label)
-    except ValidationError as error:
-        mend = "put the JSON of a RagQuery (id, query, documents) into the data set's label column"
-        problems = error.errors(include_url=False, include_input=False, include_context=False)
-        raise UnreadableSample(f"{field}: {one_line(problems)}; {mend}") from error
+        return read_record(RagQuery, label)
+    except InvalidRequest as error:
+        fix = "put the JSON of a RagQuery (id, query, documents) into the data set's label column"
+        raise InvalidRequest(f"{field}: {error}; {fix}") from error
 
 
 def _read_response(query: str, prompt: str, field: str, strip_suffixes: Sequence[str]) -> str:
     if not query.startswith(prompt):
-        mend = "raise the prompt's length limit (a cut prompt hides documents) or mend the tokenizer"
-        raise UnreadableSample(f"{field}: does not begin with its prompt; {mend}")
+        fix = "raise the prompt's length limit (a cut prompt hides documents) or fix the tokenizer"
+        raise InvalidRequest(f"{field}: does not begin with its prompt; {fix}")
     response = query[len(prompt) :]
     while suffix := next((s for s in strip_suffixes if s and response.endswith(s)), None):
         response = response.removesuffix(suffix)
@@ -153,9 +165,9 @@ def reward_reply(verdicts: Sequence[Verdict], *, without_claims: float) -> Rewar
     """The rewards of scored verdicts.
 
     Args:
-        verdicts: One a sample. without_claims: Of an answer without claims, where the audit gives it none:
-            this wire needs a number, as
-            OpenRLHF's stock trainer cannot mask an answer. Our own trainer reads verdicts and masks it.
+        verdicts: One a sample.
+        without_claims: Of an answer without claims, where the audit gives it none: this wire needs a number,
+            as OpenRLHF's stock trainer cannot mask an answer. Our own trainer reads verdicts and masks it.
 
     Raises:
         ValueError: a verdict is UNSCORED, and a failure never becomes a reward.
@@ -181,41 +193,6 @@ def _extra_logs(verdict: Verdict) -> dict[str, float]:
         "audit_refuted": float(verdict.outcome is Outcome.REFUTED),
         "audit_no_claims": float(verdict.outcome is Outcome.NO_CLAIMS),
         "num_claims": float(len(verdict.claims)),
-        "num_numbers": float(verdict.num_numbers),
+        "num_mentions": float(verdict.num_mentions),
         "num_uncovered": float(len(verdict.uncovered)),
     }
-
-
-def one_line(problems: Sequence[Mapping[str, Any]]) -> str:
-    """Pydantic's first problem and how many more there are, without the input, which may be large.
-
-    Keys of the input stand in the problem's place, so it is cut, and half a surrogate pair is spelled out.
-    """
-    where = ".".join(str(part) for part in problems[0]["loc"])
-    text = problems[0]["msg"].removeprefix("Value error, ")
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    line = " ".join(f"{_short(where)}: {_short(text)}{more}".split()).removeprefix(": ")
-    return line.encode(errors="backslashreplace").decode()
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _MOST_ERROR_CHARS else f"{text[:_MOST_ERROR_CHARS]}..."
-
-
-@dataclass(frozen=True)
-class Post:
-    """One request of a client; all attempts have its ids: the server knows them as one, gives one verdict."""
-
-    path: str
-    body: bytes
-    request_id: str = field(default_factory=new_request_id)
-    idempotency_key: str = field(default_factory=new_nonce)
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """All but the token and the nonce, which is another at each attempt."""
-        return {
-            "Content-Type": "application/json",
-            REQUEST_ID_HEADER: self.request_id,
-            IDEMPOTENCY_HEADER: self.idempotency_key,
-        }

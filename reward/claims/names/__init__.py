@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from reward.claims.names import asking, match
 from reward.claims.names.find import find_names
@@ -47,7 +47,14 @@ class Names:
         return any(index.holds_small(word) for index in indexes)
 
     def _is_given(self, name: Name) -> bool:
-        return self._asked.find(name) is not None
+        if name not in self._given:
+            self._given[name] = self._asked.find(name) is not None
+        return self._given[name]
+
+    @functools.cached_property
+    def _given(self) -> dict[Name, bool]:
+        """Whether the query gives a name, for the names that were asked for."""
+        return {}
 
     @functools.cached_property
     def _asked(self) -> NameLookup:
@@ -94,7 +101,7 @@ class Names:
     def stated(self, text: str, start: int, end: int, answer: Name) -> Name | None:
         """The answer at the place of a quotation `text[start:end]` that holds it."""
         holds = asking.holds(text, start, end, answer)
-        return replace(answer, start=start, end=end) if holds else None
+        return answer._replace(start=start, end=end) if holds else None
 
     def question(self, mention: Name) -> str:
         """What a template asks for."""

@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from operator import attrgetter
-from typing import NamedTuple
 
-from reward.claims.names.headings import IsSmall, in_heading, is_ordinary, nowhere_small
+from reward.claims.names.capitals import LOOK_BACK, Part, begins, parts
+from reward.claims.names.headings import HEADING_MARKS, IsSmall, in_heading, is_ordinary, nowhere_small
 from reward.claims.names.model import Name, name_of
-from reward.claims.names.nations import NATIONS
 from reward.claims.names.places import can_have_place, place_behind
 from reward.claims.names.tables import words
 from reward.claims.names.titles import find_titles
 from reward.claims.names.words import (
     ABBREVIATIONS,
-    ACRONYMS,
     CALENDAR,
     CITED,
     CITIES,
@@ -32,107 +29,63 @@ from reward.claims.names.words import (
     RULERS,
     TITLES,
     UNITS,
-    fold,
     is_common,
     is_content,
     looks_common,
 )
+from reward.claims.text import Spans
 
-_UPPER = "".join(c for c in map(chr, range(0x2000)) if c.isupper()).replace("-", "")
-_CAPITAL = re.compile(
-    rf"[{_UPPER}](?:(?:\.[{_UPPER}])+(?!\w)\.?|[\w]*(?:['\u2019`][^\W_]+)*(?:&[{_UPPER}]\w*)*)"
-)
-_SMALL_PREFIX = re.compile(r"(?:^|[^\w'\u2019])([a-z]{1,2})$")  # of "iPhone", "eBay"
 _PARTICLES = (
     "of the|of|de la|de los|de|du|des|la|le|del|della|di|da|do|dos|van der|van den|van|von|der|den|ten"
 )
 _LINK = re.compile(rf"(?: (?:{_PARTICLES}|al|bin|ibn) |-|\u2010|\u2011| ?& |(?<=\.) ?)")
-_START = re.compile(
-    r"(?:^|[.!?:\n|*#>\u2022(\[\"\u201c\u2018{}=/]|(?<!\w)'|[\u2014\u2013]|(?:^|\s)[-+])[\s*_\"\u201c\u2018'(\[#>+-]*$"
-)
 _SMALL_BEHIND = re.compile(r"[.,]?[ ]?(?=[a-z])")
-_BEFORE = re.compile(r"(\w+)\W{1,2}$")
-_AFTER = re.compile(r"\W{1,2}(\w+)")
 _NEXT = re.compile(r" ([a-z]{2,10}(?:n't)?)(?![\w'])")
 _UNIT_BEFORE = re.compile(r"(?:\d|\u00b0|degrees?|in|or) ?$", re.I)
 _LAST_WORD = re.compile(r"\W")
-_SURNAME = re.compile(r" ([A-Z][^\W\d_]+)(?![\w?])")
-_DAY = re.compile(r",? ?\d")
-_MONTHS = ("march", "april", "may", "june", "august")
-_DEGREES = re.compile(r"[\d\u00b0]\s?[A-Z]$")
 _MARK = re.compile(r"[\"*'\u201c\u201e\u2018]")
 _BEGIN = attrgetter("start")
-_new = tuple.__new__
 _LONGEST_RUN = 12  # words
-_LOOK_BACK = 24  # characters
-
-
-class Part(NamedTuple):
-    """A capitalised word."""
-
-    start: int
-    end: int
-    text: str
-    low: str  # folded
 
 
 def find_names(text: str, is_small: IsSmall = nowhere_small) -> list[Name]:
     """All names of a text, from left to right; `is_small` tells whether documents write a word small."""
-    found = [
-        _with_place(text, name)
-        for run in _runs(text)
-        if not _is_heading(text, run, is_small)
-        for name in _names(text, run)
-    ]
     titles = list(find_titles(text)) if _MARK.search(text) else []
+    taken = Spans((title.start, title.end) for title in titles)
+    has_headings = any(mark in text for mark in HEADING_MARKS)
+    names = (
+        _name(text, run)
+        for run in _runs(text)
+        if not (titles and taken.hold(run[0].start, run[-1].end))
+        and not _is_denial(run)
+        and not (has_headings and _is_heading(text, run, is_small))
+    )
+    found = [_with_place(text, name) for name in names if name is not None]
     if not titles:
         return found
-    outside = [name for name in found if not any(t.start <= name.start < t.end for t in titles)]
+    outside = [name for name in found if not taken.hold(name.start, name.start + 1)]
     return sorted(outside + titles, key=_BEGIN)
 
 
+def _is_denial(run: list[Part]) -> bool:
+    """Whether the words are those of "Not Allowed"."""
+    return len(run) == 2 and run[0].low in ("not", "no") and is_common(run[1].low)
+
+
 def _is_heading(text: str, run: list[Part], is_small: IsSmall) -> bool:
-    """Whether a run of ordinary words has its capitals from a heading, or from "Not Allowed"."""
-    if len(run) == 2 and run[0].low in ("not", "no") and is_common(run[1].low):
-        return True
+    """Whether a run of ordinary words has its capitals from a heading."""
     return in_heading(text, run[0].start) and all(is_ordinary(part.low, is_small) for part in run)
 
 
 def _with_place(text: str, name: Name) -> Name:
     """A name with the state or country behind it: "Paris, Texas"."""
-    if not can_have_place(name.tokens) or not (place := place_behind(text, name.end)):
-        return name
-    return replace(name, place=place)
+    place = place_behind(text, name.end)
+    return name._replace(place=place) if place and can_have_place(name.tokens) else name
 
 
-def _parts(text: str) -> Iterator[Part]:
-    for match in _CAPITAL.finditer(text):
-        start, end = match.span()
-        written = match[0]
-        before = text[start - 1] if start else " "
-        if before != " " and (before.isalnum() or before in "_'\u2019"):
-            prefix = _SMALL_PREFIX.search(text[max(0, start - 3) : start])
-            if prefix is None:
-                continue  # a capital inside a word
-            start -= len(prefix[1])
-            written = prefix[1] + written
-        low = fold(written)
-        if low in _DOUBTFUL:
-            acronym = low in ACRONYMS and written.isupper() and not _is_shouted(text, start, end)
-            named = low in _MONTHS and (_is_surname(text, start, end) or _is_first_name(text, start, end))
-            if acronym or named:
-                low = low.upper()  # so that it is no common word and no month
-            elif low in _PRONOUNS:
-                continue
-        if low:
-            yield _new(Part, (start, end, written, low))
-
-
-_PRONOUNS = words("pronouns")
 _MARKS = ('""', "\u201c\u201d", "**")  # before and behind the title of a work
 _DOERS = CITIES | words("also_words")  # words that are names where they do what only a name does
 _DEEDS = words("deeds")
-_DOUBTFUL = _PRONOUNS | ACRONYMS | frozenset(_MONTHS)
 _VERBS_TOO = words("verbs_too")
 _BEFORE_OBJECTS = words("before_objects")
 _SURNAMES_TOO = words("surnames_too") | GIVEN_NAMES
@@ -143,54 +96,10 @@ _EMPTY = words("empty")  # no name begins with one of these
 _SILENT = _EMPTY | CALENDAR
 
 
-def _is_surname(text: str, start: int, end: int) -> bool:
-    """Whether a month stands behind a first name, and before no number: "Theresa May"."""
-    before = _BEFORE.search(text[max(0, start - _LOOK_BACK) : start])
-    if before is None or text[start - 1] != " " or _DAY.match(text, end):
-        return False
-    return before[1][0].isupper() and not is_common(fold(before[1])) and fold(before[1]) not in CALENDAR
-
-
-def _is_first_name(text: str, start: int, end: int) -> bool:
-    """Whether a month begins a sentence and a surname follows: "May Ellery", but not "May Day"."""
-    surname = _SURNAME.match(text, end)
-    if surname is None or not _begins(text, start):
-        return False
-    low = fold(surname[1])
-    return not is_common(low) and low not in CALENDAR and low not in NATIONS
-
-
-def _is_shouted(text: str, start: int, end: int) -> bool:
-    """Whether a neighbour is written in capitals, too, so that these say nothing of a word."""
-    after = _AFTER.match(text, end)
-    if after is not None and len(after[1]) > 1 and after[1].isupper():
-        return True
-    before = _BEFORE.search(text[max(0, start - _LOOK_BACK) : start])
-    return before is not None and len(before[1]) > 1 and before[1].isupper()
-
-
-def _begins(text: str, start: int) -> bool:
-    """Whether a sentence, line, heading, bracket or quotation begins at a place."""
-    if start == 0:
-        return True
-    if text[start - 1] == " " and text[max(0, start - 2)].isalnum():
-        return False
-    before = text[max(0, start - _LOOK_BACK) : start]
-    found = _START.search(before)
-    if not found or (start - len(before) > 0 and found.start() == 0):
-        return bool(found)
-    if before[found.start()] == ".":
-        ended = before[: found.start()]
-        word = (ended.split() or [""])[-1]
-        initial = len(word) == 1 and word.isupper() and not _DEGREES.search(ended)
-        return not initial and fold(word) not in ABBREVIATIONS
-    return True
-
-
 def _runs(text: str) -> Iterator[list[Part]]:
     """Capitalised words that stand together as one name."""
     run: list[Part] = []
-    for part in _parts(text):
+    for part in parts(text):
         if run and (len(run) == _LONGEST_RUN or not _continues(text, run[-1], part)):
             yield run
             run = []
@@ -218,25 +127,32 @@ def _continues(text: str, before: Part, part: Part) -> bool:
     return bool(_LINK.fullmatch(gap))
 
 
-def _names(text: str, run: list[Part]) -> Iterator[Name]:
+def _name(text: str, run: list[Part]) -> Name | None:
+    """The name that a run is, or holds."""
     if len(run) == 1 and _is_apposed(text, run[0]):
-        yield name_of(text, run[0].start, run[0].end)
-        return
+        return name_of(text, run[0].start, run[0].end)
     if len(run) == 1 and (run[0].low in _SILENT or _only_begins(text, run) or _is_verb(text, run[0])):
-        if run[0].low in _DOERS and _behind(text, run[0].end) in _DEEDS:  # "Reading won the cup."
-            yield name_of(text, run[0].start, run[0].end)
-        return
-    whole = [part for part in run if part.low not in CALENDAR]
+        does = run[0].low in _DOERS and _behind(text, run[0].end) in _DEEDS  # "Reading won the cup."
+        return name_of(text, run[0].start, run[0].end) if does else None
+    whole = run
+    if len(run) > 1:
+        whole = [part for part in run if part.low not in CALENDAR]
+        run = whole[_num_empty(text, whole) :]
+    if len(run) == 1 and run[0].low in UNITS and _is_unit(text, run[0]):
+        return None
+    if not run or all(is_common(part.low) for part in run):
+        run = _common_name(text, whole)
+    if not run or all(part.low in TITLES or len(part.low) == 1 for part in run):
+        return None
+    return name_of(text, run[0].start, run[-1].end, _said_before(text, whole, run[0].start))
+
+
+def _num_empty(text: str, whole: list[Part]) -> int:
+    """How many words at the beginning of a run are no part of a name."""
     first = 0
     while first < len(whole) and (whole[first].low in _EMPTY or _only_begins(text, whole[first : first + 2])):
         first += 1
-    run = whole[first:]
-    if len(run) == 1 and run[0].low in UNITS and _is_unit(text, run[0]):
-        return
-    if not run or all(is_common(part.low) for part in run):
-        run = _common_name(text, whole)
-    if run and not all(part.low in TITLES or len(part.low) == 1 for part in run):
-        yield name_of(text, run[0].start, run[-1].end, _said_before(text, whole, run[0].start))
+    return first
 
 
 def _said_before(text: str, whole: list[Part], start: int) -> tuple[str, ...]:
@@ -245,7 +161,8 @@ def _said_before(text: str, whole: list[Part], start: int) -> tuple[str, ...]:
         return tuple(part.low for part in whole if part.start < start)
     if start < 2 or text[start - 1] not in " -" or not text[start - 2].islower():
         return ()
-    return (_LAST_WORD.split(text[max(0, start - _LOOK_BACK) : start - 1])[-1],)
+    word = text[max(0, start - LOOK_BACK) : start - 1].rpartition(" ")[2]
+    return (word if word.isalpha() else _LAST_WORD.split(word)[-1],)
 
 
 def _is_unit(text: str, part: Part) -> bool:
@@ -262,12 +179,12 @@ def _only_begins(text: str, run: list[Part]) -> bool:
         return False  # "South Korea", "Mark Smith"
     if not is_common(first.low) and not (len(run) == 1 and looks_common(first.low, _behind(text, first.end))):
         return False
-    return not _is_acronym(first) and _begins(text, first.start)
+    return not _is_acronym(first) and begins(text, first.start)
 
 
 def _is_verb(text: str, part: Part) -> bool:
     """Whether a sentence begins with a verb that is a name, too: "Polish the brass"."""
-    return part.low in _VERBS_TOO and _behind(text, part.end) in _BEFORE_OBJECTS and _begins(text, part.start)
+    return part.low in _VERBS_TOO and _behind(text, part.end) in _BEFORE_OBJECTS and begins(text, part.start)
 
 
 def _is_apposed(text: str, part: Part) -> bool:
@@ -275,7 +192,7 @@ def _is_apposed(text: str, part: Part) -> bool:
     if part.low not in _SURNAMES_TOO or text[part.end : part.end + 1] != ",":
         return False
     apposed = _APPOSED.match(text, part.end)
-    if apposed is None or not _begins(text, part.start):
+    if apposed is None or not begins(text, part.start):
         return False
     return apposed[1] is None or not _PERSONS.isdisjoint(apposed[1].lower().split())
 
@@ -295,12 +212,12 @@ def _common_name(text: str, whole: list[Part]) -> list[Part]:
     starts = (
         i
         for i, p in enumerate(whole)
-        if p.low not in _EMPTY and (is_content(p.low) or not _begins(text, p.start))
+        if p.low not in _EMPTY and (is_content(p.low) or not begins(text, p.start))
     )
     run = whole[next(starts, len(whole)) :]
     if (
         not run
-        or (len(run) == 1 and (run[0].low in CITED or _begins(text, run[0].start)))
+        or (len(run) == 1 and (run[0].low in CITED or begins(text, run[0].start)))
         or all(p.text.isupper() and len(p.text) > 1 for p in run)
     ):
         return []
@@ -319,6 +236,6 @@ def _in_prose(text: str, run: list[Part]) -> bool:
     line = text.rfind("\n", 0, run[0].start) + 1
     before = text[max(line, run[0].start - 40) : run[0].start].split()[-3:]
     behind = _SMALL_BEHIND.match(text, run[-1].end)
-    if not behind and _begins(text, run[0].start):
+    if not behind and begins(text, run[0].start):
         return False  # "Key Point: Be patient."
     return bool(behind) or any(word[:1].islower() and word not in LINKS for word in before)

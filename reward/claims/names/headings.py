@@ -13,6 +13,7 @@ from reward.claims.names.tables import words
 from reward.claims.names.words import LINKS, is_common, stem
 
 IsSmall = Callable[[str], bool]  # whether the documents write a word small
+HEADING_MARKS = ("#", "**", "__")
 _ORDINARY = words("ordinary")
 _HEAD = re.compile(r"(?:^|\n)[ \t>]*#{1,6} [^\n]*$")
 _BOLD = re.compile(r"(?:^|[\n.!?:;#>\u2022-]|\d\.)[ \t#>]*(?:[-*+\u2022][ ]+)?(?:\*\*|__)[^*_\n]*$")
@@ -39,6 +40,6 @@ def is_ordinary(word: str, is_small: IsSmall) -> bool:
 def in_heading(text: str, start: int) -> bool:
     """Whether a place stands in a heading, or in a bold label that begins a line or a sentence."""
     before = text[max(0, start - _LOOK_BACK) : start]
-    if "#" not in before and "**" not in before and "__" not in before:
+    if not any(mark in before for mark in HEADING_MARKS):
         return False
     return bool(_HEAD.search(before) or _BOLD.search(before))

@@ -9,20 +9,18 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from reward.claims.names.model import Name, Token, name_of, singulars, tokens_of
 from reward.claims.names.nations import COUNTRIES, STATES
-from reward.claims.names.orders import ALWAYS_INSIDE, alike, holds, joins, orders, small_words
+from reward.claims.names.orders import alike, holds, joins, orders, small_words
+from reward.claims.names.surnames import sharing
 from reward.claims.names.tables import TABLES
 from reward.claims.names.titles import find_title
 from reward.claims.names.words import (
-    CITIES,
-    KINDS,
     LINKS,
     PREFIXES,
     canonical,
-    is_common,
     means_else_small,
     stem,
     transcribed,
@@ -32,7 +30,6 @@ _MOST_PLACES = 500  # of one word in one text that are looked at, and of one nam
 _MOST_MERGED = 1 << 16  # places of one of several writings
 _MOST_WORDS = 16  # of a name
 _MOST_BETWEEN = 3  # words of a document's name between two words of the claimed one
-_MOST_SHARING = 6  # people with one surname
 _CAPITAL_PHRASES = frozenset(TABLES["capital_phrases"].strip().splitlines())
 _COMMAS = (", ", '", "')
 _SHORT_ACRONYM = 3  # letters; all are first letters of capitalised words
@@ -49,7 +46,6 @@ class Index:
     tokens: Sequence[Token]
     places: dict[str, list[int]]  # of a word among the tokens, in order
     stems: frozenset[str]
-    initials: str  # first letters of all words, joined
 
     def find(self, name: Name) -> list[Range]:
         """The ranges of tokens that say a name, in the order of the text; the first 500 of very many."""
@@ -57,7 +53,7 @@ class Index:
         if not found and not name.text.isascii() and (text := transcribed(name.text)) != name.text:
             found = self._find(name_of(text, 0, len(text)))
         if not found and name.family:
-            members = (replace(name, tokens=(word,), family=False) for word in singulars(name))
+            members = (name._replace(tokens=(word,), family=False) for word in singulars(name))
             found = set().union(*map(self._find, members))
         return sorted(found)
 
@@ -77,7 +73,7 @@ class Index:
             return set()
         if name.title and (found := set(find_title(self.text, self.tokens, self.places, name.tokens))):
             return found
-        found = next(filter(None, (self._in_order(name, *order) for order in orders(name))), set())
+        found = self._in_any_order(name)
         if found and (len(name.tokens) == 1 or " ".join(name.tokens) in _CAPITAL_PHRASES):
             found = {r for r in found if self._is_name(r[0], name)}
         if not found and len(name.tokens) == 1:
@@ -85,7 +81,7 @@ class Index:
         elif not found:  # "Wi-Fi" and "WiFi", "Business Parking" and a key "BusinessParking"
             joined = self.places.get("".join(name.tokens), ())
             found = {(place, place + 1) for place in joined[:_MOST_PLACES]} or set(self._as_letters(name))
-            found = found or set(self._with_shared_surname(name))
+            found = found or set(sharing(self, name))
         return found
 
     def _is_name(self, place: int, name: Name) -> bool:
@@ -99,48 +95,24 @@ class Index:
         """Whether a text has no capitals, so that small letters say nothing."""
         return self.text.islower()
 
-    def _with_shared_surname(self, name: Name) -> Iterator[Range]:
-        """Where a surname is said once for several people: "Peter and Julia Novak" for Peter Novak."""
-        given, surname = name.tokens[0], name.tokens[-1]
-        if len(name.tokens) != 2 or surname in KINDS or surname in CITIES or surname not in self.places:
-            return
-        for place in self._places_of(given)[:_MOST_PLACES]:
-            last = self._surname_behind(place)
-            if last is not None and self.tokens[last].word == surname:
-                yield place, last + 1
+    def _in_any_order(self, name: Name) -> set[Range]:
+        places: dict[str, Sequence[int]] = {}
+        for word in name.tokens:
+            if not (found := self.places_of(word)):
+                return set()
+            places[word] = found
+        if len(name.tokens) == 1:
+            (word,) = name.tokens
+            return {(at, at + 1) for at in places[word][:_MOST_PLACES] if not self._is_other(at, word)}
+        inside = small_words(name)
+        ranges = (self._in_order(words, linked, places, inside) for words, linked in orders(name))
+        return next(filter(None, ranges), set())
 
-    def _surname_behind(self, place: int) -> int | None:
-        """The place of the surname behind first names that "and" joins; none behind a surname of its own.
-
-        In "Elton John and Tim Rice" nobody is called John Rice.
-        """
-        before = self.tokens[place - 1] if self._gap(place, -1) == " " else None
-        if before is not None and before.capital and not is_common(before.word):
-            return None
-        last = False
-        for _ in range(_MOST_SHARING):
-            gap = self._gap(place, 1)
-            if gap is None or not self.tokens[place].capital:
-                return None
-            if last:
-                return place + 1 if gap == " " and self.tokens[place + 1].capital else None
-            joined = gap in (" ", ", ") and self.tokens[place + 1].word == "and"
-            last = joined or gap == " & "
-            if not last and gap != ", ":
-                return None
-            place += 2 if joined else 1
-            if place >= len(self.tokens):
-                return None
-        return None
-
-    def _in_order(self, name: Name, words: Sequence[str], linked: bool) -> set[Range]:
-        members: list[Sequence[int]] = []
+    def _in_order(
+        self, words: Sequence[str], linked: bool, places: dict[str, Sequence[int]], inside: frozenset[str]
+    ) -> set[Range]:
         found: set[Range] = set()
-        for word in words:
-            members.append(self._places_of(word))
-            if not members[-1]:
-                return found
-        inside = small_words(name) if len(words) > 1 else ALWAYS_INSIDE
+        members = [places[word] for word in words]
         rarest = min(range(len(members)), key=lambda i: len(members[i]))
         most = [0 if len(word) == 1 and word.isalpha() else _MOST_BETWEEN for word in words]
         if not linked:
@@ -171,7 +143,7 @@ class Index:
         """
         for members, most in rest:
             for num_between in range(most + 1):
-                gap = self._gap(place, step)
+                gap = self.gap(place, step)
                 place += step
                 if (
                     num_between == 0
@@ -189,7 +161,7 @@ class Index:
                 return None
         return place
 
-    def _gap(self, place: int, step: int) -> str | None:
+    def gap(self, place: int, step: int) -> str | None:
         """What stands between a word and its neighbour."""
         left, right = (place, place + 1) if step > 0 else (place - 1, place)
         if left < 0 or right >= len(self.tokens):
@@ -206,17 +178,18 @@ class Index:
         if first == 0 or word in PREFIXES:
             return False
         before, token = self.tokens[first - 1], self.tokens[first]
-        gap = self.text[before.end : token.start]
-        return before.word in PREFIXES and before.capital and token.capital and gap in (" ", "-")
+        if before.word not in PREFIXES or not before.capital or not token.capital:
+            return False
+        return self.text[before.end : token.start] in (" ", "-")
 
     def _is_linked(self, first: int, last: int) -> bool:
         """Whether words stand in another order because of an "of" or a comma."""
         if self.text.startswith(",", self.tokens[first].end):  # "Curie, Marie", but not "Adams, John Brown"
             follows = last + 1 < len(self.tokens) and self.tokens[last + 1].capital
-            return not (follows and self._gap(last, 1) == " ")
+            return not (follows and self.gap(last, 1) == " ")
         return any(token.word in LINKS for token in self.tokens[first:last])
 
-    def _places_of(self, word: str) -> Sequence[int]:
+    def places_of(self, word: str) -> Sequence[int]:
         """The places of a word in all its writings, in order; of a letter those of the words it begins."""
         letter = len(word) == 1 and word.isalpha()
         lists = [self.places[w] for w in alike(word) if w in self.places and not (letter and w == word)]
@@ -243,14 +216,26 @@ class Index:
             and sum(map(str.isupper, letters)) >= 2
         ):
             return
-        place = -1
-        for _ in range(_MOST_PLACES):
-            place = self.initials.find(letters.lower(), place + 1)
-            if place < 0:
-                return
-            end = place + len(letters)
-            if len(letters) > _SHORT_ACRONYM or all(token.capital for token in self.tokens[place:end]):
-                yield place, end
+        for initials, places in (self._initials, self._telling_initials):
+            at = -1
+            for _ in range(_MOST_PLACES):
+                at = initials.find(letters.lower(), at + 1)
+                if at < 0:
+                    break
+                words = places[at : at + len(letters)]
+                if len(letters) > _SHORT_ACRONYM or all(self.tokens[place].capital for place in words):
+                    yield words[0], words[-1] + 1
+
+    @functools.cached_property
+    def _initials(self) -> tuple[str, Sequence[int]]:
+        """The first letters of all words, joined, and the places of these words."""
+        return "".join(token.word[:1].lower() or "?" for token in self.tokens), range(len(self.tokens))
+
+    @functools.cached_property
+    def _telling_initials(self) -> tuple[str, Sequence[int]]:
+        """The same without small words: "ICJ" is the International Court of Justice."""
+        places = [i for i, token in enumerate(self.tokens) if token.capital or token.word not in LINKS]
+        return "".join(self.tokens[i].word[:1].lower() or "?" for i in places), places
 
     def _as_letters(self, name: Name) -> Iterator[Range]:
         """Where letters stand for a part of a country: "WA" for Western Australia."""
@@ -275,8 +260,7 @@ def index_names(text: str) -> Index:
     for word, others in _other_writings(text, tokens, places).items():
         places[word] = sorted({*places[word], *others}) if word in places else others
     stems = frozenset(stem(word) for word in places)
-    initials = "".join([token[0][:1] or "?" for token in tokens]).lower()
-    return Index(text, tokens, places, stems, initials)
+    return Index(text, tokens, places, stems)
 
 
 def _other_writings(text: str, tokens: Sequence[Token], places: dict[str, list[int]]) -> dict[str, list[int]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from operator import attrgetter
 
 from reward.claims.kind import Place
@@ -18,6 +17,7 @@ from reward.claims.text import content_words
 from reward.types import Document
 
 _REACH = 20  # words around a place that are held against the context
+_TELLING = 3  # words
 _MOST_NEAR = 32  # places that are held against the context
 _WORD = attrgetter("word")
 _HALVES = re.compile(r" (?:of|for) (?:the )?| ?& ")
@@ -67,21 +67,35 @@ class NameLookup:
             word in KINDS or not self._holds_word(word) for word in words[:start]
         ):
             return None
-        return self._find(replace(claimed, tokens=words[start:], inverted=False), context)
+        return self._find(claimed._replace(tokens=words[start:], inverted=False), context)
 
     def _holds_word(self, word: str) -> bool:
         return any(stem(word) in index.stems for _, index in (*self._texts, *self._titles))
 
     def _find_halves(self, claimed: Name, context: str) -> Place[Name] | None:
-        """Each half of "Joan of Arc", if both say something alone; "US-Pakistan" are two countries."""
+        """Each half of "Joan of Arc", if both say something alone; "US-Pakistan" are two countries.
+
+        A country at the end is a half: "Ministry of Education of Norway" is Norway's Ministry of Education.
+        """
         halves = _HALVES.split(claimed.text)
+        of_country = len(halves) > 2 and " of " in claimed.text and claimed.tokens[-1] in COUNTRIES
+        if of_country:
+            halves = claimed.text.rsplit(" of ", 1)
         if len(claimed.tokens) == 2 and all(word in COUNTRIES for word in claimed.tokens):
             halves = _COUNTRIES_APART.split(claimed.text)
-        names = [name_of(half, 0, len(half)) for half in halves if half.strip()]
-        if len(names) < 2 or any(all(is_common(word) for word in name.tokens) for name in names):
+        halves = [half for half in halves if half.strip()]
+        if len(halves) < 2:
+            return None
+        names = [name_of(half, 0, len(half)) for half in halves]
+        if not of_country and any(_says_little(name) for name in names):
             return None
         places = [self._find(name, context) for name in names]
         return places[0] if all(places) else None
+
+
+def _says_little(name: Name) -> bool:
+    """Whether a name is one or two common words, which a text can hold by chance: "World Changers"."""
+    return len(name.tokens) < _TELLING and all(map(is_common, name.tokens))
 
 
 def _are_elsewhere(claimed: Name, ranges: Sequence[Found]) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from reward.claims.names.model import Name, singulars
 from reward.claims.names.nations import COUNTRIES, STATES
@@ -53,7 +52,7 @@ def taken_as(answer: Name, asked: Name) -> Name:
     """
     if says(answer, asked):
         return asked
-    return answer if _is_other_role(answer, asked) else replace(answer, roles=frozenset())
+    return answer if _is_other_role(answer, asked) else answer._replace(roles=frozenset())
 
 
 def says(answer: Name, asked: Name) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from reward.claims.names.nations import PHRASES
@@ -24,8 +23,7 @@ from reward.claims.names.words import (
 )
 
 
-@dataclass(frozen=True)
-class Name:
+class Name(NamedTuple):
     """A name as it stands in a text.
 
     Example: of "Dr. Marie Curie's" the text is "Dr. Marie Curie" and the tokens are ("marie", "curie").

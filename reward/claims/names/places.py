@@ -42,7 +42,7 @@ def place_of(name: str) -> Place:
 
 def place_behind(text: str, end: int) -> Place:
     """The state or country that a comma or a bracket adds to the name that ends there."""
-    if text[end : end + 1] not in (",", " "):
+    if not text.startswith((",", " ("), end):
         return ()
     found = _BEHIND.match(text, end)
     return place_of(found[1].strip()) if found else ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from reward.claims.names.model import Name, name_of, tokens_of
 from reward.claims.names.nations import COUNTRIES, STATES
@@ -43,7 +42,7 @@ def read_name(answer: str) -> Name | None:
     if name is None:
         return None
     family = name.family or (len(name.tokens) == 1 and member != body)
-    return replace(name, start=0, end=len(answer), place=place or (), family=family)
+    return name._replace(start=0, end=len(answer), place=place or (), family=family)
 
 
 def _place(tail: str) -> tuple[str, ...] | None:

@@ -62,10 +62,10 @@ _MOST_TOKENS = 2000  # of one text; enough to know its habits, and a long text c
 _MOST_TEXT = 4000  # characters whose words are looked at
 _FEWEST_WORDS = 2  # that tell a language: one may be part of a name ("El Paso", "Le Mans")
 
-_LANGUAGES_OF: dict[str, list[str]] = {}  # of each stop word
+_LANGUAGES_OF: dict[str, tuple[str, ...]] = {}  # of each stop word
 for _language, _words in TABLES["stop_words"].items():
     for _word in _words.split():
-        _LANGUAGES_OF.setdefault(_word, []).append(_language)
+        _LANGUAGES_OF[_word] = (*_LANGUAGES_OF.get(_word, ()), _language)
 _COMMA, _POINT, _SWAPPED, _MONTH_FIRST, _UNDECIDED = (
     frozenset(TABLES["locales"][name].split())
     for name in ("comma", "point", "swapped", "month_first", "undecided")
@@ -146,9 +146,9 @@ def _shown(text: str) -> _Shown:
         for piece in _PIECES.split(token[0]):
             if sign := _decimal_sign(piece, is_measured=is_measured):
                 shown[sign] += 1
-    words = Counter(filter(_LANGUAGES_OF.__contains__, text[:_MOST_TEXT].lower().split()))
-    for word, count in words.items():
-        for language in _LANGUAGES_OF[word]:
+    words = filter(_LANGUAGES_OF.__contains__, text[:_MOST_TEXT].lower().split())
+    for languages, count in Counter(map(_LANGUAGES_OF.__getitem__, words)).items():
+        for language in languages:
             shown["language", language] += count
     return shown
 

@@ -26,8 +26,9 @@ from reward.claims.numbers.model import Form, Kind, Number, apart, changed, move
 from reward.claims.numbers.names import code_at, name_at
 from reward.claims.numbers.plain import plain_text
 from reward.claims.numbers.roman import alone, roman_at, war_at
-from reward.claims.numbers.starts import DIGITS, next_start
+from reward.claims.numbers.starts import DIGITS, Starts
 from reward.claims.numbers.words import words_at
+from reward.claims.text import lowered
 
 _ENUMERATOR = re.compile(r"^[-*\u2022#>_( \t]{0,16}(\d{1,3})[.)\u20e3][*_]{0,2}(?=[ \t]+\S)", re.MULTILINE)
 _FIRST_ON_A_LINE = re.compile(r"(?:^|(?<=[.!?:;]))[ \t]{0,3}1[.)][ \t]+[*_\"'(]{0,3}[A-Z]", re.MULTILINE)
@@ -93,14 +94,15 @@ def _search(
     atoms: list[Number] = []
     weak: set[int] = set()
     place = low = 0
-    lowered = _lowered(text) if words else text
-    while start := next_start(lowered, place, words=words):
+    low_text = lowered(text) if words else text
+    starts = Starts(low_text, words=words)
+    while start := starts.after(place):
         at = start.start()
         place = start.end()
         if at in skipped:
             place = low = end_of_digits(text, at)
             continue
-        if lowered[at] in DIGITS:
+        if low_text[at] in DIGITS:
             number, is_weak = _in_digits(text, at, low, conventions), False
         else:
             number, is_weak = _in_words(text, start, low)
@@ -113,21 +115,13 @@ def _search(
             weak |= {number.start} if is_weak else set()
             place = low = max(number.end, at + 1)
     if words:
-        foreign = foreign_numbers(text, lowered)  # of "soixante-six" they stay, and the 6 goes
+        foreign = foreign_numbers(text, low_text)  # of "soixante-six" they stay, and the 6 goes
         atoms = sorted([*apart(atoms, foreign), *foreign], key=_start) if foreign else atoms
     return _finished(text, atoms, frozenset() if keep_weak else frozenset(weak))
 
 
 def _start(number: Number) -> int:
     return number.start
-
-
-def _lowered(text: str) -> str:
-    """The text in lower case, each character at its place."""
-    lowered = text.lower()
-    if len(lowered) != len(text):
-        lowered = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
-    return lowered if text.isascii() else lowered.replace("\u017f", "s")  # the long s
 
 
 def _finished(text: str, atoms: list[Number], weak: frozenset[int]) -> list[Number]:

@@ -21,6 +21,7 @@ from reward.claims.numbers.digits import Digits, fraction
 from reward.claims.numbers.measure import with_unit
 from reward.claims.numbers.model import Kind, Number
 from reward.claims.numbers.vocabulary import TABLES, by_word, either
+from reward.claims.text import words_in
 
 _WORDS = TABLES["foreign"]
 _STOP_WORDS = {language: frozenset(words.split()) for language, words in TABLES["sentence_words"].items()}
@@ -81,7 +82,7 @@ def foreign_numbers(text: str, lowered: str) -> list[Number]:
         text: Plain text.
         lowered: The same in lower case, character by character.
     """
-    if not any(stem in lowered for stem in _STEMS) and _WORTH_A_LOOK.isdisjoint(_words_of(lowered)):
+    if not any(stem in lowered for stem in _STEMS) and _WORTH_A_LOOK.isdisjoint(words_in(lowered).all):
         return []
     source = _Source(text, lowered)
     languages = dict.fromkeys((*source.languages, *_sure_languages(lowered)))

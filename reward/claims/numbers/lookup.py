@@ -26,7 +26,7 @@ from reward.claims.numbers import (
     supports,
 )
 from reward.claims.numbers.digits import EXACT, fraction
-from reward.claims.numbers.index import index_numbers
+from reward.claims.numbers.index import Entry, index_numbers
 from reward.claims.numbers.model import changed, unbound
 from reward.claims.text import content_words
 from reward.types import Document
@@ -70,8 +70,7 @@ class NumberLookup:
         return any(not things.isdisjoint(index.things.get(claimed.kind, ())) for _, index in self._texts)
 
     def _find(self, claimed: Number, context: str) -> Place[Number] | None:
-        same = list(self._of_value(claimed))
-        exact = [place for place in same if equal(claimed, close_like(place.mention, claimed))]
+        same, exact = self._of_value(claimed)
         if same:
             return _nearest(exact or same, context)
         supporting = next(self._supporting(claimed), None)
@@ -83,14 +82,21 @@ class NumberLookup:
             return self._find_parts(claimed, context)
         return supporting
 
-    def _of_value(self, claimed: Number) -> Iterator[Place[Number]]:
-        """The places of the numbers that have a value of a claim and support it."""
+    def _of_value(self, claimed: Number) -> tuple[list[Place[Number]], list[Place[Number]]]:
+        """The places of the numbers that have a value of a claim and support it, and of those equal to it."""
+        same: list[Place[Number]] = []
+        exact: list[Place[Number]] = []
         for document, index in self._texts:
             for reading in claimed.readings:
-                entries = index.by_value.get(reading[0], ())
-                places = [place for one in entries if self._says(claimed, one.number) for place in one.places]
-                for _, number in sorted(places, key=itemgetter(0)):
-                    yield Place(number, document)
+                entries = [
+                    entry for entry in index.by_value.get(reading[0], ()) if self._says(claimed, entry.number)
+                ]
+                if not entries:
+                    continue
+                equal_ones = [one for one in entries if equal(claimed, close_like(one.number, claimed))]
+                same += _places(entries, document)
+                exact += _places(equal_ones, document)
+        return same, exact
 
     def _supporting(self, claimed: Number) -> Iterator[Place[Number]]:
         """The numbers that support a claim, each once, in the order of the documents."""
@@ -148,6 +154,12 @@ class NumberLookup:
         if claimed.is_bound:
             return bound_stated(found, claimed)
         return supports(claimed, unbound(found), relative_tolerance=self._tolerance)
+
+
+def _places(entries: Sequence[Entry], document: Document) -> Iterator[Place[Number]]:
+    """Where the numbers stand in a document, from left to right."""
+    places = sorted((place for entry in entries for place in entry.places), key=itemgetter(0))
+    return (Place(number, document) for _, number in places)
 
 
 def _nearest(places: Sequence[Place[Number]], context: str) -> Place[Number]:

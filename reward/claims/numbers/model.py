@@ -42,7 +42,7 @@ class Form(StrEnum):
 _BOUNDS = frozenset({Form.AT_LEAST, Form.MORE_THAN, Form.AT_MOST, Form.LESS_THAN})
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True)  # never altered; to make a frozen one takes seven times as long
 class Number:
     """One number as it stands in a text.
 

@@ -1,7 +1,7 @@
 """Where a number can begin: at a digit, or at a word that a number in words can begin with.
 
-Looking each word of a text up in a set is many times as fast as trying a pattern of all number words at each
-character; the pattern is tried only where a word is one of the set.
+The pattern of all number words is tried only where a word of the text is one that a number can begin with,
+which is many times as fast as trying it at each character.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from reward.claims.numbers.foreign import SURE
 from reward.claims.numbers.roman import NUMERALS, ROMAN, WAR
 from reward.claims.numbers.vocabulary import either
 from reward.claims.numbers.words import FIRST_WORDS, STARTS
+from reward.claims.text import words_in
 
 DIGITS = frozenset((*"0123456789", *VULGAR))
 _DIGIT = f"[0-9{''.join(VULGAR)}]"
 _START = re.compile(_DIGIT)
-_DIGIT_OR_WORD = re.compile(rf"{_DIGIT}|[^\W\d_{''.join(VULGAR)}]+")
 _DIGITS_OR_WORD = re.compile(r"[0-9]+|[^\W\d_]+")
 _FROM_WORD = re.compile(
     rf"""
@@ -49,20 +49,26 @@ def num_starts(text: str) -> int:
     return sum(token in _COUNTED or token[0] in DIGITS for token in tokens)
 
 
-def next_start(lowered: str, place: int, *, words: bool) -> re.Match[str] | None:
-    """The next place from which a number may be read: one digit, or the words that begin it, by groups.
+class Starts:
+    """The places from which numbers may be read, from left to right.
 
     Args:
-        lowered: Plain text in lower case.
-        place: Where to begin.
+        low: Plain text in lower case.
         words: Whether numbers in words are looked for, too.
     """
-    if not words:
-        return _START.search(lowered, place)
-    for token in _DIGIT_OR_WORD.finditer(lowered, place):
-        if (word := token[0]) in _FIRST:
-            if word in DIGITS:
-                return token
-            if start := _FROM_WORD.match(lowered, token.start()):
+
+    def __init__(self, low: str, *, words: bool) -> None:
+        self._low = low
+        self._digit = _START.search(low)
+        self._words = iter(words_in(low).places(_FIRST) if words else ())
+        self._word = next(self._words, None)
+
+    def after(self, place: int) -> re.Match[str] | None:
+        """The next from a place on: one digit, or the words that begin a number, by groups."""
+        if self._digit and self._digit.start() < place:
+            self._digit = _START.search(self._low, place)
+        while (at := self._word) is not None and not (self._digit and self._digit.start() < at):
+            self._word = next(self._words, None)
+            if at >= place and (start := _FROM_WORD.match(self._low, at)):
                 return start
-    return None
+        return self._digit

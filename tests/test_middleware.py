@@ -1,4 +1,4 @@
-"""The reward server's door over real HTTP: the token, the body's size, and the log of who came in."""
+"""What every request to the reward server passes, over real HTTP: token, body size, log of who asked."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_only_the_token_opens(start: Start, authorization: str | None, status: i
 
 
 def test_refusals_are_counted_by_reason(start: Start) -> None:
-    running = start(max_body_bytes=1024, door={"max_header_bytes": 1024, "body_timeout_s": 0.2})
+    running = start(max_body_bytes=1024, limits={"max_header_bytes": 1024, "body_timeout_s": 0.2})
     known, url = {"Authorization": f"Bearer {TOKEN}"}, running.url + "/v1/audit"
 
     def slow() -> Iterator[bytes]:
@@ -116,6 +116,6 @@ def test_the_audit_log_holds_every_verdict_and_no_token(start: Start, tmp_path: 
     assert TOKEN not in log.read_text()
 
 
-def test_an_audit_log_that_cannot_be_written_is_told_at_the_start(tmp_path: Path) -> None:
+def test_an_audit_log_that_cannot_be_written_ends_the_start(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="audit_log: cannot write"):
         create_app(server_config(audit_log=tmp_path), sampler=RoleSampler(), token=TOKEN)

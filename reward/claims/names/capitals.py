@@ -1,0 +1,111 @@
+"""Capitalised words, and whether they have their capitals from where they stand.
+
+A month that is a name ("Theresa May") and an acronym keep their capitals in `Part.low`, so that no table of
+small words holds them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from reward.claims.names.nations import NATIONS
+from reward.claims.names.tables import words
+from reward.claims.names.words import ABBREVIATIONS, ACRONYMS, CALENDAR, fold, is_common
+
+_UPPER = "".join(c for c in map(chr, range(0x2000)) if c.isupper()).replace("-", "")
+_CAPITAL = re.compile(
+    rf"[{_UPPER}](?:(?:\.[{_UPPER}])+(?!\w)\.?|[\w]*(?:['\u2019`][^\W_]+)*(?:&[{_UPPER}]\w*)*)"
+)
+_SMALL_PREFIX = re.compile(r"(?:^|[^\w'\u2019])([a-z]{1,2})$")  # of "iPhone", "eBay"
+_START = re.compile(
+    r"(?:^|[.!?:\n|*#>\u2022(\[\"\u201c\u2018{}=/]|(?<!\w)'|[\u2014\u2013]|(?:^|\s)[-+])[\s*_\"\u201c\u2018'(\[#>+-]*$"
+)
+_BEFORE = re.compile(r"(\w+)\W{1,2}$")
+_AFTER = re.compile(r"\W{1,2}(\w+)")
+_SURNAME = re.compile(r" ([A-Z][^\W\d_]+)(?![\w?])")
+_DAY = re.compile(r",? ?\d")
+_MONTHS = ("march", "april", "may", "june", "august")
+_DEGREES = re.compile(r"[\d\u00b0]\s?[A-Z]$")
+_PRONOUNS = words("pronouns")
+_DOUBTFUL = _PRONOUNS | ACRONYMS | frozenset(_MONTHS)
+_new = tuple.__new__
+LOOK_BACK = 24  # characters
+
+
+class Part(NamedTuple):
+    """A capitalised word."""
+
+    start: int
+    end: int
+    text: str
+    low: str  # folded
+
+
+def parts(text: str) -> Iterator[Part]:
+    """The capitalised words of a text, without pronouns, from left to right."""
+    for match in _CAPITAL.finditer(text):
+        start, end = match.span()
+        written = match[0]
+        before = text[start - 1] if start else " "
+        if before != " " and (before.isalnum() or before in "_'\u2019"):
+            prefix = _SMALL_PREFIX.search(text[max(0, start - 3) : start])
+            if prefix is None:
+                continue  # a capital inside a word
+            start -= len(prefix[1])
+            written = prefix[1] + written
+        low = fold(written)
+        if low in _DOUBTFUL:
+            acronym = low in ACRONYMS and written.isupper() and not _is_shouted(text, start, end)
+            named = low in _MONTHS and (_is_surname(text, start, end) or _is_first_name(text, start, end))
+            if acronym or named:
+                low = low.upper()  # so that it is no common word and no month
+            elif low in _PRONOUNS:
+                continue
+        if low:
+            yield _new(Part, (start, end, written, low))
+
+
+def _is_surname(text: str, start: int, end: int) -> bool:
+    """Whether a month stands behind a first name, and before no number: "Theresa May"."""
+    before = _BEFORE.search(text[max(0, start - LOOK_BACK) : start])
+    if before is None or text[start - 1] != " " or _DAY.match(text, end):
+        return False
+    return before[1][0].isupper() and not is_common(fold(before[1])) and fold(before[1]) not in CALENDAR
+
+
+def _is_first_name(text: str, start: int, end: int) -> bool:
+    """Whether a month begins a sentence and a surname follows: "May Ellery", but not "May Day"."""
+    surname = _SURNAME.match(text, end)
+    if surname is None or not begins(text, start):
+        return False
+    low = fold(surname[1])
+    return not is_common(low) and low not in CALENDAR and low not in NATIONS
+
+
+def _is_shouted(text: str, start: int, end: int) -> bool:
+    """Whether a neighbour is written in capitals, too, so that these say nothing of a word."""
+    after = _AFTER.match(text, end)
+    if after is not None and len(after[1]) > 1 and after[1].isupper():
+        return True
+    before = _BEFORE.search(text[max(0, start - LOOK_BACK) : start])
+    return before is not None and len(before[1]) > 1 and before[1].isupper()
+
+
+def begins(text: str, start: int) -> bool:
+    """Whether a sentence, line, heading, bracket or quotation begins at a place."""
+    if start == 0:
+        return True
+    if text[start - 1] == " " and text[max(0, start - 2)].isalnum():
+        return False
+    before = text[max(0, start - LOOK_BACK) : start]
+    found = _START.search(before)
+    if not found or (start - len(before) > 0 and found.start() == 0):
+        return bool(found)
+    if before[found.start()] == ".":
+        ended = before[: found.start()]
+        word = (ended.split() or [""])[-1]
+        initial = len(word) == 1 and word.isupper() and not _DEGREES.search(ended)
+        return not initial and fold(word) not in ABBREVIATIONS
+    return True
