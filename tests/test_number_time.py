@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reward.claims.numbers import find_numbers, parse_number
+from reward.claims.numbers import Kind, find_numbers, parse_number
 from reward.claims.numbers.response import response_numbers
 from reward.roles.formats import parse_answers, parse_claims
 from reward.types import Document, RagQuery
@@ -83,3 +83,8 @@ def test_row_07_a_megabyte_of_everything_is_read_in_seconds(reader: str) -> None
 def test_row_07_no_repeated_piece_is_slow(piece: str) -> None:
     text = piece * (20_000 // len(piece))
     assert all(cpu_s(reader, text) < 3 for reader in READERS.values())
+
+
+def test_a_long_s_is_an_s() -> None:
+    (number,) = find_numbers("half past \u017feven")
+    assert number.kind is Kind.TIME

@@ -15,6 +15,7 @@ from reward.claims.numbers.cardinal import CARDINALS
 from reward.claims.numbers.digits import fraction
 from reward.claims.numbers.model import Kind, Number, span_of
 from reward.claims.numbers.vocabulary import SPACE
+from reward.claims.text import lowered
 
 _HOURS = {word: hour for word, hour in CARDINALS.items() if 1 <= hour <= 12}
 _AM_PM = rf"{SPACE}?(?P<half>[aApP])(?:\.{SPACE}?[mM]\b\.?|[mM](?![^\W_]))"
@@ -71,7 +72,7 @@ def named_time(word: str, start: int, end: int) -> Number:
 def time_past(text: str, at: int) -> Number | None:
     """A time as it is said: "half past five", "a quarter to 9 am"."""
     match = _PAST.match(text, at)
-    hour = _HOURS.get(match["hour"].lower()) or int(match["hour"]) if match else 0
+    hour = _HOURS.get(lowered(match["hour"])) or int(match["hour"]) if match else 0
     if match is None or not 1 <= hour <= 12:
         return None
     shift = (30 if match["half_hour"] else 15) * (-1 if match["past"].lower() == "to" else 1)
