@@ -77,7 +77,7 @@ def written(text: str) -> list[str]:
         ("**466** _12_ 3*4 and a_1", ["466", "12", "3", "4", "a_1"]),
         ("**999** million, __5__ %, `5` km, $**5**", ["999000000", "5%", "5 km", "$5"]),
         ("**5** **600**", ["5", "600"]),
-        ("9x13 inch, 8' x 6', 24hrs", ["9", "13 inches", "8", "6", "24 hours"]),
+        ("9x13 inch, 8' x 6', 24hrs", ["9 inches", "13 inches", "8", "6", "24 hours"]),
         ("60 mph, 60 miles per hour, 5 mg/dL, 500 sq. ft.", ["60 mph", "60 mph", "5 mg/dl", "500 ft²"]),
         ("14 W Figueroa St, 100 W bulbs, 250F, 40 °F", ["14", "100 W", "250 °F", "40 °F"]),
         ("a 5-year-old, a 10-minute walk", ["5 years", "10 minutes"]),
@@ -494,3 +494,37 @@ def test_a_canonical_text_reads_as_itself(value: int, form: str) -> None:
 
 def test_no_script_has_digits_beyond_the_planes_that_are_searched() -> None:
     assert not any(chr(c).isdecimal() for c in range(_IDEOGRAPHS, sys.maxunicode + 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "form"),
+    [
+        ("It extends over 582 square kilometres.", "582 square kilometres", Form.EXACT),
+        ("Sales tripled over 5 years.", "5 years", Form.EXACT),
+        ("Sales rose for over 5 years.", "over 5 years", Form.MORE_THAN),
+        ("She waited over 5 years.", "over 5 years", Form.MORE_THAN),
+        ("Sales rose by over 5%.", "over 5%", Form.MORE_THAN),
+        ("A fine not exceeding $5,000.", "not exceeding $5,000", Form.AT_MOST),
+    ],
+)
+def test_over_is_a_bound_where_it_says_neither_where_nor_in_what_time(
+    text: str, written: str, form: Form
+) -> None:
+    (number,) = find_numbers(text)
+    assert (text[number.start : number.end], number.form) == (written, form)
+
+
+def test_the_sides_of_a_sheet_share_their_unit() -> None:
+    assert [number.unit for number in find_numbers("30 x 20 x 10 cm")] == ["centimeter"] * 3
+    assert [number.unit for number in find_numbers("310 by 220 people")] == ["", ""]
+
+
+def test_a_price_as_it_is_said() -> None:
+    (price,) = find_numbers("12 pounds 50")
+    assert (price.kind, price.unit, price.value) == (Kind.MONEY, "GBP", Decimal("12.5"))
+    assert len(find_numbers("5 euros 20 years ago")) == 2
+
+
+def test_second_before_a_superlative_is_a_rank() -> None:
+    (rank,) = find_numbers("the second-largest island")
+    assert rank.kind is Kind.ORDINAL

@@ -44,6 +44,14 @@ _AFTER = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _BEGINS_AFTER = re.compile(r"[+-]|[ \u00a0][oa]", re.IGNORECASE)
+_EXTENDS = re.compile(r"\b(?:extend|spread|stretch|sprawl)(?:s|ed|ing)?(?: out)?$", re.IGNORECASE)
+# A change in the same clause: "tripled over 5 years", but not "fell for over 5 years".
+_CHANGES = re.compile(
+    r"\b(?:\w+fold|(?:increas|declin|doubl|tripl|quadrupl|improv|chang)\w*|grow\w*|grew|r[io]s(?:e[ns]?|ing)"
+    r"|f[ae]ll\w*|drop\w*|climb\w*|shr[iau]nk\w*|times)\b[^.;:!?]*(?<!\bfor)(?<!\bof)(?<!\btook)(?<!\blasted)$",
+    re.IGNORECASE,
+)
+_REACH = 80
 _SHORT = ("nearly", "almost")
 _LONGEST_BEFORE = 28
 _RATED = (Kind.MONEY, Kind.COUNT, Kind.QUANTITY)
@@ -66,7 +74,7 @@ def bounded(text: str, number: Number, low: int) -> Number:
     number = _after(text, number)
     for _ in range(2):  # "at least about 50"
         match = _before(text, number.start, low)
-        if match is None or _is_pair(text, match, low):
+        if match is None or _is_pair(text, match, low) or _is_extent(text, match, number):
             break
         name = _SIGNS[match["sign"]] if match["sign"] else _NAMES[" ".join(match["words"].lower().split())]
         if name == "about":
@@ -92,6 +100,16 @@ def _is_pair(text: str, match: re.Match[str], low: int) -> bool:
     """Whether "over" stands between two numbers, as in a blood pressure of "120 over 80"."""
     word = match[0].strip().casefold()
     return word == "over" and 0 < low == match.start() - 1 and text[low - 1].isdigit()
+
+
+def _is_extent(text: str, match: re.Match[str], number: Number) -> bool:
+    """Whether "over" says where, or in what time: "extends over 582 km²", "tripled over 5 years"."""
+    if match[0].strip().casefold() != "over":
+        return False
+    before = text[max(0, match.start() - _REACH) : match.start()].rstrip()
+    if _EXTENDS.search(before):
+        return True
+    return number.kind is Kind.DURATION and _CHANGES.search(before) is not None
 
 
 def _after(text: str, number: Number) -> Number:

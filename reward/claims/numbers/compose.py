@@ -35,6 +35,7 @@ _GAP = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_BY = re.compile(rf"{SPACE}?[x\u00d7]{SPACE}?|{SPACE}by{SPACE}", re.IGNORECASE)
 _BETWEEN = re.compile(rf"(?<![^\W_])between{SPACE}$", re.IGNORECASE)
 _FROM = re.compile(rf"(?<![^\W_])from{SPACE}$", re.IGNORECASE)
 # How many of the second unit make one of the first, of pairs that are written together.
@@ -43,6 +44,7 @@ _CHAINED = re.compile(rf"{SPACE}{_DASH}{SPACE}\d")  # a row of a table, or a sum
 _THE = re.compile(rf"{SPACE}(?:the|a)\b")
 _NUMBER_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
 _READ_ON = re.compile(rf"{SPACE}(?:and|hundred|thousand|million|billion|trillion){SPACE}?", re.IGNORECASE)
+_CENTS = 2  # digits
 _NEVER_IN_RANGES = (Kind.IDENTIFIER, Kind.RATIO)
 
 
@@ -57,6 +59,7 @@ def compose(text: str, numbers: Sequence[Number], weak: frozenset[int]) -> list[
     composed: list[Number] = []
     for number in numbers:
         low = composed[-2].end if len(composed) > 1 else 0
+        _measure_sides(text, composed, number)
         alone = not composed or (number.start in weak and composed[-1].start in weak)
         whole = None if alone else _together(text, composed[-1], number, low)
         if whole is not None:
@@ -64,6 +67,17 @@ def compose(text: str, numbers: Sequence[Number], weak: frozenset[int]) -> list[
         else:
             composed.append(number)
     return composed
+
+
+def _measure_sides(text: str, composed: list[Number], last: Number) -> None:
+    """The sides before the last of "31 x 22 cm" take its unit."""
+    if last.dimension != "length":
+        return
+    for place in reversed(range(len(composed))):
+        side = composed[place]
+        if not _is_bare(side) or _BY.fullmatch(text, side.end, last.start) is None:
+            return
+        composed[place] = last = changed(read_as(side, last), end=side.end)
 
 
 def _together(text: str, first: Number, second: Number, low: int) -> Number | None:
@@ -75,6 +89,8 @@ def _together(text: str, first: Number, second: Number, low: int) -> Number | No
     name = str(gap.lastgroup)
     if name in ("join", "and") and (joined := _joined(first, second)):
         return joined
+    if name == "join" and text[first.end - 1].isalpha() and (price := _price(first, second)):
+        return price
     if name in ("out_of", "chance", "over", "colon"):
         return _ratio_in_words(text, first, second, name)
     between = _BETWEEN.search(text, max(low, first.start - 9), first.start)
@@ -204,6 +220,20 @@ def _is_bare(number: Number) -> bool:
 def _pair(first: Number, second: Number) -> Number:
     pair = span_of(first, second, first.start, second.end)
     return changed(pair, kind=Kind.RATIO, form=Form.EXACT)
+
+
+def _price(first: Number, second: Number) -> Number | None:
+    """A price as it is said: "12 pounds 50"."""
+    unit = "GBP" if first.unit == "pound" else first.unit
+    is_money = first.kind is Kind.MONEY or first.unit == "pound"
+    has_cents = _is_bare(second) and second.step == 1 and second.end - second.start == _CENTS
+    if not is_money or first.step != 1 or not has_cents:
+        return None
+    value = EXACT.add(first.value, EXACT.scaleb(second.value, -_CENTS))
+    return changed(
+        first, kind=Kind.MONEY, unit=unit, dimension="", readings=((value,),), step=EXACT.scaleb(1, -_CENTS),
+        end=second.end,
+    )  # fmt: skip
 
 
 def _joined(first: Number, second: Number) -> Number | None:

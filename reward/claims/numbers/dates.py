@@ -67,6 +67,7 @@ _OF_MONTH = re.compile(rf"{SPACE}of{SPACE}(?P<month>{MONTH}){_TAIL}")
 _YEAR_FIRST = (
     re.compile(r"(?P<year>[12]\d{3})(?P<mark>[-/])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?![\d/-])"),
     re.compile(r"(?P<year>(?:19|20)\d{2})-(?P<month>0[1-9]|1[0-2])(?P<day>)(?![\d-])"),
+    re.compile(r"(?P<month>0[1-9]|1[0-2])/(?P<year>(?:19|20)\d{2})(?P<day>)(?![\d/-]|\.\d)"),
     re.compile(r"(?P<year>[12]\d{3})年(?:(?P<month>\d{1,2})月(?:(?P<day>\d{1,2})[日号])?)?"),
 )
 _YEAR_LAST = re.compile(

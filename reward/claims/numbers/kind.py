@@ -44,6 +44,12 @@ _WHAT = {
 _SHARES = (Kind.PERCENT, Kind.PERCENTAGE_POINT)
 _IN_WORDS = str.maketrans({"²": " squared", "³": " cubed"})
 _SMALL_WORD = 12
+_THING = re.compile(r"[ -]([a-z]{3,})")
+_GROUPS = {
+    3: ("trio", "triple", "threesome"), 4: ("quartet", "foursome"), 5: ("quintet", "handful"),
+    6: ("sextet", "half a dozen"), 7: ("septet", "week"), 8: ("octet",), 9: ("nonet",), 10: ("decade",),
+    11: (), 12: ("dozen",),
+}  # fmt: skip
 _MULTIPLE = re.compile(r"(?:fold|(?:doubl|tripl|trebl|quadrupl|quintupl|halv)(?:e[ds]?|ing))$", re.IGNORECASE)
 _OF_SOMETHING = re.compile(
     r"[ \t](?:as|the|its|their|his|her|what|that|more|larger|higher|bigger|greater|faster|longer|older)\b"
@@ -172,7 +178,20 @@ class Numbers:
         if not _is_small_word(response, mention):
             return True
         things = things_behind(response, mention)
-        return bool(things) and self.lookup(self.query.documents).counts_otherwise(mention, things)
+        if not things:
+            return False
+        return self.lookup(self.query.documents).counts_otherwise(mention, things) or self._tells_of(
+            response, mention
+        )
+
+    def _tells_of(self, response: str, mention: Number) -> bool:
+        """Whether documents tell of the things that a response counts, and not of so many of them."""
+        thing = _THING.match(response, mention.end)
+        groups = _GROUPS.get(int(mention.value))
+        if thing is None or groups is None or mention.kind is not Kind.COUNT:
+            return False
+        texts = " ".join(document.text for document in self.query.documents).lower()
+        return thing[1] in texts and not any(group in texts for group in groups)
 
     def follows(self, mention: Number, response: str, before: Sequence[Number]) -> str:
         """Whether it repeats a number before it in another unit, or counts the response's own list."""

@@ -146,8 +146,13 @@ class NumberLookup:
             claimed, found
         ):
             return False
-        if found.kind is Kind.IDENTIFIER and claimed.kind in (Kind.YEAR, Kind.COUNT):
-            return found.value == claimed.value >= _FIRST_YEAR and _ROMAN.fullmatch(found.unit) is not None
+        if found.kind is Kind.IDENTIFIER and claimed.kind is not Kind.IDENTIFIER:
+            is_roman = found.value == claimed.value and _ROMAN.fullmatch(found.unit) is not None
+            if claimed.kind in (Kind.YEAR, Kind.COUNT):
+                return is_roman and claimed.value >= _FIRST_YEAR
+            return is_roman and claimed.kind is Kind.ORDINAL  # "the XIV edition" is the 14th
+        if found.kind is claimed.kind is Kind.IDENTIFIER and _unhyphened(claimed) == _unhyphened(found):
+            return True  # "X-200" and "X200"
         if claimed.is_bound and claimed.kind is Kind.DATE:
             is_opposed = found.is_bound and found.form is not claimed.form
             return not is_opposed and supports(unbound(claimed), unbound(found))
@@ -173,6 +178,10 @@ def _nearest(places: Sequence[Place[Number]], context: str) -> Place[Number]:
         return len(words & content_words(place.document.text[start:end]))
 
     return max(places, key=num_shared)
+
+
+def _unhyphened(number: Number) -> str:
+    return number.unit.replace("-", "").replace(" ", "")
 
 
 def _is_of_another_rate(claimed: Number, found: Number) -> bool:

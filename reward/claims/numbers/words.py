@@ -45,6 +45,7 @@ _ADVERB = re.compile(
     r"[ \u00a0](?:time|times|thing|things|and|of all|few|hand|glance|sight|or|half|place)(?![^\W_])",
     re.IGNORECASE,
 )
+_SUPERLATIVE = re.compile(r"[-\s](?:[^\W\d_]{3,}est|most|best|worst)(?![^\W_])")  # "second-largest"
 _NO_RANK = re.compile(r"[ \u00a0-](?:party|parties|world|person)(?![^\W_])", re.IGNORECASE)
 _RANK = re.compile(
     r",|[ \u00a0](?!of\b|the\b|and\b|or\b|in\b|to\b|that\b|as\b|more\b|less\b)[a-z]|-[a-z]", re.IGNORECASE
@@ -123,9 +124,14 @@ def _lone_ordinal(run: Run) -> WordNumber | None:
         return WordNumber(Decimal(10 ** SCALE_ORDINALS[word]), Decimal(1), end, is_ordinal=True)
     if _NO_RANK.match(text, end):
         return None
-    weak = word in ("first", "second") and not (
-        _DETERMINER.search(text, max(0, run.start - 6), run.start)
-        and _NOUN.match(text, end)
-        and not _ADVERB.match(text, end)
+    is_superlative = _SUPERLATIVE.match(text, end) is not None
+    weak = (
+        not is_superlative
+        and word in ("first", "second")
+        and not (
+            _DETERMINER.search(text, max(0, run.start - 6), run.start)
+            and _NOUN.match(text, end)
+            and not _ADVERB.match(text, end)
+        )
     )
     return WordNumber(Decimal(ORDINALS[word]), Decimal(1), end, is_ordinal=True, weak=weak)
