@@ -21,12 +21,13 @@ from orchestration.commands.doctor import doctor
 from orchestration.commands.evaluate import best, evaluate
 from orchestration.commands.inspect import inspect
 from orchestration.commands.lineage import lineage, reproduce
+from orchestration.commands.models import models
 from orchestration.commands.prepare import prepare
 from orchestration.commands.promote import (
     approve,
-    models,
     promote,
     register,
+    registered,
     reject,
     rollback,
     serve_model,
@@ -96,13 +97,14 @@ for _panel, _commands in {
     _TRAIN: (prepare, inspect),
     _EVALUATE: (evaluate, best),
     _LOOP: (retrain, schedule, status),
-    _REGISTRY: (register, promote, approve, reject, rollback, models, serve_model),
+    _REGISTRY: (register, promote, approve, reject, rollback, registered, serve_model),
     _ORIGIN: (lineage, reproduce),
     _PLACE: (doctor,),
 }.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)
 app.add_typer(artifacts, rich_help_panel=_ORIGIN)
+app.add_typer(models, rich_help_panel=_TRAIN)
 
 
 @app.command(rich_help_panel=_AUDIT)

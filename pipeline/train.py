@@ -28,6 +28,7 @@ from pipeline.launch.rows import planned_rows, rows_file
 from pipeline.launch.signals import terminable
 from pipeline.launch.worker import run_openrlhf
 from pipeline.lineage.surroundings import note_surroundings
+from pipeline.models.cache import require_model
 from pipeline.record.checkpoints import prepare_resume, write_atomically
 from pipeline.record.run_status import GUARDS_TAG, kept_status, tell_status
 from pipeline.record.tracking import drop_steps_after, read_steps
@@ -76,6 +77,7 @@ def train(
     _quiet_libraries()
     settings = load_recipe(recipe, overrides)
     folder = (run_dir or Path("runs") / settings.name).resolve()
+    require_model(settings.model)
     if dry_run:
         from pipeline.launch.dry_run import show_plan
 

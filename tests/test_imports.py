@@ -38,6 +38,7 @@ INSIDE_FUNCTIONS = (
     "pipeline/train.py",
     "pipeline/launch/ray_start.py",
     "pipeline/launch/worker.py",
+    "pipeline/models/convert.py",
     "pipeline/training/canary.py",
     "pipeline/cpu/patches.py",
     "pipeline/record/run_status.py",
@@ -135,6 +136,7 @@ def modules_after(code: str) -> set[str]:
                 "approve",
                 "rollback",
                 "models",
+                "registered",
                 "serve-model",
             )
         ),

@@ -164,7 +164,16 @@ def orchestrator(builder: Builder) -> Image:
 @pytest.mark.long
 def test_the_orchestrator_image_knows_its_commands(orchestrator: Image, volume: Path) -> None:
     check_contents(orchestrator, volume, absent=HEAVY)
-    for command in ("retrain", "schedule", "status", "promote", "rollback", "models", "lineage", "artifacts"):
+    for command in (
+        "retrain",
+        "schedule",
+        "status",
+        "promote",
+        "rollback",
+        "registered",
+        "lineage",
+        "artifacts",
+    ):
         done = orchestrator.run(command, "--help", volume=volume)
         assert done.returncode == 0 and f"march {command}" in done.stdout, done.stderr
     assert "MLflow" in orchestrator.run("mlflow", "--help", volume=volume).stdout
@@ -191,7 +200,7 @@ def test_the_orchestrator_image_serves_mlflow_and_a_schedule(orchestrator: Image
     with started(orchestrator.command(*server, volume=volume, **no_jobs)):
         assert becomes_healthy(orchestrator, volume, port, "/health")
         tracking = {"MLFLOW_TRACKING_URI": f"http://127.0.0.1:{port}"}
-        assert orchestrator.run("models", volume=volume, **tracking).returncode == 0
+        assert orchestrator.run("registered", volume=volume, **tracking).returncode == 0
         command = ("schedule", "tiny.yaml", f"--port={schedule}")
         with started(orchestrator.command(*command, volume=volume, **tracking)):
             assert becomes_healthy(orchestrator, volume, schedule, "/healthz")

@@ -58,7 +58,7 @@ def test_promote_and_roll_back(place: Place, capsys: pytest.CaptureFixture[str])
     assert "primary: failed: +0.000, not better" in capsys.readouterr().err
     assert march("rollback", place.model, *place.common) == 0
     assert place.aliases() == {"champion": "1", "previous": "2", "candidate": "3"}
-    assert march("models", place.model, *place.common[:4]) == 0
+    assert march("registered", place.model, *place.common[:4]) == 0
     assert "champion" in capsys.readouterr().out
     assert "is the champion already" in refused(capsys, "promote", place.model, "--candidate", 1,
         "--evaluation", place.folder / "eval1", *place.common)  # fmt: skip
@@ -190,7 +190,7 @@ def test_the_next_command_mends_what_a_kill_left(
     process.communicate("\n", timeout=300)
     assert process.returncode == -9
     assert place.aliases() == left | {"candidate": "3"}
-    assert march("models", place.model, *place.common[:4]) == 0
+    assert march("registered", place.model, *place.common[:4]) == 0
     state: State = place.desk.state()
     assert state.champion == champion
     assert place.aliases().get("champion") == champion
@@ -201,7 +201,7 @@ def test_the_next_command_mends_what_a_kill_left(
 def test_an_alias_that_was_moved_by_hand_is_put_back(place: Place) -> None:
     assert place.promote(1, None) == 0
     place.desk.registry.set_alias(place.model, "champion", "3")
-    assert march("models", place.model, *place.common[:4]) == 0
+    assert march("registered", place.model, *place.common[:4]) == 0
     assert place.aliases()["champion"] == "1"
 
 

@@ -98,7 +98,9 @@ def test_a_decision_of_which_nothing_is_known_sends_to_march_models_first(
             raise MlflowException("reset")
 
     crowned.after_append = lose_all
-    with pytest.raises(ValueError, match="reset; look at `march models` first; unless it was done, the same"):
+    with pytest.raises(
+        ValueError, match="reset; look at `march registered` first; unless it was done, the same"
+    ):
         desk_over(crowned, tmp_path).rollback()
 
 

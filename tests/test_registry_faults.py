@@ -94,7 +94,7 @@ def test_a_promotion_that_broke_off_is_made_or_not(
     if not is_made:
         told(capsys)
     proxy.faults = []
-    assert march("models", place.model, *place.common[:4]) == 0
+    assert march("registered", place.model, *place.common[:4]) == 0
     assert place.desk.state().champion == ("2" if is_made else "1")
     assert place.promote(2, 1) == (2 if is_made else 0)
     assert place.aliases() == {"champion": "2", "previous": "1"}
@@ -160,7 +160,7 @@ def test_a_server_that_is_killed_in_the_middle_of_a_decision(
         assert (promoting.returncode, error.count("\n")) == (2, 1), error
         with running_mlflow(tmp_path) as (second, _):
             place.uri = second
-            assert march("models", "shop", *place.common[:4]) == 0
+            assert march("registered", "shop", *place.common[:4]) == 0
             is_made = harm is Harm.HOLD_ANSWER
             assert place.desk.state().champion == ("2" if is_made else "1")
             assert place.promote(2, 1) == (2 if is_made else 0)

@@ -1,4 +1,4 @@
-"""`march register`, `promote`, `approve`, `reject`, `rollback`, `models` and `serve-model`.
+"""`march register`, `promote`, `approve`, `reject`, `rollback`, `registered` and `serve-model`.
 
 Exit codes of `promote`: 0 promoted, or waiting for approval; 2 for what a user can mend; 3 refused by a gate;
 4 inconclusive; 5 another decision was first. In the last three nothing has changed.
@@ -162,12 +162,12 @@ def rollback(
     print(f"{model} version {made.entry.version} is the champion again; it was {made.entry.champion}")
 
 
-def models(
+def registered(
     names: options.Models = None,
     registry: options.RegistryUri = None,
     history: options.History = HISTORY,
 ) -> None:
-    """List models: versions, who is champion, what waits for approval, the last decision."""
+    """List registered models: versions, who is champion, what waits for approval, the last decision."""
     from rich.console import Console
 
     from orchestration.commands.promote_view import print_models

@@ -101,5 +101,5 @@ def told(uri: str) -> Iterator[None]:
     except MlflowException as error:
         problem, mend = " ".join(str(error).split()), "mend the address or the name"
         if error.error_code in _UNSURE:
-            mend = "look at `march models` first; unless it was done, the same command goes on"
+            mend = "look at `march registered` first; unless it was done, the same command goes on"
         raise ValueError(f"--registry {uri}: {problem:.300}; {mend}") from error

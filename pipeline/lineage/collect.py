@@ -15,6 +15,7 @@ from pipeline.evaluate.plan import MANIFEST_FILE as EVALUATION_MANIFEST
 from pipeline.evaluate.weights import weights_sha256
 from pipeline.lineage.record import DataRecord, EvaluationRecord, Lineage, ModelRecord
 from pipeline.lineage.surroundings import read_surroundings
+from pipeline.models.cache import read_origin
 from pipeline.record.tracking import read_steps
 from pipeline.train import RESULT_FILE, RUN_FILE, RunState
 from reward.offline.files import file_sha256
@@ -104,7 +105,7 @@ def _data(state: RunState, manifest: DataManifest) -> DataRecord:
 def _model(name: str, folder: Path, *, weights: str | None = None, lineage: str | None = None) -> ModelRecord:
     if weights is None and folder.is_dir():
         weights = weights_sha256(folder)
-    return ModelRecord(name=name, weights_sha256=weights, lineage=lineage)
+    return ModelRecord(name=name, weights_sha256=weights, lineage=lineage, origin=read_origin(folder))
 
 
 def evaluation_record(folder: Path) -> EvaluationRecord:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, JsonValue
 
+from pipeline.models.cache import Origin
 from reward.types import Record
 
 
@@ -45,6 +46,7 @@ class ModelRecord(Record):
     )
     artifact: str | None = Field(default=None, description="Digest of its manifest in the store.")
     lineage: str | None = Field(default=None, description="Digest of what made it, where that is known.")
+    origin: Origin | None = Field(default=None, description="Of a model that `march models` fetched.")
 
 
 class EvaluationRecord(Record):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.lineage.record import DataRecord, EvaluationRecord, Lineage, ModelRecord, Surroundings
+from pipeline.models.cache import Origin
 from reward.offline.page import render_page
 from reward.offline.terminal import spoken
 
@@ -51,9 +52,17 @@ def render_html(root: Node) -> str:
 
 def _model(label: str, model: ModelRecord) -> Node:
     below = (leaf("weights digest", model.weights_sha256), leaf("in the store", model.artifact))
-    return Node(
-        label, model.name, (*below, *((leaf("its lineage", model.lineage),) if model.lineage else ()))
-    )
+    lineage = (leaf("its lineage", model.lineage),) if model.lineage else ()
+    return Node(label, model.name, (*below, *lineage, *(_origin(model.origin) if model.origin else ())))
+
+
+def _origin(origin: Origin) -> tuple[Node, ...]:
+    leaves = {
+        "fetched from": origin.short_source,
+        "its digest": origin.sha256,
+        "converted": origin.conversion,
+    }
+    return tuple(Node(label, value) for label, value in leaves.items() if value)
 
 
 def _data(data: DataRecord) -> Node:

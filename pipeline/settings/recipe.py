@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from pipeline.artifacts.settings import redact
 from pipeline.estimate.assumptions import EstimateSettings
+from pipeline.models.cache import cached
 from pipeline.record.tracking import refuse_password
 from pipeline.settings.cluster import ClusterSettings, Colocation, check_batches, check_gpus
 from pipeline.settings.ppo import (
@@ -47,8 +48,8 @@ class Recipe(Settings):
     note: str = Field(default="", description="One sentence that every report of a run shows.")
     seed: int = Field(default=0, ge=0)
     model: str = Field(
-        description='Folder or name of a Hugging Face model; "tiny" and "tiny_kinds" are the policies in '
-        "this repository."
+        description='Folder or name of a Hugging Face model, or a name of `march models`; "tiny" and '
+        '"tiny_kinds" are the policies in this repository.'
     )
     train_roles: tuple[Role, ...] = Field(
         default=(Role.SOLVER, Role.CHECKER), description="The Solver and any of the other two."
@@ -249,7 +250,7 @@ class Recipe(Settings):
     def model_path(self) -> str:
         """What `from_pretrained` gets."""
         shipped = {"tiny": TINY_POLICY, "tiny_kinds": TINY_KINDS_POLICY}
-        return str(shipped.get(self.model, self.model))
+        return str(shipped.get(self.model) or cached(self.model) or self.model)
 
     @property
     def digest(self) -> str:

