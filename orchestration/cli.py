@@ -36,6 +36,7 @@ from orchestration.commands.retrain import retrain
 from orchestration.commands.schedule import schedule
 from orchestration.commands.serve import serve
 from orchestration.commands.status import status
+from orchestration.commands.world import world
 from orchestration.terminal.messages import error_console, fail
 
 _DEBUG = "MARCH_DEBUG"
@@ -92,15 +93,16 @@ _AUDIT, _TRAIN, _EVALUATE, _REGISTRY, _LOOP, _ORIGIN, _PLACE = (
     "Audit", "Train", "Evaluate", "Register and promote", "Retrain", "Where weights came from",
     "Where it runs",
 )  # fmt: skip
-for _panel, _commands in {
+_COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     _AUDIT: (audit, review, serve),
-    _TRAIN: (prepare, inspect),
+    _TRAIN: (prepare, world, inspect),
     _EVALUATE: (evaluate, best),
     _LOOP: (retrain, schedule, status),
     _REGISTRY: (register, promote, approve, reject, rollback, registered, serve_model),
     _ORIGIN: (lineage, reproduce),
     _PLACE: (doctor,),
-}.items():
+}
+for _panel, _commands in _COMMANDS.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)
 app.add_typer(artifacts, rich_help_panel=_ORIGIN)

@@ -136,6 +136,7 @@ def modules_after(code: str) -> set[str]:
                 "approve",
                 "rollback",
                 "models",
+                "world",
                 "registered",
                 "serve-model",
             )

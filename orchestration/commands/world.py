@@ -1,0 +1,94 @@
+"""`march world`: the rows of a world whose truth is known, as files, and how many there are of what."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from pipeline.worlds.wiki.settings import WikiSettings
+    from pipeline.worlds.wiki.world import WikiWorld
+    from pipeline.worlds.world import WorldRow
+
+
+def world(
+    out: Annotated[
+        Path | None, typer.Option(help="Write train.jsonl and held_out.jsonl there; else only count.")
+    ] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="As data.wiki of a recipe, e.g. num_documents=5."),
+    ] = None,
+    show: Annotated[int, typer.Option(min=0, help="Print so many rows of the held-out split.")] = 0,
+) -> None:
+    """Make questions with known answers out of real paragraphs: count them, look at them, write them.
+
+    A line has id, query and documents, as `march prepare jsonl` reads them, and asked: what the answers are.
+    """
+    from rich.console import Console
+
+    from pipeline.worlds.wiki.world import WikiWorld
+    from pipeline.worlds.world import SPLITS
+
+    made = WikiWorld(_settings(overrides or []))
+    for split in SPLITS:
+        if out is not None:
+            _write(made.rows(split), out / f"{split}.jsonl")
+    console = Console(highlight=False)
+    _print_counts(made, console)
+    for row in made.rows("held_out")[:show]:
+        _print_row(row, console)
+    if out is not None:
+        print(f"{out}: train.jsonl, held_out.jsonl")
+
+
+def _settings(overrides: Sequence[str]) -> WikiSettings:
+    from pipeline.worlds.wiki.settings import WikiSettings
+    from reward.assignments import assign
+
+    return WikiSettings.model_validate(assign({}, overrides))
+
+
+def _write(rows: Sequence[WorldRow], path: Path) -> None:
+    from reward.offline.files import replace_file
+
+    lines = (row.query.model_dump() | {"asked": [one.model_dump() for one in row.asked]} for row in rows)
+    replace_file(path, (f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))
+
+
+def _print_counts(made: WikiWorld, console: Console) -> None:
+    from rich import box
+    from rich.table import Table
+
+    from pipeline.worlds.wiki.world import count_rows
+    from pipeline.worlds.world import SPLITS
+
+    counts = {split: count_rows(made.rows(split)) for split in SPLITS}
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("rows that ask for")
+    for column in ("train", "held out"):
+        table.add_column(column, justify="right")
+    for what in sorted(counts["train"].keys() | counts["held_out"].keys()):
+        table.add_row(what, *(f"{counts[split][what]:,}" for split in SPLITS))
+    table.add_row("[bold]in all[/bold]", *(f"[bold]{counts[split].total():,}[/bold]" for split in SPLITS))
+    console.print(table)
+
+
+def _print_row(row: WorldRow, console: Console) -> None:
+    from rich.markup import escape
+
+    console.print(f"[bold]{escape(row.query.query)}[/bold]")
+    for one in row.asked:
+        said = f"document {one.document}" if one.document else "in no document"
+        console.print(f"  [green]{escape(one.value or 'no answer')}[/green] [dim]({said})[/dim]")
+    for document in row.query.documents:
+        text = escape(f"{document.title}: {document.text}")
+        console.print(f"  [dim]{document.id}[/dim] {text}")
+    console.print()

@@ -1,0 +1,122 @@
+"""Judges an answer by what its row asks for, by the audit's own kinds of claims: by meaning, not by letters.
+
+    what the answer says                                             right  faithful
+    every asked fact, in any order that names its subjects           yes    yes
+    the same, less exactly ("in 1883" for 10 July 1883)              no     yes
+    some of the asked facts and nothing else                         no     yes
+    the asked facts, and more that the subject's document holds      no     yes
+    another value for an asked fact, or one that no document holds   no     no
+    an abstention, where the documents say it / where they do not    no/yes no/yes
+
+Names that the query gives are no values of an answer. Other names that the subject's document holds ("a
+British film") change nothing where the query asks for no name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipeline.worlds.world import Asked, Judgement, WorldRow
+from reward.claims import kinds_for, targets_of
+from reward.claims.kind import ClaimKind, Target
+from reward.config import AuditConfig
+from reward.judging.unjudged import abstains
+
+_CONFIG = AuditConfig(kinds=("number", "name", "date"))
+
+
+@dataclass(frozen=True)
+class _Match:
+    """An asked fact and where an answer states it."""
+
+    place: int  # among the values
+    is_exact: bool
+
+
+def judge(row: WorldRow, response: str) -> Judgement:
+    """Judges one answer; reads nothing but the row and the text."""
+    kinds = kinds_for(_CONFIG, row.query, response)
+    values = [one for one in targets_of(response, kinds) if _is_own(one, response)]
+    abstained = not values and abstains(response)
+    if not row.is_answerable:
+        return _judgement(row, right=abstained, faithful=abstained, abstained=abstained, values=values)
+    matches = _match(_in_order_of(row.asked, response), values, kinds)
+    beside = [one for i, one in enumerate(values) if i not in {match.place for match in matches}]
+    is_whole = len(matches) == len(row.asked)
+    holds_beside = all(_is_held(one, row) for one in beside)
+    right = is_whole and all(match.is_exact for match in matches) and holds_beside
+    right = right and not any(_counts(one, row.asked) for one in beside)
+    faithful = bool(matches) and (not beside or (is_whole and holds_beside))
+    share = len(matches) / len(row.asked)
+    return _judgement(row, right=right, faithful=faithful, abstained=abstained, values=values, coverage=share)
+
+
+def _judgement(
+    row: WorldRow,
+    *,
+    right: bool,
+    faithful: bool,
+    abstained: bool,
+    values: Sequence[Target],
+    coverage: float = 0.0,
+) -> Judgement:
+    return Judgement(
+        right=right,
+        faithful=faithful,
+        coverage=coverage,
+        abstained=abstained,
+        answerable=row.is_answerable,
+        num_values=len(values),
+    )
+
+
+def _is_own(target: Target, response: str) -> bool:
+    """Whether a value is the answer's own, and no name that the query gives."""
+    return target.kind.name != "name" or target.kind.is_looked_up(response, target.mention)
+
+
+def _counts(target: Target, asked: Sequence[Asked]) -> bool:
+    """Whether a value beside the asked ones makes an answer more than what was asked for."""
+    return target.kind.name != "name" or any(one.kind == "name" for one in asked)
+
+
+def _is_held(target: Target, row: WorldRow) -> bool:
+    """Whether a value stands in a document that says something that was asked for."""
+    homes = {one.document for one in row.asked}
+    documents = [document for document in row.query.documents if document.id in homes]
+    return target.kind.lookup(documents).find(target.mention) is not None
+
+
+def _in_order_of(asked: Sequence[Asked], response: str) -> list[Asked]:
+    """The asked facts in the order in which the answer names their subjects, if it names all of them."""
+    found = [re.search(rf"(?<!\w){re.escape(one.subject)}(?!\w)", response) for one in asked]
+    if None in found:
+        return list(asked)
+    places = {one.question: match.start() for one, match in zip(asked, found, strict=True) if match}
+    return sorted(asked, key=lambda one: places[one.question])
+
+
+def _match(asked: Sequence[Asked], values: Sequence[Target], kinds: dict[str, ClaimKind]) -> list[_Match]:
+    """The first value for each asked fact behind the one of the fact before it."""
+    matches: list[_Match] = []
+    begin = 0
+    for one in asked:
+        places = range(begin, len(values))
+        if found := next(filter(None, (_compare(one, i, values[i], kinds) for i in places)), None):
+            matches.append(found)
+            begin = found.place + 1
+    return matches
+
+
+def _compare(asked: Asked, place: int, value: Target, kinds: dict[str, ClaimKind]) -> _Match | None:
+    assert asked.value is not None
+    kind = kinds[asked.kind]
+    truth = kind.read(asked.value, of_documents=True)
+    if truth is None or value.kind.name != asked.kind:
+        return None
+    truth = kind.taken_as(truth, value.mention)
+    if not kind.bears_out(truth, value.mention):
+        return None
+    return _Match(place, is_exact=kind.equal(truth, value.mention))

@@ -1,0 +1,87 @@
+"""The world of real text: its rows, in splits and parts, and how many there are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import islice
+from typing import Literal
+
+from pipeline.worlds.judge import judge
+from pipeline.worlds.wiki.facts import bare
+from pipeline.worlds.wiki.paragraphs import WikiRow, read, shipped
+from pipeline.worlds.wiki.rows import all_rows, digest_of, unique
+from pipeline.worlds.wiki.settings import WikiSettings
+from pipeline.worlds.world import SPLITS, Judgement, Split, WorldRow
+
+Part = Literal["warmup", "training"]
+_HELD_OUT_EVERY = 5  # of the rows of a file that is not split
+
+
+class WikiWorld:
+    """The rows of files of 2WikiMultihopQA, or of the part that comes with the package (`World`)."""
+
+    name = "wiki"
+
+    def __init__(self, settings: WikiSettings | None = None) -> None:
+        """Reads the files; rows are made when they are asked for.
+
+        Raises:
+            FileNotFoundError: a file of the settings is not there.
+            ValueError: it is not of this data set.
+        """
+        self.settings = settings or WikiSettings()
+        train, held_out = self.settings.train_file, self.settings.held_out_file
+        most = self.settings.max_file_rows
+        rows = list(islice(read(train), most)) if train else shipped()
+        apart_rows = islice(read(held_out), most) if held_out else filter(_is_held_out, rows)
+        self._held_out = list(apart_rows)
+        apart = {row.id for row in self._held_out}
+        self._train = [row for row in rows if row.id not in apart]
+
+    @cached_property
+    def _rows(self) -> dict[Split, list[WorldRow]]:
+        taken = {bare(title).casefold() for row in self._held_out for title in row.paragraphs}
+        return {
+            "train": unique(all_rows(self._train, "train", self.settings, without=taken)),
+            "held_out": unique(all_rows(self._held_out, "held_out", self.settings, without=set())),
+        }
+
+    @cached_property
+    def by_id(self) -> dict[str, WorldRow]:
+        """All rows by the ids of their queries."""
+        return {row.query.id: row for split in SPLITS for row in self.rows(split)}
+
+    def rows(self, split: Split) -> Sequence[WorldRow]:
+        """The rows of a split, ordered by their ids, which are digests."""
+        return self._rows[split]
+
+    def part(self, part: Part) -> Sequence[WorldRow]:
+        """The training rows that a warm-up shows, or those that a training is rewarded on.
+
+        A subject asked for first is in one part alone; it may be asked for second in the other.
+        """
+        limit = self.settings.warmup_share * 1000
+        is_shown = {
+            row.query.id: digest_of(row.asked[0].subject) % 1000 < limit for row in self.rows("train")
+        }
+        return [row for row in self.rows("train") if is_shown[row.query.id] == (part == "warmup")]
+
+    def judge(self, row: WorldRow, response: str) -> Judgement:
+        """What the truth says of an answer."""
+        return judge(row, response)
+
+
+def count_rows(rows: Sequence[WorldRow]) -> Counter[str]:
+    """How many rows there are, by what they ask for."""
+    counter: Counter[str] = Counter()
+    for row in rows:
+        kinds = " and a ".join(sorted({one.kind for one in row.asked}))
+        number = "one fact" if len(row.asked) == 1 else "two facts"
+        counter[f"{number}: {kinds}" if row.is_answerable else "no document says it"] += 1
+    return counter
+
+
+def _is_held_out(row: WikiRow) -> bool:
+    return row.split == "held_out" if row.split else digest_of(row.id) % _HELD_OUT_EVERY == 0

@@ -1,0 +1,88 @@
+"""What a world is: rows with their truth, in two splits that share nothing, and a judge of answers.
+
+    world = open_world("wiki")
+    for row in world.rows("held_out"):
+        world.judge(row, answer).right
+
+The truth is for demonstrations, for monitoring and for measuring. It is never a reward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from pydantic import Field
+
+from reward.types import RagQuery, Record
+
+Split = Literal["train", "held_out"]
+SPLITS: tuple[Split, ...] = ("train", "held_out")
+
+
+class Asked(Record):
+    """One fact that a query asks for.
+
+    Example: `Asked(question="When was Sam Wood born?", subject="Sam Wood", kind="date", value="1883")`.
+    """
+
+    question: str = Field(description="As a Proposer would ask for it.")
+    subject: str = Field(description="What the fact is about, as an answer would name it.")
+    kind: str = Field(description='"number", "name" or "date": which rules compare it.')
+    value: str | None = Field(description="As a document writes it; None where no document says it.")
+    relation: str = Field(default="", description="What is said of the subject: the world's own word for it.")
+    document: str = Field(default="", description="Id of the document that says it; empty where none does.")
+
+
+class WorldRow(Record):
+    """A query and what its maker knows about it."""
+
+    query: RagQuery
+    asked: tuple[Asked, ...] = Field(min_length=1, description="In the order of the query.")
+
+    @property
+    def is_answerable(self) -> bool:
+        """Whether the documents say what is asked; all of it or nothing."""
+        return self.asked[0].value is not None
+
+
+class Judgement(Record):
+    """What the truth says of one answer."""
+
+    right: bool = Field(description="Every asked fact and nothing wrong beside it; or a right abstention.")
+    faithful: bool = Field(description="Nothing that it says is wrong, though something may be missing.")
+    coverage: float = Field(ge=0, le=1, description="Share of the asked facts that it states rightly.")
+    abstained: bool = Field(description="It says that the documents do not say, and nothing else.")
+    answerable: bool = Field(description="The documents say what is asked.")
+    num_values: int = Field(ge=0, description="Numbers, names and dates that it claims.")
+
+
+class World(Protocol):
+    """Rows and their truth."""
+
+    @property
+    def name(self) -> str:
+        """As `open_world` takes it."""
+
+    def rows(self, split: Split) -> Sequence[WorldRow]:
+        """The rows of a split, always the same ones; no fact of one split is in the other."""
+
+    def judge(self, row: WorldRow, response: str) -> Judgement:
+        """What the truth says of an answer to a row."""
+
+
+def open_world(name: str) -> World:
+    """A world by its name: "wiki" (the rows that come with the package) or "tiny".
+
+    Raises:
+        ValueError: there is no such world.
+    """
+    if name == "wiki":
+        from pipeline.worlds.wiki.world import WikiWorld
+
+        return WikiWorld()
+    if name == "tiny":
+        from pipeline.worlds.tiny import TinyRows
+
+        return TinyRows()
+    raise ValueError(f"world {name!r} is unknown; use wiki or tiny")
