@@ -34,6 +34,7 @@ from pipeline.record.run_status import GUARDS_TAG, kept_status, tell_status
 from pipeline.record.tracking import drop_steps_after, read_steps
 from pipeline.settings.cluster import unreachable_from_nodes
 from pipeline.settings.recipe import Recipe, load_recipe
+from pipeline.worlds.training_rows import write_made
 from reward.config import Settings
 
 RUN_FILE, RESULT_FILE, ERROR_FILE, LOG_FILE = "run.json", "result.json", "error.json", "train.log"
@@ -143,8 +144,8 @@ def _open_run(recipe: Recipe, folder: Path) -> RunState:
     from pipeline.record.tracking import flatten, start_mlflow_run
 
     rows, num_rows = rows_file(recipe, folder), planned_rows(recipe)
-    if recipe.data.source == "tiny":
-        num_rows = write_tiny_rows(recipe, rows.parent, num_rows)
+    if recipe.data.is_made:
+        num_rows = write_made(recipe, rows.parent, num_rows)
     num_steps(recipe, num_rows)
     uri = recipe.tracking.uri or f"sqlite:///{folder.parent / 'mlflow.db'}"
     run_id = start_mlflow_run(
@@ -186,25 +187,6 @@ def _with_guards_of(recipe: Recipe, state: RunState, path: Path) -> RunState:
     tell_status(state.tracking_uri, state.mlflow_run_id, "RUNNING", {GUARDS_TAG: guards})
     print(f"{path.parent}: goes on with other guards: {guards}")
     return changed
-
-
-def write_tiny_rows(recipe: Recipe, folder: Path, num_rows: int) -> int:
-    """Writes worlds, one batch more than asked for, since twins are left out; returns how many."""
-    from pipeline.data.prepare import write_rows
-    from pipeline.tiny.world import worlds
-    from reward.roles.prompts import load_prompts
-
-    manifest = write_rows(
-        worlds(
-            num_rows + recipe.rollout.batch_size, seed=recipe.seed, split="train", settings=recipe.data.world
-        ),
-        folder,
-        prompts=load_prompts(recipe.audit.prompts),
-        tokenizer_path=recipe.model_path,
-        max_prompt_tokens=recipe.rollout.max_prompt_tokens,
-        source=f"tiny worlds, seed {recipe.seed}",
-    )
-    return manifest.num_rows
 
 
 @contextmanager

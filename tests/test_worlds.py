@@ -6,13 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.data.prepare import ROWS_FILE
+from pipeline.launch.rows import planned_rows
+from pipeline.settings.recipe import load_recipe
+from pipeline.training.oracle import oracle_for
+from pipeline.worlds.training_rows import num_made, write_made
 from pipeline.worlds.wiki.facts import facts_of
 from pipeline.worlds.wiki.paragraphs import SHIPPED, shipped, tidy
 from pipeline.worlds.wiki.relations import RELATIONS, statement_of
 from pipeline.worlds.wiki.settings import WikiSettings
 from pipeline.worlds.wiki.world import WikiWorld, count_rows
 from pipeline.worlds.world import SPLITS, Asked, WorldRow, open_world
-from reward.types import Document, RagQuery
+from reward.types import Claim, ClaimState, ClaimVerdict, Document, Outcome, RagQuery, Verdict
 from tests.march_cli import march, refused
 
 WORLD = WikiWorld()
@@ -258,3 +263,28 @@ def test_the_command_counts_shows_and_writes(tmp_path: Path, capsys: pytest.Capt
     }
     assert "no such file" in refused(capsys, "world", "--set", f"train_file={tmp_path}/none.json")
     assert "unknown key" in refused(capsys, "world", "--set", "depth=3")
+
+
+def test_an_oracle_beside_the_reward_knows_the_rows_by_their_ids() -> None:
+    row = next(row for row in WORLD.rows("held_out") if len(row.asked) == 1 and row.is_answerable)
+    asked = row.asked[0]
+    claim = Claim(index=1, kind=asked.kind, question=asked.question, answer=str(asked.value))
+    found = ClaimVerdict(claim=claim, state=ClaimState.SUPPORTED, consensus=asked.value)
+    verdict = Verdict(id=row.query.id, outcome=Outcome.SUPPORTED, reward=0.0, claims=(found,))
+    judge = oracle_for("wiki", WikiSettings())
+    truth = judge(row.query, said(row.asked), verdict)
+    assert truth is not None and truth.faithful and not truth.false_accept
+    assert (truth.num_consensus, truth.num_consensus_right) == (1, 1)
+    wrong = judge(row.query, said([asked.model_copy(update={"value": "3 May 1801"})]), verdict)
+    assert wrong is not None and wrong.false_accept
+    assert judge(row.query.model_copy(update={"id": "another"}), "", verdict) is None
+
+
+def test_a_training_on_the_world_reads_rows_that_no_warm_up_shows(tmp_path: Path) -> None:
+    settings = ["data.source=wiki", "data.max_steps=2", "oracle=wiki", "rollout.max_prompt_tokens=9999"]
+    recipe = load_recipe("tiny", settings)
+    assert num_made(recipe) == planned_rows(recipe) == 2 * recipe.rollout.batch_size
+    assert write_made(recipe, tmp_path, num_made(recipe)) > num_made(recipe)
+    shown = {row.query.query for row in WORLD.part("warmup")}
+    lines = [json.loads(line) for line in (tmp_path / ROWS_FILE).read_text().splitlines()]
+    assert not shown & {json.loads(line["label"])["query"] for line in lines}

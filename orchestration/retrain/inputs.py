@@ -26,6 +26,7 @@ from reward.roles.prompts import load_prompts
 
 _ELSEWHERE = {"model", "estimate", "tracking"}  # of a recipe: in the key by content, or in none
 _NOT_DECIDING = {"benchmarks", "concurrency", "timeout_s", "judge"}
+_WORLDS = {"tiny": "world", "wiki": "wiki"}  # the settings of each source
 
 
 @dataclass(frozen=True)
@@ -145,12 +146,12 @@ def _data(job: Job, recipe: Recipe) -> JsonValue:
         return {"rows": file_sha256(_there("data.rows", job.data.rows / MANIFEST_FILE))}
     if job.data.prepare is not None:
         return _preparation(job.data.prepare, recipe)
-    if recipe.data.source != "tiny":
+    if not recipe.data.is_made:
         if recipe.data.path is None:
             raise ValueError("data: missing; give rows or prepare, or a recipe that names its rows")
         return {"rows": file_sha256(_there("data.path of the recipe", recipe.data.path / MANIFEST_FILE))}
     return {
-        "worlds": recipe.data.model_dump(mode="json", include={"world", "max_steps"}),
+        "worlds": recipe.data.model_dump(mode="json", include={_WORLDS[recipe.data.source], "max_steps"}),
         "seed": recipe.seed,
         "batch_size": recipe.rollout.batch_size,
         "max_prompt_tokens": recipe.rollout.max_prompt_tokens,

@@ -72,7 +72,7 @@ def _rows(shop: Workshop) -> Path:
         return shop.file("rows", job.data.rows)
     if job.data.prepare is not None:
         _prepare(shop, counted(job.data.prepare, recipe))
-    elif recipe.data.source == "tiny":
+    elif recipe.data.is_made:
         _draw_worlds(recipe, shop.folder / ROWS)
     else:
         assert recipe.data.path is not None, "the recipe was checked"
@@ -112,10 +112,9 @@ def _prepare(shop: Workshop, given: PrepareSettings) -> Manifest:
 
 
 def _draw_worlds(recipe: Recipe, folder: Path) -> None:
-    from pipeline.train import write_tiny_rows
+    from pipeline.worlds.training_rows import num_made, write_made
 
-    assert recipe.data.max_steps is not None, "the recipe was checked"
-    write_tiny_rows(recipe, folder, recipe.data.max_steps * recipe.rollout.batch_size)
+    write_made(recipe, folder, num_made(recipe))
 
 
 def bring_rows(shop: Workshop) -> Path:

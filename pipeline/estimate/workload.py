@@ -108,8 +108,8 @@ def workload(recipe: Recipe) -> Workload:
 def _rows(recipe: Recipe, manifest: Manifest | None) -> tuple[int, str]:
     if manifest:
         return manifest.num_rows, f"{recipe.data.path}/{MANIFEST_FILE}"
-    if recipe.data.source == "tiny":
-        return planned_rows(recipe), "data.max_steps"
+    if recipe.data.is_made:
+        return planned_rows(recipe), f"the world {recipe.data.source}"
     if recipe.estimate.table1:
         return TABLE1[recipe.estimate.table1].num_rows, f"the paper's Table 1, {recipe.estimate.table1}"
     mend = "" if needs_no_gpu(recipe) else ", or set estimate.table1: stem or general"

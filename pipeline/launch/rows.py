@@ -8,11 +8,12 @@ from pathlib import Path
 from pipeline.data.prepare import MANIFEST_FILE, ROWS_FILE, Manifest, read_manifest
 from pipeline.data.tokenizer_digest import tokenizer_sha256
 from pipeline.settings.recipe import Recipe
+from pipeline.worlds.training_rows import num_made
 
 
 def rows_file(recipe: Recipe, folder: Path) -> Path:
-    """Returns the JSONL that a run in `folder` reads: worlds of the tiny task are written there."""
-    if recipe.data.source == "tiny":
+    """Returns the JSONL that a run in `folder` reads: the rows of a world are written there."""
+    if recipe.data.is_made:
         return folder / "data" / ROWS_FILE
     assert recipe.data.path is not None
     return recipe.data.path.resolve() / ROWS_FILE
@@ -25,7 +26,7 @@ def rows_manifest(recipe: Recipe) -> Manifest | None:
         ValueError: a row's prompt is longer than the recipe allows, which would end the run in a rollout, or
             may be, since prompts were not counted, or by another tokenizer than the model's.
     """
-    if recipe.data.source == "tiny":
+    if recipe.data.is_made:
         return None
     manifest = read_manifest(recipe.data.path)
     problem = _problem(manifest, recipe) if manifest else None
@@ -43,9 +44,8 @@ def planned_rows(recipe: Recipe) -> int:
         FileNotFoundError: they are not prepared.
         ValueError: as `rows_manifest` does.
     """
-    if recipe.data.source == "tiny":
-        assert recipe.data.max_steps is not None
-        return recipe.data.max_steps * recipe.rollout.batch_size
+    if recipe.data.is_made:
+        return num_made(recipe)
     manifest = rows_manifest(recipe)
     if manifest is None:
         raise FileNotFoundError(

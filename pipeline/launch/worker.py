@@ -74,6 +74,7 @@ def _environment(
         checker_credit=recipe.ppo.checker_credit,
         seed=recipe.seed,
         oracle=recipe.oracle,
+        wiki=recipe.data.wiki,
         reward_model=recipe.reward.model,
     )
     for_trainer = trainer_settings.TrainerSettings(

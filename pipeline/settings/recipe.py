@@ -76,7 +76,7 @@ class Recipe(Settings):
     )
     tracking: TrackingSettings = TrackingSettings()
     estimate: EstimateSettings = EstimateSettings()
-    oracle: Literal["none", "tiny"] = Field(
+    oracle: Literal["none", "tiny", "wiki"] = Field(
         default="none",
         description="Ground truth for monitoring, where a world has one; it never touches a reward.",
     )

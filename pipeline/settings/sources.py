@@ -8,6 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from pipeline.tiny.world import WorldSettings
+from pipeline.worlds.wiki.settings import WikiSettings
 from reward.config import (
     AuditConfig,
     LocalSamplerConfig,
@@ -19,14 +20,20 @@ from reward.config import (
 
 
 class DataSettings(Settings):
-    """Where the prompts come from: prepared rows, or worlds of the tiny task made on the spot."""
+    """Where the prompts come from: prepared rows, or those of a world, made when a run starts."""
 
-    source: Literal["prepared", "tiny"] = "prepared"
+    source: Literal["prepared", "tiny", "wiki"] = "prepared"
     path: Path | None = Field(
         default=None, description="Folder that `march prepare` wrote; for source: prepared."
     )
     world: WorldSettings = Field(default=WorldSettings(), description="For source: tiny.")
+    wiki: WikiSettings = Field(default=WikiSettings(), description="For source: wiki.")
     max_steps: int | None = Field(default=None, ge=1, description="PPO steps; all rows once when left out.")
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the rows are a world's, which nobody has to prepare."""
+        return self.source != "prepared"
 
     @model_validator(mode="after")
     def _source_has_what_it_needs(self) -> Self:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pipeline.worlds.wiki.settings import WikiSettings
 from reward.types import ClaimState, Outcome, RagQuery, Record, Verdict
 
 
@@ -27,13 +28,20 @@ class OracleJudgement(Record):
 Oracle = Callable[[RagQuery, str, Verdict], OracleJudgement | None]
 
 
-def oracle_for(name: str) -> Oracle:
-    """Returns the judge of a recipe's `oracle` setting; "none" judges nothing."""
+def oracle_for(name: str, wiki: WikiSettings | None = None) -> Oracle:
+    """Returns the judge of a recipe's `oracle` setting; "none" judges nothing.
+
+    Args:
+        name: The setting.
+        wiki: For "wiki": what its rows are made with; rows of others are not judged.
+    """
     if name == "none":
         return lambda query, response, verdict: None
     if name == "tiny":
         return judge_tiny
-    raise ValueError(f"oracle: {name!r} is unknown; use none or tiny")
+    if name == "wiki":
+        return _judge_of_wiki(wiki)
+    raise ValueError(f"oracle: {name!r} is unknown; use none, tiny or wiki")
 
 
 def judge_tiny(query: RagQuery, response: str, verdict: Verdict) -> OracleJudgement:
@@ -56,6 +64,36 @@ def judge_tiny(query: RagQuery, response: str, verdict: Verdict) -> OracleJudgem
         num_consensus=len(decided),
         num_consensus_right=sum(is_written(consensus, known) for consensus, known in decided),
     )
+
+
+def _judge_of_wiki(settings: WikiSettings | None) -> Oracle:
+    """Judges answers to the rows of real text, which are found by the ids of their queries."""
+    from pipeline.worlds.wiki.world import WikiWorld, is_right_consensus
+
+    world = WikiWorld(settings)
+
+    def judge(query: RagQuery, response: str, verdict: Verdict) -> OracleJudgement | None:
+        row = world.by_id.get(query.id)
+        if row is None:
+            return None
+        truth = world.judge(row, response)
+        decided = [
+            is_right
+            for claim in verdict.claims
+            if claim.state is not ClaimState.FAILED
+            and (is_right := is_right_consensus(row, claim.claim.question, claim.consensus)) is not None
+        ]
+        return OracleJudgement(
+            faithful=truth.faithful,
+            false_accept=verdict.outcome is Outcome.SUPPORTED and not truth.faithful,
+            false_reject=truth.faithful and _is_refused(verdict),
+            abstained=truth.abstained,
+            answerable=truth.answerable,
+            num_consensus=len(decided),
+            num_consensus_right=sum(decided),
+        )
+
+    return judge
 
 
 def _is_refused(verdict: Verdict) -> bool:

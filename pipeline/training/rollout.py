@@ -26,6 +26,7 @@ from pipeline.settings.sources import RewardModelSettings
 from pipeline.training.credit import ENDED, choose_turns, turn_reward, valid_turns
 from pipeline.training.oracle import OracleJudgement, oracle_for
 from pipeline.training.reward_model import RewardModel, RewardModelError
+from pipeline.worlds.wiki.settings import WikiSettings
 from reward import telemetry
 from reward.config import Settings
 from reward.judging.vote import Reason
@@ -51,6 +52,7 @@ class RolloutSettings(Settings):
     checker_credit: CheckerCredit = CheckerCredit.ANSWER
     seed: int = 0
     oracle: str = "none"
+    wiki: WikiSettings = Field(default=WikiSettings(), description="For oracle: wiki.")
     reward_model: RewardModelSettings | None = None
 
 
@@ -101,7 +103,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
 
     def __init__(self) -> None:
         self.settings = RolloutSettings.model_validate_json(os.environ[SETTINGS_VARIABLE])
-        self.judge = oracle_for(self.settings.oracle)
+        self.judge = oracle_for(self.settings.oracle, self.settings.wiki)
         self._client: RewardClient | None = None
         model = self.settings.reward_model
         self.reward_model = RewardModel(model) if model else None

@@ -11,9 +11,12 @@ from typing import Literal
 from pipeline.worlds.judge import judge
 from pipeline.worlds.wiki.facts import bare
 from pipeline.worlds.wiki.paragraphs import WikiRow, read, shipped
+from pipeline.worlds.wiki.relations import RELATIONS
 from pipeline.worlds.wiki.rows import all_rows, digest_of, unique
 from pipeline.worlds.wiki.settings import WikiSettings
-from pipeline.worlds.world import SPLITS, Judgement, Split, WorldRow
+from pipeline.worlds.world import SPLITS, Asked, Judgement, Split, WorldRow
+from reward.claims import kinds_for
+from reward.config import AuditConfig
 
 Part = Literal["warmup", "training"]
 _HELD_OUT_EVERY = 5  # of the rows of a file that is not split
@@ -81,6 +84,26 @@ def count_rows(rows: Sequence[WorldRow]) -> Counter[str]:
         number = "one fact" if len(row.asked) == 1 else "two facts"
         counter[f"{number}: {kinds}" if row.is_answerable else "no document says it"] += 1
     return counter
+
+
+def is_right_consensus(row: WorldRow, question: str, consensus: str | None) -> bool | None:
+    """Whether the voters answer a question rightly; None for a question that the row does not ask.
+
+    Args:
+        row: With the truth.
+        question: In any of the wordings of a relation.
+        consensus: What most voters say; None for "cannot answer".
+    """
+    asked = next((one for one in row.asked if question in _wordings(one)), None)
+    if asked is None or asked.value is None or consensus is None:
+        return None if asked is None else asked.value is consensus
+    kind = kinds_for(AuditConfig(kinds=("number", "name", "date")), row.query)[asked.kind]
+    truth, found = kind.read(asked.value), kind.read(consensus)
+    return truth is not None and found is not None and bool(kind.equal(kind.taken_as(truth, found), found))
+
+
+def _wordings(asked: Asked) -> set[str]:
+    return {wording.format(s=asked.subject) for wording in RELATIONS[asked.relation].questions}
 
 
 def _is_held_out(row: WikiRow) -> bool:
