@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-FULL_DATE = rf"(?:\d{{1,2}} {MONTH} \d{{4}}|{MONTH} \d{{1,2}}, \d{{4}})"
+FULL_DATE = rf"(?<!\w)(?:\d{{1,2}} {MONTH} \d{{4}}|{MONTH} \d{{1,2}}, \d{{4}})(?!\w)"
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Relation:
     questions: tuple[str, ...]
     statements: tuple[str, ...]
     undated: tuple[str, ...] = ()  # in place of `statements` where a date has no day: "in 1909"
+    reverse: str = ""  # asks for the subject, with {on} for "on" or "in"; of relations whose value is no name
 
     def wordings(self, value: str) -> tuple[str, ...]:
         """The statements that fit a value."""
@@ -33,39 +34,46 @@ RELATIONS = {
         ("When was {s} born?", "What is the date of birth of {s}?"),
         ("{s} was born on {o}.", "The date of birth of {s} is {o}.", "{s}'s date of birth is {o}."),
         ("{s} was born in {o}.", "The birth of {s} was in {o}."),
+        reverse="Who was born {on} {o}?",
     ),
     "date of death": Relation(
         "date",
         ("When did {s} die?", "What is the date of death of {s}?"),
         ("{s} died on {o}.", "The date of death of {s} is {o}.", "The death of {s} was on {o}."),
         ("{s} died in {o}.", "The death of {s} was in {o}."),
+        reverse="Who died {on} {o}?",
     ),
     "publication date": Relation(
         "date",
         ("When was {s} released?", "When did {s} come out?"),
         ("{s} was released on {o}.", "{s} came out on {o}.", "The release of {s} was on {o}."),
         ("{s} was released in {o}.", "{s} came out in {o}."),
+        reverse="What was released {on} {o}?",
     ),
     "year": Relation(
         "date",
         ("From which year is {s}?", "What year is {s} from?"),
         ("{s} is from {o}.", "{s} is from the year {o}.", "{s} dates from {o}."),
+        reverse="What is from {o}?",
     ),
     "inception": Relation(
         "date",
         ("When was {s} founded?", "When was the founding of {s}?"),
         ("{s} was founded on {o}.", "The founding of {s} was on {o}."),
         ("{s} was founded in {o}.", "The founding of {s} was in {o}."),
+        reverse="What was founded {on} {o}?",
     ),
     "population": Relation(
         "number",
         ("What was the population of {s}?", "How many people lived in {s}?"),
         ("The population of {s} was {o}.", "{s} had a population of {o}.", "In {s} lived {o} people."),
+        reverse="Which place had a population of {o}?",
     ),
     "families": Relation(
         "number",
         ("How many families were there in {s}?", "How many families lived in {s}?"),
         ("There were {o} families in {s}.", "{s} had {o} families.", "In {s} lived {o} families."),
+        reverse="Which place had {o} families?",
     ),
     "director": Relation(
         "name",
@@ -100,7 +108,7 @@ RELATIONS = {
     "country": Relation(
         "name",
         ("Which country is {s} in?", "In which country is {s}?"),
-        ("{s} is in {o}.", "The country that {s} is in is {o}."),
+        ("{s} is in {o}.", "The country of {s} is {o}."),
     ),
     "father": Relation(
         "name",
@@ -141,3 +149,9 @@ def statement_of(relation: str, subject: str, value: str, wording: int = 0) -> s
     """A sentence that states a fact; the wordings go round."""
     wordings = RELATIONS[relation].wordings(value)
     return wordings[wording % len(wordings)].format(s=subject, o=value)
+
+
+def question_for_subject(relation: str, value: str) -> str:
+    """A question whose answer is the subject: "Who was born on July 10, 1883?"; empty if there is none."""
+    on = "on" if re.fullmatch(FULL_DATE, value) else "in"
+    return RELATIONS[relation].reverse.format(o=value, on=on)
