@@ -144,6 +144,27 @@ def train(
 
 
 @app.command(rich_help_panel=_TRAIN)
+def warmup(
+    recipe: Annotated[str, typer.Argument(help="Name of a recipe, or path of a YAML file.")],
+    run_dir: Annotated[
+        Path | None,
+        typer.Option(help="The run's folder; resumed if it is there.", show_default="runs/NAME-warmup"),
+    ] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. warmup.num_demonstrations=96."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Write the demonstrations to look at, and train nothing.")
+    ] = False,
+) -> None:
+    """Teach a model the three roles' formats before it is trained, or go on with it."""
+    from pipeline.warmup.run import warmup as run_warmup
+
+    _finish(lambda: run_warmup(recipe, run_dir=run_dir, overrides=overrides or [], dry_run=dry_run))
+
+
+@app.command(rich_help_panel=_TRAIN)
 def demo(
     run_dir: Annotated[Path, typer.Option(help="Where the run and its report go.")] = Path("runs/demo"),
     seed: Annotated[int, typer.Option(min=0)] = 0,

@@ -9,22 +9,19 @@ how far it came, `result.json` (last) that it is done.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from pydantic import Field
 
 from pipeline.launch.openrlhf_args import num_steps
-from pipeline.launch.reward_servers import die_with_parent, has_gpu, uncounted_gpu
+from pipeline.launch.reward_servers import has_gpu, uncounted_gpu
 from pipeline.launch.rows import planned_rows, rows_file
+from pipeline.launch.run_lock import LOG_FILE, only_run_in, start_worker
 from pipeline.launch.signals import terminable
 from pipeline.launch.worker import run_openrlhf
 from pipeline.lineage.surroundings import note_surroundings
@@ -37,8 +34,7 @@ from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.worlds.training_rows import write_made
 from reward.config import Settings
 
-RUN_FILE, RESULT_FILE, ERROR_FILE, LOG_FILE = "run.json", "result.json", "error.json", "train.log"
-_ENDS_WITHIN_S = 60.0  # above a worker's grace for its reward servers
+RUN_FILE, RESULT_FILE, ERROR_FILE = "run.json", "result.json", "error.json"
 
 
 class RunState(Settings):
@@ -89,7 +85,7 @@ def train(
     if problem := problem or uncounted_gpu(settings.reward, on_gpus=has_gpu()):
         raise ValueError(problem)
     folder.mkdir(parents=True, exist_ok=True)
-    with _only_run_in(folder) as lock:
+    with only_run_in(folder) as lock:
         state = _open_run(settings, folder)
         if (folder / RESULT_FILE).exists():
             print(f"{folder}: this run is finished; use another --run-dir for a new one")
@@ -99,26 +95,11 @@ def train(
             note_surroundings(folder)
             (folder / ERROR_FILE).unlink(missing_ok=True)
             drop_steps_after(folder, prepare_resume(folder / "checkpoints"))
-            worker = _start_worker(folder, lock)
+            worker = start_worker("pipeline.train", folder, lock)
             show_progress(worker, folder, total_steps=num_steps(settings, state.num_rows), note=settings.note)
             if worker.returncode != 0:
                 raise _failure(folder, worker.returncode)
     return 0
-
-
-def _start_worker(folder: Path, lock: IO[str]) -> subprocess.Popen[bytes]:
-    """Starts the worker, which holds the run's lock too: it may outlive this process by some seconds.
-
-    Its own children do not get the lock, since `subprocess` closes what it is not told to pass on.
-    """
-    with (folder / LOG_FILE).open("ab") as log:
-        return subprocess.Popen(
-            [sys.executable, "-m", "pipeline.train", str(folder)],
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            pass_fds=(lock.fileno(),),
-            preexec_fn=die_with_parent,
-        )
 
 
 def _quiet_libraries() -> None:
@@ -187,45 +168,6 @@ def _with_guards_of(recipe: Recipe, state: RunState, path: Path) -> RunState:
     tell_status(state.tracking_uri, state.mlflow_run_id, "RUNNING", {GUARDS_TAG: guards})
     print(f"{path.parent}: goes on with other guards: {guards}")
     return changed
-
-
-@contextmanager
-def _only_run_in(folder: Path) -> Iterator[IO[str]]:
-    """Holds the run's lock, until this process and the worker have closed it.
-
-    A worker whose `march train` was killed is waited for, so that whoever starts killed runs again can.
-
-    Raises:
-        ValueError: another `march train` has the lock, or its worker does not end.
-    """
-    with (folder / ".lock").open("a+") as lock:
-        until = time.monotonic() + _ENDS_WITHIN_S
-        while not _is_taken(lock):
-            if _is_alive(lock) or time.monotonic() > until:
-                raise ValueError(
-                    f"{folder}: another `march train` runs here, or is still ending; wait for it or use "
-                    "another --run-dir"
-                )
-            time.sleep(0.2)
-        lock.truncate(0)
-        lock.write(f"{os.getpid()}")
-        lock.flush()
-        yield lock
-
-
-def _is_taken(lock: IO[str]) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _is_alive(lock: IO[str]) -> bool:
-    """Whether the process is there that took the lock; no one knows of one that has not said who it is."""
-    lock.seek(0)
-    pid = lock.read()
-    return not pid or Path(f"/proc/{pid}").exists()
 
 
 def _failure(folder: Path, code: int) -> TrainingFailedError:

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pipeline.train import LOG_FILE, _only_run_in, _start_worker
+from pipeline.launch.run_lock import LOG_FILE, only_run_in, start_worker
 
 # Stands for the worker: starts a process of its own, says which, and then takes its time to end.
 WORKER = f"""#!{sys.executable}
@@ -27,20 +27,20 @@ def test_a_worker_that_outlives_its_parent_holds_the_lock_and_what_it_started_do
     program.write_text(WORKER)
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
-    with _only_run_in(tmp_path) as lock:
-        worker = _start_worker(tmp_path, lock)
+    with only_run_in(tmp_path) as lock:
+        worker = start_worker("pipeline.train", tmp_path, lock)
     try:
         while not (said := (tmp_path / LOG_FILE).read_text()).endswith("\n"):
             assert worker.poll() is None, said
             time.sleep(0.01)
-        with pytest.raises(ValueError, match="another `march train` runs here"), _only_run_in(tmp_path):
+        with pytest.raises(ValueError, match="another `march train` runs here"), only_run_in(tmp_path):
             pass
     finally:
         worker.kill()
         worker.wait()
     grandchild = psutil.Process(int(said))
     (tmp_path / ".lock").write_text("")  # as an older version leaves it
-    with _only_run_in(tmp_path):
+    with only_run_in(tmp_path):
         assert grandchild.is_running()
     grandchild.kill()
 
@@ -53,7 +53,7 @@ def test_a_worker_whose_parent_was_killed_is_waited_for(tmp_path: Path) -> None:
     worker = subprocess.Popen(["flock", str(lock), "sleep", "1"])
     while not _is_locked(lock):
         time.sleep(0.01)
-    with _only_run_in(tmp_path):
+    with only_run_in(tmp_path):
         assert worker.wait() == 0
         assert lock.read_text() == f"{os.getpid()}"
 

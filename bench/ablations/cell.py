@@ -21,11 +21,12 @@ from bench.ablations.locks import held
 from bench.ablations.plan import Cell, Start, code_digest
 from bench.ablations.results import Row, figures_of, trained_of
 from pipeline.launch.reward_servers import die_with_parent
+from pipeline.launch.run_lock import LOG_FILE
 from pipeline.record.tracking import read_steps
 from pipeline.settings.recipe import TINY_POLICY, load_recipe
 from pipeline.tiny.evaluate import Evaluation
 from pipeline.tiny.manifest import MANIFEST
-from pipeline.train import LOG_FILE, TrainingFailedError, train
+from pipeline.train import TrainingFailedError, train
 
 _T = TypeVar("_T")
 

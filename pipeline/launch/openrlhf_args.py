@@ -48,7 +48,7 @@ def openrlhf_arguments(
         }
     )
     arguments = [part for key, value in pairs.items() for part in (f"--{key}", str(value))]
-    arguments += _adapters(recipe.cluster.lora) + _correction(recipe.ppo.correction)
+    arguments += lora_arguments(recipe.cluster.lora) + _correction(recipe.ppo.correction)
     return arguments + _flags(recipe, cuda=cuda)
 
 
@@ -89,8 +89,8 @@ def _placement(recipe: Recipe) -> dict[str, object]:
     }
 
 
-def _adapters(lora: LoraSettings | None) -> list[str]:
-    """LoRA's arguments; without target modules OpenRLHF takes all linear layers.
+def lora_arguments(lora: LoraSettings | None) -> list[str]:
+    """LoRA's arguments, of every trainer; without target modules OpenRLHF takes all linear layers.
 
     "all-linear" must not be passed: as an argument it becomes a list, in which PEFT looks for a layer of
     that name.

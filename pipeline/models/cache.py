@@ -35,7 +35,7 @@ class Origin(Record):
     """What a fetched model was made of; lineage records it."""
 
     name: str = Field(description="In the cache, and in a recipe's `model`.")
-    source: Literal["hub", "wheel", "folder", "gguf"]
+    source: Literal["hub", "wheel", "folder", "gguf", "warmup"]
     location: str = Field(description="Name on the hub, package, folder or file.")
     version: str = Field(default="", description="Commit of the hub, or version of the package.")
     sha256: str = Field(default="", description="Of the wheel or the GGUF file.")

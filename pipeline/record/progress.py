@@ -22,6 +22,7 @@ from pipeline.record.tracking import STEPS_FILE, read_steps
 _POLL_S = 0.5
 _GUARDS = "guards/"
 _FIGURES = (
+    ("warmup/loss", "loss"),
     ("audit/supported_rate", "accepted"),
     ("oracle/faithful_rate", "true"),
     ("oracle/false_accept_rate", "false accepts"),

@@ -68,20 +68,28 @@ class StepLog:
     """Writes each step to disk and to MLflow; created in the trainer's process."""
 
     def __init__(
-        self, run_dir: Path, *, tracking_uri: str, mlflow_run_id: str, rollouts: RolloutFileSettings
+        self,
+        run_dir: Path,
+        *,
+        tracking_uri: str,
+        mlflow_run_id: str,
+        rollouts: RolloutFileSettings | None = None,
     ) -> None:
         from mlflow import MlflowClient
 
         self.run_dir = run_dir
         self.run_id = mlflow_run_id
-        self.rollouts = rollouts
+        self.rollouts = rollouts or RolloutFileSettings()
         self.client = MlflowClient(tracking_uri)
 
     def write(self, step: int, metrics: dict[str, float], answers: Sequence[TrainedAnswer]) -> None:
         """Writes one step's rollouts, and then appends its figures."""
+        self.append(step, metrics | self._write_rollouts(step, answers))
+
+    def append(self, step: int, metrics: dict[str, float]) -> None:
+        """Appends the figures of a step."""
         from mlflow.entities import Metric
 
-        metrics = metrics | self._write_rollouts(step, answers)
         with (self.run_dir / STEPS_FILE).open("a") as file:
             file.write(json.dumps({"step": step, **metrics}) + "\n")
         now = int(time.time() * 1000)

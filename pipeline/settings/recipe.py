@@ -33,6 +33,7 @@ from pipeline.settings.sources import DataSettings, RewardSettings, check_reward
 from pipeline.settings.tree import read_tree, recipe_file
 from pipeline.training.canary import CanaryPlan, CanarySettings
 from pipeline.training.guards import CanaryGuard, GuardSettings, KlGuard, check_roll_back
+from pipeline.warmup.settings import WarmupSettings
 from reward.assignments import assign
 from reward.config import AuditConfig, Settings, Structured
 from reward.types import Role
@@ -76,6 +77,7 @@ class Recipe(Settings):
     )
     tracking: TrackingSettings = TrackingSettings()
     estimate: EstimateSettings = EstimateSettings()
+    warmup: WarmupSettings = Field(default=WarmupSettings(), description="For `march warmup` alone.")
     oracle: Literal["none", "tiny", "wiki"] = Field(
         default="none",
         description="Ground truth for monitoring, where a world has one; it never touches a reward.",
@@ -254,8 +256,8 @@ class Recipe(Settings):
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the canonical JSON of the merged recipe, without what only estimates read."""
-        settings = self.model_dump(mode="json", exclude={"estimate"})
+        """SHA-256 over the canonical JSON of the merged recipe, without what a training does not read."""
+        settings = self.model_dump(mode="json", exclude={"estimate", "warmup"})
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 

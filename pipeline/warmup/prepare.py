@@ -1,0 +1,159 @@
+"""The demonstrations of a run as the file that OpenRLHF reads: rendered prompts and completions.
+
+    {"input": "<|im_start|>system\\n...", "output": "Sam Wood was born ...<|im_end|>", "role": "solver"}
+
+The text of a prompt is rendered here, by the tokenizer's own chat template and as a rollout renders it, so
+that OpenRLHF has no template to apply. What is longer than `warmup.max_tokens` is left out: OpenRLHF would
+cut the completion in silence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from pipeline.data.rows import parse_row
+from pipeline.data.values import raw_rows
+from pipeline.settings.recipe import Recipe
+from pipeline.warmup.demonstrations import Demonstration, Lesson, demonstrations
+from reward.offline.files import replace_file
+from reward.offline.rows import InputRecord
+from reward.roles.prompts import load_prompts
+from reward.samplers import Message
+from reward.types import Record, Role
+
+DEMONSTRATIONS_FILE = "demonstrations.jsonl"
+
+
+class Prepared(Record):
+    """What was written."""
+
+    key: str = Field(description="Digest of the demonstrations, the model and the settings.")
+    sha256: str = Field(description="Of the file.")
+    num_written: int
+    num_overlong: int
+    by_role: dict[str, int]
+    mean_tokens: float
+    longest_tokens: int
+
+
+class GivenMessage(InputRecord):
+    """A message of a user's own demonstration."""
+
+    role: str
+    content: str
+
+
+class GivenDemonstration(InputRecord):
+    """A line of a user's own file."""
+
+    messages: tuple[GivenMessage, ...] = Field(min_length=1)
+    completion: Annotated[str, Field(min_length=1)]
+    role: Role = Role.SOLVER
+
+
+def prepare(recipe: Recipe, folder: Path) -> Prepared:
+    """Writes a run's demonstrations; equal settings write equal files.
+
+    Raises:
+        ValueError: there is nothing to demonstrate from, or too little is left.
+        FileNotFoundError: a file of demonstrations is not there.
+    """
+    tokens = _Tokens(recipe.model_path)
+    lines: list[str] = []
+    lengths: list[int] = []
+    by_role: Counter[str] = Counter()
+    num_overlong = 0
+    for one in _shown(recipe):
+        prompt = tokens.prompt(one.messages)
+        completion = one.completion + tokens.end
+        length = tokens.count(prompt + completion)
+        if length > recipe.warmup.max_tokens:
+            num_overlong += 1
+            continue
+        lines.append(
+            json.dumps({"input": prompt, "output": completion, "role": one.role}, ensure_ascii=False)
+        )
+        lengths.append(length)
+        by_role[one.role.value] += 1
+    if len(lines) < recipe.warmup.batch_size:
+        raise ValueError(
+            f"warmup: {len(lines)} demonstrations are left ({num_overlong} are over warmup.max_tokens "
+            f"{recipe.warmup.max_tokens}), fewer than one batch of {recipe.warmup.batch_size}; raise "
+            "it, or give more"
+        )
+    text = "".join(f"{line}\n" for line in lines)
+    replace_file(folder / DEMONSTRATIONS_FILE, text)
+    return Prepared(
+        key=_key(recipe, text),
+        sha256=hashlib.sha256(text.encode()).hexdigest(),
+        num_written=len(lines),
+        num_overlong=num_overlong,
+        by_role=dict(by_role),
+        mean_tokens=sum(lengths) / len(lengths),
+        longest_tokens=max(lengths),
+    )
+
+
+def _key(recipe: Recipe, text: str) -> str:
+    settings = {
+        "model": recipe.model,
+        "seed": recipe.seed,
+        "warmup": recipe.warmup.model_dump(mode="json", exclude={"save_every", "demonstrations"}),
+        "demonstrations": hashlib.sha256(text.encode()).hexdigest(),
+    }
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+def _shown(recipe: Recipe) -> Iterator[Demonstration]:
+    given = recipe.warmup.demonstrations
+    if given is not None:
+        for raw in raw_rows(given):
+            one = parse_row(raw, GivenDemonstration)
+            messages = [Message(role=m.role, content=m.content) for m in one.messages]
+            yield Demonstration(one.role, messages, one.completion)
+        return
+    if recipe.data.source != "wiki":
+        raise ValueError(
+            f"data.source: {recipe.data.source} has no demonstrations; set it to wiki, or give your own: "
+            "warmup.demonstrations: FILE.jsonl with messages and completion a line"
+        )
+    from pipeline.worlds.wiki.world import WikiWorld
+
+    lesson = Lesson(
+        rows=WikiWorld(recipe.data.wiki).part("warmup"),
+        prompts=load_prompts(recipe.audit.prompts),
+        audit=recipe.audit,
+        shares=recipe.warmup.shares,
+        cannot_answer_share=recipe.warmup.cannot_answer_share,
+    )
+    yield from demonstrations(lesson, recipe.warmup.num_demonstrations, recipe.seed)
+
+
+class _Tokens:
+    """The model's chat template, end token and vocabulary."""
+
+    def __init__(self, model: str) -> None:
+        from transformers import AutoTokenizer
+
+        self._tokenizer = AutoTokenizer.from_pretrained(model)
+        if not self._tokenizer.chat_template:
+            raise ValueError(
+                f"model: {model} has no chat template; give one that has, or add it to its tokenizer"
+            )
+        self.end: str = self._tokenizer.eos_token
+
+    def prompt(self, messages: list[Message]) -> str:
+        """The text before the completion."""
+        text: str = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        return text
+
+    def count(self, text: str) -> int:
+        """Tokens of a text that is rendered already."""
+        return len(self._tokenizer(text, add_special_tokens=False)["input_ids"])

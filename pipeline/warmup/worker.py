@@ -1,0 +1,187 @@
+"""The worker of a warm-up: OpenRLHF's `train_sft` with a log of its steps, on GPUs or without.
+
+Run by `march warmup` as `python -m pipeline.warmup.worker RUN`. Where a CPU multiplies bfloat16 in hardware
+(AVX512-BF16, AMX) the passes compute in it, by DeepSpeed's autocast; weights and optimizer stay in 32 bits.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from pipeline import cpu
+from pipeline.launch.openrlhf_args import lora_arguments
+from pipeline.launch.reward_servers import has_gpu
+from pipeline.models.cache import Origin, now, origin_file, read_origin
+from pipeline.record.checkpoints import write_atomically
+from pipeline.record.tracking import StepLog, read_steps
+from pipeline.train import ERROR_FILE, RESULT_FILE, RUN_FILE
+from pipeline.warmup.prepare import DEMONSTRATIONS_FILE
+from pipeline.warmup.run import CHECKPOINTS, MODEL, WarmupState
+from reward.offline.files import file_sha256
+
+_MODULE = "openrlhf.cli.train_sft"
+_CPU_FLAGS = {"avx512_bf16", "amx_bf16"}
+
+
+def sft_arguments(state: WarmupState, folder: Path, *, cuda: bool) -> list[str]:
+    """The command line of OpenRLHF's `train_sft`.
+
+    Args:
+        state: What the run is.
+        folder: Of the run.
+        cuda: Whether a GPU trains.
+    """
+    recipe, settings = state.recipe, state.recipe.warmup
+    valued: dict[str, object] = {
+        "model.model_name_or_path": recipe.model_path,
+        "data.dataset": folder / DEMONSTRATIONS_FILE,
+        "data.input_key": "input",
+        "data.output_key": "output",
+        "data.input_template": "",  # the prompts are rendered
+        "data.max_len": settings.max_tokens,
+        "train.batch_size": settings.batch_size,
+        "train.micro_batch_size": settings.micro_batch_size,
+        "train.max_epochs": settings.epochs,
+        "train.seed": recipe.seed,
+        "adam.lr": settings.lr,
+        "lr_scheduler": settings.lr_scheduler,
+        "lr_warmup_ratio": settings.warmup_ratio,
+        "ds.zero_stage": recipe.cluster.zero_stage if cuda else 2,
+        "ds.param_dtype": "bf16",
+        "ds.attn_implementation": recipe.cluster.attention,
+        "ckpt.path": folder / CHECKPOINTS,
+        "ckpt.output_dir": folder / _SAVED,
+        "ckpt.save_steps": settings.save_every,
+        "ckpt.max_num": 1,
+    }
+    flags = {
+        "ckpt.load_enable": True,
+        "ds.packing_samples": recipe.cluster.packing and cuda,
+        "ds.adam_offload": recipe.cluster.adam_offload and cuda,
+        "model.gradient_checkpointing_enable": recipe.cluster.gradient_checkpointing and cuda,
+    }
+    words = [word for name, value in valued.items() for word in (f"--{name}", str(value))]
+    return [*words, *(f"--{flag}" for flag, on in flags.items() if on), *lora_arguments(settings.lora)]
+
+
+_SAVED = ".saved"  # what OpenRLHF writes; the model is whole when it is renamed
+
+
+def run(folder: Path) -> None:
+    """Trains, and writes the model, where it came from, and last `result.json`."""
+    state = WarmupState.model_validate_json((folder / RUN_FILE).read_text())
+    cuda = has_gpu()
+    start = time.monotonic()
+    try:
+        _train(state, folder, cuda=cuda)
+        _finish(state, folder)
+    except BaseException as error:
+        message = f"{type(error).__name__}: {error}".splitlines()[0]
+        write_atomically(folder / ERROR_FILE, json.dumps({"message": message}) + "\n")
+        raise
+    steps = read_steps(folder)
+    result = {"steps": len(steps), "model": MODEL, "worker_s": time.monotonic() - start, "last": steps[-1]}
+    write_atomically(folder / RESULT_FILE, json.dumps(result) + "\n")
+
+
+def _train(state: WarmupState, folder: Path, *, cuda: bool) -> None:
+    os.environ.setdefault("HF_DATASETS_CACHE", str(folder / ".datasets"))  # else it grows in the user's
+    if not cuda:
+        cpu.install()
+    import openrlhf.trainer.sft_trainer
+    import openrlhf.utils.deepspeed.deepspeed as of_deepspeed
+
+    if not cuda and multiplies_bf16():
+        _autocast(of_deepspeed)
+    log = StepLog(folder, tracking_uri=state.tracking_uri, mlflow_run_id=state.mlflow_run_id)
+    openrlhf.trainer.sft_trainer.SFTTrainer = logged(openrlhf.trainer.sft_trainer.SFTTrainer, log)
+    sys.argv = [_MODULE, *sft_arguments(state, folder, cuda=cuda)]
+    runpy.run_module(_MODULE, run_name="__main__")
+
+
+def multiplies_bf16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether this CPU has instructions that multiply bfloat16; others emulate it, slower than 32 bits."""
+    text = cpuinfo.read_text() if cpuinfo.is_file() else ""
+    flags = next((line for line in text.splitlines() if line.startswith("flags")), "")
+    return not _CPU_FLAGS.isdisjoint(flags.split())
+
+
+def _autocast(module: Any) -> None:
+    """Adds autocast to DeepSpeed's configuration, where OpenRLHF's strategy takes it from."""
+    original = module.get_train_ds_config
+
+    def get_train_ds_config(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        return {**original(*args, **kwargs), "torch_autocast": {"enabled": True, "dtype": "bfloat16"}}
+
+    module.get_train_ds_config = get_train_ds_config
+
+
+def logged(trainer: Any, log: StepLog) -> Any:
+    """OpenRLHF's trainer that writes each update to `steps.jsonl` and to MLflow, before its checkpoint."""
+
+    class LoggedTrainer(trainer):  # type: ignore[misc]
+        _before = time.monotonic()
+
+        def save_logs_and_checkpoints(
+            self, args: Any, global_step: int, step_bar: Any, logs_dict: Any = None, client_states: Any = None
+        ) -> None:
+            known = logs_dict or {}
+            figures = {
+                "warmup/loss": float(known["loss_mean"]),
+                "warmup/lr": float(known["lr"]),
+                "warmup/grad_norm": float(known["grad_norm"]),
+                "timing/step_s": time.monotonic() - self._before,
+            }
+            log.append(global_step, figures)
+            super().save_logs_and_checkpoints(args, global_step, step_bar, logs_dict, client_states)
+            self._before = time.monotonic()
+
+    return LoggedTrainer
+
+
+def _finish(state: WarmupState, folder: Path) -> None:
+    """Makes one whole model of what OpenRLHF saved, adapters added, and says where it came from."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    saved = folder / _SAVED
+    base = state.recipe.model_path if state.recipe.warmup.lora else saved
+    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+    if state.recipe.warmup.lora:
+        from peft import PeftModel
+
+        model = PeftModel.from_pretrained(model, saved).merge_and_unload()
+    whole = folder / ".whole"
+    model.save_pretrained(whole)  # once, not twice, where the head is the embedding
+    AutoTokenizer.from_pretrained(state.recipe.model_path).save_pretrained(whole)
+    shutil.rmtree(folder / MODEL, ignore_errors=True)
+    os.replace(whole, folder / MODEL)
+    shutil.rmtree(saved)
+    parent = read_origin(Path(state.recipe.model_path))
+    prepared, settings = state.prepared, state.recipe.warmup
+    origin = Origin(
+        name=folder.name,
+        source="warmup",
+        location=state.recipe.model,
+        version=parent.version if parent else "",
+        sha256=prepared.sha256,
+        conversion=f"{prepared.num_written * settings.epochs:,} demonstrations, {state.num_steps} updates",
+        licence=parent.licence if parent else "",
+        end_token=AutoTokenizer.from_pretrained(folder / MODEL).eos_token,
+        num_parameters=model.num_parameters(),
+        dtype="F32",
+        fetched=now(),
+        files={path.name: file_sha256(path) for path in sorted((folder / MODEL).iterdir())},
+    )
+    write_atomically(origin_file(folder / MODEL), origin.model_dump_json(indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]))
