@@ -27,12 +27,7 @@ from pipeline.models.known import KNOWN
 from pipeline.settings.recipe import TINY_POLICY, load_recipe
 from reward.offline.files import file_sha256
 from tests.march_cli import march, refused
-
-TEMPLATE = (
-    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' }}"
-    "{{ message['content'] + '<|im_end|>\n' }}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
-)
+from tests.small_models import TEMPLATE, small_model
 
 
 @pytest.fixture(autouse=True)
@@ -40,31 +35,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MARCH_MODELS", str(tmp_path / "cache"))
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     return tmp_path / "cache"
-
-
-def small_model(folder: Path, *, end: str = "<|im_end|>", template: str = TEMPLATE) -> Path:
-    """A Llama of 20,000 parameters with a tokenizer of single letters."""
-    from tokenizers import Tokenizer
-    from tokenizers.models import BPE
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
-
-    words = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", *"abcdefghijklmnopqrstuvwxyz"]
-    inner = Tokenizer(BPE({word: i for i, word in enumerate(words)}, [], unk_token="<|endoftext|>"))
-    inner.add_special_tokens(words[:3])
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, eos_token=end, unk_token="<|endoftext|>")
-    tokenizer.chat_template = template
-    config = LlamaConfig(
-        vocab_size=len(words),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        tie_word_embeddings=True,
-        eos_token_id=words.index(end),
-    )
-    LlamaForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 def unfetched(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
