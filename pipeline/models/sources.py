@@ -29,7 +29,7 @@ class HubFiles:
 
 
 def from_hub(name: str, folder: Path, *, revision: str | None = None) -> HubFiles:
-    """Downloads a model's safetensors and texts; a download that was cut goes on.
+    """Downloads a model's safetensors and texts, of the commit that the revision is now.
 
     Raises:
         ConnectionError: the hub cannot be reached.
