@@ -161,6 +161,8 @@ def _finish(state: WarmupState, folder: Path) -> None:
     whole = folder / ".whole"
     model.save_pretrained(whole)  # once, not twice, where the head is the embedding
     AutoTokenizer.from_pretrained(state.recipe.model_path).save_pretrained(whole)
+    for path in whole.iterdir():
+        path.chmod(0o644)  # safetensors makes its file private; another user may train or serve
     shutil.rmtree(folder / MODEL, ignore_errors=True)
     os.replace(whole, folder / MODEL)
     shutil.rmtree(saved)
