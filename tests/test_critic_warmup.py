@@ -109,7 +109,7 @@ def test_the_policys_learning_rate_begins_after_the_warm_up(monkeypatch: pytest.
         self.trainer = ActorPPOTrainer.__new__(ActorPPOTrainer)
 
     monkeypatch.setattr(PlainPolicyModelActor, "init_model_from_pretrained", loaded)
-    settings = SimpleNamespace(ppo=recipe.ppo, loss_divisor=None)
+    settings = SimpleNamespace(ppo=recipe.ppo, loss_divisor=None, threads=None)
     monkeypatch.setattr(policy.TrainerSettings, "from_environment", lambda: settings)
     Model().init_model_from_pretrained(None, "", 80)  # 40 steps, two passes each
     arguments = arguments_of(recipe)

@@ -26,6 +26,7 @@ AT_ANY_LEVEL = (
     "pipeline/training/probe.py",
     "pipeline/training/rendezvous.py",
     "pipeline/training/staleness.py",
+    "pipeline/training/threads.py",
     "pipeline/training/trainer.py",
     "pipeline/training/trainer_async.py",
     "pipeline/record/metrics.py",

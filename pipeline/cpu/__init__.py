@@ -2,8 +2,9 @@
 
 `install()` changes nothing where CUDA and flash_attn are there, but for the garbage collector, which pauses
 while the large packages load (two to four seconds of a core in each process). Without CUDA it applies
-`patches` to the modules that need them, when and only when these are imported. Weights are of 32 bits
-throughout: OpenRLHF asks for bfloat16, which most CPUs only emulate (docs/decisions.md). It must run in three
+`patches` to the modules that need them, when and only when these are imported. Trained weights are of 32 bits
+throughout: OpenRLHF asks for bfloat16, which many CPUs only emulate. Where the CPU multiplies it, the engines
+hold it and the trained models multiply in it (`speed`, docs/decisions.md). The layer must run in three
 places: the driver (`pipeline.train` calls it), every Ray worker (`worker_process_setup_hook`), and vLLM's
 engine process, which is no Ray worker and finds it as a `vllm.general_plugins` entry point. `ENVIRONMENT`
 holds the variables that go with it.
@@ -18,9 +19,10 @@ import sys
 import types
 from typing import Any
 
-from pipeline.cpu.patches import PATCHES_AFTER, PATCHES_BEFORE, has_cuda
+from pipeline.cpu.patches import DTYPE_VARIABLE, PATCHES_AFTER, PATCHES_BEFORE, has_cuda
 
 __all__ = [
+    "DTYPE_VARIABLE",
     "ENVIRONMENT",
     "PATCHES_AFTER",
     "PATCHES_BEFORE",
@@ -32,7 +34,7 @@ _SWITCH = "MARCH_CPU_LAYER"
 ENVIRONMENT = {
     _SWITCH: "1",
     "DS_ACCELERATOR": "cpu",
-    "OMP_NUM_THREADS": "1",  # several processes share few cores
+    "OMP_NUM_THREADS": "1",  # where nobody says otherwise; `speed` shares the cores out by phase
     "RAY_ENABLE_ZERO_COPY_TORCH_TENSORS": "0",  # OpenRLHF asks for it; read-only tensors break CPU kernels
     "TOKENIZERS_PARALLELISM": "false",
     "TORCHDYNAMO_DISABLE": "1",  # a cold compile costs ten times what it saves on a tiny model

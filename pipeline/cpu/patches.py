@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import os
 import sys
 import types
 from collections.abc import Callable
 from typing import Any
+
+DTYPE_VARIABLE = "MARCH_CPU_DTYPE"  # `pipeline.cpu.speed.CpuDtype` of a training's matrix products
 
 _FLASH_ATTN_MODULES = (
     "flash_attn",
@@ -142,9 +145,8 @@ def _receive_weights_on_worker_device(module: Any) -> None:
     def update_weight(self: Any, name: str, dtype: Any, shape: Any, empty_cache: bool = False) -> None:
         import torch
 
-        assert dtype == self.model_config.dtype, (
-            f"{name}: trainer sends {dtype}, engine holds {self.model_config.dtype}"
-        )
+        # The trainer's weights have 32 bits, and `load_weights` rounds to what the engine holds.
+        assert dtype == torch.float32, f"{name}: trainer sends {dtype}"
         weight = torch.empty(shape, dtype=dtype, device=self.device)  # upstream writes device="cuda"
         self._model_update_group.broadcast(weight, src=0)
         if not self.model_runner.model.load_weights(weights=[(name, weight)]):
@@ -203,7 +205,18 @@ def _configure_deepspeed(module: Any) -> None:
 
 
 def _in_32_bits(config: dict[str, Any]) -> dict[str, Any]:
-    return config | {kind: config[kind] | {"enabled": False} for kind in ("bf16", "fp16")}
+    """Weights and gradients of 32 bits; matrix products in bfloat16 where the CPU has it."""
+    config = config | {kind: config[kind] | {"enabled": False} for kind in ("bf16", "fp16")}
+    if cpu_dtype() == "float32":
+        return config
+    # No module is named for gradients in 16 bits, which are DeepSpeed's default under autocast.
+    autocast = {"enabled": True, "dtype": "bfloat16", "lower_precision_safe_modules": []}
+    return config | {"torch_autocast": autocast}
+
+
+def cpu_dtype() -> str:
+    """What this training's matrix products are in; 32 bits where nobody says."""
+    return os.environ.get(DTYPE_VARIABLE, "float32")
 
 
 def _load_models_in_32_bits(module: Any) -> None:
@@ -221,7 +234,7 @@ def _configure_vllm(module: Any) -> None:
     def create_engine_config(self: Any, *args: Any, **kwargs: Any) -> Any:
         # A frozen Checker's engine has settings of its own.
         if self.worker_extension_cls.startswith("openrlhf."):
-            self.dtype = "float32"  # OpenRLHF writes "bfloat16"
+            self.dtype = cpu_dtype()  # OpenRLHF writes "bfloat16" on every machine
             # vLLM takes 128. Only whole blocks are shared, so voters would read prompts anew.
             self.block_size = self.block_size or 32
         return original(self, *args, **kwargs)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from pipeline import cpu
 from pipeline.launch.build_locks import drop_stale_locks, extensions_folder
+from pipeline.launch.cpu_speed import for_cpus, threads_of
 from pipeline.launch.openrlhf_args import openrlhf_arguments
 from pipeline.launch.ray_start import demand_token, start_ray
 from pipeline.launch.reward_servers import (
@@ -49,12 +50,16 @@ def run_openrlhf(state: RunState, folder: Path) -> None:
     cuda = torch.cuda.is_available()
     if not cuda:
         demand_libraries()
-        print("march: no GPU, so weights have 32 bits (OpenRLHF's --ds.param_dtype has no such choice)")
     # Of this run alone, unless set: what opens its reward server, and what proves its answers to be its own.
     keys = {name: os.environ.get(name) or secrets.token_urlsafe(32) for name in _KEYS}
     with held_ports(state.recipe.reward) as ports:
         environment = _environment(state, folder, ports=ports, keys=keys, cuda=cuda)
         os.environ.update(environment)
+        if not cuda:
+            print(
+                "march: no GPU, so trained weights have 32 bits (OpenRLHF's --ds.param_dtype has no such "
+                f"choice), and matrices are multiplied in {environment[cpu.DTYPE_VARIABLE]}"
+            )
         address = start_ray(state.recipe, environment, cuda=cuda)
         with reward_servers(server_configs(state, address=address, ports=ports), folder):
             _run_command_line(state, folder, cuda=cuda)
@@ -87,6 +92,7 @@ def _environment(
         rows_by_role=recipe.rows_by_role,
         ppo=recipe.ppo,
         loss_divisor=recipe.loss_divisor,
+        threads=None if cuda else threads_of(recipe),
         max_staleness=recipe.rollout.max_staleness,
         rollouts=recipe.tracking.rollouts,
         guards=recipe.guards,
@@ -94,7 +100,7 @@ def _environment(
         # An engine asleep gives no samples to compare.
         probe_tolerance=None if recipe.cluster.engine_sleep else recipe.guards.probe_tolerance,
     )
-    variables = {} if cuda else cpu.ENVIRONMENT
+    variables = {} if cuda else cpu.ENVIRONMENT | for_cpus(recipe)
     # The rollout actors of a cluster go on with the traces that this environment asks for.
     passed_on = {name for name in os.environ if name.startswith("OTEL_")} | {reward_model.TOKEN_VARIABLE}
     variables = variables | {name: os.environ[name] for name in passed_on if name in os.environ}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
 from reward.config import Settings
 
@@ -79,6 +79,16 @@ class ClusterSettings(Settings):
     )
     lora: LoraSettings | None = Field(default=None, description="All weights are trained when left out.")
     prefix_caching: bool = True
+    cpu_threads: Literal["auto"] | PositiveInt = Field(
+        default="auto",
+        description="Of each process, without a GPU. auto: OMP_NUM_THREADS where it is set, else the cores, "
+        "shared out anew in each phase of a step.",
+    )
+    cpu_dtype: Literal["auto", "bfloat16", "float32"] = Field(
+        default="auto",
+        description="What matrices are multiplied in, without a GPU; trained weights have 32 bits. auto: "
+        "bfloat16 where the CPU multiplies it (AVX512-BF16, AMX).",
+    )
 
     @model_validator(mode="after")
     def _ray_can_place_it(self) -> Self:

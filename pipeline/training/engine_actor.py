@@ -8,12 +8,15 @@ something else. Put in the place of `openrlhf.trainer.ray.vllm_engine.RolloutRay
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import ray
 from openrlhf.trainer.ray.vllm_engine import RolloutRayActor as _RayRolloutActor
 from ray.exceptions import RayError
+
+from pipeline.cpu.speed import ENGINE_THREADS_VARIABLE
 
 LOGPROBS_MODE = "processed_logprobs"
 # Calls at once. Ray's own limit is 1,000: a prompt's call lasts until its audits have ended, whose turns are
@@ -28,6 +31,8 @@ class MarchRolloutActor(PlainRolloutActor):  # type: ignore[misc]  # OpenRLHF is
 
     async def __init__(self, *args: Any, **kwargs: Any) -> None:  # type: ignore[misc]  # Ray awaits it
         self.weights_version = 0
+        if ENGINE_THREADS_VARIABLE in os.environ:  # vLLM's process, a child of this one, reads it
+            os.environ["OMP_NUM_THREADS"] = os.environ[ENGINE_THREADS_VARIABLE]
         await super().__init__(*args, **{"logprobs_mode": LOGPROBS_MODE, **kwargs})
 
     def set_weights_version(self, version: int) -> None:

@@ -25,8 +25,10 @@ import torch
 from openrlhf.trainer.ray.ppo_actor import ActorPPOTrainer
 from openrlhf.trainer.ray.ppo_actor import PolicyModelActor as _RayPolicyModelActor
 
+from pipeline.cpu.speed import PhaseThreads
 from pipeline.training.lora import merged_actor, merged_for_saving
 from pipeline.training.rendezvous import HoldsItsPort
+from pipeline.training.threads import scoring_threads, update_threads
 from pipeline.training.trainer_settings import TrainerSettings
 
 _NO_TOKENS = 1e-9  # stands for zero tokens as a divisor; every sum that it divides is zero too
@@ -91,7 +93,9 @@ def weigh_nothing(status: dict[str, Any]) -> dict[str, Any]:
 
 
 class MarchPolicyActor(HoldsItsPort, PlainPolicyModelActor):  # type: ignore[misc]  # OpenRLHF is untyped
-    """`PolicyModelActor` with `MarchActorTrainer`, which holds its port."""
+    """`PolicyModelActor` with `MarchActorTrainer`, which holds its port and has threads by phase."""
+
+    threads: PhaseThreads | None = None
 
     def init_model_from_pretrained(
         self, strategy: Any, pretrain: str, max_steps: int, vllm_engines: list[Any] | None = None
@@ -110,6 +114,19 @@ class MarchPolicyActor(HoldsItsPort, PlainPolicyModelActor):  # type: ignore[mis
         assert type(self.trainer) is ActorPPOTrainer
         self.trainer.__class__ = MarchActorTrainer
         self.trainer.loss_divisor = settings.loss_divisor
+        self.threads = settings.threads
+
+    def fit(self, kl_ctl: float = 0.0) -> dict[str, Any]:
+        """As OpenRLHF's, with the threads of an update."""
+        with update_threads(self.threads):
+            status: dict[str, Any] = super().fit(kl_ctl)
+        return status
+
+    def forward(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        """As OpenRLHF's, with the threads of scoring."""
+        with scoring_threads(self.threads):
+            log_probs: torch.Tensor = super().forward(*args, **kwargs)
+        return log_probs
 
     def drop_rows(self) -> None:
         """Forgets the rows that were handed over, which only `fit` does upstream."""

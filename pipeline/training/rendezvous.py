@@ -14,6 +14,8 @@ from openrlhf.trainer.ray.launcher import ReferenceModelActor as _RayReferenceMo
 from openrlhf.trainer.ray.ppo_critic import CriticModelActor as _RayCriticModelActor
 
 from pipeline.ports import hold_port
+from pipeline.training.threads import scoring_threads, update_threads
+from pipeline.training.trainer_settings import TrainerSettings
 
 # The classes before @ray.remote.
 PlainReferenceModelActor: Any = _RayReferenceModelActor.__ray_metadata__.modified_class
@@ -31,8 +33,24 @@ class HoldsItsPort:
 
 
 class MarchReferenceActor(HoldsItsPort, PlainReferenceModelActor):  # type: ignore[misc]  # OpenRLHF is untyped
-    """`ReferenceModelActor` that holds its port."""
+    """`ReferenceModelActor` that holds its port and scores with the threads of that phase."""
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """As OpenRLHF's: log-probabilities of the actions."""
+        with scoring_threads(TrainerSettings.from_environment().threads):
+            return super().forward(*args, **kwargs)
 
 
 class MarchCriticActor(HoldsItsPort, PlainCriticModelActor):  # type: ignore[misc]  # OpenRLHF is untyped
-    """`CriticModelActor` that holds its port."""
+    """`CriticModelActor` that holds its port and computes with a phase's threads."""
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """As OpenRLHF's: values of the actions."""
+        with scoring_threads(TrainerSettings.from_environment().threads):
+            return super().forward(*args, **kwargs)
+
+    def fit(self) -> dict[str, Any]:
+        """As OpenRLHF's."""
+        with update_threads(TrainerSettings.from_environment().threads):
+            status: dict[str, Any] = super().fit()
+        return status

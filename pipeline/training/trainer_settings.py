@@ -8,6 +8,7 @@ from typing import Self
 
 from pydantic import Field
 
+from pipeline.cpu.speed import PhaseThreads
 from pipeline.record.rollout_rows import RolloutFileSettings
 from pipeline.settings.ppo import PpoSettings
 from pipeline.training.canary import CanaryPlan
@@ -31,6 +32,9 @@ class TrainerSettings(Settings):
     ppo: PpoSettings
     loss_divisor: int | None = Field(
         description="What the policy's token terms of a step are divided by; None for their number."
+    )
+    threads: PhaseThreads | None = Field(
+        default=None, description="Of each process in each phase, on CPUs; None leaves them as they are."
     )
     max_staleness: int = Field(
         default=0, ge=0, description="Weight syncs an answer may be old; older ones are masked."
