@@ -19,12 +19,15 @@ from reward.types import Outcome, Role, Trajectory, Verdict
 
 cpu.install()
 
-from openrlhf.trainer.ppo_utils import experience_maker  # noqa: E402
+from openrlhf.trainer.ppo_utils import NaiveReplayBuffer, experience_maker  # noqa: E402
 from openrlhf.trainer.ppo_utils.experience import Experience, split_experience_batch  # noqa: E402
+from openrlhf.utils.loss_utils import get_loss_batch_info  # noqa: E402
 
 from pipeline.record.metrics import Stopwatch  # noqa: E402
+from pipeline.training.buffer import TokenBuffer, batch_by_tokens  # noqa: E402
 from pipeline.training.experience import MarchExperienceMaker, MarchSamplesGenerator  # noqa: E402
 from pipeline.training.rollout import RolloutRecord  # noqa: E402
+from pipeline.training.trainer_settings import Batching  # noqa: E402
 
 TWO_ROLES = {Role.SOLVER: 1, Role.CHECKER: 1}
 PLAIN = PpoSettings(gamma=1.0, kl_coef=0.0)
@@ -77,11 +80,13 @@ class Maker(MarchExperienceMaker):
         samples: int = 1,
         policy: Model = zeros,
         reference: Model = zeros,
-        critic: Model = zeros,
+        critic: Model | None = zeros,
+        num_shares: int = 1,
     ) -> None:
         args = args_of(ppo, samples=samples)
         self.args, self.strategy = args, SimpleNamespace(args=args)
         self.ppo, self.rows_by_role = ppo, rows_by_role or TWO_ROLES
+        self.batching = Batching(num_shares=num_shares, scoring_tokens=40, update_tokens=40)
         self.models_clock = Stopwatch()
         self.tokenizer = SimpleNamespace(pad_token_id=0)
         self.kl_ctl = SimpleNamespace(value=ppo.kl_coef)
@@ -90,11 +95,15 @@ class Maker(MarchExperienceMaker):
         self.critic_model_group, self.reward_model_group = critic, None
         experience_maker.ray = SimpleNamespace(put=lambda value: value)  # starts no cluster
 
+    def make_experience_batch(self, rollout_samples: list[Experience]) -> list[Experience]:
+        """All rows in their places, where the product returns those that are trained (`to_train`)."""
+        return self.lay_out(rollout_samples)
+
     def _dispatch_forward(self, group: Model, sync_condition: bool, **kwargs: Any) -> list[Tensor]:
         return [group(sequences) for sequences in kwargs["sequences"]]
 
-    def _flatten_results(self, refs: list[Tensor], duplicate_factor: int) -> list[Tensor]:
-        return refs
+    def _flatten_results(self, refs: list[Any], duplicate_factor: int) -> list[Any]:
+        return [ref[0] if isinstance(ref, list) else ref for ref in refs]  # [None] where there is no model
 
 
 def turn(role: Role, *, prompt: int, length: int, first: int = 1, truncated: bool = False) -> Trajectory:
@@ -149,6 +158,38 @@ def answer(
     generator = Generator(rows_by_role or TWO_ROLES)
     experience: Experience = generator._process_response_into_experience(response, max_len=64)
     return experience
+
+
+def buffered(parts: Sequence[Experience], *, max_tokens: int, divisor: int | None = None) -> TokenBuffer:
+    """The replay buffer of one rank with these rows, its micro-batches made."""
+    if not torch.distributed.is_initialized():
+        store = torch.distributed.HashStore()
+        torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    buffer = NaiveReplayBuffer(1, dynamic_batch=True)
+    trainer = SimpleNamespace(replay_buffer=buffer)
+    batching = Batching(num_shares=1, scoring_tokens=max_tokens, update_tokens=max_tokens)
+    batch_by_tokens(trainer, batching, divisor=divisor)
+    for part in parts:
+        buffer.append(part)
+    buffer.setup_dynamic_batch(ONE_RANK)
+    return buffer
+
+
+ONE_RANK = SimpleNamespace(ds_device_mesh={"dp": SimpleNamespace(get_group=lambda: None)})
+
+
+def micro_batches_of(buffer: TokenBuffer) -> list[tuple[Experience, dict[str, Any]]]:
+    """Each micro-batch with OpenRLHF's normalisers of its loss."""
+    batches = [buffer.collate_fn([buffer[place]]) for place in range(len(buffer))]
+    return [
+        (
+            batch,
+            get_loss_batch_info(
+                ONE_RANK, batch.action_mask, replay_buffer=buffer, step=step, dynamic_batch=True
+            ),
+        )
+        for step, batch in enumerate(batches)
+    ]
 
 
 def rows_of(batches: list[Experience]) -> list[Experience]:

@@ -3,8 +3,8 @@
     python tests/rank_process.py RANK WORLD_SIZE PORT FOLDER
 
 It trains one step on its share of `FOLDER/step.pt` (OpenRLHF's arguments and micro-batches, split over ranks
-as OpenRLHF splits them); rank 0 writes `FOLDER/result.pt`. It imports nothing of the tests, since a package
-that OpenRLHF installs has their name.
+as OpenRLHF splits them), with OpenRLHF's own actors where the step says `plain`; rank 0 writes
+`FOLDER/result.pt`. It imports nothing of the tests, since a package that OpenRLHF installs has their name.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ os.environ.update(cpu.ENVIRONMENT)
 cpu.install()
 
 import torch  # noqa: E402
-from openrlhf.trainer.ray.ppo_critic import CriticModelActor  # noqa: E402
 from openrlhf.utils import get_strategy  # noqa: E402
 
-from pipeline.training.policy import MarchPolicyActor  # noqa: E402
+from pipeline.training.critic import MarchCriticActor, PlainCriticModelActor  # noqa: E402
+from pipeline.training.policy import MarchPolicyActor, PlainPolicyModelActor  # noqa: E402
 
 
 def figures(status: dict[str, Any], model: torch.nn.Module) -> dict[str, Any]:
-    """What must not depend on the number of ranks: the losses, the gradient, and the weights after it.
+    """What must not depend on ranks and micro-batches: the losses, the gradient, and the weights after it.
 
-    The critic's logged gradient norm does depend on it: OpenRLHF averages it over a rank's micro-batches, of
-    which only the last has one. Its weights tell of its gradient.
+    OpenRLHF's own means of losses by tokens do depend on them, and so does its critic's gradient norm.
     """
-    wanted = ("policy_loss", "actor_grad_norm", "critic_loss")
+    wanted = ("policy_loss", "actor_grad_norm", "critic_loss", "critic_grad_norm")
     weights = torch.cat([parameter.detach().float().flatten() for parameter in model.parameters()])
     return {name: float(status[name]) for name in wanted if name in status} | {"weights": weights}
 
@@ -41,9 +40,13 @@ def main(rank: int, world_size: int, port: int, folder: Path) -> None:
     step = torch.load(folder / "step.pt", weights_only=False)
     args, batches = step["args"], step["batches"]
     place = (world_size, rank, "127.0.0.1", port)
-    policy = MarchPolicyActor(*place)
+    kinds = (
+        (PlainPolicyModelActor, PlainCriticModelActor)
+        if step["plain"]
+        else (MarchPolicyActor, MarchCriticActor)
+    )
+    policy, critic = (kind(*place) for kind in kinds)
     policy.init_model_from_pretrained(get_strategy(args), args.actor.model_name_or_path, max_steps=10)
-    critic = CriticModelActor.__ray_metadata__.modified_class(*place)
     critic.init_model_from_pretrained(get_strategy(args), args.critic.model_name_or_path, max_steps=10)
     share = len(batches) // world_size
     for batch in batches[rank * share : (rank + 1) * share]:

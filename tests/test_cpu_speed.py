@@ -14,7 +14,7 @@ from pipeline.training.trainer_settings import TrainerSettings
 
 cpu.install()
 
-from pipeline.training import policy, rendezvous  # noqa: E402
+from pipeline.training import critic, policy, rendezvous  # noqa: E402
 from pipeline.training.threads import scoring_threads, update_threads  # noqa: E402
 
 AUTO = ["cluster.cpu_threads=auto", "cluster.cpu_dtype=auto"]
@@ -82,8 +82,8 @@ def test_threads_are_put_back() -> None:
         (policy.MarchPolicyActor, policy.PlainPolicyModelActor, "fit", 5),
         (policy.MarchPolicyActor, policy.PlainPolicyModelActor, "forward", 4),
         (rendezvous.MarchReferenceActor, rendezvous.PlainReferenceModelActor, "forward", 4),
-        (rendezvous.MarchCriticActor, rendezvous.PlainCriticModelActor, "forward", 4),
-        (rendezvous.MarchCriticActor, rendezvous.PlainCriticModelActor, "fit", 5),
+        (critic.MarchCriticActor, critic.PlainCriticModelActor, "forward", 4),
+        (critic.MarchCriticActor, critic.PlainCriticModelActor, "fit", 5),
     ],
 )
 def test_models_compute_with_the_threads_of_their_phase(

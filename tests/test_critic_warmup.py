@@ -25,6 +25,7 @@ from openrlhf.trainer.ray.ppo_actor import ActorPPOTrainer  # noqa: E402
 from pipeline.training import policy, trainer  # noqa: E402
 from pipeline.training.policy import MarchPolicyActor, PlainPolicyModelActor  # noqa: E402
 from pipeline.training.trainer import MarchSteps  # noqa: E402
+from pipeline.training.trainer_settings import Batching  # noqa: E402
 
 ROWS_A_STEP = 4  # two answers, Solver and Checker
 
@@ -107,11 +108,16 @@ def test_the_policys_learning_rate_begins_after_the_warm_up(monkeypatch: pytest.
     def loaded(self: Any, strategy: Any, pretrain: str, max_steps: int, vllm_engines: Any) -> None:
         horizons.append(max_steps)
         self.trainer = ActorPPOTrainer.__new__(ActorPPOTrainer)
+        self.trainer.replay_buffer = NaiveReplayBuffer(
+            1, dynamic_batch=strategy.args.train.dynamic_batch_enable
+        )
 
     monkeypatch.setattr(PlainPolicyModelActor, "init_model_from_pretrained", loaded)
-    settings = SimpleNamespace(ppo=recipe.ppo, loss_divisor=None, threads=None)
+    batching = Batching(num_shares=1, scoring_tokens=1, update_tokens=1)
+    settings = SimpleNamespace(ppo=recipe.ppo, batching=batching, loss_divisor=None, threads=None)
     monkeypatch.setattr(policy.TrainerSettings, "from_environment", lambda: settings)
-    Model().init_model_from_pretrained(None, "", 80)  # 40 steps, two passes each
+    strategy = SimpleNamespace(args=SimpleNamespace(train=SimpleNamespace()))
+    Model().init_model_from_pretrained(strategy, "", 80)  # 40 steps, two passes each
     arguments = arguments_of(recipe)
     assert horizons == [60]
     assert float(arguments[arguments.index("--actor.lr_warmup_ratio") + 1]) == pytest.approx(5.5 / 60)

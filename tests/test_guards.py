@@ -17,7 +17,7 @@ from pipeline.record.rollout_rows import RolloutFileSettings
 from pipeline.settings.ppo import PpoSettings
 from pipeline.settings.recipe import load_recipe
 from pipeline.training.guards import GuardAction, GuardSettings, due, findings, guard_metrics
-from pipeline.training.trainer_settings import TrainerSettings
+from pipeline.training.trainer_settings import Batching, TrainerSettings
 from pipeline.training.watch import RolledBackError, StoppedByGuardError, Watch
 from reward.types import Role
 
@@ -160,6 +160,7 @@ def watch(folder: Path, *, staleness: int = 0, **settings: object) -> Watch:
             seed=1,
             rows_by_role={Role.SOLVER: 1},
             ppo=PpoSettings(),
+            batching=Batching(num_shares=1, scoring_tokens=1, update_tokens=1),
             loss_divisor=None,
             rollouts=RolloutFileSettings(),
             guards=GuardSettings.model_validate(settings),

@@ -19,9 +19,12 @@ HEAVY = {"deepspeed", "mlflow", "openrlhf", "ray", "tokenizers", "torch", "trans
 # These are loaded by OpenRLHF or by a command that trains; the stack is there anyway.
 AT_ANY_LEVEL = (
     "pipeline/training/rollout.py",
+    "pipeline/training/buffer.py",
+    "pipeline/training/critic.py",
     "pipeline/training/engine_actor.py",
     "pipeline/training/experience.py",
     "pipeline/training/lora.py",
+    "pipeline/training/micro_batches.py",
     "pipeline/training/policy.py",
     "pipeline/training/probe.py",
     "pipeline/training/rendezvous.py",

@@ -15,12 +15,9 @@ from numpy.typing import NDArray
 
 from pipeline.settings.ppo import PpoSettings
 from reward.types import Role
-from tests.experience_rows import Experience, Maker, answer, rows_of
+from tests.experience_rows import Experience, Maker, answer, buffered, micro_batches_of, rows_of
 
 from openrlhf.models.loss import PolicyLoss, ValueLoss  # isort: skip  # after cpu.install()
-from openrlhf.utils.loss_utils import _optimizer_step_loss_norm  # isort: skip
-
-from pipeline.training.policy import divided_by  # isort: skip
 
 Array = NDArray[np.float64]
 SHAPES = (
@@ -116,9 +113,13 @@ def expected(lambd: float, *, scale: str) -> dict[str, Array]:
     return flat | {name: np.array(loss) for name, loss in losses.items()}
 
 
-def made(lambd: float) -> list[Experience]:
+def maker_of(lambd: float) -> Maker:
     ppo = PpoSettings(lambd=lambd, kl_coef=0.05, gamma=0.998)
-    maker = Maker(ppo, policy=POLICY, reference=REFERENCE, critic=CRITIC)
+    return Maker(ppo, policy=POLICY, reference=REFERENCE, critic=CRITIC)
+
+
+def made(lambd: float) -> list[Experience]:
+    maker = maker_of(lambd)
     answers = [
         answer(reward, solver=solver, checker=checker, prompt=prompt)
         for reward, solver, checker, prompt in SHAPES
@@ -142,26 +143,24 @@ def test_advantages_and_returns_are_those_of_the_formulas(lambd: float) -> None:
 @pytest.mark.parametrize("lambd", [0.95, 1.0])
 @pytest.mark.parametrize("scale", ["token_mean", "paper"])
 def test_losses_are_those_of_the_formulas(lambd: float, scale: str) -> None:
-    batches, want = made(lambd), expected(lambd, scale=scale)
-    gas = len(batches)  # micro-batches of the optimizer step; DeepSpeed divides each loss by their number
-    info = _optimizer_step_loss_norm([batch.action_mask for batch in batches], None, 1, gas)
-    by_us = divided_by(2 * len(SHAPES), info, num_micro_batches=gas) if scale == "paper" else info
+    want, parts = expected(lambd, scale=scale), maker_of(lambd).to_train(made(lambd))
+    divisor = 2 * len(SHAPES) if scale == "paper" else None
     policy = value = torch.zeros(())
-    for batch in batches:
-        mask = batch.action_mask
+    for batch, info in micro_batches_of(buffered(parts, max_tokens=40, divisor=divisor)):
         new = NEW_POLICY(batch.sequences)
-        policy = policy + PolicyLoss()(new, batch.action_log_probs, batch.advantages, mask, None, **by_us)[0]
-        value = value + ValueLoss(0.2)(NEW_CRITIC(batch.sequences), batch.values, batch.returns, mask, **info)
-    assert policy.item() / gas == pytest.approx(float(want["policy"]), abs=1e-6)
-    assert value.item() / gas == pytest.approx(float(want["value"]), abs=1e-6)
+        old, mask = batch.action_log_probs, batch.action_mask
+        policy = policy + PolicyLoss()(new, old, batch.advantages, mask, None, **info)[0]
+    for batch, info in micro_batches_of(buffered(parts, max_tokens=40)):
+        values, mask = NEW_CRITIC(batch.sequences), batch.action_mask
+        value = value + ValueLoss(0.2)(values, batch.values, batch.returns, mask, **info)
+    assert policy.item() == pytest.approx(float(want["policy"]), abs=1e-6)
+    assert value.item() == pytest.approx(float(want["value"]), abs=1e-6)
 
 
 def test_at_ratio_1_the_gradient_is_the_papers_joint_gradient() -> None:
     """Section 2.3: 1/(2|B|) times the sum over trajectories and tokens of A_t grad log pi."""
-    batches = made(1.0)
-    info = _optimizer_step_loss_norm([batch.action_mask for batch in batches], None, 1, 1)
-    info = divided_by(2 * len(SHAPES), info, num_micro_batches=1)
-    for batch in batches:
+    parts = maker_of(1.0).to_train(made(1.0))
+    for batch, info in micro_batches_of(buffered(parts, max_tokens=40, divisor=2 * len(SHAPES))):
         log_probs = batch.action_log_probs.clone().requires_grad_()
         PolicyLoss()(log_probs, log_probs.detach(), batch.advantages, batch.action_mask, None, **info)[
             0

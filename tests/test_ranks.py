@@ -1,4 +1,5 @@
-"""Two data-parallel ranks train what one trains: the same loss, the same gradient, the same weights.
+"""Two data-parallel ranks train what one trains, and micro-batches by tokens what OpenRLHF's own actors train
+of all rows as they are laid out: the same loss, the same gradient, the same weights.
 
 Real OpenRLHF actors under DeepSpeed and gloo, without Ray and engines. Micro-batches go to ranks as OpenRLHF
 sends them, the Solver's rows to the first half of the ranks and the Checker's to the second.
@@ -16,7 +17,7 @@ import torch
 
 from pipeline.settings.ppo import PpoSettings
 from pipeline.settings.recipe import load_recipe
-from pipeline.training.trainer_settings import SETTINGS_VARIABLE, TrainerSettings
+from pipeline.training.trainer_settings import SETTINGS_VARIABLE, Batching, TrainerSettings
 from tests.experience_rows import Experience, Maker, answer
 from tests.openrlhf_parser import arguments_of, checked_by_openrlhf
 from tests.supervised import environment
@@ -25,7 +26,8 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(3000)]  # the first one comp
 
 ROOT = Path(__file__).parent.parent
 OVERRIDES = ["rollout.batch_size=4", "rollout.micro_batch_size=2", "ppo.micro_batch_size=1"]
-RAGGED = (
+Shapes = Sequence[tuple[float | None, int, int | None]]
+RAGGED: Shapes = (
     (0.0, 3, 7),
     (-1.0, 9, 2),
     (None, 5, 5),  # UNSCORED
@@ -36,25 +38,43 @@ NO_CHECKER_TURN = ((0.0, 3, None), (-1.0, 9, None), (None, 5, None), (-1.0, 6, N
 
 def even(tokens: torch.Tensor) -> torch.Tensor:
     """An old policy that finds every token as likely as the others."""
-    return torch.full(tokens[:, 1:].shape, -2.0)
+    return torch.full(tokens[:, 1:].shape, -7.0)
 
 
-def micro_batches(shapes: Sequence[tuple[float | None, int, int | None]]) -> list[Experience]:
-    maker = Maker(PpoSettings(gamma=1.0, kl_coef=0.0), policy=even, reference=even)
+def laid_out(shapes: Shapes, *, num_shares: int) -> tuple[Maker, list[Experience]]:
+    """Rows and who made them."""
+    ppo = PpoSettings(gamma=1.0, kl_coef=0.0)
+    maker = Maker(ppo, policy=even, reference=even, num_shares=num_shares)
     answers = [answer(reward, solver=solver, checker=checker) for reward, solver, checker in shapes]
-    return maker.make_experience_batch(answers)
+    return maker, maker.lay_out(answers)
 
 
-def trained(ranks: int, batches: list[Experience], folder: Path) -> dict[str, dict[str, Any]]:
-    """Trains one step in as many processes."""
+def trained(
+    ranks: int,
+    batches: list[Experience],
+    folder: Path,
+    *,
+    plain: bool = False,
+    tokens: int = 20,
+    zero_stage: int = 2,
+) -> dict[str, dict[str, Any]]:
+    """Trains one step in as many processes, by micro-batches of so many tokens, or by rows if `plain`."""
     folder.mkdir()
     recipe = load_recipe(
-        "tiny", [*OVERRIDES, f"cluster.actor_ranks={ranks}", f"cluster.critic_ranks={ranks}"]
+        "tiny",
+        [
+            *OVERRIDES,
+            f"cluster.actor_ranks={ranks}",
+            f"cluster.critic_ranks={ranks}",
+            f"cluster.zero_stage={zero_stage}",
+            # OpenRLHF's own logging divides by the tokens of a micro-batch: of one with a trained row in it.
+            *(["ppo.micro_batch_size=4"] if plain else []),
+        ],
     )
     with pytest.MonkeyPatch.context() as patches:
         args = checked_by_openrlhf(arguments_of(recipe), patches)
     args.ckpt.path = str(folder)
-    torch.save({"args": args, "batches": batches}, folder / "step.pt")
+    torch.save({"args": args, "batches": batches, "plain": plain}, folder / "step.pt")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -67,6 +87,7 @@ def trained(ranks: int, batches: list[Experience], folder: Path) -> dict[str, di
         seed=1,
         rows_by_role=recipe.rows_by_role,
         ppo=recipe.ppo,
+        batching=Batching(num_shares=ranks, scoring_tokens=tokens, update_tokens=tokens),
         loss_divisor=recipe.loss_divisor,
         rollouts=recipe.tracking.rollouts,
         guards=recipe.guards,
@@ -97,13 +118,29 @@ def trained(ranks: int, batches: list[Experience], folder: Path) -> dict[str, di
 
 
 @pytest.mark.parametrize("shapes", [RAGGED, NO_CHECKER_TURN], ids=["ragged", "a_rank_of_fillers"])
-def test_two_ranks_train_what_one_trains(
-    shapes: Sequence[tuple[float | None, int, int | None]], tmp_path: Path
-) -> None:
-    batches = micro_batches(shapes)
-    one, two = (trained(ranks, batches, tmp_path / str(ranks)) for ranks in (1, 2))
+def test_two_ranks_train_what_one_trains(shapes: Shapes, tmp_path: Path) -> None:
+    maker, rows = laid_out(shapes, num_shares=2)
+    parts = maker.to_train(rows)
+    one, two = (trained(ranks, parts, tmp_path / str(ranks)) for ranks in (1, 2))
+    assert_equal(one, two)
+
+
+def assert_equal(one: dict[str, dict[str, Any]], two: dict[str, dict[str, Any]]) -> None:
     for model in ("policy", "critic"):
         weights = [result[model].pop("weights") for result in (one, two)]
         assert all(value != 0 for value in one[model].values())
         assert two[model] == pytest.approx(one[model], rel=1e-4)
         assert torch.allclose(*weights, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize(("tokens", "zero_stage"), [(1, 0), (1, 2), (1000, 2), (1, 3)])
+def test_micro_batches_by_tokens_train_what_openrlhf_trains_of_all_rows(
+    tokens: int, zero_stage: int, tmp_path: Path
+) -> None:
+    maker, rows = laid_out(RAGGED, num_shares=1)
+    parts = maker.to_train(rows)
+    ours = trained(1, parts, tmp_path / "ours", tokens=tokens, zero_stage=zero_stage)
+    theirs = trained(1, rows, tmp_path / "theirs", plain=True, zero_stage=zero_stage)
+    for result in (ours, theirs):  # OpenRLHF's means over micro-batches, which are others here
+        del result["policy"]["policy_loss"], result["critic"]["critic_grad_norm"]
+    assert_equal(ours, theirs)

@@ -69,8 +69,9 @@ def test_the_command_line_imports_the_policy_actor_by_name() -> None:
 def test_trap_model_actors_choose_their_port_long_before_they_listen_on_it() -> None:
     from openrlhf.trainer.ray.launcher import BaseDistributedActor, BaseModelActor
 
+    from pipeline.training.critic import MarchCriticActor
     from pipeline.training.policy import MarchPolicyActor
-    from pipeline.training.rendezvous import HoldsItsPort, MarchCriticActor, MarchReferenceActor
+    from pipeline.training.rendezvous import HoldsItsPort, MarchReferenceActor
 
     assert "self._get_free_port()" in inspect.getsource(BaseDistributedActor.__init__)
     assert "with socket.socket() as sock" in inspect.getsource(BaseDistributedActor._get_free_port)
@@ -102,14 +103,30 @@ def test_engines_are_called_with_token_ids() -> None:
     assert list(inspect.signature(plain.generate).parameters)[1:3] == ["prompt_token_ids", "sampling_params"]
 
 
-def test_trap_dynamic_batches_still_drop_injected_rows_so_recipes_must_not_offer_them() -> None:
+def test_trap_dynamic_batches_drop_injected_rows_and_gradients_so_ours_are_made_by_our_buffer() -> None:
+    from deepspeed.runtime.zero.stage_1_and_2 import DeepSpeedZeroOptimizer
     from openrlhf.trainer.ppo_utils.replay_buffer import NaiveReplayBuffer
+    from openrlhf.trainer.ray import ppo_actor, ppo_critic
+    from openrlhf.utils.deepspeed.deepspeed import DeepspeedStrategy
 
     from pipeline.settings.recipe import Recipe
 
-    source = inspect.getsource(NaiveReplayBuffer.setup_dynamic_batch)
-    assert "args.rollout.batch_size * args.rollout.n_samples_per_prompt // args.train.batch_size" in source
-    assert "dynamic" not in str(Recipe.model_json_schema())
+    upstream = inspect.getsource(NaiveReplayBuffer.setup_dynamic_batch)
+    assert "args.rollout.batch_size * args.rollout.n_samples_per_prompt // args.train.batch_size" in upstream
+    assert "dynamic_batch" not in str(Recipe.model_json_schema())
+    # What OpenRLHF asks of a buffer with dynamic batches, and what it tells DeepSpeed.
+    for trainer in (ppo_actor.ActorPPOTrainer, ppo_critic.CriticPPOTrainer):
+        assert "self.replay_buffer.setup_dynamic_batch(self.strategy)" in inspect.getsource(trainer.ppo_train)
+        step = inspect.getsource(trainer.training_step)
+        assert "if self.replay_buffer.dynamic_optimizer_step[step]:" in step
+    assert 'ds_config["gradient_accumulation_steps"] = 1' in inspect.getsource(
+        DeepspeedStrategy.get_ds_train_config
+    )
+    # With one micro-batch a step each of them is a boundary, at which gradients are set and not added.
+    epilogue = inspect.getsource(DeepSpeedZeroOptimizer.independent_gradient_partition_epilogue)
+    at_boundary = epilogue[epilogue.index("if self.is_gradient_accumulation_boundary():") :]
+    assert "self.averaged_gradients[i] = self.get_flat_partition(" in at_boundary
+    assert "args.ds.packing_samples = True" in inspect.getsource(command_line)  # with its own flag
 
 
 def test_the_asynchronous_trainer_looks_its_two_actors_up_when_it_starts_them() -> None:

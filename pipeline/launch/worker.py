@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline import cpu
+from pipeline.launch.batching import batching
 from pipeline.launch.build_locks import drop_stale_locks, extensions_folder
 from pipeline.launch.cpu_speed import for_cpus, threads_of
 from pipeline.launch.openrlhf_args import openrlhf_arguments
@@ -91,6 +92,7 @@ def _environment(
         seed=recipe.seed,
         rows_by_role=recipe.rows_by_role,
         ppo=recipe.ppo,
+        batching=batching(recipe),
         loss_divisor=recipe.loss_divisor,
         threads=None if cuda else threads_of(recipe),
         max_staleness=recipe.rollout.max_staleness,
@@ -122,9 +124,10 @@ def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
     import openrlhf.trainer.ray.vllm_engine
     import ray
 
+    from pipeline.training.critic import MarchCriticActor
     from pipeline.training.engine_actor import ENGINE_SLOTS, MarchRolloutActor
     from pipeline.training.policy import MarchPolicyActor
-    from pipeline.training.rendezvous import MarchCriticActor, MarchReferenceActor
+    from pipeline.training.rendezvous import MarchReferenceActor
     from pipeline.training.trainer import MarchTrainer
     from pipeline.training.trainer_async import MarchAsyncTrainer
 

@@ -2,8 +2,8 @@
 for ever, from running out of memory late, or from training something else than the recipe says.
 
 `pipeline.launch.openrlhf_args` maps these settings to OpenRLHF's arguments, `pipeline.estimate` says what
-they cost. OpenRLHF's dynamic batches are left out on purpose: they drop the Checker's rows
-(`tests/test_seams.py`).
+they cost. OpenRLHF's own dynamic batches are left out on purpose: they drop the Checker's rows
+(`tests/test_seams.py`); micro-batches by tokens are made by `pipeline.training.buffer`.
 """
 
 from __future__ import annotations

@@ -137,7 +137,10 @@ class PpoSettings(Settings):
     value_clip: float = Field(default=0.5, gt=0)
     epochs: int = Field(default=1, ge=1, description="Passes over a step's rows.")
     micro_batch_size: int = Field(
-        default=4, ge=1, description="Rows of one backward pass on a rank; sets memory."
+        default=4,
+        ge=1,
+        description="Rows of the longest length in one backward pass on a rank, which set its memory; of "
+        "shorter rows there are more.",
     )
     critic_warmup_steps: int = Field(
         default=0,

@@ -12,7 +12,9 @@ class RolloutSettings(Settings):
 
     batch_size: int = Field(default=32, ge=1, description="Queries a PPO step; 32 in the paper.")
     samples_per_query: int = Field(default=1, ge=1)
-    micro_batch_size: int = Field(default=4, ge=1, description="Rows of one forward pass; sets memory.")
+    micro_batch_size: int = Field(
+        default=4, ge=1, description="Rows of the longest length in one forward pass; sets memory."
+    )
     temperature: float = Field(
         default=0.6, gt=0, le=2, description="0.6 in the paper; the Checker samples at it too."
     )

@@ -8,7 +8,8 @@ penalties are estimated independently").
 Four rules keep this sound:
 * The number of rows a step is fixed. An answer without a turn of a role brings a filler, a row whose action
   mask is all zero; an UNSCORED answer keeps its row with its mask zeroed. A zero mask gives no reward, no
-  advantage and no gradient, and is in no group's baseline.
+  advantage and no gradient, is in no group's baseline, and no model computes it. Equal rows are scored once,
+  and trained once with the weight of all (`pipeline.training.micro_batches`).
 * Rows are ordered by role, the Solver's first, and within a role by turn and then by prompt, so a group of
   `n_samples_per_prompt` rows is of one prompt and one role and holds at most one turn of an answer.
 * The terminal reward stands on the last valid token of each row (OpenRLHF's `compute_reward` finds it by the
@@ -16,12 +17,14 @@ Four rules keep this sound:
   `truncated_reward`, and then shifted by `reward_scalars`; only a row with an action has one, so 0/1 pays no
   failure.
 * k turns of one answer weigh 1/k each, in the whitening and in the loss (`pipeline.training.advantages`). The
-  critic learns from each of them in full: its targets are no weighted sum.
+  critic learns from each of them in full: its targets are no weighted sum, so with a critic equal rows are
+  all trained.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -35,7 +38,21 @@ from pipeline.record.metrics import Stopwatch, rollout_metrics
 from pipeline.record.rollout_rows import TrainedAnswer, answer_turns
 from pipeline.settings.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings
 from pipeline.training.advantages import against_group, loss_weights, whitening
+from pipeline.training.micro_batches import (
+    batch_of,
+    content,
+    fill_in,
+    filler,
+    is_trained,
+    merged,
+    num_actions,
+    num_tokens,
+    rows_of,
+    scoring_batches,
+    shared,
+)
 from pipeline.training.rollout import RolloutRecord
+from pipeline.training.trainer_settings import Batching
 from reward.types import Role, Trajectory
 
 _FILLER_TOKENS = 2  # the shortest row that has one action
@@ -117,10 +134,18 @@ def _rollout_log_probs(response: dict[str, Any], turn: Trajectory) -> list[float
 class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # OpenRLHF is untyped
     """Adds the other roles' rows and keeps the roles' advantages apart."""
 
-    def __init__(self, *args: Any, ppo: PpoSettings, rows_by_role: Mapping[Role, int], **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        ppo: PpoSettings,
+        rows_by_role: Mapping[Role, int],
+        batching: Batching,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.ppo = ppo
         self.rows_by_role = rows_by_role
+        self.batching = batching
         self.models_clock = Stopwatch()
         self.metrics: dict[str, float] = {}
         self.records: list[RolloutRecord] = []
@@ -128,8 +153,12 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
 
     @torch.no_grad()
     def make_experience_batch(self, rollout_samples: list[Experience]) -> list[Experience]:
-        """Returns the micro-batches of one PPO step, Solver's first; fills `metrics`, `records` and
-        `answers`."""
+        """Returns what one PPO step trains, a part for each rank."""
+        return self.to_train(self.lay_out(rollout_samples))
+
+    @torch.no_grad()
+    def lay_out(self, rollout_samples: list[Experience]) -> list[Experience]:
+        """Returns all rows of one PPO step, Solver's first; fills `metrics`, `records` and `answers`."""
         self.records = [sample.rollout for sample in rollout_samples]
         batches = {role: self._batches(role, rollout_samples) for role in self.rows_by_role}
         weights = {role: self._weights(role, batches[role]) for role in self.rows_by_role}
@@ -150,17 +179,42 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         return experiences
 
     def make_experience(self, samples_list: list[Experience]) -> list[Experience]:
-        """As OpenRLHF's, with the mean over no tokens of a masked row set to 0 in the logged figures.
+        """As OpenRLHF's, of the rows that are trained, equal ones once; figures of the others are 0.
 
         What is no number in a trained row stays so: guards see it.
         """
+        rows = [row for batch in samples_list for row in rows_of(batch)]
+        distinct = list({content(row): row for row in rows if is_trained(row)}.values())
+        packed = scoring_batches(
+            [num_tokens(row) for row in distinct],
+            num_shares=self.batching.num_shares,
+            max_tokens=self.batching.scoring_tokens,
+        )
+        batches = [self._batch_of([distinct[place] for place in places], rows) for places in packed]
         with self.models_clock:
-            experiences: list[Experience] = super().make_experience(samples_list)
-        for experience in experiences:
-            is_masked = ~experience.action_mask.bool().any(dim=-1)  # (B,)
-            for key in ("kl", "logprobs_diff"):
-                experience.info[key] = experience.info[key].masked_fill(is_masked, 0.0)
-        return experiences
+            super().make_experience(batches)
+        fill_in(samples_list, from_batches=batches)
+        return samples_list
+
+    def to_train(self, experiences: list[Experience]) -> list[Experience]:
+        """Returns the rows that are trained, in a part for each rank; without a critic equal ones once.
+
+        OpenRLHF's loss is the sum of the tokens' terms over their number, which falls with each row that
+        stands for others; the advantages fall with it.
+        """
+        rows = [row for batch in experiences for row in rows_of(batch)]
+        trained = [row for row in rows if is_trained(row)]
+        kept = trained if self.critic_model_group is not None else merged(trained)
+        if self.ppo.loss_scale is LossScale.TOKEN_MEAN:
+            share = num_actions(kept) / max(num_actions(trained), 1)
+            kept = [replace(row, advantages=row.advantages * share) for row in kept]
+        places = shared([num_tokens(row) for row in kept], self.batching.num_shares)
+        return [self._batch_of([kept[place] for place in of_rank], rows) for of_rank in places]
+
+    def _batch_of(self, rows: Sequence[Experience], all_rows: Sequence[Experience]) -> Experience:
+        """One micro-batch; of a filler where a rank has no row, since ranks compute in step."""
+        some = rows or [filler(min(all_rows, key=num_tokens))]
+        return batch_of(some, pad_token_id=self.tokenizer.pad_token_id)
 
     @torch.no_grad()
     def compute_advantages_and_returns(

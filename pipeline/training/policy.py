@@ -1,12 +1,12 @@
 """OpenRLHF's policy actor, made safe for micro-batches in which no row is trained, and whole with LoRA.
 
-Fillers and UNSCORED rows have an all-zero action mask, and OpenRLHF shuffles rows into micro-batches, so one
-may hold nothing but such rows. Its loss is right then (normalised over the whole optimizer step), but its
+Micro-batches are by tokens (`pipeline.training.buffer`). A rank that is short of rows has one of a filler,
+whose action mask is all zero. Its loss is right (normalised over the whole optimizer step), but OpenRLHF's
 logging divides by the micro-batch's number of action tokens.
 
 The paper's joint gradient (section 2.3) divides the sum of all token terms by 2|B|, OpenRLHF by the tokens of
 the step. Its flag `actor.loss_agg_mode seq-mean-token-mean` is another mean again, so `loss_scale: paper`
-exchanges the divisor that OpenRLHF hands to its own loss.
+exchanges the divisor that the buffer hands to OpenRLHF's loss.
 
 While the critic is warmed up, OpenRLHF hands the policy each step's rows and does not train it; the rows
 stay, and the first real step would train those of the whole warm-up at once. So our trainer has them dropped,
@@ -26,6 +26,7 @@ from openrlhf.trainer.ray.ppo_actor import ActorPPOTrainer
 from openrlhf.trainer.ray.ppo_actor import PolicyModelActor as _RayPolicyModelActor
 
 from pipeline.cpu.speed import PhaseThreads
+from pipeline.training.buffer import batch_by_tokens, end_step_with, take_any_batches
 from pipeline.training.lora import merged_actor, merged_for_saving
 from pipeline.training.rendezvous import HoldsItsPort
 from pipeline.training.threads import scoring_threads, update_threads
@@ -42,17 +43,17 @@ class MarchActorTrainer(ActorPPOTrainer):  # type: ignore[misc]  # OpenRLHF is u
     """`ActorPPOTrainer` whose figures of a micro-batch without action tokens weigh nothing."""
 
     actor: Any
-    loss_divisor: int | None = None
 
     def training_step(
-        self, experience: Any, kl_ctl: float, step: int, loss_batch_info: dict[str, Any]
+        self, experience: Any, kl_ctl: float, step: int, loss_batch_info: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """As OpenRLHF's, with our divisor; means over no tokens are 0 and not NaN."""
-        if self.loss_divisor is not None:
-            loss_batch_info = divided_by(
-                self.loss_divisor, loss_batch_info, num_micro_batches=self.strategy.accumulated_gradient
-            )
-        return weigh_nothing(super().training_step(experience, kl_ctl, step, loss_batch_info))
+        """As OpenRLHF's; means over no tokens are 0 and not NaN."""
+        end_step_with(self.replay_buffer, step, self.actor.model)
+        status = super().training_step(experience, kl_ctl, step, loss_batch_info)
+        # Of losses that add up to the step's, OpenRLHF logs the mean by tokens.
+        tokens = status["num_action_tokens"] or 1.0
+        status["metrics"]["policy_loss"] *= self.replay_buffer.tokens_a_rank / tokens
+        return weigh_nothing(status)
 
     def broadcast_to_vllm(self) -> None:
         """As OpenRLHF's; an adapted policy is sent as one model."""
@@ -63,22 +64,6 @@ class MarchActorTrainer(ActorPPOTrainer):  # type: ignore[misc]  # OpenRLHF is u
             super().broadcast_to_vllm()
         finally:
             self.actor = actor
-
-
-def divided_by(divisor: int, loss_batch_info: dict[str, Any], *, num_micro_batches: int) -> dict[str, Any]:
-    """Returns OpenRLHF's normalisers with another divisor of an optimizer step's sum of token terms.
-
-    Args:
-        divisor: of the whole step, over all ranks.
-        loss_batch_info: `batch_num_tokens` is the step's tokens over the micro-batches of a rank, since
-            DeepSpeed divides each micro-batch's loss by their number; the same is done here.
-        num_micro_batches: of a rank and an optimizer step.
-    """
-    tokens = torch.as_tensor(loss_batch_info["batch_num_tokens"], dtype=torch.float32)
-    return {
-        **loss_batch_info,
-        "batch_num_tokens": torch.full_like(tokens, divisor / max(num_micro_batches, 1)),
-    }
 
 
 def weigh_nothing(status: dict[str, Any]) -> dict[str, Any]:
@@ -110,10 +95,11 @@ class MarchPolicyActor(HoldsItsPort, PlainPolicyModelActor):  # type: ignore[mis
         """
         settings = TrainerSettings.from_environment()
         max_steps -= settings.ppo.num_frozen_updates
+        take_any_batches(strategy)
         super().init_model_from_pretrained(strategy, pretrain, max_steps, vllm_engines)
         assert type(self.trainer) is ActorPPOTrainer
         self.trainer.__class__ = MarchActorTrainer
-        self.trainer.loss_divisor = settings.loss_divisor
+        batch_by_tokens(self.trainer, settings.batching, divisor=settings.loss_divisor)
         self.threads = settings.threads
 
     def fit(self, kl_ctl: float = 0.0) -> dict[str, Any]:

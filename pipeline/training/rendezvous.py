@@ -11,15 +11,13 @@ import socket
 from typing import Any
 
 from openrlhf.trainer.ray.launcher import ReferenceModelActor as _RayReferenceModelActor
-from openrlhf.trainer.ray.ppo_critic import CriticModelActor as _RayCriticModelActor
 
 from pipeline.ports import hold_port
-from pipeline.training.threads import scoring_threads, update_threads
+from pipeline.training.threads import scoring_threads
 from pipeline.training.trainer_settings import TrainerSettings
 
-# The classes before @ray.remote.
+# The class before @ray.remote.
 PlainReferenceModelActor: Any = _RayReferenceModelActor.__ray_metadata__.modified_class
-PlainCriticModelActor: Any = _RayCriticModelActor.__ray_metadata__.modified_class
 
 
 class HoldsItsPort:
@@ -39,18 +37,3 @@ class MarchReferenceActor(HoldsItsPort, PlainReferenceModelActor):  # type: igno
         """As OpenRLHF's: log-probabilities of the actions."""
         with scoring_threads(TrainerSettings.from_environment().threads):
             return super().forward(*args, **kwargs)
-
-
-class MarchCriticActor(HoldsItsPort, PlainCriticModelActor):  # type: ignore[misc]  # OpenRLHF is untyped
-    """`CriticModelActor` that holds its port and computes with a phase's threads."""
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """As OpenRLHF's: values of the actions."""
-        with scoring_threads(TrainerSettings.from_environment().threads):
-            return super().forward(*args, **kwargs)
-
-    def fit(self) -> dict[str, Any]:
-        """As OpenRLHF's."""
-        with update_threads(TrainerSettings.from_environment().threads):
-            status: dict[str, Any] = super().fit()
-        return status

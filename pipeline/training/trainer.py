@@ -66,6 +66,7 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
             self.tokenizer,
             ppo=self.settings.ppo,
             rows_by_role=self.settings.rows_by_role,
+            batching=self.settings.batching,
         )
         options = {"num_cpus": 0, "name": self.settings.registry, "namespace": self.settings.namespace}
         engines, done = [ray.put(self.vllm_engines)], len(read_steps(self.settings.run_dir))

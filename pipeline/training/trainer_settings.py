@@ -19,6 +19,14 @@ from reward.types import Role
 SETTINGS_VARIABLE = "MARCH_TRAINER_SETTINGS"
 
 
+class Batching(Settings):
+    """How a step's rows are computed."""
+
+    num_shares: int = Field(ge=1, description="Into which a step's rows are dealt, as the ranks take them.")
+    scoring_tokens: int = Field(ge=1, description="Of a micro-batch of a forward pass, padding included.")
+    update_tokens: int = Field(ge=1, description="Of a micro-batch of a backward pass.")
+
+
 class TrainerSettings(Settings):
     """Travels as JSON in an environment variable that every actor of the run has."""
 
@@ -30,6 +38,7 @@ class TrainerSettings(Settings):
     seed: int = Field(description="Of the order in which the queries are asked.")
     rows_by_role: dict[Role, int] = Field(description="Rows of one answer, the Solver's first.")
     ppo: PpoSettings
+    batching: Batching
     loss_divisor: int | None = Field(
         description="What the policy's token terms of a step are divided by; None for their number."
     )

@@ -1,0 +1,77 @@
+"""OpenRLHF's replay buffer with micro-batches by tokens, of which none of a step's rows is left out.
+
+OpenRLHF's own dynamic batches count steps by prompts, so the other roles' rows would never be trained, and
+its command line demands flash attention for them. The rest of them is what is wanted: the trainers of policy
+and critic take micro-batches of any size from the buffer, and step when the buffer says so. So the trainers
+are told that batches are dynamic, and this buffer says which rows are in them: one optimizer step of all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from openrlhf.trainer.ppo_utils import NaiveReplayBuffer
+from torch import distributed
+
+from pipeline.training.micro_batches import by_tokens, filler, spread
+from pipeline.training.trainer_settings import Batching
+
+
+class TokenBuffer(NaiveReplayBuffer):  # type: ignore[misc]  # OpenRLHF is untyped
+    """`NaiveReplayBuffer` whose dynamic batches are by tokens (`pipeline.training.micro_batches`)."""
+
+    max_tokens: int
+    divisor: int | None = None  # of the sum of all token terms of a step; None for their number
+    tokens_a_rank: float  # trained ones of the step, on average
+
+    def setup_dynamic_batch(self, strategy: Any) -> None:
+        """Makes the micro-batches of the rows that were handed over, as many on each rank."""
+        group = strategy.ds_device_mesh["dp"].get_group()
+        lengths = [len(item.sequences) for item in self.items]
+        packed = by_tokens(lengths, range(len(lengths)), max_tokens=self.max_tokens)
+        num_batches = torch.tensor(len(packed))
+        num_tokens = torch.tensor(float(sum(int(item.action_mask.sum()) for item in self.items)))
+        device = torch.cuda.current_device()
+        num_batches, num_tokens = num_batches.to(device), num_tokens.to(device)
+        distributed.all_reduce(num_batches, op=distributed.ReduceOp.MAX, group=group)
+        distributed.all_reduce(num_tokens, op=distributed.ReduceOp.SUM, group=group)
+        self.tokens_a_rank = float(num_tokens) / distributed.get_world_size(group=group)
+        num, num_rows = int(num_batches), len(lengths)
+        self.dynamic_indices = [places or [self._filler()] for places in spread(packed, num)]
+        self.sample_batch_size = 1
+        self.dynamic_batch_num_tokens = [float(self.divisor or num_tokens)] * num
+        self.dynamic_global_batch_size = [1.0] * num  # for means of rows, which no loss here is
+        self.dynamic_sample_loss_scale = [len(places) / num_rows for places in self.dynamic_indices]
+        self.dynamic_optimizer_step = [0] * (num - 1) + [1]
+
+    def _filler(self) -> int:
+        """Appends the shortest row without its actions, and returns its place."""
+        self.items.append(filler(min(self.items, key=lambda item: len(item.sequences))))
+        return len(self.items) - 1
+
+
+def end_step_with(buffer: TokenBuffer, step: int, engine: Any) -> None:
+    """Tells DeepSpeed before a micro-batch whether it is the step's last.
+
+    OpenRLHF tells it that a step has one micro-batch, and DeepSpeed 0.19.6 would then forget the gradients of
+    all but the last.
+    """
+    engine.set_gradient_accumulation_boundary(bool(buffer.dynamic_optimizer_step[step]))
+
+
+def take_any_batches(strategy: Any) -> None:
+    """Tells OpenRLHF in a model's process, before it loads the model, that the buffer makes the batches.
+
+    Its command line would also switch packing on, which needs flash attention.
+    """
+    strategy.use_dynamic_batch = True
+    strategy.args.train.dynamic_batch_enable = True
+
+
+def batch_by_tokens(trainer: Any, batching: Batching, *, divisor: int | None = None) -> None:
+    """Exchanges the class of a trainer's buffer, which OpenRLHF built itself."""
+    buffer = trainer.replay_buffer
+    assert type(buffer) is NaiveReplayBuffer and buffer.dynamic_batch
+    buffer.__class__ = TokenBuffer
+    buffer.max_tokens, buffer.divisor = batching.update_tokens, divisor

@@ -1,0 +1,58 @@
+"""OpenRLHF's critic, whose micro-batches are by tokens, too (`pipeline.training.buffer`)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from openrlhf.trainer.ray.ppo_critic import CriticModelActor as _RayCriticModelActor
+from openrlhf.trainer.ray.ppo_critic import CriticPPOTrainer
+
+from pipeline.training.buffer import batch_by_tokens, end_step_with, take_any_batches
+from pipeline.training.rendezvous import HoldsItsPort
+from pipeline.training.threads import scoring_threads, update_threads
+from pipeline.training.trainer_settings import TrainerSettings
+
+PlainCriticModelActor: Any = _RayCriticModelActor.__ray_metadata__.modified_class  # before @ray.remote
+
+
+class MarchCriticTrainer(CriticPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
+    """`CriticPPOTrainer` whose figures do not depend on the number of micro-batches."""
+
+    def training_step(
+        self, experience: Any, step: int, loss_batch_info: dict[str, Any] | None = None
+    ) -> dict[str, float]:
+        """As OpenRLHF's, which logs the mean of micro-batches: of losses that add up to the step's, of the
+        gradient's norm, which only the last one has, and of values, which a filler has none of."""
+        buffer = self.replay_buffer
+        end_step_with(buffer, step, self.critic)
+        status: dict[str, float] = super().training_step(experience, step, loss_batch_info)
+        num = len(buffer)
+        status["critic_loss"] *= num
+        status["critic_grad_norm"] *= num * buffer.dynamic_optimizer_step[step]
+        if math.isnan(status["values"]) and not experience.action_mask.any():
+            status["values"] = 0.0
+        return status
+
+
+class MarchCriticActor(HoldsItsPort, PlainCriticModelActor):  # type: ignore[misc]  # OpenRLHF is untyped
+    """`CriticModelActor` with `MarchCriticTrainer`, which holds its port and has threads by phase."""
+
+    def init_model_from_pretrained(self, strategy: Any, pretrain: str, max_steps: int) -> None:
+        """As OpenRLHF's, which builds the trainer itself; its class is exchanged afterwards."""
+        take_any_batches(strategy)
+        super().init_model_from_pretrained(strategy, pretrain, max_steps)
+        assert type(self.trainer) is CriticPPOTrainer
+        self.trainer.__class__ = MarchCriticTrainer
+        batch_by_tokens(self.trainer, TrainerSettings.from_environment().batching)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """As OpenRLHF's: values of the actions."""
+        with scoring_threads(TrainerSettings.from_environment().threads):
+            return super().forward(*args, **kwargs)
+
+    def fit(self) -> dict[str, Any]:
+        """As OpenRLHF's."""
+        with update_threads(TrainerSettings.from_environment().threads):
+            status: dict[str, Any] = super().fit()
+        return status
