@@ -143,4 +143,6 @@ def test_micro_batches_by_tokens_train_what_openrlhf_trains_of_all_rows(
     theirs = trained(1, rows, tmp_path / "theirs", plain=True, zero_stage=zero_stage)
     for result in (ours, theirs):  # OpenRLHF's means over micro-batches, which are others here
         del result["policy"]["policy_loss"], result["critic"]["critic_grad_norm"]
+        if zero_stage == 0:
+            del result["policy"]["actor_grad_norm"]  # DeepSpeed says 0 there
     assert_equal(ours, theirs)

@@ -34,3 +34,9 @@ def choose_turns(turns: Sequence[Trajectory], num: int, *, seed: str) -> tuple[T
     """Picks at most `num` of a role's valid turns: a seeded choice, so that no place is favoured."""
     valid = valid_turns(turns)
     return tuple(random.Random(seed).sample(valid, min(num, len(valid))))
+
+
+def left_out(turns: Sequence[Trajectory], chosen: Sequence[Trajectory]) -> tuple[Trajectory, ...]:
+    """Returns the turns that are not among the chosen ones, in order."""
+    places = {id(turn) for turn in chosen}
+    return tuple(turn for turn in turns if id(turn) not in places)

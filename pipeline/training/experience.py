@@ -79,6 +79,10 @@ class MarchSamplesGenerator(SamplesGenerator):  # type: ignore[misc]  # OpenRLHF
             for role, num in self.rows_by_role.items()
             if role is not Role.SOLVER
         }
+        solver.spare = {
+            role: [process(_turn_row(response, record, turn), **generate_kwargs) for turn in turns]
+            for role, turns in record.spare_turns.items()
+        }
         return solver
 
 

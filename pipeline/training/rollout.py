@@ -23,7 +23,7 @@ from pydantic import Field
 
 from pipeline.settings.ppo import CheckerCredit
 from pipeline.settings.sources import RewardModelSettings
-from pipeline.training.credit import ENDED, choose_turns, turn_reward, valid_turns
+from pipeline.training.credit import ENDED, choose_turns, left_out, turn_reward, valid_turns
 from pipeline.training.oracle import OracleJudgement, oracle_for
 from pipeline.training.reward_model import RewardModel, RewardModelError
 from pipeline.worlds.wiki.settings import WikiSettings
@@ -67,6 +67,9 @@ class RolloutRecord(Record):
     )
     turns: dict[Role, tuple[Trajectory, ...]] = Field(
         default_factory=dict, description="The turns to train on, beside the Solver's."
+    )
+    spare_turns: dict[Role, tuple[Trajectory, ...]] = Field(
+        default_factory=dict, description="Turns that could be trained on and were not chosen."
     )
     checker_credit: CheckerCredit = CheckerCredit.ANSWER
     num_checker_turns: int = Field(default=0, description="Voters whose tokens came back.")
@@ -220,6 +223,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             verdict=result.verdict,
             extra_reward=extra,
             turns=chosen,
+            spare_turns={role: left_out(turns[role], chosen[role]) for role in chosen},
             num_turns_left_out=sum(len(turns[role]) - len(chosen[role]) for role in chosen),
             checker_credit=credit,
             num_checker_turns=sum(t.role is Role.CHECKER for t in result.trajectories),

@@ -24,6 +24,7 @@ from pipeline.record.metrics import step_metrics
 from pipeline.record.tracking import StepLog, read_steps
 from pipeline.training.engine_actor import wait_for_engines
 from pipeline.training.engines import EngineRegistry
+from pipeline.training.equal_answers import share_turns
 from pipeline.training.experience import MarchExperienceMaker, MarchSamplesGenerator
 from pipeline.training.probe import first_prompt, log_probability_gap
 from pipeline.training.staleness import mask_stale, staleness
@@ -117,6 +118,7 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         Raises:
             TooManyUnscoredError: above `guards.max_unscored_rate`.
         """
+        share_turns(rollout_samples)
         ages = [staleness(sample, version=self.weights_version) for sample in rollout_samples]
         num_stale = mask_stale(
             rollout_samples, version=self.weights_version, limit=self.settings.max_staleness
