@@ -116,6 +116,7 @@ def test_the_policys_learning_rate_begins_after_the_warm_up(monkeypatch: pytest.
     batching = Batching(num_shares=1, scoring_tokens=1, update_tokens=1)
     settings = SimpleNamespace(ppo=recipe.ppo, batching=batching, loss_divisor=None, threads=None)
     monkeypatch.setattr(policy.TrainerSettings, "from_environment", lambda: settings)
+    monkeypatch.setattr(policy, "with_response_logits", lambda actor: None)
     strategy = SimpleNamespace(args=SimpleNamespace(train=SimpleNamespace()))
     Model().init_model_from_pretrained(strategy, "", 80)  # 40 steps, two passes each
     arguments = arguments_of(recipe)

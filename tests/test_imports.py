@@ -28,6 +28,7 @@ AT_ANY_LEVEL = (
     "pipeline/training/policy.py",
     "pipeline/training/probe.py",
     "pipeline/training/rendezvous.py",
+    "pipeline/training/response_logits.py",
     "pipeline/training/staleness.py",
     "pipeline/training/threads.py",
     "pipeline/training/trainer.py",

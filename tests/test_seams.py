@@ -301,3 +301,15 @@ def test_trap_only_fit_clears_the_policys_rows_and_no_warm_up_step_calls_it() ->
     assert 'self.actor_model_group.async_run_method_batch(method_name="append"' in step
     assert "run_actor = global_steps > self.args.critic.freezing_steps" in update
     assert inspect.getsource(ppo_actor).count("self.trainer.replay_buffer.clear()") == 1
+
+
+def test_the_actor_hands_unknown_arguments_to_its_model_and_labels_of_all_tokens_to_a_function() -> None:
+    from openrlhf.models import actor
+    from openrlhf.trainer.ray import ppo_actor
+
+    source = inspect.getsource(actor.Actor.forward)
+    assert "position_ids=position_ids, **mm_inputs)" in source
+    assert 'log_probs_from_logits(output["logits"], rolled_sequences)' in source
+    assert "log_probs[:, -action_mask.shape[1] :] * action_mask.float()" in source
+    step = inspect.getsource(ppo_actor.ActorPPOTrainer.training_step)
+    assert "output.entropy[:, -experience.action_mask.shape[1] :]" in step  # the one use of the output

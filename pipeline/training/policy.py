@@ -29,6 +29,7 @@ from pipeline.cpu.speed import PhaseThreads
 from pipeline.training.buffer import batch_by_tokens, end_step_with, take_any_batches
 from pipeline.training.lora import merged_actor, merged_for_saving
 from pipeline.training.rendezvous import HoldsItsPort
+from pipeline.training.response_logits import with_response_logits
 from pipeline.training.threads import scoring_threads, update_threads
 from pipeline.training.trainer_settings import TrainerSettings
 
@@ -99,6 +100,7 @@ class MarchPolicyActor(HoldsItsPort, PlainPolicyModelActor):  # type: ignore[mis
         super().init_model_from_pretrained(strategy, pretrain, max_steps, vllm_engines)
         assert type(self.trainer) is ActorPPOTrainer
         self.trainer.__class__ = MarchActorTrainer
+        with_response_logits(self.actor)
         batch_by_tokens(self.trainer, settings.batching, divisor=settings.loss_divisor)
         self.threads = settings.threads
 

@@ -13,6 +13,7 @@ from typing import Any
 from openrlhf.trainer.ray.launcher import ReferenceModelActor as _RayReferenceModelActor
 
 from pipeline.ports import hold_port
+from pipeline.training.response_logits import with_response_logits
 from pipeline.training.threads import scoring_threads
 from pipeline.training.trainer_settings import TrainerSettings
 
@@ -32,6 +33,11 @@ class HoldsItsPort:
 
 class MarchReferenceActor(HoldsItsPort, PlainReferenceModelActor):  # type: ignore[misc]  # OpenRLHF is untyped
     """`ReferenceModelActor` that holds its port and scores with the threads of that phase."""
+
+    def init_model_from_pretrained(self, strategy: Any, pretrain: str) -> None:
+        """As OpenRLHF's."""
+        super().init_model_from_pretrained(strategy, pretrain)
+        with_response_logits(self.model)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """As OpenRLHF's: log-probabilities of the actions."""
