@@ -8,8 +8,15 @@ import torch
 from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM
 
-from pipeline.settings.recipe import TINY_POLICY
-from pipeline.training.lora import merged_actor, merged_for_saving
+from pipeline import cpu
+from pipeline.settings.recipe import TINY_POLICY, load_recipe
+from pipeline.training.lora import UnadaptedPolicy, merged_actor, merged_for_saving
+
+cpu.install()
+
+from openrlhf.models import Actor  # noqa: E402
+
+from pipeline.training.policy import MarchPolicyActor  # noqa: E402
 
 
 @pytest.fixture
@@ -70,3 +77,46 @@ def test_the_saved_model_needs_no_peft_and_is_what_was_sent(actor: Any) -> None:
     assert set(saved) == set(sent)
     for name in saved:
         assert torch.allclose(saved[name].float(), sent[name].float(), rtol=0.01, atol=1e-3), name
+
+
+class Engine(torch.nn.Module):
+    """DeepSpeed's, as far as it is called: around a model."""
+
+    def __init__(self, module: Any) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.module(*args, **kwargs)
+
+
+def test_without_its_adapters_the_policy_is_the_reference(actor: Any) -> None:
+    plain = Actor(str(TINY_POLICY), attn_implementation="sdpa")
+    policy = MarchPolicyActor.__new__(MarchPolicyActor)
+    policy.strategy = SimpleNamespace(ring_attn_group=None)
+    policy.actor = Actor(str(TINY_POLICY), attn_implementation="sdpa")
+    policy.actor.model = Engine(actor.model.module.float())
+    tokens = torch.arange(5, 45).unsqueeze(0)
+    rows = [tokens, torch.ones_like(tokens[:, 1:]), torch.ones_like(tokens)]
+    with torch.no_grad():
+        expected = plain(*rows)
+    assert torch.allclose(policy.forward_unadapted(*rows), expected, atol=1e-2)  # weights were rounded
+    assert not torch.allclose(policy.forward(*rows), expected, atol=0.1)  # the adapters are on again
+
+
+def test_the_reference_is_asked_of_the_policys_ranks() -> None:
+    asked: list[tuple[str, list[str]]] = []
+    group = SimpleNamespace(
+        async_run_method_batch=lambda method_name, **rows: asked.append((method_name, list(rows))) or [],
+        async_run_method=lambda method_name: asked.append((method_name, [])) or [],
+    )
+    reference = UnadaptedPolicy(group)
+    reference.async_run_method_batch(method_name="forward", sequences=[], action_mask=[])
+    reference.async_run_method(method_name="empty_cache")
+    assert asked == [("forward_unadapted", ["sequences", "action_mask"]), ("empty_cache", [])]
+
+
+def test_with_lora_no_second_model_takes_a_gpu_and_the_kl_guard_may_stay() -> None:
+    plain, adapted = load_recipe("tiny"), load_recipe("tiny", ["cluster.lora={rank: 8}", "guards.kl.limit=1"])
+    assert (plain.has_reference, adapted.has_reference) == (True, False)
+    assert adapted.num_gpus == plain.num_gpus - 1

@@ -22,7 +22,7 @@ def test_shipped_recipes_parse_with_openrlhfs_own_parser(name: str, monkeypatch:
     parsed = parse_with_openrlhf(arguments_of(recipe), monkeypatch)
     assert parsed.rollout.batch_size == recipe.rollout.batch_size
     assert parsed.train.batch_size == 2 * recipe.rollout.batch_size * recipe.rollout.samples_per_query
-    assert parsed.algo.kl.init_coef == recipe.ppo.kl_coef
+    assert parsed.algo.kl.init_coef == (0 if recipe.cluster.lora else recipe.ppo.kl_coef)
     assert parsed.train.dynamic_batch_enable is False  # it would never train injected rows
     assert parsed.vllm.sync_backend == "gloo"
 

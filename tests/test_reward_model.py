@@ -19,7 +19,7 @@ from reward.types import Role
 
 cpu.install()
 
-from pipeline.training.experience import turn_rows  # noqa: E402
+from pipeline.training.answer_rows import turn_rows  # noqa: E402
 from pipeline.training.reward_model import TOKEN_VARIABLE, RewardModel, RewardModelError  # noqa: E402
 from pipeline.training.rollout import SETTINGS_VARIABLE, AgentExecutor  # noqa: E402
 from tests.test_rollout import QUERY, Client, Engine, Tokenizer  # noqa: E402

@@ -115,9 +115,10 @@ def _update(recipe: Recipe, dimensions: Dimensions, load: Workload) -> tuple[flo
     )
     actor_s = actor / (rate * cluster.actor_ranks)
     critic_s = critic / (rate * cluster.critic_ranks) if recipe.has_critic else 0.0
-    reference_s = actor_s if recipe.has_reference else 0.0
+    reference_s = actor_s if recipe.ppo.kl_coef else 0.0
     passes = training_factor(recipe) * recipe.ppo.epochs
     if cluster.colocate is Colocation.ALL:
         return actor_s + critic_s + reference_s, passes * (actor_s + critic_s)
-    policy_s = actor_s + reference_s if cluster.colocate is Colocation.ACTOR_REF else actor_s
+    in_turn = cluster.colocate is Colocation.ACTOR_REF or cluster.lora  # of adapters both are one model
+    policy_s = actor_s + reference_s if in_turn else actor_s
     return max(policy_s, critic_s), passes * max(actor_s, critic_s)

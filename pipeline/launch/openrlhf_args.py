@@ -159,7 +159,8 @@ def _update(recipe: Recipe, *, max_optimizer_steps: int) -> dict[str, object]:
         "algo.advantage.estimator": ppo.estimator.value,
         "algo.advantage.gamma": ppo.gamma,
         "algo.advantage.lambd": ppo.lambd,
-        "algo.kl.init_coef": ppo.kl_coef,
+        # Above 0 OpenRLHF loads a reference model; the weight itself is our trainer's.
+        "algo.kl.init_coef": ppo.kl_coef if recipe.has_reference else 0.0,
         "actor.eps_clip": ppo.eps_clip,
         "critic.value_clip": ppo.value_clip,
         "critic.freezing_steps": ppo.critic_warmup_steps - 1,

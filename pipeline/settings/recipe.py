@@ -188,7 +188,7 @@ class Recipe(Settings):
         # The defaults pass: they are in every recipe that was written out, as a run's own is.
         if self.guards.canary_gap not in (None, CanaryGuard()) and not self.canary_plan:
             raise ValueError("guards.canary_gap: there is no canary to follow; set canary.answers, e.g. to 8")
-        if self.guards.kl not in (None, KlGuard()) and not self.has_reference:
+        if self.guards.kl not in (None, KlGuard()) and not self.ppo.kl_coef:
             raise ValueError("guards.kl: ppo.kl_coef 0 runs no reference to measure it; raise it above 0")
         checkpoint, staleness = self.checkpoint, self.rollout.max_staleness
         check_roll_back(self.guards, every=checkpoint.every, keep=checkpoint.keep, max_staleness=staleness)
@@ -216,8 +216,8 @@ class Recipe(Settings):
 
     @property
     def has_reference(self) -> bool:
-        """Whether a reference policy runs beside the actor."""
-        return self.ppo.kl_coef > 0
+        """Whether a reference model runs beside the actor; with LoRA it is the actor without its adapters."""
+        return self.ppo.kl_coef > 0 and self.cluster.lora is None
 
     @property
     def answers_per_step(self) -> int:

@@ -3,6 +3,8 @@
 OpenRLHF 0.11.2 sends an adapted policy's parameters as they are called inside PEFT, which no engine knows
 (OpenRLHF issue 1349), and saves the adapter alone. Here each weight is added up when it is sent, into a new
 tensor: merging in place and taking apart again would round the frozen weights in bfloat16 at every step.
+
+The reference is the policy without its adapters (`UnadaptedPolicy`), so no second model is loaded.
 """
 
 from __future__ import annotations
@@ -55,6 +57,28 @@ class MergedModel:
                 yield plain.replace(_BASE, ""), MergedWeight(layer)
             else:
                 yield plain.replace(_BASE, ""), parameter
+
+
+class UnadaptedPolicy:
+    """The policy's ranks as the reference, with the calls that OpenRLHF's experience maker makes of one.
+
+    Args:
+        policy: OpenRLHF's `RayActorGroup` of `pipeline.training.policy.MarchPolicyActor`.
+    """
+
+    def __init__(self, policy: Any) -> None:
+        self._policy = policy
+
+    def async_run_method_batch(self, method_name: str, **rows: Any) -> list[Any]:
+        """Asks for log-probabilities."""
+        assert method_name == "forward"
+        refs: list[Any] = self._policy.async_run_method_batch(method_name="forward_unadapted", **rows)
+        return refs
+
+    def async_run_method(self, method_name: str) -> list[Any]:
+        """Asks each rank to do something, such as to empty its cache."""
+        refs: list[Any] = self._policy.async_run_method(method_name=method_name)
+        return refs
 
 
 def merged_actor(actor: Any) -> Any:

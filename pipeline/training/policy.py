@@ -12,7 +12,8 @@ While the critic is warmed up, OpenRLHF hands the policy each step's rows and do
 stay, and the first real step would train those of the whole warm-up at once. So our trainer has them dropped,
 and the horizon of the policy's learning rate is without those steps.
 
-With LoRA the engines and the saved model get weights with the adapter in them (`pipeline.training.lora`). Put
+With LoRA the engines and the saved model get weights with the adapter in them (`pipeline.training.lora`), and
+the policy without its adapters is the reference. Put
 in the place of `openrlhf.trainer.ray.ppo_actor.PolicyModelActor`, as `pipeline.training.trainer` is in that
 of `PPOTrainer`.
 """
@@ -115,6 +116,11 @@ class MarchPolicyActor(HoldsItsPort, PlainPolicyModelActor):  # type: ignore[mis
         with scoring_threads(self.threads):
             log_probs: torch.Tensor = super().forward(*args, **kwargs)
         return log_probs
+
+    def forward_unadapted(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        """As `forward`, by the weights that LoRA left as they were: the reference."""
+        with self.actor.model.module.disable_adapter():
+            return self.forward(*args, **kwargs)
 
     def drop_rows(self) -> None:
         """Forgets the rows that were handed over, which only `fit` does upstream."""

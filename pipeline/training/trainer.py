@@ -17,6 +17,7 @@ import ray
 import torch
 from openrlhf.trainer.ppo_trainer import BasePPOTrainer
 from openrlhf.trainer.ppo_trainer import PPOTrainer as _RayPPOTrainer
+from openrlhf.trainer.ppo_utils.kl_controller import FixedKLController
 from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
 
 from pipeline.record.checkpoints import mark_complete
@@ -26,6 +27,7 @@ from pipeline.training.engine_actor import wait_for_engines
 from pipeline.training.engines import EngineRegistry
 from pipeline.training.equal_answers import share_turns
 from pipeline.training.experience import MarchExperienceMaker, MarchSamplesGenerator
+from pipeline.training.lora import UnadaptedPolicy
 from pipeline.training.probe import first_prompt, log_probability_gap
 from pipeline.training.staleness import mask_stale, staleness
 from pipeline.training.trainer_settings import TrainerSettings
@@ -57,6 +59,9 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.settings = TrainerSettings.from_environment()
+        self.kl_ctl = FixedKLController(self.settings.ppo.kl_coef)
+        if self.args.ds.lora.rank and self.settings.ppo.kl_coef:
+            self.reference_model_group = UnadaptedPolicy(self.actor_model_group)
         self.experience_maker = MarchExperienceMaker(
             self.actor_model_group,
             self.critic_model_group,
