@@ -20,6 +20,7 @@ import types
 from typing import Any
 
 from pipeline.cpu.patches import DTYPE_VARIABLE, PATCHES_AFTER, PATCHES_BEFORE, has_cuda
+from pipeline.orphans import end_with_parent
 
 __all__ = [
     "DTYPE_VARIABLE",
@@ -81,7 +82,11 @@ class _PatchingFinder(importlib.abc.MetaPathFinder):
 
 
 def install_in_engine() -> None:
-    """The vLLM plugin: installs the layer in a training's engines, and in no other vLLM."""
+    """The vLLM plugin, in each of its processes: installs the layer in a training's engines, and in no other.
+
+    An engine of any vLLM ends when the process is gone that started it (`pipeline.orphans`).
+    """
+    end_with_parent()
     if os.environ.get(_SWITCH) == "1":
         install()
 
