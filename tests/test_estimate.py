@@ -238,3 +238,12 @@ def test_the_table_of_the_docs_is_what_a_dry_run_prints() -> None:
 def test_more_nodes_are_faster_and_not_cheaper() -> None:
     one, four = estimate(recipe()), estimate(recipe(name="llama31_8b_stem_4x8"))
     assert four.hours < one.hours and four.gpu_hours > one.gpu_hours
+
+
+def test_only_packed_rows_have_logits_of_their_prompts() -> None:
+    loose = ["cluster.packing=false", "cluster.ring_attention=1", "cluster.attention=sdpa"]
+    packed, others = (
+        memory(recipe(*settings), LLAMA).roles["actor"].logits
+        for settings in (["cluster.ring_attention=1"], loose)
+    )
+    assert others == pytest.approx(packed * 8192 / (24_567 + 8192))

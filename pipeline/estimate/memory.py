@@ -5,7 +5,8 @@ weights and two moments in 32 bits), and ZeRO's stages 1, 2, 3 share out optimiz
 the ranks (Rajbhandari et al. 2020, sections 3.1 and 5). Activations are counted as autograd keeps them in
 Hugging Face's Llama block with flash attention, after the method of Korthikanti et al. 2022, section 4; with
 checkpointing only each layer's input stays and one layer is unfolded at a time. Logits count for themselves:
-OpenRLHF takes those of all tokens, prompts too, in 32 bits, and at long contexts they outweigh all else.
+of packed rows OpenRLHF takes those of all tokens, prompts too, in 32 bits, and at long contexts they outweigh
+all else; of others they are taken at the responses (`pipeline.training.response_logits`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.estimate.dimensions import Dimensions
 from pipeline.settings.cluster import ClusterSettings, Colocation
+from reward.types import Role
 
 if TYPE_CHECKING:
     from pipeline.settings.recipe import Recipe
@@ -87,9 +89,10 @@ def memory(recipe: Recipe, dimensions: Dimensions) -> Memory:
     """Returns the memory of a recipe's roles for the longest rows that it allows."""
     cluster = recipe.cluster
     tokens = recipe.max_model_len * recipe.ppo.micro_batch_size / cluster.ring_attention
-    roles = {"actor": _trained(cluster, dimensions, tokens, critic=False)}
+    scored = tokens if cluster.packing else tokens * _longest_response(recipe) / recipe.max_model_len
+    roles = {"actor": _trained(cluster, dimensions, tokens, scored_tokens=scored, critic=False)}
     if recipe.has_critic:
-        roles["critic"] = _trained(cluster, dimensions, tokens, critic=True)
+        roles["critic"] = _trained(cluster, dimensions, tokens, scored_tokens=0, critic=True)
     if recipe.has_reference:
         roles["reference"] = _reference(cluster, dimensions)
     overhead = recipe.estimate.engine_overhead_gib * GIB
@@ -117,7 +120,16 @@ def num_frozen(cluster: ClusterSettings, dimensions: Dimensions, *, critic: bool
     return whole if cluster.lora else 0
 
 
-def _trained(cluster: ClusterSettings, dimensions: Dimensions, tokens: float, *, critic: bool) -> RoleMemory:
+def _longest_response(recipe: Recipe) -> int:
+    audit, trained = recipe.audit, recipe.train_roles
+    turns = {Role.PROPOSER: audit.proposer.max_tokens, Role.CHECKER: audit.checker.max_tokens}
+    longest = max(recipe.rollout.max_response_tokens, *(turns.get(role, 0) for role in trained))
+    return min(longest, recipe.max_model_len)
+
+
+def _trained(
+    cluster: ClusterSettings, dimensions: Dimensions, tokens: float, *, scored_tokens: float, critic: bool
+) -> RoleMemory:
     stage, ranks = cluster.zero_stage, cluster.critic_ranks if critic else cluster.actor_ranks
     trained = num_trained(cluster, dimensions, critic=critic)
     whole = trained + num_frozen(cluster, dimensions, critic=critic)
@@ -129,7 +141,7 @@ def _trained(cluster: ClusterSettings, dimensions: Dimensions, tokens: float, *,
         optimizer=0.0 if cluster.adam_offload else optimizer,
         buffers=min(_BUCKET, trained) * _GRADIENT + live,
         activations=activation_bytes(dimensions, checkpointing=cluster.gradient_checkpointing) * tokens,
-        logits=0.0 if critic else _LOGIT_TRAINED * dimensions.vocab_size * tokens,
+        logits=_LOGIT_TRAINED * dimensions.vocab_size * scored_tokens,
     )
 
 
