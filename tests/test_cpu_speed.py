@@ -1,5 +1,7 @@
 """Threads by phase and the dtype of a training without a GPU: what is chosen, and that models use it."""
 
+import asyncio
+import os
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,14 +9,20 @@ import pytest
 import torch
 
 from pipeline import cpu
-from pipeline.cpu.speed import PhaseThreads, multiplies_bfloat16, num_cores, phase_threads
+from pipeline.cpu.speed import (
+    ENGINE_THREADS_VARIABLE,
+    PhaseThreads,
+    multiplies_bfloat16,
+    num_cores,
+    phase_threads,
+)
 from pipeline.launch.cpu_speed import dtype_of, for_cpus, threads_of
 from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.training.trainer_settings import TrainerSettings
 
 cpu.install()
 
-from pipeline.training import critic, policy, rendezvous  # noqa: E402
+from pipeline.training import critic, engine_actor, policy, rendezvous  # noqa: E402
 from pipeline.training.threads import scoring_threads, update_threads  # noqa: E402
 
 AUTO = ["cluster.cpu_threads=auto", "cluster.cpu_dtype=auto"]
@@ -122,3 +130,17 @@ def test_deepspeeds_autocast_still_takes_these_settings() -> None:
     assert config.get_torch_autocast_enabled(given)
     assert config.get_torch_autocast_dtype(given) is torch.bfloat16
     assert config.get_lower_precision_safe_modules(given) == []
+
+
+def test_an_engines_process_gets_the_threads_of_the_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    async def started(self: Any, **settings: Any) -> None:
+        seen.append(os.environ["OMP_NUM_THREADS"])
+
+    monkeypatch.setattr(engine_actor.PlainRolloutActor, "__init__", started)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv(ENGINE_THREADS_VARIABLE, "6")
+    engine = engine_actor.MarchRolloutActor.__new__(engine_actor.MarchRolloutActor)
+    asyncio.run(engine_actor.MarchRolloutActor.__init__(engine))
+    assert seen == ["6"]
