@@ -70,6 +70,7 @@ _MONTH = re.compile(
     rf"\b(?:(?P<plain>{_PLAIN_MONTHS})"
     r"|(?<=\b[Ii]n )(?P<in>May|March)|(?<=\b[Ll]ast )(?P<last>May|March)|(?<=\b[Nn]ext )(?P<next>May|March)"
     r"|(?<=\b[Ss]ince )(?P<since>May|March)|(?<=\b[Uu]ntil )(?P<until>May|March)"
+    r"|(?<=\b[Ff]rom )(?P<from>May|March)(?= (?:to|till|until|through|on|onwards?)\b)"
     r"|(?<=\b[Ee]arly )(?P<early>May|March)|(?<=\b[Ll]ate )(?P<late>May|March))\b"
 )
 _MONTHS = [month.casefold() for month in calendar.month_name]

@@ -11,6 +11,7 @@ from reward.claims.names.model import Name
 from reward.claims.names.nations import STATES
 from reward.claims.names.words import ARTICLES, LIKE, LINKS, OF_HEADS, RULERS, is_common, stem
 
+_LONG_PEOPLE = 8  # letters: "Ligurian" is of Liguria, Julian is not Julia
 _LONGEST_GAP = 8  # characters
 _BREAK = re.compile(r"[,;:!?()\"\u201c\u201d|]|\n\s*\n|\.\s")
 ALWAYS_INSIDE = LINKS - {"and", "for", "the"}
@@ -46,6 +47,10 @@ def alike(word: str) -> Sequence[str]:
     alike = {word, *LIKE.get(word, ())}
     if is_common(word):
         alike |= {stem(word), f"{stem(word)}s"}
+    if word.endswith("ian") and len(word) >= _LONG_PEOPLE:
+        alike.add(word[:-1])
+    elif word.endswith("ia") and len(word) + 1 >= _LONG_PEOPLE:
+        alike.add(f"{word}n")
     if word.endswith(_PLURALS):
         alike.add(word[:-1])
     if word in STATES and len(STATES[word]) == 1:

@@ -19,6 +19,7 @@ from reward.claims.numbers.reading import close_like, closed, read_as
 from reward.claims.numbers.response import response_numbers
 from reward.claims.numbers.units import written_as
 from reward.claims.numbers.unread import all_numbers
+from reward.claims.numbers.words import RANKED
 from reward.claims.numbers.writing import canonical
 from reward.types import Document, RagQuery
 
@@ -44,7 +45,8 @@ _WHAT = {
 _SHARES = (Kind.PERCENT, Kind.PERCENTAGE_POINT)
 _IN_WORDS = str.maketrans({"²": " squared", "³": " cubed"})
 _SMALL_WORD = 12
-_THING = re.compile(r"[ -]([a-z]{3,})")
+_THING = re.compile(r"[ -]([a-z]{3,}|[A-Z]\w+(?: [A-Z]\w+)*)")
+_WINNERS = {1: ("won", "win", "champion", "gold"), 2: ("runner", "silver"), 3: ("bronze",)}
 _GROUPS = {
     3: ("trio", "triple", "threesome"), 4: ("quartet", "foursome"), 5: ("quintet", "handful"),
     6: ("sextet", "half a dozen"), 7: ("septet", "week"), 8: ("octet",), 9: ("nonet",), 10: ("decade",),
@@ -178,20 +180,28 @@ class Numbers:
         if not _is_small_word(response, mention):
             return True
         things = things_behind(response, mention)
-        if not things:
-            return False
-        return self.lookup(self.query.documents).counts_otherwise(mention, things) or self._tells_of(
-            response, mention
-        )
+        if things and self.lookup(self.query.documents).counts_otherwise(mention, things):
+            return True
+        return self._tells_of(response, mention)
 
     def _tells_of(self, response: str, mention: Number) -> bool:
-        """Whether documents tell of the things that a response counts, and not of so many of them."""
+        """Whether documents tell of the things that a response counts, and not of so many of them.
+
+        Whoever came second must be second in the documents, or a runner-up.
+        """
+        if mention.kind is Kind.ORDINAL and RANKED.search(
+            response, max(0, mention.start - 12), mention.start
+        ):
+            return not self._say(_WINNERS.get(int(mention.value), ()))
         thing = _THING.match(response, mention.end)
         groups = _GROUPS.get(int(mention.value))
         if thing is None or groups is None or mention.kind is not Kind.COUNT:
             return False
-        texts = " ".join(document.text for document in self.query.documents).lower()
-        return thing[1] in texts and not any(group in texts for group in groups)
+        return self._say((thing[1].lower(),)) and not self._say(groups)
+
+    def _say(self, words: Sequence[str]) -> bool:
+        """Whether some document holds one of some words in small letters."""
+        return any(word in document.text.lower() for document in self.query.documents for word in words)
 
     def follows(self, mention: Number, response: str, before: Sequence[Number]) -> str:
         """Whether it repeats a number before it in another unit, or counts the response's own list."""
@@ -259,6 +269,8 @@ def _is_small_word(response: str, number: Number) -> bool:
     written = response[number.start : number.end]
     if abs(number.value) > _SMALL_WORD or any(character.isdigit() for character in written):
         return False
+    if number.dimension not in ("", "time", "multiple"):
+        return False  # "two cups"
     if number.unit == "times":
         return not (_MULTIPLE.search(written) or _OF_SOMETHING.match(response, number.end))
     if number.kind is Kind.RATIO or (number.kind is Kind.IDENTIFIER and written[0].isupper()):

@@ -33,7 +33,7 @@ from reward.types import Document
 
 _ROMAN = re.compile("[mdclxvi]+")  # a year as a film shows it: "MCMLXXXIV"
 _FIRST_YEAR = 1000
-_HUNDRED = Decimal(100)
+_HUNDRED, _SIXTY = Decimal(100), Decimal(60)
 _FISCAL_YEAR = re.compile(r"fy ?'?(\d{4}|\d\d)")
 _MOST_PARTS = 100  # "one in 100"
 _SLACK = Fraction(1, 10**30)  # of a share that is a division, such as a third
@@ -200,6 +200,13 @@ def _other_writings(number: Number) -> Iterator[Number]:
     if fiscal := _FISCAL_YEAR.fullmatch(number.unit):
         year = Decimal(fiscal[1]) + (0 if len(fiscal[1]) > 2 else 2000)
         yield changed(number, readings=((year,),), kind=Kind.YEAR, unit="")
+    if number.kind is Kind.DURATION and number.unit == "second":  # "2:04:31" is so long, too
+        minutes = EXACT.divide(number.value, _SIXTY)
+        yield changed(number, readings=((minutes,),), kind=Kind.TIME, unit="", dimension="", parts=())
+    if number.kind is Kind.TIME and number.value != int(number.value):
+        seconds = EXACT.multiply(number.value, _SIXTY).to_integral_value()
+        lasts = {"kind": Kind.DURATION, "unit": "second", "dimension": "time"}
+        yield changed(number, readings=((seconds,),), parts=(), **lasts)
     share = _share(number) if number.form is Form.EXACT else None
     if share is None:
         return

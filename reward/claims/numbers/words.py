@@ -45,6 +45,9 @@ _ADVERB = re.compile(
     r"[ \u00a0](?:time|times|thing|things|and|of all|few|hand|glance|sight|or|half|place)(?![^\W_])",
     re.IGNORECASE,
 )
+RANKED = re.compile(
+    r"(?<![^\W_])(?:came|comes?|coming|finish(?:ed|es|ing)?|placed|ranked|ranks)[ \u00a0]$", re.IGNORECASE
+)
 _SUPERLATIVE = re.compile(r"[-\s](?:[^\W\d_]{3,}est|most|best|worst)(?![^\W_])")  # "second-largest"
 _NO_RANK = re.compile(r"[ \u00a0-](?:party|parties|world|person)(?![^\W_])", re.IGNORECASE)
 _RANK = re.compile(
@@ -124,9 +127,9 @@ def _lone_ordinal(run: Run) -> WordNumber | None:
         return WordNumber(Decimal(10 ** SCALE_ORDINALS[word]), Decimal(1), end, is_ordinal=True)
     if _NO_RANK.match(text, end):
         return None
-    is_superlative = _SUPERLATIVE.match(text, end) is not None
+    is_rank = _SUPERLATIVE.match(text, end) or RANKED.search(text, max(0, run.start - 12), run.start)
     weak = (
-        not is_superlative
+        not is_rank
         and word in ("first", "second")
         and not (
             _DETERMINER.search(text, max(0, run.start - 6), run.start)
