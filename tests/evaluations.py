@@ -100,11 +100,12 @@ class Shops:
             return None
         return Judgement(passed=verdict == "right", label=verdict, reason=f"{verdict}, as the price is known")
 
-    def scores(self, item: Item, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
         found = majority_scores([one for part in judged.values() for one in part], "right")
-        if self._given:
-            found |= {HUMAN: float(bool(item.responses[0].consistent)), JUDGE: found["right"]}
-        return found
+        return {**found, JUDGE: found["right"]} if self._given else found
+
+    def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
+        return {HUMAN: float(bool(item.responses[0].consistent))} if self._given else {}
 
 
 def make(name: str) -> Shops:

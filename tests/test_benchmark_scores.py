@@ -10,7 +10,7 @@ from pipeline.evaluate.benchmarks import make_benchmark
 from pipeline.evaluate.benchmarks.contextual_judge_bench import POSITIVE_FIRST, POSITIVE_SECOND
 from pipeline.evaluate.benchmarks.replies import ANSWER
 from pipeline.evaluate.judge_agreement import judge_agreement, label_pairs
-from pipeline.evaluate.majority import majority
+from pipeline.evaluate.majority import item_scores, majority
 from pipeline.evaluate.statistics import ItemScores
 from tests.benchmark_files import items_of
 
@@ -50,7 +50,7 @@ def score(name: str, replies: Sequence[str], *, text: str = "An answer.") -> dic
     benchmark, item = make_benchmark(name), items_of(name)[0]
     (prompt,) = benchmark.prompts(item, PromptStyle.PLAIN)
     found = [Judged(text=text, judgement=benchmark.read_judgement(item, prompt, one)) for one in replies]
-    return dict(benchmark.scores(item, {prompt.name: found}))
+    return item_scores(benchmark, item, {prompt.name: found})
 
 
 def verdict(classification: str) -> str:
@@ -152,7 +152,7 @@ def pair_scores(first: Sequence[str], second: Sequence[str]) -> dict[str, float 
         found[name] = [
             Judged(text=text, judgement=benchmark.read_judgement(item, prompt, text)) for text in texts
         ]
-    return dict(benchmark.scores(item, found))
+    return item_scores(benchmark, item, found)
 
 
 def test_pairs_by_the_majority_of_each_order() -> None:
@@ -183,11 +183,11 @@ def test_numbers_among_the_answers_are_compared_as_numbers() -> None:
     item = next(item for item in items if item.references == ("25 million",))
     benchmark = make_benchmark("hotpotqa")
     answers = [Judged(text=f"Answer: {text}", judgement=None) for text in ("25,000,000", "2.5 million", "x")]
-    found = benchmark.scores(item, {ANSWER: answers})
+    found = item_scores(benchmark, item, {ANSWER: answers})
     assert found["numeric_em"] == pytest.approx(1 / 3)
     # by the official normaliser, which drops the point, it is "2.5 million" that equals "25 million"
     assert (found["em"], found["accuracy"]) == (pytest.approx(1 / 3), None)
-    wrong = benchmark.scores(item, {ANSWER: answers[1:2]})
+    wrong = item_scores(benchmark, item, {ANSWER: answers[1:2]})
     assert (wrong["em"], wrong["numeric_em"]) == (1, 0)
 
 
@@ -199,7 +199,7 @@ def test_calibration_scores_become_kappa() -> None:
         # a judge that calls all consistent but 1-1, and cannot be read on 1-5
         reply = {"1-0/1-1": BAD, "1-4/1-5": NONSENSE}.get(item.id, GOOD)
         one = Judged(text=prompt.given or "", judgement=benchmark.read_judgement(item, prompt, reply))
-        scores = dict(benchmark.scores(item, {prompt.name: [one]}))
+        scores = item_scores(benchmark, item, {prompt.name: [one]})
         scored.append(ItemScores(item=item.id, slice=item.slice, cluster=item.cluster, scores=scores))
     # people: 1-0 +, 1-1 -, 1-2 +, 1-3 -, 1-4 -, 1-5 +; the judge: + - + + + ?
     assert [one.scores["agreement"] for one in scored] == [1, 1, 1, 0, 0, None]

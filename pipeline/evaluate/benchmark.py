@@ -5,7 +5,7 @@ killed and resumed, and the scores be worked out again from what was kept. One i
 
     item -> prompts (one, or both orders of a pair) -> `n` generations of each
          -> each generation judged by itself (a judge's reply, or the generation's own text by rule)
-         -> majority of the judgements of a prompt -> scores of the item
+         -> majority of the judgements of a prompt, and means of what rules measure -> scores of the item
 
 A reply that cannot be read is no judgement: it is asked for again, then counted apart, and never guessed.
 """
@@ -137,9 +137,16 @@ class Benchmark(Protocol):
         """Reads the judge's reply, or the generation where there is no judge; None when it cannot be read."""
         ...
 
-    def scores(self, item: Item, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
-        """Scores of one item, each in [0, 1], from the generations of each prompt by its name.
+    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+        """Scores of one item, each in [0, 1], from the judgements of each prompt's generations.
 
         None where nothing could be judged. The primary score is the majority's verdict over the generations.
+        """
+        ...
+
+    def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
+        """What a rule measures of one generation beside its judgement, each in [0, 1]; often nothing.
+
+        An item has the mean over its generations (`majority.item_scores`).
         """
         ...

@@ -20,6 +20,7 @@ from pipeline.evaluate.benchmark import Item, JudgeRequest, Prompt
 from pipeline.evaluate.cache import CachedReply, ReplyCache
 from pipeline.evaluate.generate import Spent, require_ready, texts_of
 from pipeline.evaluate.plan import EvaluationJob, Plan, PlannedBenchmark, judge_digest
+from pipeline.evaluate.sampling import attempt_settings
 from pipeline.evaluate.store import JudgeReplies, Place, Store, total_use
 from pipeline.evaluate.work import Failures, Progress, work
 from reward.config import SamplingSettings
@@ -156,7 +157,7 @@ class Judge:
         )
 
     async def _reply(self, task: _Task, request: JudgeRequest, attempt: int) -> CachedReply:
-        settings = attempt_settings(self._job, attempt)
+        settings = attempt_settings(self._job.judging, attempt, self._job.retry_temperature)
         assert self._job.judge is not None, "there is no judge without its settings"
         prompt_digest = task.one.benchmark.card.prompt_digest
         key = judge_digest(self._job.judge.model, prompt_digest, settings, request)
@@ -205,12 +206,3 @@ def judge_tasks(job: EvaluationJob, one: PlannedBenchmark, store: Store) -> Iter
                 assert job.judge is not None, "make_plan refuses what needs a judge that is not there"
                 digest = judge_digest(job.judge.model, card.prompt_digest, job.judging, request)
                 yield _Task(one, store, item, prompt, index, text, digest)
-
-
-def attempt_settings(job: EvaluationJob, attempt: int) -> SamplingSettings:
-    """How the judge is sampled at an attempt, from 0."""
-    if attempt == 0:
-        return job.judging
-    temperature = max(job.judging.temperature, job.retry_temperature)
-    seed = (job.judging.seed or 0) + attempt
-    return job.judging.model_copy(update={"temperature": temperature, "seed": seed})

@@ -8,11 +8,11 @@ judged, there is no verdict.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
-from pipeline.evaluate.benchmark import Judged
+from pipeline.evaluate.benchmark import Benchmark, Item, Judged
 from reward.types import Record
 
 
@@ -74,6 +74,23 @@ def majority_scores(judged: Sequence[Judged], primary: str) -> dict[str, float |
         "tie": as_score(found.is_tie),
         "unjudged": found.unjudged,
     }
+
+
+def item_scores(
+    benchmark: Benchmark, item: Item, judged: Mapping[str, Sequence[Judged]]
+) -> dict[str, float | None]:
+    """All scores of one item: by the majority of its judgements, and the means of what rules measure."""
+    measured = [
+        benchmark.measured(item, prompt, one.text) for prompt, found in judged.items() for one in found
+    ]
+    return dict(benchmark.by_majority(judged)) | means(measured)
+
+
+def means(measured: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+    """The mean of each value over the generations that have it; None where none has."""
+    names = dict.fromkeys(name for one in measured for name in one)
+    values = {name: [value for one in measured if (value := one.get(name)) is not None] for name in names}
+    return {name: sum(found) / len(found) if found else None for name, found in values.items()}
 
 
 def as_score(flag: bool | None) -> float | None:

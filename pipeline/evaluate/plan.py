@@ -13,13 +13,20 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import islice
 from pathlib import Path
 from typing import Self
 
 from pydantic import Field, JsonValue, model_validator
 
 from pipeline.evaluate.benchmark import Benchmark, Item, JudgeRequest, Prompt, PromptStyle
+from pipeline.evaluate.items import read_items, style_of
+from pipeline.evaluate.sampling import (
+    GENERATION,
+    JUDGE_RETRIES,
+    JUDGING,
+    NUM_GENERATIONS,
+    RETRY_TEMPERATURE,
+)
 from reward.config import AuditConfig, LocalSamplerConfig, OpenAISamplerConfig, SamplingSettings, Settings
 from reward.offline.files import file_sha256
 from reward.provenance import package_version
@@ -61,14 +68,19 @@ class EvaluationJob(Settings):
     weights_sha256: str | None = Field(default=None, description="Of a local model; a server's are its own.")
     judge: OpenAISamplerConfig | None = Field(default=None, description="None: rules judge, or nobody yet.")
     style: PromptStyle = PromptStyle.PLAIN
-    generation: SamplingSettings = SamplingSettings(
-        temperature=0.6, top_p=0.95, top_k=20, max_tokens=8192, seed=0
+    generation: SamplingSettings = GENERATION
+    num_generations: int = Field(
+        default=NUM_GENERATIONS, ge=1, le=128, description="Of each prompt, in one request."
     )
-    num_generations: int = Field(default=8, ge=1, le=128, description="Of each prompt, in one request.")
-    judging: SamplingSettings = SamplingSettings(temperature=0, max_tokens=2048, seed=0)
-    judge_retries: int = Field(default=2, ge=0, le=10, description="Further questions after a useless reply.")
+    judging: SamplingSettings = JUDGING
+    judge_retries: int = Field(
+        default=JUDGE_RETRIES, ge=0, le=10, description="Further questions after a useless reply."
+    )
     retry_temperature: float = Field(
-        default=0.6, gt=0, le=2, description="Least temperature of a retry: at 0 the reply would be the same."
+        default=RETRY_TEMPERATURE,
+        gt=0,
+        le=2,
+        description="Least temperature of a retry: at 0 the reply would be the same.",
     )
     most_unread: float = Field(
         default=0.5, gt=0, le=1, description="Share of useless replies at which a stage stops spending."
@@ -196,15 +208,8 @@ def judge_digest(model: str, prompt_digest: str, settings: SamplingSettings, req
 def _planned(job: EvaluationJob, source: BenchmarkSource, make: MakeBenchmark) -> PlannedBenchmark:
     benchmark = make(source.name)
     card = benchmark.card
-    style = card.styles[0] if len(card.styles) == 1 else job.style
-    if style not in card.styles:
-        raise ValueError(f"--style {style}: {source.name} is asked as {', '.join(card.styles)}; choose one")
-    items = list(islice(benchmark.items(source.path), job.limit))
-    if not items:
-        raise ValueError(f"{source.path}: holds no item of {source.name}; give its official files")
-    twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]
-    if twice:
-        raise ValueError(f"{source.path}: item {twice[0]!r} stands twice; remove one of the rows")
+    style = style_of(card, job.style)
+    items = read_items(benchmark, source.path, job.limit)
     content: list[JsonValue] = [item.model_dump(mode="json") for item in items]
     return PlannedBenchmark(
         source=source,

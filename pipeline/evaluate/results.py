@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError
 
 from pipeline.evaluate.benchmark import Item, Judged, Judgement, Prompt
 from pipeline.evaluate.generate import texts_of
+from pipeline.evaluate.majority import item_scores
 from pipeline.evaluate.numeric_faithfulness import Auditor, numeric_scores
 from pipeline.evaluate.plan import AuditKind, Plan, PlannedBenchmark
 from pipeline.evaluate.statistics import ItemScores
@@ -68,7 +69,7 @@ def results(plan: Plan, one: PlannedBenchmark, store: Store) -> Iterator[ItemRes
             name: [Judged(text=found.text, judgement=found.judgement) for found in of_prompt]
             for name, of_prompt in generations.items()
         }
-        scores = dict(one.benchmark.scores(item, judged))
+        scores = item_scores(one.benchmark, item, judged)
         flat = tuple(found for of_prompt in generations.values() for found in of_prompt)
         yield ItemResult(
             item=item.id,

@@ -22,7 +22,7 @@ from pipeline.evaluate.benchmark import (
     Prompt,
     PromptStyle,
 )
-from pipeline.evaluate.benchmarks.faithjudge import FaithJudgeBenchmark
+from pipeline.evaluate.benchmarks.faithjudge import CONSISTENT, FaithJudgeBenchmark
 from pipeline.evaluate.judge_agreement import HUMAN, JUDGE
 from pipeline.evaluate.majority import as_score, majority
 
@@ -81,19 +81,26 @@ class Calibration:
         return self.of.judge_request(_as_asked(item), prompt, generation)
 
     def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement | None:
-        """As the benchmark reads it."""
-        return self.of.read_judgement(item, prompt, reply)
+        """As the benchmark reads it; passed where judge and people agree."""
+        found = self.of.read_judgement(item, prompt, reply)
+        if found is None:
+            return None
+        agrees = found.passed == bool(item.responses[0].consistent)
+        return found.model_copy(update={"passed": agrees})
 
-    def scores(self, item: Item, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
-        """Whether judge and people agree, and what each said."""
+    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+        """Whether judge and people agree, and what the judge said of the one answer."""
         found = majority(judged[GIVEN])
-        human = bool(item.responses[0].consistent)
+        said = [one.judgement.label == CONSISTENT for one in judged[GIVEN] if one.judgement is not None]
         return {
-            "agreement": None if found.passed is None else float(found.passed == human),
-            HUMAN: float(human),
-            JUDGE: as_score(found.passed),
+            "agreement": as_score(found.passed),
+            JUDGE: as_score(said[0]) if said else None,
             "unjudged": found.unjudged,
         }
+
+    def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
+        """What people said."""
+        return {HUMAN: float(bool(item.responses[0].consistent))}
 
 
 _BENIGN = " (worst label benign)"

@@ -138,7 +138,7 @@ class ContextualJudgeBench:
         chosen = _ORDERS[prompt.name][found[1] == "B"]
         return Judgement(passed=chosen == _POSITIVE, label=chosen)
 
-    def scores(self, item: Item, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
         """The official four, by the majority of each order, and what was tied or unread."""
         first, second = majority(judged[POSITIVE_FIRST]), majority(judged[POSITIVE_SECOND])
         verdicts, ties = (first.passed, second.passed), (first.is_tie, second.is_tie)
@@ -153,6 +153,10 @@ class ContextualJudgeBench:
             "tie": float(any(ties)) if is_read else None,
             "unjudged": _mean(first.unjudged, second.unjudged),
         }
+
+    def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
+        """Nothing."""
+        return {}
 
 
 _ORDERS = {POSITIVE_FIRST: (_POSITIVE, _NEGATIVE), POSITIVE_SECOND: (_NEGATIVE, _POSITIVE)}

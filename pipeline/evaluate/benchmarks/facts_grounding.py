@@ -151,7 +151,7 @@ class FactsGrounding:
         verdict = read_json(reply, _Verdict)
         return None if verdict is None else _judgement(verdict.sentences, verdict.instruction_following)
 
-    def scores(self, item: Item, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
         """`factual` by majority; `grounded` leaves eligibility out (the report's unadjusted score)."""
         (generations,) = judged.values()
         labels = [one.judgement.label for one in generations if one.judgement is not None]
@@ -163,6 +163,10 @@ class FactsGrounding:
             "grounded": as_score(unadjusted.passed),
             "ineligible": ineligible / len(labels) if labels else None,
         }
+
+    def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
+        """Nothing."""
+        return {}
 
 
 def _records(file: Path, columns: Sequence[str]) -> Iterator[tuple[str, Mapping[str, str]]]:

@@ -108,7 +108,7 @@ class FaithJudgeBenchmark(ABC):
         passed = verdict.classification == CONSISTENT
         return Judgement(passed=passed, label=verdict.classification, reason=verdict.reasoning)
 
-    def scores(self, item: Item, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
         """`consistent` by majority, the official variant of it, and what was Invalid."""
         (generations,) = judged.values()
         found = majority(generations)
@@ -119,6 +119,10 @@ class FaithJudgeBenchmark(ABC):
             "consistent_unparsed_is_inconsistent": as_score(official.passed),
             "invalid": labels.count(INVALID) / len(labels) if labels else None,
         }
+
+    def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
+        """Nothing."""
+        return {}
 
 
 def labelled(response_id: str, text: str, *, consistent: bool, notes: Sequence[str]) -> LabelledResponse:

@@ -136,15 +136,18 @@ class MultiHopBenchmark(ABC):
             return None
         return Judgement(passed=found.verdict == "correct", label=found.verdict, reason=found.reasoning)
 
-    def scores(self, item: Item, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
-        """`accuracy` by the judge's majority; official EM and F1, which need no judge."""
-        ((prompt, generations),) = judged.items()
-        answers = [answer_line(prompt, one.text) for one in generations]
+    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+        """`accuracy` by the judge's majority."""
+        (generations,) = judged.values()
+        return majority_scores(generations, "accuracy")
+
+    def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
+        """Official EM and F1, which need no judge."""
+        answer = answer_line(prompt, generation)
         return {
-            **majority_scores(generations, "accuracy"),
-            "em": _mean([best_of(exact_match, answer, item.references) for answer in answers]),
-            "f1": _mean([best_of(self.f1, answer, item.references) for answer in answers]),
-            "numeric_em": _mean([numeric_match(answer, item.references) for answer in answers]),
+            "em": best_of(exact_match, answer, item.references),
+            "f1": best_of(self.f1, answer, item.references),
+            "numeric_em": numeric_match(answer, item.references),
         }
 
 
@@ -178,8 +181,3 @@ def linked(needed: Sequence[Iterable[str]]) -> list[int]:
             a, b = sorted((root(row), root(first.setdefault(key, row))))
             groups[b] = a
     return [root(row) for row in range(len(needed))]
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    there = [value for value in values if value is not None]
-    return sum(there) / len(there) if there else None

@@ -92,12 +92,14 @@ class TinyWorld:
         passed = oracle(item.query, reply).faithful
         return Judgement(passed=passed, label="faithful" if passed else "unfaithful")
 
-    def scores(self, item: Item, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
-        """`faithful` by the majority, and the share of the asked facts that the answers state."""
-        ((_, generations),) = judged.items()
-        covered = [oracle(item.query, one.text).coverage for one in generations]
-        coverage = sum(covered) / len(covered) if covered else None
-        return {**majority_scores(generations, "faithful"), "coverage": coverage}
+    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+        """`faithful` by the majority."""
+        (generations,) = judged.values()
+        return majority_scores(generations, "faithful")
+
+    def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
+        """The share of the asked facts that an answer states."""
+        return {"coverage": oracle(item.query, generation).coverage}
 
 
 def _item(world: World) -> Item:

@@ -1,0 +1,118 @@
+"""One benchmark as a task: its samples, the solver, the scorers, and how the paper samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from inspect_ai import Epochs, Task
+from inspect_ai._util.error import PrerequisiteError  # shown as one line; Inspect exports none
+from inspect_ai.dataset import MemoryDataset
+from inspect_ai.model import GenerateConfig, model_roles
+from inspect_ai.scorer import Scorer
+
+from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, PromptStyle
+from pipeline.evaluate.benchmarks import make_benchmark
+from pipeline.evaluate.items import read_items, style_of
+from pipeline.evaluate.plan import AuditKind
+from pipeline.evaluate.sampling import GENERATION, JUDGE_RETRIES, NUM_GENERATIONS
+from pipeline.evaluate.tasks.grader import ROLE
+from pipeline.evaluate.tasks.numbers import numbers
+from pipeline.evaluate.tasks.rules import rules
+from pipeline.evaluate.tasks.samples import make_samples
+from pipeline.evaluate.tasks.scores import majority
+from pipeline.evaluate.tasks.solver import answers
+from pipeline.evaluate.tasks.verdict import verdict
+
+
+def make_task(
+    name: str,
+    path: str,
+    style: str,
+    limit: int | None,
+    *,
+    audit: str = "lexical",
+    checks: Sequence[str] = (),
+    seed: int = 0,
+    judge: bool = True,
+    judge_retries: int = JUDGE_RETRIES,
+    judge_schema: bool = True,
+    judge_cache: bool = False,
+) -> Task:
+    """A task with the paper's settings, which Inspect's own options change (`--epochs 1`, `--temperature 0`).
+
+    Args:
+        name: Of the benchmark.
+        path: Its official file or folder.
+        style: How the model is asked: plain, cot or 10-shot.
+        limit: First items alone.
+        audit: How numbers are audited: lexical, model or none.
+        checks: Optional checks of the lookup, for documents of one layout.
+        seed: Of the first epoch; each further one has the next.
+        judge: Whether verdicts are asked for now; `inspect score` adds them later.
+        judge_retries: Further questions to the judge after a reply that cannot be read.
+        judge_schema: Whether the judge's server is asked to bind its reply to a JSON schema.
+        judge_cache: Whether Inspect keeps the judge's replies for equal questions.
+
+    Raises:
+        PrerequisiteError: files or the judge are missing, a row or a setting cannot be used.
+    """
+    benchmark = make_benchmark(name)
+    try:
+        asked, audits = style_of(benchmark.card, PromptStyle(style)), AuditKind(audit)
+        items = read_items(benchmark, _required(benchmark.card, path), limit)
+    except (ValueError, FileNotFoundError) as error:
+        raise PrerequisiteError(f"march/{name}: {error}") from None
+    scorers = [verdict(retries=judge_retries, schema=judge_schema, cache=judge_cache)] if judge else []
+    scorers += _other_scorers(benchmark, items[0], audits, checks)
+    _require_grader(benchmark, items[0], judge, audits)
+    is_given = benchmark.prompts(items[0], asked)[0].given is not None
+    return Task(
+        dataset=MemoryDataset(
+            make_samples(benchmark, items, asked), name=benchmark.card.title, location=path
+        ),
+        solver=answers(seed=seed),
+        scorer=scorers,
+        epochs=Epochs(1 if is_given else NUM_GENERATIONS, majority()),
+        config=GenerateConfig(
+            temperature=GENERATION.temperature,
+            top_p=GENERATION.top_p,
+            top_k=GENERATION.top_k,
+            max_tokens=GENERATION.max_tokens,
+        ),
+        score_on_error=True,  # one request that fails is counted, and the others are scored
+        metadata=_about(benchmark.card),
+    )
+
+
+def _required(card: BenchmarkCard, path: str) -> Path:
+    if not path:
+        raise ValueError(f"give -T path=FILE-OR-FOLDER; it is published at {card.url}")
+    return Path(path)
+
+
+def _require_grader(benchmark: Benchmark, item: Item, judge: bool, audits: AuditKind) -> None:
+    """Raises `PrerequisiteError` before anything is paid for; the model under test never judges itself."""
+    prompt = benchmark.prompts(item, benchmark.card.styles[0])[0]
+    is_judged = judge and benchmark.judge_request(item, prompt, "") is not None
+    if ROLE in model_roles() or not (is_judged or audits is AuditKind.MODEL):
+        return
+    raise PrerequisiteError(
+        f"march/{benchmark.card.name}: a model judges the answers; give --model-role {ROLE}=MODEL, or "
+        "-T judge=false now and `inspect score LOG --scorer march/verdict` later"
+    )
+
+
+def _other_scorers(
+    benchmark: Benchmark, item: Item, audits: AuditKind, checks: Sequence[str]
+) -> Iterator[Scorer]:
+    prompt = benchmark.prompts(item, benchmark.card.styles[0])[0]
+    if benchmark.measured(item, prompt.name, ""):
+        yield rules()
+    if audits is not AuditKind.NONE and benchmark.card.has_answers and prompt.given is None:
+        yield numbers(auditor="lexical" if audits is AuditKind.LEXICAL else "model", checks=list(checks))
+
+
+def _about(card: BenchmarkCard) -> dict[str, object]:
+    names = ("url", "licence", "scored_by", "primary", "higher_is_better", "prompt_digest")
+    return {"benchmark": card.name} | {name: getattr(card, name) for name in names}

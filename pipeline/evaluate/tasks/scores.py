@@ -1,0 +1,164 @@
+"""Scores of an epoch, how the epochs of an item become its scores, and the figure over items.
+
+One rule holds in all of them: what could not be scored is no score. Such a value is NaN, which Inspect leaves
+out of every figure and counts (`unscored_samples`); a figure of nothing is NaN, where Inspect's own `mean`
+says 0. The item's scores are those of `pipeline.evaluate.majority` and `numeric_faithfulness`, worked out
+from what the epochs' scores keep in their metadata.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from inspect_ai.log import EvalLog
+from inspect_ai.scorer import (
+    Metric,
+    SampleScore,
+    Score,
+    ScoreReducer,
+    Value,
+    mean_score,
+    metric,
+    score_reducer,
+)
+
+from pipeline.evaluate.benchmark import Judged, Judgement
+from pipeline.evaluate.benchmarks import make_benchmark
+from pipeline.evaluate.majority import means
+from pipeline.evaluate.numeric_faithfulness import numeric_scores
+from pipeline.evaluate.statistics import ItemScores, clustered_error
+from pipeline.evaluate.tasks.naming import of_march
+from reward.types import Verdict
+
+NAN = float("nan")
+KIND, FAILURE = "kind", "failure"
+JUDGED, VERDICT, AUDITOR = "judged", "verdict", "auditor"  # in the metadata of an epoch's score
+
+Scores = Mapping[str, float | None]
+
+
+class Kind(StrEnum):
+    """Which of our scorers made a score."""
+
+    VERDICT = "verdict"
+    RULES = "rules"
+    NUMBERS = "numbers"
+
+
+def as_values(scores: Scores) -> dict[str, str | int | float | bool | None]:
+    """Scores as a value of Inspect's."""
+    return {name: NAN if score is None else score for name, score in scores.items()}
+
+
+def unanswered(about: Mapping[str, Any], kind: Kind, failure: str) -> Score:
+    """The score of an epoch in which the model gave no answer: none."""
+    metadata = {**about, KIND: kind.value, FAILURE: failure}
+    return Score.unscored(
+        reason=failure, explanation=f"The model gave no answer: {failure}.", metadata=metadata
+    )
+
+
+@score_reducer(name="march/majority")
+@of_march
+def majority() -> ScoreReducer:
+    """The verdict of more than half of the judged epochs; a tie is no pass, an unread verdict no vote.
+
+    Where fewer than half of the epochs could be judged, or were answered at all, there is no verdict. What is
+    measured and no verdict is averaged, as are scores of other scorers.
+    """
+
+    def reduce(scores: list[Score]) -> Score:
+        about = scores[0].metadata or {}
+        if KIND not in about:
+            return mean_score()(scores)
+        answered = [dict(one.metadata or {}) for one in scores if not (one.metadata or {}).get(FAILURE)]
+        if 2 * len(answered) < len(scores):
+            answered = []
+        values = [one.value for one in scores if isinstance(one.value, Mapping)]
+        found = _REDUCED[Kind(about[KIND])](about, answered, values)
+        kept = {name: about[name] for name in ("benchmark", "slice", "cluster")}
+        return Score(value=as_values(found), metadata={**kept, "epochs": len(scores)})
+
+    return reduce
+
+
+@metric(name="march/mean")
+@of_march
+def mean() -> Metric:
+    """The mean over the items that have the score; NaN where none has."""
+
+    def compute(scores: list[SampleScore]) -> Value:
+        return math.fsum(one.score.as_float() for one in scores) / len(scores) if scores else NAN
+
+    return compute
+
+
+@metric(name="march/stderr")
+@of_march
+def stderr() -> Metric:
+    """Its standard error, clustered by document; NaN with fewer than two documents."""
+
+    def compute(scores: list[SampleScore]) -> Value:
+        found = [((one.sample_metadata or {})["cluster"], one.score.as_float()) for one in scores]
+        error = clustered_error(found)
+        return NAN if error is None else error
+
+    return compute
+
+
+FIGURES: Mapping[str, Sequence[Metric]] = {"*": (mean(), stderr())}  # of every score of a scorer
+
+
+def item_scores(log: EvalLog) -> list[ItemScores]:
+    """The scores of every item of a log, as the statistics read them.
+
+    Args:
+        log: Read with its samples' reductions.
+
+    Raises:
+        ValueError: the log was not reduced by `march/majority`.
+    """
+    items: dict[str, ItemScores] = {}
+    for reduction in log.reductions or ():
+        for one in reduction.samples:
+            about = one.metadata or {}
+            if "cluster" not in about or not isinstance(one.value, Mapping):
+                raise ValueError(
+                    f"{log.location}: {reduction.reducer}: is not march/majority; score it again"
+                )
+            item = str(one.sample_id)
+            before = items[item].scores if item in items else {}
+            scores = before | {name: _as_score(value) for name, value in one.value.items()}
+            place = {"slice": about["slice"], "cluster": about["cluster"]}
+            items[item] = ItemScores(item=item, scores=scores, **place)
+    return list(items.values())
+
+
+def _as_score(value: object) -> float | None:
+    number = float(str(value))
+    return None if math.isnan(number) else number
+
+
+def _judged(about: Mapping[str, Any], answered: Sequence[Mapping[str, Any]], _: Sequence[Any]) -> Scores:
+    names = about["prompts"]
+    judged = {name: [_one(one[JUDGED][name]) for one in answered] for name in names}
+    return make_benchmark(about["benchmark"]).by_majority(judged)
+
+
+def _one(judgement: Mapping[str, Any] | None) -> Judged:
+    return Judged(text="", judgement=None if judgement is None else Judgement.model_validate(judgement))
+
+
+def _measured(_: Mapping[str, Any], answered: Sequence[Any], values: Sequence[Mapping[str, Any]]) -> Scores:
+    found = means([{name: _as_score(value) for name, value in one.items()} for one in values])
+    return found if answered else dict.fromkeys(found)
+
+
+def _audited(about: Mapping[str, Any], answered: Sequence[Mapping[str, Any]], _: Sequence[Any]) -> Scores:
+    return numeric_scores(about[AUDITOR], [Verdict.model_validate(one[VERDICT]) for one in answered])
+
+
+_REDUCED = {Kind.VERDICT: _judged, Kind.RULES: _measured, Kind.NUMBERS: _audited}

@@ -1,0 +1,46 @@
+"""The model under test answers: each prompt of an item once an epoch, each epoch with another seed."""
+
+from __future__ import annotations
+
+from inspect_ai.model import ChatMessage, ChatMessageUser, ModelOutput
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from pipeline.evaluate.benchmark import Prompt
+from pipeline.evaluate.sampling import GENERATION
+from pipeline.evaluate.tasks.naming import of_march
+from pipeline.evaluate.tasks.samples import asked_of, chat, keep_output
+
+_TAKES_TOP_K = ("vllm", "sglang")  # as a field of the body; Inspect itself sends none to such servers
+
+
+@solver(name="march/answers")
+@of_march
+def answers(seed: int = 0) -> Solver:
+    """Asks every prompt of an item.
+
+    Args:
+        seed: Of the first epoch; each further one has the next.
+    """
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        prompts, shown = asked_of(state).prompts, list[ChatMessage]()
+        for prompt in prompts:
+            state = await _answered(state, prompt, generate, seed + state.epoch - 1)
+            if len(prompts) > 1:
+                keep_output(state, prompt)
+            shown += state.messages
+        state.messages = shown
+        return state
+
+    return solve
+
+
+async def _answered(state: TaskState, prompt: Prompt, generate: Generate, seed: int) -> TaskState:
+    if prompt.given is not None:  # only the judge is measured
+        state.output = ModelOutput.from_content("given", prompt.given)
+        state.messages = [ChatMessageUser(content=state.input_text), state.output.message]
+        return state
+    state.messages = chat(prompt.messages)
+    if state.model.api in _TAKES_TOP_K:
+        return await generate(state, seed=seed, extra_body={"top_k": GENERATION.top_k})
+    return await generate(state, seed=seed)

@@ -1,0 +1,107 @@
+"""The verdict on an answer: the judge's, by its schema, or a rule's where the benchmark has one.
+
+A judge is pinned: temperature 0, a fixed seed, its verdict bound to a JSON schema and read strictly. A
+reply that cannot be read is asked for again with another seed, then counted apart (`grader_failed`) and in no
+figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from inspect_ai.model import CachePolicy
+from inspect_ai.scorer import Score, Scorer, Target, scorer
+from inspect_ai.solver import TaskState
+
+from pipeline.evaluate.benchmark import Judged, Judgement, JudgeRequest, Prompt
+from pipeline.evaluate.benchmarks.replies import judged_text
+from pipeline.evaluate.sampling import JUDGE_RETRIES, JUDGING, attempt_settings
+from pipeline.evaluate.tasks.grader import generate_config, grader
+from pipeline.evaluate.tasks.naming import of_march
+from pipeline.evaluate.tasks.samples import Asked, Generation, asked_of, chat, generation_of, generations_of
+from pipeline.evaluate.tasks.scores import FIGURES, JUDGED, KIND, Kind, as_values, unanswered
+
+
+@dataclass(frozen=True)
+class _Found:
+    judgement: Judgement | None
+    replies: tuple[str, ...] = ()  # of the judge, the last one read or not
+
+
+@scorer(metrics=FIGURES, name="march/verdict")
+@of_march
+def verdict(retries: int = JUDGE_RETRIES, schema: bool = True, cache: bool = False) -> Scorer:
+    """Judges each answer by itself.
+
+    Args:
+        retries: Further questions to the judge after a reply that cannot be read.
+        schema: Whether its server is asked to bind the reply to the JSON schema.
+        cache: Whether the judge's replies are kept by Inspect and reused for equal questions.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score:
+        asked = asked_of(state)
+        generations = generations_of(state, asked.prompts)
+        about = {**asked.about, "prompts": [prompt.name for prompt in asked.prompts]}
+        if failures := [one.failure for one in generations.values() if one.failure]:
+            return unanswered(about, Kind.VERDICT, failures[0])
+        found = {
+            prompt.name: await _found(asked, prompt, generations[prompt.name].text, retries, schema, cache)
+            for prompt in asked.prompts
+        }
+        return _score(asked, about, generations, found)
+
+    return score
+
+
+async def _found(asked: Asked, prompt: Prompt, text: str, retries: int, schema: bool, cache: bool) -> _Found:
+    """The judgement of one generation, asked for until it can be read."""
+    read = asked.benchmark.read_judgement
+    request = asked.benchmark.judge_request(asked.item, prompt, text)
+    if request is None:
+        return _Found(read(asked.item, prompt, text))
+    replies: list[str] = []
+    for attempt in range(retries + 1):
+        replies.append(await _reply(request, attempt, schema, cache))
+        judgement = read(asked.item, prompt, replies[-1])
+        if judgement is not None:
+            return _Found(judgement, tuple(replies))
+    return _Found(None, tuple(replies))
+
+
+async def _reply(request: JudgeRequest, attempt: int, schema: bool, cache: bool) -> str:
+    config = generate_config(attempt_settings(JUDGING, attempt), request.json_schema if schema else None)
+    kept = CachePolicy(expiry=None, per_epoch=False) if cache else False
+    output = await grader().generate(chat(request.messages), config=config, cache=kept)
+    return generation_of(output).text
+
+
+def _score(
+    asked: Asked,
+    about: Mapping[str, object],
+    generations: Mapping[str, Generation],
+    found: Mapping[str, _Found],
+) -> Score:
+    judgements = {name: one.judgement for name, one in found.items()}
+    texts = {name: judged_text(name, one.text) for name, one in generations.items()}
+    scores = asked.benchmark.by_majority(
+        {name: [Judged(text=texts[name], judgement=one)] for name, one in judgements.items()}
+    )
+    kept = {name: None if one is None else one.model_dump() for name, one in judgements.items()}
+    replies = {name: list(one.replies) for name, one in found.items() if one.replies}
+    metadata = {**about, KIND: Kind.VERDICT.value, JUDGED: kept, "replies": replies}
+    answer, said = "\n\n".join(texts.values()), _said(judgements)
+    primary = asked.benchmark.card.primary
+    if scores[primary] is None:
+        reason = "grader_failed" if replies else "invalid_response_format"
+        return Score.unscored(reason=reason, answer=answer, explanation=said, metadata=metadata)
+    values = as_values({primary: scores[primary]})
+    return Score(value=values, answer=answer, explanation=said, metadata=metadata)
+
+
+def _said(judgements: Mapping[str, Judgement | None]) -> str:
+    return "\n\n".join(
+        f"**{name}: {one.label}**\n\n{one.reason}" if one else f"**{name}: could not be read**"
+        for name, one in judgements.items()
+    )
