@@ -1,4 +1,4 @@
-"""Shared by the tests of Inspect's tasks: models that follow a script, in this process."""
+"""Shared by the tests of Inspect's tasks: models that follow a script, in this process or over HTTP."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog, EvalSample
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import Score
+
+from tests.evaluations import ChatServer
 
 Says = Callable[[list[ChatMessage], GenerateConfig], str | ModelOutput]
 
@@ -56,11 +58,29 @@ def run_task(
     return log
 
 
+def of_inspect(server: ChatServer) -> Model:
+    return get_model(f"openai-api/local/{server.model}", base_url=server.url, api_key="none", memoize=False)
+
+
+def served_task(folder: Path, name: str, model: ChatServer, judge: ChatServer, **settings: Any) -> EvalLog:
+    """A task by its registered name, as `inspect eval` runs it."""
+    (log,) = inspect_eval(
+        f"march/{name}",
+        model=of_inspect(model),
+        model_roles={"grader": of_inspect(judge)},
+        task_args=settings,
+        log_dir=str(folder / "logs"),
+        display="none",
+        max_retries=0,
+    )
+    return log
+
+
 def figures(log: EvalLog) -> dict[str, tuple[float, int, int]]:
     """Of each score its mean over items, and how many items have it and have not."""
     assert log.results is not None
     return {
-        one.name: (one.metrics["march/mean"].value, one.scored_samples or 0, one.unscored_samples or 0)
+        one.name: (one.metrics["average"].value, one.scored_samples or 0, one.unscored_samples or 0)
         for one in log.results.scores
     }
 

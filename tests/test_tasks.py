@@ -17,7 +17,8 @@ from inspect_ai.scorer import Score
 
 from pipeline.evaluate.tasks import item_scores, majority
 from tests.benchmark_files import DATA, FOLDERS
-from tests.inspect_tasks import Script, consistent, figures, run_task, samples, score
+from tests.evaluations import ChatServer
+from tests.inspect_tasks import Script, consistent, figures, run_task, samples, score, served_task
 
 RAGTRUTH = {"path": str(FOLDERS["ragtruth"]), "limit": 1}
 TEXT = "It has 4.5 stars."
@@ -207,6 +208,34 @@ def test_what_a_user_can_fix_is_said_before_anything_is_asked(
     with pytest.raises(PrerequisiteError, match=re.escape(said)):
         run_task(tmp_path, name, model, **settings)
     assert not model.asked
+
+
+def test_a_prompt_that_a_server_refuses_as_too_long_is_counted_apart(tmp_path: Path) -> None:
+    model, judge = ChatServer(said_nothing, "tested"), ChatServer(said_nothing, "judge")
+    model.too_long = "Mala Town"  # in the first item alone
+    path = str(FOLDERS["ragtruth"])
+    log = served_task(tmp_path, "ragtruth", model, judge, path=path, limit=2)
+    model.close()
+    judge.close()
+    assert log.status == "error" and len(judge.bodies) == 8
+    first, second = item_scores(log)
+    assert first.scores["consistent"] is None and second.scores["consistent"] == 1.0
+    assert figures(log)["consistent"] == (1.0, 1, 1)
+
+
+def said_nothing(_: Any) -> list[str]:
+    return [consistent()]
+
+
+def test_equal_answers_are_one_question_to_a_judge_whose_replies_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
+    judges = Script(consistent), Script(consistent)
+    for judge, epochs in zip(judges, (1, 3), strict=True):
+        log = run_task(tmp_path, "ragtruth", says(TEXT), judge, epochs=epochs, judge_cache=True, **RAGTRUTH)
+        assert figures(log)["consistent"] == (1.0, 1, 0)
+    assert [len(judge.asked) for judge in judges] == [1, 0]
 
 
 def test_verdicts_can_come_later_without_the_benchmarks_files(tmp_path: Path) -> None:

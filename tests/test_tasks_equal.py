@@ -11,10 +11,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip("inspect_ai")
-from inspect_ai import eval as inspect_eval
-from inspect_ai.log import EvalLog
-from inspect_ai.model import Model, get_model
-
 from pipeline.evaluate.benchmarks import make_benchmark
 from pipeline.evaluate.plan import BenchmarkSource, EvaluationJob
 from pipeline.evaluate.run import run_evaluation
@@ -24,6 +20,7 @@ from reward.config import AuditConfig
 from reward.offline.ragtruth import CHECKS
 from tests.benchmark_files import FOLDERS
 from tests.evaluations import ChatServer, Watch, drawn_verdict
+from tests.inspect_tasks import served_task
 
 NUM_ITEMS = 6
 WORLDS = {"num_worlds": NUM_ITEMS, "seed": 3}
@@ -71,24 +68,6 @@ def judge() -> Iterator[ChatServer]:
     server.close()
 
 
-def of_inspect(server: ChatServer) -> Model:
-    return get_model(f"openai-api/local/{server.model}", base_url=server.url, api_key="none", memoize=False)
-
-
-def run_task(folder: Path, name: str, model: ChatServer, judge: ChatServer, **settings: Any) -> EvalLog:
-    """A task by its registered name, as `inspect eval` runs it."""
-    (log,) = inspect_eval(
-        f"march/{name}",
-        model=of_inspect(model),
-        model_roles={"grader": of_inspect(judge)},
-        task_args=settings,
-        log_dir=str(folder / "logs"),
-        display="none",
-        max_retries=0,
-    )
-    return log
-
-
 CASES = [
     ("ragtruth", "plain"),
     ("ragtruth", "cot"),
@@ -125,7 +104,7 @@ def test_figures_and_intervals_are_those_of_march_evaluate(
     manifest = run_evaluation(job, make_benchmark, Watch()).manifest
     assert manifest is not None
     settings = {} if name.endswith("_judge") else {"style": style}
-    log = run_task(tmp_path, name, model, judge, path=str(path), limit=NUM_ITEMS, **settings)
+    log = served_task(tmp_path, name, model, judge, path=str(path), limit=NUM_ITEMS, **settings)
     assert log.status == "success" and log.results is not None
     theirs, ours = estimates_by_slice(item_scores(log)), manifest.benchmarks[name].estimates
     if name.endswith(
@@ -137,6 +116,6 @@ def test_figures_and_intervals_are_those_of_march_evaluate(
         }
     assert theirs == ours
     # What Inspect itself shows are these means.
-    shown = {score.name: score.metrics["march/mean"].value for score in log.results.scores}
+    shown = {score.name: score.metrics["average"].value for score in log.results.scores}
     means = {key: one.value for key, one in theirs["overall"].items() if one.value is not None}
     assert {key: value for key, value in shown.items() if value == value} == means

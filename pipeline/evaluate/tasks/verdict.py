@@ -72,9 +72,11 @@ async def _found(asked: Asked, prompt: Prompt, text: str, retries: int, schema: 
 
 async def _reply(request: JudgeRequest, attempt: int, schema: bool, cache: bool) -> str:
     config = generate_config(attempt_settings(JUDGING, attempt), request.json_schema if schema else None)
-    kept = CachePolicy(expiry=None, per_epoch=False) if cache else False
-    output = await grader().generate(chat(request.messages), config=config, cache=kept)
-    return generation_of(output).text
+    asked = chat(request.messages)
+    if not cache:
+        return generation_of(await grader().generate(asked, config=config)).text
+    kept = CachePolicy(expiry=None, per_epoch=False)  # equal answers are one question
+    return generation_of(await grader().generate(asked, config=config, cache=kept)).text
 
 
 def _score(
