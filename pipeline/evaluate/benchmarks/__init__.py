@@ -6,6 +6,7 @@ is no figure of any table. A benchmark's files are imported when it is asked for
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ CALIBRATION_NAMES = ("ragtruth_judge", "faithbench_judge")
 TINY_NAME = "tiny"
 
 
+@cache
 def make_benchmark(name: str) -> Benchmark:
     """Makes a benchmark with the paper's settings.
 

@@ -12,6 +12,7 @@ document, so each is a cluster of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from pydantic import Field, ValidationError
@@ -30,7 +31,7 @@ from pipeline.evaluate.majority import majority_scores
 from pipeline.tiny.truth import oracle
 from pipeline.tiny.world import PLAIN_WORLD, World, WorldSettings, sample_worlds
 from reward.config import Settings
-from reward.roles.prompts import load_prompts
+from reward.roles.prompts import PromptSet, load_prompts
 
 _PROMPTS, _STYLES = "compact", (PromptStyle.PLAIN,)
 
@@ -57,7 +58,7 @@ class TinyWorld:
             primary="faithful",
             scored_by="rule: every number of the answer stands in a sentence of the documents",
             styles=_STYLES,
-            prompt_digest=load_prompts(_PROMPTS).digest,
+            prompt_digest=_prompts().digest,
         )
 
     def items(self, source: Path) -> Iterator[Item]:
@@ -81,7 +82,7 @@ class TinyWorld:
     def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
         """The Solver's chat, as in training."""
         require_style(self.card.name, style, _STYLES)
-        return (Prompt(name=style.value, messages=tuple(load_prompts(_PROMPTS).solver(item.query))),)
+        return (Prompt(name=style.value, messages=tuple(_prompts().solver(item.query))),)
 
     def judge_request(self, item: Item, prompt: Prompt, generation: str) -> JudgeRequest | None:
         """None: the documents say it."""
@@ -100,6 +101,11 @@ class TinyWorld:
     def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
         """The share of the asked facts that an answer states."""
         return {"coverage": oracle(item.query, generation).coverage}
+
+
+@cache
+def _prompts() -> PromptSet:
+    return load_prompts(_PROMPTS)
 
 
 def _item(world: World) -> Item:
