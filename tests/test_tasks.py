@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 pytest.importorskip("inspect_ai")
+from inspect_ai._util import package
 from inspect_ai._util.error import PrerequisiteError
+from inspect_ai._util.registry import registry_info
 from inspect_ai.model import ModelOutput
-from inspect_ai.scorer import Score
+from inspect_ai.scorer import Metric, Score, metric
 
 from pipeline.evaluate.tasks import item_scores, majority
+from pipeline.evaluate.tasks.naming import of_march
 from tests.benchmark_files import DATA, FOLDERS
 from tests.evaluations import ChatServer
 from tests.inspect_tasks import Script, consistent, figures, run_task, samples, score, served_task
@@ -183,6 +186,20 @@ def test_an_answer_without_numbers_takes_no_part(tmp_path: Path) -> None:
     found = figures(log)
     assert is_nan(found["numeric_lexical"][0]) and found["numeric_lexical_no_numbers"][0] == 1.0
     assert score(log, "numbers").reason == "no_numbers"
+
+
+def test_names_are_the_same_in_a_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package, "package_path_is_in_site_packages", lambda path: True)
+
+    @metric(name="march/tried")
+    @of_march
+    def tried() -> Metric: ...
+
+    @metric(name="march/other")
+    def other() -> Metric: ...
+
+    assert registry_info(tried).name == "march/tried"
+    assert registry_info(other).name == "tests/march/other", "what `of_march` is for"
 
 
 def test_scores_of_others_are_averaged() -> None:
