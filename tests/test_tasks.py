@@ -120,6 +120,23 @@ def test_too_few_generations_have_no_verdict(tmp_path: Path) -> None:
     assert all(is_nan(value) and num == 1 for value, _, num in found.values())
 
 
+def test_an_item_without_any_answer_leaves_the_others_their_figures(tmp_path: Path) -> None:
+    path = str(FOLDERS["musique"])
+    first = run_task(tmp_path, "musique", says("x"), judge=False, path=path, limit=1)
+    failing = samples(first)[0].input[-1]
+
+    def answer(chat: Any, _: Any) -> str:
+        if chat[-1].text == getattr(failing, "text", None):
+            raise RuntimeError("out of order")
+        return "Answer: x"
+
+    judge = says(qa("correct"))
+    log = run_task(tmp_path, "musique", Script(answer), judge, epochs=2, path=path, limit=3)
+    found = figures(log)
+    assert found["accuracy"] == (1.0, 2, 1) and found["em"] == (0.0, 2, 1)
+    assert found["numeric_lexical_unscored"][1:] == (2, 1)
+
+
 @pytest.mark.parametrize("reason", ["model_length", "content_filter"])
 def test_what_the_provider_says_instead_of_an_answer_is_not_judged(reason: Any, tmp_path: Path) -> None:
     said = ModelOutput.from_content("m", "Over the context length of 2048.", stop_reason=reason)

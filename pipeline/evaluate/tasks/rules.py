@@ -7,7 +7,7 @@ from inspect_ai.solver import TaskState
 
 from pipeline.evaluate.tasks.naming import of_march
 from pipeline.evaluate.tasks.samples import asked_of, generations_of
-from pipeline.evaluate.tasks.scores import FIGURES, KIND, Kind, as_values, unanswered
+from pipeline.evaluate.tasks.scores import FIGURES, KIND, MEASURES, Kind, as_values, unanswered
 
 
 @scorer(metrics=FIGURES, name="march/rules")
@@ -18,10 +18,11 @@ def rules() -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:
         asked = asked_of(state)
         ((name, generation),) = generations_of(state, asked.prompts).items()
-        if generation.failure:
-            return unanswered(asked.about, Kind.RULES, generation.failure)
         found = asked.benchmark.measured(asked.item, name, generation.text)
-        metadata = {**asked.about, KIND: Kind.RULES.value}
+        about = {**asked.about, MEASURES: list(found)}
+        if generation.failure:
+            return unanswered(about, Kind.RULES, generation.failure)
+        metadata = {**about, KIND: Kind.RULES.value}
         return Score(value=as_values(found), answer=generation.text, metadata=metadata)
 
     return score

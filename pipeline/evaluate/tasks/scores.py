@@ -35,7 +35,8 @@ from reward.types import Verdict
 
 NAN = float("nan")
 KIND, FAILURE = "kind", "failure"
-JUDGED, VERDICT, AUDITOR = "judged", "verdict", "auditor"  # in the metadata of an epoch's score
+# In the metadata of an epoch's score.
+JUDGED, VERDICT, AUDITOR, MEASURES = "judged", "verdict", "auditor", "measures"
 
 Scores = Mapping[str, float | None]
 
@@ -153,9 +154,12 @@ def _one(judgement: Mapping[str, Any] | None) -> Judged:
     return Judged(text="", judgement=None if judgement is None else Judgement.model_validate(judgement))
 
 
-def _measured(_: Mapping[str, Any], answered: Sequence[Any], values: Sequence[Mapping[str, Any]]) -> Scores:
-    found = means([{name: _as_score(value) for name, value in one.items()} for one in values])
-    return found if answered else dict.fromkeys(found)
+def _measured(
+    about: Mapping[str, Any], answered: Sequence[Any], values: Sequence[Mapping[str, Any]]
+) -> Scores:
+    nothing = dict.fromkeys(about[MEASURES])  # all items have the same names, or Inspect has no figures
+    found = [{name: _as_score(value) for name, value in one.items()} for one in values]
+    return nothing | means(found) if answered else nothing
 
 
 def _audited(about: Mapping[str, Any], answered: Sequence[Mapping[str, Any]], _: Sequence[Any]) -> Scores:
