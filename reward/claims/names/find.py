@@ -234,7 +234,7 @@ def _is_work(text: str, start: int, run: list[Part]) -> bool:
 def _in_prose(text: str, run: list[Part]) -> bool:
     """Whether a word beside a run is written small, so that its capitals are not those of a heading."""
     line = text.rfind("\n", 0, run[0].start) + 1
-    before = text[max(line, run[0].start - 40) : run[0].start].split()[-3:]
+    before = text[max(line, run[0].start - 40) : run[0].start].split()[-5 if len(run) > 1 else -3 :]
     behind = _SMALL_BEHIND.match(text, run[-1].end)
     if not behind and begins(text, run[0].start):
         return False  # "Key Point: Be patient."

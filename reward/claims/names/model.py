@@ -126,7 +126,12 @@ def name_of(text: str, start: int, end: int, said: Sequence[str] = ()) -> Name:
         )
     tokens = tokens_of(text, start, end)
     words = tuple(token.word for token in tokens)
-    kept = tuple(t.word for i, t in enumerate(tokens) if _tells(t, first=i == 0)) or words
+    kept = tuple(
+        token.word
+        for i, token in enumerate(tokens)
+        if _tells(token, first=i == 0, linked=i > 0 and tokens[i - 1].word in LINKS)
+    )
+    kept = kept or words
     if len(kept) > 1 and kept[-1] in LEGAL_FORMS:
         kept = kept[:-1]
     inverted = " of " in written and fold(written.split()[0]) in OF_HEADS
@@ -160,12 +165,12 @@ def singulars(name: Name) -> tuple[str, ...]:
     return (*short, f"{word}s", f"{word}es")
 
 
-def _tells(token: Token, *, first: bool) -> bool:
+def _tells(token: Token, *, first: bool, linked: bool) -> bool:
     """Whether a word tells a name from others: no title and no "of", but the "El" of "El Salvador"."""
     if token.word in SUFFIXES:
         return not first
     return (
-        token.word not in TITLES
+        (token.word not in TITLES or linked)  # "Court of Justice"
         and token.word not in ARTICLES
         and (token.word not in LINKS or (first and token.capital))
     )

@@ -25,7 +25,7 @@ from reward.claims.numbers.measure import number_at, sign_before, with_unit
 from reward.claims.numbers.model import Form, Kind, Number, apart, changed, moved
 from reward.claims.numbers.names import code_at, name_at
 from reward.claims.numbers.plain import plain_text
-from reward.claims.numbers.roman import alone, roman_at, war_at
+from reward.claims.numbers.roman import alone, roman_at, war_at, with_ruler
 from reward.claims.numbers.starts import DIGITS, Starts
 from reward.claims.numbers.words import words_at
 from reward.claims.text import lowered
@@ -188,8 +188,8 @@ def _in_words(text: str, start: re.Match[str], low: int) -> tuple[Number | None,
     number = Number(((read.value,),), step=read.step, start=start.start(), end=read.end)
     if read.is_ordinal:
         number = changed(number, kind=Kind.ORDINAL)
-        date = with_month(text, number, low)
-        return date or number, read.weak and date is None
+        whole = with_month(text, number, low) or with_ruler(text, number, low)
+        return whole or number, read.weak and whole is None
     sign = sign_before(text, number.start, low)
     value, first = (-read.value, sign[0]) if sign and sign[1] else (read.value, number.start)
     measured = half_day_at(text, with_unit(text, first, read.end, Digits(value, read.step)))

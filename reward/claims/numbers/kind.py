@@ -269,8 +269,9 @@ def _is_small_word(response: str, number: Number) -> bool:
     written = response[number.start : number.end]
     if abs(number.value) > _SMALL_WORD or any(character.isdigit() for character in written):
         return False
-    if number.dimension not in ("", "time", "multiple"):
-        return False  # "two cups"
+    is_bound_count = number.is_bound and number.kind is Kind.COUNT
+    if is_bound_count or number.dimension not in ("", "time", "multiple"):
+        return False  # "at least two", "two cups"
     if number.unit == "times":
         return not (_MULTIPLE.search(written) or _OF_SOMETHING.match(response, number.end))
     if number.kind is Kind.RATIO or (number.kind is Kind.IDENTIFIER and written[0].isupper()):

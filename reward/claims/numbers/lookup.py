@@ -201,7 +201,8 @@ def _other_writings(number: Number) -> Iterator[Number]:
         year = Decimal(fiscal[1]) + (0 if len(fiscal[1]) > 2 else 2000)
         yield changed(number, readings=((year,),), kind=Kind.YEAR, unit="")
     if number.kind is Kind.DURATION and number.unit == "second":  # "2:04:31" is so long, too
-        minutes = EXACT.divide(number.value, _SIXTY)
+        full, rest = divmod(int(number.value), 60)
+        minutes = full + fraction(rest, 60)  # as the clock reads it
         yield changed(number, readings=((minutes,),), kind=Kind.TIME, unit="", dimension="", parts=())
     if number.kind is Kind.TIME and number.value != int(number.value):
         seconds = EXACT.multiply(number.value, _SIXTY).to_integral_value()

@@ -66,6 +66,7 @@ _NOUN_BEHIND = re.compile(
     r"collagen|interferons?|superconductors?|civilization|is|was|in|for|with)(?![^\W_])"
 )
 _HEAD = re.compile(r"(?<![\w'\u2019-])([A-Z][\w'\u2019-]{1,24})[ \u00a0]$")
+_RULER_BEFORE = re.compile(r"(?<![\w'\u2019-])([A-Z][\w'\u2019-]{1,24}) the $")
 _MEDICAL = re.compile(r"[ -](?:drip|fluid|therapy|line|infusion|antibiotic|medication)s?\b", re.IGNORECASE)
 _TITLE = re.compile(
     r"(?<![^\W_])(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Sultan|Kaiser|Pharaoh|Shah)"
@@ -169,6 +170,15 @@ def _name(text: str, written: str, value: int, start: int, end: int, low: int) -
     elif written in _ABBREVIATIONS and (head[1].isupper() or value >= 20 or _MEDICAL.match(text, end)):
         return None
     return identifier(text, head.start(1), end, unit=f"{name} {value}", value=Decimal(value))
+
+
+def with_ruler(text: str, rank: Number, low: int) -> Number | None:
+    """A capitalised rank in words behind a name: "Louis the Fourteenth" is Louis XIV."""
+    head = _RULER_BEFORE.search(text, max(low, rank.start - _REACH), rank.start)
+    if head is None or not text[rank.start].isupper() or head[1].casefold() in _NO_NAMES:
+        return None
+    name, value = head[1].casefold(), int(rank.value)
+    return identifier(text, head.start(1), rank.end, unit=f"{name} {value}", value=rank.value)
 
 
 def _amount(text: str, number: Number) -> Number | None:
