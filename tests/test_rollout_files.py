@@ -82,7 +82,7 @@ def test_documents_stand_once_a_file_and_are_read_with_every_answer(tmp_path: Pa
 def test_the_columns_are_those_of_this_version() -> None:
     """A change of any column changes this digest: raise SCHEMA_VERSION where readers must know of it."""
     digest = hashlib.sha256(str(rollout_schema().remove_metadata()).encode()).hexdigest()
-    assert (SCHEMA_VERSION, digest[:16]) == (1, "213e40b6bbc0f2f5")
+    assert (SCHEMA_VERSION, digest[:16]) == (2, "eb3dd192f7c8d164")
 
 
 def test_a_reader_without_this_code_finds_columns_and_version(
@@ -92,7 +92,7 @@ def test_a_reader_without_this_code_finds_columns_and_version(
     with ParquetFile(rollouts_file(run, 1)) as file:
         about = json.loads(file.schema_arrow.metadata[b"march"])
         outcomes = file.read(columns=["verdict.outcome"]).to_pylist()
-    assert about == {"schema_version": 1, "step": 1, "num_answers": 3}
+    assert about == {"schema_version": 2, "step": 1, "num_answers": 3}
     assert outcomes == [{"verdict": {"outcome": "REFUTED"}}] * 2
 
 
@@ -220,7 +220,7 @@ def test_a_file_of_a_later_version_or_with_an_impossible_row_is_named(tmp_path: 
     rows = [row.model_dump(mode="json")]
     later = rollout_schema().with_metadata({"march": json.dumps({"schema_version": SCHEMA_VERSION + 1})})
     write_table(pyarrow.Table.from_pylist(rows, schema=later), path)
-    with pytest.raises(ValueError, match=r"step-000001\.parquet: schema_version: 2, .* update march"):
+    with pytest.raises(ValueError, match=r"step-000001\.parquet: schema_version: 3, .* update march"):
         read_rollouts(path)
     rows[0]["verdict"] |= {"outcome": "UNSCORED", "reward": 0.0}  # a failure must not be read as a reward
     now = rollout_schema().with_metadata({"march": json.dumps({"schema_version": SCHEMA_VERSION})})

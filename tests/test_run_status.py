@@ -34,7 +34,7 @@ class Workers:
         self.files: dict[str, str] = {}
         self.before: list[Any] = []
 
-    def __call__(self, folder: Path, _lock: object) -> subprocess.Popen[bytes]:
+    def __call__(self, _module: str, folder: Path, _lock: object) -> subprocess.Popen[bytes]:
         self.before.append(self.run())
         for name, text in self.files.items():
             (folder / name).write_text(text)
@@ -64,7 +64,7 @@ def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workers:
     )  # fmt: skip
     (tmp_path / "manifest.json").write_text(manifest.model_dump_json())
     made = Workers(tmp_path / "run")
-    monkeypatch.setattr(training, "_start_worker", made)
+    monkeypatch.setattr(training, "start_worker", made)
     monkeypatch.setattr(training, "note_surroundings", lambda folder: None)
     return made
 

@@ -215,10 +215,19 @@ def _told(stage: Stage) -> dict[str, Any]:
     return told | ({"world": world} if world else {})
 
 
+_FIRST_CPU = {"cpu_threads": 1, "cpu_dtype": "float32"}
+
+
 def _said(recipe: Recipe) -> dict[str, Any]:
     said: dict[str, Any] = recipe.model_dump(mode="json", include=_RESULT_FIELDS, exclude_defaults=True)
     if said.get("audit", {}).get("kinds") == ["number"]:  # all that there was when the first cells were run
         del said["audit"]["kinds"]
+    cluster = said.get("cluster", {})
+    for name, value in _FIRST_CPU.items():  # nor was there a choice of these
+        if cluster.get(name) == value:
+            del cluster[name]
+    if not cluster:
+        said.pop("cluster", None)
     return said
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from pipeline.training.rollout import RolloutRecord
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2  # 1 had `verdict.num_numbers` for `num_mentions`
 
 
 class RolloutFileSettings(Settings):
