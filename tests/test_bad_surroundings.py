@@ -56,7 +56,7 @@ def test_a_reward_server_whose_engine_never_answers_ends() -> None:
     token = "a-token-of-32-characters-at-least"
     code, lines = march(*command, "--ready-within", "1", MARCH_REWARD_TOKEN=token)
     assert code == 2 and len(lines) == 1
-    assert "not ready after 1 s (connection: tiny at http://127.0.0.1:9/v1); mend" in lines[0]
+    assert "not ready after 1 s (connection: tiny at http://127.0.0.1:9/v1); fix" in lines[0]
 
 
 def test_a_reward_server_without_a_token_ends() -> None:
