@@ -112,4 +112,5 @@ def test_what_is_a_field_is_no_name() -> None:
 def test_hostile_documents_end() -> None:
     for text in ('{"a": {' * 20_000, '{"' * 50_000, '{"a\\' * 50_000, "{" + '"WiFi": "no", ' * 20_000):
         query = RagQuery(id="1", query="", documents=(Document(id="a", text=text),))
-        lexical_audit(query, "WiFi parking " * 500, CONFIG)
+        verdict = lexical_audit(query, "WiFi parking " * 500, CONFIG)
+        assert verdict.outcome is not Outcome.UNSCORED

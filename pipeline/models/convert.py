@@ -102,7 +102,7 @@ def settle_tokens(folder: Path, *, end: str = "", pad: str = "", needs_system: b
     """Checks the tokenizer of a folder, and writes the end token into it where one is given.
 
     Args:
-        folder: Of the model; its tokenizer and configuration are mended in place.
+        folder: Of the model; its tokenizer and configuration are set right in place.
         end: The token that ends a turn; empty to demand that the tokenizer names the right one itself.
         pad: For a tokenizer that names none.
         needs_system: Whether a template without a system message is refused.

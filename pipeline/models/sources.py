@@ -48,7 +48,7 @@ def from_hub(name: str, folder: Path, *, revision: str | None = None) -> HubFile
         ) from error
     except RepositoryNotFoundError as error:
         raise ValueError(
-            f"{name}: the hub has no such model, or it is private; mend the name, or set HF_TOKEN"
+            f"{name}: the hub has no such model, or it is private; fix the name, or set HF_TOKEN"
         ) from error
     except (OfflineModeIsEnabled, httpx.HTTPError, OSError) as error:
         raise ConnectionError(f"the hub cannot be reached ({_first_line(error)})") from error

@@ -7,7 +7,8 @@ reward is the best one while the answer is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from pipeline.worlds.wiki.settings import WikiSettings
 from reward.types import ClaimState, Outcome, RagQuery, Record, Verdict
@@ -23,6 +24,19 @@ class OracleJudgement(Record):
     answerable: bool = True
     num_consensus: int = 0
     num_consensus_right: int = 0
+
+
+class _Truth(Protocol):
+    """What each world says of an answer."""
+
+    @property
+    def faithful(self) -> bool: ...
+
+    @property
+    def abstained(self) -> bool: ...
+
+    @property
+    def answerable(self) -> bool: ...
 
 
 Oracle = Callable[[RagQuery, str, Verdict], OracleJudgement | None]
@@ -50,20 +64,12 @@ def judge_tiny(query: RagQuery, response: str, verdict: Verdict) -> OracleJudgem
 
     truth = oracle(query, response)
     decided = [
-        (claim.consensus, known)
+        is_written(claim.consensus, known)
         for claim in verdict.claims
         if claim.state is not ClaimState.FAILED
         and (known := true_answer(query, claim.claim.question)) is not None
     ]
-    return OracleJudgement(
-        faithful=truth.faithful,
-        false_accept=verdict.outcome is Outcome.SUPPORTED and not truth.faithful,
-        false_reject=truth.faithful and _is_refused(verdict),
-        abstained=truth.abstained,
-        answerable=truth.answerable,
-        num_consensus=len(decided),
-        num_consensus_right=sum(is_written(consensus, known) for consensus, known in decided),
-    )
+    return _judgement(truth, verdict, decided)
 
 
 def _judge_of_wiki(settings: WikiSettings | None) -> Oracle:
@@ -83,17 +89,22 @@ def _judge_of_wiki(settings: WikiSettings | None) -> Oracle:
             if claim.state is not ClaimState.FAILED
             and (is_right := is_right_consensus(row, claim.claim.question, claim.consensus)) is not None
         ]
-        return OracleJudgement(
-            faithful=truth.faithful,
-            false_accept=verdict.outcome is Outcome.SUPPORTED and not truth.faithful,
-            false_reject=truth.faithful and _is_refused(verdict),
-            abstained=truth.abstained,
-            answerable=truth.answerable,
-            num_consensus=len(decided),
-            num_consensus_right=sum(decided),
-        )
+        return _judgement(truth, verdict, decided)
 
     return judge
+
+
+def _judgement(truth: _Truth, verdict: Verdict, decided: Sequence[bool]) -> OracleJudgement:
+    """What a world knows of an answer beside its verdict; `decided` says which consensuses are right."""
+    return OracleJudgement(
+        faithful=truth.faithful,
+        false_accept=verdict.outcome is Outcome.SUPPORTED and not truth.faithful,
+        false_reject=truth.faithful and _is_refused(verdict),
+        abstained=truth.abstained,
+        answerable=truth.answerable,
+        num_consensus=len(decided),
+        num_consensus_right=sum(decided),
+    )
 
 
 def _is_refused(verdict: Verdict) -> bool:

@@ -200,8 +200,11 @@ class Numbers:
         return self._say((thing[1].lower(),)) and not self._say(groups)
 
     def _say(self, words: Sequence[str]) -> bool:
-        """Whether some document holds one of some words in small letters."""
-        return any(word in document.text.lower() for document in self.query.documents for word in words)
+        """Whether some document holds one of some words, given in small letters, or its plural."""
+        if not words:
+            return False
+        pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})s?\b")
+        return any(pattern.search(document.text.lower()) for document in self.query.documents)
 
     def follows(self, mention: Number, response: str, before: Sequence[Number]) -> str:
         """Whether it repeats a number before it in another unit, or counts the response's own list."""
