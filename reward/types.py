@@ -106,7 +106,7 @@ class Claim(Record):
     answer: str = Field(description="The number, name or date as the Proposer wrote it.")
     kind: str = Field(
         default="number",
-        description='"number", "name" or "date": which rules compare it; "field" of what a check alone finds.',
+        description='"number", "name" or "date": which rules compare it; "field": a check did.',
     )
     span: Span | None = Field(default=None, description="Where it is in the response.")
     source: ClaimSource = ClaimSource.PROPOSER
