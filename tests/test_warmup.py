@@ -15,7 +15,7 @@ from pipeline.record.tracking import read_steps
 from pipeline.settings.recipe import load_recipe
 from pipeline.warmup.prepare import DEMONSTRATIONS_FILE, prepare
 from pipeline.warmup.run import CHECKPOINTS, WarmupState, last_checkpoint
-from pipeline.warmup.worker import multiplies_bf16, sft_arguments
+from pipeline.warmup.worker import sft_arguments
 from tests.march_cli import MARCH, march, refused
 from tests.small_models import small_model
 
@@ -118,15 +118,6 @@ def test_openrlhf_is_told_what_the_recipe_says(model: Path, tmp_path: Path) -> N
 def test_a_warm_up_does_not_change_what_a_training_is(model: Path) -> None:
     recipe = load_recipe("tiny", assignments(model))
     assert recipe.digest == load_recipe("tiny", assignments(model, warmup__epochs="3")).digest
-
-
-@pytest.mark.parametrize(
-    ("flags", "expected"), [("fpu avx512f avx512_bf16", True), ("fpu amx_bf16", True), ("fpu avx2", False)]
-)
-def test_autocast_follows_the_cpu(flags: str, expected: bool, tmp_path: Path) -> None:
-    (tmp_path / "cpuinfo").write_text(f"processor : 0\nflags\t\t: {flags}\n")
-    assert multiplies_bf16(tmp_path / "cpuinfo") is expected
-    assert not multiplies_bf16(tmp_path / "none")
 
 
 @pytest.mark.slow

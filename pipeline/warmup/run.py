@@ -22,6 +22,8 @@ from pathlib import Path
 from pydantic import Field
 
 from pipeline import cpu
+from pipeline.cpu.speed import num_cores
+from pipeline.launch.cpu_speed import dtype_of
 from pipeline.launch.reward_servers import has_gpu
 from pipeline.launch.run_lock import LOG_FILE, only_run_in, start_worker
 from pipeline.launch.signals import terminable
@@ -96,7 +98,7 @@ def warmup(
             note_surroundings(folder)
             (folder / ERROR_FILE).unlink(missing_ok=True)
             drop_steps_after(folder, last_checkpoint(folder))
-            environment = _environment(port.getsockname()[1])
+            environment = _environment(recipe, port.getsockname()[1])
             worker = start_worker("pipeline.warmup.worker", folder, lock, environment)
             show_progress(worker, folder, total_steps=state.num_steps, note="")
             if worker.returncode != 0:
@@ -149,10 +151,10 @@ def _open_run(recipe: Recipe, prepared: Prepared, folder: Path) -> WarmupState:
     return state
 
 
-def _environment(port: int) -> dict[str, str]:
+def _environment(recipe: Recipe, port: int) -> dict[str, str]:
     """One process that is a whole DeepSpeed job; it may use every core, since nobody else works meanwhile."""
-    cores = str(len(os.sched_getaffinity(0)))
-    layer = {} if has_gpu() else cpu.ENVIRONMENT | {"OMP_NUM_THREADS": cores}
+    speed = {"OMP_NUM_THREADS": str(num_cores()), cpu.DTYPE_VARIABLE: dtype_of(recipe)}
+    layer = {} if has_gpu() else cpu.ENVIRONMENT | speed
     return layer | {
         "RANK": "0",
         "LOCAL_RANK": "0",

@@ -1,7 +1,7 @@
 """The worker of a warm-up: OpenRLHF's `train_sft` with a log of its steps, on GPUs or without.
 
 Run by `march warmup` as `python -m pipeline.warmup.worker RUN`. Where a CPU multiplies bfloat16 in hardware
-(AVX512-BF16, AMX) the passes compute in it, by DeepSpeed's autocast; weights and optimizer stay in 32 bits.
+(AVX512-BF16, AMX) the passes compute in it (`pipeline.cpu`); weights and optimizer stay in 32 bits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from pipeline.warmup.run import CHECKPOINTS, MODEL, WarmupState
 from reward.offline.files import file_sha256
 
 _MODULE = "openrlhf.cli.train_sft"
-_CPU_FLAGS = {"avx512_bf16", "amx_bf16"}
 
 
 def sft_arguments(state: WarmupState, folder: Path, *, cuda: bool) -> list[str]:
@@ -96,38 +95,23 @@ def _train(state: WarmupState, folder: Path, *, cuda: bool) -> None:
     if not cuda:
         cpu.install()
     import openrlhf.trainer.sft_trainer
-    import openrlhf.utils.deepspeed.deepspeed as of_deepspeed
 
-    if not cuda and multiplies_bf16():
-        _autocast(of_deepspeed)
     log = StepLog(folder, tracking_uri=state.tracking_uri, mlflow_run_id=state.mlflow_run_id)
     openrlhf.trainer.sft_trainer.SFTTrainer = logged(openrlhf.trainer.sft_trainer.SFTTrainer, log)
     sys.argv = [_MODULE, *sft_arguments(state, folder, cuda=cuda)]
     runpy.run_module(_MODULE, run_name="__main__")
 
 
-def multiplies_bf16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether this CPU has instructions that multiply bfloat16; others emulate it, slower than 32 bits."""
-    text = cpuinfo.read_text() if cpuinfo.is_file() else ""
-    flags = next((line for line in text.splitlines() if line.startswith("flags")), "")
-    return not _CPU_FLAGS.isdisjoint(flags.split())
-
-
-def _autocast(module: Any) -> None:
-    """Adds autocast to DeepSpeed's configuration, where OpenRLHF's strategy takes it from."""
-    original = module.get_train_ds_config
-
-    def get_train_ds_config(*args: Any, **kwargs: Any) -> dict[str, Any]:
-        return {**original(*args, **kwargs), "torch_autocast": {"enabled": True, "dtype": "bfloat16"}}
-
-    module.get_train_ds_config = get_train_ds_config
-
-
 def logged(trainer: Any, log: StepLog) -> Any:
     """OpenRLHF's trainer that writes each update to `steps.jsonl` and to MLflow, before its checkpoint."""
+    from pipeline.warmup import completion_logits
 
     class LoggedTrainer(trainer):  # type: ignore[misc]
         _before = time.monotonic()
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            completion_logits.install(self.model)
 
         def save_logs_and_checkpoints(
             self, args: Any, global_step: int, step_bar: Any, logs_dict: Any = None, client_states: Any = None
