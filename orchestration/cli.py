@@ -168,13 +168,28 @@ def warmup(
 def demo(
     run_dir: Annotated[Path, typer.Option(help="Where the run and its report go.")] = Path("runs/demo"),
     seed: Annotated[int, typer.Option(min=0)] = 0,
-    steps: Annotated[int, typer.Option(min=1, help="PPO steps.")] = 40,
-    recipe: Annotated[str, typer.Option(help="A recipe of the tiny world: tiny or tiny_kinds.")] = "tiny",
+    steps: Annotated[int | None, typer.Option(min=1, help="PPO steps.", show_default="the recipe's")] = None,
+    recipe: Annotated[
+        str, typer.Option(help="A recipe with known answers: tiny, tiny_kinds, smollm2, or a YAML file.")
+    ] = "tiny",
+    rows: Annotated[int, typer.Option(min=1, help="Held-out rows that are measured.")] = 400,
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the recipe.")
+    ] = None,
 ) -> None:
-    """Train the tiny policy on this machine's CPUs and show what it learned."""
-    from pipeline.tiny.demo import run_demo
+    """Measure a policy, train it on this machine, measure it again, and show what it learned."""
+    from pipeline.demo.run import run_demo
 
-    _finish(lambda: run_demo(run_dir=run_dir, seed=seed, steps=steps, recipe=recipe))
+    _finish(
+        lambda: run_demo(
+            run_dir=run_dir,
+            seed=seed,
+            steps=steps,
+            recipe=recipe,
+            overrides=overrides or [],
+            num_rows=rows,
+        )
+    )
 
 
 def _finish(command: Callable[[], int]) -> NoReturn:

@@ -28,14 +28,24 @@ def test_train_and_demo_pass_on_what_they_are_given(monkeypatch: pytest.MonkeyPa
         return 3
 
     monkeypatch.setattr("pipeline.train.train", run_training)
-    monkeypatch.setitem(sys.modules, "pipeline.tiny.demo", SimpleNamespace(run_demo=run_demo))
+    monkeypatch.setitem(sys.modules, "pipeline.demo.run", SimpleNamespace(run_demo=run_demo))
     assert (
         march("train", "tiny", "--run-dir", "r", "--set", "seed=1", "--set", "ppo.epochs=2", "--dry-run") == 0
     )
-    assert march("demo", "--seed", 2, "--steps", 7) == 3
+    assert march("demo", "--seed", 2, "--steps", 7, "--set", "audit.voters=5") == 3
     assert calls == [
         ("tiny", {"run_dir": Path("r"), "overrides": ["seed=1", "ppo.epochs=2"], "dry_run": True}),
-        ("demo", {"run_dir": Path("runs/demo"), "seed": 2, "steps": 7, "recipe": "tiny"}),
+        (
+            "demo",
+            {
+                "run_dir": Path("runs/demo"),
+                "seed": 2,
+                "steps": 7,
+                "recipe": "tiny",
+                "overrides": ["audit.voters=5"],
+                "num_rows": 400,
+            },
+        ),
     ]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,18 +12,21 @@ import pytest
 from mlflow import MlflowClient
 from rich.console import Console
 
+from pipeline.demo import run as demo
+from pipeline.demo.evaluate import Evaluation, Example, JudgedAnswer, setup_for, summarise
+from pipeline.demo.figures import PANELS, draw_curves
+from pipeline.demo.intervals import rate
+from pipeline.demo.measure import EvaluationFailedError
+from pipeline.demo.report import Piece, Summary, describe, find, mark_values, render_page
 from pipeline.record.run_status import kept_status
 from pipeline.record.tracking import start_mlflow_run
 from pipeline.settings.recipe import load_recipe
-from pipeline.tiny import demo
-from pipeline.tiny.evaluate import Evaluation, EvaluationSetup, Example, JudgedAnswer, setup_for, summarise
-from pipeline.tiny.figures import PANELS, draw_curves
-from pipeline.tiny.intervals import rate
-from pipeline.tiny.report import Piece, Summary, describe, find, mark_values, render_page
 from pipeline.train import RunState, TrainingFailedError
+from pipeline.worlds.tiny import TinyRows
+from pipeline.worlds.world import Asked, WorldRow
 from reward.types import Claim, ClaimState, ClaimVerdict, Document, Outcome, RagQuery, Span, Verdict
 
-NUM_WORLDS = 40
+NUM_ROWS = 40
 CONTRACT = {
     "seed", "steps", "oracle_faithfulness_before", "oracle_faithfulness_after", "false_accept_before",
     "false_accept_after", "checker_accuracy_before", "checker_accuracy_after", "reward_before",
@@ -43,7 +45,7 @@ def step_rows(num_steps: int) -> list[dict[str, float]]:
 def judged(index: int, *, faithful: bool, accepted: bool, num_faithful: int | None = None) -> JudgedAnswer:
     return JudgedAnswer(
         query_id=f"w{index}", outcome=Outcome.SUPPORTED if accepted else Outcome.REFUTED,
-        reward=0.0 if accepted else -1.0, faithful=faithful,
+        reward=0.0 if accepted else -1.0, right=faithful, faithful=faithful,
         num_faithful=int(faithful) if num_faithful is None else num_faithful,
         false_accept=accepted and not faithful, false_reject=faithful and not accepted, coverage=1.0,
         truncated=False, num_mentions=2, num_claims=2, num_questions=2, num_votes=6, num_votes_right=5,
@@ -64,7 +66,9 @@ def example(response: str, *, outcome: Outcome = Outcome.SUPPORTED, faithful: bo
     state = ClaimState.SUPPORTED if outcome is Outcome.SUPPORTED else ClaimState.CONTRADICTED
     claims = () if outcome is Outcome.UNSCORED else (ClaimVerdict(claim=claim, state=state),)
     verdict = Verdict(id="q", outcome=outcome, reward=reward, claims=claims)
-    return Example(query=query, response=response, verdict=verdict, faithful=faithful)
+    row = WorldRow(query=query, asked=(Asked(question=query.query, subject="x", kind="number", value="466"),))
+    values = TinyRows().judge(row, response).values
+    return Example(query=query, response=response, verdict=verdict, faithful=faithful, values=values)
 
 
 def evaluation(
@@ -73,23 +77,23 @@ def evaluation(
     false_accept: float = 0.0,
     model: str = "start",
     examples: Sequence[Example] = (),
-    num_worlds: int = NUM_WORLDS,
+    num_rows: int = NUM_ROWS,
 ) -> Evaluation:
-    """`num_worlds` answers of which the given shares are faithful (and accepted), or accepted but wrong."""
-    good, missed = round(faithful * num_worlds), round(false_accept * num_worlds)
-    answers = [judged(i, faithful=i < good, accepted=i < good + missed) for i in range(num_worlds)]
-    setup = setup_for(load_recipe("tiny"), model, num_worlds=num_worlds)
+    """`num_rows` answers of which the given shares are faithful (and accepted), or accepted but wrong."""
+    good, missed = round(faithful * num_rows), round(false_accept * num_rows)
+    answers = [judged(i, faithful=i < good, accepted=i < good + missed) for i in range(num_rows)]
+    setup = setup_for(load_recipe("tiny"), model, num_rows=num_rows)
     shown = examples or [example("a) The July picnic in Kabul raised 466 euros.")]
     return summarise(answers, shown, setup=setup, prompt_digest="digest")
 
 
 def a_summary(**changes: Any) -> Summary:
-    names = ("oracle_faithfulness", "false_accept", "checker_accuracy", "reward")
+    names = (*demo._FIGURES,)
     figures = {f"{name}_{when}": 0.5 for name in names for when in ("before", "after")}
     known = {
         "seed": 0, "steps": 4, "num_checker_trajectories": 1234, "wall_s": 61.0, "mlflow_run_id": "id",
-        "num_worlds": NUM_WORLDS, "goal_met": True, "finding": "Goal met.", "note": "Errors were injected.",
-        "phases_s": {}, "intervals": {},
+        "rows_held_out": NUM_ROWS, "model": "start", "goal_met": True, "finding": "Goal met.",
+        "note": "Errors were injected.", "phases_s": {}, "intervals": {},
     }  # fmt: skip
     return Summary.model_validate(figures | known | changes)
 
@@ -116,7 +120,7 @@ def test_no_steps_no_curves(tmp_path: Path) -> None:
             (0.6, 0.05),
             (0.9, 0.05),
             True,
-            "Goal met. On 40 held-out worlds faithful answers rose from 60.0% to 90.0%",
+            "Goal met. On 40 held-out rows faithful answers rose from 60.0% to 90.0%",
         ),
         ((0.6, 0.05), (0.7, 0.0), False, "short of the 15 points"),
         ((0.6, 0.0), (0.4, 0.0), False, "fell from 60.0% to 40.0%: -20.0 points"),
@@ -146,8 +150,8 @@ def test_the_finding_is_honest(
 def test_a_false_accept_in_four_hundred_is_said_and_does_not_miss_the_goal(
     false_accepts: int, goal_met: bool, said: str
 ) -> None:
-    before = evaluation(faithful=0.6, num_worlds=400)
-    after = evaluation(faithful=0.9, false_accept=false_accepts / 400, num_worlds=400)
+    before = evaluation(faithful=0.6, num_rows=400)
+    after = evaluation(faithful=0.9, false_accept=false_accepts / 400, num_rows=400)
     finding = find(before, after)
     assert finding.goal_met is goal_met
     assert "False accepts rose from 0.0%" in finding.sentence and said in finding.sentence
@@ -156,7 +160,7 @@ def test_a_false_accept_in_four_hundred_is_said_and_does_not_miss_the_goal(
 def test_other_worlds_are_not_compared() -> None:
     old = evaluation(faithful=0.5)
     other = old.model_copy(update={"setup": old.setup.model_copy(update={"seed": 1})})
-    with pytest.raises(ValueError, match="different worlds"):
+    with pytest.raises(ValueError, match="different rows"):
         find(old, other)
 
 
@@ -225,7 +229,7 @@ class Stage:
         self.num_trainings = 0
         self.training_fails = self.measuring_fails = False
         monkeypatch.setattr(demo, "train", self.train)
-        monkeypatch.setattr(subprocess, "run", self.run)
+        monkeypatch.setattr("pipeline.demo.measure._run", self.run)
 
     def train(self, recipe: str, *, run_dir: Path, overrides: list[str]) -> int:
         self.num_trainings += 1
@@ -253,19 +257,17 @@ class Stage:
             (folder / "result.json").write_text("{}")
         return 0
 
-    def run(self, command: list[str], **options: Any) -> subprocess.CompletedProcess[bytes]:
+    def run(self, console: Console, command: list[str], *more: Any) -> int:
         if self.measuring_fails:
-            return subprocess.CompletedProcess(command, 1)
+            return 1
         model, out = command[3], Path(command[4])
         self.measured.append(out.name)
         trained = out.name == demo.AFTER_FILE
         measured = evaluation(faithful=0.9 if trained else 0.6, false_accept=0.05)
-        setup = EvaluationSetup.model_validate(
-            setup_for(load_recipe("tiny"), model).model_dump()
-            | {"num_worlds": int(command[8]), "seed": int(command[10])}
-        )
+        asked = {"num_rows": int(command[8]), "seed": int(command[10])}
+        setup = setup_for(load_recipe("tiny"), model, **asked)
         out.write_text(measured.model_copy(update={"setup": setup}).model_dump_json())
-        return subprocess.CompletedProcess(command, 0)
+        return 0
 
 
 @pytest.fixture
@@ -338,7 +340,7 @@ def test_a_measurement_of_other_worlds_is_made_again(stage: Stage) -> None:
 
 def test_a_failed_measurement_says_where_its_log_is(stage: Stage) -> None:
     stage.measuring_fails = True
-    with pytest.raises(demo.EvaluationFailedError, match=r"runs/demo/evaluate\.log"):
+    with pytest.raises(EvaluationFailedError, match=r"runs/demo/evaluate\.log"):
         demo.run_demo(run_dir=Path("runs/demo"), seed=0, steps=4)
     assert stage.num_trainings == 0
 

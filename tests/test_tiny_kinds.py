@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.demo.evaluate import Evaluation, JudgedAnswer, evaluate_with, setup_for
+from pipeline.demo.report import describe, find, table
 from pipeline.settings.recipe import load_recipe
 from pipeline.tiny.demonstrations import Demonstration, demonstrate, write_answer, write_check, write_claims
-from pipeline.tiny.evaluate import Evaluation, JudgedAnswer, evaluate_with, setup_for
 from pipeline.tiny.facts import ABSTENTION, Fact, find_values, read_facts, read_questions
 from pipeline.tiny.recipe import BASE, ERRORS, Errors, Stage
-from pipeline.tiny.report import describe, find, table
 from pipeline.tiny.tokenizer import build_tokenizer
 from pipeline.tiny.truth import is_written, oracle, true_answer
 from pipeline.tiny.words import CITIES, FIRST_NAMES, KINDS, LAST_NAMES, MONTHS, VERB_FORMS, verbs_of
@@ -289,7 +289,7 @@ def scripted_policy(*, solver: str = "true", checker: str = "true") -> Callable[
 
 
 def measure(scripted: Any, **policy: str) -> Evaluation:
-    setup = setup_for(RECIPE, "scripted", num_worlds=NUM_WORLDS, seed=SEED)
+    setup = setup_for(RECIPE, "scripted", num_rows=NUM_WORLDS, seed=SEED)
     return asyncio.run(evaluate_with(scripted(scripted_policy(**policy)), setup))
 
 
@@ -314,7 +314,7 @@ def test_figures_of_known_policies(
     found = measure(scripted, **policy)
     assert found.abstention_right is not None and found.abstention_wrong is not None
     assert (found.abstention_right.value, found.abstention_wrong.value) == (right, wrong)
-    assert found.abstention_right.num_worlds + found.abstention_wrong.num_worlds == NUM_WORLDS
+    assert found.abstention_right.num_rows + found.abstention_wrong.num_rows == NUM_WORLDS
     if faithful is not None:
         assert found.oracle_faithfulness.value == faithful
     assert {kind: one.value for kind, one in found.stated_by_kind.items()} == dict.fromkeys(KINDS, stated)

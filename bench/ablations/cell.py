@@ -20,11 +20,11 @@ from typing import TypeVar
 from bench.ablations.locks import held
 from bench.ablations.plan import Cell, Start, code_digest
 from bench.ablations.results import Row, figures_of, trained_of
+from pipeline.demo.evaluate import Evaluation
 from pipeline.launch.reward_servers import die_with_parent
 from pipeline.launch.run_lock import LOG_FILE
 from pipeline.record.tracking import read_steps
 from pipeline.settings.recipe import TINY_POLICY, load_recipe
-from pipeline.tiny.evaluate import Evaluation
 from pipeline.tiny.manifest import MANIFEST
 from pipeline.train import TrainingFailedError, train
 
@@ -149,7 +149,7 @@ def measure(model: Path, out: Path, arguments: Sequence[str]) -> Evaluation:
     """
     with held(out.with_suffix(".lock")):
         if not out.is_file():
-            command = ["pipeline.tiny.evaluate", str(model), str(out), *arguments]
+            command = ["pipeline.demo.evaluate", str(model), str(out), *arguments]
             _run_module(command, out.with_suffix(".log"))
     return Evaluation.model_validate_json(out.read_text())
 

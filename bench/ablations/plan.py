@@ -18,8 +18,8 @@ from typing import Any, Literal, Self
 import yaml
 from pydantic import Field, model_validator
 
+from pipeline.demo.evaluate import EVALUATION_SEED
 from pipeline.settings.recipe import TINY_POLICY, Recipe, load_recipe
-from pipeline.tiny.evaluate import EVALUATION_SEED
 from pipeline.tiny.manifest import MANIFEST
 from pipeline.tiny.recipe import Stage
 from pipeline.tiny.supervised import parse_arguments, stages_of
@@ -160,14 +160,14 @@ class Cell(Settings):
 
     @property
     def evaluation(self) -> list[str]:
-        """Arguments of `python -m pipeline.tiny.evaluate` beside the model and the file."""
+        """Arguments of `python -m pipeline.demo.evaluate` beside the model and the file."""
         world = [self.world] if self.world else []
         settings = [part for setting in (*world, *self.plan.check) for part in ("--set", setting)]
         seed = EVALUATION_SEED + self.seed
         return [
             "--recipe",
             self.plan.recipe,
-            "--worlds",
+            "--rows",
             str(self.plan.worlds),
             "--seed",
             str(seed),
@@ -178,7 +178,9 @@ class Cell(Settings):
     def digest(self) -> str:
         """Of all settings; two cells with one digest differ by chance only."""
         recipe = load_recipe(self.plan.recipe, self.overrides("{start}"))
-        return _digest([_said(recipe), self.start.digest, self.evaluation])
+        # Kept cells were named when the option for the number of rows was --worlds.
+        evaluation = ["--worlds" if part == "--rows" else part for part in self.evaluation]
+        return _digest([_said(recipe), self.start.digest, evaluation])
 
     @property
     def start_digest(self) -> str:

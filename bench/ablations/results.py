@@ -13,8 +13,8 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from bench.measure import RESULTS
+from pipeline.demo.evaluate import Evaluation
 from pipeline.record.checkpoints import write_atomically
-from pipeline.tiny.evaluate import Evaluation
 from reward.types import Outcome, Record
 
 FOLDER = RESULTS / "ablations"

@@ -69,7 +69,7 @@ def judge_tiny(query: RagQuery, response: str, verdict: Verdict) -> OracleJudgem
         if claim.state is not ClaimState.FAILED
         and (known := true_answer(query, claim.claim.question)) is not None
     ]
-    return _judgement(truth, verdict, decided)
+    return judge_against(truth, verdict, decided)
 
 
 def _judge_of_wiki(settings: WikiSettings | None) -> Oracle:
@@ -89,12 +89,12 @@ def _judge_of_wiki(settings: WikiSettings | None) -> Oracle:
             if claim.state is not ClaimState.FAILED
             and (is_right := is_right_consensus(row, claim.claim.question, claim.consensus)) is not None
         ]
-        return _judgement(truth, verdict, decided)
+        return judge_against(truth, verdict, decided)
 
     return judge
 
 
-def _judgement(truth: _Truth, verdict: Verdict, decided: Sequence[bool]) -> OracleJudgement:
+def judge_against(truth: _Truth, verdict: Verdict, decided: Sequence[bool] = ()) -> OracleJudgement:
     """What a world knows of an answer beside its verdict; `decided` says which consensuses are right."""
     return OracleJudgement(
         faithful=truth.faithful,

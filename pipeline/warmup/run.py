@@ -98,7 +98,7 @@ def warmup(
             note_surroundings(folder)
             (folder / ERROR_FILE).unlink(missing_ok=True)
             drop_steps_after(folder, last_checkpoint(folder))
-            environment = _environment(recipe, port.getsockname()[1])
+            environment = _environment(settings, port.getsockname()[1])
             worker = start_worker("pipeline.warmup.worker", folder, lock, environment)
             show_progress(worker, folder, total_steps=state.num_steps, note="")
             if worker.returncode != 0:

@@ -18,7 +18,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.worlds.world import Asked, Judgement, WorldRow
+from pipeline.worlds.world import Asked, Judgement, StatedValue, WorldRow
 from reward.claims import kinds_for, targets_of
 from reward.claims.kind import ClaimKind, Target
 from reward.config import AuditConfig
@@ -32,6 +32,7 @@ class _Match:
     """An asked fact and where an answer states it."""
 
     place: int  # among the values
+    asked: Asked
     is_exact: bool
 
 
@@ -40,36 +41,46 @@ def judge(row: WorldRow, response: str) -> Judgement:
     kinds = kinds_for(_CONFIG, row.query, response)
     values = [one for one in targets_of(response, kinds) if _is_own(one, response)]
     abstained = not values and abstains(response)
-    if not row.is_answerable:
-        return _judgement(row, right=abstained, faithful=abstained, abstained=abstained, values=values)
-    matches = _match(_in_order_of(row.asked, response), values, kinds)
-    beside = [one for i, one in enumerate(values) if i not in {match.place for match in matches}]
+    matches = _match(_in_order_of(row.asked, response), values, kinds) if row.is_answerable else []
+    if row.is_answerable:
+        right, faithful = _is_right(row, values, matches)
+    else:
+        right = faithful = abstained
+    stated = [match.asked for match in matches]
+    return Judgement(
+        right=right,
+        faithful=faithful,
+        stated=tuple(one in stated for one in row.asked),
+        abstained=abstained,
+        answerable=row.is_answerable,
+        values=_marked(row, values, matches),
+    )
+
+
+def _is_right(row: WorldRow, values: Sequence[Target], matches: Sequence[_Match]) -> tuple[bool, bool]:
+    """Whether an answer is right, and whether it is faithful, where the documents say what is asked."""
+    places = {match.place for match in matches}
+    beside = [one for place, one in enumerate(values) if place not in places]
     is_whole = len(matches) == len(row.asked)
     holds_beside = all(_is_held(one, row) for one in beside)
     right = is_whole and all(match.is_exact for match in matches) and holds_beside
     right = right and not any(_counts(one, row.asked) for one in beside)
-    faithful = bool(matches) and (not beside or (is_whole and holds_beside))
-    share = len(matches) / len(row.asked)
-    return _judgement(row, right=right, faithful=faithful, abstained=abstained, values=values, coverage=share)
+    return right, bool(matches) and (not beside or (is_whole and holds_beside))
 
 
-def _judgement(
-    row: WorldRow,
-    *,
-    right: bool,
-    faithful: bool,
-    abstained: bool,
-    values: Sequence[Target],
-    coverage: float = 0.0,
-) -> Judgement:
-    return Judgement(
-        right=right,
-        faithful=faithful,
-        coverage=coverage,
-        abstained=abstained,
-        answerable=row.is_answerable,
-        num_values=len(values),
-    )
+def _marked(row: WorldRow, values: Sequence[Target], matches: Sequence[_Match]) -> tuple[StatedValue, ...]:
+    """What an answer claims; beside a wrong value stands what is missing of its kind."""
+    places = {match.place for match in matches}
+    missing = [one for one in row.asked if one not in [match.asked for match in matches]]
+    marked = []
+    for place, one in enumerate(values):
+        is_true = place in places or (not missing and _is_held(one, row))
+        truth = next((asked for asked in missing if asked.kind == one.kind.name), None)
+        if truth is not None and not is_true:
+            missing.remove(truth)
+        said = None if is_true or truth is None else truth.value
+        marked.append(StatedValue(start=one.start, end=one.end, is_true=is_true, truth=said))
+    return tuple(marked)
 
 
 def _is_own(target: Target, response: str) -> bool:
@@ -119,4 +130,4 @@ def _compare(asked: Asked, place: int, value: Target, kinds: dict[str, ClaimKind
     truth = kind.taken_as(truth, value.mention)
     if not kind.bears_out(truth, value.mention):
         return None
-    return _Match(place, is_exact=kind.equal(truth, value.mention))
+    return _Match(place, asked, is_exact=kind.equal(truth, value.mention))

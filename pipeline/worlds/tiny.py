@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.tiny.facts import Fact
-from pipeline.tiny.truth import oracle
+from pydantic import Field
+
+from pipeline.tiny.facts import Fact, FoundValue, find_values, read_facts, read_questions
+from pipeline.tiny.truth import oracle, true_answer, truth_of
 from pipeline.tiny.world import PLAIN_WORLD, World, WorldSettings, sample_worlds
-from pipeline.worlds.world import Asked, Judgement, Split, WorldRow
+from pipeline.worlds.world import Asked, Judgement, Split, StatedValue, WorldRow
+from reward.config import Settings
+
+
+class TinyDraw(Settings):
+    """Which rows are drawn; equal draws give equal rows."""
+
+    num_rows: int = Field(default=1000, ge=1)
+    seed: int = Field(default=0, ge=0)
+    settings: WorldSettings = PLAIN_WORLD
 
 
 class TinyRows:
@@ -15,25 +26,35 @@ class TinyRows:
 
     name = "tiny"
 
-    def __init__(self, settings: WorldSettings = PLAIN_WORLD, *, num_rows: int = 1000, seed: int = 0) -> None:
-        self._settings, self._num_rows, self._seed = settings, num_rows, seed
+    def __init__(self, draw: TinyDraw | None = None) -> None:
+        self._draw = draw or TinyDraw()
 
     def rows(self, split: Split) -> Sequence[WorldRow]:
         """Drawn rows; events and places of one split are in none of the other."""
-        return [_row(one) for one in sample_worlds(self._num_rows, self._seed, split, self._settings)]
+        draw = self._draw
+        return [_row(one) for one in sample_worlds(draw.num_rows, draw.seed, split, draw.settings)]
 
     def judge(self, row: WorldRow, response: str) -> Judgement:
         """What the documents, which can be read back into facts, say of an answer."""
         found = oracle(row.query, response)
         is_whole = found.coverage == 1 and found.num_values == len(row.asked)
+        truth, read = truth_of(row.query), read_facts(response)
+        keys = read_questions(row.query.query)
+        stated = [any(one.key == key and one.value == truth.get(key) for one in read) for key in keys]
         return Judgement(
             right=found.faithful and (is_whole or found.abstained),
             faithful=found.faithful,
-            coverage=found.coverage if found.faithful else 0.0,
+            stated=tuple(stated),
             abstained=found.abstained,
             answerable=found.answerable,
-            num_values=found.num_values,
+            values=tuple(_stated(row, value) for value in find_values(response)),
         )
+
+
+def _stated(row: WorldRow, value: FoundValue) -> StatedValue:
+    truth = true_answer(row.query, value.fact.question()) if value.fact else None
+    is_true = value.fact is not None and truth == str(value.fact.value)
+    return StatedValue(start=value.start, end=value.end, is_true=is_true, truth=truth)
 
 
 def _row(world: World) -> WorldRow:

@@ -10,11 +10,15 @@ The truth is for demonstrations, for monitoring and for measuring. It is never a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from pydantic import Field
 
 from reward.types import RagQuery, Record
+
+if TYPE_CHECKING:
+    from pipeline.worlds.tiny import TinyDraw
+    from pipeline.worlds.wiki.settings import WikiSettings
 
 Split = Literal["train", "held_out"]
 SPLITS: tuple[Split, ...] = ("train", "held_out")
@@ -46,15 +50,29 @@ class WorldRow(Record):
         return self.asked[0].value is not None
 
 
+class StatedValue(Record):
+    """A number, name or date that an answer claims, and what the documents say of it."""
+
+    start: int = Field(description="It is `response[start:end]`.")
+    end: int
+    is_true: bool
+    truth: str | None = Field(default=None, description="What the documents say instead, where it is known.")
+
+
 class Judgement(Record):
     """What the truth says of one answer."""
 
     right: bool = Field(description="Every asked fact and nothing wrong beside it; or a right abstention.")
     faithful: bool = Field(description="Nothing that it says is wrong, though something may be missing.")
-    coverage: float = Field(ge=0, le=1, description="Share of the asked facts that it states rightly.")
+    stated: tuple[bool, ...] = Field(description="Of each asked fact: whether it is stated rightly.")
     abstained: bool = Field(description="It says that the documents do not say, and nothing else.")
     answerable: bool = Field(description="The documents say what is asked.")
-    num_values: int = Field(ge=0, description="Numbers, names and dates that it claims.")
+    values: tuple[StatedValue, ...] = Field(description="What it claims, in order.")
+
+    @property
+    def coverage(self) -> float:
+        """Share of the asked facts that it states rightly, in [0, 1]."""
+        return sum(self.stated) / len(self.stated)
 
 
 class World(Protocol):
@@ -71,8 +89,13 @@ class World(Protocol):
         """What the truth says of an answer to a row."""
 
 
-def open_world(name: str) -> World:
-    """A world by its name: "wiki" (the rows that come with the package) or "tiny".
+def open_world(name: str, wiki: WikiSettings | None = None, tiny: TinyDraw | None = None) -> World:
+    """A world by its name: "wiki" or "tiny".
+
+    Args:
+        name: As in a recipe's `oracle`.
+        wiki: Of "wiki": which rows; those that come with the package when left out.
+        tiny: Of "tiny": how many rows, and of what.
 
     Raises:
         ValueError: there is no such world.
@@ -80,9 +103,9 @@ def open_world(name: str) -> World:
     if name == "wiki":
         from pipeline.worlds.wiki.world import WikiWorld
 
-        return WikiWorld()
+        return WikiWorld(wiki)
     if name == "tiny":
         from pipeline.worlds.tiny import TinyRows
 
-        return TinyRows()
+        return TinyRows(tiny)
     raise ValueError(f"world {name!r} is unknown; use wiki or tiny")

@@ -7,17 +7,16 @@ from typing import Literal
 
 from pydantic import Field
 
-from pipeline.tiny.facts import read_facts
-from pipeline.tiny.intervals import Estimate, ratio
-from pipeline.tiny.votes import CheckedQuestion
-from pipeline.tiny.world import World
+from pipeline.demo.intervals import Estimate, ratio
+from pipeline.demo.votes import CheckedQuestion
+from pipeline.worlds.world import Judgement, WorldRow
 from reward.types import Record
 
 _Count = Literal["num_asked", "num_stated", "num_votes", "num_votes_right"]
 
 
 class KindCount(Record):
-    """The asked items of one kind in one world."""
+    """The asked items of one kind in one row."""
 
     num_asked: int = Field(description="Items that the documents answer.")
     num_stated: int = Field(description="Of these, items that the answer states rightly.")
@@ -26,20 +25,18 @@ class KindCount(Record):
 
 
 def count_kinds(
-    world: World, response: str, checked: Sequence[CheckedQuestion], num_voters: int
+    row: WorldRow, judgement: Judgement, checked: Sequence[CheckedQuestion], num_votes: int
 ) -> dict[str, KindCount]:
-    """Counts the asked items of a world by kind; those that no document answers are a kind of their own."""
-    stated = set(read_facts(response))
+    """Counts what a row asks for by kind; what no document answers is a kind of its own."""
     counts = {}
     for kind in dict.fromkeys(one.kind for one in checked):
-        pairs = zip(world.asked, checked, strict=True)
-        votes = [(fact, one.num_right) for fact, one in pairs if one.kind == kind]
-        known = [fact for fact, _ in votes if fact.key in world.truth]
+        places = [place for place, one in enumerate(checked) if one.kind == kind]
+        known = [place for place in places if row.asked[place].value is not None]
         counts[kind] = KindCount(
             num_asked=len(known),
-            num_stated=sum(fact in stated for fact in known),
-            num_votes=len(votes) * num_voters,
-            num_votes_right=sum(num_right for _, num_right in votes),
+            num_stated=sum(judgement.stated[place] for place in known),
+            num_votes=len(places) * num_votes,
+            num_votes_right=sum(checked[place].num_right for place in places),
         )
     return counts
 
@@ -47,7 +44,7 @@ def count_kinds(
 def shares_by_kind(
     counts: Sequence[Mapping[str, KindCount]], part: _Count, whole: _Count
 ) -> dict[str, Estimate]:
-    """A ratio of two counts for each kind; worlds that do not ask for a kind are left out of its ratio."""
+    """A ratio of two counts for each kind; rows that do not ask for a kind are left out of its ratio."""
     found = {}
     for kind in sorted({kind for one in counts for kind in one}):
         asked = [one[kind] for one in counts if kind in one]

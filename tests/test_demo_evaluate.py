@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from pipeline.demo.evaluate import NUM_EXAMPLES, Evaluation, EvaluationSetup, evaluate_with, main, setup_for
+from pipeline.demo.intervals import difference, rate, ratio
 from pipeline.settings.recipe import load_recipe
 from pipeline.tiny.demonstrations import write_answer, write_check, write_claims
-from pipeline.tiny.evaluate import NUM_EXAMPLES, Evaluation, EvaluationSetup, evaluate_with, main, setup_for
 from pipeline.tiny.facts import read_facts
-from pipeline.tiny.intervals import difference, rate, ratio
 from pipeline.tiny.world import sample_worlds
 from reward.roles.prompts import load_prompts
 from reward.samplers import Message, SamplerError
@@ -49,7 +49,7 @@ def scripted_policy(
 
 def measure(scripted: Any, policy: Any) -> Evaluation:
     recipe = load_recipe("tiny", ["audit.verbatim_evidence=false"])
-    setup = setup_for(recipe, "scripted", num_worlds=NUM_WORLDS, seed=SEED)
+    setup = setup_for(recipe, "scripted", num_rows=NUM_WORLDS, seed=SEED)
     return asyncio.run(evaluate_with(scripted(policy), setup))
 
 
@@ -93,7 +93,7 @@ def measure(scripted: Any, policy: Any) -> Evaluation:
                 "vote": 2 / 3,
                 "consensus": 1,
             },
-            id="the majority mends one wrong voter",
+            id="the majority outvotes one wrong voter",
         ),
     ],
 )
@@ -110,7 +110,8 @@ def test_figures_of_known_policies(scripted: Any, policy: dict[str, Any], expect
     assert found.reward is not None
     assert found.reward.value == pytest.approx(expected["accepted"] - 1)
     assert found.num_unscored == 0
-    assert found.answer_coverage.value == found.proposer_coverage.value == 1  # type: ignore[union-attr]
+    assert found.proposer_coverage is not None and found.proposer_coverage.value == 1
+    assert found.answer_coverage.value == found.solver_right.value == expected["faithful"]
     assert found.claims_per_answer.value == found.mentions_per_answer.value > 1
 
 
@@ -135,7 +136,7 @@ def test_an_evaluation_survives_its_file_and_keeps_the_first_worlds_as_examples(
 def test_the_solver_is_sampled_as_in_training(scripted: Any) -> None:
     recipe = load_recipe("tiny")
     sampler = scripted(scripted_policy())
-    setup = setup_for(recipe, "scripted", num_worlds=2, seed=SEED)
+    setup = setup_for(recipe, "scripted", num_rows=2, seed=SEED)
     asyncio.run(evaluate_with(sampler, setup))
     settings = {request.messages[0]["content"]: request.settings for request in sampler.requests}
     assert settings["solver"].temperature == recipe.rollout.temperature
@@ -167,14 +168,14 @@ def test_difference_is_paired() -> None:
     before, after = [False, True] * 50, [True, True] * 50
     found = difference(before, after)
     assert found.value == 0.5 and 0.35 < found.low < 0.5 < found.high < 0.65
-    with pytest.raises(ValueError, match="same worlds"):
+    with pytest.raises(ValueError, match="same rows"):
         difference(before, after[:-1])
 
 
 def test_setup_refuses_what_it_does_not_know() -> None:
-    with pytest.raises(ValueError, match="num_world"):
+    with pytest.raises(ValueError, match="num_row"):
         EvaluationSetup.model_validate(
-            {"model": "x", "num_world": 3, "audit": load_recipe("tiny").audit.model_dump()}
+            {"model": "x", "num_row": 3, "audit": load_recipe("tiny").audit.model_dump()}
         )
 
 

@@ -1,8 +1,9 @@
-"""`march demo`: measure the tiny policy, train it with MARCH, measure it again, and show what came of it.
+"""`march demo`: measure a policy, train it with MARCH, measure it again, and show what came of it.
 
 Everything lands in one run folder: the training run (`pipeline.train`), `evaluation_before.json` and
 `evaluation_after.json`, `curves.png`, `demo.html`, and `summary.json`, which comes last and says that the
-demo is done. The same command resumes a demo that was interrupted; what is measured is not measured again.
+demo is done. The same command resumes a demo that was interrupted; what is measured is not measured again. A
+recipe of real text is the same, with a warm-up of the model before it (`start.py`, folder `warmup/`).
 """
 
 from __future__ import annotations
@@ -10,64 +11,85 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Table
 
-from pipeline.launch.reward_servers import die_with_parent
+from pipeline.demo.evaluate import NUM_ROWS, Evaluation, setup_for
+from pipeline.demo.figures import draw_curves
+from pipeline.demo.measure import measured, read_evaluation
+from pipeline.demo.report import Summary, find, render_page, table
+from pipeline.demo.start import is_warmed_up_first, make_start, say_what_it_takes
 from pipeline.record.checkpoints import write_atomically
 from pipeline.record.tracking import finish_mlflow_run, read_steps
 from pipeline.settings.recipe import Recipe, load_recipe
-from pipeline.tiny.evaluate import Evaluation, EvaluationSetup, setup_for
-from pipeline.tiny.figures import draw_curves
-from pipeline.tiny.report import Summary, find, render_page, table
-from pipeline.train import RESULT_FILE, RUN_FILE, RunState, TrainingFailedError, train
+from pipeline.train import RESULT_FILE, RUN_FILE, RunState, train
 
 RECIPE = "tiny"
 SUMMARY_FILE, PAGE_FILE, CURVES_FILE = "summary.json", "demo.html", "curves.png"
 BEFORE_FILE, AFTER_FILE = "evaluation_before.json", "evaluation_after.json"
-_PHASES_FILE, _LOG_FILE = "phases.json", "evaluate.log"
-_FIGURES = ("oracle_faithfulness", "false_accept", "checker_accuracy", "reward")  # of the summary's contract
+_PHASES_FILE = "phases.json"
+_FIGURES = {  # of the summary's contract, and what they are in an evaluation
+    "oracle_faithfulness": "oracle_faithfulness",
+    "false_accept": "false_accept",
+    "checker_accuracy": "checker_accuracy",
+    "reward": "reward",
+    "solver_right": "solver_right",
+    "checker_right": "checker_accuracy",
+    "proposer_covers": "proposer_coverage",
+    "unscored": "unscored",
+    "claims_per_answer": "claims_per_answer",
+}
 _MORE_FIGURES = (
     *("supported", "false_reject", "consensus_accuracy", "answer_coverage"),
     *("abstention_right", "abstention_wrong"),
 )
 
 
-class EvaluationFailedError(TrainingFailedError):
-    """A run stopped while a model was measured; the message says where the log is."""
-
-
 def run_demo(
-    *, run_dir: Path = Path("runs/demo"), seed: int = 0, steps: int = 40, recipe: str = RECIPE
+    *,
+    run_dir: Path = Path("runs/demo"),
+    seed: int = 0,
+    steps: int | None = None,
+    recipe: str = RECIPE,
+    overrides: Sequence[str] = (),
+    num_rows: int = NUM_ROWS,
 ) -> int:
     """Runs, resumes or shows the demo; returns the exit code. A run that misses its goal still returns 0.
 
     Args:
         run_dir: The run's folder.
         seed: Of worlds, training and sampling.
-        steps: PPO steps.
-        recipe: A recipe of the tiny world, by name or path.
+        steps: PPO steps; the recipe's when left out.
+        recipe: A recipe whose rows have known answers (`oracle`), by name or path.
+        overrides: `dotted.key=value` over the recipe.
+        num_rows: Held-out rows that are measured.
 
     Raises:
         ValueError, FileNotFoundError: this machine or the run folder cannot be used.
         TrainingFailedError: a phase failed; the same command resumes the demo.
     """
     console = Console()
-    overrides = [f"seed={seed}", f"data.max_steps={steps}"]
-    loaded = load_recipe(recipe, overrides)
+    given = [*overrides, f"seed={seed}", *([] if steps is None else [f"data.max_steps={steps}"])]
+    loaded = load_recipe(recipe, given)
+    if loaded.oracle == "none":
+        raise ValueError("oracle: none says nothing about answers; a demo needs a recipe with tiny or wiki")
     if (run_dir / SUMMARY_FILE).is_file():
-        _show_finished(console, run_dir, seed=seed, steps=steps, recipe=recipe)
+        _show_finished(console, run_dir, seed=seed, steps=loaded.data.max_steps, recipe=recipe)
         return 0
     check_machine(loaded, run_dir)
-    _run(console, recipe, loaded, run_dir, overrides)
+    if is_warmed_up_first(loaded):
+        say_what_it_takes(console, loaded, num_rows)
+        with _timed(run_dir, "warmup"):
+            start = make_start(console, recipe, loaded, run_dir, given)
+        given.append(f"model={start}")
+        loaded = load_recipe(recipe, given)
+    _run(console, recipe, loaded, run_dir, given, num_rows)
     return 0
 
 
@@ -78,7 +100,7 @@ def check_machine(recipe: Recipe, run_dir: Path) -> None:
         ValueError: a run folder that cannot be written.
         FileNotFoundError: no start model.
     """
-    if not (Path(recipe.model_path) / "config.json").is_file():
+    if recipe.oracle == "tiny" and not (Path(recipe.model_path) / "config.json").is_file():
         raise FileNotFoundError(
             f"model: {recipe.model_path} has no config.json; the start model comes with the repository, so "
             "check it out again"
@@ -92,16 +114,18 @@ def check_machine(recipe: Recipe, run_dir: Path) -> None:
 
 def print_report(console: Console, run_dir: Path, summary: Summary) -> None:
     """Prints the table, the finding and where everything lies."""
-    before, after = (_read_evaluation(run_dir / name) for name in (BEFORE_FILE, AFTER_FILE))
+    before, after = (read_evaluation(run_dir / name) for name in (BEFORE_FILE, AFTER_FILE))
     assert before is not None and after is not None, f"{run_dir}: a finished demo has both evaluations"
-    figures = Table(title=f"MARCH on the tiny world: seed {summary.seed}, {summary.steps} PPO steps")
-    figures.add_column(f"{summary.num_worlds} held-out worlds, 95% intervals")
+    figures = Table(title=f"MARCH, recipe {summary.recipe}: seed {summary.seed}, {summary.steps} PPO steps")
+    figures.add_column(f"{summary.rows_held_out} held-out rows, 95% intervals")
     for heading in ("before", "after", "change"):
         figures.add_column(heading, justify="right")
     for row in table(before, after):
         figures.add_row(row.label, row.before, row.after, row.change)
     figures.add_section()
     seconds = {name: _duration(value) for name, value in summary.phases_s.items()}
+    if "warmup" in seconds:
+        figures.add_row("Time: warm-up", seconds["warmup"], "", "")
     figures.add_row("Time: measuring", seconds.get("before", ""), seconds.get("after", ""), "")
     figures.add_row(
         "Time: training, all together", seconds.get("training", ""), _duration(summary.wall_s), ""
@@ -113,15 +137,27 @@ def print_report(console: Console, run_dir: Path, summary: Summary) -> None:
     console.print(f"MLflow   {_mlflow_command(_state(run_dir).tracking_uri)}", soft_wrap=True)
 
 
-def _run(console: Console, name: str, recipe: Recipe, run_dir: Path, overrides: list[str]) -> None:
+def _run(
+    console: Console, name: str, recipe: Recipe, run_dir: Path, overrides: list[str], num_rows: int
+) -> None:
+    def measure(model: str, out: str) -> Evaluation:
+        setup = setup_for(recipe, model, num_rows=num_rows)
+        return measured(
+            console,
+            setup,
+            run_dir / out,
+            recipe=name,
+            overrides=overrides,
+            shown=_as_typed(Path(model)),
+        )
+
     with _timed(run_dir, "before"):
-        before = _evaluate(console, name, setup_for(recipe, recipe.model_path), run_dir / BEFORE_FILE)
+        before = measure(recipe.model_path, BEFORE_FILE)
     with _timed(run_dir, "training"):
         if not _is_trained(recipe, run_dir):
             train(name, run_dir=run_dir, overrides=overrides)
     with _timed(run_dir, "after"):
-        model = str((run_dir / "model").resolve())
-        after = _evaluate(console, name, setup_for(recipe, model), run_dir / AFTER_FILE)
+        after = measure(str((run_dir / "model").resolve()), AFTER_FILE)
     summary = _summarise(name, recipe, run_dir, before, after)
     _write_pictures(run_dir, before, after, summary)
     _log_to_mlflow(run_dir, before, after, summary)
@@ -134,40 +170,12 @@ def _is_trained(recipe: Recipe, run_dir: Path) -> bool:
     return (run_dir / RESULT_FILE).is_file() and _state(run_dir).recipe_digest == recipe.digest
 
 
-def _evaluate(console: Console, recipe: str, setup: EvaluationSetup, out: Path) -> Evaluation:
-    """Returns the measurement of an earlier call, or measures in a process of its own."""
-    if (measured := _read_evaluation(out)) is not None and measured.setup == setup:
-        return measured
-    command = [sys.executable, "-m", "pipeline.tiny.evaluate", setup.model, str(out), "--recipe", recipe]
-    command += ["--worlds", str(setup.num_worlds), "--seed", str(setup.seed)]
-    told = f"measuring {_as_typed(Path(setup.model))} on {setup.num_worlds} held-out worlds"
-    with (out.parent / _LOG_FILE).open("ab") as log, console.status(told):
-        ended = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, preexec_fn=die_with_parent)
-    measured = _read_evaluation(out)
-    if ended.returncode != 0 or measured is None:
-        raise EvaluationFailedError(
-            f"{told} ended with code {ended.returncode} (log: {_as_typed(out.parent / _LOG_FILE)}; the "
-            "same command resumes the demo)"
-        )
-    assert measured.setup == setup, f"{out.name}: measured {measured.setup}, asked for {setup}"
-    console.print(f"{told}: {measured.oracle_faithfulness.value:.1%} of the answers are faithful")
-    return measured
-
-
-def _read_evaluation(path: Path) -> Evaluation | None:
-    """None when there is none that this version can read."""
-    try:
-        return Evaluation.model_validate_json(path.read_text())
-    except (FileNotFoundError, ValidationError):
-        return None
-
-
 def _summarise(name: str, recipe: Recipe, run_dir: Path, before: Evaluation, after: Evaluation) -> Summary:
     rows = read_steps(run_dir)
     finding = find(before, after)
     estimates = {
-        f"{figure}_{when}": getattr(evaluation, figure)
-        for figure in _FIGURES
+        f"{figure}_{when}": getattr(evaluation, source)
+        for figure, source in _FIGURES.items()
         for when, evaluation in (("before", before), ("after", after))
     }
     phases = _phases(run_dir)
@@ -180,7 +188,8 @@ def _summarise(name: str, recipe: Recipe, run_dir: Path, before: Evaluation, aft
             "num_checker_trajectories": round(sum(row.get("checker/num_trained", 0) for row in rows)),
             "wall_s": sum(phases.values()),
             "mlflow_run_id": _state(run_dir).mlflow_run_id,
-            "num_worlds": after.setup.num_worlds,
+            "model": recipe.model,
+            "rows_held_out": after.setup.num_rows,
             "goal_met": finding.goal_met,
             "finding": finding.sentence,
             "note": recipe.note,
@@ -213,7 +222,7 @@ def _log_to_mlflow(run_dir: Path, before: Evaluation, after: Evaluation, summary
     state = _state(run_dir)
     client = MlflowClient(state.tracking_uri)
     now = int(time.time() * 1000)
-    figures = [*_FIGURES, *_MORE_FIGURES]
+    figures = dict.fromkeys((*_FIGURES.values(), *_MORE_FIGURES))
     points = [
         Metric(f"held_out/{name}", estimate.value, now, step)
         for name in figures
@@ -227,7 +236,7 @@ def _log_to_mlflow(run_dir: Path, before: Evaluation, after: Evaluation, summary
     finish_mlflow_run(state.tracking_uri, state.mlflow_run_id, status="FINISHED", artifacts=pages)
 
 
-def _show_finished(console: Console, run_dir: Path, *, seed: int, steps: int, recipe: str) -> None:
+def _show_finished(console: Console, run_dir: Path, *, seed: int, steps: int | None, recipe: str) -> None:
     summary = Summary.model_validate_json((run_dir / SUMMARY_FILE).read_text())
     if (summary.seed, summary.steps, summary.recipe) != (seed, steps, recipe):
         raise ValueError(

@@ -1,52 +1,53 @@
-"""How a policy does on held-out worlds, held against the truth: `python -m pipeline.tiny.evaluate MODEL OUT`.
+"""How a policy does on held-out rows, held against the truth: `python -m pipeline.demo.evaluate MODEL OUT`.
 
 The Solver answers, and the audit judges the answer, on the path and with the settings of training: the same
 prompts, temperature, voters and guards. Beside the reward stands what the documents really say. The Checker
 is measured by itself too, on the asked questions and whatever its evidence, so its figure depends neither on
 what the Solver wrote nor on the guards.
 
-vLLM wants a process of its own, so whoever needs a figure starts this file and reads what it wrote. Left out
-on purpose: greedy decoding, since training samples.
+vLLM wants a process of its own, so whoever needs a figure starts this file and reads what it wrote; each row
+that is done is a line "judged N" on stdout. Left out on purpose: greedy decoding, since training samples.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import logging
 import os
 import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, Literal, NoReturn
 
 from pydantic import Field
 
+from pipeline.demo.by_kind import KindCount, count_kinds, shares_by_kind
+from pipeline.demo.intervals import Estimate, rate, ratio
+from pipeline.demo.votes import ask_checker
+from pipeline.launch.cpu_speed import dtype_of, threads_of
+from pipeline.launch.reward_servers import has_gpu
 from pipeline.record.checkpoints import write_atomically
 from pipeline.settings.recipe import Recipe, load_recipe
-from pipeline.tiny.by_kind import KindCount, count_kinds, shares_by_kind
-from pipeline.tiny.intervals import Estimate, rate, ratio
-from pipeline.tiny.truth import oracle
-from pipeline.tiny.votes import ask_checker
-from pipeline.tiny.world import World, WorldSettings, sample_worlds
-from pipeline.training.oracle import judge_tiny
+from pipeline.tiny.world import PLAIN_WORLD, WorldSettings
+from pipeline.training.oracle import judge_against
+from pipeline.worlds.tiny import TinyDraw
+from pipeline.worlds.wiki.settings import WikiSettings
+from pipeline.worlds.world import Judgement, StatedValue, World, WorldRow, open_world
 from reward.auditor import audit
 from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.samplers import Sampler, SamplerError, make_sampler
 from reward.types import Outcome, RagQuery, Record, Verdict
 
-EVALUATION_SEED = 20_260_101  # no training draws held-out worlds at all, and no other measurement these
-NUM_WORLDS = 400
+EVALUATION_SEED = 20_260_101  # no training reads held-out rows at all, and no other measurement these
+NUM_ROWS = 400
 NUM_EXAMPLES = 8
-
-# A model of a million parameters gains nothing from a second thread, and on a busy machine threads that wait
-# for one another cost up to twenty times as much as the work.
-_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
 
 logger = logging.getLogger(__name__)
 
@@ -55,25 +56,32 @@ class EvaluationSetup(Record):
     """What was measured and how; two results are comparable when these agree but for the model."""
 
     model: str = Field(description="Folder of a Hugging Face model.")
-    num_worlds: int = Field(default=NUM_WORLDS, ge=1)
-    num_tries: int = Field(default=1, ge=1, description="Answers to each world; the first is audited.")
-    world: WorldSettings = WorldSettings()
-    seed: int = Field(default=EVALUATION_SEED, ge=0, description="Of the worlds and of the sampling.")
+    num_rows: int = Field(default=NUM_ROWS, ge=1)
+    num_tries: int = Field(default=1, ge=1, description="Answers to each row; the first is audited.")
+    num_votes: int = Field(default=3, ge=1, description="Of the Checker by itself, on each asked question.")
+    world: Literal["tiny", "wiki"] = "tiny"
+    tiny: WorldSettings = PLAIN_WORLD
+    wiki: WikiSettings | None = None
+    dtype: Literal["bfloat16", "float32"] | None = Field(
+        default=None, description="Of the engine's weights; as the engine chooses when left out."
+    )
+    seed: int = Field(default=EVALUATION_SEED, ge=0, description="Of drawn rows and of the sampling.")
     solver: SamplingSettings = SamplingSettings(temperature=1.0, max_tokens=128)
     audit: AuditConfig
 
 
 class JudgedAnswer(Record):
-    """The figures of one world: the answer, its audit, the truth, and the Checker by itself."""
+    """The figures of one row: the answer, its audit, the truth, and the Checker by itself."""
 
     query_id: str
     outcome: Outcome
     reward: float | None
-    faithful: bool
+    right: bool = Field(default=False, description="All that was asked and nothing wrong beside it.")
+    faithful: bool = Field(description="Nothing that it says is wrong.")
     num_faithful: int = Field(description="Of all tries.")
     false_accept: bool
     false_reject: bool
-    coverage: float = Field(description="Share of the asked facts that the answer states, true or not.")
+    coverage: float = Field(description="Share of the asked facts that the answer states rightly.")
     truncated: bool = Field(description="The Solver was cut at its token limit.")
     num_mentions: int
     num_claims: int
@@ -95,20 +103,23 @@ class Example(Record):
     response: str
     verdict: Verdict
     faithful: bool
+    abstained: bool = False
+    values: tuple[StatedValue, ...] = Field(default=(), description="What it claims, and what is true.")
 
 
 class Evaluation(Record):
-    """What a model did on all worlds. Rates are over all answers; each figure has a 95% interval."""
+    """What a model did on all rows. Rates are over all answers; each figure has a 95% interval."""
 
     setup: EvaluationSetup
     prompt_digest: str
+    solver_right: Estimate = Field(description="All that was asked, rightly, and nothing wrong beside it.")
     oracle_faithfulness: Estimate = Field(description="All its values are true, or it rightly abstains.")
     supported: Estimate = Field(description="Accepted by the audit.")
     false_accept: Estimate = Field(description="Accepted by the audit, but not faithful.")
     false_reject: Estimate = Field(description="Refused by the audit, but faithful.")
     checker_accuracy: Estimate = Field(description="Single votes on the asked questions that are right.")
     consensus_accuracy: Estimate = Field(description="Asked questions whose consensus is right.")
-    answer_coverage: Estimate = Field(description="Asked facts that the answers state, true or not.")
+    answer_coverage: Estimate = Field(description="Asked facts that the answers state rightly.")
     abstention_right: Estimate | None = Field(
         default=None, description="Abstentions among the queries that no document answers."
     )
@@ -123,11 +134,12 @@ class Evaluation(Record):
     mentions_per_answer: Estimate
     claims_per_answer: Estimate
     reward: Estimate | None = Field(description="Mean over scored answers; None when there is none.")
+    unscored: Estimate = Field(description="Answers without a verdict.")
     num_unscored: int
     num_truncated: int
     outcomes: dict[Outcome, int]
-    answers: tuple[JudgedAnswer, ...] = Field(description="One a world, in order; all figures follow.")
-    examples: tuple[Example, ...] = Field(description="The first worlds' answers, not chosen.")
+    answers: tuple[JudgedAnswer, ...] = Field(description="One a row, in order; all figures follow.")
+    examples: tuple[Example, ...] = Field(description="The first rows' answers, not chosen.")
 
 
 def evaluate(setup: EvaluationSetup) -> Evaluation:
@@ -135,22 +147,52 @@ def evaluate(setup: EvaluationSetup) -> Evaluation:
 
     Raises:
         ValueError: the model's folder or the prompts cannot be used.
-        SamplerError: vLLM failed; a figure over part of the worlds would not be comparable.
+        SamplerError: vLLM failed; a figure over part of the rows would not be comparable.
     """
-    sampler = make_sampler(LocalSamplerConfig(model=setup.model, seed=setup.seed))
-    return asyncio.run(evaluate_with(sampler, setup))
+    sampler = make_sampler(LocalSamplerConfig(model=setup.model, seed=setup.seed, dtype=setup.dtype))
+    return asyncio.run(evaluate_with(sampler, setup, on_judged=_tell))
 
 
-async def evaluate_with(sampler: Sampler, setup: EvaluationSetup) -> Evaluation:
-    """Measures whatever the sampler samples, all worlds at once, and closes the sampler."""
+def world_of(setup: EvaluationSetup) -> tuple[World, Sequence[WorldRow]]:
+    """The world and the held-out rows that a setup asks for.
+
+    Raises:
+        ValueError: it has fewer of them.
+    """
+    draw = TinyDraw(num_rows=setup.num_rows, seed=setup.seed, settings=setup.tiny)
+    world = open_world(setup.world, wiki=setup.wiki, tiny=draw)
+    rows = world.rows("held_out")[: setup.num_rows]
+    if len(rows) < setup.num_rows:
+        raise ValueError(
+            f"num_rows: {setup.num_rows}, but {setup.world} has {len(rows)} held-out rows; use fewer"
+        )
+    return world, rows
+
+
+async def evaluate_with(
+    sampler: Sampler, setup: EvaluationSetup, on_judged: Callable[[int], None] = lambda num: None
+) -> Evaluation:
+    """Measures whatever the sampler samples, all rows at once, and closes the sampler.
+
+    Args:
+        sampler: Samples for all roles.
+        setup: What is measured, and how.
+        on_judged: Told how many rows are done, after each.
+    """
     prompts = load_prompts(setup.audit.prompts)
-    worlds = sample_worlds(setup.num_worlds, setup.seed, "held_out", setup.world)
-    start = time.perf_counter()
+    world, rows = world_of(setup)
+    start, num_done = time.perf_counter(), itertools.count(1)
+
+    async def judge(row: WorldRow) -> tuple[JudgedAnswer, Example]:
+        judged = await _judge(row, world, sampler, prompts, setup)
+        on_judged(next(num_done))
+        return judged
+
     try:
         await sampler.ready()
         logger.info("the engine was ready after %.0f s", time.perf_counter() - start)
-        judged = await asyncio.gather(*(_judge(world, sampler, prompts, setup) for world in worlds))
-        logger.info("all %d worlds were judged after %.0f s", len(worlds), time.perf_counter() - start)
+        judged = await asyncio.gather(*map(judge, rows))
+        logger.info("all %d rows were judged after %.0f s", len(rows), time.perf_counter() - start)
     finally:
         await sampler.close()
     answers, examples = zip(*judged, strict=True)
@@ -174,6 +216,7 @@ def summarise(
     return Evaluation(
         setup=setup,
         prompt_digest=prompt_digest,
+        solver_right=rate([answer.right for answer in answers]),
         oracle_faithfulness=rate([answer.faithful for answer in answers]),
         supported=rate([answer.outcome is Outcome.SUPPORTED for answer in answers]),
         false_accept=rate([answer.false_accept for answer in answers]),
@@ -189,6 +232,7 @@ def summarise(
         mentions_per_answer=_some(ratio(numbers, ones)),
         claims_per_answer=_some(ratio(claims, ones)),
         reward=ratio(rewards, [1.0] * len(rewards)),
+        unscored=rate([answer.outcome is Outcome.UNSCORED for answer in answers]),
         num_unscored=len(answers) - len(rewards),
         num_truncated=sum(answer.truncated for answer in answers),
         outcomes=dict(Counter(answer.outcome for answer in answers)),
@@ -197,48 +241,69 @@ def summarise(
     )
 
 
-def setup_for(recipe: Recipe, model: str, **changes: int) -> EvaluationSetup:
+def setup_for(recipe: Recipe, model: str, **changes: Any) -> EvaluationSetup:
     """Returns the setup that measures a model as `recipe` trains it; `changes` are fields of the setup."""
     rollout = recipe.rollout
     solver = SamplingSettings(
         temperature=rollout.temperature, top_p=rollout.top_p, max_tokens=rollout.max_response_tokens
     )
-    return EvaluationSetup(model=model, world=recipe.data.world, solver=solver, audit=recipe.audit, **changes)
+    world = {"world": "wiki", "wiki": recipe.data.wiki, "num_votes": 1} if recipe.oracle == "wiki" else {}
+    dtype = None if has_gpu() else dtype_of(recipe)
+    given: dict[str, Any] = {
+        "tiny": recipe.data.world,
+        "dtype": dtype,
+        "solver": solver,
+        "audit": recipe.audit,
+    }
+    given |= world | changes
+    return EvaluationSetup.model_validate({"model": model} | given)
 
 
 async def _judge(
-    world: World, sampler: Sampler, prompts: PromptSet, setup: EvaluationSetup
+    row: WorldRow, world: World, sampler: Sampler, prompts: PromptSet, setup: EvaluationSetup
 ) -> tuple[JudgedAnswer, Example]:
-    solved = await sampler.sample(prompts.solver(world.query), n=setup.num_tries, settings=setup.solver)
+    solved = await sampler.sample(prompts.solver(row.query), n=setup.num_tries, settings=setup.solver)
     response = solved.samples[0].text
     result, checked = await asyncio.gather(
-        audit(world.query, response, sampler=sampler, prompts=prompts, config=setup.audit),
-        ask_checker(world, sampler, prompts, setup.audit),
+        audit(row.query, response, sampler=sampler, prompts=prompts, config=setup.audit),
+        ask_checker(row, sampler, prompts, setup.audit, num_votes=setup.num_votes),
     )
-    verdict = result.verdict
-    judgement, truth = judge_tiny(world.query, response, verdict), oracle(world.query, response)
+    verdict, truth = result.verdict, world.judge(row, response)
+    others = (world.judge(row, sample.text).faithful for sample in solved.samples[1:])
     answer = JudgedAnswer(
-        query_id=world.query.id,
+        query_id=row.query.id,
         outcome=verdict.outcome,
         reward=verdict.reward,
-        faithful=judgement.faithful,
-        num_faithful=sum(oracle(world.query, sample.text).faithful for sample in solved.samples),
-        false_accept=judgement.false_accept,
-        false_reject=judgement.false_reject,
+        right=truth.right,
+        faithful=truth.faithful,
+        num_faithful=truth.faithful + sum(others),
+        **_errors(truth, verdict),
         coverage=truth.coverage,
         truncated=solved.samples[0].finish_reason == "length",
         num_mentions=verdict.num_mentions,
         num_claims=len(verdict.claims),
-        num_questions=len(world.asked),
-        num_votes=len(world.asked) * setup.audit.voters,
+        num_questions=len(row.asked),
+        num_votes=len(row.asked) * setup.num_votes,
         num_votes_right=sum(one.num_right for one in checked),
         num_consensus_right=sum(one.is_consensus_right for one in checked),
         abstained=truth.abstained,
         answerable=truth.answerable,
-        kinds=count_kinds(world, response, checked, setup.audit.voters),
+        kinds=count_kinds(row, truth, checked, setup.num_votes),
     )
-    example = Example(query=world.query, response=response, verdict=verdict, faithful=judgement.faithful)
+    example = Example(
+        query=row.query,
+        response=response,
+        verdict=verdict,
+        faithful=truth.faithful,
+        abstained=truth.abstained,
+        values=truth.values,
+    )
     return answer, example
+
+
+def _errors(truth: Judgement, verdict: Verdict) -> dict[str, bool]:
+    found = judge_against(truth, verdict)
+    return {"false_accept": found.false_accept, "false_reject": found.false_reject}
 
 
 def _abstentions(answers: Sequence[JudgedAnswer], *, answerable: bool) -> Estimate | None:
@@ -249,34 +314,34 @@ def _abstentions(answers: Sequence[JudgedAnswer], *, answerable: bool) -> Estima
 
 
 def _some(estimate: Estimate | None) -> Estimate:
-    assert estimate is not None, "every world asks at least one question"
+    assert estimate is not None, "every row asks at least one question"
     return estimate
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m pipeline.tiny.evaluate", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m pipeline.demo.evaluate", description=__doc__)
     parser.add_argument("model", help="folder of a Hugging Face model")
     parser.add_argument("out", type=Path, help="JSON file to write")
-    parser.add_argument("--recipe", default="tiny", help="whose worlds, sampling and audit settings to use")
+    parser.add_argument("--recipe", default="tiny", help="whose world, sampling and audit settings to use")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the recipe"
     )
-    parser.add_argument("--worlds", type=int, default=NUM_WORLDS)
+    parser.add_argument("--rows", type=int, default=NUM_ROWS)
     parser.add_argument("--seed", type=int, default=EVALUATION_SEED)
-    parser.add_argument("--tries", type=int, default=1, help="answers to each world; the first is audited")
+    parser.add_argument("--tries", type=int, default=1, help="answers to each row; the first is audited")
     return parser.parse_args(argv)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit code, with one line on stderr for what a user can mend."""
+    """The command line; returns the exit code, with one line on stderr for what a user can fix."""
     arguments = _arguments(argv)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
     signal.signal(signal.SIGTERM, _stop)
-    for name, value in _ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
     try:
         recipe = load_recipe(arguments.recipe, arguments.set)
-        asked = {"num_worlds": arguments.worlds, "num_tries": arguments.tries, "seed": arguments.seed}
+        os.environ.setdefault("OMP_NUM_THREADS", str(threads_of(recipe).update))  # nothing works beside it
+        os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
+        asked = {"num_rows": arguments.rows, "num_tries": arguments.tries, "seed": arguments.seed}
         setup = setup_for(recipe, arguments.model, **asked)
         evaluation = evaluate(setup)
     except (ValueError, FileNotFoundError, SamplerError) as error:
@@ -284,6 +349,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     write_atomically(arguments.out, evaluation.model_dump_json(indent=1) + "\n")
     return 0
+
+
+def _tell(num: int) -> None:
+    print(f"judged {num}", flush=True)
 
 
 def _stop(signum: int, frame: FrameType | None) -> NoReturn:

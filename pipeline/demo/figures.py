@@ -19,7 +19,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from pipeline.tiny.intervals import Estimate
+from pipeline.demo.intervals import Estimate
 
 _BLUE, _GREEN, _RED, _ORANGE, _PURPLE, _GREY = (
     "#0072B2",
@@ -155,7 +155,7 @@ def draw_curves(steps: Sequence[Mapping[str, float]], path: Path, *, ends: Ends)
             _draw_panel(axes, panel, steps, ends)
             place += panel.width
         figure.supxlabel(
-            "PPO step        \u25c6 held-out worlds before and after, with 95% intervals",
+            "PPO step        \u25c6 held-out rows before and after, with 95% intervals",
             color=_MUTED,
             size=10,
         )

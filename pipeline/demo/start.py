@@ -1,0 +1,64 @@
+"""Where a demo's training starts: a checkpoint of the repository, or a real model, fetched and warmed up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from pipeline.models.cache import cached, read_origin
+from pipeline.settings.recipe import Recipe
+from pipeline.warmup.run import MODEL, warmup
+
+WARMUP = "warmup"  # folder of the demo's run
+
+# Seconds on two cores of an AMD EPYC with AVX512-BF16, SmolLM2-135M (docs/log.md).
+_S_PER_DEMONSTRATION, _S_PER_MEASURED_ROW, _S_PER_ANSWER, _S_AROUND = 1.05, 1.0, 2.6, 120
+
+
+def is_warmed_up_first(recipe: Recipe) -> bool:
+    """Whether a start must be made: real text is asked, of a model that no warm-up made."""
+    if recipe.oracle != "wiki":
+        return False
+    origin = read_origin(Path(recipe.model_path))
+    return origin is None or origin.source != "warmup"
+
+
+def make_start(console: Console, name: str, recipe: Recipe, run_dir: Path, overrides: list[str]) -> Path:
+    """The folder of the model that the training starts from; resumes a warm-up that was interrupted.
+
+    Raises:
+        ValueError, FileNotFoundError: the model cannot be had.
+        TrainingFailedError: the warm-up stopped.
+    """
+    if cached(recipe.model) is not None:
+        _fetch(console, recipe.model)
+    folder = run_dir / WARMUP
+    if not (folder / MODEL / "config.json").is_file():
+        console.print("warming up: supervised fine-tuning on what each role should write")
+        warmup(name, run_dir=folder, overrides=overrides)
+    return (folder / MODEL).resolve()
+
+
+def _fetch(console: Console, name: str) -> None:
+    from pipeline.models.fetch import Request, fetch
+
+    _, origin, is_new = fetch(Request(name), say=lambda line: console.print(line, style="dim"))
+    if is_new:
+        console.print(f"fetched {name} {origin.version} from {origin.location} ({origin.licence})")
+
+
+def say_what_it_takes(console: Console, recipe: Recipe, num_rows: int) -> None:
+    """What a demo on a real model will take, before it takes it."""
+    steps = recipe.data.max_steps or 0
+    answers = recipe.rollout.batch_size * recipe.rollout.samples_per_query
+    phases = {
+        "warm-up": recipe.warmup.num_demonstrations * _S_PER_DEMONSTRATION,
+        "two measurements": 2 * num_rows * _S_PER_MEASURED_ROW,
+        f"{steps} steps of {answers} answers": steps * answers * _S_PER_ANSWER + _S_AROUND,
+    }
+    told = ", ".join(f"{name} {seconds / 60:.0f}" for name, seconds in phases.items())
+    console.print(
+        f"{recipe.name}: about {sum(phases.values()) / 60:.0f} minutes on two cores with bfloat16 ({told}), "
+        "more without it; 16 GiB of memory, 4 GB of disk. What is done is kept: the same command resumes it."
+    )
