@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reward.claims import kinds_for, targets_of
+from reward.config import AuditConfig
 from reward.judging.evidence import Evidence, Source, find_evidence, find_stated, place_evidence, sources
-from reward.types import Answer, Document, DocumentSpan
+from reward.judging.vote import read_vote
+from reward.types import Answer, Document, DocumentSpan, RagQuery
 from tests.kinds import kinds
 
 DOCUMENTS = sources(
@@ -120,3 +123,24 @@ def test_evidence_that_holds_the_number_is_preferred_and_alone_counts_when_requi
     answer = place_evidence(voted, kind, kind.read("466"), DOCUMENTS, required=required)
     assert answer.value == value
     assert answer.evidence_at == place
+
+
+@pytest.mark.parametrize(
+    ("text", "is_stated"),
+    [
+        ("Levity is a 2003 drama film.", True),
+        ("Levity (2003) is a film.", True),
+        ("It was shown at the 2003 festival.", True),
+        ("By 2003 it was shown everywhere.", True),
+        ("The band sold 2003 copies of Levity.", False),
+        ("Levity was seen by 2,003 people.", False),
+        ("Levity is a 2004 drama film.", False),
+    ],
+)
+def test_bare_digits_of_a_document_state_a_year_unless_they_count(text: str, is_stated: bool) -> None:
+    query = RagQuery(id="q", query="From which year is Levity?", documents=(Document(id="d", text=text),))
+    config = AuditConfig(kinds=("number", "date"))
+    (target,) = targets_of("It is from the year 2003.", kinds_for(config, query, "It is from the year 2003."))
+    answer = read_vote(Answer(value="2003", evidence=text), target)
+    found = find_stated(f'"{text[:-1]}"', sources(query.documents), target.kind, answer)
+    assert (found is not None) is is_stated
