@@ -1,4 +1,4 @@
-# Two commands are enough: `make demo` and `make test`. Both make the environment first.
+# Two commands are enough: `make demo` and `make test`. Each makes the environment first.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -23,7 +23,7 @@ export UV_EXTRA_INDEX_URL ?= $(PIP_EXTRA_INDEX_URL)
 export UV_INDEX_STRATEGY ?= unsafe-best-match
 export UV_SYSTEM_CERTS ?= true
 
-.PHONY: help demo test test-fast test-real test-slow test-stack chaos check bench ablations lock image pin-images clean
+.PHONY: help demo real test test-fast test-real test-slow test-stack chaos check bench ablations lock image pin-images clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
@@ -35,6 +35,9 @@ $(VENV)/ready: pyproject.toml requirements/cpu.txt
 
 demo: $(VENV)/ready ## train the tiny policy with MARCH on this machine's CPUs and show what it learned
 	$(BIN)/march demo
+
+real: $(VENV)/ready ## the same with a real model of 135 million parameters on real text; up to 90 minutes
+	$(BIN)/march demo --recipe smollm2 --run-dir runs/real
 
 test: test-fast test-real ## tests of seconds, then those that start vLLM, Ray or a training
 

@@ -273,7 +273,7 @@ def _says(answer: Number, other: Number) -> bool:
 
 
 def _is_bare_year(text: str, number: Number) -> bool:
-    """Whether bare digits say a year: "(2003)", "the 2003 cup", "a 2003 drama film", but not "2003 people"."""
+    """Whether bare digits say a year: "(2003)", "the 2003 cup", "a 2003 film", but not "2003 people"."""
     if number.kind is Kind.YEAR or not looks_like_year(number):
         return False
     return not number.counts or bool(_ARTICLE.search(text, max(0, number.start - 5), number.start))
