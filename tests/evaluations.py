@@ -1,147 +1,28 @@
-"""Shared by the tests of evaluations: a small benchmark, and servers over real HTTP that follow a script."""
+"""Shared by the tests of evaluations: servers over real HTTP that follow a script, and a small evaluation."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from pipeline.evaluate.benchmark import (
-    BenchmarkCard,
-    Item,
-    Judged,
-    Judgement,
-    JudgeRequest,
-    LabelledResponse,
-    Prompt,
-    PromptStyle,
-)
-from pipeline.evaluate.judge_agreement import HUMAN, JUDGE
-from pipeline.evaluate.majority import majority_scores
-from pipeline.evaluate.plan import BenchmarkSource, EvaluationJob
-from pipeline.evaluate.run import Outcome, run_evaluation
+from pipeline.evaluate.plan import EvaluationJob
+from pipeline.evaluate.results import ItemResult, read_results
 from reward.config import OpenAISamplerConfig
-from reward.samplers import Message
-from reward.types import Document, RagQuery
+from tests.benchmark_files import FOLDERS
 
-SCHEMA = {
-    "type": "object",
-    "properties": {"verdict": {"enum": ["right", "wrong"]}},
-    "required": ["verdict"],
-    "additionalProperties": False,
-}
-
-
-class Shops:
-    """Ten shops in two towns, each with a price; a judge says whether an answer names it.
-
-    Args:
-        given: Whether the answers are given, with people's labels, so that only the judge is measured.
-    """
-
-    def __init__(self, *, given: bool = False) -> None:
-        self._given = given
-
-    @property
-    def card(self) -> BenchmarkCard:
-        return BenchmarkCard(
-            name="calibration" if self._given else "shops",
-            title="Shops",
-            url="https://example.org/shops",
-            licence="CC0-1.0",
-            primary="right",
-            scored_by="judge",
-            styles=(PromptStyle.PLAIN, PromptStyle.COT),
-            prompt_digest="0" * 64,
-        )
-
-    def items(self, source: Path) -> Iterator[Item]:
-        for line in source.read_text().splitlines():
-            row = json.loads(line)
-            if not self._given:
-                yield self._item(row, row["id"])
-                continue
-            for label, price in (("true", row["price"]), ("false", 999)):
-                text = f"It is {price} euros."
-                response = LabelledResponse(id=label, text=text, consistent=label == "true")
-                yield self._item(row, f"{row['id']}/{label}").model_copy(update={"responses": (response,)})
-
-    def _item(self, row: Mapping[str, Any], item_id: str) -> Item:
-        text = f"The shop number {row['id']} sells lamps. A lamp costs {row['price']} euros there."
-        documents = (Document(id="d", title="Lamps", text=text),)
-        return Item(
-            id=item_id,
-            slice=row["town"],
-            cluster=row["id"],
-            query=RagQuery(id=row["id"], query="How much is a lamp?", documents=documents),
-            references=(str(row["price"]),),
-        )
-
-    def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
-        if self._given:
-            return (Prompt(name="given", given=item.responses[0].text),)
-        user = f"{item.query.documents[0].text}\n\n{item.query.query}"
-        return (Prompt(name="answer", messages=(Message(role="user", content=user),)),)
-
-    def judge_request(self, item: Item, prompt: Prompt, generation: str) -> JudgeRequest | None:
-        question = f"Price: {item.references[0]}\nAnswer: {generation}\nRight or wrong?"
-        return JudgeRequest(messages=(Message(role="user", content=question),), json_schema=SCHEMA)
-
-    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement | None:
-        try:
-            verdict = json.loads(reply)["verdict"]
-        except (ValueError, KeyError, TypeError):
-            return None
-        return Judgement(passed=verdict == "right", label=verdict, reason=f"{verdict}, as the price is known")
-
-    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
-        found = majority_scores([one for part in judged.values() for one in part], "right")
-        return {**found, JUDGE: found["right"]} if self._given else found
-
-    def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
-        return {HUMAN: float(bool(item.responses[0].consistent))} if self._given else {}
-
-
-def make(name: str) -> Shops:
-    """The benchmarks of the tests by their names."""
-    known = {"shops": Shops(), "calibration": Shops(given=True)}
-    if name not in known:
-        raise ValueError(f"benchmark: {name!r} is not known; give one of {', '.join(known)}")
-    return known[name]
-
-
-def shops_file(folder: Path, num_shops: int = 10) -> Path:
-    """The benchmark's official file."""
-    path = folder / "shops.jsonl"
-    rows = [{"id": str(i), "price": 100 + i, "town": "east" if i % 2 else "west"} for i in range(num_shops)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
-def said_price(body: Mapping[str, Any]) -> list[str]:
-    """Answers of a model that names the price, but for a share that the prompt and the seed decide."""
-    text = body["messages"][-1]["content"]
-    (price,) = re.findall(r"costs (\d+) euros", text)
-    drawn = hashlib.sha256(f"{body.get('seed')} {text}".encode()).digest()
-    return [f"It is {price if drawn[i] > 80 else 999} euros." for i in range(body.get("n") or 1)]
-
-
-def ruled(body: Mapping[str, Any]) -> list[str]:
-    """Replies of a judge that compares the numbers."""
-    price, said = re.findall(r"Price: (\d+)\nAnswer: It is (\d+)", body["messages"][-1]["content"])[0]
-    return [json.dumps({"verdict": "right" if price == said else "wrong"})]
+QUESTIONS = "2wikimultihopqa"  # the benchmark of the small evaluation
 
 
 def drawn_answers(body: Mapping[str, Any]) -> list[str]:
-    """Answers to any question, decided by the prompt and the seed."""
-    drawn = hashlib.sha256(json.dumps([body["messages"], body.get("seed")]).encode()).digest()
-    return [f"It took {drawn[i]} years.\nAnswer: {drawn[i]}" for i in range(body.get("n") or 1)]
+    """An answer to any question, decided by the prompt and the seed."""
+    drawn = hashlib.sha256(json.dumps([body["messages"], body.get("seed")]).encode()).digest()[0]
+    return [f"It took {drawn} years.\nAnswer: {drawn}"] * (body.get("n") or 1)
 
 
 def drawn_verdict(body: Mapping[str, Any]) -> list[str]:
@@ -242,35 +123,19 @@ def _handler(owner: ChatServer) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-class Watch:
-    """A progress that remembers what it was told."""
-
-    def __init__(self) -> None:
-        self.stages: list[tuple[str, int, int]] = []
-        self.num_steps = 0
-
-    def stage(self, label: str, total: int, done: int) -> None:
-        self.stages.append((label, total, done))
-
-    def step(self, note: str = "") -> None:
-        self.num_steps += 1
+def small_job(folder: Path, model: ChatServer, judge: ChatServer | None, /, **changes: Any) -> EvaluationJob:
+    """An evaluation of six questions, with four answers to each."""
+    given = {"out": folder, "benchmarks": [{"name": QUESTIONS, "path": FOLDERS[QUESTIONS]}], "limit": 6}
+    given |= {"model": model.config(), "judge": judge.config() if judge else None}
+    return EvaluationJob.model_validate(given | {"num_generations": 4, "concurrency": 4} | changes)
 
 
-def shops_job(folder: Path, model: ChatServer, judge: ChatServer | None, /, **changes: Any) -> EvaluationJob:
-    """An evaluation on the shops, which lie in the folder's parent."""
-    source = BenchmarkSource(name="shops", path=shops_file(folder.parent))
-    given = {"out": folder, "benchmarks": (source,), "model": model.config(), "concurrency": 4}
-    given |= {"judge": judge.config() if judge else None}
-    return EvaluationJob.model_validate(given | changes)
+def items_of(job: EvaluationJob) -> list[ItemResult]:
+    """What the small evaluation found."""
+    return list(read_results(job.out / QUESTIONS / "items.jsonl"))
 
 
-def run(job: EvaluationJob) -> tuple[Outcome, Watch]:
-    """Runs an evaluation; returns how it ended and who watched."""
-    watch = Watch()
-    return run_evaluation(job, make, watch), watch
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder, by its path there."""
-    found = (path for path in folder.rglob("*") if path.is_file())
+def figures(folder: Path) -> dict[str, bytes]:
+    """The files of an evaluation that say what it found, by their paths."""
+    found = (folder / "results.json", *folder.glob("*/items.jsonl"))
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}

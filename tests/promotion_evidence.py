@@ -82,7 +82,7 @@ def write_evidence(folder: Path, found: Evidence) -> Path:
         update = {"results_sha256": file_sha256(path)}
         figures[name] = found.manifest.benchmarks[name].model_copy(update=update)
     manifest = found.manifest.model_copy(update={"benchmarks": figures})
-    (folder / "manifest.json").write_text(manifest.model_dump_json())
+    (folder / "results.json").write_text(manifest.model_dump_json())
     return folder
 
 

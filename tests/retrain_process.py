@@ -220,7 +220,7 @@ def keep(servers: Servers, folder: Path, store: ArtifactStore, *, overrides: Seq
     last = Ledger(servers.registry).retrainings("small")[0]
     kept = Kept(servers, folder, tuple(overrides), outputs_of(store, last))
     work = folder / "work"
-    for costly in ("train-*/run", "evaluate-*/evaluation"):
+    for costly in ("train-*/run", "evaluate-*/evaluation", "evaluate-*/evaluation-logs"):
         for found in (work / "small").glob(costly):
             copy_tree(found, kept.saved / found.relative_to(work))
     copy_tree(next((work / "small").glob("rows-*")), kept.rows)

@@ -12,10 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.evaluations import ChatServer, drawn_answers, drawn_verdict, files
+from tests.evaluations import ChatServer, drawn_answers, drawn_verdict, figures
 from tests.march_cli import DATA, MARCH, march, refused
 
 TWOWIKI = DATA / "2wikimultihopqa" / "train.json"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
 
 
 @pytest.fixture
@@ -36,7 +41,7 @@ def command(out: Path, model: ChatServer, judge: ChatServer, *more: object) -> l
     """`march evaluate` of six questions, four answers each."""
     given: list[object] = ["evaluate", model.url, "--model-name", "tested", "--out", out, "--limit", 6]
     given += ["--benchmark", f"2wikimultihopqa={TWOWIKI}", "--judge", judge.url, "--judge-model", "judge"]
-    given += ["--generations", 4, "--cache", out.parent / "cache.sqlite", *more]
+    given += ["--generations", 4, *more]
     return [str(one) for one in given]
 
 
@@ -47,11 +52,13 @@ def test_an_evaluation_says_what_it_found_and_what_it_paid(
     page = tmp_path / "page.html"
     assert march(*command(tmp_path / "out", model, judge, "--html", page, *prices)) == 0
     said = capsys.readouterr().out
-    assert "Asked the model 6 times (324 tokens) and the judge 23 times (828 tokens), 1 reply was" in said
-    assert " known, 0.00 by the given prices" in said  # of two answers that say the same, one is judged
+    assert "Asked the model 24 times (864 tokens) and the judge 2" in said
+    assert ", 0.00 by the given prices" in said
+    assert f"inspect view --log-dir {tmp_path / 'out' / 'logs' / 'judge'}" in " ".join(said.split())
     assert "2wikimultihopqa" in said and "accuracy" in said and "fewer than 50" in said
-    assert page.read_text().startswith("<!doctype html>")
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert page.read_text().startswith("<!doctype html>") and "page-items/index.html" in page.read_text()
+    assert list((tmp_path / "page-items" / "logs").glob("*.eval")), "the logs, with Inspect's viewer"
+    manifest = json.loads((tmp_path / "out" / "results.json").read_text())
     assert manifest["benchmarks"]["2wikimultihopqa"]["card"]["licence"] == "Apache-2.0"
     assert march(*command(tmp_path / "out", model, judge)) == 0
     assert "Asked the model 0 times" in capsys.readouterr().out
@@ -76,7 +83,7 @@ def test_two_evaluations_are_compared_and_the_better_one_is_named(
     tmp_path: Path, model: ChatServer, judge: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert march(*command(tmp_path / "one", model, judge)) == 0
-    model.complete = lambda body: ["Answer: 1"] * body["n"]
+    model.complete = lambda _: ["Answer: 1"]
     compared = command(tmp_path / "two", model, judge, "--compare", tmp_path / "one")
     assert march(*compared) == 0
     assert "Compared with" in capsys.readouterr().out
@@ -101,7 +108,7 @@ def test_two_evaluations_are_compared_and_the_better_one_is_named(
             "ragtruth is asked as plain, cot",
         ),
         (["--judge", "judge.example"], "--judge: 'judge.example' is no URL"),
-        (["--compare", "nowhere"], "manifest.json: no such file"),
+        (["--compare", "nowhere"], "results.json: no such file"),
         (["--set", "judgeretries=1"], "judgeretries: unknown key"),
         (["--set", "generation.temperature=9"], "generation.temperature"),
     ],
@@ -124,7 +131,7 @@ def test_a_judge_that_is_down_is_one_line(
 ) -> None:
     judge.status = 401
     assert "judge: " in refused(capsys, *command(tmp_path / "out", model, judge))
-    assert (tmp_path / "out" / "2wikimultihopqa" / "records.jsonl").exists()
+    assert list((tmp_path / "out" / "logs" / "generate").glob("*.eval"))
 
 
 def started(arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
@@ -140,32 +147,33 @@ def started(arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def wait_for(path: Path, num_lines: int, process: subprocess.Popen[bytes]) -> None:
+def wait_for(server: ChatServer, num_asked: int, process: subprocess.Popen[bytes]) -> None:
     until = time.monotonic() + 120
-    while not path.exists() or path.read_bytes().count(b"\n") < num_lines:
+    while len(server.bodies) < num_asked:
         assert process.poll() is None and time.monotonic() < until
         time.sleep(0.02)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)])
-def test_what_was_killed_goes_on_to_the_same_bytes(
+def test_what_was_killed_goes_on_to_the_same_figures(
     number: signal.Signals, code: int, tmp_path: Path, model: ChatServer, judge: ChatServer
 ) -> None:
-    assert march(*command(tmp_path / "whole" / "out", model, judge)) == 0
-    judge.delay_s = 0.2
+    assert march(*command(tmp_path / "whole" / "out", model, judge, "--no-cache")) == 0
+    judge.delay_s, num_before, num_answers = 0.2, len(judge.bodies), len(model.bodies)
     out, log = tmp_path / "killed" / "out", tmp_path / "log.txt"
     arguments = command(out, model, judge, "--concurrency", 2, "--no-cache")
     process = started(arguments, log)
-    wait_for(out / "2wikimultihopqa" / "records.jsonl", 12, process)
+    wait_for(judge, num_before + 12, process)
     process.send_signal(number)
     assert process.wait(60) == code, log.read_text()
-    assert not (out / "manifest.json").exists()
+    assert not (out / "results.json").exists() and len(model.bodies) == num_answers + 24
     if number is signal.SIGINT:
         assert "the same command goes on" in log.read_text()
     judge.delay_s, num_before = 0.0, len(judge.bodies)
     assert march(*arguments) == 0
-    assert len(judge.bodies) - num_before <= 24 - 6
-    assert files(out) == files(tmp_path / "whole" / "out")
+    assert len(judge.bodies) - num_before <= 24 - 6 and len(model.bodies) == num_answers + 24
+    items = "2wikimultihopqa/items.jsonl"
+    assert figures(out)[items] == figures(tmp_path / "whole" / "out")[items]
 
 
 @pytest.mark.slow
@@ -183,7 +191,7 @@ def test_everything_is_logged_to_a_real_mlflow_server_once(
     run_id = json.loads((tmp_path / "out" / "mlflow.json").read_text())["run_id"]
     client = MlflowClient(mlflow_uri)
     run = client.get_run(run_id)
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    manifest = json.loads((tmp_path / "out" / "results.json").read_text())
     accuracy = manifest["benchmarks"]["2wikimultihopqa"]["estimates"]["overall"]["accuracy"]
     assert run.info.status == "FINISHED"
     assert run.data.metrics["2wikimultihopqa/accuracy"] == accuracy["value"]
@@ -191,7 +199,7 @@ def test_everything_is_logged_to_a_real_mlflow_server_once(
     assert run.data.params["judge.model"] == "judge" and run.data.params["generation.top_k"] == "20"
     assert {file.path for file in client.list_artifacts(run_id, "evaluation")} == {
         "evaluation/2wikimultihopqa",
-        "evaluation/manifest.json",
+        "evaluation/results.json",
         "evaluation/page.html",
     }
     assert march(*logged) == 0

@@ -1,8 +1,7 @@
-"""The page of an evaluation: what it shows, that it is inert, and that thousands of items fit."""
+"""The page of an evaluation: what it shows, that it is inert, and how it looks in a browser."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from html import unescape
@@ -10,91 +9,59 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("inspect_ai")
 from pipeline.evaluate.compare import compare
 from pipeline.evaluate.manifest import Manifest, read_all_results
 from pipeline.evaluate.paper import Beside, beside_paper, load_paper
 from pipeline.evaluate.plan import EvaluationJob
 from pipeline.evaluate.report import render_report, write_report
-from pipeline.evaluate.report_items import cut, items_data, state_of
-from pipeline.evaluate.results import ItemResult
+from pipeline.evaluate.run import run_evaluation
 from pipeline.evaluate.statistics import Estimate
-from tests.browser import BROWSER, MISSING, opened_page, panel
-from tests.evaluations import ChatServer, make, ruled, run, said_price, shops_job
+from tests.browser import BROWSER, MISSING, opened_page
+from tests.evaluations import QUESTIONS, ChatServer, drawn_answers, drawn_verdict, small_job
 
-ATTACK = "</script><img src=x onerror=alert(1)>"
+ATTACK = "</code><img src=x onerror=alert(1)>"
+Evaluated = tuple[EvaluationJob, Manifest, Path]
 
 
 @pytest.fixture(scope="module")
-def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[EvaluationJob, Manifest, Path]]:
-    """An evaluation whose model writes markup, and the folder of another one."""
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluated]:
+    """An evaluation of a model whose name is markup, and the folder of another one."""
     folder = tmp_path_factory.mktemp("evaluated")
-    model, judge = ChatServer(said_price, "tested"), ChatServer(ruled, "judge")
-    other = shops_job(folder / "other", model, judge)
-    run(other)
-    model.complete = lambda body: [f"{text} {ATTACK}" for text in said_price({**body, "seed": 5})]
-    job = shops_job(folder / "out", model, judge)
-    manifest = run(job)[0].manifest
+    model, judge = ChatServer(drawn_answers, "tested"), ChatServer(drawn_verdict, "judge")
+    other = small_job(folder / "other", model, judge, cache=False)
+    run_evaluation(other)
+    model.model += ATTACK
+    job = small_job(folder / "out", model, judge, cache=False)
+    manifest = run_evaluation(job).manifest
     assert manifest is not None
     yield job, manifest, other.out
     model.close()
     judge.close()
 
 
-def page_of(evaluated: tuple[EvaluationJob, Manifest, Path]) -> str:
+def page_of(evaluated: Evaluated) -> str:
     job, manifest, other = evaluated
     comparison = compare(manifest, read_all_results(job.out, manifest), other)
     path = job.out.parent / "page.html"
-    write_report(path, job, make, manifest, comparison)
+    write_report(path, manifest, comparison, log_dir="out/logs/judge", viewer="page-items/index.html")
     return path.read_text()
 
 
-def test_the_page_shows_figures_changes_and_warnings(
-    evaluated: tuple[EvaluationJob, Manifest, Path],
-) -> None:
+def test_the_page_shows_figures_changes_and_warnings(evaluated: Evaluated) -> None:
     html = page_of(evaluated)
-    right = evaluated[1].benchmarks["shops"].primary
-    assert right is not None and right.value is not None
-    assert f'<span class="figure">{100 * right.value:.1f}</span>' in html
-    assert "fewer than 50" in html and "Changes are paired" in html and "CC0-1.0" in html
+    accuracy = evaluated[1].benchmarks[QUESTIONS].primary
+    assert accuracy is not None and accuracy.value is not None
+    assert f'<span class="figure">{100 * accuracy.value:.1f}</span>' in html
+    assert "fewer than 50" in html and "Changes are paired" in html and "Apache-2.0" in html
+    assert "inspect view --log-dir out/logs/judge" in html and 'href="page-items/index.html"' in html
     assert html == page_of(evaluated), "the same evaluation gives the same bytes"
 
 
-def test_what_a_model_wrote_is_never_markup(evaluated: tuple[EvaluationJob, Manifest, Path]) -> None:
+def test_what_others_wrote_is_never_markup(evaluated: Evaluated) -> None:
     html = page_of(evaluated)
-    assert ATTACK not in html and "onerror=alert(1)\\u003e" in html
+    assert ATTACK not in html and "<script" not in html
     assert "default-src 'none'" in unescape(html) and "unsafe-inline" not in html
-
-
-def test_items_stand_in_the_data_with_every_answer(evaluated: tuple[EvaluationJob, Manifest, Path]) -> None:
-    found = re.search(r'id="data">(.*?)</script>', page_of(evaluated), re.DOTALL)
-    assert found is not None
-    data = json.loads(found[1])
-    assert data["benchmarks"] == ["shops"] and len(data["documents"]) == 10
-    assert [(item[1], item[6], len(item[13])) for item in data["items"]] == [
-        (str(i), 8, 8) for i in range(10)
-    ]
-
-
-def test_thousands_of_items_are_cut_to_fit(evaluated: tuple[EvaluationJob, Manifest, Path]) -> None:
-    job, manifest, _ = evaluated
-    item = next(iter(make("shops").items(job.benchmarks[0].path)))
-    (result, *_) = read_all_results(job.out, manifest)["shops"]
-    long = result.generations[0].model_copy(update={"text": "word " * 4_000})
-    result = result.model_copy(update={"generations": (long,) * 8})
-    pairs = [
-        (item.model_copy(update={"id": str(i)}), result.model_copy(update={"item": str(i)}))
-        for i in range(3_000)
-    ]
-    text = items_data({"shops": pairs}, {"shops": "right"})
-    assert len(text) < 45_000_000
-    assert "more characters)" in text and len(json.loads(text)["items"]) == 3_000
-    assert cut("abc", 3) == "abc" and cut("abcd", 3) == "abc\u2026 (1 more characters)"
-
-
-@pytest.mark.parametrize(("score", "state"), [(1.0, "passed"), (0.0, "failed"), (None, "unscored")])
-def test_an_item_without_a_score_has_neither_passed_nor_failed(score: float | None, state: str) -> None:
-    result = ItemResult(item="1", slice="s", cluster="c", scores={"right": score})
-    assert state_of(result, "right") == state
 
 
 def test_the_papers_tables_are_whole_and_their_means_are_what_is_printed() -> None:
@@ -110,50 +77,25 @@ def test_the_papers_tables_are_whole_and_their_means_are_what_is_printed() -> No
                 assert mean == pytest.approx(column.values[-1] + misprint, abs=0.11), column.model
 
 
-def test_our_figures_stand_in_a_column_of_their_own(evaluated: tuple[EvaluationJob, Manifest, Path]) -> None:
+def test_our_figures_stand_in_a_column_of_their_own(evaluated: Evaluated) -> None:
     _, manifest, _ = evaluated
-    shops = manifest.benchmarks["shops"]
-    estimates = {"overall": {"consistent": shops.estimates["overall"]["right"]}}
+    found = manifest.benchmarks[QUESTIONS]
+    estimates = {"overall": {"consistent": found.estimates["overall"]["accuracy"]}}
     estimates |= dict.fromkeys(("summary", "qa", "data2txt"), estimates["overall"])
-    card = shops.card.model_copy(update={"primary": "consistent"})
-    known = shops.model_copy(update={"estimates": estimates, "card": card})
-    table = beside_paper(manifest.model_copy(update={"benchmarks": {"ragtruth": known}}))[0]
+    card = found.card.model_copy(update={"primary": "consistent"})
+    known = found.model_copy(update={"estimates": estimates, "card": card})
+    ours = manifest.model_copy(update={"benchmarks": {"ragtruth": known}})
+    table = beside_paper(ours)[0]
     assert isinstance(table, Beside)
     assert [isinstance(value, Estimate) for value in table.ours] == [True, True, True, False, False]
     assert table.ours[3] is None and table.ours[4] is None, "no mean over lines that are not all there"
-    assert beside_paper(manifest) == []
-    html = render_report(manifest.model_copy(update={"benchmarks": {"ragtruth": known}}), {"ragtruth": []})
-    row = re.search(r"RAGTruth Summary</td>(.*?)</tr>", html, re.DOTALL)
+    row = re.search(r"RAGTruth Summary</td>(.*?)</tr>", render_report(ours), re.DOTALL)
     assert row is not None and row[1].count('class="ours"') == 1 and row[1].count('class="n"') == 10
 
 
-browser = pytest.mark.skipif(BROWSER is None, reason=MISSING)
-
-
 @pytest.mark.slow
-@browser
-def test_an_address_opens_its_item_with_every_answer(
-    evaluated: tuple[EvaluationJob, Manifest, Path],
-) -> None:
+@pytest.mark.skipif(BROWSER is None, reason=MISSING)
+def test_a_browser_shows_it(evaluated: Evaluated) -> None:
     page_of(evaluated)
-    html = opened_page(evaluated[0].out.parent / "page.html", "item-3")
-    shown = panel(html)
-    assert shown.count("<summary>Answer ") == 8 and "How much is a lamp?" in shown
-    assert "Reference: 103" in shown and "The shop number 3 sells lamps" in shown
-    assert "&lt;img src=x" in shown and "<img" not in shown
-    assert 'class="open"' in shown
-
-
-@pytest.mark.slow
-@browser
-def test_filters_and_pages_of_items(evaluated: tuple[EvaluationJob, Manifest, Path]) -> None:
-    page_of(evaluated)
-    page = evaluated[0].out.parent / "page.html"
-    east = opened_page(page, "?part=east")
-    assert "5 of 10 items" in east and east.count('<article class="item') == 5
-    nothing = opened_page(page, "?text=nowhere")
-    assert "0 of 10 items" in nothing and '<p id="none" class="soft">' in nothing
-    divided = opened_page(page, "?mark=split")
-    results = read_all_results(evaluated[0].out, evaluated[1])["shops"]
-    num_split = sum(0 < (one.scores["right_mean"] or 0) < 1 for one in results)
-    assert f"{num_split} of 10 items" in divided
+    html = opened_page(evaluated[0].out.parent / "page.html", "items")
+    assert "Every item in Inspect" in html and "<h2>Items</h2>" in html

@@ -1,161 +1,179 @@
-"""The runner: what is asked and kept, what a second run does, what goes wrong and is counted apart."""
+"""An evaluation: what is asked and kept, what a second run does, what goes wrong and is counted apart."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+pytest.importorskip("inspect_ai")
 from pipeline.evaluate.manifest import read_all_results, read_manifest
-from pipeline.evaluate.plan import AuditKind, BenchmarkSource, Stage
-from pipeline.evaluate.results import read_results
+from pipeline.evaluate.plan import AuditKind, EvaluationJob, Stage
+from pipeline.evaluate.results import Counts
+from pipeline.evaluate.run import run_evaluation
+from pipeline.evaluate.statistics import Estimate
 from reward.config import AuditConfig
-from tests.evaluations import SCHEMA, ChatServer, files, ruled, run, said_price, shops_file, shops_job
+from reward.offline.files import only_writer
+from tests.benchmark_files import FOLDERS
+from tests.benchmark_files import items_of as benchmark_items
+from tests.evaluations import (
+    QUESTIONS,
+    ChatServer,
+    drawn_answers,
+    drawn_verdict,
+    figures,
+    items_of,
+    small_job,
+)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
 
 
 @pytest.fixture
 def model() -> Iterator[ChatServer]:
-    server = ChatServer(said_price, "tested")
+    server = ChatServer(drawn_answers, "tested")
     yield server
     server.close()
 
 
 @pytest.fixture
 def judge() -> Iterator[ChatServer]:
-    server = ChatServer(ruled, "judge")
+    server = ChatServer(drawn_verdict, "judge")
     yield server
     server.close()
+
+
+def counts_of(job: EvaluationJob) -> Counts:
+    return read_manifest(job.out).benchmarks[QUESTIONS].counts
+
+
+def primary_of(job: EvaluationJob) -> Estimate:
+    found = read_manifest(job.out).benchmarks[QUESTIONS].primary
+    assert found is not None
+    return found
 
 
 def test_everything_is_asked_once_as_the_paper_samples(
     tmp_path: Path, model: ChatServer, judge: ChatServer
 ) -> None:
-    outcome, watch = run(shops_job(tmp_path / "out", model, judge))
-    assert watch.stages == [("generating", 10, 0), ("judging", 80, 0), ("auditing numbers", 80, 0)]
-    assert (outcome.model.num_requests, outcome.judge.num_requests) == (10, 80)
+    outcome = run_evaluation(small_job(tmp_path / "out", model, judge, cache=False))
+    assert (outcome.model.num_requests, outcome.judge.num_requests) == (24, 24)
+    assert sorted(body["seed"] for body in model.bodies) == sorted([0, 1, 2, 3] * 6)
     first = model.bodies[0]
-    sampled = {key: first[key] for key in ("n", "temperature", "top_p", "top_k", "seed", "max_tokens")}
-    assert sampled == {"n": 8, "temperature": 0.6, "top_p": 0.95, "top_k": 20, "seed": 0, "max_tokens": 8192}
+    sampled = {key: first[key] for key in ("n", "temperature", "top_p", "top_k", "max_tokens")}
+    assert sampled == {"n": 1, "temperature": 0.6, "top_p": 0.95, "top_k": 20, "max_tokens": 8192}
     asked = judge.bodies[0]
     assert (asked["temperature"], asked["seed"], asked["n"]) == (0, 0, 1)
-    assert asked["response_format"]["json_schema"]["schema"] == SCHEMA
+    schema = asked["response_format"]["json_schema"]["schema"]
+    assert schema["additionalProperties"] is False and "verdict" in schema["properties"]
 
 
 def test_figures_follow_from_the_judgements(tmp_path: Path, model: ChatServer, judge: ChatServer) -> None:
-    manifest = run(shops_job(tmp_path / "out", model, judge))[0].manifest
-    assert manifest is not None and manifest == read_manifest(tmp_path / "out")
-    figures = manifest.benchmarks["shops"]
-    results = list(read_results(tmp_path / "out" / "shops" / "items.jsonl"))
-    shares = [sum("It is 999 " not in one.text for one in result.generations) / 8 for result in results]
-    assert [result.item for result in results] == [str(i) for i in range(10)]
-    assert [result.scores["right_mean"] for result in results] == shares
-    assert [result.scores["right"] for result in results] == [float(share > 0.5) for share in shares]
-    right = [result.scores["right"] for result in results]
-    assert figures.estimates["overall"]["right"].value == sum(filter(None, right)) / 10
-    assert set(figures.estimates) == {"overall", "east", "west"}
-    # Every answer is "It is N euros.": the audit of its number says what the judge says.
-    assert [result.scores["numeric_lexical_mean"] for result in results] == shares
-    assert figures.counts.num_generations == 80 and figures.counts.num_unread == 0
-    assert figures.counts.model_use is not None and figures.counts.model_use.num_prompt == 300
-    assert "fewer than 50" in manifest.warnings[0]
+    job = small_job(tmp_path / "out", model, judge)
+    outcome = run_evaluation(job)
+    assert outcome.manifest == read_manifest(job.out)
+    items = items_of(job)
+    shares = [
+        sum(bool(one.judgement and one.judgement.passed) for one in item.generations) / 4 for item in items
+    ]
+    assert [item.scores["accuracy_mean"] for item in items] == shares
+    assert [item.scores["accuracy"] for item in items] == [float(share > 0.5) for share in shares]
+    assert primary_of(job).value == sum(share > 0.5 for share in shares) / 6
+    counts = counts_of(job)
+    assert (counts.num_generations, counts.num_judgements, counts.num_unread) == (24, 24, 0)
+    assert counts.model_use is not None and counts.model_use.num_prompt == 24 * 30
+    assert "fewer than 50" in read_manifest(job.out).warnings[0]
 
 
 def test_a_second_run_asks_nothing_and_changes_nothing(
     tmp_path: Path, model: ChatServer, judge: ChatServer
 ) -> None:
-    job = shops_job(tmp_path / "out", model, judge)
-    first, _ = run(job)
-    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in job.out.rglob("*.json*")}
-    asked = len(model.bodies) + len(judge.bodies)
-    second, watch = run(job)
-    assert (second.manifest, watch.stages) == (first.manifest, [])
-    assert len(model.bodies) + len(judge.bodies) == asked
-    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in before} == before
-
-
-@pytest.mark.parametrize("cut", [0, 1, 900, 5_000, 30_000, -1, -700])
-def test_a_file_that_was_cut_anywhere_is_completed_to_the_same_bytes(
-    cut: int, tmp_path: Path, model: ChatServer, judge: ChatServer
-) -> None:
-    job = shops_job(tmp_path / "out", model, judge)
-    run(job)
-    whole = files(job.out)
-    records = job.out / "shops" / "records.jsonl"
-    records.write_bytes(records.read_bytes()[:cut])
-    (job.out / "manifest.json").unlink()
-    run(job)
-    assert files(job.out) == whole
+    job = small_job(tmp_path / "out", model, judge)
+    first = run_evaluation(job)
+    before, asked = figures(job.out), len(model.bodies) + len(judge.bodies)
+    assert run_evaluation(job).manifest == first.manifest
+    assert (figures(job.out), len(model.bodies) + len(judge.bodies)) == (before, asked)
 
 
 def test_the_two_stages_can_run_apart(tmp_path: Path, model: ChatServer, judge: ChatServer) -> None:
-    whole, _ = run(shops_job(tmp_path / "whole", model, judge))
-    outcome, _ = run(shops_job(tmp_path / "out", model, None, only=Stage.GENERATE))
-    assert outcome.manifest is None and not (tmp_path / "out" / "manifest.json").exists()
+    whole = run_evaluation(small_job(tmp_path / "whole", model, judge))
+    apart = small_job(tmp_path / "out", model, None, only=Stage.GENERATE)
+    assert run_evaluation(apart).manifest is None and not apart.results_path.exists()
     model.close()
-    later, _ = run(shops_job(tmp_path / "out", model, judge, only=Stage.JUDGE))
-    assert later.manifest == whole.manifest
-    assert files(tmp_path / "out") == files(tmp_path / "whole")
+    later = run_evaluation(small_job(tmp_path / "out", model, judge, only=Stage.JUDGE))
+    assert later.manifest is not None and whole.manifest is not None
+    assert (tmp_path / "out" / QUESTIONS / "items.jsonl").read_bytes() == (
+        tmp_path / "whole" / QUESTIONS / "items.jsonl"
+    ).read_bytes()
+    with pytest.raises(ValueError, match="holds no answers to 2wikimultihopqa; generate first"):
+        run_evaluation(small_job(tmp_path / "none", model, judge, only=Stage.JUDGE))
 
 
 def test_a_known_question_is_not_paid_twice(tmp_path: Path, model: ChatServer, judge: ChatServer) -> None:
-    cache = tmp_path / "cache" / "judge.sqlite"
-    first, _ = run(shops_job(tmp_path / "one", model, judge, cache=cache))
-    # Equal answers of one item are one question, but those under way together may both be asked.
-    assert first.judge.num_requests + first.num_cached == 80
+    one, two = (small_job(tmp_path / name, model, judge) for name in ("one", "two"))
+    run_evaluation(one)
     num_asked = len(judge.bodies)
-    second, _ = run(shops_job(tmp_path / "two", model, judge, cache=cache))
-    assert (second.judge.num_requests, second.num_cached, len(judge.bodies)) == (0, 80, num_asked)
-    assert files(tmp_path / "one") == files(tmp_path / "two")
-
-
-def test_a_file_that_is_no_cache_is_named(tmp_path: Path, model: ChatServer, judge: ChatServer) -> None:
-    cache = tmp_path / "notes.txt"
-    cache.write_text("my notes" * 1000)
-    with pytest.raises(ValueError, match=r"--cache: .*notes\.txt: file is not a database; remove"):
-        run(shops_job(tmp_path / "out", model, judge, cache=cache))
+    assert run_evaluation(two).judge.num_requests == 0 and len(judge.bodies) == num_asked
+    assert [item.scores for item in items_of(one)] == [item.scores for item in items_of(two)]
 
 
 def test_other_settings_are_never_mixed_in(tmp_path: Path, model: ChatServer, judge: ChatServer) -> None:
-    run(shops_job(tmp_path / "out", model, judge, limit=4))
-    before = files(tmp_path / "out")
-    with pytest.raises(ValueError, match=r"records\.jsonl: generations of item '0' were made with other"):
-        run(shops_job(tmp_path / "out", model, judge, limit=4, num_generations=4))
-    with pytest.raises(ValueError, match=r"item '2' is not among the items \(or beyond --limit\)"):
-        run(shops_job(tmp_path / "out", model, judge, limit=2))
-    assert files(tmp_path / "out") == before
-    outcome, _ = run(shops_job(tmp_path / "out", model, judge, limit=2, overwrite=True))
-    assert outcome.manifest is not None and outcome.manifest.benchmarks["shops"].counts.num_items == 2
+    run_evaluation(small_job(tmp_path / "out", model, judge, limit=4))
+    before, num_asked = figures(tmp_path / "out"), len(model.bodies)
+    for changes, says in (
+        ({"num_generations": 2}, r"\.eval: was made with other settings or data; use another --out"),
+        ({"style": "cot"}, "was made with other"),
+        ({"judge_retries": 4}, "was made with other"),
+        ({"limit": 2}, r"is beyond --limit; leave --limit out, or --overwrite"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            run_evaluation(small_job(tmp_path / "out", model, judge, **{"limit": 4} | changes))
+    assert (figures(tmp_path / "out"), len(model.bodies)) == (before, num_asked)
+    job = small_job(tmp_path / "out", model, judge, limit=2, overwrite=True)
+    run_evaluation(job)
+    assert counts_of(job).num_items == 2
+
+
+def test_a_changed_file_is_another_evaluation(tmp_path: Path, model: ChatServer, judge: ChatServer) -> None:
+    rows = json.loads((FOLDERS[QUESTIONS] / "train.json").read_text())[:3]
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps(rows))
+    job = small_job(tmp_path / "out", model, judge, benchmarks=[{"name": QUESTIONS, "path": path}])
+    run_evaluation(job)
+    path.write_text(json.dumps([rows[0] | {"question": "What else?"}, *rows[1:]]))
+    with pytest.raises(ValueError, match="was made with other settings or data"):
+        run_evaluation(job)
 
 
 def test_more_items_go_on_where_fewer_ended(tmp_path: Path, model: ChatServer, judge: ChatServer) -> None:
-    run(shops_job(tmp_path / "out", model, judge, limit=4))
-    _, watch = run(shops_job(tmp_path / "out", model, judge))
-    assert watch.stages[0] == ("generating", 10, 4) and watch.stages[1] == ("judging", 80, 32)
+    run_evaluation(small_job(tmp_path / "out", model, judge, limit=4))
+    outcome = run_evaluation(small_job(tmp_path / "out", model, judge))
+    assert outcome.model.num_requests == 8 and outcome.judge.num_requests <= 8
+    run_evaluation(small_job(tmp_path / "whole", model, judge))
+    assert items_of(small_job(tmp_path / "out", model, judge)) == items_of(
+        small_job(tmp_path / "whole", model, judge)
+    )
 
 
-def unreadable(share: int, *, forever: bool) -> Any:
-    """A judge whose replies about some prices are nonsense, at the first time or for ever."""
-
-    def reply(body: Mapping[str, Any]) -> list[str]:
-        price = int(body["messages"][-1]["content"].split()[1])
-        is_first = body["temperature"] == 0
-        return ["I would rather not say."] if price % share == 0 and (forever or is_first) else ruled(body)
-
-    return reply
+def unreadable(is_so: Callable[[Mapping[str, Any]], bool]) -> Callable[[Mapping[str, Any]], list[str]]:
+    """A judge whose replies to some questions are nonsense."""
+    return lambda body: ["I would rather not say."] if is_so(body) else drawn_verdict(body)
 
 
 def test_a_useless_reply_is_asked_for_again_with_another_seed(
     tmp_path: Path, model: ChatServer, judge: ChatServer
 ) -> None:
-    judge.complete = unreadable(5, forever=False)
-    manifest = run(shops_job(tmp_path / "out", model, judge))[0].manifest
-    assert manifest is not None
-    counts = manifest.benchmarks["shops"].counts
-    assert (counts.num_unread, counts.num_retries, counts.num_judgements) == (0, 16, 80)
+    judge.complete = unreadable(lambda body: body["temperature"] == 0)
+    job = small_job(tmp_path / "out", model, judge)
+    run_evaluation(job)
+    counts = counts_of(job)
+    assert (counts.num_unread, counts.num_retries, counts.num_judgements) == (0, 24, 24)
     again = [body for body in judge.bodies if body["temperature"]]
     assert {(body["seed"], body["temperature"]) for body in again} == {(1, 0.6)}
 
@@ -163,158 +181,165 @@ def test_a_useless_reply_is_asked_for_again_with_another_seed(
 def test_what_stays_unreadable_is_counted_apart_and_tried_again_later(
     tmp_path: Path, model: ChatServer, judge: ChatServer
 ) -> None:
-    judge.complete = unreadable(5, forever=True)
-    job = shops_job(tmp_path / "out", model, judge, cache=tmp_path / "cache.sqlite")
-    manifest = run(job)[0].manifest
-    assert manifest is not None
-    counts, right = manifest.benchmarks["shops"].counts, manifest.benchmarks["shops"].primary
-    assert (counts.num_unread, counts.num_unjudged, counts.num_judgements) == (16, 0, 64)
-    assert right is not None and (right.num_items, right.num_unscored) == (8, 2)
-    assert any("could not be read, in no figure: 16" in warning for warning in manifest.warnings)
-    (lost,) = (one for one in read_all_results(job.out, manifest)["shops"] if one.item == "0")
-    assert lost.scores["right"] is None and lost.generations[0].reply == "I would rather not say."
-    judge.complete = ruled
-    mended = run(job)[0].manifest
-    assert mended is not None and mended.benchmarks["shops"].counts.num_unread == 0
+    job = small_job(tmp_path / "out", model, judge, most_unread=1)
+    first = small_questions()[0]
+    judge.complete = unreadable(lambda body: first in str(body["messages"]))
+    run_evaluation(job)
+    counts, accuracy = counts_of(job), primary_of(job)
+    assert (counts.num_unread, counts.num_unjudged, counts.num_judgements) == (4, 0, 20)
+    assert (accuracy.num_items, accuracy.num_unscored) == (5, 1)
+    assert any("could not be read, in no figure: 4" in one for one in read_manifest(job.out).warnings)
+    (lost,) = (item for item in items_of(job) if item.scores["accuracy"] is None)
+    assert lost.generations[0].reply == "I would rather not say."
+    judge.complete, num_asked = drawn_verdict, len(model.bodies)
+    run_evaluation(job)
+    assert counts_of(job).num_unread == 0 and len(model.bodies) == num_asked
+
+
+def small_questions() -> list[str]:
+    return [item.query.query for item in benchmark_items(QUESTIONS)]
 
 
 def test_a_judge_that_talks_nonsense_stops_before_it_costs_more(
     tmp_path: Path, model: ChatServer, judge: ChatServer
 ) -> None:
-    judge.complete = unreadable(1, forever=True)
-    job = shops_job(tmp_path / "out", model, judge, judge_retries=0)
-    with pytest.raises(ValueError, match=r"20 of 20 judgements could not be read.*'I would rather.*goes on"):
-        run(job)
-    assert len(judge.bodies) < 30 and not job.manifest_path.exists()
-    judge.complete = ruled
-    assert run(job)[0].manifest is not None
+    judge.complete = unreadable(lambda _: True)
+    changes = {"judge_retries": 0, "num_generations": 8, "cache": False}
+    job = small_job(tmp_path / "out", model, judge, **changes)
+    with pytest.raises(ValueError, match=r"judgements could not be read, more than most_unread.*goes on"):
+        run_evaluation(job)
+    assert len(judge.bodies) < 30 and not job.results_path.exists()
+    judge.complete = drawn_verdict
+    run_evaluation(job)
+    assert counts_of(job).num_judgements == 48
 
 
 @pytest.mark.parametrize(("status", "says"), [(401, "answered 401"), (500, "answered 500")])
 def test_a_judge_that_is_down_is_one_line_and_resumable(
     status: int, says: str, tmp_path: Path, model: ChatServer, judge: ChatServer
 ) -> None:
-    whole, _ = run(shops_job(tmp_path / "whole", model, judge))
     judge.status = status
-    job = shops_job(tmp_path / "out", model, judge)
+    job = small_job(tmp_path / "out", model, judge, cache=False)
     with pytest.raises(ValueError, match=rf"judge: .*{says}"):
-        run(job)
-    judge.status = 200
-    outcome, watch = run(job)
-    assert outcome.manifest == whole.manifest and watch.stages[0][0] == "judging"
-    assert files(job.out) == files(tmp_path / "whole")
+        run_evaluation(job)
+    assert not job.results_path.exists()
+    judge.status, num_asked = 200, len(model.bodies)
+    run_evaluation(job)
+    assert len(model.bodies) == num_asked and counts_of(job).num_judgements == 24
 
 
 def test_a_judge_that_dies_in_the_middle_loses_nothing(
     tmp_path: Path, model: ChatServer, judge: ChatServer
 ) -> None:
     def dies(body: Mapping[str, Any]) -> list[str]:
-        judge.status = 500 if len(judge.bodies) >= 30 else 200
-        return ruled(body)
+        judge.status = 500 if len(judge.bodies) >= 12 else 200
+        return drawn_verdict(body)
 
     judge.complete = dies
-    job = shops_job(tmp_path / "out", model, judge)
+    job = small_job(tmp_path / "out", model, judge, cache=False)
     with pytest.raises(ValueError, match=r"judge: .*what is done is kept"):
-        run(job)
-    judge.complete, judge.status = ruled, 200
-    _, watch = run(job)
-    (_, total, done) = watch.stages[0]
-    assert total == 80 and done >= 28
+        run_evaluation(job)
+    judge.complete, judge.status = drawn_verdict, 200
+    assert run_evaluation(job).judge.num_requests <= 24 - 10
+    whole = small_job(tmp_path / "whole", model, judge, cache=False)
+    run_evaluation(whole)
+    assert items_of(job) == items_of(whole)
+
+
+def test_one_request_that_fails_is_counted_and_asked_again(
+    tmp_path: Path, model: ChatServer, judge: ChatServer
+) -> None:
+    def fails_once(body: Mapping[str, Any]) -> list[str]:
+        return (
+            [] if body["seed"] == 3 and small_questions()[0] in str(body["messages"]) else drawn_answers(body)
+        )
+
+    model.complete = fails_once
+    job = small_job(tmp_path / "out", model, judge)
+    outcome = run_evaluation(job)
+    assert outcome.model.failures.total() == 1 and counts_of(job).num_failed == 1
+    assert any("which the same command asks for again: 1" in one for one in read_manifest(job.out).warnings)
+    assert items_of(job)[0].failure == "failed" and len(items_of(job)[0].generations) == 3
+    model.complete = drawn_answers
+    assert run_evaluation(job).model.num_requests == 1
+    assert counts_of(job).num_failed == 0 and len(items_of(job)[0].generations) == 4
 
 
 def test_a_judge_is_demanded_before_anything_is_spent(tmp_path: Path, model: ChatServer) -> None:
-    with pytest.raises(ValueError, match=r"--judge: missing; a model judges shops; .*--only generate"):
-        run(shops_job(tmp_path / "out", model, None))
+    with pytest.raises(ValueError, match=r"--judge: missing; a model judges 2wiki.*; .*--only generate"):
+        run_evaluation(small_job(tmp_path / "out", model, None))
     assert model.bodies == []
 
 
 def test_a_prompt_that_does_not_fit_is_counted_and_not_asked_again(
     tmp_path: Path, model: ChatServer, judge: ChatServer
 ) -> None:
-    model.too_long = "shop number 3 "
-    job = shops_job(tmp_path / "out", model, judge)
-    manifest = run(job)[0].manifest
-    assert manifest is not None
-    counts, right = manifest.benchmarks["shops"].counts, manifest.benchmarks["shops"].primary
-    assert (counts.num_too_long, counts.num_failed, counts.num_generations) == (1, 0, 72)
-    assert right is not None and right.num_unscored == 1
+    model.too_long = small_questions()[2]
+    job = small_job(tmp_path / "out", model, judge)
+    run_evaluation(job)
+    counts = counts_of(job)
+    assert (counts.num_too_long, counts.num_failed, counts.num_generations) == (4, 0, 20)
+    assert primary_of(job).num_unscored == 1 and items_of(job)[2].failure == "prompt_too_long"
     num_asked = len(model.bodies)
-    run(job)
+    run_evaluation(job)
     assert len(model.bodies) == num_asked
 
 
 def test_given_answers_measure_the_judge_against_people(
     tmp_path: Path, model: ChatServer, judge: ChatServer
 ) -> None:
-    sources = [BenchmarkSource(name=name, path=shops_file(tmp_path)) for name in ("shops", "calibration")]
-    manifest = run(shops_job(tmp_path / "out", model, judge, benchmarks=tuple(sources)))[0].manifest
-    assert manifest is not None and len(model.bodies) == 10
-    calibration = manifest.benchmarks["calibration"]
-    assert calibration.is_calibration and list(manifest.measured) == ["shops"]
-    assert calibration.agreement["overall"].cohens_kappa.value == 1.0
-    assert calibration.agreement["overall"].num_pairs == 20
-    assert manifest.average is not None and list(manifest.average.parts) == ["shops"]
+    sources = [{"name": name, "path": FOLDERS[name]} for name in ("ragtruth", "ragtruth_judge")]
+    job = small_job(tmp_path / "out", model, judge, benchmarks=sources, limit=3)
+    manifest = run_evaluation(job).manifest
+    assert manifest is not None and len(model.bodies) == 12
+    calibration = manifest.benchmarks["ragtruth_judge"]
+    assert calibration.is_calibration and list(manifest.measured) == ["ragtruth"]
+    assert calibration.agreement["overall"].num_pairs == 3
+    assert manifest.average is not None and list(manifest.average.parts) == ["ragtruth"]
 
 
 def test_the_judges_model_can_audit_the_numbers(tmp_path: Path, model: ChatServer, judge: ChatServer) -> None:
     def plays_all(body: Mapping[str, Any]) -> list[str]:
-        text = body["messages"][-1]["content"]
-        if "Right or wrong?" in text:
-            return ruled(body)
+        if "response_format" in body:
+            return drawn_verdict(body)
         if body["messages"][0]["content"] == "proposer":
-            said = re.findall(r"It is (\d+) euros", text)[-1]
-            return [f"- Question: How much is a lamp? [Answer: {said}]"]
-        price = re.findall(r"costs (\d+) euros", text)[0]
-        return [f"1. Evidence: A lamp costs {price} euros there. [Answer: {price}]"] * body["n"]
+            return ["- Question: How many years? [Answer: 7]"]
+        return ["1. [Answer: 8]"] * body["n"]
 
-    judge.complete = plays_all
-    audited = {
+    judge.complete, model.complete = plays_all, lambda _: ["It took 7 years."]
+    audit = {
         "audit": AuditKind.MODEL,
         "audit_settings": AuditConfig(kinds=("number",), prompts="compact", seed=0),
     }
-    job = shops_job(tmp_path / "out", model, judge, limit=2, num_generations=3, **audited)
-    manifest = run(job)[0].manifest
-    assert manifest is not None
-    found = read_all_results(job.out, manifest)["shops"]
-    shares = [sum("999" not in one.text for one in result.generations) / 3 for result in found]
-    assert [result.scores["numeric_model_mean"] for result in found] == shares
-    before = files(job.out)
-    run(job)
-    assert files(job.out) == before
+    job = small_job(tmp_path / "out", model, judge, limit=2, num_generations=2, **audit)
+    run_evaluation(job)
+    verdicts = [one.verdict for item in items_of(job) for one in item.generations]
+    assert [verdict and verdict.outcome for verdict in verdicts] == ["REFUTED"] * 4
+    assert [item.scores["numeric_model"] for item in items_of(job)] == [0.0, 0.0]
+    assert any(body["n"] > 1 for body in judge.bodies), "votes are one request"
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        (
-            {"benchmarks": [{"name": "ships", "path": "x"}]},
-            "'ships' is not known; give one of shops, calibration",
-        ),
-        ({"style": "10-shot"}, "--style 10-shot: shops is asked as plain, cot; choose one"),
-    ],
-)
-def test_what_cannot_be_asked_is_named(
-    changes: dict[str, Any], says: str, tmp_path: Path, model: ChatServer, judge: ChatServer
-) -> None:
-    with pytest.raises(ValueError, match=says):
-        run(shops_job(tmp_path / "out", model, judge, **changes))
+def test_who_watches_is_told_of_every_request(tmp_path: Path, model: ChatServer, judge: ChatServer) -> None:
+    told: list[tuple[str, int, int]] = []
+    job = small_job(tmp_path / "out", model, judge, cache=False)
+    run_evaluation(job, tell=lambda *, label, done, total: told.append((label, done, total)))
+    assert [label for label, _, _ in told] == ["generating"] * 24 + ["judging"] * 24
+    assert {total for _, _, total in told} == {24}
 
 
 def test_two_runs_never_write_one_folder(tmp_path: Path, model: ChatServer, judge: ChatServer) -> None:
-    from reward.offline.files import only_writer
-
-    job = shops_job(tmp_path / "out", model, judge)
+    job = small_job(tmp_path / "out", model, judge)
     with only_writer(job.out / ".lock"), pytest.raises(ValueError, match="another evaluation writes it"):
-        run(job)
+        run_evaluation(job)
 
 
 def test_results_that_were_changed_are_not_believed(
     tmp_path: Path, model: ChatServer, judge: ChatServer
 ) -> None:
-    job = shops_job(tmp_path / "out", model, judge)
-    run(job)
-    path = job.out / "shops" / "items.jsonl"
+    job = small_job(tmp_path / "out", model, judge)
+    run_evaluation(job)
+    path = job.out / QUESTIONS / "items.jsonl"
     first, rest = path.read_text().split("\n", 1)
-    path.write_text(json.dumps(json.loads(first) | {"scores": {"right": 1.0}}) + "\n" + rest)
-    with pytest.raises(ValueError, match="has changed since its manifest"):
+    path.write_text(json.dumps(json.loads(first) | {"scores": {"accuracy": 1.0}}) + "\n" + rest)
+    with pytest.raises(ValueError, match="has changed since its figures"):
         read_all_results(job.out, read_manifest(job.out))

@@ -1,87 +1,82 @@
-"""A whole evaluation of the tiny policy: vLLM as the judge, and a scripted one (about two minutes)."""
+"""A whole evaluation of the tiny policy: vLLM as model and judge, killed and resumed (some minutes)."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from pipeline.evaluate.plan import EvaluationJob
-from pipeline.evaluate.results import ItemResult, read_results
-from reward.config import OpenAISamplerConfig, SamplingSettings
-from tests.evaluations import ChatServer, drawn_verdict, run, shops_job
-from tests.march_cli import DATA, MARCH
+pytest.importorskip("inspect_ai")
+from tests.benchmark_files import FOLDERS
+from tests.evaluations import QUESTIONS, ChatServer, drawn_verdict
+from tests.march_cli import MARCH
 from tests.vllm_process import ENVIRONMENT, TINY_POLICY
 
 pytestmark = pytest.mark.slow
 
+SMALL = (
+    *("--limit", "4", "--generations", "3", "--max-tokens", "24", "--seed", "1", "--concurrency", "1"),
+    *("--benchmark", f"{QUESTIONS}={FOLDERS[QUESTIONS]}", "--no-cache"),
+    *("--set", "judging.max_tokens=32", "--set", "most_unread=1", "--set", "judge_retries=0"),
+)
 
-def test_vllm_answers_and_vllm_judges_by_schema(
-    vllm_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+
+def start(arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
+    environment = os.environ | ENVIRONMENT | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    with log.open("w") as out:
+        return subprocess.Popen([*MARCH, *arguments], stdout=out, stderr=out, env=environment)
+
+
+def served(out: Path, url: str) -> list[str]:
+    """`march evaluate` with one vLLM as the model and as its judge."""
+    given = ["evaluate", url, "--model-name", "tiny", "--judge", url, "--judge-model", "tiny"]
+    return [*given, "--out", str(out), "--timeout", "300", *SMALL]
+
+
+def test_vllm_answers_and_judges_by_schema_and_a_kill_changes_no_figure(
+    vllm_url: str, tmp_path: Path
 ) -> None:
-    vllm = OpenAISamplerConfig(base_urls=(vllm_url,), model="tiny", timeout_s=300)
-    unused = ChatServer(drawn_verdict, "unused")
-    job = shops_job(
-        tmp_path / "out",
-        unused,
-        unused,
-        model=vllm,
-        judge=vllm,
-        limit=4,
-        num_generations=3,
-        generation=SamplingSettings(temperature=0.6, top_p=0.95, top_k=20, max_tokens=24, seed=1),
-        judging=SamplingSettings(temperature=0, max_tokens=32, seed=1),
-    )
-    manifest = run(job)[0].manifest
-    unused.close()
-    assert manifest is not None and "refuses" not in caplog.text
-    counts = manifest.benchmarks["shops"].counts
-    said = [one.reply for each in results_of(job) for one in each.generations]
+    whole, killed, log = tmp_path / "whole", tmp_path / "killed", tmp_path / "log.txt"
+    generate = [*served(whole, vllm_url), "--only", "generate"]
+    assert start(generate, log).wait(500) == 0, log.read_text()[-3000:]
+    shutil.copytree(whole, killed)
+    assert start(served(whole, vllm_url), log).wait(500) == 0, log.read_text()[-3000:]
+    assert "refuses" not in log.read_text()
+    process = start(served(killed, vllm_url), log)
+    until = time.monotonic() + 300
+    while not list((killed / "logs" / "judge").glob("*.eval")):
+        assert process.poll() is None and time.monotonic() < until, log.read_text()[-3000:]
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait(60) == -signal.SIGKILL and not (killed / "results.json").exists()
+    assert start(served(killed, vllm_url), log).wait(500) == 0, log.read_text()[-3000:]
+    items = f"{QUESTIONS}/items.jsonl"
+    assert (killed / items).read_text() == (whole / items).read_text()
+    said = [one["reply"] for line in (whole / items).open() for one in json.loads(line)["generations"]]
     # The schema binds the judge; one that knows no JSON may fill it with blanks, and is then counted apart.
-    assert len(said) == 12 and all(reply and reply.startswith("{") for reply in said)
-    assert counts.num_generations == 12 and counts.num_judgements + counts.num_unread == 12
-    primary = manifest.benchmarks["shops"].primary
-    assert primary is not None and primary.num_items + primary.num_unscored == 4
-    assert counts.model_use is not None and counts.model_use.num_completion <= 12 * 24
-    assert counts.judge_use is not None and counts.judge_use.num_prompt > 12 * 10
-    answers = [one.text for each in results_of(job) for one in each.generations]
-    records = job.out / "shops" / "records.jsonl"
-    records.write_bytes(records.read_bytes()[:-200])  # an audit, and a torn line
-    assert run(job)[0].manifest is not None
-    assert [one.text for each in results_of(job) for one in each.generations] == answers
-
-
-def results_of(job: EvaluationJob) -> list[ItemResult]:
-    """What an evaluation of the shops found."""
-    return list(read_results(job.out / "shops" / "items.jsonl"))
+    assert len(said) == 12 and all(reply.startswith("{") for reply in said)
+    found = json.loads((whole / "results.json").read_text())["benchmarks"][QUESTIONS]
+    counts, accuracy = found["counts"], found["estimates"]["overall"]["accuracy"]
+    assert counts["num_generations"] == counts["num_judgements"] + counts["num_unread"] == 12
+    assert accuracy["num_items"] + accuracy["num_unscored"] == 4
+    assert counts["model_use"]["num_completion"] <= 12 * 24 and counts["judge_use"]["num_prompt"] > 12 * 10
 
 
 def test_the_tiny_policy_is_evaluated_in_process_from_its_folder(tmp_path: Path) -> None:
-    judge = ChatServer(drawn_verdict, "judge")
-    arguments = [
-        *("evaluate", str(TINY_POLICY), "--out", str(tmp_path / "out"), "--limit", "2", "--generations", "2"),
-        *("--benchmark", f"2wikimultihopqa={DATA / '2wikimultihopqa' / 'train.json'}", "--max-tokens", "32"),
-        *(
-            "--judge",
-            judge.url,
-            "--judge-model",
-            "judge",
-            "--no-cache",
-            "--html",
-            str(tmp_path / "page.html"),
-        ),
-    ]
-    environment = os.environ | ENVIRONMENT | {"PYTHONPATH": str(Path(__file__).parents[1])}
-    done = subprocess.run(
-        [*MARCH, *arguments], capture_output=True, text=True, timeout=500, env=environment, check=False
-    )
+    judge, log, page = ChatServer(drawn_verdict, "judge"), tmp_path / "log.txt", tmp_path / "page.html"
+    arguments = ["evaluate", str(TINY_POLICY), "--out", str(tmp_path / "out"), "--html", str(page)]
+    arguments += ["--judge", judge.url, "--judge-model", "judge", *SMALL]
+    code = start(arguments, log).wait(500)
     judge.close()
-    assert done.returncode == 0, done.stderr[-3000:]
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    figures = manifest["benchmarks"]["2wikimultihopqa"]
-    assert figures["counts"]["num_generations"] == 4 and figures["counts"]["num_judgements"] == 4
-    assert figures["estimates"]["overall"]["accuracy"]["num_items"] == 2
-    assert manifest["settings"]["weights_sha256"] and (tmp_path / "page.html").exists()
+    assert code == 0, log.read_text()[-3000:]
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    figures = results["benchmarks"][QUESTIONS]
+    assert figures["counts"]["num_generations"] == 12 and figures["counts"]["num_judgements"] == 12
+    assert figures["estimates"]["overall"]["accuracy"]["num_items"] == 4
+    assert results["settings"]["weights_sha256"] and page.exists()

@@ -185,7 +185,7 @@ def test_evaluations_come_from_the_store_and_are_named_in_the_version(
     folder = write_evidence(tmp_path / "eval", evidence(better, num_items=4))
     kept = store.publish(folder, kind="evaluation").digest
     found = bring_evaluations(f"artifact:{kept}", str(folder), lambda: store)
-    assert (found.candidate / "manifest.json").read_bytes() == (folder / "manifest.json").read_bytes()
+    assert (found.candidate / "results.json").read_bytes() == (folder / "results.json").read_bytes()
     assert found.champion == folder
     assert found.tags == {EVALUATION_TAG: Artifact(store, kept).address}
     other = store.publish(folder, kind="files").digest

@@ -24,7 +24,7 @@ from orchestration.retrain.transient import patiently, problem_of
 from pipeline.artifacts.failures import CorruptError, StoreError, UnsafeEndpointError
 from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.store import ArtifactStore
-from pipeline.evaluate.work import ServerDownError
+from pipeline.evaluate.tasks.served import ServerDownError
 from pipeline.train import TrainingFailedError
 from tests.schedule_jobs import wait_until
 

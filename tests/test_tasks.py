@@ -195,7 +195,7 @@ def test_claims_stand_in_the_log_with_their_places(tmp_path: Path) -> None:
 def test_the_lookup_reads_ragtruths_layout(tmp_path: Path) -> None:
     log = run_task(tmp_path, "ragtruth", says(TEXT), Script(consistent), **RAGTRUTH)
     params = {one.name: one.options for one in log.eval.scorers or ()}
-    assert (params["numbers"] or {})["checks"] == ["opening_hours", "ratings", "yes_no_fields"]
+    assert (params["numbers"] or {})["settings"]["checks"] == ["opening_hours", "ratings", "yes_no_fields"]
 
 
 def test_an_answer_without_numbers_takes_no_part(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """`march evaluate` and `march best`.
 
-Exit codes: 0; 2 for what a user can mend, a server that is down included; 130 when it was interrupted. In
-each case what was paid for is kept, and the same command goes on.
+Inspect runs, resumes and shows it. Exit codes: 0; 2 for what a user can fix, a server that is down included;
+130 when it was interrupted. In each case what was paid for is kept, and the same command goes on.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestration.commands import evaluate_options as options
-from orchestration.terminal.messages import error_console, fail, warn_ignored
+from orchestration.terminal.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
     from pipeline.evaluate.compare import Comparison
@@ -51,7 +51,6 @@ def evaluate(
     judge: options.Judge = None,
     judge_model: options.JudgeModel = None,
     judge_key_env: options.JudgeKeyEnv = "OPENAI_API_KEY",
-    cache: options.Cache = None,
     no_cache: options.NoCache = False,
     price_in: options.PriceIn = 0.0,
     price_out: options.PriceOut = 0.0,
@@ -67,7 +66,6 @@ def evaluate(
     The same command resumes what was interrupted.
     """
     from orchestration.settings.evaluate import evaluation_job, judge_config
-    from pipeline.evaluate.cost import Prices
     from pipeline.record.tracking import refuse_password
 
     refuse_password("--mlflow", mlflow)
@@ -78,20 +76,21 @@ def evaluate(
         "concurrency": concurrency,
         "audit": audit,
     }
-    named |= {"only": only, "overwrite": overwrite, "num_generations": generations}
+    named |= {"only": only, "overwrite": overwrite, "num_generations": generations, "cache": not no_cache}
     job = evaluation_job(
         model,
         benchmark,
         model_name=model_name,
         judge=judge_config(judge, judge_model, key_env=judge_key_env),
         timeout_s=timeout_s,
-        cache=cache,
-        use_cache=not no_cache,
         seed=seed,
         max_tokens=max_tokens,
         named=named,
         assignments=assignments or [],
     )
+    _require_inspect()
+    from pipeline.evaluate.cost import Prices
+
     prices = Prices(
         model_in=model_price_in, model_out=model_price_out, judge_in=price_in, judge_out=price_out
     )
@@ -112,37 +111,43 @@ def best(evaluations: options.Evaluations) -> None:
     print_choice(choose_best(evaluations), Console())
 
 
+def _require_inspect() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("inspect_ai") is None:
+        raise ValueError("march evaluate: needs Inspect; pip install 'march-pipeline[evaluate]'")
+
+
 def _expect(job: EvaluationJob, prices: Prices) -> None:
     """Prints what an evaluation will take."""
     import asyncio
 
     from rich.console import Console
 
-    from pipeline.evaluate.benchmarks import make_benchmark
-    from pipeline.evaluate.run import expect_evaluation
+    from pipeline.evaluate.cost import expect
     from pipeline.evaluate.terminal import print_expected
 
-    print_expected(asyncio.run(expect_evaluation(job, make_benchmark)), prices, Console())
+    print_expected(asyncio.run(expect(job)), prices, Console())
 
 
 def _evaluate(job: EvaluationJob, wanted: Wanted, prices: Prices) -> None:
     from rich.console import Console
 
-    from orchestration.terminal.progress import EvaluationProgress
-    from pipeline.evaluate.benchmarks import make_benchmark
     from pipeline.evaluate.compare import compare
     from pipeline.evaluate.manifest import read_all_results, read_manifest
+    from pipeline.evaluate.plan import Stage
     from pipeline.evaluate.run import run_evaluation
     from pipeline.evaluate.terminal import print_comparison, print_manifest
 
     if wanted.compare is not None:
         read_manifest(wanted.compare)  # before anything is spent
+    console = Console()
     try:
-        with EvaluationProgress(error_console()) as progress:
-            outcome = run_evaluation(job, make_benchmark, progress)
+        display = "rich" if console.is_terminal else "none"
+        outcome = run_evaluation(job, display=display, bundle=_viewer(wanted))
     except KeyboardInterrupt:
         fail(f"stopped; {job.out} keeps what is done, and the same command goes on", code=130)
-    manifest, console = outcome.manifest, Console()
+    manifest = outcome.manifest
     if manifest is None:
         print(f"{_spent(outcome, prices)}; {job.out} keeps it, and --only judge goes on")
         return
@@ -151,20 +156,30 @@ def _evaluate(job: EvaluationJob, wanted: Wanted, prices: Prices) -> None:
     if wanted.compare is not None:
         comparison = compare(manifest, read_all_results(job.out, manifest), wanted.compare)
         print_comparison(comparison, console)
-    files = [job.manifest_path, *_write(job, wanted, manifest, comparison)]
+    files = [job.results_path, *_write(job, wanted, manifest, comparison)]
     print(f"{_spent(outcome, prices)}: {', '.join(str(file) for file in files)}")
+    print(f"Every item: inspect view --log-dir {job.log_dir(Stage.JUDGE)}")
+
+
+def _viewer(wanted: Wanted) -> Path | None:
+    """The folder of Inspect's viewer with the logs, beside the page."""
+    return wanted.html.with_name(f"{wanted.html.stem}-items") if wanted.html else None
 
 
 def _write(
     job: EvaluationJob, wanted: Wanted, manifest: Manifest, comparison: Comparison | None
 ) -> list[Path]:
     """Writes the page and logs to MLflow; returns what was written."""
+    from pipeline.evaluate.plan import Stage
+
     written = []
     if wanted.html is not None:
-        from pipeline.evaluate.benchmarks import make_benchmark
         from pipeline.evaluate.report import write_report
 
-        write_report(wanted.html, job, make_benchmark, manifest, comparison)
+        viewer = _viewer(wanted)
+        log_dir = str(job.log_dir(Stage.JUDGE))
+        address = f"{viewer.name}/index.html" if viewer else ""
+        write_report(wanted.html, manifest, comparison, log_dir=log_dir, viewer=address)
         written.append(wanted.html)
     if wanted.mlflow is not None:
         from pipeline.evaluate.track import log_evaluation
@@ -181,15 +196,8 @@ def _spent(outcome: Outcome, prices: Prices) -> str:
         f"Asked the model {model.num_requests:,} times ({model.num_tokens:,} tokens) and the judge "
         f"{judge.num_requests:,} times ({judge.num_tokens:,} tokens)"
     )
-    line += (
-        f", {outcome.num_cached:,} {'reply was' if outcome.num_cached == 1 else 'replies were'} known"
-        if outcome.num_cached
-        else ""
-    )
     if prices.are_given:
-        money = (prices.of_model(model.use) or 0) + (prices.of_judge(judge.use) or 0)
-        line += f", {money:,.2f} by the given prices"
-    failed = ", ".join(
-        f"{number:,} {reason}" for reason, number in {**model.failures, **judge.failures}.items()
-    )
+        line += f", {prices.of(model, judge):,.2f} by the given prices"
+    failures = model.failures + judge.failures
+    failed = ", ".join(f"{number:,} {reason}" for reason, number in failures.items())
     return line + (f"; failed: {failed}" if failed else "")

@@ -67,15 +67,14 @@ JudgeModel = Annotated[
 JudgeKeyEnv = Annotated[
     str, typer.Option(help="Environment variable that holds its key.", rich_help_panel=_JUDGE)
 ]
-Cache = Annotated[
-    Path | None,
+NoCache = Annotated[
+    bool,
     typer.Option(
-        help="Replies of judges, shared between evaluations.",
-        show_default="~/.cache/march/judge.sqlite",
+        "--no-cache",
+        help="Ask for every judgement, and keep none in Inspect's cache for other evaluations.",
         rich_help_panel=_JUDGE,
     ),
 ]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Ask for every judgement.", rich_help_panel=_JUDGE)]
 
 PriceIn = Annotated[
     float, typer.Option(min=0, help="Judge's price of a million prompt tokens.", rich_help_panel=_COST)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.evaluate.manifest import Manifest, read_all_results, read_manifest
-from pipeline.evaluate.plan import MANIFEST_FILE
+from pipeline.evaluate.plan import RESULTS_FILE
 from pipeline.evaluate.results import ItemResult
 from reward.offline.files import file_sha256
 
@@ -48,4 +48,4 @@ def read_evidence(folder: Path) -> Evidence:
         ValueError: it is of another version, or has changed.
     """
     manifest = read_manifest(folder)
-    return Evidence(manifest, read_all_results(folder, manifest), file_sha256(folder / MANIFEST_FILE))
+    return Evidence(manifest, read_all_results(folder, manifest), file_sha256(folder / RESULTS_FILE))

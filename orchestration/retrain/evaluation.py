@@ -12,32 +12,11 @@ from orchestration.settings.evaluate import evaluation_job, judge_config
 from pipeline.evaluate.manifest import Manifest
 from pipeline.evaluate.plan import EvaluationJob
 
-EVALUATION, CHAMPION = "evaluation", "champion"
+EVALUATION, CHAMPION, LOGS = "evaluation", "champion", "evaluation-logs"
 
 
 class IncompleteError(RuntimeError):
     """Some answers or judgements are missing, and asking again may bring them."""
-
-
-class Teller:
-    """Passes an evaluation's progress on to whoever reads the stage's."""
-
-    def __init__(self, shop: Workshop) -> None:
-        self._shop = shop
-        self._label, self._total, self._done = "", 0, 0
-
-    def stage(self, label: str, total: int, done: int) -> None:
-        """A part begins."""
-        self._label, self._total, self._done = label, total, done
-        self._tell("")
-
-    def step(self, note: str = "") -> None:
-        """One piece is done."""
-        self._done += 1
-        self._tell(note)
-
-    def _tell(self, note: str) -> None:
-        self._shop.tell(label=self._label, done=self._done, total=self._total, note=note)
 
 
 def evaluate(shop: Workshop) -> StageResult:
@@ -47,14 +26,13 @@ def evaluate(shop: Workshop) -> StageResult:
         IncompleteError: something is missing that another attempt may bring.
         ValueError: a benchmark or a server cannot be used.
     """
-    from pipeline.evaluate.benchmarks import make_benchmark
     from pipeline.evaluate.run import run_evaluation
 
     job = _job(shop, _weights(shop))
     wanted = shop.request.inputs["weights"]
     if job.weights_sha256 != wanted:
         raise ValueError(f"{job.model.model}: holds other weights than {wanted}; remove the folder")
-    outcome = run_evaluation(job, make_benchmark, Teller(shop))
+    outcome = run_evaluation(job, tell=shop.tell)
     manifest, tokens = outcome.manifest, outcome.model.num_tokens + outcome.judge.num_tokens
     assert manifest is not None, "model and judge were asked together"
     shop.tell(label="evaluated", done=1, total=1, tokens=tokens, now=True)
@@ -104,12 +82,11 @@ def _job(shop: Workshop, weights: Path) -> EvaluationJob:
         model_name=None,
         judge=judge_config(judge.url, judge.model, key_env=judge.key_env) if judge else None,
         timeout_s=given.timeout_s,
-        cache=None,
-        use_cache=True,
         seed=given.seed,
         max_tokens=given.max_tokens,
         named={
             "out": shop.folder / EVALUATION,
+            "logs": shop.folder / LOGS,  # have times in them, and are no part of what is published
             "style": given.style,
             "limit": given.limit,
             "concurrency": given.concurrency,

@@ -22,7 +22,7 @@ _LINES = (
 )  # fmt: skip
 _ENGINES = (
     "ray.exceptions.RayError", "pipeline.train.TrainingFailedError", "reward.samplers.SamplerError",
-    "pipeline.evaluate.work.ServerDownError", "orchestration.registry.decisions.LostRaceError",
+    "pipeline.evaluate.tasks.served.ServerDownError", "orchestration.registry.decisions.LostRaceError",
 )  # fmt: skip
 _STATUSES = (408, 425, 429, 500, 502, 503, 504)
 _BUGS = (AssertionError, AttributeError, LookupError, NameError, NotImplementedError, TypeError)

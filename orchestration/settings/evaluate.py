@@ -10,7 +10,6 @@ from orchestration.settings.sampler import audit_sampler
 from pipeline.evaluate.plan import EvaluationJob
 from reward.assignments import assign
 from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplingSettings
-from reward.offline.files import user_cache
 
 # As `march audit` has it: what the auditing model writes is bound to its format, so that it parses.
 _AUDIT_BY_MODEL = {"structured": "all"}
@@ -24,8 +23,6 @@ def evaluation_job(
     model_name: str | None,
     judge: OpenAISamplerConfig | None,
     timeout_s: float,
-    cache: Path | None,
-    use_cache: bool,
     seed: int,
     max_tokens: int,
     named: Mapping[str, Any],
@@ -39,8 +36,6 @@ def evaluation_job(
         model_name: The model's name, with a URL.
         judge: The judge's server.
         timeout_s: For one request to model or judge.
-        cache: Where judges' replies are kept; None for the user's own place.
-        use_cache: Whether they are kept at all.
         seed: Of generations, judgements and audits.
         max_tokens: Of one generation.
         named: Keys of `EvaluationJob` with options of their own.
@@ -67,7 +62,6 @@ def evaluation_job(
             "model": under_test.model_dump(),
             "weights_sha256": weights_sha256,
             "judge": {**judge.model_dump(), "timeout_s": timeout_s} if judge else None,
-            "cache": (cache or user_cache() / "judge.sqlite") if use_cache else None,
         }
     )
 

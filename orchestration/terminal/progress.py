@@ -114,20 +114,6 @@ class AuditProgress(RowProgress):
         self.step(", ".join(found))
 
 
-class EvaluationProgress(RowProgress):
-    """Progress of an evaluation, one stage after the other."""
-
-    def __init__(self, console: Console) -> None:
-        super().__init__(console, "evaluating", unit="requests")
-
-    def stage(self, label: str, total: int, done: int) -> None:
-        """Begins to count a stage's pieces of work, of which some are done already."""
-        self._label = label
-        self._unit = "answers" if label == "auditing numbers" else "requests"
-        self._num_new = 0
-        self.start(total, done)
-
-
 class ByteProgress:
     """Progress through files whose size is known and whose number of rows is not: bytes, and rows if any."""
 

@@ -1,4 +1,4 @@
-"""What an evaluation will take and what it took: requests, tokens, money.
+"""What an evaluation will take: requests, tokens, money.
 
 Prompts are counted by the servers' tokenizers, on some prompts of each benchmark and scaled up; where a
 server cannot be asked, four characters are a token. Lengths of answers and verdicts are assumptions until
@@ -9,19 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from pipeline.evaluate.benchmark import JudgeRequest
-from pipeline.evaluate.generate import generation_tasks, texts_of
-from pipeline.evaluate.plan import Plan, PlannedBenchmark
-from pipeline.evaluate.store import Store
+from inspect_ai.log import EvalLog
+
+from pipeline.evaluate.logs import answered_samples, count, is_judged
+from pipeline.evaluate.plan import EvaluationJob, PlannedBenchmark, Stage, make_plan
+from pipeline.evaluate.run import newest_logs
 from reward.config import Settings
-from reward.samplers import Message, Sampler, SamplerError
+from reward.samplers import Message, Sampler, SamplerError, make_sampler
 from reward.types import TokenUse
 
 ANSWER_TOKENS, VERDICT_TOKENS = 300, 200  # assumed
 _CHARS_PER_TOKEN = 4  # of English
 _MOST_COUNTED = 24  # prompts of a benchmark that are really counted
 _MILLION = 1_000_000
+
+
+class Used(Protocol):
+    """Tokens of prompts, and written ones: `TokenUse`, `served.Spent`."""
+
+    @property
+    def num_prompt(self) -> int: ...
+
+    @property
+    def num_completion(self) -> int: ...
 
 
 class Prices(Settings):
@@ -37,13 +49,14 @@ class Prices(Settings):
         """Whether there is anything to multiply with."""
         return any((self.model_in, self.model_out, self.judge_in, self.judge_out))
 
-    def of_model(self, use: TokenUse | None) -> float | None:
-        """What the model under test costs; None where tokens are not known."""
-        return None if use is None else _price(use, self.model_in, self.model_out)
-
-    def of_judge(self, use: TokenUse | None) -> float | None:
-        """What the judge costs; None where tokens are not known."""
-        return None if use is None else _price(use, self.judge_in, self.judge_out)
+    def of(self, model: Used, judge: Used) -> float:
+        """What model and judge cost."""
+        return (
+            model.num_prompt * self.model_in
+            + model.num_completion * self.model_out
+            + judge.num_prompt * self.judge_in
+            + judge.num_completion * self.judge_out
+        ) / _MILLION
 
 
 @dataclass(frozen=True)
@@ -52,26 +65,30 @@ class Expected:
 
     name: str
     num_items: int
-    num_prompts: int  # requests to the model that are not kept yet
+    num_answers: int  # requests to the model that are not kept yet
     num_judgements: int  # questions to the judge that are not kept yet, without retries
     model: TokenUse
     judge: TokenUse
     are_counted: bool  # by tokenizers; else by characters
 
 
-async def expect(
-    plan: Plan, stores: Mapping[str, Store], *, model: Sampler | None, judge: Sampler | None
-) -> list[Expected]:
-    """What is still to be asked, by benchmark.
+async def expect(job: EvaluationJob) -> list[Expected]:
+    """What is still to be asked, by benchmark; nothing is asked of a model, and nothing written.
 
-    Args:
-        plan: What shall be evaluated.
-        stores: What is kept already.
-        model: Counts its tokens; None, or one that does not answer, leaves it to characters.
-        judge: The same.
+    Raises:
+        FileNotFoundError: a benchmark's files are not there.
+        ValueError: a row or a setting cannot be used.
     """
-    counting = {"model": await _answering(model), "judge": await _answering(judge)}
-    return [await _expected(plan, one, stores[one.name], counting) for one in plan.benchmarks]
+    plan = make_plan(job)
+    kept = {stage: newest_logs(job, stage) for stage in Stage}
+    model, judge = make_sampler(job.model), make_sampler(job.judge) if job.judge else None
+    try:
+        counting = await _answering(model), await _answering(judge)
+        return [await _expected(job, one, kept, *counting) for one in plan.benchmarks]
+    finally:
+        for sampler in (model, judge):
+            if sampler is not None:
+                await sampler.close()
 
 
 async def _answering(sampler: Sampler | None) -> Sampler | None:
@@ -86,46 +103,49 @@ async def _answering(sampler: Sampler | None) -> Sampler | None:
 
 
 async def _expected(
-    plan: Plan, one: PlannedBenchmark, store: Store, counting: Mapping[str, Sampler | None]
+    job: EvaluationJob,
+    one: PlannedBenchmark,
+    kept: Mapping[Stage, Mapping[str, EvalLog]],
+    model: Sampler | None,
+    judge: Sampler | None,
 ) -> Expected:
-    job = plan.job
-    tasks = [task for task in generation_tasks(job, one, store) if not store.require(task.place, task.digest)]
-    judged = _questions(plan, one, store)
-    answer, verdict = (
-        _length(store, "generations", ANSWER_TOKENS),
-        _length(store, "judgement", VERDICT_TOKENS),
-    )
-    per_prompt = await _mean_tokens([task.prompt.messages for task in tasks], counting["model"])
-    per_question = await _mean_tokens([question.messages for question, _ in judged], counting["judge"])
-    num_judgements = sum(number for _, number in judged)
-    num_answers = len(tasks) * job.num_generations
+    prompts = [(item, prompt) for item in one.asked for prompt in one.prompts(item)]
+    total = len(prompts) if one.is_given else len(prompts) * job.num_generations
+    made, judged = kept[Stage.GENERATE].get(one.name), kept[Stage.JUDGE].get(one.name)
+    each = len(one.prompts(one.items[0]))
+    num_answers = 0 if one.is_given else total - each * len(answered_samples(made) if made else ())
+    num_judgements = 0
+    if one.is_judged:
+        done = [] if judged is None else [found for found in judged.samples or () if is_judged(found)]
+        num_judgements = total - each * sum(found.error is None for found in done)
+    answer, verdict = _lengths(one, made, judged)
+    asked = [one.benchmark.judge_request(item, prompt, prompt.given or "") for item, prompt in prompts]
+    per_prompt = await _mean_tokens([prompt.messages for _, prompt in prompts], model)
+    per_question = await _mean_tokens([request.messages for request in asked if request], judge)
     return Expected(
         name=one.name,
-        num_items=len(one.items),
-        num_prompts=len(tasks),
+        num_items=len(one.asked),
+        num_answers=num_answers,
         num_judgements=num_judgements,
-        model=TokenUse(num_prompt=round(per_prompt * len(tasks)), num_completion=round(answer * num_answers)),
-        judge=TokenUse(
-            num_prompt=round((per_question + answer) * num_judgements),
-            num_completion=round(verdict * num_judgements),
-        ),
-        are_counted=all(counting.values()),
+        model=_use(num_answers, per_prompt, answer),
+        judge=_use(num_judgements, per_question + answer, verdict),
+        are_counted=model is not None and (judge is not None or not one.is_judged),
     )
 
 
-def _questions(plan: Plan, one: PlannedBenchmark, store: Store) -> list[tuple[JudgeRequest, int]]:
-    """A question to the judge for each prompt, about an empty answer, and how often it is still asked."""
-    found = []
-    for item in one.items:
-        for prompt in one.prompts[item.id]:
-            request = one.benchmark.judge_request(item, prompt, prompt.given or "")
-            if request is None:
-                continue
-            texts = texts_of(store, item, prompt)
-            total = len(texts) if texts else plan.job.num_generations
-            kept = [store.judgement(item.id, prompt.name, index) for index in range(len(texts))]
-            found.append((request, total - sum(each is not None and each.read for each in kept)))
-    return [(request, number) for request, number in found if number]
+def _lengths(one: PlannedBenchmark, made: EvalLog | None, judged: EvalLog | None) -> tuple[float, float]:
+    """Tokens of an answer and a verdict: the means of what is kept, or assumptions."""
+    if judged is None:
+        return ANSWER_TOKENS, VERDICT_TOKENS
+    found = count(one, made, judged)
+    num_asked = found.num_judgements + found.num_unread + found.num_retries
+    answer = found.model_use.num_completion / found.num_generations if found.model_use else ANSWER_TOKENS
+    verdict = found.judge_use.num_completion / num_asked if found.judge_use else VERDICT_TOKENS
+    return answer, verdict
+
+
+def _use(number: int, prompt: float, written: float) -> TokenUse:
+    return TokenUse(num_prompt=round(number * prompt), num_completion=round(number * written))
 
 
 async def _mean_tokens(chats: Sequence[Sequence[Message]], counting: Sampler | None) -> float:
@@ -138,13 +158,3 @@ async def _mean_tokens(chats: Sequence[Sequence[Message]], counting: Sampler | N
     else:
         lengths = [float(await counting.count_tokens(chat)) for chat in chosen]
     return sum(lengths) / len(lengths)
-
-
-def _length(store: Store, kind: str, assumed: int) -> float:
-    """Tokens of an answer or a verdict: the mean of what is kept, or the assumption."""
-    use, num_texts = store.written(kind)
-    return use.num_completion / num_texts if use and num_texts else float(assumed)
-
-
-def _price(use: TokenUse, price_in: float, price_out: float) -> float:
-    return (use.num_prompt * price_in + use.num_completion * price_out) / _MILLION

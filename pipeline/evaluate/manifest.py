@@ -1,4 +1,4 @@
-"""The manifest of an evaluation: what was asked how, and every figure. An output without it is not whole."""
+"""`OUT/results.json`: what was asked how, and every figure. An evaluation without it is not whole."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from pydantic import Field, JsonValue, ValidationError
 from pipeline.evaluate.averages import MacroAverage, macro_average
 from pipeline.evaluate.benchmark import BenchmarkCard, PromptStyle
 from pipeline.evaluate.judge_agreement import HUMAN, JudgeAgreement, judge_agreement, label_pairs
-from pipeline.evaluate.plan import MANIFEST_FILE, Plan, PlannedBenchmark, digest, source_sha256
-from pipeline.evaluate.results import ITEMS_FILE, Counts, ItemResult, count, read_results
+from pipeline.evaluate.plan import ITEMS_FILE, RESULTS_FILE, Plan, PlannedBenchmark, digest
+from pipeline.evaluate.results import Counts, ItemResult, read_results
 from pipeline.evaluate.statistics import OVERALL, Estimate, ItemScores, estimates_by_slice, group_by_slice
-from pipeline.evaluate.store import Store
-from reward.offline.files import file_sha256
+from reward.offline.files import file_sha256, replace_file
 from reward.types import Record
 
 
@@ -62,18 +61,29 @@ class Manifest(Record):
         return [warning for name, one in self.benchmarks.items() for warning in _warnings(name, one)]
 
 
-def make_manifest(
-    plan: Plan, stores: Mapping[str, Store], found: Mapping[str, Sequence[ItemResult]]
+def write_results(
+    plan: Plan, found: Mapping[str, Sequence[ItemResult]], counts: Mapping[str, Counts]
 ) -> Manifest:
-    """Works all figures out.
+    """Writes the items, works all figures out, and writes them last.
 
     Args:
         plan: What was evaluated.
-        stores: What was kept, by benchmark.
-        found: The results, by benchmark; they are written already.
+        found: The results, by benchmark.
+        counts: What they rest on.
     """
+    for name, items in found.items():
+        lines = (f"{one.model_dump_json()}\n" for one in items)
+        replace_file(plan.job.out / name / ITEMS_FILE, lines)
+    manifest = _manifest(plan, found, counts)
+    replace_file(plan.job.results_path, manifest.model_dump_json(indent=2) + "\n")
+    return manifest
+
+
+def _manifest(
+    plan: Plan, found: Mapping[str, Sequence[ItemResult]], counts: Mapping[str, Counts]
+) -> Manifest:
     settings = plan.settings
-    benchmarks = {one.name: _figures(plan, one, stores[one.name], found[one.name]) for one in plan.benchmarks}
+    benchmarks = {one.name: _figures(plan, one, found[one.name], counts[one.name]) for one in plan.benchmarks}
     measured = [name for name, one in benchmarks.items() if not one.is_calibration]
     primary = {name: benchmarks[name].card.primary for name in measured}
     return Manifest(
@@ -87,19 +97,19 @@ def make_manifest(
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Reads the manifest of a whole evaluation.
+    """Reads the figures of a whole evaluation.
 
     Raises:
         FileNotFoundError: there is none.
         ValueError: it is of another version.
     """
-    path = folder / MANIFEST_FILE
+    path = folder / RESULTS_FILE
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file; give the folder of an evaluation that is whole")
     try:
         return Manifest.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        raise ValueError(f"{path}: is no manifest of this version; evaluate again") from error
+        raise ValueError(f"{path}: is of another version; evaluate again") from error
 
 
 def read_all_results(folder: Path, manifest: Manifest) -> dict[str, list[ItemResult]]:
@@ -107,33 +117,32 @@ def read_all_results(folder: Path, manifest: Manifest) -> dict[str, list[ItemRes
 
     Raises:
         FileNotFoundError: a file is not there.
-        ValueError: a file has changed since the manifest was written.
+        ValueError: a file has changed since.
     """
     found = {}
     for name, one in manifest.benchmarks.items():
         path = folder / name / ITEMS_FILE
         found[name] = list(read_results(path))
         if file_sha256(path) != one.results_sha256:
-            raise ValueError(f"{path}: has changed since its manifest was written; evaluate again")
+            raise ValueError(f"{path}: has changed since its figures were written; evaluate again")
     return found
 
 
 def _figures(
-    plan: Plan, one: PlannedBenchmark, store: Store, found: Sequence[ItemResult]
+    plan: Plan, one: PlannedBenchmark, found: Sequence[ItemResult], counts: Counts
 ) -> BenchmarkFigures:
-    given = [prompt.given is not None for prompts in one.prompts.values() for prompt in prompts]
     return BenchmarkFigures(
         card=one.benchmark.card,
         source=str(one.source.path),
-        source_sha256=source_sha256(one.source),
+        source_sha256=one.source_sha256,
         items_sha256=one.sha256,
         results_sha256=file_sha256(plan.job.out / one.name / ITEMS_FILE),
         style=one.style,
         is_judged=one.is_judged,
-        is_calibration=bool(given) and all(given),
+        is_calibration=one.is_given,
         estimates=estimates_by_slice(found),
         agreement=_agreement(found),
-        counts=count(one, store, found),
+        counts=counts,
     )
 
 
@@ -150,8 +159,8 @@ def _warnings(name: str, one: BenchmarkFigures) -> list[str]:
     said = [f"{name}: {primary.warning}"] if primary and primary.warning else []
     parts = {
         "answers cut at --max-tokens": counts.num_truncated,
-        "prompts that do not fit the model, in no figure": counts.num_too_long,
-        "prompts without an answer, which the same command asks again": counts.num_failed,
+        "answers to prompts that do not fit the model, in no figure": counts.num_too_long,
+        "answers that failed, which the same command asks for again": counts.num_failed,
         "judgements that could not be read, in no figure": counts.num_unread,
         "answers without a judgement, which the same command asks for again": counts.num_unjudged,
         "answers whose numbers could not be audited": counts.num_unaudited,

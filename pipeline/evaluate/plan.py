@@ -1,8 +1,7 @@
 """What an evaluation is of: the job as asked for, the items of its benchmarks, and digests of what decides.
 
-A generation is decided by the model, how it is sampled and the chat; a judgement by the judge, how it is
-sampled, its question and the benchmark's prompts. Their digests stand beside what is kept, so that nothing
-that was made otherwise is ever taken for it (`store.py`).
+The digest of a plan's part is the version of its Inspect task (`run.py`): what was made with other settings
+or of other files is never taken for it.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -18,21 +17,15 @@ from typing import Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from pipeline.evaluate.benchmark import Benchmark, Item, JudgeRequest, Prompt, PromptStyle
+from pipeline.evaluate.benchmark import Benchmark, Item, Prompt, PromptStyle
+from pipeline.evaluate.benchmarks import make_benchmark
 from pipeline.evaluate.items import read_items, style_of
-from pipeline.evaluate.sampling import (
-    GENERATION,
-    JUDGE_RETRIES,
-    JUDGING,
-    NUM_GENERATIONS,
-    RETRY_TEMPERATURE,
-)
+from pipeline.evaluate.sampling import GENERATION, JUDGE_RETRIES, JUDGING, MOST_UNREAD, NUM_GENERATIONS
 from reward.config import AuditConfig, LocalSamplerConfig, OpenAISamplerConfig, SamplingSettings, Settings
 from reward.offline.files import file_sha256
 from reward.provenance import package_version
 
-MANIFEST_FILE = "manifest.json"
-MakeBenchmark = Callable[[str], Benchmark]
+RESULTS_FILE, ITEMS_FILE = "results.json", "items.jsonl"
 
 
 class Stage(StrEnum):
@@ -70,26 +63,21 @@ class EvaluationJob(Settings):
     style: PromptStyle = PromptStyle.PLAIN
     generation: SamplingSettings = GENERATION
     num_generations: int = Field(
-        default=NUM_GENERATIONS, ge=1, le=128, description="Of each prompt, in one request."
+        default=NUM_GENERATIONS, ge=1, le=128, description="Of each prompt: Inspect's epochs."
     )
     judging: SamplingSettings = JUDGING
     judge_retries: int = Field(
         default=JUDGE_RETRIES, ge=0, le=10, description="Further questions after a useless reply."
     )
-    retry_temperature: float = Field(
-        default=RETRY_TEMPERATURE,
-        gt=0,
-        le=2,
-        description="Least temperature of a retry: at 0 the reply would be the same.",
-    )
     most_unread: float = Field(
-        default=0.5, gt=0, le=1, description="Share of useless replies at which a stage stops spending."
+        default=MOST_UNREAD, gt=0, le=1, description="Share of useless replies at which judging stops."
     )
     audit: AuditKind = AuditKind.LEXICAL
     audit_settings: AuditConfig = AuditConfig()
     limit: int | None = Field(default=None, ge=1, description="First items of each benchmark only.")
     concurrency: int = Field(default=16, ge=1, le=1024, description="Requests at once, to model and judge.")
-    cache: Path | None = Field(default=None, description="Judge's replies, shared between evaluations.")
+    cache: bool = Field(default=True, description="Inspect keeps the judge's replies for equal questions.")
+    logs: Path | None = Field(default=None, description="Inspect's logs; None: `logs` in `out`.")
     only: Stage | None = Field(default=None, description="This stage alone; the other one later.")
     overwrite: bool = False
 
@@ -103,9 +91,13 @@ class EvaluationJob(Settings):
         return self
 
     @property
-    def manifest_path(self) -> Path:
+    def results_path(self) -> Path:
         """Written last."""
-        return self.out / MANIFEST_FILE
+        return self.out / RESULTS_FILE
+
+    def log_dir(self, stage: Stage) -> Path:
+        """Where Inspect keeps a stage's logs."""
+        return (self.logs or self.out / "logs") / stage.value
 
 
 @dataclass(frozen=True)
@@ -115,22 +107,42 @@ class PlannedBenchmark:
     source: BenchmarkSource
     benchmark: Benchmark
     style: PromptStyle
-    items: Sequence[Item]
-    prompts: Mapping[str, Sequence[Prompt]]  # by item
-    sha256: str  # of its items and the benchmark's prompts
+    items: Sequence[Item]  # all of the file: a limit decides at the end
+    limit: int | None
 
     @property
     def name(self) -> str:
         return self.source.name
 
     @property
+    def asked(self) -> Sequence[Item]:
+        """The items that take part."""
+        return self.items[: self.limit]
+
+    @property
+    def sha256(self) -> str:
+        """Of the items that take part and the benchmark's prompts."""
+        return _items_digest(self.benchmark, self.asked)
+
+    @property
+    def source_sha256(self) -> str | None:
+        """Digest of the benchmark's file; None of a folder, whose items' digest says it."""
+        return file_sha256(self.source.path) if self.source.path.is_file() else None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether answers are given, so that it measures the judge and nothing is asked of the model."""
+        return self.prompts(self.items[0])[0].given is not None
+
+    @property
     def is_judged(self) -> bool:
         """Whether a judge is asked of any generation, or rules read all of them."""
-        return any(
-            self.benchmark.judge_request(item, prompt, prompt.given or "") is not None
-            for item in self.items[:1]
-            for prompt in self.prompts[item.id][:1]
-        )
+        item = self.items[0]
+        return self.benchmark.judge_request(item, self.prompts(item)[0], "") is not None
+
+    def prompts(self, item: Item) -> Sequence[Prompt]:
+        """The chats of an item."""
+        return self.benchmark.prompts(item, self.style)
 
 
 @dataclass(frozen=True)
@@ -144,17 +156,32 @@ class Plan:
     def settings(self) -> dict[str, JsonValue]:
         """Everything that can change a figure: not where a model runs, nor how many requests run at once."""
         job = self.job
-        judge = self._judge() if any(one.is_judged for one in self.benchmarks) else None
         return {
             "version": package_version(),
             "model": job.model.model,
-            "weights_sha256": job.weights_sha256,
-            "generation": job.generation.model_dump(mode="json"),
-            "num_generations": job.num_generations,
-            "judge": judge,
+            **self._generating(),
+            "judge": self._judge() if any(one.is_judged for one in self.benchmarks) else None,
             "audit": job.audit.value,
             "audit_settings": job.audit_settings.model_dump(mode="json"),
             "limit": job.limit,
+        }
+
+    def version(self, one: PlannedBenchmark, stage: Stage) -> str:
+        """Digest of everything but the limit that decides what a stage makes of a benchmark."""
+        job, style = self.job, one.style.value
+        model = job.weights_sha256 or job.model.model
+        made = digest(model, style, self._generating(), _items_digest(one.benchmark, one.items))
+        if stage is Stage.GENERATE:
+            return made
+        audits: list[JsonValue] = [job.audit.value, job.audit_settings.model_dump(mode="json")]
+        return digest(made, self._judge() if one.is_judged else None, audits)
+
+    def _generating(self) -> dict[str, JsonValue]:
+        job = self.job
+        return {
+            "weights_sha256": job.weights_sha256,
+            "generation": job.generation.model_dump(mode="json"),
+            "num_generations": job.num_generations,
         }
 
     def _judge(self) -> dict[str, JsonValue] | None:
@@ -165,26 +192,21 @@ class Plan:
             "model": job.judge.model,
             "judging": job.judging.model_dump(mode="json"),
             "judge_retries": job.judge_retries,
-            "retry_temperature": job.retry_temperature,
         }
 
 
-def make_plan(job: EvaluationJob, make: MakeBenchmark) -> Plan:
+def make_plan(job: EvaluationJob) -> Plan:
     """Reads the items of every benchmark.
-
-    Args:
-        job: What is asked for.
-        make: A benchmark by its name; raises `ValueError` for one that is not known.
 
     Raises:
         FileNotFoundError: a benchmark's files are not there.
         ValueError: a benchmark is not known, cannot be asked in this style or lacks a judge; or a bad row.
     """
-    plan = Plan(job, [_planned(job, source, make) for source in job.benchmarks])
+    plan = Plan(job, [_planned(job, source) for source in job.benchmarks])
     judged = [one.name for one in plan.benchmarks if one.is_judged]
     if judged and job.judge is None and job.only is not Stage.GENERATE:
-        mend = "give --judge and --judge-model, or --only generate"
-        raise ValueError(f"--judge: missing; a model judges {', '.join(judged)}; {mend}")
+        fix = "give --judge and --judge-model, or --only generate"
+        raise ValueError(f"--judge: missing; a model judges {', '.join(judged)}; {fix}")
     return plan
 
 
@@ -193,34 +215,13 @@ def digest(*parts: JsonValue) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def generation_digest(job: EvaluationJob, prompt: Prompt) -> str:
-    """Of everything that decides the generations of a prompt."""
-    sampled = job.generation.model_dump(mode="json")
-    model = job.weights_sha256 or job.model.model
-    return digest(model, sampled, job.num_generations, prompt.model_dump(mode="json")["messages"])
+def _planned(job: EvaluationJob, source: BenchmarkSource) -> PlannedBenchmark:
+    benchmark = make_benchmark(source.name)
+    style = style_of(benchmark.card, job.style)
+    items = read_items(benchmark, source.path)
+    return PlannedBenchmark(source=source, benchmark=benchmark, style=style, items=items, limit=job.limit)
 
 
-def judge_digest(model: str, prompt_digest: str, settings: SamplingSettings, request: JudgeRequest) -> str:
-    """Of everything that decides one reply of a judge; where the reply is kept for other evaluations."""
-    return digest(model, prompt_digest, settings.model_dump(mode="json"), request.model_dump(mode="json"))
-
-
-def _planned(job: EvaluationJob, source: BenchmarkSource, make: MakeBenchmark) -> PlannedBenchmark:
-    benchmark = make(source.name)
-    card = benchmark.card
-    style = style_of(card, job.style)
-    items = read_items(benchmark, source.path, job.limit)
+def _items_digest(benchmark: Benchmark, items: Sequence[Item]) -> str:
     content: list[JsonValue] = [item.model_dump(mode="json") for item in items]
-    return PlannedBenchmark(
-        source=source,
-        benchmark=benchmark,
-        style=style,
-        items=items,
-        prompts={item.id: benchmark.prompts(item, style) for item in items},
-        sha256=digest(card.prompt_digest, content),
-    )
-
-
-def source_sha256(source: BenchmarkSource) -> str | None:
-    """Digest of a benchmark's file; None of a folder, whose items' digest says it."""
-    return file_sha256(source.path) if source.path.is_file() else None
+    return digest(benchmark.card.prompt_digest, content)

@@ -1,44 +1,45 @@
-"""The runner: benchmarks in, generations, judgements and audits paid for once, figures out.
+"""An evaluation: two sets of Inspect's, first the model's answers, then their judgements and audits.
 
-    OUT/BENCHMARK/records.jsonl    what was paid for, kept at once (`store.py`)
+    OUT/logs/generate/*.eval       what the model answered
+    OUT/logs/judge/*.eval          the same answers, judged: what `inspect view` shows
     OUT/BENCHMARK/items.jsonl      scores and judgements, in the order of the items (`results.py`)
-    OUT/manifest.json              last, by rename: settings, digests, licences, figures
+    OUT/results.json               last, by rename: settings, digests, licences, figures
 
-First all generations are made, then the model is let go, then all judgements and audits: a model in this
-process need not share its memory with a judge, and `--only` splits the two. The same command resumes what was
-interrupted, tries again what failed, and changes nothing when all is done.
+The model is let go before a judge is asked, so that both fit one GPU, and `--only` splits the two. Inspect
+resumes what was interrupted and tries again what failed; when all is done, nothing is asked or changed.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
 
-from pipeline.evaluate.cache import ReplyCache
-from pipeline.evaluate.cost import Expected, expect
-from pipeline.evaluate.generate import Spent, generate
-from pipeline.evaluate.judge import Judge
-from pipeline.evaluate.manifest import Manifest, make_manifest
-from pipeline.evaluate.number_audit import audit_numbers
-from pipeline.evaluate.plan import (
-    AuditKind,
-    EvaluationJob,
-    MakeBenchmark,
-    Plan,
-    PlannedBenchmark,
-    Stage,
-    make_plan,
-)
-from pipeline.evaluate.results import ITEMS_FILE, results
-from pipeline.evaluate.store import RECORDS_FILE, Place, Store
-from pipeline.evaluate.work import Progress
-from reward.offline.files import only_writer, replace_file
-from reward.samplers import Sampler, make_sampler
-from reward.samplers.openai import OpenAISampler
+from inspect_ai import Task, eval_set
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+
+from pipeline.evaluate.logs import answered_samples, ask_again, count, is_answered, is_judged, results_of
+from pipeline.evaluate.manifest import Manifest, write_results
+from pipeline.evaluate.plan import EvaluationJob, Plan, PlannedBenchmark, Stage, make_plan
+from pipeline.evaluate.tasks.build import benchmark_task, other_scorers
+from pipeline.evaluate.tasks.grader import ROLE
+from pipeline.evaluate.tasks.served import ServedModel, Spent, served_model
+from pipeline.evaluate.tasks.solver import Answered, answered, answers
+from pipeline.evaluate.tasks.verdict import refuse_nonsense, verdict
+from reward.offline.files import only_writer
 
 _LOCK_FILE = ".lock"
+_FIX = "use another --out, or --overwrite to start again"
+
+
+class Tell(Protocol):
+    """Watches an evaluation."""
+
+    def __call__(self, *, label: str, done: int, total: int) -> None:
+        """A request begins: how many before it in this run, and answers or judgements in all."""
 
 
 @dataclass
@@ -48,132 +49,175 @@ class Outcome:
     manifest: Manifest | None = None  # None where the judge is still to be asked
     model: Spent = field(default_factory=Spent)
     judge: Spent = field(default_factory=Spent)
-    num_cached: int = 0  # judge's replies that another answer or evaluation had paid for
 
 
 def run_evaluation(
-    job: EvaluationJob,
-    make: MakeBenchmark,
-    progress: Progress,
-    *,
-    sampler: Sampler | None = None,
+    job: EvaluationJob, *, tell: Tell | None = None, display: str = "none", bundle: Path | None = None
 ) -> Outcome:
     """Evaluates a model, or goes on with it.
 
     Args:
         job: What to evaluate, and how.
-        make: A benchmark by its name, such as `benchmarks.make_benchmark`.
-        progress: Told of every piece of work.
-        sampler: The model under test, in place of the one that `job.model` describes.
+        tell: Told of every request.
+        display: How Inspect shows progress, such as "rich".
+        bundle: Folder for the judged logs with Inspect's viewer, as a static site.
 
     Raises:
         FileNotFoundError: a benchmark's files are not there.
         ValueError: a row or a setting cannot be used, the folder is another evaluation's, a server does not
             answer, or the judge talks nonsense. What was done is kept.
     """
-    plan = make_plan(job, make)
-    with only_writer(job.out / _LOCK_FILE, what="evaluation"), _stores(plan) as stores:
-        outcome = asyncio.run(_spend(plan, stores, progress, sampler))
-        for one in plan.benchmarks:
-            stores[one.name].finish(_places(one, stores[one.name]))
+    plan, outcome = make_plan(job), Outcome()
+    with only_writer(job.out / _LOCK_FILE, what="evaluation"):
+        if job.overwrite:
+            _remove(job)
+        sets = _Sets(plan, tell, display)
+        if job.only is not Stage.JUDGE:
+            outcome.model = sets.generate()
         if job.only is not Stage.GENERATE:
-            outcome.manifest = _write(plan, stores)
+            made = newest_logs(job, Stage.GENERATE)
+            outcome.judge, judged = sets.judge(made, bundle)
+            outcome.manifest = _write(plan, made, judged)
         return outcome
 
 
-async def expect_evaluation(job: EvaluationJob, make: MakeBenchmark) -> list[Expected]:
-    """What is still to be asked, by benchmark; nothing is asked of a model, and nothing written.
+@dataclass(frozen=True)
+class _Sets:
+    """Inspect's two sets."""
 
-    Raises:
-        FileNotFoundError: a benchmark's files are not there.
-        ValueError: a row or a setting cannot be used, or the folder is another evaluation's.
-    """
-    plan = make_plan(job, make)
-    model, judge = make_sampler(job.model), OpenAISampler(job.judge) if job.judge else None
-    try:
-        return await expect(plan, open_stores(plan), model=model, judge=judge)
-    finally:
-        await model.close()
-        if judge:
-            await judge.close()
+    plan: Plan
+    tell: Tell | None
+    display: str
 
+    def generate(self) -> Spent:
+        """Has the model answer."""
+        job, asked = self.plan.job, [one for one in self.plan.benchmarks if not one.is_given]
+        total = sum(_num_prompts(one) for one in asked) * job.num_generations
+        model = self._served(job.model, "model", "generating", total)
+        for log in newest_logs(job, Stage.GENERATE).values():
+            ask_again(log, is_answered)
+        tasks = [self._task(one, Stage.GENERATE, answers(seed=job.generation.seed), []) for one in asked]
+        # One item's answers are as many requests, which a server reads the prompt of once.
+        self._run(Stage.GENERATE, tasks, [model], job.concurrency * job.num_generations)
+        return model.spent
 
-def open_stores(plan: Plan) -> dict[str, Store]:
-    """What earlier runs kept, by benchmark.
+    def judge(self, made: Mapping[str, EvalLog], bundle: Path | None) -> tuple[Spent, dict[str, EvalLog]]:
+        """Has the answers judged and audited; returns the logs by benchmark."""
+        job = self.plan.job
+        for log in newest_logs(job, Stage.JUDGE).values():
+            ask_again(log, is_judged)
+        model = served_model(job.model, "model")  # named in the logs, and not asked
+        total = sum(_num_prompts(one) for one in self.plan.benchmarks) * job.num_generations
+        judges = [self._served(job.judge, "judge", "judging", total)] if job.judge else []
+        tasks = [self._judged(one, made.get(one.name)) for one in self.plan.benchmarks]
+        roles = {ROLE: judges[0].as_model} if judges else None
+        options = {"bundle_dir": str(bundle), "bundle_overwrite": True} if bundle else {}
+        self._run(Stage.JUDGE, tasks, [model, *judges], job.concurrency, model_roles=roles, **options)
+        return judges[0].spent if judges else Spent(), newest_logs(job, Stage.JUDGE)
 
-    Raises:
-        ValueError: a file holds something else, or records of items that take no part.
-    """
-    stores = {}
-    for one in plan.benchmarks:
-        store = Store(plan.job.out / one.name / RECORDS_FILE)
-        store.refuse_others({(item.id, prompt.name) for item in one.items for prompt in one.prompts[item.id]})
-        stores[one.name] = store
-    return stores
+    def _judged(self, one: PlannedBenchmark, made: EvalLog | None) -> Task:
+        job = self.plan.job
+        if made is None and not one.is_given:
+            raise ValueError(f"{job.log_dir(Stage.GENERATE)}: holds no answers to {one.name}; generate first")
+        solver = answers() if made is None else answered(Answered(answered_samples(made)))
+        judge = verdict(
+            retries=job.judge_retries,
+            cache=job.cache,
+            settings=job.judging.model_dump(mode="json"),
+            most_unread=job.most_unread,
+        )
+        settings = job.audit_settings.model_dump(mode="json")
+        others = other_scorers(one.benchmark, one.items[0], job.audit, settings)
+        return self._task(one, Stage.JUDGE, solver, [judge, *others])
 
+    def _task(self, one: PlannedBenchmark, stage: Stage, solver: Any, scorers: list[Any]) -> Task:
+        return benchmark_task(
+            one.benchmark,
+            one.items,
+            one.style,
+            solver,
+            scorers,
+            location=str(one.source.path),
+            generation=self.plan.job.generation,
+            epochs=self.plan.job.num_generations,
+            name=one.name,
+            version=self.plan.version(one, stage),
+        )
 
-@contextmanager
-def _stores(plan: Plan) -> Iterator[dict[str, Store]]:
-    """The stores of a run; whatever ends it closes them."""
-    if plan.job.overwrite:
-        plan.job.manifest_path.unlink(missing_ok=True)
-        for one in plan.benchmarks:
-            for name in (RECORDS_FILE, ITEMS_FILE):
-                (plan.job.out / one.name / name).unlink(missing_ok=True)
-    stores = open_stores(plan)
-    with ExitStack() as closing:
-        for store in stores.values():
-            store.before_first = lambda: plan.job.manifest_path.unlink(missing_ok=True)
-            closing.callback(store.close)
-        yield stores
+    def _served(self, config: Any, who: str, label: str, total: int) -> ServedModel:
+        def on_request() -> None:
+            self.plan.job.results_path.unlink(missing_ok=True)
+            if self.tell is not None:
+                self.tell(label=label, done=served.spent.num_requests, total=total)
 
+        served = served_model(config, who, on_request)
+        return served
 
-async def _spend(
-    plan: Plan, stores: Mapping[str, Store], progress: Progress, sampler: Sampler | None
-) -> Outcome:
-    """Asks for everything that is not kept yet."""
-    job, outcome = plan.job, Outcome()
-    if job.only is not Stage.JUDGE:
-        model = sampler or make_sampler(job.model)
+    def _run(
+        self, stage: Stage, tasks: list[Task], models: list[ServedModel], concurrency: int, **options: Any
+    ) -> None:
+        """Runs a set of Inspect's; the first model is the one under test."""
+        if not tasks:
+            return
+        self._refuse_others(stage, tasks)
         try:
-            outcome.model = await generate(plan, stores, model, progress)
-        finally:
-            await model.close()
-    if job.only is Stage.GENERATE:
-        return outcome
-    judging = OpenAISampler(job.judge) if job.judge else None
-    cache = ReplyCache(job.cache) if job.cache and judging else None
-    try:
-        judge = Judge(job, judging, cache)
-        await judge.judge(plan, stores, progress)
-        outcome.judge, outcome.num_cached = judge.spent, judge.num_cached
-        auditor = judging if job.audit is AuditKind.MODEL else None
-        await audit_numbers(plan, stores, auditor, progress)
-    finally:
-        if judging:
-            await judging.close()
-        if cache:
-            cache.close()
-    return outcome
+            _, logs = eval_set(
+                tasks,
+                str(self.plan.job.log_dir(stage)),
+                model=models[0].as_model,
+                limit=self.plan.job.limit,
+                max_samples=concurrency,
+                max_connections=concurrency,
+                display=self.display,  # type: ignore[arg-type]
+                # What failed is asked again by the next command, not at once.
+                retry_attempts=1,
+                retry_immediate=False,
+                log_dir_allow_dirty=True,  # of benchmarks that are not asked now
+                fail_on_error=True,
+                continue_on_fail=True,
+                **options,
+            )
+        except PrerequisiteError as error:
+            raise ValueError(f"{self.plan.job.log_dir(stage)}: {error}") from error
+        if len(logs) < len(tasks):  # so it says that it was interrupted
+            raise KeyboardInterrupt
+        for one in models:
+            if one.down is not None:
+                raise one.down
+
+    def _refuse_others(self, stage: Stage, tasks: list[Task]) -> None:
+        """Raises `ValueError` where a log was made otherwise: it was paid for."""
+        versions = {task.name: task.version for task in tasks}
+        for name, log in newest_logs(self.plan.job, stage, header_only=True).items():
+            if versions.get(name, log.eval.task_version) != log.eval.task_version:
+                raise ValueError(f"{log.location}: was made with other settings or data; {_FIX}")
 
 
-def _places(one: PlannedBenchmark, store: Store) -> Iterator[Place]:
-    """Everything that can be kept of a benchmark, in the order in which it is written."""
-    for item in one.items:
-        for prompt in one.prompts[item.id]:
-            yield Place("generations", item.id, prompt.name)
-            found = store.generations(item.id, prompt.name)
-            for index in range(len(found.texts) if found else 1):
-                yield Place("judgement", item.id, prompt.name, index)
-                yield Place("audit", item.id, prompt.name, index)
-
-
-def _write(plan: Plan, stores: Mapping[str, Store]) -> Manifest:
-    found = {}
+def _write(plan: Plan, made: Mapping[str, EvalLog], judged: Mapping[str, EvalLog]) -> Manifest:
+    found = {one.name: results_of(one, made.get(one.name), judged[one.name]) for one in plan.benchmarks}
+    counts = {one.name: count(one, made.get(one.name), judged[one.name]) for one in plan.benchmarks}
     for one in plan.benchmarks:
-        found[one.name] = list(results(plan, one, stores[one.name]))
-        lines = (f"{result.model_dump_json()}\n" for result in found[one.name])
-        replace_file(plan.job.out / one.name / ITEMS_FILE, lines)
-    manifest = make_manifest(plan, stores, found)
-    replace_file(plan.job.manifest_path, manifest.model_dump_json(indent=2) + "\n")
-    return manifest
+        if one.is_judged:
+            num_read, num_unread = counts[one.name].num_judgements, counts[one.name].num_unread
+            refuse_nonsense(num_read, num_unread, plan.job.most_unread)
+    return write_results(plan, found, counts)
+
+
+def newest_logs(job: EvaluationJob, stage: Stage, *, header_only: bool = False) -> dict[str, EvalLog]:
+    """The newest log of each benchmark."""
+    folder = job.log_dir(stage)
+    if not folder.is_dir():
+        return {}
+    newest_last = list_eval_logs(str(folder), descending=False)
+    logs = [read_eval_log(info, header_only=header_only) for info in newest_last]
+    return {log.eval.task: log for log in logs}
+
+
+def _num_prompts(one: PlannedBenchmark) -> int:
+    return len(one.asked) * len(one.prompts(one.items[0]))
+
+
+def _remove(job: EvaluationJob) -> None:
+    job.results_path.unlink(missing_ok=True)
+    for stage in Stage:
+        shutil.rmtree(job.log_dir(stage), ignore_errors=True)

@@ -20,13 +20,13 @@ from reward.types import TokenUse
 
 def print_expected(expected: Sequence[Expected], prices: Prices, console: Console) -> None:
     """Prints what is still to be asked, and what it will cost."""
-    names = ("items", "prompts", "tokens", "verdicts", "judge tokens")
+    names = ("items", "answers", "tokens", "verdicts", "judge tokens")
     table = plain_table("Still to be asked", "benchmark", *names)
     for one in expected:
         table.add_row(
             one.name,
             f"{one.num_items:,}",
-            f"{one.num_prompts:,}",
+            f"{one.num_answers:,}",
             _tokens(one.model),
             f"{one.num_judgements:,}",
             _tokens(one.judge),
@@ -37,7 +37,7 @@ def print_expected(expected: Sequence[Expected], prices: Prices, console: Consol
         f"Prompt + written tokens. Prompts are {how}; answers and verdicts as long as so far, or assumed."
     ]
     if prices.are_given:
-        money = sum((prices.of_model(one.model) or 0) + (prices.of_judge(one.judge) or 0) for one in expected)
+        money = sum(prices.of(one.model, one.judge) for one in expected)
         lines.append(f"About {money:,.2f} by the given prices; retries of the judge come on top.")
     console.print(Group(table, *(Text(line, style="dim") for line in lines)))
 
@@ -46,7 +46,7 @@ def print_manifest(manifest: Manifest, console: Console) -> None:
     """Prints the primary figure of every benchmark and slice, the average, and what to hold against them."""
     table = plain_table("Figures", "benchmark", "score", "value", "95% interval", "n", "unscored")
     for name, one in manifest.benchmarks.items():
-        for slice_name in _slices(one):
+        for slice_name in slices_of(one):
             found = one.estimates[slice_name].get(one.card.primary)
             if found is not None:
                 table.add_row(
@@ -135,8 +135,8 @@ def reach(interval: Interval | None) -> str:
     return f"{100 * interval.low:.1f} to {100 * interval.high:.1f}" if interval else ""
 
 
-def _slices(one: BenchmarkFigures) -> list[str]:
-    """Overall alone, where there is but one slice."""
+def slices_of(one: BenchmarkFigures) -> list[str]:
+    """What tables show: overall alone, where there is but one slice."""
     return list(one.estimates) if len(one.estimates) > 2 else [OVERALL]
 
 

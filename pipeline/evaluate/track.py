@@ -2,7 +2,7 @@
 
     PARAMETERS  model, judge, settings, digests
     METRICS     BENCHMARK/SCORE, BENCHMARK/SCORE/low and /high, BENCHMARK/SLICE/SCORE, average, counts
-    ARTIFACTS   evaluation/manifest.json, the page, BENCHMARK/items.jsonl
+    ARTIFACTS   evaluation/results.json, the page, BENCHMARK/items.jsonl
 
 It is logged once, when all figures are there, so a kill leaves no half of it. `mlflow.json` in the
 evaluation's folder says where, and the same evaluation is not logged a second time.
@@ -20,8 +20,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from pipeline.evaluate.manifest import BenchmarkFigures, Manifest
-from pipeline.evaluate.plan import MANIFEST_FILE, EvaluationJob
-from pipeline.evaluate.results import ITEMS_FILE
+from pipeline.evaluate.plan import ITEMS_FILE, RESULTS_FILE, EvaluationJob
 from pipeline.evaluate.statistics import OVERALL
 from pipeline.evaluate.weights import refuse_pickles
 from pipeline.record.tracking import finish_mlflow_run, flatten, start_mlflow_run
@@ -39,7 +38,7 @@ class Logged(Record):
 
     uri: str
     run_id: str
-    manifest_sha256: str
+    results_sha256: str
 
 
 def log_evaluation(
@@ -60,8 +59,8 @@ def log_evaluation(
     from mlflow.exceptions import MlflowException
 
     done = _logged(job)
-    sha256 = file_sha256(job.manifest_path)
-    if done and (done.uri, done.manifest_sha256) == (uri, sha256) and run_id in (None, done.run_id):
+    sha256 = file_sha256(job.results_path)
+    if done and (done.uri, done.results_sha256) == (uri, sha256) and run_id in (None, done.run_id):
         return done.run_id
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     try:
@@ -69,7 +68,7 @@ def log_evaluation(
     except MlflowException as error:
         problem = " ".join(str(error).split())
         raise ValueError(f"--mlflow {uri}: {problem:.200}; mend the address or the run") from error
-    logged = Logged(uri=uri, run_id=target, manifest_sha256=sha256)
+    logged = Logged(uri=uri, run_id=target, results_sha256=sha256)
     replace_file(job.out / LOGGED_FILE, logged.model_dump_json(indent=2) + "\n")
     return target
 
@@ -156,7 +155,7 @@ def _log(uri: str, job: EvaluationJob, manifest: Manifest, *, page: Path | None,
     )
     for name in manifest.benchmarks:
         client.log_artifact(target, str(job.out / name / ITEMS_FILE), artifact_path=f"{_ARTIFACTS}/{name}")
-    for path in (job.out / MANIFEST_FILE, page):
+    for path in (job.out / RESULTS_FILE, page):
         if path is not None:
             client.log_artifact(target, str(path), artifact_path=_ARTIFACTS)
     if run_id is None:

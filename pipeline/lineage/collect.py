@@ -11,7 +11,7 @@ from pipeline.data.prepare import MANIFEST_FILE as DATA_MANIFEST
 from pipeline.data.prepare import Manifest as DataManifest
 from pipeline.data.prepare import read_manifest as read_data_manifest
 from pipeline.evaluate.manifest import read_manifest as read_evaluation
-from pipeline.evaluate.plan import MANIFEST_FILE as EVALUATION_MANIFEST
+from pipeline.evaluate.plan import RESULTS_FILE
 from pipeline.evaluate.weights import weights_sha256
 from pipeline.lineage.record import DataRecord, EvaluationRecord, Lineage, ModelRecord
 from pipeline.lineage.surroundings import read_surroundings
@@ -120,7 +120,7 @@ def evaluation_record(folder: Path) -> EvaluationRecord:
         model=manifest.model,
         judge=manifest.judge,
         settings_sha256=manifest.settings_sha256,
-        manifest_sha256=file_sha256(folder / EVALUATION_MANIFEST),
+        manifest_sha256=file_sha256(folder / RESULTS_FILE),
         seeds={
             name: part["seed"]
             for name, part in manifest.settings.items()

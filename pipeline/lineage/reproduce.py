@@ -81,7 +81,7 @@ def _evaluation_lines(one: EvaluationRecord, folder: Path, place: int) -> list[s
     for name, source in one.sources.items():
         command += ["--benchmark", f"{name}={source}"]
     judge = f' --judge "$JUDGE_URL" --judge-model {shlex.quote(one.judge)}' if one.judge else ""
-    note = f"# its settings then: {one.settings_sha256}; the new manifest.json says whether they are the same"
+    note = f"# its settings then: {one.settings_sha256}; the new results.json says whether they are the same"
     return [note, shlex.join(command) + judge]
 
 

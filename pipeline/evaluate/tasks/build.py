@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from inspect_ai import Epochs, Task
 from inspect_ai._util.error import PrerequisiteError  # shown as one line; Inspect exports none
 from inspect_ai.dataset import MemoryDataset
 from inspect_ai.model import GenerateConfig, model_roles
 from inspect_ai.scorer import Scorer
+from inspect_ai.solver import Solver
 
 from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
 from pipeline.evaluate.items import read_items, style_of
+from pipeline.evaluate.numeric_faithfulness import Auditor
 from pipeline.evaluate.plan import AuditKind
 from pipeline.evaluate.sampling import GENERATION, JUDGE_RETRIES, NUM_GENERATIONS
 from pipeline.evaluate.tasks.grader import ROLE
@@ -23,6 +26,7 @@ from pipeline.evaluate.tasks.samples import make_samples
 from pipeline.evaluate.tasks.scores import majority
 from pipeline.evaluate.tasks.solver import answers
 from pipeline.evaluate.tasks.verdict import verdict
+from reward.config import SamplingSettings
 
 
 def make_task(
@@ -63,26 +67,67 @@ def make_task(
         items = read_items(benchmark, _required(benchmark.card, path), limit)
     except (ValueError, FileNotFoundError) as error:
         raise PrerequisiteError(f"march/{name}: {error}") from None
-    scorers = [verdict(retries=judge_retries, schema=judge_schema, cache=judge_cache)] if judge else []
-    scorers += _other_scorers(benchmark, items[0], audits, checks)
+    verdicts = [verdict(retries=judge_retries, schema=judge_schema, cache=judge_cache)] if judge else []
+    scorers = [*verdicts, *other_scorers(benchmark, items[0], audits, {"checks": list(checks)})]
     _require_grader(benchmark, items[0], judge, audits)
-    is_given = benchmark.prompts(items[0], asked)[0].given is not None
+    return benchmark_task(benchmark, items, asked, answers(seed=seed), scorers, location=path)
+
+
+def benchmark_task(
+    benchmark: Benchmark,
+    items: Sequence[Item],
+    style: PromptStyle,
+    solver: Solver,
+    scorers: Sequence[Scorer],
+    *,
+    location: str,
+    generation: SamplingSettings = GENERATION,
+    epochs: int = NUM_GENERATIONS,
+    **options: Any,
+) -> Task:
+    """A task of a benchmark's items; given answers have one epoch.
+
+    Args:
+        benchmark: Whose items they are.
+        items: What is asked.
+        style: How.
+        solver: Asks the model, or has its answers.
+        scorers: None leaves the answers unscored.
+        location: Of the official files.
+        generation: How the model is sampled.
+        epochs: Answers to each prompt.
+        options: Of Inspect's `Task`.
+    """
+    is_given = benchmark.prompts(items[0], style)[0].given is not None
     return Task(
         dataset=MemoryDataset(
-            make_samples(benchmark, items, asked), name=benchmark.card.title, location=path
+            make_samples(benchmark, items, style), name=benchmark.card.title, location=location
         ),
-        solver=answers(seed=seed),
-        scorer=scorers,
-        epochs=Epochs(1 if is_given else NUM_GENERATIONS, majority()),
+        solver=solver,
+        scorer=list(scorers) or None,
+        epochs=Epochs(1 if is_given else epochs, majority()),
         config=GenerateConfig(
-            temperature=GENERATION.temperature,
-            top_p=GENERATION.top_p,
-            top_k=GENERATION.top_k,
-            max_tokens=GENERATION.max_tokens,
+            temperature=generation.temperature,
+            top_p=generation.top_p,
+            top_k=generation.top_k,
+            max_tokens=generation.max_tokens,
         ),
         score_on_error=True,  # one request that fails is counted, and the others are scored
         metadata=_about(benchmark.card),
+        **options,
     )
+
+
+def other_scorers(
+    benchmark: Benchmark, item: Item, audits: AuditKind, settings: Mapping[str, Any]
+) -> Iterator[Scorer]:
+    """What scores beside the verdict: rules, and the audit of the answers' numbers."""
+    prompt = benchmark.prompts(item, benchmark.card.styles[0])[0]
+    if benchmark.measured(item, prompt.name, ""):
+        yield rules()
+    if audits is not AuditKind.NONE and benchmark.card.has_answers and prompt.given is None:
+        auditor: Auditor = "lexical" if audits is AuditKind.LEXICAL else "model"
+        yield numbers(auditor=auditor, settings=dict(settings))
 
 
 def _required(card: BenchmarkCard, path: str) -> Path:
@@ -101,16 +146,6 @@ def _require_grader(benchmark: Benchmark, item: Item, judge: bool, audits: Audit
         f"march/{benchmark.card.name}: a model judges the answers; give --model-role {ROLE}=MODEL, or "
         "-T judge=false now and `inspect score LOG --scorer march/verdict` later"
     )
-
-
-def _other_scorers(
-    benchmark: Benchmark, item: Item, audits: AuditKind, checks: Sequence[str]
-) -> Iterator[Scorer]:
-    prompt = benchmark.prompts(item, benchmark.card.styles[0])[0]
-    if benchmark.measured(item, prompt.name, ""):
-        yield rules()
-    if audits is not AuditKind.NONE and benchmark.card.has_answers and prompt.given is None:
-        yield numbers(auditor="lexical" if audits is AuditKind.LEXICAL else "model", checks=list(checks))
 
 
 def _about(card: BenchmarkCard) -> dict[str, object]:

@@ -10,8 +10,9 @@ from inspect_ai.util import JSONSchema, LimitExceededError
 from pydantic import JsonValue
 
 from pipeline.evaluate.tasks.samples import chat, generation_of
+from pipeline.evaluate.tasks.served import ServedModel
 from reward.config import SamplingSettings
-from reward.samplers import Message, SamplerError
+from reward.samplers import Message, Sampler, SamplerError
 from reward.types import Sample, SampleGroup
 
 ROLE = "grader"
@@ -43,8 +44,14 @@ def generate_config(
     )
 
 
+async def grader_sampler() -> Sampler:
+    """The grader as `reward.auditor` samples its roles: one of our own servers keeps what it can do."""
+    api = grader().api
+    return await api.sampler() if isinstance(api, ServedModel) else GraderSampler()
+
+
 class GraderSampler:
-    """The grader as `reward.auditor` samples its roles."""
+    """A grader of any provider of Inspect's."""
 
     @property
     def model(self) -> str:

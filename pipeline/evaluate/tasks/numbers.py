@@ -7,7 +7,7 @@ answer without numbers is neither faithful nor unfaithful; an audit that failed 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inspect_ai.scorer import Score, Scorer, Target, scorer
@@ -15,7 +15,7 @@ from inspect_ai.solver import TaskState
 
 from pipeline.evaluate.benchmarks.replies import judged_text
 from pipeline.evaluate.numeric_faithfulness import Auditor, numeric_scores
-from pipeline.evaluate.tasks.grader import GraderSampler
+from pipeline.evaluate.tasks.grader import grader_sampler
 from pipeline.evaluate.tasks.naming import of_march
 from pipeline.evaluate.tasks.samples import asked_of, generations_of
 from pipeline.evaluate.tasks.scores import (
@@ -29,6 +29,7 @@ from pipeline.evaluate.tasks.scores import (
 )
 from reward.auditor import audit
 from reward.config import AuditConfig
+from reward.roles.prompts import load_prompts
 from reward.types import ClaimState, ClaimVerdict, Outcome, Verdict
 
 _UNSCORED = {Outcome.UNSCORED: "scoring_failed", Outcome.NO_CLAIMS: "no_numbers"}
@@ -36,15 +37,15 @@ _UNSCORED = {Outcome.UNSCORED: "scoring_failed", Outcome.NO_CLAIMS: "no_numbers"
 
 @scorer(metrics=FIGURES, name="march/numbers")
 @of_march
-def numbers(auditor: Auditor = "lexical", checks: Sequence[str] = ()) -> Scorer:
+def numbers(auditor: Auditor = "lexical", settings: Mapping[str, Any] | None = None) -> Scorer:
     """Audits each answer.
 
     Args:
         auditor: "lexical" looks the numbers up; "model" has the grader propose, check and vote.
-        checks: Optional checks of the lookup, for documents of one layout (`reward.config.CheckName`).
+        settings: Of the audit (`AuditConfig`), such as `{"checks": ["ratings"]}` for documents of one layout.
     """
-    config = AuditConfig.model_validate({"checks": tuple(checks)})
-    sampler = GraderSampler() if auditor == "model" else None
+    config = AuditConfig.model_validate(settings or {})
+    prompts = load_prompts(config.prompts) if auditor == "model" else None
 
     async def score(state: TaskState, target: Target) -> Score:
         asked = asked_of(state)
@@ -53,7 +54,8 @@ def numbers(auditor: Auditor = "lexical", checks: Sequence[str] = ()) -> Scorer:
         if generation.failure:
             return unanswered(about, Kind.NUMBERS, generation.failure)
         text = judged_text(name, generation.text)
-        result = await audit(asked.item.query, text, sampler=sampler, config=config)
+        sampler = await grader_sampler() if auditor == "model" else None
+        result = await audit(asked.item.query, text, sampler=sampler, prompts=prompts, config=config)
         return _score(about, auditor, text, result.verdict)
 
     return score

@@ -6,10 +6,12 @@ benchmark's files. Neither references nor people's labels are ever in what the m
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from inspect_ai.dataset import Sample
+from inspect_ai.log import EvalSample
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
@@ -24,6 +26,7 @@ from pipeline.evaluate.benchmarks import make_benchmark
 from reward.samplers import Message
 
 _GENERATIONS = "generations"  # in the sample's store, where an item has several prompts
+NO_RESPONSE = "no_response"
 _NO_ANSWER = ("content_filter", "model_length")  # the text is then the provider's or cut short, not an answer
 
 
@@ -47,6 +50,7 @@ class Generation:
 
     text: str
     failure: str = ""  # why there is no answer: then the text is none, and is never scored
+    is_cut: bool = False  # at the most tokens
 
 
 def make_samples(benchmark: Benchmark, items: Iterable[Item], style: PromptStyle) -> list[Sample]:
@@ -54,7 +58,7 @@ def make_samples(benchmark: Benchmark, items: Iterable[Item], style: PromptStyle
     return [_sample(benchmark, item, style) for item in items]
 
 
-def asked_of(state: TaskState) -> Asked:
+def asked_of(state: TaskState | EvalSample) -> Asked:
     """What a sample is of, by its metadata."""
     benchmark = make_benchmark(state.metadata["benchmark"])
     item = Item.model_validate(state.metadata["item"])
@@ -69,27 +73,26 @@ def chat(messages: Iterable[Message]) -> list[ChatMessage]:
 
 def keep_output(state: TaskState, prompt: Prompt) -> None:
     """Keeps the output to one of several prompts."""
-    found = generation_of(state.output)
-    kept: dict[str, dict[str, str]] = state.store.get(_GENERATIONS, {})
-    state.store.set(_GENERATIONS, {**kept, prompt.name: {"text": found.text, "failure": found.failure}})
+    kept: dict[str, dict[str, Any]] = state.store.get(_GENERATIONS, {})
+    state.store.set(_GENERATIONS, {**kept, prompt.name: asdict(generation_of(state.output))})
 
 
-def generations_of(state: TaskState, prompts: tuple[Prompt, ...]) -> dict[str, Generation]:
+def generations_of(state: TaskState | EvalSample, prompts: Sequence[Prompt]) -> dict[str, Generation]:
     """What the model wrote, by prompt."""
     if len(prompts) == 1:
         return {prompts[0].name: generation_of(state.output)}
-    kept: dict[str, dict[str, str]] = state.store.get(_GENERATIONS, {})
-    nothing = {"text": "", "failure": "no_response"}
+    kept: dict[str, dict[str, Any]] = state.store.get(_GENERATIONS, {})
+    nothing = {"text": "", "failure": NO_RESPONSE}
     return {prompt.name: Generation(**kept.get(prompt.name, nothing)) for prompt in prompts}
 
 
 def generation_of(output: ModelOutput) -> Generation:
     """An output's text; or why it is no answer, as with a prompt that does not fit the model."""
     if output.empty:
-        return Generation("", "no_response")
+        return Generation("", NO_RESPONSE)
     if output.error or output.stop_reason in _NO_ANSWER:
         return Generation("", output.stop_reason)
-    return Generation(output.completion)
+    return Generation(output.completion, is_cut=output.stop_reason == "max_tokens")
 
 
 def _sample(benchmark: Benchmark, item: Item, style: PromptStyle) -> Sample:

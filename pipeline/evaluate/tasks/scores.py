@@ -36,7 +36,7 @@ from reward.types import Verdict
 NAN = float("nan")
 KIND, FAILURE = "kind", "failure"
 # In the metadata of an epoch's score.
-JUDGED, VERDICT, AUDITOR, MEASURES = "judged", "verdict", "auditor", "measures"
+JUDGED, REPLIES, VERDICT, AUDITOR, MEASURES = "judged", "replies", "verdict", "auditor", "measures"
 
 Scores = Mapping[str, float | None]
 

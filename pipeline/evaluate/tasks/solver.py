@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from inspect_ai.log import EvalSample
 from inspect_ai.model import ChatMessage, ChatMessageUser, ModelOutput
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
@@ -9,23 +13,24 @@ from pipeline.evaluate.benchmark import Prompt
 from pipeline.evaluate.sampling import GENERATION
 from pipeline.evaluate.tasks.naming import of_march
 from pipeline.evaluate.tasks.samples import asked_of, chat, keep_output
+from reward.samplers import SamplerError
 
 _TAKES_TOP_K = ("vllm", "sglang")  # as a field of the body; Inspect itself sends none to such servers
 
 
 @solver(name="march/answers")
 @of_march
-def answers(seed: int = 0) -> Solver:
+def answers(seed: int | None = 0) -> Solver:
     """Asks every prompt of an item.
 
     Args:
-        seed: Of the first epoch; each further one has the next.
+        seed: Of the first epoch; each further one has the next. None: of none.
     """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         prompts, shown = asked_of(state).prompts, list[ChatMessage]()
         for prompt in prompts:
-            state = await _answered(state, prompt, generate, seed + state.epoch - 1)
+            state = await _answered(state, prompt, generate, None if seed is None else seed + state.epoch - 1)
             if len(prompts) > 1:
                 keep_output(state, prompt)
             shown += state.messages
@@ -35,7 +40,32 @@ def answers(seed: int = 0) -> Solver:
     return solve
 
 
-async def _answered(state: TaskState, prompt: Prompt, generate: Generate, seed: int) -> TaskState:
+@dataclass(frozen=True)
+class Answered:
+    """The samples of an earlier log in which the model answered, by item and epoch."""
+
+    samples: Mapping[tuple[str, int], EvalSample]
+    name: str = "the log of the answers"  # what Inspect's log says of this argument
+
+
+@solver(name="march/answered")
+@of_march
+def answered(log: Answered) -> Solver:
+    """Takes the answers of an earlier log: they are judged apart from the model that gave them."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        found = log.samples.get((str(state.sample_id), state.epoch))
+        if found is None:
+            raise SamplerError("no_response", "the model has given no answer")
+        state.messages, state.output = found.messages, found.output
+        for key, value in found.store.items():
+            state.store.set(key, value)
+        return state
+
+    return solve
+
+
+async def _answered(state: TaskState, prompt: Prompt, generate: Generate, seed: int | None) -> TaskState:
     if prompt.given is not None:  # only the judge is measured
         state.output = ModelOutput.from_content("given", prompt.given)
         state.messages = [ChatMessageUser(content=state.input_text), state.output.message]

@@ -1,0 +1,205 @@
+"""A model of `reward.samplers` as a provider of Inspect's: vLLM in this process, or servers with failover.
+
+It sends what Inspect's own providers do not send everywhere (top-k, a JSON schema, a pattern), warns of a
+server that refuses one, and stops asking a server that is down: five failures after another end the stage.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from inspect_ai.hooks import Hooks, RunEnd, hooks
+from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelAPI, ModelOutput, ModelUsage, modelapi
+from inspect_ai.tool import ToolChoice, ToolInfo
+
+from pipeline.evaluate.tasks.naming import of_march
+from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplingSettings
+from reward.samplers import Message, Sampler, SamplerError, make_sampler
+from reward.samplers.openai import OpenAISampler
+from reward.types import SampleGroup, TokenUse
+
+_MOST_IN_A_ROW = 5  # failures; one item may be at fault, five after another are the server's
+_READY_ATTEMPTS = 6  # each has a limit of seconds, and a server that loads may need more
+_STOP_REASONS = {"length": "max_tokens"}
+_OPEN: set[ServedModel] = set()  # those that hold connections or an engine
+
+
+class ServerDownError(ValueError):
+    """A server failed too often; what was done is kept."""
+
+
+@dataclass
+class Spent:
+    """What this run asked of a model and paid."""
+
+    num_requests: int = 0
+    num_prompt: int = 0  # tokens
+    num_completion: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+
+    def add(self, use: TokenUse | None) -> None:
+        """Counts one request."""
+        self.num_requests += 1
+        if use is not None:
+            self.num_prompt += use.num_prompt
+            self.num_completion += use.num_completion
+
+    @property
+    def num_tokens(self) -> int:
+        """Prompts and completions together."""
+        return self.num_prompt + self.num_completion
+
+
+class ServedModel(ModelAPI):
+    """One model; nothing is connected or started before it is first asked.
+
+    Args:
+        config: Where it runs.
+        who: "model" or "judge", for messages.
+        on_request: Called before each request.
+
+    Attributes:
+        spent: What was asked and paid.
+        down: Why nothing is asked any more.
+    """
+
+    def __init__(
+        self,
+        config: OpenAISamplerConfig | LocalSamplerConfig,
+        who: str,
+        on_request: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(config.model)
+        self.spent = Spent()
+        self.down: ServerDownError | None = None
+        self._config, self._who, self._on_request = config, who, on_request
+        self._sampler: Sampler | None = None
+        self._num_in_a_row = 0
+        self._starting = asyncio.Lock()
+
+    @property
+    def as_model(self) -> Model:
+        """As Inspect's functions take it. Where it runs is no argument, as that decides no figure."""
+        return Model(self, GenerateConfig())
+
+    async def sampler(self) -> Sampler:
+        """The sampler, when it answers.
+
+        Raises:
+            ServerDownError: it does not.
+        """
+        async with self._starting:
+            if self._sampler is None and self.down is None:
+                self._sampler = make_sampler(self._config)
+                _OPEN.add(self)
+                _close_at_the_end()
+                await self._require_ready(self._sampler)
+            if self.down is not None or self._sampler is None:
+                raise self.down or ServerDownError(self._who)
+            return self._sampler
+
+    async def generate(
+        self, input: list[ChatMessage], tools: list[ToolInfo], tool_choice: ToolChoice, config: GenerateConfig
+    ) -> ModelOutput:
+        """One completion.
+
+        Raises:
+            ServerDownError: the server failed too often.
+            SamplerError: the request failed; a prompt that does not fit is an output instead.
+        """
+        sampler = await self.sampler()
+        self._on_request()
+        try:
+            group = await self._sample(sampler, input, config)
+        except SamplerError as error:
+            self.spent.failures[error.reason] += 1
+            if error.reason == "prompt_too_long":
+                output = ModelOutput.from_content(self.model_name, "", stop_reason="model_length")
+                output.usage = ModelUsage()
+                return output
+            raise self._failed(error) from error
+        self._num_in_a_row = 0
+        self.spent.add(group.use)
+        return _output(self.model_name, group)
+
+    async def aclose(self) -> None:
+        """Frees connections, or the engine."""
+        _OPEN.discard(self)
+        if self._sampler is not None:
+            await self._sampler.close()
+            self._sampler = None
+
+    async def _require_ready(self, sampler: Sampler) -> None:
+        for attempt in range(_READY_ATTEMPTS):
+            try:
+                return await sampler.ready()
+            except SamplerError as error:
+                if error.reason != "timeout" or attempt == _READY_ATTEMPTS - 1:
+                    self.down = ServerDownError(f"{self._who}: {error.detail}")
+                    return None
+
+    async def _sample(
+        self, sampler: Sampler, input: list[ChatMessage], config: GenerateConfig
+    ) -> SampleGroup:
+        chat = [Message(role=one.role, content=one.text) for one in input]
+        named = {name: getattr(config, name) for name in SamplingSettings.model_fields}
+        settings = SamplingSettings(**{name: value for name, value in named.items() if value is not None})
+        schema = config.response_schema
+        if schema is None or not isinstance(sampler, OpenAISampler):
+            return await sampler.sample(chat, n=1, settings=settings)
+        bound = schema.json_schema.model_dump(exclude_none=True, by_alias=True)
+        return await sampler.sample(chat, n=1, settings=settings, json_schema=bound)
+
+    def _failed(self, error: SamplerError) -> Exception:
+        self._num_in_a_row += 1
+        if self._num_in_a_row < _MOST_IN_A_ROW:
+            return error
+        detail = f"{self._who}: {error.detail}; what is done is kept, and the same command goes on"
+        self.down = ServerDownError(detail)
+        return self.down
+
+
+def served_model(
+    config: OpenAISamplerConfig | LocalSamplerConfig, who: str, on_request: Callable[[], None] = lambda: None
+) -> ServedModel:
+    """A `ServedModel` that Inspect knows as `march/NAME`."""
+    made: Any = _provider(config, who, on_request)  # type: ignore[arg-type]
+    assert isinstance(made, ServedModel)
+    return made
+
+
+@modelapi(name="march")
+@of_march
+def _provider() -> type[ModelAPI]:
+    return ServedModel
+
+
+@cache
+def _close_at_the_end() -> None:
+    """Not at import: Inspect tells every user of a hook that stands in its registry when it starts."""
+    hooks(name="march/served", description="Lets the models go when their run ends.")(_Closing)
+
+
+class _Closing(Hooks):
+    """In the event loop of the run, which an engine of this process is bound to."""
+
+    async def on_run_end(self, data: RunEnd) -> None:
+        for one in tuple(_OPEN):
+            await one.aclose()
+
+
+def _output(name: str, group: SampleGroup) -> ModelOutput:
+    (sample,) = group.samples
+    reason: Any = _STOP_REASONS.get(sample.finish_reason, "stop")
+    output = ModelOutput.from_content(name, sample.text, stop_reason=reason)
+    use = group.use or TokenUse(num_prompt=0, num_completion=0)  # without, Inspect fetches a tokenizer
+    total = use.num_prompt + use.num_completion
+    output.usage = ModelUsage(
+        input_tokens=use.num_prompt, output_tokens=use.num_completion, total_tokens=total
+    )
+    return output
