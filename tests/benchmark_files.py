@@ -1,10 +1,11 @@
 """Where the tests find the small files of each benchmark, and what they read of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pipeline.evaluate.benchmark import Item
+from pipeline.evaluate.benchmark import Benchmark, Item
 from pipeline.evaluate.benchmarks import CALIBRATION_NAMES, make_benchmark
+from pipeline.evaluate.majority import Judged, means
 from reward.samplers import Message
 
 DATA = Path(__file__).parent / "data"
@@ -29,3 +30,11 @@ def items_of(name: str) -> list[Item]:
 def text_of(messages: tuple[Message, ...]) -> str:
     """All of a chat."""
     return "\n".join(message["content"] for message in messages)
+
+
+def item_scores(
+    benchmark: Benchmark, item: Item, judged: Mapping[str, Sequence[Judged]]
+) -> dict[str, float | None]:
+    """All scores of one item, as the tasks' reducer works them out."""
+    measured = [benchmark.measured(item, name, one.text) for name, found in judged.items() for one in found]
+    return dict(benchmark.by_majority(judged)) | means(measured)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.evaluate.benchmark import Item, Judgement, PromptStyle
+from pipeline.evaluate.benchmark import Item, PromptStyle
 from pipeline.evaluate.benchmarks.facts_grounding import FactsGrounding
+from pipeline.evaluate.majority import Judgement
 
 TEXT = "Label each sentence.\nQuery: {{user_request}}\nContext: {{context_document}}\nResponse: {{response}}"
 ROW = ("Answer from it.", "When?", "It opened in 1902. {{response}}")

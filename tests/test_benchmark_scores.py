@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from pipeline.evaluate.benchmark import Judged, Judgement, Prompt, PromptStyle
+from pipeline.evaluate.benchmark import Prompt, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
 from pipeline.evaluate.benchmarks.contextual_judge_bench import POSITIVE_FIRST, POSITIVE_SECOND
 from pipeline.evaluate.benchmarks.replies import ANSWER
 from pipeline.evaluate.judge_agreement import judge_agreement, label_pairs
-from pipeline.evaluate.majority import item_scores, majority
+from pipeline.evaluate.majority import Judged, Judgement, majority
 from pipeline.evaluate.statistics import ItemScores
-from tests.benchmark_files import items_of
+from tests.benchmark_files import item_scores, items_of
 
 
 def judged(votes: str) -> list[Judged]:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.evaluate.benchmark import Judged, PromptStyle
+from pipeline.evaluate.benchmark import PromptStyle
 from pipeline.evaluate.benchmarks import TINY_NAME, make_benchmark
-from pipeline.evaluate.majority import item_scores
+from pipeline.evaluate.majority import Judged
 from pipeline.tiny.world import sample_worlds
+from tests.benchmark_files import item_scores
 
 
 @pytest.fixture

@@ -12,13 +12,19 @@ A reply that cannot be read is no judgement: it is asked for again, then counted
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar
 
 from pydantic import Field, JsonValue
 
+from pipeline.evaluate.benchmarks.prompts import load_texts, pick_shots
+from pipeline.evaluate.benchmarks.replies import ANSWER, REASONED_ANSWER
+from pipeline.evaluate.majority import Judged, Judgement, majority_scores
 from reward.samplers import Message
 from reward.types import RagQuery, Record
 
@@ -29,6 +35,11 @@ class PromptStyle(StrEnum):
     PLAIN = "plain"
     COT = "cot"  # it reasons first, then answers
     TEN_SHOT = "10-shot"  # ten solved examples stand before the question
+
+
+def prompt_name(style: PromptStyle) -> str:
+    """What a prompt of a style asks for."""
+    return REASONED_ANSWER if style is PromptStyle.COT else ANSWER
 
 
 class BenchmarkCard(Record):
@@ -89,37 +100,28 @@ class JudgeRequest(Record):
     json_schema: dict[str, JsonValue] | None = Field(default=None, description="None: free text.")
 
 
-class Judgement(Record):
-    """What one generation was found to be."""
+class Benchmark(ABC):
+    """One benchmark: a subclass reads files and verdicts; most ask and count their majority alike."""
 
-    passed: bool = Field(description="Consistent, accurate or correct; the primary score counts it.")
-    label: str = Field(description="The benchmark's own word for it, from a closed set.")
-    reason: str = Field(default="", description="The judge's explanation, for people.")
-
-
-class Judged(Record):
-    """One generation and its judgement."""
-
-    text: str
-    judgement: Judgement | None = Field(description="None: no reply could be read; counted apart.")
-
-
-class Benchmark(Protocol):
-    """One benchmark."""
+    texts: ClassVar[str] = ""  # its chats, `benchmarks/prompts/TEXTS.yaml`
 
     @property
+    @abstractmethod
     def card(self) -> BenchmarkCard:
         """What it is."""
-        ...
 
+    @abstractmethod
     def items(self, source: Path) -> Iterator[Item]:
         """Yields the items of the official files, in order.
 
         Raises:
             FileNotFoundError: a file is not there; says where it is published.
-            ValueError: a row is not of the format; names file, line, field and mend.
+            ValueError: a row is not of the format; names file, line, field and fix.
         """
-        ...
+
+    @abstractmethod
+    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement | None:
+        """Reads the judge's reply, or the generation where there is no judge; None when it cannot be read."""
 
     def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
         """The chats to ask of the model under test.
@@ -127,26 +129,55 @@ class Benchmark(Protocol):
         Raises:
             ValueError: the benchmark is not asked in this style.
         """
-        ...
+        query, documents = item.query.query, item.query.documents
+        values: dict[str, object] = {"task": item.slice, "instruction": item.instruction or ""}
+        if self.require_style(style) is PromptStyle.TEN_SHOT:
+            values["shots"] = pick_shots(query, documents)
+        chats = load_texts(self.texts)
+        messages = chats.render(style.value, query=query, documents=documents, **values)
+        return (Prompt(name=prompt_name(style), messages=messages),)
 
     def judge_request(self, item: Item, prompt: Prompt, generation: str) -> JudgeRequest | None:
         """What to ask the judge of one generation; None where a rule reads the generation itself."""
-        ...
-
-    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement | None:
-        """Reads the judge's reply, or the generation where there is no judge; None when it cannot be read."""
-        ...
+        return None
 
     def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
         """Scores of one item, each in [0, 1], from the judgements of each prompt's generations.
 
         None where nothing could be judged. The primary score is the majority's verdict over the generations.
         """
-        ...
+        (generations,) = judged.values()
+        return majority_scores(generations, self.card.primary)
 
     def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
         """What a rule measures of one generation beside its judgement, each in [0, 1]; often nothing.
 
-        An item has the mean over its generations (`majority.item_scores`).
+        An item has the mean over its generations.
         """
-        ...
+        return {}
+
+    def require_style(self, style: PromptStyle) -> PromptStyle:
+        """The style; raises `ValueError` where the benchmark is not asked in it."""
+        if style not in self.card.styles:
+            known = ", ".join(self.card.styles)
+            raise ValueError(f"--style {style}: {self.card.name} is asked as {known}; choose one")
+        return style
+
+    def style_of(self, asked: PromptStyle) -> PromptStyle:
+        """The asked style, or the only one of a benchmark that has one."""
+        return self.card.styles[0] if len(self.card.styles) == 1 else self.require_style(asked)
+
+    def read_items(self, path: Path, limit: int | None = None) -> list[Item]:
+        """Reads the first items, and checks them before anything is asked of a model.
+
+        Raises:
+            FileNotFoundError: a file is not there.
+            ValueError: there is no item, one stands twice, or a row is not of the format.
+        """
+        items = list(islice(self.items(path), limit))
+        if not items:
+            raise ValueError(f"{path}: holds no item of {self.card.name}; give its official files")
+        twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]
+        if twice:
+            raise ValueError(f"{path}: item {twice[0]!r} stands twice; remove one of the rows")
+        return items

@@ -15,7 +15,8 @@ from typing import Any
 from inspect_ai.log import EvalLog, EvalSample, ProvenanceData, invalidate_samples, write_eval_log
 from inspect_ai.model import ModelUsage
 
-from pipeline.evaluate.benchmark import Item, Judgement, Prompt
+from pipeline.evaluate.benchmark import Item, Prompt
+from pipeline.evaluate.majority import Judgement
 from pipeline.evaluate.plan import PlannedBenchmark
 from pipeline.evaluate.results import Counts, ItemResult, JudgedGeneration
 from pipeline.evaluate.tasks.grader import ROLE

@@ -12,8 +12,22 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
-from pipeline.evaluate.benchmark import Benchmark, Item, Judged
 from reward.types import Record
+
+
+class Judgement(Record):
+    """What one generation was found to be."""
+
+    passed: bool = Field(description="Consistent, accurate or correct; the primary score counts it.")
+    label: str = Field(description="The benchmark's own word for it, from a closed set.")
+    reason: str = Field(default="", description="The judge's explanation, for people.")
+
+
+class Judged(Record):
+    """One generation and its judgement."""
+
+    text: str
+    judgement: Judgement | None = Field(description="None: no reply could be read; counted apart.")
 
 
 class Majority(Record):
@@ -74,16 +88,6 @@ def majority_scores(judged: Sequence[Judged], primary: str) -> dict[str, float |
         "tie": as_score(found.is_tie),
         "unjudged": found.unjudged,
     }
-
-
-def item_scores(
-    benchmark: Benchmark, item: Item, judged: Mapping[str, Sequence[Judged]]
-) -> dict[str, float | None]:
-    """All scores of one item: by the majority of its judgements, and the means of what rules measure."""
-    measured = [
-        benchmark.measured(item, prompt, one.text) for prompt, found in judged.items() for one in found
-    ]
-    return dict(benchmark.by_majority(judged)) | means(measured)
 
 
 def means(measured: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:

@@ -19,7 +19,6 @@ from pydantic import Field, JsonValue, model_validator
 
 from pipeline.evaluate.benchmark import Benchmark, Item, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
-from pipeline.evaluate.items import read_items, style_of
 from pipeline.evaluate.sampling import GENERATION, JUDGE_RETRIES, JUDGING, MOST_UNREAD, NUM_GENERATIONS
 from reward.config import AuditConfig, LocalSamplerConfig, OpenAISamplerConfig, SamplingSettings, Settings
 from reward.offline.files import file_sha256
@@ -217,8 +216,8 @@ def digest(*parts: JsonValue) -> str:
 
 def _planned(job: EvaluationJob, source: BenchmarkSource) -> PlannedBenchmark:
     benchmark = make_benchmark(source.name)
-    style = style_of(benchmark.card, job.style)
-    items = read_items(benchmark, source.path)
+    style = benchmark.style_of(job.style)
+    items = benchmark.read_items(source.path)
     return PlannedBenchmark(source=source, benchmark=benchmark, style=style, items=items, limit=job.limit)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from pipeline.evaluate.benchmark import Judgement
+from pipeline.evaluate.majority import Judgement
 from pipeline.evaluate.statistics import ItemScores
 from reward.types import Record, TokenUse, Verdict
 

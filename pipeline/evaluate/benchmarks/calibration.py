@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.evaluate.benchmark import (
+    Benchmark,
     BenchmarkCard,
     Item,
-    Judged,
-    Judgement,
     JudgeRequest,
     LabelledResponse,
     Prompt,
@@ -24,13 +23,13 @@ from pipeline.evaluate.benchmark import (
 )
 from pipeline.evaluate.benchmarks.faithjudge import CONSISTENT, FaithJudgeBenchmark
 from pipeline.evaluate.judge_agreement import HUMAN, JUDGE
-from pipeline.evaluate.majority import as_score, majority
+from pipeline.evaluate.majority import Judged, Judgement, as_score, majority
 
 GIVEN = "given answer"
 
 
 @dataclass(frozen=True)
-class Calibration:
+class Calibration(Benchmark):
     """The labelled answers of RAGTruth or FaithBench.
 
     Args:

@@ -33,18 +33,10 @@ from pydantic import Field
 
 from pipeline.data.rows import parse_row
 from pipeline.data.values import RawRow, raw_rows
-from pipeline.evaluate.benchmark import (
-    BenchmarkCard,
-    Item,
-    Judged,
-    Judgement,
-    LabelledResponse,
-    Prompt,
-    PromptStyle,
-)
-from pipeline.evaluate.benchmarks.prompts import load_texts, require_style
+from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, LabelledResponse, Prompt, PromptStyle
+from pipeline.evaluate.benchmarks.prompts import load_texts
 from pipeline.evaluate.benchmarks.replies import judged_text
-from pipeline.evaluate.majority import as_score, majority
+from pipeline.evaluate.majority import Judged, Judgement, as_score, majority
 from reward.offline.rows import InputRecord, make_query
 from reward.types import Document
 
@@ -74,23 +66,20 @@ class _Row(InputRecord):
     negative_response: str
 
 
-class ContextualJudgeBench:
+class ContextualJudgeBench(Benchmark):
     """ContextualJudgeBench in both orders."""
 
-    @property
-    def card(self) -> BenchmarkCard:
-        """What it is."""
-        return BenchmarkCard(
-            name="contextual_judge_bench",
-            title="ContextualJudgeBench",
-            url=URL,
-            licence="see the data's card",
-            primary="consistent_accuracy",
-            scored_by="rule, as the official compute_acc",
-            styles=STYLES,
-            prompt_digest=load_texts(TEXTS).digest,
-            has_answers=False,  # they are verdicts on two responses
-        )
+    card = BenchmarkCard(
+        name="contextual_judge_bench",
+        title="ContextualJudgeBench",
+        url=URL,
+        licence="see the data's card",
+        primary="consistent_accuracy",
+        scored_by="rule, as the official compute_acc",
+        styles=STYLES,
+        prompt_digest=load_texts(TEXTS).digest,
+        has_answers=False,  # they are verdicts on two responses
+    )
 
     def items(self, source: Path) -> Iterator[Item]:
         """Yields the pairs of the splits that are there, in the paper's order.
@@ -111,7 +100,7 @@ class ContextualJudgeBench:
 
     def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
         """Both orders."""
-        require_style(self.card.name, style, STYLES)
+        self.require_style(style)
         texts = {one.id: one.text for one in item.responses}
         return tuple(
             Prompt(
@@ -126,9 +115,6 @@ class ContextualJudgeBench:
             )
             for name, order in _ORDERS.items()
         )
-
-    def judge_request(self, item: Item, prompt: Prompt, generation: str) -> None:
-        """None: a rule reads the generation."""
 
     def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement | None:
         """Reads the model's own choice off the end of what it wrote."""
@@ -153,10 +139,6 @@ class ContextualJudgeBench:
             "tie": float(any(ties)) if is_read else None,
             "unjudged": _mean(first.unjudged, second.unjudged),
         }
-
-    def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
-        """Nothing."""
-        return {}
 
 
 _ORDERS = {POSITIVE_FIRST: (_POSITIVE, _NEGATIVE), POSITIVE_SECOND: (_NEGATIVE, _POSITIVE)}

@@ -28,24 +28,15 @@ from typing import Literal
 
 from pydantic import Field
 
-from pipeline.evaluate.benchmark import (
-    BenchmarkCard,
-    Item,
-    Judged,
-    Judgement,
-    JudgeRequest,
-    Prompt,
-    PromptStyle,
-)
-from pipeline.evaluate.benchmarks.prompts import load_texts, require_style
+from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, JudgeRequest, Prompt, PromptStyle
+from pipeline.evaluate.benchmarks.prompts import load_texts
 from pipeline.evaluate.benchmarks.replies import (
     judged_text,
-    prompt_name,
     read_json,
     schema_of,
     without_fence,
 )
-from pipeline.evaluate.majority import as_score, majority, majority_scores
+from pipeline.evaluate.majority import Judged, Judgement, as_score, majority, majority_scores
 from reward.offline.rows import make_query
 from reward.offline.tables import read_csv
 from reward.samplers import Message
@@ -91,22 +82,21 @@ class _OfficialVerdict(Record):
     sentences: tuple[_OfficialSentence, ...] = Field(min_length=1)
 
 
-class FactsGrounding:
+class FactsGrounding(Benchmark):
     """FACTS Grounding with one judge."""
 
-    @property
-    def card(self) -> BenchmarkCard:
-        """What it is."""
-        return BenchmarkCard(
-            name="facts_grounding",
-            title="FACTS Grounding",
-            url=URL,
-            licence="CC-BY-4.0",
-            primary="factual",
-            scored_by="judge, by the structure of the official json method",
-            styles=STYLES,
-            prompt_digest=load_texts(TEXTS).digest,
-        )
+    texts = TEXTS
+
+    card = BenchmarkCard(
+        name="facts_grounding",
+        title="FACTS Grounding",
+        url=URL,
+        licence="CC-BY-4.0",
+        primary="factual",
+        scored_by="judge, by the structure of the official json method",
+        styles=STYLES,
+        prompt_digest=load_texts(TEXTS).digest,
+    )
 
     def items(self, source: Path) -> Iterator[Item]:
         """Yields the rows of `examples.csv`, or of the folder that holds it.
@@ -121,17 +111,6 @@ class FactsGrounding:
         judge_text = _official_prompt(file.with_name(PROMPTS))
         for number, (place, cells) in enumerate(_records(file, _COLUMNS)):
             yield _item(place, f"facts-{number}", cells, judge_text)
-
-    def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
-        """One chat: the row's own instruction, its document and its request."""
-        require_style(self.card.name, style, STYLES)
-        messages = load_texts(TEXTS).render(
-            style.value,
-            instruction=item.instruction or "",
-            query=item.query.query,
-            documents=item.query.documents,
-        )
-        return (Prompt(name=prompt_name(style), messages=messages),)
 
     def judge_request(self, item: Item, prompt: Prompt, generation: str) -> JudgeRequest:
         """Document, request and response, by the official prompt where it is there."""
@@ -163,10 +142,6 @@ class FactsGrounding:
             "grounded": as_score(unadjusted.passed),
             "ineligible": ineligible / len(labels) if labels else None,
         }
-
-    def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
-        """Nothing."""
-        return {}
 
 
 def _records(file: Path, columns: Sequence[str]) -> Iterator[tuple[str, Mapping[str, str]]]:

@@ -89,19 +89,16 @@ class FaithBench(FaithJudgeBenchmark):
 
     judge_chat = "judge_faithbench"
 
-    @property
-    def card(self) -> BenchmarkCard:
-        """What it is."""
-        return BenchmarkCard(
-            name="faithbench",
-            title="FaithBench",
-            url=URL,
-            licence="CC-BY-NC-SA-4.0",
-            primary="consistent",
-            scored_by=SCORED_BY,
-            styles=STYLES,
-            prompt_digest=load_texts(TEXTS).digest,
-        )
+    card = BenchmarkCard(
+        name="faithbench",
+        title="FaithBench",
+        url=URL,
+        licence="CC-BY-NC-SA-4.0",
+        primary="consistent",
+        scored_by=SCORED_BY,
+        styles=STYLES,
+        prompt_digest=load_texts(TEXTS).digest,
+    )
 
     def items(self, source: Path) -> Iterator[Item]:
         """Yields one item an article.

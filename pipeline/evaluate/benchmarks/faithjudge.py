@@ -13,26 +13,22 @@ takes it for Inconsistent; `consistent_unparsed_is_inconsistent` is the rate by 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field
 
 from pipeline.evaluate.benchmark import (
-    BenchmarkCard,
+    Benchmark,
     Item,
-    Judged,
-    Judgement,
     JudgeRequest,
     LabelledResponse,
     Prompt,
     PromptStyle,
 )
-from pipeline.evaluate.benchmarks.prompts import load_texts, require_style
-from pipeline.evaluate.benchmarks.replies import judged_text, prompt_name, read_json, schema_of
-from pipeline.evaluate.majority import as_score, majority, majority_scores
+from pipeline.evaluate.benchmarks.prompts import load_texts
+from pipeline.evaluate.benchmarks.replies import judged_text, read_json, schema_of
+from pipeline.evaluate.majority import Judged, Judgement, as_score, majority, majority_scores
 from reward.types import Record
 
 TEXTS = "faithjudge"
@@ -57,31 +53,11 @@ class _Verdict(Record):
     classification: Literal["Consistent", "Inconsistent", "Invalid"]
 
 
-class FaithJudgeBenchmark(ABC):
+class FaithJudgeBenchmark(Benchmark):
     """What RAGTruth and FaithBench share; a subclass reads the files."""
 
     judge_chat: str  # the judge's chat in prompts/faithjudge.yaml
-
-    @property
-    @abstractmethod
-    def card(self) -> BenchmarkCard:
-        """What it is."""
-
-    @abstractmethod
-    def items(self, source: Path) -> Iterator[Item]:
-        """Yields one item a source, with the answers that people labelled."""
-
-    def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
-        """One chat: the material and the task.
-
-        Raises:
-            ValueError: the style is `10-shot`: people's examples are the judge's, and no others are shipped.
-        """
-        require_style(self.card.name, style, STYLES)
-        messages = load_texts(TEXTS).render(
-            style.value, task=item.slice, query=item.query.query, documents=item.query.documents
-        )
-        return (Prompt(name=prompt_name(style), messages=messages),)
+    texts = TEXTS
 
     def judge_request(self, item: Item, prompt: Prompt, generation: str) -> JudgeRequest:
         """Source, labelled answers and the answer; one of the very same text is left out, as officially."""
@@ -119,10 +95,6 @@ class FaithJudgeBenchmark(ABC):
             "consistent_unparsed_is_inconsistent": as_score(official.passed),
             "invalid": labels.count(INVALID) / len(labels) if labels else None,
         }
-
-    def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
-        """Nothing."""
-        return {}
 
 
 def labelled(response_id: str, text: str, *, consistent: bool, notes: Sequence[str]) -> LabelledResponse:

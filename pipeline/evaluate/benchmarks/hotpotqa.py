@@ -33,23 +33,18 @@ class HotpotQA(MultiHopBenchmark):
 
     file = "hotpot_dev_distractor_v1.json"
 
-    @property
-    def card(self) -> BenchmarkCard:
-        """What it is."""
-        return BenchmarkCard(
-            name="hotpotqa",
-            title="HotpotQA",
-            url="https://hotpotqa.github.io",
-            licence="CC-BY-SA-4.0",
-            primary="accuracy",
-            scored_by="judge against the reference; EM and F1 as hotpot_evaluate_v1.py",
-            styles=STYLES,
-            prompt_digest=multihop_digest(),
-        )
+    card = BenchmarkCard(
+        name="hotpotqa",
+        title="HotpotQA",
+        url="https://hotpotqa.github.io",
+        licence="CC-BY-SA-4.0",
+        primary="accuracy",
+        scored_by="judge against the reference; EM and F1 as hotpot_evaluate_v1.py",
+        styles=STYLES,
+        prompt_digest=multihop_digest(),
+    )
 
-    def f1(self, prediction: str, gold: str) -> float:
-        """The official F1 of one answer."""
-        return hotpot_f1(prediction, gold)
+    f1 = staticmethod(hotpot_f1)
 
     def questions(self, file: Path) -> Iterator[Question]:
         """Yields the rows of a file, in order."""

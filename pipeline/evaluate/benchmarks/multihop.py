@@ -12,7 +12,7 @@ need, for all three benchmarks. One that shares its question or a paragraph with
 from __future__ import annotations
 
 import hashlib
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -21,24 +21,15 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from pipeline.evaluate.benchmark import (
-    BenchmarkCard,
-    Item,
-    Judged,
-    Judgement,
-    JudgeRequest,
-    Prompt,
-    PromptStyle,
-)
-from pipeline.evaluate.benchmarks.prompts import load_texts, pick_shots, require_style, shots_digest
+from pipeline.evaluate.benchmark import Benchmark, Item, JudgeRequest, Prompt, PromptStyle
+from pipeline.evaluate.benchmarks.prompts import load_texts, shots_digest
 from pipeline.evaluate.benchmarks.replies import (
     judged_text,
     last_answer,
-    prompt_name,
     read_json,
     schema_of,
 )
-from pipeline.evaluate.majority import majority_scores
+from pipeline.evaluate.majority import Judgement
 from pipeline.evaluate.official_qa import best_of, exact_match, numeric_match
 from reward.types import RagQuery, Record
 
@@ -63,7 +54,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class MultiHopBenchmark(ABC):
+class MultiHopBenchmark(Benchmark):
     """One of the three; a subclass reads the rows.
 
     Args:
@@ -72,11 +63,7 @@ class MultiHopBenchmark(ABC):
 
     num_rows: int = NUM_ROWS
     file: ClassVar[str]  # as it is published
-
-    @property
-    @abstractmethod
-    def card(self) -> BenchmarkCard:
-        """What it is."""
+    texts = TEXTS
 
     @abstractmethod
     def questions(self, file: Path) -> Iterator[Question]:
@@ -86,8 +73,9 @@ class MultiHopBenchmark(ABC):
             ValueError: a row is not what it must be.
         """
 
+    @staticmethod
     @abstractmethod
-    def f1(self, prediction: str, gold: str) -> float:
+    def f1(prediction: str, gold: str) -> float:
         """The official F1 of one answer."""
 
     def items(self, source: Path) -> Iterator[Item]:
@@ -111,14 +99,6 @@ class MultiHopBenchmark(ABC):
                 references=question.references,
             )
 
-    def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
-        """One chat: the paragraphs and the question, after ten examples if asked so."""
-        require_style(self.card.name, style, STYLES)
-        values: dict[str, object] = {"query": item.query.query, "documents": item.query.documents}
-        if style is PromptStyle.TEN_SHOT:
-            values["shots"] = pick_shots(item.query.query, item.query.documents)
-        return (Prompt(name=prompt_name(style), messages=load_texts(TEXTS).render(style.value, **values)),)
-
     def judge_request(self, item: Item, prompt: Prompt, generation: str) -> JudgeRequest:
         """The question, the reference with its aliases, and the answer; no documents."""
         messages = load_texts(TEXTS).render(
@@ -135,11 +115,6 @@ class MultiHopBenchmark(ABC):
         if found is None:
             return None
         return Judgement(passed=found.verdict == "correct", label=found.verdict, reason=found.reasoning)
-
-    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
-        """`accuracy` by the judge's majority."""
-        (generations,) = judged.values()
-        return majority_scores(generations, "accuracy")
 
     def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
         """Official EM and F1, which need no judge."""

@@ -33,23 +33,18 @@ class MuSiQue(MultiHopBenchmark):
 
     file = "musique_ans_v1.0_dev.jsonl"
 
-    @property
-    def card(self) -> BenchmarkCard:
-        """What it is."""
-        return BenchmarkCard(
-            name="musique",
-            title="MuSiQue",
-            url="https://github.com/StonyBrookNLP/musique",
-            licence="CC-BY-4.0",
-            primary="accuracy",
-            scored_by="judge against the reference; EM and F1 as metrics/answer.py",
-            styles=STYLES,
-            prompt_digest=multihop_digest(),
-        )
+    card = BenchmarkCard(
+        name="musique",
+        title="MuSiQue",
+        url="https://github.com/StonyBrookNLP/musique",
+        licence="CC-BY-4.0",
+        primary="accuracy",
+        scored_by="judge against the reference; EM and F1 as metrics/answer.py",
+        styles=STYLES,
+        prompt_digest=multihop_digest(),
+    )
 
-    def f1(self, prediction: str, gold: str) -> float:
-        """The official F1 of one answer."""
-        return musique_f1(prediction, gold)
+    f1 = staticmethod(musique_f1)
 
     def questions(self, file: Path) -> Iterator[Question]:
         """Yields the rows of a file, in order.

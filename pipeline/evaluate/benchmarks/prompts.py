@@ -20,7 +20,6 @@ from jinja2 import StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import Field
 
-from pipeline.evaluate.benchmark import PromptStyle
 from reward.offline.rows import read_records
 from reward.roles.prompts import RolePrompt
 from reward.samplers import Message
@@ -90,13 +89,6 @@ def pick_shots(question: str, documents: Sequence[Document]) -> tuple[Shot, ...]
 def shots_digest() -> str:
     """SHA-256 of the shipped examples."""
     return hashlib.sha256(_SHOTS.read_bytes()).hexdigest()
-
-
-def require_style(benchmark: str, style: PromptStyle, styles: Sequence[PromptStyle]) -> None:
-    """Raises `ValueError` where a benchmark is not asked in a style."""
-    if style not in styles:
-        known = ", ".join(styles)
-        raise ValueError(f"style: {benchmark} is not asked in {style.value!r}; give one of {known}")
 
 
 def _folded(text: str) -> str:

@@ -82,19 +82,16 @@ class RagTruth(FaithJudgeBenchmark):
     split: Literal["train", "test"] | None = "test"
     judge_chat = "judge_ragtruth"
 
-    @property
-    def card(self) -> BenchmarkCard:
-        """What it is."""
-        return BenchmarkCard(
-            name="ragtruth",
-            title="RAGTruth",
-            url=URL,
-            licence="MIT",
-            primary="consistent",
-            scored_by=SCORED_BY,
-            styles=STYLES,
-            prompt_digest=load_texts(TEXTS).digest,
-        )
+    card = BenchmarkCard(
+        name="ragtruth",
+        title="RAGTruth",
+        url=URL,
+        licence="MIT",
+        primary="consistent",
+        scored_by=SCORED_BY,
+        styles=STYLES,
+        prompt_digest=load_texts(TEXTS).digest,
+    )
 
     def items(self, source: Path) -> Iterator[Item]:
         """Yields one item a source.

@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from pydantic import JsonValue, ValidationError
 
-from pipeline.evaluate.benchmark import PromptStyle
 from reward.types import Record
 
 ANSWER = "answer"
@@ -20,11 +19,6 @@ _END_OF_THOUGHT = "</think>"
 _ANSWER_LINE = re.compile(r"^[ \t]*\*{0,2}answer(?::\*{0,2}|\*{2}:)", re.IGNORECASE | re.MULTILINE)
 _FENCE = re.compile(r"\A```(?:json)?\s*\n(.*)\n\s*```\Z", re.DOTALL)
 _M = TypeVar("_M", bound=Record)
-
-
-def prompt_name(style: PromptStyle) -> str:
-    """What a prompt of a style asks for."""
-    return REASONED_ANSWER if style is PromptStyle.COT else ANSWER
 
 
 def judged_text(prompt: str, generation: str) -> str:

@@ -11,29 +11,20 @@ document, so each is a cluster of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from pipeline.evaluate.benchmark import (
-    BenchmarkCard,
-    Item,
-    Judged,
-    Judgement,
-    JudgeRequest,
-    Prompt,
-    PromptStyle,
-)
-from pipeline.evaluate.benchmarks.prompts import require_style
-from pipeline.evaluate.majority import majority_scores
+from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, Prompt, PromptStyle
+from pipeline.evaluate.majority import Judgement
 from pipeline.tiny.truth import oracle
 from pipeline.tiny.world import PLAIN_WORLD, World, WorldSettings, sample_worlds
 from reward.config import Settings
 from reward.roles.prompts import PromptSet, load_prompts
 
-_PROMPTS, _STYLES = "compact", (PromptStyle.PLAIN,)
+_PROMPTS = "compact"
 
 
 class WorldsFile(Settings):
@@ -44,22 +35,19 @@ class WorldsFile(Settings):
     world: WorldSettings = PLAIN_WORLD
 
 
-class TinyWorld:
+class TinyWorld(Benchmark):
     """The benchmark `tiny`."""
 
-    @property
-    def card(self) -> BenchmarkCard:
-        """What it is."""
-        return BenchmarkCard(
-            name="tiny",
-            title="Tiny worlds",
-            url="pipeline/tiny/world.py",
-            licence="Apache-2.0",
-            primary="faithful",
-            scored_by="rule: every number of the answer stands in a sentence of the documents",
-            styles=_STYLES,
-            prompt_digest=_prompts().digest,
-        )
+    card = BenchmarkCard(
+        name="tiny",
+        title="Tiny worlds",
+        url="pipeline/tiny/world.py",
+        licence="Apache-2.0",
+        primary="faithful",
+        scored_by="rule: every number of the answer stands in a sentence of the documents",
+        styles=(PromptStyle.PLAIN,),
+        prompt_digest=load_prompts(_PROMPTS).digest,
+    )
 
     def items(self, source: Path) -> Iterator[Item]:
         """Draws the worlds.
@@ -81,22 +69,13 @@ class TinyWorld:
 
     def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
         """The Solver's chat, as in training."""
-        require_style(self.card.name, style, _STYLES)
+        self.require_style(style)
         return (Prompt(name=style.value, messages=tuple(_prompts().solver(item.query))),)
-
-    def judge_request(self, item: Item, prompt: Prompt, generation: str) -> JudgeRequest | None:
-        """None: the documents say it."""
-        return None
 
     def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
         """What the oracle says of an answer."""
         passed = oracle(item.query, reply).faithful
         return Judgement(passed=passed, label="faithful" if passed else "unfaithful")
-
-    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
-        """`faithful` by the majority."""
-        (generations,) = judged.values()
-        return majority_scores(generations, "faithful")
 
     def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
         """The share of the asked facts that an answer states."""

@@ -15,7 +15,6 @@ from inspect_ai.solver import Solver
 
 from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
-from pipeline.evaluate.items import read_items, style_of
 from pipeline.evaluate.numeric_faithfulness import Auditor
 from pipeline.evaluate.plan import AuditKind
 from pipeline.evaluate.sampling import GENERATION, JUDGE_RETRIES, NUM_GENERATIONS
@@ -63,8 +62,8 @@ def make_task(
     """
     benchmark = make_benchmark(name)
     try:
-        asked, audits = style_of(benchmark.card, PromptStyle(style)), AuditKind(audit)
-        items = read_items(benchmark, _required(benchmark.card, path), limit)
+        asked, audits = benchmark.style_of(PromptStyle(style)), AuditKind(audit)
+        items = benchmark.read_items(_required(benchmark.card, path), limit)
     except (ValueError, FileNotFoundError) as error:
         raise PrerequisiteError(f"march/{name}: {error}") from None
     verdicts = [verdict(retries=judge_retries, schema=judge_schema, cache=judge_cache)] if judge else []

@@ -25,9 +25,8 @@ from inspect_ai.scorer import (
     score_reducer,
 )
 
-from pipeline.evaluate.benchmark import Judged, Judgement
 from pipeline.evaluate.benchmarks import make_benchmark
-from pipeline.evaluate.majority import means
+from pipeline.evaluate.majority import Judged, Judgement, means
 from pipeline.evaluate.numeric_faithfulness import numeric_scores
 from pipeline.evaluate.statistics import ItemScores, clustered_error
 from pipeline.evaluate.tasks.naming import of_march

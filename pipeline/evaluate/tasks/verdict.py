@@ -15,8 +15,9 @@ from inspect_ai.model import CachePolicy
 from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import TaskState
 
-from pipeline.evaluate.benchmark import Judged, Judgement, JudgeRequest, Prompt
+from pipeline.evaluate.benchmark import JudgeRequest, Prompt
 from pipeline.evaluate.benchmarks.replies import judged_text
+from pipeline.evaluate.majority import Judged, Judgement
 from pipeline.evaluate.sampling import JUDGE_RETRIES, JUDGING, MOST_UNREAD, attempt_settings
 from pipeline.evaluate.tasks.grader import generate_config, grader
 from pipeline.evaluate.tasks.naming import of_march
