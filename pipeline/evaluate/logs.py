@@ -152,7 +152,7 @@ def _judged(part: _Part) -> JudgedGeneration:
 
 
 def _parts(one: PlannedBenchmark, answers: EvalLog | None, log: EvalLog) -> Iterator[_Part]:
-    """By epoch. The answers are their own log's: in a log that a kill left, outputs may be the judge's."""
+    """By epoch. What the model wrote is taken from its own log."""
     prompts = {item.id: one.prompts(item) for item in one.asked}
     answered = answered_samples(answers) if answers else {}
     for sample in sorted(log.samples or (), key=lambda sample: sample.epoch):

@@ -172,6 +172,8 @@ class _Sets:
                 # What failed is asked again by the next command, not at once.
                 retry_attempts=1,
                 retry_immediate=False,
+                # A log recovered from the realtime buffer has the judge's replies in place of the answers.
+                log_realtime=False,
                 log_dir_allow_dirty=True,  # of benchmarks that are not asked now
                 fail_on_error=True,
                 continue_on_fail=True,
