@@ -265,6 +265,29 @@ def test_one_request_that_fails_is_counted_and_asked_again(
     assert counts_of(job).num_failed == 0 and len(items_of(job)[0].generations) == 4
 
 
+def test_few_judged_answers_of_many_decide_nothing(
+    tmp_path: Path, model: ChatServer, judge: ChatServer
+) -> None:
+    num_asked = 0
+
+    def fails_often(body: Mapping[str, Any]) -> list[str]:
+        nonlocal num_asked
+        num_asked += small_questions()[0] in str(body["messages"])
+        is_one = small_questions()[0] in str(body["messages"]) and num_asked > 1
+        return [] if is_one else drawn_verdict(body)
+
+    judge.complete = fails_often
+    job = small_job(tmp_path / "out", model, judge, cache=False, concurrency=1)
+    run_evaluation(job)
+    assert counts_of(job).num_unjudged == 3
+    first = items_of(job)[0]
+    assert first.scores["accuracy"] is None, "one of four"
+    assert sum(one.judgement is not None for one in first.generations) == 1
+    judge.complete = drawn_verdict
+    run_evaluation(job)
+    assert counts_of(job).num_unjudged == 0 and items_of(job)[0].scores["accuracy"] is not None
+
+
 def test_a_judge_is_demanded_before_anything_is_spent(tmp_path: Path, model: ChatServer) -> None:
     with pytest.raises(ValueError, match=r"--judge: missing; a model judges 2wiki.*; .*--only generate"):
         run_evaluation(small_job(tmp_path / "out", model, None))

@@ -90,6 +90,22 @@ def test_a_verdict_that_cannot_be_read_is_asked_for_again_then_in_no_figure(tmp_
     assert item.scores["consistent"] is None
 
 
+def test_a_question_to_the_judge_that_failed_is_no_vote_and_no_missing_one(tmp_path: Path) -> None:
+    asked: list[Any] = []
+
+    def judge(chat: Any, _: Any) -> str:
+        asked.append(chat)
+        if len(asked) > 1:
+            raise RuntimeError("out of order")
+        return consistent()
+
+    log = run_task(tmp_path, "ragtruth", says(TEXT), Script(judge), epochs=4, **RAGTRUTH)
+    assert figures(log)["consistent"][1:] == (0, 1), "one of four decides nothing"
+    assert figures(log)["unjudged"][0] == 0.75
+    reasons = [one.scores["verdict"].reason for one in samples(log) if one.scores]
+    assert reasons.count("grader_error") == 3
+
+
 def test_a_second_seed_may_be_read(tmp_path: Path) -> None:
     judge = Script(lambda _, config: consistent() if config.seed else "Hm.")
     log = run_task(tmp_path, "ragtruth", says(TEXT), judge, **RAGTRUTH)

@@ -197,7 +197,7 @@ def _spent(outcome: Outcome, prices: Prices) -> str:
         f"{judge.num_requests:,} times ({judge.num_tokens:,} tokens)"
     )
     if prices.are_given:
-        line += f", {prices.of(model, judge):,.2f} by the given prices"
+        line += f", {prices.of(model.use, judge.use):,.2f} by the given prices"
     failures = model.failures + judge.failures
     failed = ", ".join(f"{number:,} {reason}" for reason, number in failures.items())
     return line + (f"; failed: {failed}" if failed else "")

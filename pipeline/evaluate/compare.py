@@ -25,7 +25,6 @@ class Comparison(Record):
     model: str
     benchmarks: dict[str, dict[str, PairedDifference]] = Field(description="Of the primary scores, by slice.")
     average: MacroAverage | None = Field(description="Over the benchmarks that both have.")
-    only_here: tuple[str, ...] = Field(default=(), description="Benchmarks that the other one lacks.")
 
 
 def compare(manifest: Manifest, found: Mapping[str, Sequence[ItemResult]], other: Path) -> Comparison:
@@ -51,7 +50,6 @@ def compare(manifest: Manifest, found: Mapping[str, Sequence[ItemResult]], other
         average=macro_difference(
             {name: earlier[name] for name in common}, {name: found[name] for name in common}, primary
         ),
-        only_here=tuple(name for name in manifest.measured if name not in common),
     )
 
 

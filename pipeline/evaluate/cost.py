@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from inspect_ai.log import EvalLog
 
@@ -26,16 +25,6 @@ _MOST_COUNTED = 24  # prompts of a benchmark that are really counted
 _MILLION = 1_000_000
 
 
-class Used(Protocol):
-    """Tokens of prompts, and written ones: `TokenUse`, `served.Spent`."""
-
-    @property
-    def num_prompt(self) -> int: ...
-
-    @property
-    def num_completion(self) -> int: ...
-
-
 class Prices(Settings):
     """Money per million tokens, in whatever currency."""
 
@@ -49,7 +38,7 @@ class Prices(Settings):
         """Whether there is anything to multiply with."""
         return any((self.model_in, self.model_out, self.judge_in, self.judge_out))
 
-    def of(self, model: Used, judge: Used) -> float:
+    def of(self, model: TokenUse, judge: TokenUse) -> float:
         """What model and judge cost."""
         return (
             model.num_prompt * self.model_in

@@ -22,6 +22,7 @@ from pipeline.evaluate.results import Counts, ItemResult, JudgedGeneration
 from pipeline.evaluate.tasks.grader import ROLE
 from pipeline.evaluate.tasks.samples import NO_RESPONSE, Generation, asked_of, generations_of
 from pipeline.evaluate.tasks.scores import JUDGED, REPLIES, VERDICT, item_scores
+from pipeline.evaluate.tasks.verdict import GRADER_ERROR, GRADER_FAILED
 from reward.offline.resume import FINAL_REASONS
 from reward.types import Outcome, TokenUse, Verdict
 
@@ -115,9 +116,8 @@ def is_answered(sample: EvalSample) -> bool:
 
 def is_judged(sample: EvalSample) -> bool:
     """Whether a sample needs no other judgement or audit: all was read, or fails for good."""
-    about = _metadata(sample, "verdict")
-    is_read = not about.get(REPLIES) or None not in about[JUDGED].values()
-    verdict = _verdict(sample)
+    score, verdict = (sample.scores or {}).get("verdict"), _verdict(sample)
+    is_read = score is not None and score.reason not in (GRADER_FAILED, GRADER_ERROR)
     is_audited = verdict is None or verdict.outcome is not Outcome.UNSCORED
     return is_read and (is_audited or (verdict is not None and verdict.reason in FINAL_REASONS))
 

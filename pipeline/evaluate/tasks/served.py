@@ -25,7 +25,7 @@ from reward.types import SampleGroup, TokenUse
 
 _MOST_IN_A_ROW = 5  # failures; one item may be at fault, five after another are the server's
 _READY_ATTEMPTS = 6  # each has a limit of seconds, and a server that loads may need more
-_STOP_REASONS = {"length": "max_tokens"}
+_NOTHING = TokenUse(num_prompt=0, num_completion=0)
 _OPEN: set[ServedModel] = set()  # those that hold connections or an engine
 
 
@@ -38,21 +38,21 @@ class Spent:
     """What this run asked of a model and paid."""
 
     num_requests: int = 0
-    num_prompt: int = 0  # tokens
-    num_completion: int = 0
+    use: TokenUse = _NOTHING
     failures: Counter[str] = field(default_factory=Counter)
 
-    def add(self, use: TokenUse | None) -> None:
+    def add(self, use: TokenUse) -> None:
         """Counts one request."""
         self.num_requests += 1
-        if use is not None:
-            self.num_prompt += use.num_prompt
-            self.num_completion += use.num_completion
+        self.use = TokenUse(
+            num_prompt=self.use.num_prompt + use.num_prompt,
+            num_completion=self.use.num_completion + use.num_completion,
+        )
 
     @property
     def num_tokens(self) -> int:
         """Prompts and completions together."""
-        return self.num_prompt + self.num_completion
+        return self.use.num_prompt + self.use.num_completion
 
 
 class ServedModel(ModelAPI):
@@ -124,8 +124,10 @@ class ServedModel(ModelAPI):
                 return output
             raise self._failed(error) from error
         self._num_in_a_row = 0
-        self.spent.add(group.use)
-        return _output(self.model_name, group)
+        use = group.use or _NOTHING
+        self.spent.add(use)
+        (sample,) = group.samples
+        return _output(self.model_name, sample.text, use, is_cut=sample.finish_reason == "length")
 
     async def aclose(self) -> None:
         """Frees connections, or the engine."""
@@ -193,13 +195,10 @@ class _Closing(Hooks):
             await one.aclose()
 
 
-def _output(name: str, group: SampleGroup) -> ModelOutput:
-    (sample,) = group.samples
-    reason: Any = _STOP_REASONS.get(sample.finish_reason, "stop")
-    output = ModelOutput.from_content(name, sample.text, stop_reason=reason)
-    use = group.use or TokenUse(num_prompt=0, num_completion=0)  # without, Inspect fetches a tokenizer
+def _output(name: str, text: str, use: TokenUse, *, is_cut: bool) -> ModelOutput:
+    output = ModelOutput.from_content(name, text, stop_reason="max_tokens" if is_cut else "stop")
     total = use.num_prompt + use.num_completion
-    output.usage = ModelUsage(
+    output.usage = ModelUsage(  # without one, Inspect would fetch a tokenizer
         input_tokens=use.num_prompt, output_tokens=use.num_completion, total_tokens=total
     )
     return output

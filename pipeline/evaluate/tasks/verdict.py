@@ -2,7 +2,8 @@
 
 A judge is pinned: temperature 0, a fixed seed, its verdict bound to a JSON schema and read strictly. A
 reply that cannot be read is asked for again with another seed, then counted apart (`grader_failed`) and in no
-figure. A judge that mostly talks nonsense is asked no more.
+figure. A question that failed is no verdict either (`grader_error`): were it an error of Inspect's, the epoch
+would be missing, and the others would decide alone. A judge that mostly talks nonsense is asked no more.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from inspect_ai.model import CachePolicy
 from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import TaskState
+from inspect_ai.util import LimitExceededError
 
 from pipeline.evaluate.benchmark import JudgeRequest, Prompt
 from pipeline.evaluate.benchmarks.replies import judged_text
@@ -26,7 +28,7 @@ from pipeline.evaluate.tasks.scores import FIGURES, JUDGED, KIND, REPLIES, Kind,
 from reward.config import SamplingSettings
 
 _FEWEST_TO_TELL = 20  # judgements, before the share of useless ones means anything
-GRADER_FAILED = "grader_failed"
+GRADER_FAILED, GRADER_ERROR = "grader_failed", "grader_error"
 
 
 class NonsenseError(ValueError):
@@ -37,6 +39,7 @@ class NonsenseError(ValueError):
 class _Found:
     judgement: Judgement | None
     replies: tuple[str, ...] = ()  # of the judge, the last one read or not
+    error: str = ""  # why it did not answer
 
 
 @dataclass(frozen=True)
@@ -77,11 +80,15 @@ def verdict(
         about = {**asked.about, "prompts": [prompt.name for prompt in asked.prompts]}
         if failures := [one.failure for one in generations.values() if one.failure]:
             return unanswered(about, Kind.VERDICT, failures[0])
-        refuse_nonsense(counts[True], counts[False], most_unread)
-        found = {
-            prompt.name: await _found(asked, prompt, generations[prompt.name].text, asking)
-            for prompt in asked.prompts
-        }
+        found = {}
+        for prompt in asked.prompts:
+            try:
+                refuse_nonsense(counts[True], counts[False], most_unread)
+                found[prompt.name] = await _found(asked, prompt, generations[prompt.name].text, asking)
+            except LimitExceededError:
+                raise
+            except Exception as error:  # each provider has its own
+                found[prompt.name] = _Found(None, error=f"{type(error).__name__}: {error}")
         for one in found.values():
             counts[one.judgement is not None] += bool(one.replies)
         return _score(asked, about, generations, found)
@@ -138,17 +145,20 @@ def _score(
     kept = {name: None if one is None else one.model_dump() for name, one in judgements.items()}
     replies = {name: list(one.replies) for name, one in found.items() if one.replies}
     metadata = {**about, KIND: Kind.VERDICT.value, JUDGED: kept, REPLIES: replies}
-    answer, said = "\n\n".join(texts.values()), _said(judgements)
+    answer, said = "\n\n".join(texts.values()), _said(found)
     primary = asked.benchmark.card.primary
     if scores[primary] is None:
-        reason = GRADER_FAILED if replies else "invalid_response_format"
+        has_error = any(one.error for one in found.values())
+        reason = GRADER_ERROR if has_error else GRADER_FAILED if replies else "invalid_response_format"
         return Score.unscored(reason=reason, answer=answer, explanation=said, metadata=metadata)
     values = as_values({primary: scores[primary]})
     return Score(value=values, answer=answer, explanation=said, metadata=metadata)
 
 
-def _said(judgements: Mapping[str, Judgement | None]) -> str:
+def _said(found: Mapping[str, _Found]) -> str:
     return "\n\n".join(
-        f"**{name}: {one.label}**\n\n{one.reason}" if one else f"**{name}: could not be read**"
-        for name, one in judgements.items()
+        f"**{name}: {one.judgement.label}**\n\n{one.judgement.reason}"
+        if one.judgement
+        else f"**{name}: could not be judged** {one.error}".strip()
+        for name, one in found.items()
     )
