@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from inspect_ai.hooks import Hooks, RunEnd, hooks
@@ -74,7 +75,8 @@ class ServedModel(ModelAPI):
         who: str,
         on_request: Callable[[], None] = lambda: None,
     ) -> None:
-        super().__init__(config.model)
+        folder = Path(config.model)  # which may be moved: its content is in the task's version
+        super().__init__(folder.name if folder.is_dir() else config.model)
         self.spent = Spent()
         self.down: ServerDownError | None = None
         self._config, self._who, self._on_request = config, who, on_request
