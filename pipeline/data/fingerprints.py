@@ -11,6 +11,8 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Signature = NDArray[np.uint32]  # (NUM_HASHES,)
     Signatures = NDArray[np.uint32]  # (N, NUM_HASHES)
-    Keys = NDArray[np.uint64]
 
 NUM_HASHES = 128
 NUM_BANDS, HASHES_A_BAND = 16, 8
@@ -35,8 +37,8 @@ _WORD = re.compile(r"\w+")
 class TextKeys:
     """What names the texts of a row, exactly."""
 
-    question: int  # 64 bits of a digest of the question's words
-    documents: tuple[int, ...]  # the same of each document; 0 for one too short to tell it from others
+    question: bytes  # 64 bits of a digest of the question's words
+    documents: tuple[bytes, ...]  # the same of each document; empty for one too short to tell from others
 
 
 def words_of(text: str) -> list[str]:
@@ -53,12 +55,12 @@ def fingerprint(query: RagQuery) -> tuple[TextKeys, Signatures]:
     import numpy as np
     from rensa import RMinHash
 
-    question = " ".join(words_of(query.query))
+    question = words_of(query.query)
     documents = [words_of(document.text) for document in query.documents]
-    keys = tuple(digest64(" ".join(words)) if len(words) >= MIN_DOCUMENT_WORDS else 0 for words in documents)
-    pieces = [_char_pieces(question), *map(_word_pieces, documents)]
+    keys = tuple(_digest(words) if len(words) >= MIN_DOCUMENT_WORDS else b"" for words in documents)
+    pieces = [_char_pieces(" ".join(question)), *map(_word_pieces, documents)]
     found = RMinHash.digests_from_token_sets(pieces, NUM_HASHES, _SEED)
-    return TextKeys(digest64(question), keys), np.array(found, dtype=np.uint32)
+    return TextKeys(_digest(question), keys), np.array(found, dtype=np.uint32)
 
 
 def _char_pieces(text: str) -> list[str]:
@@ -70,28 +72,21 @@ def _word_pieces(words: list[str]) -> list[str]:
     return [" ".join(words[i : i + _WORDS_A_PIECE]) for i in starts]
 
 
-def digest64(text: str) -> int:
-    """64 bits of SHA-256, never 0."""
-    return int.from_bytes(hashlib.sha256(text.encode(errors="surrogatepass")).digest()[:8], "big") or 1
+def _digest(words: Iterable[str]) -> bytes:
+    return hashlib.sha256(" ".join(words).encode(errors="surrogatepass")).digest()[:8]
 
 
-def band_keys(found: Signatures) -> Keys:
-    """Returns (N, NUM_BANDS): one key for each band of hashes; equal bands have equal keys.
+def band_keys(signature: Signature, salt: bytes = b"") -> list[int]:
+    """One key for each band of hashes; equal bands have equal keys, under the same salt.
 
     Two texts of Jaccard similarity s share at least one key with probability 1 - (1 - s^8)^16: 0.95 for 0.8,
     0.9999 for 0.9, 0.06 for 0.5.
     """
-    import numpy as np
-
-    keys = np.zeros((len(found), NUM_BANDS), dtype=np.uint64)
-    bands = found.reshape(len(found), NUM_BANDS, HASHES_A_BAND).astype(np.uint64)
-    for i in range(HASHES_A_BAND):
-        # Wraps around, as in Fibonacci hashing.
-        keys = (keys ^ bands[:, :, i]) * np.uint64(0x9E3779B97F4A7C15)
-        keys ^= keys >> np.uint64(29)
-    return keys
+    start = zlib.crc32(salt)
+    bands = signature.reshape(NUM_BANDS, HASHES_A_BAND)
+    return [zlib.crc32(band.tobytes(), start ^ place) for place, band in enumerate(bands)]
 
 
-def similarity(first: Signatures, second: Signatures) -> float:
+def similarity(first: Signature, second: Signature) -> float:
     """Estimate of the Jaccard similarity of two texts, from one signature (NUM_HASHES,) each."""
     return float((first == second).mean())

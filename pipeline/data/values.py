@@ -19,6 +19,7 @@ from reward.offline.rows import require_file
 _READ_CHARS = 1 << 20
 _MAX_ROW_CHARS = 1 << 26  # what is longer is no row but a file that is damaged
 _SEPARATORS = re.compile(r"[\s,]*")
+_END = re.compile(r"(\]?[\s,]*)(.?)")
 
 
 @dataclass(frozen=True)
@@ -43,88 +44,46 @@ def raw_rows(path: Path, list_key: str | None = None) -> Iterator[RawRow]:
     require_file(path)
     opening = re.compile(rf'\s*(?:\{{\s*"{list_key}"\s*:\s*)?\[' if list_key else r"\s*\[")
     try:
-        with path.open(encoding="utf-8-sig") as file:
-            window = _Window(path, file)
-            window.more()
-            if match := opening.match(window.text):
-                window.pass_over(match.end())
-                yield from _list_rows(window)
-            else:
-                yield from _line_rows(path)
+        with path.open(encoding="utf-8-sig", newline="\n") as file:
+            if match := opening.match(text := file.read(_READ_CHARS)):
+                yield from _list_rows(path, file, text, match.end())
+                return
+            file.seek(0)
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield RawRow(f"{path}:{number}", line)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: is not UTF-8 ({error}); give the file as it is published") from error
 
 
-def _line_rows(path: Path) -> Iterator[RawRow]:
-    with path.open(encoding="utf-8-sig", newline="\n") as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                yield RawRow(f"{path}:{number}", line)
-
-
-def _list_rows(window: _Window) -> Iterator[RawRow]:
-    number = 0
-    while (first := window.next_char()) not in ("]", ""):
-        number += 1
-        place = f"{window.place} (row {number})"
-        yield RawRow(place, window.take_value(place))
-    if first == "]":
-        window.take_end()
-        first = window.next_char() or "]"
-    if first not in ("]", "}"):
-        raise ValueError(f"{window.place}: the list does not end there; the file is damaged, fetch it again")
-
-
-class _Window:
-    """The part of a file that is being read."""
-
-    def __init__(self, path: Path, file: TextIO) -> None:
-        self.text = ""
-        self._path, self._file = path, file
-        self._at, self._line = 0, 1  # where the next character stands, in the text and in the file
-        self._decoder = json.JSONDecoder()
-
-    @property
-    def place(self) -> str:
-        """FILE:LINE of the next character."""
-        return f"{self._path}:{self._line}"
-
-    def more(self) -> bool:
-        """Reads on, at least as much as is not passed over; whether there was anything."""
-        left = self.text[self._at :]
-        read = self._file.read(max(_READ_CHARS, len(left)))
-        self.text, self._at = left + read, 0
-        return bool(read)
-
-    def pass_over(self, end: int) -> None:
-        """Goes on to a place in the text."""
-        self._line += self.text.count("\n", self._at, end)
-        self._at = end
-
-    def take_end(self) -> None:
-        """Passes over the list's last character."""
-        self.pass_over(self._at + 1)
-
-    def next_char(self) -> str:
-        """Goes on to the first character that is neither space nor comma, and returns it."""
-        while True:
-            match = _SEPARATORS.match(self.text, self._at)
-            self.pass_over(match.end() if match else self._at)
-            if self._at < len(self.text) or not self.more():
-                return self.text[self._at : self._at + 1]
-
-    def take_value(self, place: str) -> str:
-        """Passes over the JSON value that comes next, and returns its text."""
-        while True:
-            try:
-                _, end = self._decoder.raw_decode(self.text, self._at)
-            except (ValueError, RecursionError) as error:
-                if len(self.text) - self._at > _MAX_ROW_CHARS or not self.more():
-                    what = getattr(error, "msg", "nested too deep")  # its position is of the window
-                    raise ValueError(
-                        f"{place}: not JSON ({what}); mend the file or fetch it again"
-                    ) from error
-                continue
-            value = self.text[self._at : end]
-            self.pass_over(end)
-            return value
+def _list_rows(path: Path, file: TextIO, text: str, at: int) -> Iterator[RawRow]:
+    """Yields the rows of a list; `text` is what was read of the file, `at` the place behind the opening."""
+    decoder = json.JSONDecoder()
+    number, line = 1, 1 + text.count("\n", 0, at)  # of the row that comes next
+    while True:
+        separators = _SEPARATORS.match(text, at)
+        assert separators is not None
+        line += separators.group().count("\n")
+        at = separators.end()
+        if text.startswith("]", at):
+            break
+        place = f"{path}:{line} (row {number})"
+        try:
+            _, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:  # cut by the window's end, or no JSON
+            left = text[at:]
+            more = file.read(max(_READ_CHARS, len(left))) if len(left) <= _MAX_ROW_CHARS else ""
+            if not more and not left:
+                break
+            if not more:
+                what = getattr(error, "msg", "nested too deep")  # its position is of the window
+                raise ValueError(f"{place}: not JSON ({what}); mend the file or fetch it again") from error
+            text, at = left + more, 0
+            continue
+        yield RawRow(place, text[at:end])
+        number, line, at = number + 1, line + text.count("\n", at, end), end
+    closing = _END.match(text[at:] + file.read(_READ_CHARS))
+    assert closing is not None
+    if not closing[1].startswith("]") or closing[2] not in ("", "]", "}"):
+        place = f"{path}:{line + closing[1].count(chr(10))}"
+        raise ValueError(f"{place}: the list does not end there; the file is damaged, fetch it again")
