@@ -66,8 +66,7 @@ def test_what_cannot_be_gone_on_with_begins_again(changes: bool, tmp_path: Path)
 def test_a_part_that_is_whole_already_is_taken(tmp_path: Path) -> None:
     with serve(Served(CONTENT)) as served:
         (tmp_path / "rows.jsonl.part").write_bytes(CONTENT)
-        note = {"url": served.address, "etag": served.etag}
-        (tmp_path / "rows.jsonl.part.json").write_text(json.dumps(note))
+        (tmp_path / "rows.jsonl.part.json").write_text(json.dumps({served.address: served.etag}))
         assert download(remote(served), tmp_path).read_bytes() == CONTENT
 
 

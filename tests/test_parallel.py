@@ -17,7 +17,8 @@ def test_results_are_in_order_and_pieces_are_not_read_far_ahead() -> None:
             yield piece
 
     found = []
-    for result in in_order(abs, pieces(), num_workers=2, start=int, settings=0):
+    for piece, result in in_order(abs, pieces(), num_workers=2, start=int):
+        assert result == -piece
         found.append(result)
         assert len(read) - len(found) <= 6
     assert found == list(range(20, 0, -1))
@@ -25,9 +26,9 @@ def test_results_are_in_order_and_pieces_are_not_read_far_ahead() -> None:
 
 def test_a_process_that_dies_is_named() -> None:
     with pytest.raises(ChildProcessError, match=r"a worker process ended .*; use fewer --workers"):
-        list(in_order(os._exit, [9], num_workers=1, start=int, settings=0))
+        list(in_order(os._exit, [9], num_workers=1, start=int))
 
 
 def test_what_the_work_raises_is_raised() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
-        list(in_order(int, ["1", "x"], num_workers=1, start=int, settings=0))
+        list(in_order(int, ["1", "x"], num_workers=1, start=int))

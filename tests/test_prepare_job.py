@@ -11,10 +11,11 @@ import pytest
 from orchestration.terminal.errors import user_error
 from pipeline.data.card import render_html, render_markdown, write_card
 from pipeline.data.job import Choices, Input, PrepareJob, run_job
-from pipeline.data.prepare import Manifest, file_sha256, read_manifest
+from pipeline.data.prepare import Manifest, read_manifest
 from pipeline.data.removals import Reason, Removal
 from pipeline.data.sources import SOURCES
 from pipeline.settings.recipe import TINY_POLICY
+from reward.offline.files import file_sha256
 from tests.benchmark_rows import SLICES, TWOWIKI_DEV, write_bioasq
 from tests.browser import BROWSER, MISSING, opened_page
 from tests.march_cli import march, refused

@@ -15,8 +15,7 @@ made up here in the official layout, of `training11b.json` = {"questions": [row,
 
 `documents` are links without text, so a query's documents are the abstracts that have snippets, each with its
 snippets a line each. They are all relevant; `pipeline/data/distractors.py` adds others to make the retrieved
-set. Some questions have no
-snippets: they ask nothing of any document, and are counted and left out.
+set. Some questions have no snippets: they ask nothing of any document, and are counted and left out.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from pipeline.data.rows import SourceRow
-from reward.offline.rows import InputRecord, RowId, make_query
-from reward.types import Document, RagQuery
+from pipeline.data.rows import QuestionRow
+from reward.offline.rows import InputRecord
+from reward.types import Document
 
 
 class Snippet(InputRecord):
@@ -42,24 +41,17 @@ class Snippet(InputRecord):
         return self.document.rstrip("/").rsplit("/", 1)[-1]
 
 
-class BioasqRow(SourceRow):
+class BioasqRow(QuestionRow):
     """A row of BioASQ task B without what tells the answer."""
 
     list_key: ClassVar[str | None] = "questions"
 
-    id: RowId
     question: Annotated[str, Field(alias="body", min_length=1)]
     snippets: tuple[Snippet, ...] = ()
 
-    def documents(self) -> list[Document]:
+    def to_documents(self) -> list[Document]:
         """The abstracts in the order of their first snippets; a snippet that is listed twice stands once."""
         texts: dict[str, dict[str, None]] = {}
         for snippet in self.snippets:
             texts.setdefault(snippet.pubmed_id, {})[snippet.text.strip()] = None
         return [Document(id=pubmed_id, text="\n".join(parts)) for pubmed_id, parts in texts.items()]
-
-    def queries(self, place: str) -> tuple[RagQuery, ...]:
-        """The one question over its own snippets; nothing where the experts found none."""
-        if not self.snippets:
-            return ()
-        return (make_query(place, self.id, self.question, self.documents()),)

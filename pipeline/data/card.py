@@ -6,9 +6,11 @@ draws its plots itself (`reward/offline/page.py`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.data.overlap import IndexedSet
 from pipeline.data.prepare import Manifest
 from pipeline.data.removals import REMOVED_FILE
 from pipeline.data.sources import SOURCES
@@ -27,6 +29,7 @@ HEADINGS = (
     "Irrelevant",
     "Prompt tokens",
 )
+EVALUATION_HEADINGS = ("Evaluation set", "Queries", "Questions", "Instructions", "Documents")
 PAPER_NOTE = (
     "The paper's row of each dataset stands below ours; means a query, with least to most in brackets. Its "
     "lengths of MuSiQue, headed as words, are as large as those in characters here, and its irrelevant share "
@@ -41,6 +44,16 @@ class TableRow:
 
     cells: tuple[str, ...]
     is_paper: bool
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table with its heading."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,15 +99,11 @@ def render_markdown(manifest: Manifest) -> str:
     """The card as Markdown."""
     lines = ["# Data card", "", f"{manifest.num_rows:,} rows of {manifest.num_read:,} read.", ""]
     lines += _markdown_table(HEADINGS, [row.cells for row in table(manifest)])
-    lines += ["", PAPER_NOTE, "", "## Left out", ""]
-    lines += _markdown_table(("Why", "Rows"), removed_cells(manifest))
-    lines += ["", f"Each with its reason and match in `{REMOVED_FILE}`.", "", "## Made of", ""]
-    lines += _markdown_table(("Source", "File", "Licence", "SHA-256"), _input_cells(manifest))
-    if manifest.evaluation_sets:
-        lines += ["", "## Kept apart from", ""]
-        lines += _markdown_table(EVALUATION_HEADINGS, evaluation_cells(manifest))
-    lines += ["", "## Settings", ""]
-    lines += _markdown_table(("Setting", "Value"), setting_cells(manifest))
+    lines += ["", PAPER_NOTE]
+    for section in sections(manifest):
+        lines += ["", f"## {section.title}", "", *_markdown_table(section.headings, section.rows)]
+        if section.note:
+            lines += ["", section.note.replace(REMOVED_FILE, f"`{REMOVED_FILE}`")]
     return "\n".join(lines) + "\n"
 
 
@@ -108,44 +117,35 @@ def render_html(manifest: Manifest) -> str:
         headings=HEADINGS,
         rows=table(manifest),
         note=PAPER_NOTE,
-        removed=removed_cells(manifest),
-        removed_file=REMOVED_FILE,
-        inputs=_input_cells(manifest),
-        evaluation_headings=EVALUATION_HEADINGS,
-        evaluation_sets=evaluation_cells(manifest),
-        settings=setting_cells(manifest),
-        plots=[(title(statistics.source), plots(statistics)) for statistics in manifest.statistics],
+        sections=sections(manifest),
+        plots=[(title(one.source), plots(one)) for one in manifest.statistics if one.num_rows],
     )
 
 
-EVALUATION_HEADINGS = ("Evaluation set", "Queries", "Questions", "Instructions", "Documents")
-
-
-def removed_cells(manifest: Manifest) -> list[tuple[str, ...]]:
-    """Reason and number of rows."""
-    return [(reason.replace("_", " "), f"{num:,}") for reason, num in manifest.removed.items()]
-
-
-def evaluation_cells(manifest: Manifest) -> list[tuple[str, ...]]:
-    """What was looked for of each evaluation set."""
-    return [
-        (
-            found.dataset,
-            f"{found.num_queries:,}",
-            f"{found.num_questions:,}",
-            f"{found.num_instructions:,}",
-            f"{found.num_documents:,}",
-        )
-        for found in manifest.evaluation_sets
+def sections(manifest: Manifest) -> list[Section]:
+    """The tables below the statistics; without those that have no rows."""
+    removed = [(reason.replace("_", " "), f"{num:,}") for reason, num in manifest.removed.items()]
+    made_of = [(title(file.source), file.name, file.licence, file.sha256) for file in manifest.inputs]
+    apart = [
+        (found.dataset, *(f"{num:,}" for num in _indexed_counts(found))) for found in manifest.evaluation_sets
     ]
+    settings = {
+        "tokenizer": manifest.tokenizer,
+        "max prompt tokens": manifest.max_prompt_tokens,
+        "prompts": manifest.prompt_digest,
+        "rows": manifest.rows_sha256,
+    } | {name.replace("_", " "): value for name, value in manifest.choices.model_dump(mode="json").items()}
+    made = (
+        Section("Left out", ("Why", "Rows"), removed, f"Each with its reason and match in {REMOVED_FILE}."),
+        Section("Made of", ("Source", "File", "Licence", "SHA-256"), made_of),
+        Section("Kept apart from", EVALUATION_HEADINGS, apart),
+        Section("Settings", ("Setting", "Value"), [(name, str(value)) for name, value in settings.items()]),
+    )
+    return [section for section in made if section.rows]
 
 
-def setting_cells(manifest: Manifest) -> list[tuple[str, ...]]:
-    """Names and values of all settings."""
-    cells = [("tokenizer", str(manifest.tokenizer)), ("max prompt tokens", str(manifest.max_prompt_tokens))]
-    cells += [("prompts", manifest.prompt_digest), ("rows", manifest.rows_sha256)]
-    chosen = manifest.choices.model_dump(mode="json")
-    return [*cells, *((name.replace("_", " "), str(value)) for name, value in chosen.items())]
+def _indexed_counts(found: IndexedSet) -> tuple[int, ...]:
+    return (found.num_queries, found.num_questions, found.num_instructions, found.num_documents)
 
 
 def plots(statistics: SourceStatistics) -> list[Plot]:
@@ -220,11 +220,7 @@ def _triple(mean: float, most: int, least: int) -> str:
     return f"{mean:,.2f} ({least:,} to {most:,})"
 
 
-def _input_cells(manifest: Manifest) -> list[tuple[str, ...]]:
-    return [(title(file.source), file.name, file.licence, file.sha256) for file in manifest.inputs]
-
-
-def _markdown_table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+def _markdown_table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
     lines = [headings, ("---",) * len(headings), *rows]
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
 

@@ -23,7 +23,7 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
-from pipeline.data.twowiki import ParagraphsRelevance, ParagraphsRow
+from pipeline.data.twowiki import Paragraphs, ParagraphsRelevance, ParagraphsRow
 from reward.offline.rows import RowId
 
 
@@ -41,19 +41,20 @@ def _pairs(first: str, second: str) -> BeforeValidator:
     return BeforeValidator(turn)
 
 
+_Context = Annotated[Paragraphs, _pairs("title", "sentences")]
+
+
 class HotpotRow(ParagraphsRow):
     """A row of HotpotQA, in either layout, without what tells the answer."""
 
     joined_by = ""
 
     id: RowId = Field(validation_alias=AliasChoices("_id", "id"))
-    context: Annotated[tuple[tuple[str, tuple[str, ...]], ...], _pairs("title", "sentences")] = Field(
-        min_length=1
-    )
+    context: _Context = Field(min_length=1)
 
 
 class HotpotRelevance(ParagraphsRelevance):
     """The same count, in either layout."""
 
-    context: Annotated[tuple[tuple[str, tuple[str, ...]], ...], _pairs("title", "sentences")]
+    context: _Context
     supporting_facts: Annotated[tuple[tuple[str, int], ...] | None, _pairs("title", "sent_id")] = None

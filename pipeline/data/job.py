@@ -7,12 +7,12 @@ Only the counts of a row stay in memory; texts are in flight for a few batches a
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import heapq
 import tempfile
-from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
@@ -21,18 +21,20 @@ from pipeline.data.distractors import NOISE, Distractors, make_distractors
 from pipeline.data.evaluation_sets import evaluation_queries
 from pipeline.data.overlap import IndexedSet, write_index
 from pipeline.data.parallel import in_order
-from pipeline.data.prepare import Choices, InputFile, Manifest, file_sha256, require_both, write_worked
+from pipeline.data.prepare import Choices, InputFile, Manifest, require_both, write_worked
 from pipeline.data.rows import parse_row
 from pipeline.data.sources import Source, require_terms
 from pipeline.data.values import RawRow
 from pipeline.data.work import Batch, WorkedRow, WorkSettings, make_work, start_process, work_on
+from reward.offline.files import file_sha256
 from reward.offline.ragtruth import RESPONSES
 from reward.offline.ragtruth import SOURCES as RAGTRUTH_SOURCES
+from reward.offline.rows import require_file
 from reward.roles.prompts import load_prompts
 from reward.types import Document
 
 DEFAULT_CHOICES = Choices(near_duplicates=0.8, noise=NOISE)
-_BATCH_ROWS, _BATCH_CHARS = 64, 1 << 20
+_BATCH_ROWS = 32
 
 Advance = Callable[[int, int], None]  # characters read, rows read
 
@@ -103,7 +105,7 @@ def _manifest(job: PrepareJob) -> Manifest:
         InputFile(
             source=given.source.name,
             name=file.name,
-            sha256=file_sha256(_require(file)),
+            sha256=_sha256(file),
             licence=given.source.licence,
         )
         for given in job.inputs
@@ -127,10 +129,9 @@ def _manifest(job: PrepareJob) -> Manifest:
     )
 
 
-def _require(path: Path) -> Path:
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file; mend the path")
-    return path
+def _sha256(path: Path) -> str:
+    require_file(path)
+    return file_sha256(path)
 
 
 def _index(job: PrepareJob, folder: Path) -> list[IndexedSet]:
@@ -142,7 +143,7 @@ def _index(job: PrepareJob, folder: Path) -> list[IndexedSet]:
     return write_index(
         folder,
         (
-            (path.name, None if path.is_dir() else file_sha256(_require(path)), evaluation_queries(path))
+            (path.name, None if path.is_dir() else _sha256(path), evaluation_queries(path))
             for path in job.evaluation_sets
         ),
     )
@@ -160,42 +161,26 @@ def _distractors(job: PrepareJob) -> Distractors | None:
 def _all_documents(inputs: list[Input]) -> Iterator[Document]:
     for given in inputs:
         for raw in given.source.raw_rows(given.path):
-            yield from parse_row(raw, BioasqRow).documents()
+            yield from parse_row(raw, BioasqRow).to_documents()
 
 
 def _worked(job: PrepareJob, settings: WorkSettings, advance: Advance) -> Iterator[WorkedRow]:
-    sizes: deque[tuple[int, int]] = deque()  # of the batches under way
-    batches = _noted(chain.from_iterable(_batches(given, job.choices) for given in job.inputs), sizes)
+    batches = chain.from_iterable(_batches(given, job.choices) for given in job.inputs)
     if job.num_workers:
-        results = in_order(
-            work_on, batches, num_workers=job.num_workers, start=start_process, settings=settings
-        )
+        start = functools.partial(start_process, settings)
+        results = in_order(work_on, batches, num_workers=job.num_workers, start=start)
     else:
         work = make_work(settings)
-        results = (work.batch(batch) for batch in batches)
-    for rows in results:
+        results = ((batch, work.batch(batch)) for batch in batches)
+    for batch, rows in results:
         yield from rows
-        advance(*sizes.popleft())
-
-
-def _noted(batches: Iterator[Batch], sizes: deque[tuple[int, int]]) -> Iterator[Batch]:
-    for batch in batches:
-        sizes.append((sum(len(row.text) for row in batch.rows), len(batch.rows)))
-        yield batch
+        advance(sum(len(raw.text) for raw in batch.rows), len(batch.rows))
 
 
 def _batches(given: Input, choices: Choices) -> Iterator[Batch]:
-    empty = Batch(given.source.name, ())
-    rows: list[RawRow] = []
-    num_chars = 0
-    for row in _chosen(given, choices):
-        rows.append(row)
-        num_chars += len(row.text)
-        if len(rows) >= _BATCH_ROWS or num_chars >= _BATCH_CHARS:
-            yield replace(empty, rows=tuple(rows))
-            rows, num_chars = [], 0
-    if rows:
-        yield replace(empty, rows=tuple(rows))
+    rows = _chosen(given, choices)
+    while batch := tuple(islice(rows, _BATCH_ROWS)):
+        yield Batch(given.source.name, batch)
 
 
 def _chosen(given: Input, choices: Choices) -> Iterator[RawRow]:

@@ -14,13 +14,11 @@ Rows of the full set that cannot be answered are rows like others: the documents
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from pydantic import Field
 
-from pipeline.data.rows import SourceRow
-from reward.offline.rows import InputRecord, RowId, make_query
-from reward.types import Document, RagQuery
+from pipeline.data.rows import QuestionRow
+from reward.offline.rows import InputRecord
+from reward.types import Document
 
 
 class _Paragraph(InputRecord):
@@ -29,20 +27,17 @@ class _Paragraph(InputRecord):
     paragraph_text: str
 
 
-class MusiqueRow(SourceRow):
+class MusiqueRow(QuestionRow):
     """A row of MuSiQue without what tells the answer."""
 
-    id: RowId
-    question: Annotated[str, Field(min_length=1)]
     paragraphs: tuple[_Paragraph, ...] = Field(min_length=1)
 
-    def queries(self, place: str) -> tuple[RagQuery, ...]:
-        """The one question over all paragraphs."""
-        documents = [
+    def to_documents(self) -> list[Document]:
+        """The paragraphs."""
+        return [
             Document(id=f"{self.id}#{paragraph.idx}", title=paragraph.title, text=paragraph.paragraph_text)
             for paragraph in self.paragraphs
         ]
-        return (make_query(place, self.id, self.question, documents),)
 
 
 class _Support(InputRecord):
@@ -54,7 +49,7 @@ class MusiqueRelevance(InputRecord):
 
     paragraphs: tuple[_Support, ...]
 
-    def num_irrelevant(self) -> tuple[int | None, ...]:
+    def num_irrelevant(self) -> int | None:
         """For the row's one query; None where the file does not tell."""
         told = [paragraph.is_supporting for paragraph in self.paragraphs]
-        return (None,) if None in told else (told.count(False),)
+        return None if None in told else told.count(False)

@@ -13,19 +13,17 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from pipeline.data.rows import SourceRow
-from reward.offline.rows import InputDocument, RowId, make_query, texts_as_documents
-from reward.types import Document, RagQuery
+from pipeline.data.rows import QuestionRow
+from reward.offline.rows import InputDocument, texts_as_documents
+from reward.types import Document
 
 
-class PlainRow(SourceRow):
+class PlainRow(QuestionRow):
     """A row of plain JSONL."""
 
-    id: RowId
-    query: Annotated[str, Field(min_length=1)]
+    question: Annotated[str, Field(alias="query", min_length=1)]
     documents: Annotated[tuple[InputDocument, ...], BeforeValidator(texts_as_documents)] = Field(min_length=1)
 
-    def queries(self, place: str) -> tuple[RagQuery, ...]:
-        """The one query."""
-        documents = [Document(id=d.id, title=d.title or "", text=d.text) for d in self.documents]
-        return (make_query(place, self.id, self.query, documents),)
+    def to_documents(self) -> list[Document]:
+        """The documents."""
+        return [Document(id=d.id, title=d.title or "", text=d.text) for d in self.documents]

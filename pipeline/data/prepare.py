@@ -13,21 +13,24 @@ of processes.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
+from typing import TextIO
 
 from pydantic import Field
 
 from pipeline.data.duplicates import RowsBefore
 from pipeline.data.overlap import IndexedSet
 from pipeline.data.removals import REMOVED_FILE, Match, Reason, Removal
-from pipeline.data.statistics import RunningStatistics, SourceStatistics
+from pipeline.data.statistics import RunningStatistics, SourceStatistics, Spread
 from pipeline.data.tokenizer_digest import tokenizer_sha256
 from pipeline.data.work import RowWork, WorkedRow, WorkSettings, token_counter
 from pipeline.record.checkpoints import write_atomically
+from reward.offline.files import file_sha256
 from reward.roles.prompts import PromptSet
 from reward.types import RagQuery, Record
 
@@ -86,14 +89,17 @@ class Manifest(Record):
     @property
     def removed(self) -> dict[Reason, int]:
         """Rows that were left out, by reason."""
-        return {
-            Reason.NO_DOCUMENTS: self.num_no_documents,
-            Reason.OVERLAP_QUESTION: self.num_overlap_question,
-            Reason.OVERLAP_DOCUMENT: self.num_overlap_document,
-            Reason.DUPLICATE: self.num_duplicates,
-            Reason.NEAR_DUPLICATE: self.num_near_duplicates,
-            Reason.OVERLONG: self.num_overlong,
-        }
+        return {reason: getattr(self, field) for reason, field in _COUNTED_IN.items()}
+
+
+_COUNTED_IN = {
+    Reason.NO_DOCUMENTS: "num_no_documents",
+    Reason.OVERLAP_QUESTION: "num_overlap_question",
+    Reason.OVERLAP_DOCUMENT: "num_overlap_document",
+    Reason.DUPLICATE: "num_duplicates",
+    Reason.NEAR_DUPLICATE: "num_near_duplicates",
+    Reason.OVERLONG: "num_overlong",
+}
 
 
 def write_rows(
@@ -160,19 +166,27 @@ def write_worked(worked: Iterable[WorkedRow], out_dir: Path, given: Manifest) ->
         ValueError: one id stands for two different queries, or no row is left.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".preparing-", dir=out_dir) as folder:
-        sieve = _Sieve(Path(folder), given.choices.near_duplicates)
-        try:
-            sieve.write(worked)
-        finally:
-            sieve.close()
-        counted_by = tokenizer_sha256(given.tokenizer) if given.tokenizer else None  # it is here by now
-        manifest = given.model_copy(update={**sieve.figures(), "tokenizer_sha256": counted_by})
+    with tempfile.TemporaryDirectory(prefix=".preparing-", dir=out_dir) as name:
+        folder = Path(name)
+        sieve = _Sieve(given.choices.near_duplicates)
+        with (
+            closing(RowsBefore(folder / "before.sqlite")) as before,
+            (folder / ROWS_FILE).open("w", encoding="utf-8", newline="") as rows,
+            (folder / REMOVED_FILE).open("w", encoding="utf-8", newline="") as removed,
+        ):
+            sieve.write(worked, before, rows, removed)
+        digests = {
+            # Looked for now, when whoever counted has fetched it.
+            "tokenizer_sha256": tokenizer_sha256(given.tokenizer) if given.tokenizer else None,
+            "rows_sha256": file_sha256(folder / ROWS_FILE),
+            "removed_sha256": file_sha256(folder / REMOVED_FILE),
+        }
+        manifest = given.model_copy(update=sieve.figures() | digests)
         if not manifest.num_rows:
             raise ValueError(_nothing_left(manifest))
         (out_dir / MANIFEST_FILE).unlink(missing_ok=True)
         for name in (ROWS_FILE, REMOVED_FILE):
-            os.replace(Path(folder) / name, out_dir / name)
+            os.replace(folder / name, out_dir / name)
     write_atomically(out_dir / MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
     return manifest
 
@@ -181,12 +195,6 @@ def read_manifest(folder: Path | None) -> Manifest | None:
     """Returns the manifest of prepared rows, if it is there."""
     path = folder / MANIFEST_FILE if folder else None
     return Manifest.model_validate_json(path.read_text()) if path and path.is_file() else None
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 (hex) of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _nothing_left(manifest: Manifest) -> str:
@@ -199,92 +207,61 @@ def _nothing_left(manifest: Manifest) -> str:
     )
 
 
-class _HashedFile:
-    """A file that is written once, and its SHA-256."""
-
-    def __init__(self, path: Path) -> None:
-        self._file, self._digest = path.open("wb"), hashlib.sha256()
-
-    def write(self, text: str) -> None:
-        data = text.encode()
-        self._digest.update(data)
-        self._file.write(data)
-
-    def close(self) -> str:
-        self._file.close()
-        return self._digest.hexdigest()
-
-
 class _Sieve:
     """Rows on their way into the files; what is kept of them in memory are counts."""
 
-    def __init__(self, folder: Path, near_duplicates: float | None) -> None:
+    def __init__(self, near_duplicates: float | None) -> None:
         self._near_duplicates = near_duplicates
-        self._before = RowsBefore(folder / "before.sqlite")
-        self._rows, self._removed = _HashedFile(folder / ROWS_FILE), _HashedFile(folder / REMOVED_FILE)
         self._statistics: dict[str, RunningStatistics] = {}
-        self._num_removed = dict.fromkeys(Reason, 0)
-        self._num_read = self._num_tokens = self._longest = 0
-        self._digests: tuple[str, str] | None = None
+        self._num_removed: Counter[Reason] = Counter()
+        self._num_read = 0
 
-    def close(self) -> None:
-        self._before.close()
-        self._digests = self._rows.close(), self._removed.close()
-
-    def write(self, worked: Iterable[WorkedRow]) -> None:
+    def write(self, worked: Iterable[WorkedRow], before: RowsBefore, rows: TextIO, removed: TextIO) -> None:
         for row in worked:
             self._num_read += 1
             statistics = self._statistics.setdefault(row.source, RunningStatistics(row.source))
             statistics.saw(row)
-            reason, match = self._verdict(row)
-            if reason is not None:
-                self._remove(row, reason, match)
-                continue
-            self._rows.write(row.line)
-            statistics.add(row)
-            self._num_tokens += row.num_tokens or 0
-            self._longest = max(self._longest, row.num_tokens or 0)
+            reason, match = self._verdict(row, before)
+            if reason is None:
+                rows.write(row.line)
+                statistics.add(row)
+            else:
+                self._num_removed[reason] += 1
+                removed.write(_removal(row, reason, match).model_dump_json(exclude_none=True) + "\n")
 
     def figures(self) -> dict[str, object]:
         """The fields of the manifest that the rows tell."""
-        assert self._digests is not None
-        num_rows = sum(statistics.num_rows for statistics in self._statistics.values())
+        statistics = tuple(one.result() for one in self._statistics.values())
+        tokens: Counter[int] = sum((one.tokens for one in self._statistics.values()), Counter())
+        prompts = Spread.of(tokens) if tokens else None
         return {
             "num_read": self._num_read,
-            "num_rows": num_rows,
-            **{f"num_{reason}{_PLURALS.get(reason, '')}": num for reason, num in self._num_removed.items()},
-            "longest_prompt_tokens": self._longest or None,
-            "mean_prompt_tokens": self._num_tokens / num_rows if self._num_tokens else None,
-            "rows_sha256": self._digests[0],
-            "removed_sha256": self._digests[1],
-            "statistics": tuple(statistics.result() for statistics in self._statistics.values()),
+            "num_rows": sum(one.num_rows for one in statistics),
+            **{field: self._num_removed[reason] for reason, field in _COUNTED_IN.items()},
+            "longest_prompt_tokens": prompts and prompts.max,
+            "mean_prompt_tokens": prompts and prompts.mean,
+            "statistics": statistics,
         }
 
-    def _verdict(self, row: WorkedRow) -> tuple[Reason | None, Match | None]:
-        if row.removed in (Reason.NO_DOCUMENTS, Reason.OVERLAP_QUESTION, Reason.OVERLAP_DOCUMENT):
+    def _verdict(self, row: WorkedRow, before: RowsBefore) -> tuple[Reason | None, Match | None]:
+        if row.removed not in (None, Reason.OVERLONG):
             return row.removed, row.match
-        before = self._before.add(row.id, row.source, row.content)
-        if before is not None:
-            return Reason.DUPLICATE, before
+        first = before.add(row.id, row.source, row.content)
+        if first is not None:
+            return Reason.DUPLICATE, first
         if row.removed is None and self._near_duplicates is not None:
             assert row.keys is not None and row.signatures is not None
-            before = self._before.add_kept(
-                row.id, row.source, row.keys, row.signatures, self._near_duplicates
-            )
-            return (Reason.NEAR_DUPLICATE, before) if before else (None, None)
+            near = before.add_kept(row.id, row.source, row.keys, row.signatures, self._near_duplicates)
+            return (Reason.NEAR_DUPLICATE, near) if near else (None, None)
         return row.removed, None
 
-    def _remove(self, row: WorkedRow, reason: Reason, match: Match | None) -> None:
-        self._num_removed[reason] += 1
-        removal = Removal(
-            id=row.id,
-            source=row.source,
-            place=row.place.rpartition("/")[2],
-            reason=reason,
-            match=match,
-            num_prompt_tokens=row.num_tokens if reason is Reason.OVERLONG else None,
-        )
-        self._removed.write(removal.model_dump_json(exclude_none=True) + "\n")
 
-
-_PLURALS = {Reason.DUPLICATE: "s", Reason.NEAR_DUPLICATE: "s"}
+def _removal(row: WorkedRow, reason: Reason, match: Match | None) -> Removal:
+    return Removal(
+        id=row.id,
+        source=row.source,
+        place=row.place.rpartition("/")[2],
+        reason=reason,
+        match=match,
+        num_prompt_tokens=row.num_tokens if reason is Reason.OVERLONG else None,
+    )

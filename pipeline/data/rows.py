@@ -15,13 +15,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from pipeline.data.values import RawRow, raw_rows
-from reward.offline.rows import InputRecord, explain
-from reward.types import RagQuery
+from reward.offline.rows import InputRecord, RowId, explain, make_query
+from reward.types import Document, RagQuery
 
 _M = TypeVar("_M", bound=BaseModel)
 
@@ -38,6 +38,22 @@ class SourceRow(InputRecord, ABC):
         Raises:
             ValueError: there is no document, or one id stands twice; begins with `place`.
         """
+
+
+class QuestionRow(SourceRow):
+    """A row that asks one question, of documents of its own."""
+
+    id: RowId
+    question: Annotated[str, Field(min_length=1)]
+
+    @abstractmethod
+    def to_documents(self) -> list[Document]:
+        """What the question is asked of, in the file's order."""
+
+    def queries(self, place: str) -> tuple[RagQuery, ...]:
+        """The one question; nothing where there is no document."""
+        documents = self.to_documents()
+        return (make_query(place, self.id, self.question, documents),) if documents else ()
 
 
 _R = TypeVar("_R", bound=SourceRow)

@@ -8,7 +8,8 @@ that nothing but counts is kept of a row.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -16,6 +17,7 @@ from pipeline.data.work import WorkedRow
 from reward.types import Record
 
 _BINS_A_DOUBLING = 4
+_LENGTHS = ("query_words", "num_documents", "document_words", "document_chars")
 
 
 class Spread(Record):
@@ -27,6 +29,19 @@ class Spread(Record):
     histogram: dict[int, int] = Field(
         description="Bin to rows; bin b holds values from 2^(b/4) to below 2^((b+1)/4), bin -1 holds 0."
     )
+
+    @classmethod
+    def of(cls, counts: Counter[int]) -> Spread:
+        """The spread of values, each with how many rows have it."""
+        histogram: Counter[int] = Counter()
+        for value, num in sorted(counts.items()):
+            histogram[bin_of(value)] += num
+        return cls(
+            mean=sum(value * num for value, num in counts.items()) / max(counts.total(), 1),
+            max=max(counts, default=0),
+            min=min(counts, default=0),
+            histogram=dict(histogram),
+        )
 
 
 class SourceStatistics(Record):
@@ -69,33 +84,6 @@ PAPER = {
 }
 
 
-@dataclass
-class _Running:
-    """A spread in the making."""
-
-    total: int = 0
-    num: int = 0
-    max: int = 0
-    min: int | None = None
-    histogram: dict[int, int] = field(default_factory=dict)
-
-    def add(self, value: int) -> None:
-        self.total += value
-        self.num += 1
-        self.max = max(self.max, value)
-        self.min = value if self.min is None else min(self.min, value)
-        place = bin_of(value)
-        self.histogram[place] = self.histogram.get(place, 0) + 1
-
-    def spread(self) -> Spread:
-        return Spread(
-            mean=self.total / max(self.num, 1),
-            max=self.max,
-            min=self.min or 0,
-            histogram=dict(sorted(self.histogram.items())),
-        )
-
-
 def bin_of(value: float) -> int:
     """The bin of a histogram that a value is in."""
     return math.floor(_BINS_A_DOUBLING * math.log2(value)) if value >= 1 else -1
@@ -107,48 +95,44 @@ def bin_start(place: int) -> float:
 
 
 class RunningStatistics:
-    """The statistics of one source in the making; holds no row."""
+    """The statistics of one source in the making; of a row, nothing but counts is kept."""
 
     def __init__(self, source: str) -> None:
         self._source = source
-        self._query, self._documents, self._words = _Running(), _Running(), _Running()
-        self._chars, self._tokens = _Running(), _Running()
+        self._lengths: dict[str, Counter[int]] = {name: Counter() for name in _LENGTHS}
+        self._tokens: Counter[int] = Counter()
         self._num_irrelevant = self._num_told = 0
-        self._shared: dict[int, int] = {}
+        self._shared: Counter[int] = Counter()
 
     @property
-    def num_rows(self) -> int:
-        """Rows so far."""
-        return self._query.num
+    def tokens(self) -> Counter[int]:
+        """Lengths of prompts in tokens, of the rows that are kept."""
+        return self._tokens
 
     def saw(self, row: WorkedRow) -> None:
         """Notes what a row shares with evaluation sets, whether it is kept or not."""
-        self._shared[row.num_shared] = self._shared.get(row.num_shared, 0) + 1
+        self._shared[row.num_shared] += 1
 
     def add(self, row: WorkedRow) -> None:
         """Counts a row that is kept."""
         counts = row.counts
         assert counts is not None
-        self._query.add(counts.query_words)
-        self._documents.add(counts.num_documents)
-        self._words.add(counts.document_words)
-        self._chars.add(counts.document_chars)
+        for name, lengths in self._lengths.items():
+            lengths[getattr(counts, name)] += 1
         if row.num_tokens is not None:
-            self._tokens.add(row.num_tokens)
+            self._tokens[row.num_tokens] += 1
         if counts.num_irrelevant is not None:
             self._num_irrelevant += counts.num_irrelevant
             self._num_told += counts.num_documents
 
     def result(self) -> SourceStatistics:
         """The figures so far."""
+        spreads = {name: Spread.of(lengths) for name, lengths in self._lengths.items()}
         return SourceStatistics(
             source=self._source,
-            num_rows=self.num_rows,
-            query_words=self._query.spread(),
-            num_documents=self._documents.spread(),
-            document_words=self._words.spread(),
-            document_chars=self._chars.spread(),
-            prompt_tokens=self._tokens.spread() if self._tokens.num else None,
+            num_rows=self._lengths["num_documents"].total(),
+            **spreads,
+            prompt_tokens=Spread.of(self._tokens) if self._tokens else None,
             irrelevant_ratio=self._num_irrelevant / self._num_told if self._num_told else None,
             shared_documents=dict(sorted(self._shared.items())),
         )

@@ -13,31 +13,31 @@ The sentences of a paragraph carry no spaces at their ends and are joined with o
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
-from pipeline.data.rows import SourceRow
-from reward.offline.rows import InputRecord, RowId, make_query
-from reward.types import Document, RagQuery
+from pipeline.data.rows import QuestionRow
+from reward.offline.rows import InputRecord, RowId
+from reward.types import Document
+
+Paragraphs = tuple[tuple[str, tuple[str, ...]], ...]  # title and sentences of each
 
 
-class ParagraphsRow(SourceRow):
+class ParagraphsRow(QuestionRow):
     """A question over paragraphs of sentences, as 2WikiMultihopQA and HotpotQA lay them out."""
 
     joined_by: ClassVar[str]  # what stands between two sentences of a paragraph
 
     id: RowId = Field(alias="_id")
-    question: Annotated[str, Field(min_length=1)]
-    context: tuple[tuple[str, tuple[str, ...]], ...] = Field(min_length=1)
+    context: Paragraphs = Field(min_length=1)
 
-    def queries(self, place: str) -> tuple[RagQuery, ...]:
-        """The one question over all paragraphs."""
-        documents = [
+    def to_documents(self) -> list[Document]:
+        """The paragraphs."""
+        return [
             Document(id=f"{self.id}#{i}", title=title, text=self.joined_by.join(sentences).strip())
             for i, (title, sentences) in enumerate(self.context)
         ]
-        return (make_query(place, self.id, self.question, documents),)
 
 
 class TwoWikiRow(ParagraphsRow):
@@ -49,12 +49,12 @@ class TwoWikiRow(ParagraphsRow):
 class ParagraphsRelevance(InputRecord):
     """How many paragraphs no supporting fact stands in; counted for the data card, never trained on."""
 
-    context: tuple[tuple[str, tuple[str, ...]], ...]
+    context: Paragraphs
     supporting_facts: tuple[tuple[str, int], ...] | None = None
 
-    def num_irrelevant(self) -> tuple[int | None, ...]:
+    def num_irrelevant(self) -> int | None:
         """For the row's one query; None where the file does not tell."""
         if self.supporting_facts is None:
-            return (None,)
+            return None
         needed = {title for title, _ in self.supporting_facts}
-        return (sum(title not in needed for title, _ in self.context),)
+        return sum(title not in needed for title, _ in self.context)

@@ -132,13 +132,11 @@ class RowWork:
     def _raw(self, source: Source, raw: RawRow) -> Iterator[WorkedRow]:
         parsed = parse_row(raw, source.model)
         queries = parsed.queries(raw.place)
-        irrelevant: Sequence[int | None] = [None] * len(queries)
-        if source.relevance is not None:
-            irrelevant = parse_row(raw, source.relevance).num_irrelevant()
+        num_irrelevant = parse_row(raw, source.relevance).num_irrelevant() if source.relevance else None
         if not queries:
             name = str(getattr(parsed, "id", "")) or raw.place
             yield WorkedRow(source.name, raw.place, name, removed=Reason.NO_DOCUMENTS)
-        for query, num_irrelevant in zip(queries, irrelevant, strict=True):
+        for query in queries:
             if source.name == "bioasq" and self._settings.distractors is not None:
                 query, num_irrelevant = self._settings.distractors.add_to(query)
             yield self.query(query, source.name, place=raw.place, num_irrelevant=num_irrelevant)
