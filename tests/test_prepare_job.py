@@ -201,7 +201,7 @@ def test_the_command_takes_several_datasets(tmp_path: Path, capsys: pytest.Captu
         (("musique", "--input", "a", "--download"), "--download; one of these"),
         (("musique", "tatqa", "--input", "a"), "--input: 1 for 2 datasets; give one each, in the same order"),
         (("jsonl", "--download"), "Plain JSONL cannot be fetched: it is your own file; give --input"),
-        (("musique", "--input", "no.jsonl"), "no.jsonl: no such file; mend the path"),
+        (("musique", "--input", "no.jsonl"), "no.jsonl: no such file; fix the path"),
         (("musique", "--input", "{in}", "--exclude-overlap", "no"), "no: no such file; mend the path"),
         (
             ("musique", "--input", "{in}", "--exclude-overlap", "{in}", "--near-duplicates", "0"),
