@@ -32,7 +32,7 @@ from pipeline.data.duplicates import RowsBefore
 from pipeline.data.fingerprints import fingerprint
 from pipeline.data.musique import MusiqueRow
 from pipeline.data.prepare import read_manifest
-from pipeline.data.rows import all_queries, read_rows
+from pipeline.data.rows import parse_row
 
 _ROWS = int(os.environ.get("BENCH_ROWS", "100000"))
 _SIZES = (_ROWS // 100, _ROWS // 10, _ROWS)
@@ -157,7 +157,8 @@ def _search(path: Path) -> dict[str, dict[str, float]]:
     seconds, since = 0.0, 0.0
     with tempfile.TemporaryDirectory() as folder:
         before = RowsBefore(Path(folder) / "rows.sqlite")
-        queries = all_queries(read_rows(path, MusiqueRow))
+        rows = (parse_row(raw, MusiqueRow) for raw in MusiqueRow.raw_rows(path))
+        queries = (query for row in rows for query in row.queries(str(path)))
         for number, query in enumerate(queries, start=1):
             keys, hashes = fingerprint(query)
             start = time.perf_counter()

@@ -66,7 +66,5 @@ def write_bioasq(folder: Path, num_rows: int = 40) -> Path:
 
 def queries_of(name: str, path: Path) -> list[RagQuery]:
     """What a source's reader makes of a file."""
-    source = SOURCES[name]
-    return [
-        query for raw in source.raw_rows(path) for query in parse_row(raw, source.model).queries(raw.place)
-    ]
+    model = SOURCES[name].model
+    return [query for raw in model.raw_rows(path) for query in parse_row(raw, model).queries(raw.place)]

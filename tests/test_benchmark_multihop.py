@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.data.rows import read_rows
-from pipeline.data.twowiki import TwoWikiRow
 from pipeline.evaluate.benchmark import JudgeRequest, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
 from pipeline.evaluate.benchmarks.multihop import linked
@@ -15,6 +13,7 @@ from pipeline.evaluate.benchmarks.musique import MuSiQue
 from pipeline.evaluate.benchmarks.prompts import NUM_SHOTS, load_shots, pick_shots
 from reward.types import Document
 from tests.benchmark_files import FOLDERS, QA, items_of, text_of
+from tests.benchmark_rows import queries_of
 
 
 @pytest.mark.parametrize(
@@ -100,7 +99,7 @@ def test_shots_are_rows_of_the_train_split_with_what_they_need() -> None:
     assert len(shots) > NUM_SHOTS
     assert len({shot.id for shot in shots}) == len(shots)
     assert all(2 <= len(shot.documents) <= 4 for shot in shots)
-    dev = {row.id for _, row in read_rows(FOLDERS["2wikimultihopqa"] / "dev.json", TwoWikiRow)}
+    dev = {query.id for query in queries_of("2wikimultihopqa", FOLDERS["2wikimultihopqa"] / "dev.json")}
     assert not dev & {shot.id for shot in shots}
 
 

@@ -28,9 +28,9 @@ def query(name: str, question: str, *texts: str) -> RagQuery:
 def found(
     folder: Path, evaluation: list[RagQuery], row: RagQuery, **options: Any
 ) -> tuple[Reason, Match] | None:
-    write_index(folder, [("dev.json", None, evaluation)])
-    index = OverlapIndex(folder, **({"threshold": 0.8, "max_shared_documents": 0} | options))
-    overlap, _ = index.find(*fingerprint(row))
+    write_index(folder / "index", [("dev.json", None, evaluation)])
+    index = OverlapIndex(folder / "index", **({"max_shared_documents": 0} | options))
+    overlap, _ = index.find(*fingerprint(row), 0.8)
     return (overlap.reason, overlap.match) if overlap else None
 
 

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from pipeline.data.prepare import Manifest, write_rows
-from pipeline.data.rows import all_queries, read_rows
 from pipeline.data.tokenizer_digest import tokenizer_sha256
-from pipeline.data.twowiki import TwoWikiRow
 from reward.roles.prompts import load_prompts
 from reward.types import Document, RagQuery
+from tests.benchmark_rows import queries_of
 
 TWOWIKI = Path(__file__).parent / "data" / "2wikimultihopqa" / "train.json"
 PROMPTS = load_prompts("compact")
@@ -48,7 +47,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_rows_are_what_openrlhf_reads(tmp_path: Path) -> None:
-    queries = list(all_queries(read_rows(TWOWIKI, TwoWikiRow)))
+    queries = queries_of("2wikimultihopqa", TWOWIKI)
     manifest = prepare(queries, tmp_path, source="2wikimultihopqa", source_sha256="0" * 64)
     written = rows(tmp_path)
     assert [list(row) for row in written] == [["input", "label", "datasource"]] * 24
@@ -65,7 +64,7 @@ def test_nothing_that_tells_the_answer_is_written(tmp_path: Path) -> None:
         marked.append(row | secrets)
     assert {"answer", "supporting_facts", "evidences", "answer_id", "type"} <= marked[0].keys()
     (tmp_path / "rows.json").write_text(json.dumps(marked))
-    prepare(list(all_queries(read_rows(tmp_path / "rows.json", TwoWikiRow))), tmp_path / "out")
+    prepare(queries_of("2wikimultihopqa", tmp_path / "rows.json"), tmp_path / "out")
     text = "".join(path.read_text() for path in (tmp_path / "out").iterdir())
     assert "SECRET" not in text
     for row in rows(tmp_path / "out"):

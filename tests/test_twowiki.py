@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.data.rows import all_queries, read_rows
-from pipeline.data.twowiki import TwoWikiRow
 from reward.types import RagQuery
+from tests.benchmark_rows import queries_of
 
 TWOWIKI = Path(__file__).parent / "data" / "2wikimultihopqa" / "train.json"
 ROW: dict[str, Any] = {
@@ -20,7 +19,7 @@ ROW: dict[str, Any] = {
 
 
 def read(path: Path) -> list[RagQuery]:
-    return list(all_queries(read_rows(path, TwoWikiRow)))
+    return queries_of("2wikimultihopqa", path)
 
 
 def test_the_fixture_reads_as_published() -> None:

@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import AliasChoices, Field
 
-from pipeline.data.ragtruth import RagTruthRow, ragtruth_rows
+from pipeline.data.ragtruth import RagTruthRow
 from pipeline.data.rows import SourceRow, parse_row
 from pipeline.data.sources import SOURCES
 from pipeline.data.values import RawRow, raw_rows
@@ -57,7 +57,7 @@ def evaluation_queries(path: Path) -> Iterator[RagQuery]:
     """
     is_ragtruth = path.is_dir() or path.name in (RESPONSES, RAGTRUTH_SOURCES)
     model = RagTruthRow if is_ragtruth else _model_of(path)
-    for raw in ragtruth_rows(path, "test") if is_ragtruth else raw_rows(path, model.list_key):
+    for raw in model.raw_rows(path, "test"):
         yield from parse_row(raw, model).queries(raw.place)
 
 

@@ -57,10 +57,10 @@ def fingerprint(query: RagQuery) -> tuple[TextKeys, Signatures]:
 
     question = words_of(query.query)
     documents = [words_of(document.text) for document in query.documents]
-    keys = tuple(_digest(words) if len(words) >= MIN_DOCUMENT_WORDS else b"" for words in documents)
+    keys = tuple(digest(words) if len(words) >= MIN_DOCUMENT_WORDS else b"" for words in documents)
     pieces = [_char_pieces(" ".join(question)), *map(_word_pieces, documents)]
     found = RMinHash.digests_from_token_sets(pieces, NUM_HASHES, _SEED)
-    return TextKeys(_digest(question), keys), np.array(found, dtype=np.uint32)
+    return TextKeys(digest(question), keys), np.array(found, dtype=np.uint32)
 
 
 def _char_pieces(text: str) -> list[str]:
@@ -72,7 +72,8 @@ def _word_pieces(words: list[str]) -> list[str]:
     return [" ".join(words[i : i + _WORDS_A_PIECE]) for i in starts]
 
 
-def _digest(words: Iterable[str]) -> bytes:
+def digest(words: Iterable[str]) -> bytes:
+    """64 bits of a digest of words."""
     return hashlib.sha256(" ".join(words).encode(errors="surrogatepass")).digest()[:8]
 
 

@@ -21,17 +21,14 @@ from pipeline.data.distractors import NOISE, Distractors, make_distractors
 from pipeline.data.evaluation_sets import evaluation_queries
 from pipeline.data.overlap import IndexedSet, write_index
 from pipeline.data.parallel import in_order
-from pipeline.data.prepare import Choices, InputFile, Manifest, require_both, write_worked
+from pipeline.data.prepare import Choices, InputFile, Manifest, write_worked
 from pipeline.data.rows import parse_row
 from pipeline.data.sources import Source, require_terms
 from pipeline.data.values import RawRow
-from pipeline.data.work import Batch, WorkedRow, WorkSettings, make_work, start_process, work_on
+from pipeline.data.work import Batch, WorkedRow, WorkSettings, load_work, start_process, work_on
 from reward.offline.files import file_sha256
-from reward.offline.ragtruth import RESPONSES
-from reward.offline.ragtruth import SOURCES as RAGTRUTH_SOURCES
 from reward.offline.rows import require_file
 from reward.roles.prompts import load_prompts
-from reward.types import Document
 
 DEFAULT_CHOICES = Choices(near_duplicates=0.8, noise=NOISE)
 _BATCH_ROWS = 32
@@ -49,10 +46,11 @@ class Input:
     @property
     def files(self) -> tuple[Path, ...]:
         """What is read; two files where the source has two."""
-        if self.source.name != "ragtruth":
-            return (self.path,)
-        folder = self.path if self.path.is_dir() else self.path.parent
-        return (folder / RAGTRUTH_SOURCES, folder / RESPONSES)
+        return self.source.model.files(self.path)
+
+    def rows(self) -> Iterator[RawRow]:
+        """The rows of the files, not yet checked."""
+        return self.source.model.raw_rows(self.path)
 
 
 @dataclass(frozen=True)
@@ -81,17 +79,17 @@ def run_job(job: PrepareJob, advance: Advance = lambda chars, rows: None) -> Man
         ValueError: a licence is not accepted, a row is not of its format, an id stands for two queries, no
             row is left, or a setting cannot be.
     """
-    require_both(job.tokenizer_path, job.max_prompt_tokens)
     require_terms([given.source for given in job.inputs], job.choices.accepted_licences)
     given = _manifest(job)
     with tempfile.TemporaryDirectory(prefix="march-evaluation-sets-") as folder:
-        indexed = _index(job, Path(folder))
+        index = Path(folder) / "evaluation_sets.sqlite"
+        indexed = _index(job, index)
         settings = WorkSettings(
             prompts=job.prompts,
             tokenizer_path=job.tokenizer_path,
             max_prompt_tokens=job.max_prompt_tokens,
             near_duplicates=job.choices.near_duplicates,
-            index=Path(folder) if indexed else None,
+            index=index if indexed else None,
             max_shared_documents=job.choices.max_shared_documents,
             distractors=_distractors(job),
         )
@@ -134,17 +132,17 @@ def _sha256(path: Path) -> str:
     return file_sha256(path)
 
 
-def _index(job: PrepareJob, folder: Path) -> list[IndexedSet]:
+def _index(job: PrepareJob, path: Path) -> list[IndexedSet]:
     """Writes the index of the evaluation sets; nothing where there are none."""
     if not job.evaluation_sets:
         return []
     if job.choices.near_duplicates is None:
         raise ValueError("--exclude-overlap: needs --near-duplicates; 1 compares words exactly")
     return write_index(
-        folder,
+        path,
         (
-            (path.name, None if path.is_dir() else _sha256(path), evaluation_queries(path))
-            for path in job.evaluation_sets
+            (given.name, None if given.is_dir() else _sha256(given), evaluation_queries(given))
+            for given in job.evaluation_sets
         ),
     )
 
@@ -155,13 +153,9 @@ def _distractors(job: PrepareJob) -> Distractors | None:
     inputs = [given for given in job.inputs if given.source.name == "bioasq"]
     if not inputs or not noise:
         return None
-    return make_distractors(_all_documents(inputs), noise=noise, seed=job.choices.seed)
-
-
-def _all_documents(inputs: list[Input]) -> Iterator[Document]:
-    for given in inputs:
-        for raw in given.source.raw_rows(given.path):
-            yield from parse_row(raw, BioasqRow).to_documents()
+    rows = (parse_row(raw, BioasqRow) for given in inputs for raw in given.rows())
+    documents = chain.from_iterable(row.to_documents() for row in rows)
+    return make_distractors(documents, noise=noise, seed=job.choices.seed)
 
 
 def _worked(job: PrepareJob, settings: WorkSettings, advance: Advance) -> Iterator[WorkedRow]:
@@ -170,7 +164,7 @@ def _worked(job: PrepareJob, settings: WorkSettings, advance: Advance) -> Iterat
         start = functools.partial(start_process, settings)
         results = in_order(work_on, batches, num_workers=job.num_workers, start=start)
     else:
-        work = make_work(settings)
+        work = load_work(settings)
         results = ((batch, work.batch(batch)) for batch in batches)
     for batch, rows in results:
         yield from rows
@@ -186,10 +180,10 @@ def _batches(given: Input, choices: Choices) -> Iterator[Batch]:
 def _chosen(given: Input, choices: Choices) -> Iterator[RawRow]:
     """The first rows, or a sample in the file's order; the same for the same seed."""
     if choices.sample is None:
-        return islice(given.source.raw_rows(given.path), choices.limit)
+        return islice(given.rows(), choices.limit)
     keyed = (
         (hashlib.sha256(f"{choices.seed}:{place}".encode()).digest(), place)
-        for place, _ in enumerate(islice(given.source.raw_rows(given.path), choices.limit))
+        for place, _ in enumerate(islice(given.rows(), choices.limit))
     )
     drawn = {place for _, place in heapq.nsmallest(choices.sample, keyed)}
-    return (row for place, row in enumerate(given.source.raw_rows(given.path)) if place in drawn)
+    return (row for place, row in enumerate(given.rows()) if place in drawn)

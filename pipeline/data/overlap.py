@@ -1,13 +1,12 @@
 """Which rows an evaluation set would meet again: an index of its questions and documents.
 
-It is made once, as files that all workers read. A question that is asked of three or more sets of documents
+It is made once, as a file that all workers read. A question that is asked of three or more sets of documents
 is an instruction ("Summarize the following news.") and tells nothing; a document of fewer than ten words does
 not either.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import closing
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.data.fingerprints import TextKeys, fingerprint
+from pipeline.data.fingerprints import TextKeys, digest, fingerprint
 from pipeline.data.removals import Match, Reason
 from pipeline.data.texts_before import TextsBefore
 from reward.types import RagQuery, Record
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from pipeline.data.fingerprints import Signature, Signatures
 
 _INSTRUCTION_FROM = 3  # sets of documents that a question is asked of
-_QUESTIONS, _DOCUMENTS = "questions.sqlite", "documents.sqlite"
+_QUESTION, _DOCUMENT = b"question:", b"document:"  # a question is compared with questions alone
 
 
 class IndexedSet(Record):
@@ -46,28 +45,22 @@ class Overlap:
     match: Match
 
 
-def write_index(folder: Path, sets: Iterable[tuple[str, str | None, Iterable[RagQuery]]]) -> list[IndexedSet]:
+def write_index(path: Path, sets: Iterable[tuple[str, str | None, Iterable[RagQuery]]]) -> list[IndexedSet]:
     """Writes an index of evaluation sets.
 
     Args:
-        folder: An empty folder.
+        path: A file that is made.
         sets: Name, SHA-256 of the file and queries of each.
 
     Returns:
         What was indexed of each set.
     """
     asked_of: dict[bytes, set[bytes]] = defaultdict(set)  # question to digests of its sets of documents
-    with (
-        closing(TextsBefore(folder / _QUESTIONS)) as questions,
-        closing(TextsBefore(folder / _DOCUMENTS)) as documents,
-    ):
-        indexed = [
-            _add_set(dataset, sha256, queries, questions, documents, asked_of)
-            for dataset, sha256, queries in sets
-        ]
+    with closing(TextsBefore(path)) as texts:
+        indexed = [_add_set(dataset, sha256, queries, texts, asked_of) for dataset, sha256, queries in sets]
         for question, sets_of in asked_of.items():
             if len(sets_of) >= _INSTRUCTION_FROM:
-                questions.remove(question)
+                texts.remove(_QUESTION + question)
     return indexed
 
 
@@ -75,8 +68,7 @@ def _add_set(
     dataset: str,
     sha256: str | None,
     queries: Iterable[RagQuery],
-    questions: TextsBefore,
-    documents: TextsBefore,
+    texts: TextsBefore,
     asked_of: dict[bytes, set[bytes]],
 ) -> IndexedSet:
     num_queries = num_questions = num_documents = 0
@@ -86,12 +78,13 @@ def _add_set(
         keys, found = fingerprint(query)
         for key, document, signature in zip(keys.documents, query.documents, found[1:], strict=True):
             if key:
-                num_documents += documents.add(key, (f"{query.id}: {document.id}", dataset), signature)
+                owner = (f"{query.id}: {document.id}", dataset)
+                num_documents += texts.add(_DOCUMENT + key, owner, signature, salt=_DOCUMENT)
         if query.query:
-            num_questions += questions.add(keys.question, (query.id, dataset), found[0])
+            question = _QUESTION + keys.question
+            num_questions += texts.add(question, (query.id, dataset), found[0], salt=_QUESTION)
             asked.add(keys.question)
-            texts = "\n".join(document.text for document in query.documents)
-            asked_of[keys.question].add(hashlib.sha256(texts.encode(errors="surrogatepass")).digest()[:8])
+            asked_of[keys.question].add(digest([document.text for document in query.documents]))
     return IndexedSet(
         dataset=dataset,
         sha256=sha256,
@@ -106,24 +99,28 @@ class OverlapIndex:
     """Tells what a row has in common with the evaluation sets of an index.
 
     Args:
-        folder: What `write_index` wrote.
-        threshold: Least similarity of texts that count as the same.
+        path: What `write_index` wrote.
         max_shared_documents: A row may share as many documents.
     """
 
-    def __init__(self, folder: Path, *, threshold: float, max_shared_documents: int) -> None:
-        self._questions, self._documents = TextsBefore(folder / _QUESTIONS), TextsBefore(folder / _DOCUMENTS)
-        self._threshold, self._max_shared = threshold, max_shared_documents
+    def __init__(self, path: Path, *, max_shared_documents: int) -> None:
+        self._texts, self._max_shared = TextsBefore(path), max_shared_documents
 
-    def find(self, keys: TextKeys, found: Signatures) -> tuple[Overlap | None, int]:
-        """What a row has in common with the sets, and how many of its documents."""
+    def find(self, keys: TextKeys, found: Signatures, threshold: float) -> tuple[Overlap | None, int]:
+        """What a row has in common with the sets, and how many of its documents.
+
+        Args:
+            keys: Of the row's texts.
+            found: (1 + D, NUM_HASHES), the signatures of its question and documents.
+            threshold: Least similarity of texts that count as the same.
+        """
         held = (
-            self._most_similar(self._documents, key, signature)
+            self._most_similar(_DOCUMENT, key, signature, threshold)
             for key, signature in zip(keys.documents, found[1:], strict=True)
             if key
         )
         shared = [match for match in held if match is not None]
-        asked = self._most_similar(self._questions, keys.question, found[0])
+        asked = self._most_similar(_QUESTION, keys.question, found[0], threshold)
         if asked is not None:
             return Overlap(Reason.OVERLAP_QUESTION, asked), len(shared)
         if len(shared) <= self._max_shared:
@@ -132,10 +129,10 @@ class OverlapIndex:
         match = most_similar.model_copy(update={"num_documents": len(shared)})
         return Overlap(Reason.OVERLAP_DOCUMENT, match), len(shared)
 
-    def _most_similar(self, texts: TextsBefore, key: bytes, signature: Signature) -> Match | None:
+    def _most_similar(self, kind: bytes, key: bytes, signature: Signature, threshold: float) -> Match | None:
         """The text that is equal, or else the most similar one of those that are nearly equal."""
-        equal = texts.equal(key)
-        near = [] if equal else texts.nearly_equal(signature, self._threshold)
+        equal = self._texts.equal(kind + key)
+        near = [] if equal else self._texts.nearly_equal(signature, threshold, salt=kind)
         if not near:
             return equal
         best = max(near, key=lambda match: match.similarity)

@@ -28,7 +28,7 @@ from pipeline.data.overlap import IndexedSet
 from pipeline.data.removals import REMOVED_FILE, Match, Reason, Removal
 from pipeline.data.statistics import RunningStatistics, SourceStatistics, Spread
 from pipeline.data.tokenizer_digest import tokenizer_sha256
-from pipeline.data.work import RowWork, WorkedRow, WorkSettings, token_counter
+from pipeline.data.work import RowWork, WorkedRow, WorkSettings
 from pipeline.record.checkpoints import write_atomically
 from reward.offline.files import file_sha256
 from reward.roles.prompts import PromptSet
@@ -127,9 +127,7 @@ def write_rows(
         ValueError: only one of tokenizer and limit is given, the tokenizer cannot be used, one id stands for
             two different queries, or no row is left.
     """
-    settings = WorkSettings("", tokenizer_path, max_prompt_tokens)
-    require_both(tokenizer_path, max_prompt_tokens)
-    work = RowWork(settings, prompts, token_counter(tokenizer_path) if tokenizer_path else None)
+    work = RowWork(WorkSettings("", tokenizer_path, max_prompt_tokens), prompts)
     worked = (work.query(query, source) for query in queries)
     given = Manifest(
         source=source,
@@ -144,14 +142,6 @@ def write_rows(
         rows_sha256="",
     )
     return write_worked(worked, out_dir, given)
-
-
-def require_both(tokenizer_path: str | None, max_prompt_tokens: int | None) -> None:
-    """Raises `ValueError` when only one of tokenizer and limit is given."""
-    if (tokenizer_path is None) != (max_prompt_tokens is None):
-        raise ValueError(
-            f"max_prompt_tokens: {max_prompt_tokens} with tokenizer: {tokenizer_path}; give both or neither"
-        )
 
 
 def write_worked(worked: Iterable[WorkedRow], out_dir: Path, given: Manifest) -> Manifest:

@@ -7,15 +7,16 @@ a model that adds them:
     class AnsweredRow(MusiqueRow):
         answer: str
 
-    for place, row in read_rows(path, AnsweredRow): ...
+    for raw in AnsweredRow.raw_rows(path):
+        row = parse_row(raw, AnsweredRow)
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, ClassVar, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -24,12 +25,23 @@ from reward.offline.rows import InputRecord, RowId, explain, make_query
 from reward.types import Document, RagQuery
 
 _M = TypeVar("_M", bound=BaseModel)
+Split = Literal["train", "test"]
 
 
 class SourceRow(InputRecord, ABC):
     """One row of a benchmark's file; keys that it does not name are ignored."""
 
     list_key: ClassVar[str | None] = None  # the rows may stand in a list under this key
+
+    @classmethod
+    def files(cls, path: Path) -> tuple[Path, ...]:
+        """What is read of a source at a path."""
+        return (path,)
+
+    @classmethod
+    def raw_rows(cls, path: Path, split: Split = "train") -> Iterator[RawRow]:
+        """The rows of its files, not yet checked; of a split, where the files do not say so themselves."""
+        return raw_rows(path, cls.list_key)
 
     @abstractmethod
     def queries(self, place: str) -> tuple[RagQuery, ...]:
@@ -56,37 +68,13 @@ class QuestionRow(SourceRow):
         return (make_query(place, self.id, self.question, documents),) if documents else ()
 
 
-_R = TypeVar("_R", bound=SourceRow)
-
-
-def read_rows(path: Path, model: type[_R]) -> Iterator[tuple[str, _R]]:
-    """Yields the place (FILE:LINE) and the record of each row of a file, in order.
-
-    Args:
-        path: The official file or a slice of it: a JSON list or JSONL.
-        model: What a row must be.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: a row is not such a record; names file, line, field, value and mend.
-    """
-    for raw in raw_rows(path, model.list_key):
-        yield raw.place, parse_row(raw, model)
-
-
 def parse_row(raw: RawRow, model: type[_M]) -> _M:
     """Checks one row.
 
     Raises:
-        ValueError: it is not such a record.
+        ValueError: it is not such a record; names file, line, field, value and fix.
     """
     try:
         return model.model_validate_json(raw.text)
     except ValidationError as error:
         raise ValueError(f"{raw.place}: {explain(error)}") from error
-
-
-def all_queries(rows: Iterable[tuple[str, SourceRow]]) -> Iterator[RagQuery]:
-    """Yields what the rows ask, in order."""
-    for place, row in rows:
-        yield from row.queries(place)

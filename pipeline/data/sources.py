@@ -7,19 +7,17 @@ kept beside it and held against later ones.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from pipeline.data.bioasq import BioasqRow
 from pipeline.data.hotpotqa import HotpotRelevance, HotpotRow
 from pipeline.data.musique import MusiqueRelevance, MusiqueRow
 from pipeline.data.plain import PlainRow
-from pipeline.data.ragtruth import RagTruthRow, ragtruth_rows
+from pipeline.data.ragtruth import RagTruthRow
 from pipeline.data.rows import SourceRow
 from pipeline.data.tatqa import TatRow
 from pipeline.data.twowiki import ParagraphsRelevance, TwoWikiRow
-from pipeline.data.values import RawRow, raw_rows
 
 Relevance = type[ParagraphsRelevance] | type[MusiqueRelevance]
 
@@ -47,12 +45,6 @@ class Source:
     files: tuple[RemoteFile, ...] = ()  # the train split; the first is what is read
     by_hand: str = ""  # how to get the files where they cannot be downloaded
     terms: str = ""  # what must be accepted before use
-
-    def raw_rows(self, path: Path) -> Iterator[RawRow]:
-        """The rows of its files, not yet checked."""
-        if self.model is RagTruthRow:
-            return ragtruth_rows(path)
-        return raw_rows(path, self.model.list_key)
 
 
 def require_terms(sources: Iterable[Source], accepted: Collection[str]) -> None:

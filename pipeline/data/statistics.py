@@ -100,14 +100,9 @@ class RunningStatistics:
     def __init__(self, source: str) -> None:
         self._source = source
         self._lengths: dict[str, Counter[int]] = {name: Counter() for name in _LENGTHS}
-        self._tokens: Counter[int] = Counter()
         self._num_irrelevant = self._num_told = 0
         self._shared: Counter[int] = Counter()
-
-    @property
-    def tokens(self) -> Counter[int]:
-        """Lengths of prompts in tokens, of the rows that are kept."""
-        return self._tokens
+        self.tokens: Counter[int] = Counter()  # of prompts, if they are counted
 
     def saw(self, row: WorkedRow) -> None:
         """Notes what a row shares with evaluation sets, whether it is kept or not."""
@@ -120,19 +115,18 @@ class RunningStatistics:
         for name, lengths in self._lengths.items():
             lengths[getattr(counts, name)] += 1
         if row.num_tokens is not None:
-            self._tokens[row.num_tokens] += 1
+            self.tokens[row.num_tokens] += 1
         if counts.num_irrelevant is not None:
             self._num_irrelevant += counts.num_irrelevant
             self._num_told += counts.num_documents
 
     def result(self) -> SourceStatistics:
         """The figures so far."""
-        spreads = {name: Spread.of(lengths) for name, lengths in self._lengths.items()}
         return SourceStatistics(
             source=self._source,
             num_rows=self._lengths["num_documents"].total(),
-            **spreads,
-            prompt_tokens=Spread.of(self._tokens) if self._tokens else None,
+            **{name: Spread.of(lengths) for name, lengths in self._lengths.items()},
+            prompt_tokens=Spread.of(self.tokens) if self.tokens else None,
             irrelevant_ratio=self._num_irrelevant / self._num_told if self._num_told else None,
             shared_documents=dict(sorted(self._shared.items())),
         )

@@ -11,26 +11,24 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.data.distractors import Distractors
 from pipeline.data.fingerprints import TextKeys, fingerprint
+from pipeline.data.overlap import OverlapIndex
 from pipeline.data.removals import Match, Reason
 from pipeline.data.rows import parse_row
 from pipeline.data.sources import SOURCES, Source
 from pipeline.data.values import RawRow
 from reward.roles.prompts import PromptSet, load_prompts
-from reward.samplers import Message
+from reward.samplers.token_ids import load_tokenizer, prompt_token_ids
 from reward.types import RagQuery
 
 if TYPE_CHECKING:
     from pipeline.data.fingerprints import Signatures
-    from pipeline.data.overlap import OverlapIndex
-
-CountTokens = Callable[[Sequence[Message]], int]
 
 
 @dataclass(frozen=True)
@@ -44,6 +42,13 @@ class WorkSettings:
     index: Path | None = None  # of evaluation sets
     max_shared_documents: int = 0
     distractors: Distractors | None = None  # for BioASQ
+
+    def __post_init__(self) -> None:
+        if (self.tokenizer_path is None) != (self.max_prompt_tokens is None):
+            raise ValueError(
+                f"max_prompt_tokens: {self.max_prompt_tokens} with tokenizer: {self.tokenizer_path}; "
+                "give both or neither"
+            )
 
 
 @dataclass(frozen=True)
@@ -89,12 +94,16 @@ class RowWork:
     Args:
         settings: What is wanted.
         prompts: The loaded set of `settings.prompts`.
-        count_tokens: Of the policy's tokenizer; together with `settings.max_prompt_tokens` or not at all.
+
+    Raises:
+        ValueError: the tokenizer cannot be used.
     """
 
-    def __init__(self, settings: WorkSettings, prompts: PromptSet, count_tokens: CountTokens | None) -> None:
-        self._settings, self._prompts, self._count_tokens = settings, prompts, count_tokens
-        self._index = _load_index(settings)
+    def __init__(self, settings: WorkSettings, prompts: PromptSet) -> None:
+        self._settings, self._prompts = settings, prompts
+        name, limit = settings.tokenizer_path, settings.max_shared_documents
+        self._tokenizer = load_tokenizer(name, field="tokenizer") if name else None
+        self._index = OverlapIndex(settings.index, max_shared_documents=limit) if settings.index else None
 
     def batch(self, batch: Batch) -> list[WorkedRow]:
         """Works on each row of a batch, in order.
@@ -110,16 +119,16 @@ class RowWork:
     ) -> WorkedRow:
         """Works on one query."""
         counts = _counts(query, num_irrelevant)
-        row = WorkedRow(source, place, query.id, content=content_digest(query), counts=counts)
+        row = WorkedRow(source, place, query.id, content=_content_digest(query), counts=counts)
         keys, found, num_shared = None, None, 0
         if self._settings.near_duplicates is not None:
             keys, found = fingerprint(query)
             if self._index is not None:
-                overlap, num_shared = self._index.find(keys, found)
+                overlap, num_shared = self._index.find(keys, found, self._settings.near_duplicates)
                 if overlap is not None:
                     return replace(row, removed=overlap.reason, match=overlap.match, num_shared=num_shared)
         messages = self._prompts.solver(query)
-        num_tokens = self._count_tokens(messages) if self._count_tokens else None
+        num_tokens = len(prompt_token_ids(self._tokenizer, messages)) if self._tokenizer else None
         limit = self._settings.max_prompt_tokens
         if num_tokens is not None and limit is not None and num_tokens > limit:
             return replace(row, removed=Reason.OVERLONG, num_tokens=num_tokens, num_shared=num_shared)
@@ -142,69 +151,10 @@ class RowWork:
             yield self.query(query, source.name, place=raw.place, num_irrelevant=num_irrelevant)
 
 
-def content_digest(query: RagQuery) -> bytes:
+def _content_digest(query: RagQuery) -> bytes:
     """Of what the Solver sees; ids of rows and documents may differ between copies."""
     content = [query.query, [(document.title, document.text) for document in query.documents]]
     return hashlib.sha256(json.dumps(content).encode()).digest()[:16]
-
-
-def token_counter(tokenizer_path: str) -> CountTokens:
-    """Counts the tokens of a rendered chat.
-
-    Raises:
-        ValueError: the tokenizer cannot be used.
-    """
-    from reward.samplers.token_ids import load_tokenizer, prompt_token_ids
-
-    tokenizer = load_tokenizer(tokenizer_path, field="tokenizer")
-    return lambda messages: len(prompt_token_ids(tokenizer, messages))
-
-
-def make_work(settings: WorkSettings) -> RowWork:
-    """Loads what the work needs.
-
-    Raises:
-        ValueError: the prompts or the tokenizer cannot be used.
-    """
-    count_tokens = token_counter(settings.tokenizer_path) if settings.tokenizer_path else None
-    return RowWork(settings, load_prompts(settings.prompts), count_tokens)
-
-
-_settings: WorkSettings | None = None  # of this process, if it is one that works on batches
-
-
-def start_process(settings: WorkSettings) -> None:
-    """Tells a new process what is wanted; nothing is loaded yet, since errors here would have no name."""
-    global _settings
-    _settings = settings
-    # Transformers would load torch, half a gigabyte a process, which no tokenizer needs, and say that it did
-    # not; and that a prompt is long, which is what is counted here.
-    sys.modules.setdefault("torch", None)  # type: ignore[arg-type]
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-
-
-def work_on(batch: Batch) -> list[WorkedRow]:
-    """Works on a batch, in a process that was started for it."""
-    return _process_work().batch(batch)
-
-
-@functools.cache
-def _process_work() -> RowWork:
-    assert _settings is not None
-    return make_work(_settings)
-
-
-def _load_index(settings: WorkSettings) -> OverlapIndex | None:
-    if settings.index is None:
-        return None
-    from pipeline.data.overlap import OverlapIndex
-
-    assert settings.near_duplicates is not None
-    return OverlapIndex(
-        settings.index,
-        threshold=settings.near_duplicates,
-        max_shared_documents=settings.max_shared_documents,
-    )
 
 
 def _counts(query: RagQuery, num_irrelevant: int | None) -> RowCounts:
@@ -216,3 +166,30 @@ def _counts(query: RagQuery, num_irrelevant: int | None) -> RowCounts:
         document_chars=sum(map(len, texts)),
         num_irrelevant=num_irrelevant,
     )
+
+
+def load_work(settings: WorkSettings) -> RowWork:
+    """The work with the prompts of the settings.
+
+    Raises:
+        ValueError: the prompts or the tokenizer cannot be used.
+    """
+    return RowWork(settings, load_prompts(settings.prompts))
+
+
+_work: Callable[[], RowWork]  # of this process, if it is one that works on batches
+
+
+def start_process(settings: WorkSettings) -> None:
+    """Tells a new process what is wanted; nothing is loaded yet, since errors here would have no name."""
+    global _work
+    _work = functools.cache(functools.partial(load_work, settings))
+    # Transformers would load torch, half a gigabyte a process, which no tokenizer needs, and say that it did
+    # not; and that a prompt is long, which is what is counted here.
+    sys.modules.setdefault("torch", None)  # type: ignore[arg-type]
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+
+
+def work_on(batch: Batch) -> list[WorkedRow]:
+    """Works on a batch, in a process that was started for it."""
+    return _work().batch(batch)
