@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.data.evaluation_sets import evaluation_queries
+from pipeline.data.evaluation_sets import OverlapIndex, evaluation_queries, write_index
 from pipeline.data.fingerprints import fingerprint, similarity
-from pipeline.data.overlap import OverlapIndex, write_index
 from pipeline.data.removals import Match, Reason
 from reward.types import Document, RagQuery
 from tests.benchmark_rows import SLICES, TWOWIKI_DEV, write_bioasq

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipeline.data.parallel import in_order
+from pipeline.data.job import in_order
 
 
 def test_results_are_in_order_and_pieces_are_not_read_far_ahead() -> None:

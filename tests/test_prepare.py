@@ -48,13 +48,13 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_rows_are_what_openrlhf_reads(tmp_path: Path) -> None:
     queries = queries_of("2wikimultihopqa", TWOWIKI)
-    manifest = prepare(queries, tmp_path, source="2wikimultihopqa", source_sha256="0" * 64)
+    manifest = prepare(queries, tmp_path, source="2wikimultihopqa")
     written = rows(tmp_path)
     assert [list(row) for row in written] == [["input", "label", "datasource"]] * 24
     assert [RagQuery.model_validate_json(row["label"]) for row in written] == queries
     assert [row["input"] for row in written] == [PROMPTS.solver(query) for query in queries]
     assert {row["datasource"] for row in written} == {"2wikimultihopqa"}
-    assert (manifest.num_read, manifest.num_rows, manifest.source_sha256) == (24, 24, "0" * 64)
+    assert (manifest.num_read, manifest.num_rows, manifest.source) == (24, 24, "2wikimultihopqa")
 
 
 def test_nothing_that_tells_the_answer_is_written(tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ import pytest
 
 from orchestration.terminal.errors import user_error
 from pipeline.data.card import render_html, render_markdown, write_card
-from pipeline.data.job import Choices, Input, PrepareJob, run_job
+from pipeline.data.job import run_job
 from pipeline.data.prepare import Manifest, read_manifest
 from pipeline.data.removals import Reason, Removal
 from pipeline.data.sources import SOURCES
+from pipeline.data.work import Choices, Input, PrepareJob
 from pipeline.settings.recipe import TINY_POLICY
 from reward.offline.files import file_sha256
 from tests.benchmark_rows import SLICES, TWOWIKI_DEV, write_bioasq
@@ -202,7 +203,7 @@ def test_the_command_takes_several_datasets(tmp_path: Path, capsys: pytest.Captu
         (("musique", "tatqa", "--input", "a"), "--input: 1 for 2 datasets; give one each, in the same order"),
         (("jsonl", "--download"), "Plain JSONL cannot be fetched: it is your own file; give --input"),
         (("musique", "--input", "no.jsonl"), "no.jsonl: no such file; fix the path"),
-        (("musique", "--input", "{in}", "--exclude-overlap", "no"), "no: no such file; mend the path"),
+        (("musique", "--input", "{in}", "--exclude-overlap", "no"), "no: no such file; fix the path"),
         (
             ("musique", "--input", "{in}", "--exclude-overlap", "{in}", "--near-duplicates", "0"),
             "--exclude-overlap: needs --near-duplicates; 1 compares words exactly",

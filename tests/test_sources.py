@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from pipeline.data.bioasq import BioasqRow
-from pipeline.data.job import Choices, Input, PrepareJob, run_job
+from pipeline.data.job import run_job
 from pipeline.data.musique import MusiqueRow
 from pipeline.data.rows import SourceRow, parse_row
 from pipeline.data.sources import SOURCES
+from pipeline.data.work import Choices, Input, PrepareJob
 from tests.benchmark_rows import SLICES, bioasq_row, queries_of, write_bioasq
 
 # Counted and hashed here, on the slices of tests/data; a change of a reader changes them.

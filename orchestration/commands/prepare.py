@@ -17,9 +17,9 @@ import typer
 from orchestration.terminal.messages import error_console, fail, warn_ignored
 
 if TYPE_CHECKING:
-    from pipeline.data.job import Input, PrepareJob
     from pipeline.data.prepare import Manifest
     from pipeline.data.sources import RemoteFile, Source
+    from pipeline.data.work import Input, PrepareJob
 
 _SMALL_BYTES = 4_000_000
 _FILES, _OTHERS, _DRAWN = "Where rows come from", "What is left out", "What is drawn"
@@ -104,8 +104,7 @@ def prepare(
 
     Several at once: march prepare 2wikimultihopqa musique --input a.json --input b.jsonl --out DIR
     """
-    from pipeline.data.job import PrepareJob
-    from pipeline.data.prepare import Choices
+    from pipeline.data.work import Choices, PrepareJob
     from pipeline.settings.recipe import TINY_POLICY
 
     accepted = tuple(accept_licence or ())
@@ -143,8 +142,8 @@ def _inputs(
     accepted: Sequence[str],
 ) -> tuple[Input, ...]:
     """Pairs datasets with files, which are fetched if that was asked for."""
-    from pipeline.data.job import Input
     from pipeline.data.sources import SOURCES, require_terms
+    from pipeline.data.work import Input
 
     if unknown := [name for name in datasets if name not in SOURCES]:
         raise ValueError(f"DATASET: {unknown[0]!r} is none that is known; give one of {', '.join(SOURCES)}")

@@ -9,9 +9,10 @@ from pathlib import Path
 from orchestration.retrain.job import PrepareSettings
 from orchestration.retrain.stages import KEY_DIGITS, StageResult
 from orchestration.retrain.workshop import Workshop
-from pipeline.data.job import Input, PrepareJob, run_job
-from pipeline.data.prepare import MANIFEST_FILE, ROWS_FILE, Choices, Manifest, read_manifest
+from pipeline.data.job import run_job
+from pipeline.data.prepare import MANIFEST_FILE, ROWS_FILE, Manifest, read_manifest
 from pipeline.data.sources import SOURCES
+from pipeline.data.work import Choices, Input, PrepareJob
 from pipeline.settings.recipe import TINY_POLICY, Recipe
 from reward.offline.files import file_sha256
 

@@ -14,19 +14,32 @@ made up here in the official layout, of `training11b.json` = {"questions": [row,
      "ideal_answer": ["It has 50 exons."], "exact_answer": [["50"]], "concepts": [...], "triples": [...]}
 
 `documents` are links without text, so a query's documents are the abstracts that have snippets, each with its
-snippets a line each. They are all relevant; `pipeline/data/distractors.py` adds others to make the retrieved
-set. Some questions have no snippets: they ask nothing of any document, and are counted and left out.
+snippets a line each. Some questions have no snippets: they ask nothing of any document, and are counted and
+left out.
+
+All of these documents are relevant, and the paper trains on retrieved sets of which 30.1% are irrelevant
+(Table 1) without saying how they were retrieved. Here distractors are abstracts of other questions' snippets,
+drawn by a seed and put in any place among the relevant ones. None is of an abstract, or holds the text, that
+the question itself has.
 """
 
 from __future__ import annotations
 
+import hashlib
+import heapq
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from pipeline.data.rows import QuestionRow
 from reward.offline.rows import InputRecord
-from reward.types import Document
+from reward.types import Document, RagQuery
+
+NOISE = 0.3  # paper, Table 1: 30.14%
+_POOL_SIZE = 20_000  # what all workers hold; a sample of larger files
 
 
 class Snippet(InputRecord):
@@ -55,3 +68,56 @@ class BioasqRow(QuestionRow):
         for snippet in self.snippets:
             texts.setdefault(snippet.pubmed_id, {})[snippet.text.strip()] = None
         return [Document(id=pubmed_id, text="\n".join(parts)) for pubmed_id, parts in texts.items()]
+
+
+@dataclass(frozen=True)
+class Distractors:
+    """What is drawn from, and how much."""
+
+    pool: tuple[Document, ...]
+    noise: float
+    seed: int
+
+    def add_to(self, query: RagQuery) -> tuple[RagQuery, int]:
+        """The query with distractors among its documents, and how many; the same for the same seed.
+
+        So many are added that their share is `noise` in the mean over queries.
+        """
+        draw = random.Random(f"{self.seed}:{query.id}")
+        wanted = len(query.documents) * self.noise / (1 - self.noise)
+        num_wanted = int(wanted) + (draw.random() < wanted % 1)
+        ids = {document.id for document in query.documents}
+        texts = {document.text for document in query.documents}
+        chosen: list[Document] = []
+        for document in draw.sample(self.pool, min(len(self.pool), num_wanted + len(ids) + 64)):
+            if len(chosen) < num_wanted and document.id not in ids and document.text not in texts:
+                chosen.append(document)
+                ids.add(document.id)
+                texts.add(document.text)
+        documents = [*query.documents, *chosen]
+        draw.shuffle(documents)
+        return query.model_copy(update={"documents": tuple(documents)}), len(chosen)
+
+
+def make_distractors(documents: Iterable[Document], *, noise: float, seed: int) -> Distractors:
+    """Reads all documents and keeps those to draw from.
+
+    Args:
+        documents: Relevant ones of all questions.
+        noise: Share of irrelevant documents to reach, in [0, 1).
+        seed: Of the sample and of every draw.
+
+    Raises:
+        ValueError: the noise is not such a share.
+    """
+    if not 0 <= noise < 1:
+        raise ValueError(
+            f"--noise: {noise:g} is no share of irrelevant documents; give one from 0 to below 1"
+        )
+    keyed = ((_key(document, seed), document) for document in documents)
+    kept = heapq.nsmallest(_POOL_SIZE, keyed, key=lambda pair: pair[0])
+    return Distractors(tuple(document for _, document in kept), noise, seed)
+
+
+def _key(document: Document, seed: int) -> bytes:
+    return hashlib.sha256(f"{seed}:{document.id}:{document.text}".encode()).digest()

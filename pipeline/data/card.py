@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.data.overlap import IndexedSet
 from pipeline.data.prepare import Manifest
 from pipeline.data.removals import REMOVED_FILE
 from pipeline.data.sources import SOURCES
@@ -36,14 +35,6 @@ PAPER_NOTE = (
     "of 2WikiMultiHopQA is as large as the relevant share by its supporting facts."
 )
 _TEMPLATES = Path(__file__).parent.parent / "templates"
-
-
-@dataclass(frozen=True)
-class TableRow:
-    """One row of the table of statistics."""
-
-    cells: tuple[str, ...]
-    is_paper: bool
 
 
 @dataclass(frozen=True)
@@ -85,20 +76,20 @@ def write_card(manifest: Manifest, folder: Path) -> list[Path]:
     return [markdown, html]
 
 
-def table(manifest: Manifest) -> list[TableRow]:
+def table(manifest: Manifest) -> list[tuple[str, ...]]:
     """Our statistics by source, each with the paper's below it where it has some."""
-    rows: list[TableRow] = []
+    rows: list[tuple[str, ...]] = []
     for statistics in manifest.statistics:
-        rows.append(TableRow(_ours(statistics), is_paper=False))
+        rows.append(_ours(statistics))
         if statistics.source in PAPER:
-            rows.append(TableRow(_papers(statistics.source), is_paper=True))
+            rows.append(_papers(statistics.source))
     return rows
 
 
 def render_markdown(manifest: Manifest) -> str:
     """The card as Markdown."""
     lines = ["# Data card", "", f"{manifest.num_rows:,} rows of {manifest.num_read:,} read.", ""]
-    lines += _markdown_table(HEADINGS, [row.cells for row in table(manifest)])
+    lines += _markdown_table(HEADINGS, table(manifest))
     lines += ["", PAPER_NOTE]
     for section in sections(manifest):
         lines += ["", f"## {section.title}", "", *_markdown_table(section.headings, section.rows)]
@@ -127,7 +118,8 @@ def sections(manifest: Manifest) -> list[Section]:
     removed = [(reason.replace("_", " "), f"{num:,}") for reason, num in manifest.removed.items()]
     made_of = [(title(file.source), file.name, file.licence, file.sha256) for file in manifest.inputs]
     apart = [
-        (found.dataset, *(f"{num:,}" for num in _indexed_counts(found))) for found in manifest.evaluation_sets
+        (one.dataset, *(f"{getattr(one, f'num_{kind.lower()}'):,}" for kind in EVALUATION_HEADINGS[1:]))
+        for one in manifest.evaluation_sets
     ]
     settings = {
         "tokenizer": manifest.tokenizer,
@@ -142,10 +134,6 @@ def sections(manifest: Manifest) -> list[Section]:
         Section("Settings", ("Setting", "Value"), [(name, str(value)) for name, value in settings.items()]),
     )
     return [section for section in made if section.rows]
-
-
-def _indexed_counts(found: IndexedSet) -> tuple[int, ...]:
-    return (found.num_queries, found.num_questions, found.num_instructions, found.num_documents)
 
 
 def plots(statistics: SourceStatistics) -> list[Plot]:

@@ -1,26 +1,42 @@
-"""The questions and documents of evaluation sets, to keep them out of the training rows.
+"""Which rows an evaluation set would meet again: what such sets ask and hold, and an index of it.
 
 A file may be in any layout that `march prepare` trains on, or in that of FaithBench (a batch or FaithJudge's
 copy), ContextualJudgeBench or FACTS Grounding. Which one it is, its first row tells. Of RAGTruth's two files
 the test split is meant.
+
+The index is made once, as a file that all workers read. A question that is asked of three or more sets of
+documents is an instruction ("Summarize the following news.") and tells nothing; a document of fewer than ten
+words does not either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import AliasChoices, Field
 
+from pipeline.data.duplicates import TextsBefore
+from pipeline.data.fingerprints import TextKeys, digest, fingerprint
 from pipeline.data.ragtruth import RagTruthRow
+from pipeline.data.removals import Match, Reason
 from pipeline.data.rows import SourceRow, parse_row
 from pipeline.data.sources import SOURCES
-from pipeline.data.values import RawRow, raw_rows
+from pipeline.data.values import raw_rows
 from reward.offline.ragtruth import RESPONSES
 from reward.offline.ragtruth import SOURCES as RAGTRUTH_SOURCES
 from reward.offline.rows import RowId, make_query
-from reward.types import Document, RagQuery
+from reward.types import Document, RagQuery, Record
+
+if TYPE_CHECKING:
+    from pipeline.data.fingerprints import Signature, Signatures
+
+_INSTRUCTION_FROM = 3  # sets of documents that a question is asked of
+_QUESTION, _DOCUMENT = b"question:", b"document:"  # a question is compared with questions alone
 
 
 class _OneDocumentRow(SourceRow):
@@ -64,17 +80,125 @@ def evaluation_queries(path: Path) -> Iterator[RagQuery]:
 def _model_of(path: Path) -> type[SourceRow]:
     for model in _MODELS:
         first = next(raw_rows(path, model.list_key), None)
-        if first is not None and _fits(first, model):
-            return model
+        with suppress(ValueError):
+            if first is not None:
+                parse_row(first, model)
+                return model
     raise ValueError(
         f"{path}: its first row is in no layout that is known; give the published file, or rows like "
         '{"id": ..., "query": ..., "documents": [...]}'
     )
 
 
-def _fits(raw: RawRow, model: type[SourceRow]) -> bool:
-    try:
-        parse_row(raw, model)
-    except ValueError:
-        return False
-    return True
+class IndexedSet(Record):
+    """What an index holds of one evaluation set."""
+
+    dataset: str
+    sha256: str | None
+    num_queries: int
+    num_questions: int
+    num_documents: int
+    num_instructions: int
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """What a row has in common with evaluation sets."""
+
+    reason: Reason
+    match: Match
+
+
+def write_index(path: Path, sets: Iterable[tuple[str, str | None, Iterable[RagQuery]]]) -> list[IndexedSet]:
+    """Writes an index of evaluation sets.
+
+    Args:
+        path: A file that is made.
+        sets: Name, SHA-256 of the file and queries of each.
+
+    Returns:
+        What was indexed of each set.
+    """
+    asked_of: dict[bytes, set[bytes]] = defaultdict(set)  # question to digests of its sets of documents
+    with closing(TextsBefore(path)) as texts:
+        indexed = [_add_set(dataset, sha256, queries, texts, asked_of) for dataset, sha256, queries in sets]
+        for question, sets_of in asked_of.items():
+            if len(sets_of) >= _INSTRUCTION_FROM:
+                texts.remove(_QUESTION + question)
+    return indexed
+
+
+def _add_set(
+    dataset: str,
+    sha256: str | None,
+    queries: Iterable[RagQuery],
+    texts: TextsBefore,
+    asked_of: dict[bytes, set[bytes]],
+) -> IndexedSet:
+    num_queries = num_questions = num_documents = 0
+    asked: set[bytes] = set()
+    for query in queries:
+        num_queries += 1
+        keys, found = fingerprint(query)
+        for key, document, signature in zip(keys.documents, query.documents, found[1:], strict=True):
+            if key:
+                owner = (f"{query.id}: {document.id}", dataset)
+                num_documents += texts.add(_DOCUMENT + key, owner, signature, salt=_DOCUMENT)
+        if query.query:
+            question = _QUESTION + keys.question
+            num_questions += texts.add(question, (query.id, dataset), found[0], salt=_QUESTION)
+            asked.add(keys.question)
+            asked_of[keys.question].add(digest([document.text for document in query.documents]))
+    return IndexedSet(
+        dataset=dataset,
+        sha256=sha256,
+        num_queries=num_queries,
+        num_questions=num_questions,
+        num_documents=num_documents,
+        num_instructions=sum(len(asked_of[question]) >= _INSTRUCTION_FROM for question in asked),
+    )
+
+
+class OverlapIndex:
+    """Tells what a row has in common with the evaluation sets of an index.
+
+    Args:
+        path: What `write_index` wrote.
+        max_shared_documents: A row may share as many documents.
+    """
+
+    def __init__(self, path: Path, *, max_shared_documents: int) -> None:
+        self._texts, self._max_shared = TextsBefore(path), max_shared_documents
+
+    def find(self, keys: TextKeys, found: Signatures, threshold: float) -> tuple[Overlap | None, int]:
+        """What a row has in common with the sets, and how many of its documents.
+
+        Args:
+            keys: Of the row's texts.
+            found: (1 + D, NUM_HASHES), the signatures of its question and documents.
+            threshold: Least similarity of texts that count as the same.
+        """
+        held = (
+            self._most_similar(_DOCUMENT, key, signature, threshold)
+            for key, signature in zip(keys.documents, found[1:], strict=True)
+            if key
+        )
+        shared = [match for match in held if match is not None]
+        asked = self._most_similar(_QUESTION, keys.question, found[0], threshold)
+        if asked is not None:
+            return Overlap(Reason.OVERLAP_QUESTION, asked), len(shared)
+        if len(shared) <= self._max_shared:
+            return None, len(shared)
+        most_similar = max(shared, key=lambda match: match.similarity)
+        match = most_similar.model_copy(update={"num_documents": len(shared)})
+        return Overlap(Reason.OVERLAP_DOCUMENT, match), len(shared)
+
+    def _most_similar(self, kind: bytes, key: bytes, signature: Signature, threshold: float) -> Match | None:
+        """The text that is equal, or else the most similar one of those that are nearly equal."""
+        equal = self._texts.equal(kind + key)
+        near = [] if equal else self._texts.nearly_equal(signature, threshold, salt=kind)
+        if not near:
+            return equal
+        best = max(near, key=lambda match: match.similarity)
+        # 1 is said of equal words alone.
+        return best.model_copy(update={"similarity": round(min(best.similarity, 0.999), 3)})

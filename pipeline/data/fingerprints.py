@@ -12,7 +12,7 @@ import hashlib
 import re
 import unicodedata
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -58,18 +58,15 @@ def fingerprint(query: RagQuery) -> tuple[TextKeys, Signatures]:
     question = words_of(query.query)
     documents = [words_of(document.text) for document in query.documents]
     keys = tuple(digest(words) if len(words) >= MIN_DOCUMENT_WORDS else b"" for words in documents)
-    pieces = [_char_pieces(" ".join(question)), *map(_word_pieces, documents)]
+    pieces = [_pieces(" ".join(question), _CHARS_A_PIECE, "")]
+    pieces += [_pieces(words, _WORDS_A_PIECE, " ") for words in documents]
     found = RMinHash.digests_from_token_sets(pieces, NUM_HASHES, _SEED)
     return TextKeys(digest(question), keys), np.array(found, dtype=np.uint32)
 
 
-def _char_pieces(text: str) -> list[str]:
-    return [text[i : i + _CHARS_A_PIECE] for i in range(max(1, len(text) - _CHARS_A_PIECE + 1))]
-
-
-def _word_pieces(words: list[str]) -> list[str]:
-    starts = range(max(1, len(words) - _WORDS_A_PIECE + 1))
-    return [" ".join(words[i : i + _WORDS_A_PIECE]) for i in starts]
+def _pieces(parts: Sequence[str], size: int, joined_by: str) -> list[str]:
+    starts = range(max(1, len(parts) - size + 1))
+    return [joined_by.join(parts[i : i + size]) for i in starts]
 
 
 def digest(words: Iterable[str]) -> bytes:

@@ -2,7 +2,7 @@
 
     inputs -> (limit, sample) -> batches -> work in processes -> sieve -> train.jsonl, removed.jsonl, manifest
 
-Only the counts of a row stay in memory; texts are in flight for a few batches a process.
+Only counts and digests of a row stay in memory; texts are in flight for a few batches a process.
 """
 
 from __future__ import annotations
@@ -10,61 +10,44 @@ from __future__ import annotations
 import functools
 import hashlib
 import heapq
+import multiprocessing
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
+from typing import TypeVar
 
-from pipeline.data.bioasq import BioasqRow
-from pipeline.data.distractors import NOISE, Distractors, make_distractors
-from pipeline.data.evaluation_sets import evaluation_queries
-from pipeline.data.overlap import IndexedSet, write_index
-from pipeline.data.parallel import in_order
-from pipeline.data.prepare import Choices, InputFile, Manifest, write_worked
+from pipeline.data.bioasq import BioasqRow, Distractors, make_distractors
+from pipeline.data.evaluation_sets import IndexedSet, evaluation_queries, write_index
+from pipeline.data.prepare import InputFile, Manifest, write_worked
 from pipeline.data.rows import parse_row
-from pipeline.data.sources import Source, require_terms
+from pipeline.data.sources import require_terms
 from pipeline.data.values import RawRow
-from pipeline.data.work import Batch, WorkedRow, WorkSettings, load_work, start_process, work_on
+from pipeline.data.work import (
+    Batch,
+    Choices,
+    Input,
+    PrepareJob,
+    RowWork,
+    WorkedRow,
+    load_work,
+    start_process,
+    work_on,
+)
 from reward.offline.files import file_sha256
 from reward.offline.rows import require_file
 from reward.roles.prompts import load_prompts
 
-DEFAULT_CHOICES = Choices(near_duplicates=0.8, noise=NOISE)
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 _BATCH_ROWS = 32
+_AHEAD = 3  # batches a process that wait or are done
 
 Advance = Callable[[int, int], None]  # characters read, rows read
-
-
-@dataclass(frozen=True)
-class Input:
-    """A file of a source."""
-
-    source: Source
-    path: Path
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """What is read; two files where the source has two."""
-        return self.source.model.files(self.path)
-
-    def rows(self) -> Iterator[RawRow]:
-        """The rows of the files, not yet checked."""
-        return self.source.model.raw_rows(self.path)
-
-
-@dataclass(frozen=True)
-class PrepareJob:
-    """A preparation."""
-
-    inputs: tuple[Input, ...]
-    out: Path
-    prompts: str = "full"
-    tokenizer_path: str | None = None
-    max_prompt_tokens: int | None = None
-    evaluation_sets: tuple[Path, ...] = ()
-    choices: Choices = DEFAULT_CHOICES
-    num_workers: int = 1  # processes beside this one; 0: all in this one
 
 
 def run_job(job: PrepareJob, advance: Advance = lambda chars, rows: None) -> Manifest:
@@ -80,51 +63,29 @@ def run_job(job: PrepareJob, advance: Advance = lambda chars, rows: None) -> Man
             row is left, or a setting cannot be.
     """
     require_terms([given.source for given in job.inputs], job.choices.accepted_licences)
-    given = _manifest(job)
-    with tempfile.TemporaryDirectory(prefix="march-evaluation-sets-") as folder:
-        index = Path(folder) / "evaluation_sets.sqlite"
-        indexed = _index(job, index)
-        settings = WorkSettings(
-            prompts=job.prompts,
-            tokenizer_path=job.tokenizer_path,
-            max_prompt_tokens=job.max_prompt_tokens,
-            near_duplicates=job.choices.near_duplicates,
-            index=index if indexed else None,
-            max_shared_documents=job.choices.max_shared_documents,
-            distractors=_distractors(job),
-        )
-        given = given.model_copy(update={"evaluation_sets": tuple(indexed)})
-        return write_worked(_worked(job, settings, advance), job.out, given)
-
-
-def _manifest(job: PrepareJob) -> Manifest:
-    """The manifest but for what the rows tell."""
+    sources = dict.fromkeys(given.source.name for given in job.inputs)
+    if "bioasq" not in sources:
+        job = replace(job, choices=job.choices.model_copy(update={"noise": None}))
     inputs = tuple(
         InputFile(
-            source=given.source.name,
-            name=file.name,
-            sha256=_sha256(file),
-            licence=given.source.licence,
+            source=given.source.name, name=file.name, sha256=_sha256(file), licence=given.source.licence
         )
         for given in job.inputs
         for file in given.files
     )
-    sources = dict.fromkeys(given.source.name for given in job.inputs)
-    has_distractors = any(given.source.name == "bioasq" for given in job.inputs)
-    return Manifest(
-        source=", ".join(sources),
-        source_sha256=inputs[0].sha256 if len(inputs) == 1 else None,
-        num_read=0,
-        num_duplicates=0,
-        num_overlong=0,
-        num_rows=0,
-        prompt_digest=load_prompts(job.prompts).digest,
-        tokenizer=job.tokenizer_path,
-        max_prompt_tokens=job.max_prompt_tokens,
-        rows_sha256="",
-        inputs=inputs,
-        choices=job.choices if has_distractors else job.choices.model_copy(update={"noise": None}),
-    )
+    prompt_digest = load_prompts(job.prompts).digest
+    with tempfile.TemporaryDirectory(prefix="march-evaluation-sets-") as folder:
+        index = Path(folder) / "evaluation_sets.sqlite"
+        indexed = _index(job, index)
+        load = functools.partial(load_work, job, index if indexed else None, _distractors(job))
+        return write_worked(
+            _worked(job, load, advance),
+            job,
+            source=", ".join(sources),
+            prompt_digest=prompt_digest,
+            inputs=inputs,
+            evaluation_sets=tuple(indexed),
+        )
 
 
 def _sha256(path: Path) -> str:
@@ -149,22 +110,21 @@ def _index(job: PrepareJob, path: Path) -> list[IndexedSet]:
 
 def _distractors(job: PrepareJob) -> Distractors | None:
     """Reads the documents of all BioASQ inputs, to draw from."""
-    noise = job.choices.noise
-    inputs = [given for given in job.inputs if given.source.name == "bioasq"]
-    if not inputs or not noise:
+    if not job.choices.noise:
         return None
+    inputs = (given for given in job.inputs if given.source.name == "bioasq")
     rows = (parse_row(raw, BioasqRow) for given in inputs for raw in given.rows())
     documents = chain.from_iterable(row.to_documents() for row in rows)
-    return make_distractors(documents, noise=noise, seed=job.choices.seed)
+    return make_distractors(documents, noise=job.choices.noise, seed=job.choices.seed)
 
 
-def _worked(job: PrepareJob, settings: WorkSettings, advance: Advance) -> Iterator[WorkedRow]:
+def _worked(job: PrepareJob, load: Callable[[], RowWork], advance: Advance) -> Iterator[WorkedRow]:
     batches = chain.from_iterable(_batches(given, job.choices) for given in job.inputs)
     if job.num_workers:
-        start = functools.partial(start_process, settings)
+        start = functools.partial(start_process, load)
         results = in_order(work_on, batches, num_workers=job.num_workers, start=start)
     else:
-        work = load_work(settings)
+        work = load()
         results = ((batch, work.batch(batch)) for batch in batches)
     for batch, rows in results:
         yield from rows
@@ -187,3 +147,41 @@ def _chosen(given: Input, choices: Choices) -> Iterator[RawRow]:
     )
     drawn = {place for _, place in heapq.nsmallest(choices.sample, keyed)}
     return (row for place, row in enumerate(given.rows()) if place in drawn)
+
+
+def in_order(
+    work: Callable[[_T], _R],
+    pieces: Iterable[_T],
+    *,
+    num_workers: int,
+    start: Callable[[], None],
+) -> Iterator[tuple[_T, _R]]:
+    """Yields each piece and `work(piece)`, in the order of the pieces whatever the number of workers.
+
+    Args:
+        work: A function of a module.
+        pieces: Read only a few ahead of what is done.
+        num_workers: Processes.
+        start: Called once in each process.
+
+    Raises:
+        ChildProcessError: a process died.
+        Exception: what the work on the first failed piece raised.
+    """
+    executor = ProcessPoolExecutor(num_workers, multiprocessing.get_context("spawn"), initializer=start)
+    under_way: deque[tuple[_T, Future[_R]]] = deque()
+    left = iter(pieces)
+    try:
+        while True:
+            for piece in islice(left, num_workers * _AHEAD - len(under_way)):
+                under_way.append((piece, executor.submit(work, piece)))
+            if not under_way:
+                return
+            piece, result = under_way.popleft()
+            yield piece, result.result()
+    except BrokenProcessPool as error:
+        raise ChildProcessError(
+            "a worker process ended before its work was done (killed for memory?); use fewer --workers"
+        ) from error
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)

@@ -19,16 +19,16 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
-from typing import TextIO
+from typing import Any
 
 from pydantic import Field
 
 from pipeline.data.duplicates import RowsBefore
-from pipeline.data.overlap import IndexedSet
+from pipeline.data.evaluation_sets import IndexedSet
 from pipeline.data.removals import REMOVED_FILE, Match, Reason, Removal
 from pipeline.data.statistics import RunningStatistics, SourceStatistics, Spread
 from pipeline.data.tokenizer_digest import tokenizer_sha256
-from pipeline.data.work import RowWork, WorkedRow, WorkSettings
+from pipeline.data.work import Choices, PrepareJob, RowWork, WorkedRow
 from pipeline.record.checkpoints import write_atomically
 from reward.offline.files import file_sha256
 from reward.roles.prompts import PromptSet
@@ -44,18 +44,6 @@ class InputFile(Record):
     name: str
     sha256: str
     licence: str
-
-
-class Choices(Record):
-    """What was asked of a preparation beside its prompts."""
-
-    near_duplicates: float | None = None
-    max_shared_documents: int = 0
-    noise: float | None = Field(default=None, description="Share of distractors asked for; BioASQ only.")
-    limit: int | None = Field(default=None, description="First rows of each input.")
-    sample: int | None = Field(default=None, description="Rows drawn of each input.")
-    seed: int = 0
-    accepted_licences: tuple[str, ...] = ()
 
 
 class Manifest(Record):
@@ -110,7 +98,6 @@ def write_rows(
     tokenizer_path: str | None,
     max_prompt_tokens: int | None,
     source: str,
-    source_sha256: str | None = None,
 ) -> Manifest:
     """Writes queries as rows, in this process; equal ones once, and none over the limit.
 
@@ -121,63 +108,64 @@ def write_rows(
         tokenizer_path: Folder or name of the policy's tokenizer, whose chat template counts.
         max_prompt_tokens: Longest rendered prompt; together with `tokenizer_path` or not at all.
         source: Goes into every row's `datasource` and the manifest.
-        source_sha256: Of the file that was read.
 
     Raises:
         ValueError: only one of tokenizer and limit is given, the tokenizer cannot be used, one id stands for
             two different queries, or no row is left.
     """
-    work = RowWork(WorkSettings("", tokenizer_path, max_prompt_tokens), prompts)
+    job = PrepareJob((), out_dir, "", tokenizer_path, max_prompt_tokens, choices=Choices())
+    work = RowWork(job, prompts)
     worked = (work.query(query, source) for query in queries)
-    given = Manifest(
-        source=source,
-        source_sha256=source_sha256,
-        num_read=0,
-        num_duplicates=0,
-        num_overlong=0,
-        num_rows=0,
-        prompt_digest=prompts.digest,
-        tokenizer=tokenizer_path,
-        max_prompt_tokens=max_prompt_tokens,
-        rows_sha256="",
-    )
-    return write_worked(worked, out_dir, given)
+    return write_worked(worked, job, source=source, prompt_digest=prompts.digest)
 
 
-def write_worked(worked: Iterable[WorkedRow], out_dir: Path, given: Manifest) -> Manifest:
+def write_worked(
+    worked: Iterable[WorkedRow],
+    job: PrepareJob,
+    *,
+    source: str,
+    prompt_digest: str,
+    inputs: tuple[InputFile, ...] = (),
+    evaluation_sets: tuple[IndexedSet, ...] = (),
+) -> Manifest:
     """Writes the rows that are left, the list of the others, and the manifest.
 
     Args:
         worked: Rows with the work done, in the order in which they shall stand.
-        out_dir: Made if needed; what it held of an earlier preparation is replaced when all is written.
-        given: The manifest but for what the rows tell.
+        job: What was wanted; what its folder held of an earlier preparation is replaced when all is written.
+        source: What the rows are of; for the manifest, as are the following.
+        prompt_digest: Of the set whose Solver prompt was rendered.
+        inputs: The files that are read.
+        evaluation_sets: What overlap was looked for in.
 
     Raises:
         ValueError: one id stands for two different queries, or no row is left.
     """
-    out_dir.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".preparing-", dir=out_dir) as name:
+    job.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".preparing-", dir=job.out) as name:
         folder = Path(name)
-        sieve = _Sieve(given.choices.near_duplicates)
-        with (
-            closing(RowsBefore(folder / "before.sqlite")) as before,
-            (folder / ROWS_FILE).open("w", encoding="utf-8", newline="") as rows,
-            (folder / REMOVED_FILE).open("w", encoding="utf-8", newline="") as removed,
-        ):
-            sieve.write(worked, before, rows, removed)
-        digests = {
+        statistics = _sift(worked, job.choices.near_duplicates, folder)
+        manifest = Manifest(
+            source=source,
+            source_sha256=inputs[0].sha256 if len(inputs) == 1 else None,
+            prompt_digest=prompt_digest,
+            tokenizer=job.tokenizer_path,
             # Looked for now, when whoever counted has fetched it.
-            "tokenizer_sha256": tokenizer_sha256(given.tokenizer) if given.tokenizer else None,
-            "rows_sha256": file_sha256(folder / ROWS_FILE),
-            "removed_sha256": file_sha256(folder / REMOVED_FILE),
-        }
-        manifest = given.model_copy(update=sieve.figures() | digests)
+            tokenizer_sha256=tokenizer_sha256(job.tokenizer_path) if job.tokenizer_path else None,
+            max_prompt_tokens=job.max_prompt_tokens,
+            rows_sha256=file_sha256(folder / ROWS_FILE),
+            removed_sha256=file_sha256(folder / REMOVED_FILE),
+            inputs=inputs,
+            evaluation_sets=evaluation_sets,
+            choices=job.choices,
+            **_figures(statistics.values()),
+        )
         if not manifest.num_rows:
             raise ValueError(_nothing_left(manifest))
-        (out_dir / MANIFEST_FILE).unlink(missing_ok=True)
+        (job.out / MANIFEST_FILE).unlink(missing_ok=True)
         for name in (ROWS_FILE, REMOVED_FILE):
-            os.replace(folder / name, out_dir / name)
-    write_atomically(out_dir / MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
+            os.replace(folder / name, job.out / name)
+    write_atomically(job.out / MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
     return manifest
 
 
@@ -197,53 +185,59 @@ def _nothing_left(manifest: Manifest) -> str:
     )
 
 
-class _Sieve:
-    """Rows on their way into the files; what is kept of them in memory are counts."""
-
-    def __init__(self, near_duplicates: float | None) -> None:
-        self._near_duplicates = near_duplicates
-        self._statistics: dict[str, RunningStatistics] = {}
-        self._num_removed: Counter[Reason] = Counter()
-        self._num_read = 0
-
-    def write(self, worked: Iterable[WorkedRow], before: RowsBefore, rows: TextIO, removed: TextIO) -> None:
+def _sift(
+    worked: Iterable[WorkedRow], near_duplicates: float | None, folder: Path
+) -> dict[str, RunningStatistics]:
+    """Writes each row to the file that it belongs in; returns the statistics by source."""
+    statistics: dict[str, RunningStatistics] = {}
+    with (
+        closing(RowsBefore(folder / "before.sqlite")) as before,
+        (folder / ROWS_FILE).open("w", encoding="utf-8", newline="") as rows,
+        (folder / REMOVED_FILE).open("w", encoding="utf-8", newline="") as removed,
+    ):
         for row in worked:
-            self._num_read += 1
-            statistics = self._statistics.setdefault(row.source, RunningStatistics(row.source))
-            statistics.saw(row)
-            reason, match = self._verdict(row, before)
+            reason, match = _verdict(row, before, near_duplicates)
+            statistics.setdefault(row.source, RunningStatistics(row.source)).add(row, reason)
             if reason is None:
                 rows.write(row.line)
-                statistics.add(row)
             else:
-                self._num_removed[reason] += 1
                 removed.write(_removal(row, reason, match).model_dump_json(exclude_none=True) + "\n")
+    return statistics
 
-    def figures(self) -> dict[str, object]:
-        """The fields of the manifest that the rows tell."""
-        statistics = tuple(one.result() for one in self._statistics.values())
-        tokens: Counter[int] = sum((one.tokens for one in self._statistics.values()), Counter())
-        prompts = Spread.of(tokens) if tokens else None
-        return {
-            "num_read": self._num_read,
-            "num_rows": sum(one.num_rows for one in statistics),
-            **{field: self._num_removed[reason] for reason, field in _COUNTED_IN.items()},
-            "longest_prompt_tokens": prompts and prompts.max,
-            "mean_prompt_tokens": prompts and prompts.mean,
-            "statistics": statistics,
-        }
 
-    def _verdict(self, row: WorkedRow, before: RowsBefore) -> tuple[Reason | None, Match | None]:
-        if row.removed not in (None, Reason.OVERLONG):
-            return row.removed, row.match
-        first = before.add(row.id, row.source, row.content)
-        if first is not None:
-            return Reason.DUPLICATE, first
-        if row.removed is None and self._near_duplicates is not None:
-            assert row.keys is not None and row.signatures is not None
-            near = before.add_kept(row.id, row.source, row.keys, row.signatures, self._near_duplicates)
-            return (Reason.NEAR_DUPLICATE, near) if near else (None, None)
-        return row.removed, None
+def _figures(statistics: Iterable[RunningStatistics]) -> dict[str, Any]:
+    """The fields of the manifest that the rows tell."""
+    tokens, removed = Counter[int](), Counter[Reason]()
+    for one in statistics:
+        tokens += one.tokens
+        removed += one.removed
+    results = tuple(one.result() for one in statistics)
+    num_rows = sum(one.num_rows for one in results)
+    prompts = Spread.of(tokens) if tokens else None
+    return {
+        "num_read": num_rows + removed.total(),
+        "num_rows": num_rows,
+        **{field: removed[reason] for reason, field in _COUNTED_IN.items()},
+        "longest_prompt_tokens": prompts and prompts.max,
+        "mean_prompt_tokens": prompts and prompts.mean,
+        "statistics": results,
+    }
+
+
+def _verdict(
+    row: WorkedRow, before: RowsBefore, near_duplicates: float | None
+) -> tuple[Reason | None, Match | None]:
+    """Why a row is left out, if it is, and what it is too much like."""
+    if row.removed not in (None, Reason.OVERLONG):
+        return row.removed, row.match
+    first = before.add(row.id, row.source, row.content)
+    if first is not None:
+        return Reason.DUPLICATE, first
+    if row.removed is None and near_duplicates is not None:
+        assert row.keys is not None and row.signatures is not None
+        near = before.add_kept(row.id, row.source, row.keys, row.signatures, near_duplicates)
+        return (Reason.NEAR_DUPLICATE, near) if near else (None, None)
+    return row.removed, None
 
 
 def _removal(row: WorkedRow, reason: Reason, match: Match | None) -> Removal:

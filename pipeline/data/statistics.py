@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
+from pipeline.data.removals import Reason
 from pipeline.data.work import WorkedRow
 from reward.types import Record
 
@@ -103,13 +104,14 @@ class RunningStatistics:
         self._num_irrelevant = self._num_told = 0
         self._shared: Counter[int] = Counter()
         self.tokens: Counter[int] = Counter()  # of prompts, if they are counted
+        self.removed: Counter[Reason] = Counter()
 
-    def saw(self, row: WorkedRow) -> None:
-        """Notes what a row shares with evaluation sets, whether it is kept or not."""
+    def add(self, row: WorkedRow, reason: Reason | None) -> None:
+        """Counts a row, and why it is left out if it is; what it shares with evaluation sets in any case."""
         self._shared[row.num_shared] += 1
-
-    def add(self, row: WorkedRow) -> None:
-        """Counts a row that is kept."""
+        if reason is not None:
+            self.removed[reason] += 1
+            return
         counts = row.counts
         assert counts is not None
         for name, lengths in self._lengths.items():

@@ -16,32 +16,67 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.data.distractors import Distractors
+from pydantic import Field
+
+from pipeline.data.bioasq import NOISE, Distractors
+from pipeline.data.evaluation_sets import OverlapIndex
 from pipeline.data.fingerprints import TextKeys, fingerprint
-from pipeline.data.overlap import OverlapIndex
 from pipeline.data.removals import Match, Reason
 from pipeline.data.rows import parse_row
 from pipeline.data.sources import SOURCES, Source
 from pipeline.data.values import RawRow
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.samplers.token_ids import load_tokenizer, prompt_token_ids
-from reward.types import RagQuery
+from reward.types import RagQuery, Record
 
 if TYPE_CHECKING:
     from pipeline.data.fingerprints import Signatures
 
 
-@dataclass(frozen=True)
-class WorkSettings:
-    """What a process must know to work on rows."""
+class Choices(Record):
+    """What was asked of a preparation beside its prompts."""
 
-    prompts: str
+    near_duplicates: float | None = None
+    max_shared_documents: int = 0
+    noise: float | None = Field(default=None, description="Share of distractors asked for; BioASQ only.")
+    limit: int | None = Field(default=None, description="First rows of each input.")
+    sample: int | None = Field(default=None, description="Rows drawn of each input.")
+    seed: int = 0
+    accepted_licences: tuple[str, ...] = ()
+
+
+DEFAULT_CHOICES = Choices(near_duplicates=0.8, noise=NOISE)
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file of a source."""
+
+    source: Source
+    path: Path
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What is read; two files where the source has two."""
+        return self.source.model.files(self.path)
+
+    def rows(self) -> Iterator[RawRow]:
+        """The rows of the files, not yet checked."""
+        return self.source.model.raw_rows(self.path)
+
+
+@dataclass(frozen=True)
+class PrepareJob:
+    """A preparation."""
+
+    inputs: tuple[Input, ...]
+    out: Path
+    prompts: str = "full"
     tokenizer_path: str | None = None
     max_prompt_tokens: int | None = None
-    near_duplicates: float | None = None  # least similarity; None: only equal rows are looked for
-    index: Path | None = None  # of evaluation sets
-    max_shared_documents: int = 0
-    distractors: Distractors | None = None  # for BioASQ
+    evaluation_sets: tuple[Path, ...] = ()
+    choices: Choices = DEFAULT_CHOICES
+    num_workers: int = 1  # processes beside this one; 0: all in this one
 
     def __post_init__(self) -> None:
         if (self.tokenizer_path is None) != (self.max_prompt_tokens is None):
@@ -92,18 +127,26 @@ class RowWork:
     """The work, with what it needs loaded once.
 
     Args:
-        settings: What is wanted.
-        prompts: The loaded set of `settings.prompts`.
+        job: What is wanted.
+        prompts: The loaded set whose Solver prompt is rendered.
+        index: Of evaluation sets, a file; needs `job.choices.near_duplicates`.
+        distractors: For BioASQ.
 
     Raises:
         ValueError: the tokenizer cannot be used.
     """
 
-    def __init__(self, settings: WorkSettings, prompts: PromptSet) -> None:
-        self._settings, self._prompts = settings, prompts
-        name, limit = settings.tokenizer_path, settings.max_shared_documents
+    def __init__(
+        self,
+        job: PrepareJob,
+        prompts: PromptSet,
+        index: Path | None = None,
+        distractors: Distractors | None = None,
+    ) -> None:
+        name, max_shared = job.tokenizer_path, job.choices.max_shared_documents
+        self._job, self._prompts, self._distractors = job, prompts, distractors
         self._tokenizer = load_tokenizer(name, field="tokenizer") if name else None
-        self._index = OverlapIndex(settings.index, max_shared_documents=limit) if settings.index else None
+        self._index = OverlapIndex(index, max_shared_documents=max_shared) if index else None
 
     def batch(self, batch: Batch) -> list[WorkedRow]:
         """Works on each row of a batch, in order.
@@ -121,15 +164,15 @@ class RowWork:
         counts = _counts(query, num_irrelevant)
         row = WorkedRow(source, place, query.id, content=_content_digest(query), counts=counts)
         keys, found, num_shared = None, None, 0
-        if self._settings.near_duplicates is not None:
+        threshold, limit = self._job.choices.near_duplicates, self._job.max_prompt_tokens
+        if threshold is not None:
             keys, found = fingerprint(query)
             if self._index is not None:
-                overlap, num_shared = self._index.find(keys, found, self._settings.near_duplicates)
+                overlap, num_shared = self._index.find(keys, found, threshold)
                 if overlap is not None:
                     return replace(row, removed=overlap.reason, match=overlap.match, num_shared=num_shared)
         messages = self._prompts.solver(query)
         num_tokens = len(prompt_token_ids(self._tokenizer, messages)) if self._tokenizer else None
-        limit = self._settings.max_prompt_tokens
         if num_tokens is not None and limit is not None and num_tokens > limit:
             return replace(row, removed=Reason.OVERLONG, num_tokens=num_tokens, num_shared=num_shared)
         written = {"input": messages, "label": query.model_dump_json(), "datasource": source}
@@ -146,8 +189,8 @@ class RowWork:
             name = str(getattr(parsed, "id", "")) or raw.place
             yield WorkedRow(source.name, raw.place, name, removed=Reason.NO_DOCUMENTS)
         for query in queries:
-            if source.name == "bioasq" and self._settings.distractors is not None:
-                query, num_irrelevant = self._settings.distractors.add_to(query)
+            if source.name == "bioasq" and self._distractors is not None:
+                query, num_irrelevant = self._distractors.add_to(query)
             yield self.query(query, source.name, place=raw.place, num_irrelevant=num_irrelevant)
 
 
@@ -168,22 +211,22 @@ def _counts(query: RagQuery, num_irrelevant: int | None) -> RowCounts:
     )
 
 
-def load_work(settings: WorkSettings) -> RowWork:
-    """The work with the prompts of the settings.
+def load_work(job: PrepareJob, index: Path | None, distractors: Distractors | None) -> RowWork:
+    """The work with the prompts of the job.
 
     Raises:
         ValueError: the prompts or the tokenizer cannot be used.
     """
-    return RowWork(settings, load_prompts(settings.prompts))
+    return RowWork(job, load_prompts(job.prompts), index, distractors)
 
 
 _work: Callable[[], RowWork]  # of this process, if it is one that works on batches
 
 
-def start_process(settings: WorkSettings) -> None:
+def start_process(load: Callable[[], RowWork]) -> None:
     """Tells a new process what is wanted; nothing is loaded yet, since errors here would have no name."""
     global _work
-    _work = functools.cache(functools.partial(load_work, settings))
+    _work = functools.cache(load)
     # Transformers would load torch, half a gigabyte a process, which no tokenizer needs, and say that it did
     # not; and that a prompt is long, which is what is counted here.
     sys.modules.setdefault("torch", None)  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.data.distractors import make_distractors
+from pipeline.data.bioasq import make_distractors
 from reward.types import Document, RagQuery
 from tests.benchmark_rows import queries_of, write_bioasq
 
