@@ -27,7 +27,9 @@ def query(name: str, question: str, *texts: str) -> RagQuery:
 def found(
     folder: Path, evaluation: list[RagQuery], row: RagQuery, **options: Any
 ) -> tuple[Reason, Match] | None:
-    write_index(folder / "index", [("dev.json", None, evaluation)])
+    file = folder / "dev.jsonl"
+    file.write_text("".join(f"{one.model_dump_json()}\n" for one in evaluation))
+    write_index(folder / "index", [file] if evaluation else [])
     index = OverlapIndex(folder / "index", **({"max_shared_documents": 0} | options))
     overlap, _ = index.find(*fingerprint(row), 0.8)
     return (overlap.reason, overlap.match) if overlap else None
@@ -54,7 +56,7 @@ def test_equal_and_nearly_equal_texts_are_found(
         assert overlap is None
         return
     assert overlap is not None and overlap[0] is reason
-    assert overlap[1].dataset == "dev.json"
+    assert overlap[1].dataset == "dev.jsonl"
     assert overlap[1].id == ("e1" if reason is Reason.OVERLAP_QUESTION else "e1: d1")
     assert overlap[1].similarity == pytest.approx(similar, abs=0.09)
     assert (overlap[1].similarity == 1.0) == (similar == 1.0)

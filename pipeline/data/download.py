@@ -68,17 +68,16 @@ def download(remote: RemoteFile, folder: Path, advance: Advance = lambda done, t
 def _fetch(url: str, part: Path, advance: Advance) -> None:
     """Fetches until the part is whole; a connection that ends early is taken up again a few times."""
     import httpx
+    from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
-    with httpx.Client(follow_redirects=True, timeout=_TIMEOUT_S) as client:
-        for attempt in range(1, _ATTEMPTS + 1):
-            before = _size(part)
-            try:
-                _fetch_on(client, url, part, advance)
-                return
-            except httpx.TransportError as error:
-                got = _size(part)
-                if attempt == _ATTEMPTS or (attempt > 1 and got == before):
-                    raise ConnectionError(_told(url, error, got)) from error
+    is_cut = retry_if_exception_type(httpx.TransportError)
+    try:
+        with httpx.Client(follow_redirects=True, timeout=_TIMEOUT_S) as client:
+            Retrying(stop=stop_after_attempt(_ATTEMPTS), retry=is_cut, reraise=True)(
+                _fetch_on, client, url, part, advance
+            )
+    except httpx.TransportError as error:
+        raise ConnectionError(_told(url, error, _size(part))) from error
 
 
 def _fetch_on(client: httpx.Client, url: str, part: Path, advance: Advance) -> None:

@@ -27,6 +27,7 @@ from pipeline.data.removals import Match, Reason
 from pipeline.data.rows import SourceRow, parse_row
 from pipeline.data.sources import SOURCES
 from pipeline.data.values import raw_rows
+from reward.offline.files import file_sha256
 from reward.offline.ragtruth import RESPONSES
 from reward.offline.ragtruth import SOURCES as RAGTRUTH_SOURCES
 from reward.offline.rows import RowId, make_query
@@ -109,49 +110,47 @@ class Overlap:
     match: Match
 
 
-def write_index(path: Path, sets: Iterable[tuple[str, str | None, Iterable[RagQuery]]]) -> list[IndexedSet]:
+def write_index(path: Path, files: Iterable[Path]) -> list[IndexedSet]:
     """Writes an index of evaluation sets.
 
     Args:
         path: A file that is made.
-        sets: Name, SHA-256 of the file and queries of each.
+        files: The evaluation sets.
 
     Returns:
         What was indexed of each set.
+
+    Raises:
+        FileNotFoundError: a file is not there.
+        ValueError: one is in no known layout, or a row is not what the first one is.
     """
     asked_of: dict[bytes, set[bytes]] = defaultdict(set)  # question to digests of its sets of documents
     with closing(TextsBefore(path)) as texts:
-        indexed = [_add_set(dataset, sha256, queries, texts, asked_of) for dataset, sha256, queries in sets]
+        indexed = [_add_set(file, texts, asked_of) for file in files]
         for question, sets_of in asked_of.items():
             if len(sets_of) >= _INSTRUCTION_FROM:
                 texts.remove(_QUESTION + question)
     return indexed
 
 
-def _add_set(
-    dataset: str,
-    sha256: str | None,
-    queries: Iterable[RagQuery],
-    texts: TextsBefore,
-    asked_of: dict[bytes, set[bytes]],
-) -> IndexedSet:
+def _add_set(file: Path, texts: TextsBefore, asked_of: dict[bytes, set[bytes]]) -> IndexedSet:
     num_queries = num_questions = num_documents = 0
     asked: set[bytes] = set()
-    for query in queries:
+    for query in evaluation_queries(file):
         num_queries += 1
         keys, found = fingerprint(query)
         for key, document, signature in zip(keys.documents, query.documents, found[1:], strict=True):
             if key:
-                owner = (f"{query.id}: {document.id}", dataset)
+                owner = (f"{query.id}: {document.id}", file.name)
                 num_documents += texts.add(_DOCUMENT + key, owner, signature, salt=_DOCUMENT)
         if query.query:
             question = _QUESTION + keys.question
-            num_questions += texts.add(question, (query.id, dataset), found[0], salt=_QUESTION)
+            num_questions += texts.add(question, (query.id, file.name), found[0], salt=_QUESTION)
             asked.add(keys.question)
             asked_of[keys.question].add(digest([document.text for document in query.documents]))
     return IndexedSet(
-        dataset=dataset,
-        sha256=sha256,
+        dataset=file.name,
+        sha256=None if file.is_dir() else file_sha256(file),
         num_queries=num_queries,
         num_questions=num_questions,
         num_documents=num_documents,

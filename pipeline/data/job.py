@@ -11,6 +11,8 @@ import functools
 import hashlib
 import heapq
 import multiprocessing
+import os
+import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -19,31 +21,18 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import TypeVar
 
 from pipeline.data.bioasq import BioasqRow, Distractors, make_distractors
-from pipeline.data.evaluation_sets import IndexedSet, evaluation_queries, write_index
+from pipeline.data.evaluation_sets import IndexedSet, write_index
 from pipeline.data.prepare import InputFile, Manifest, write_worked
 from pipeline.data.rows import parse_row
 from pipeline.data.sources import require_terms
 from pipeline.data.values import RawRow
-from pipeline.data.work import (
-    Batch,
-    Choices,
-    Input,
-    PrepareJob,
-    RowWork,
-    WorkedRow,
-    load_work,
-    start_process,
-    work_on,
-)
+from pipeline.data.work import Batch, Choices, Input, PrepareJob, RowWork, WorkedRow
 from reward.offline.files import file_sha256
 from reward.offline.rows import require_file
 from reward.roles.prompts import load_prompts
 
-_T = TypeVar("_T")
-_R = TypeVar("_R")
 _BATCH_ROWS = 32
 _AHEAD = 3  # batches a process that wait or are done
 
@@ -77,7 +66,7 @@ def run_job(job: PrepareJob, advance: Advance = lambda chars, rows: None) -> Man
     with tempfile.TemporaryDirectory(prefix="march-evaluation-sets-") as folder:
         index = Path(folder) / "evaluation_sets.sqlite"
         indexed = _index(job, index)
-        load = functools.partial(load_work, job, index if indexed else None, _distractors(job))
+        load = functools.partial(RowWork, job, index if indexed else None, _distractors(job))
         return write_worked(
             _worked(job, load, advance),
             job,
@@ -99,13 +88,7 @@ def _index(job: PrepareJob, path: Path) -> list[IndexedSet]:
         return []
     if job.choices.near_duplicates is None:
         raise ValueError("--exclude-overlap: needs --near-duplicates; 1 compares words exactly")
-    return write_index(
-        path,
-        (
-            (given.name, None if given.is_dir() else _sha256(given), evaluation_queries(given))
-            for given in job.evaluation_sets
-        ),
-    )
+    return write_index(path, job.evaluation_sets)
 
 
 def _distractors(job: PrepareJob) -> Distractors | None:
@@ -121,8 +104,7 @@ def _distractors(job: PrepareJob) -> Distractors | None:
 def _worked(job: PrepareJob, load: Callable[[], RowWork], advance: Advance) -> Iterator[WorkedRow]:
     batches = chain.from_iterable(_batches(given, job.choices) for given in job.inputs)
     if job.num_workers:
-        start = functools.partial(start_process, load)
-        results = in_order(work_on, batches, num_workers=job.num_workers, start=start)
+        results = work_in_processes(load, batches, num_workers=job.num_workers)
     else:
         work = load()
         results = ((batch, work.batch(batch)) for batch in batches)
@@ -149,36 +131,50 @@ def _chosen(given: Input, choices: Choices) -> Iterator[RawRow]:
     return (row for place, row in enumerate(given.rows()) if place in drawn)
 
 
-def in_order(
-    work: Callable[[_T], _R],
-    pieces: Iterable[_T],
-    *,
-    num_workers: int,
-    start: Callable[[], None],
-) -> Iterator[tuple[_T, _R]]:
-    """Yields each piece and `work(piece)`, in the order of the pieces whatever the number of workers.
+_work: Callable[[], RowWork]  # of this process, if it is one that works on batches
+
+
+def _start_process(load: Callable[[], RowWork]) -> None:
+    """Tells a new process what is wanted; nothing is loaded yet, since errors here would have no name."""
+    global _work
+    _work = functools.cache(load)
+    # Transformers would load torch, half a gigabyte a process, which no tokenizer needs, and say that it did
+    # not; and that a prompt is long, which is what is counted here.
+    sys.modules.setdefault("torch", None)  # type: ignore[arg-type]
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+
+
+def _work_on(batch: Batch) -> list[WorkedRow]:
+    return _work().batch(batch)
+
+
+def work_in_processes(
+    load: Callable[[], RowWork], batches: Iterable[Batch], *, num_workers: int
+) -> Iterator[tuple[Batch, list[WorkedRow]]]:
+    """Yields each batch with its rows, in the order of the batches whatever the number of workers.
 
     Args:
-        work: A function of a module.
-        pieces: Read only a few ahead of what is done.
+        load: Makes the work in a process.
+        batches: Read only a few ahead of what is done.
         num_workers: Processes.
-        start: Called once in each process.
 
     Raises:
         ChildProcessError: a process died.
-        Exception: what the work on the first failed piece raised.
+        Exception: what the work on the first failed batch raised.
     """
-    executor = ProcessPoolExecutor(num_workers, multiprocessing.get_context("spawn"), initializer=start)
-    under_way: deque[tuple[_T, Future[_R]]] = deque()
-    left = iter(pieces)
+    executor = ProcessPoolExecutor(
+        num_workers, multiprocessing.get_context("spawn"), initializer=_start_process, initargs=(load,)
+    )
+    under_way: deque[tuple[Batch, Future[list[WorkedRow]]]] = deque()
+    left = iter(batches)
     try:
         while True:
-            for piece in islice(left, num_workers * _AHEAD - len(under_way)):
-                under_way.append((piece, executor.submit(work, piece)))
+            for batch in islice(left, num_workers * _AHEAD - len(under_way)):
+                under_way.append((batch, executor.submit(_work_on, batch)))
             if not under_way:
                 return
-            piece, result = under_way.popleft()
-            yield piece, result.result()
+            batch, rows = under_way.popleft()
+            yield batch, rows.result()
     except BrokenProcessPool as error:
         raise ChildProcessError(
             "a worker process ended before its work was done (killed for memory?); use fewer --workers"

@@ -114,7 +114,7 @@ def write_rows(
             two different queries, or no row is left.
     """
     job = PrepareJob((), out_dir, "", tokenizer_path, max_prompt_tokens, choices=Choices())
-    work = RowWork(job, prompts)
+    work = RowWork(job, prompts=prompts)
     worked = (work.query(query, source) for query in queries)
     return write_worked(worked, job, source=source, prompt_digest=prompts.digest)
 

@@ -6,12 +6,9 @@ back is the line to write and what is kept of the row; a row that is left out co
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
-import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -128,23 +125,25 @@ class RowWork:
 
     Args:
         job: What is wanted.
-        prompts: The loaded set whose Solver prompt is rendered.
         index: Of evaluation sets, a file; needs `job.choices.near_duplicates`.
         distractors: For BioASQ.
+        prompts: The set whose Solver prompt is rendered, if it is not that of the job.
 
     Raises:
-        ValueError: the tokenizer cannot be used.
+        ValueError: the prompts or the tokenizer cannot be used.
     """
 
     def __init__(
         self,
         job: PrepareJob,
-        prompts: PromptSet,
         index: Path | None = None,
         distractors: Distractors | None = None,
+        *,
+        prompts: PromptSet | None = None,
     ) -> None:
         name, max_shared = job.tokenizer_path, job.choices.max_shared_documents
-        self._job, self._prompts, self._distractors = job, prompts, distractors
+        self._job, self._distractors = job, distractors
+        self._prompts = prompts or load_prompts(job.prompts)
         self._tokenizer = load_tokenizer(name, field="tokenizer") if name else None
         self._index = OverlapIndex(index, max_shared_documents=max_shared) if index else None
 
@@ -209,30 +208,3 @@ def _counts(query: RagQuery, num_irrelevant: int | None) -> RowCounts:
         document_chars=sum(map(len, texts)),
         num_irrelevant=num_irrelevant,
     )
-
-
-def load_work(job: PrepareJob, index: Path | None, distractors: Distractors | None) -> RowWork:
-    """The work with the prompts of the job.
-
-    Raises:
-        ValueError: the prompts or the tokenizer cannot be used.
-    """
-    return RowWork(job, load_prompts(job.prompts), index, distractors)
-
-
-_work: Callable[[], RowWork]  # of this process, if it is one that works on batches
-
-
-def start_process(load: Callable[[], RowWork]) -> None:
-    """Tells a new process what is wanted; nothing is loaded yet, since errors here would have no name."""
-    global _work
-    _work = functools.cache(load)
-    # Transformers would load torch, half a gigabyte a process, which no tokenizer needs, and say that it did
-    # not; and that a prompt is long, which is what is counted here.
-    sys.modules.setdefault("torch", None)  # type: ignore[arg-type]
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-
-
-def work_on(batch: Batch) -> list[WorkedRow]:
-    """Works on a batch, in a process that was started for it."""
-    return _work().batch(batch)
