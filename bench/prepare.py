@@ -28,8 +28,7 @@ from typing import Any
 import psutil
 
 from bench.measure import write_result
-from pipeline.data.duplicates import RowsBefore
-from pipeline.data.fingerprints import fingerprint
+from pipeline.data.duplicates import RowsBefore, fingerprint
 from pipeline.data.musique import MusiqueRow
 from pipeline.data.prepare import read_manifest
 from pipeline.data.rows import parse_row

@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.data.duplicates import RowsBefore
-from pipeline.data.fingerprints import fingerprint
-from pipeline.data.removals import Match
+from pipeline.data.duplicates import Match, RowsBefore, fingerprint
 from reward.types import Document, RagQuery
 
 QUESTION = "What was the total revenue of the company in fiscal year 2017, before the sale of its branch?"

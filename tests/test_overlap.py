@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from pipeline.data.duplicates import Match, Reason, fingerprint, similarity
 from pipeline.data.evaluation_sets import OverlapIndex, evaluation_queries, write_index
-from pipeline.data.fingerprints import fingerprint, similarity
-from pipeline.data.removals import Match, Reason
 from reward.types import Document, RagQuery
 from tests.benchmark_rows import SLICES, TWOWIKI_DEV, write_bioasq
 
@@ -31,8 +30,8 @@ def found(
     file.write_text("".join(f"{one.model_dump_json()}\n" for one in evaluation))
     write_index(folder / "index", [file] if evaluation else [])
     index = OverlapIndex(folder / "index", **({"max_shared_documents": 0} | options))
-    overlap, _ = index.find(*fingerprint(row), 0.8)
-    return (overlap.reason, overlap.match) if overlap else None
+    overlap = index.find(*fingerprint(row), 0.8)
+    return (overlap.reason, overlap.match) if overlap.reason and overlap.match else None
 
 
 @pytest.mark.parametrize(

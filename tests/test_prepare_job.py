@@ -10,9 +10,9 @@ import pytest
 
 from orchestration.terminal.errors import user_error
 from pipeline.data.card import render_html, render_markdown, write_card
+from pipeline.data.duplicates import Reason
 from pipeline.data.job import run_job
-from pipeline.data.prepare import Manifest, read_manifest
-from pipeline.data.removals import Reason, Removal
+from pipeline.data.prepare import Manifest, Removal, read_manifest
 from pipeline.data.sources import SOURCES
 from pipeline.data.work import Choices, Input, PrepareJob
 from pipeline.settings.recipe import TINY_POLICY
@@ -299,6 +299,14 @@ def test_the_card_shows_the_papers_figures_beside_ours(prepared: Manifest) -> No
     assert markdown.count("| paper, ") == html.count('<tr class="paper">') == 3
     assert render_html(prepared) == html  # the same rows give the same page
     assert html.count("<svg") == 3 * len(prepared.statistics)
+
+
+def test_a_source_of_which_nothing_is_left_has_figures_and_no_plots(tmp_path: Path) -> None:
+    inputs = [(name, SLICES[name]) for name in ("musique", "tatqa")]
+    manifest = run_job(job(tmp_path / "out", *inputs, evaluation_sets=(SLICES["musique"],)))
+    assert [found.num_rows for found in manifest.statistics] == [0, 24]
+    assert "| MuSiQue | 0 | 0.00 |" in render_markdown(manifest)
+    assert render_html(manifest).count("<svg") == 3
 
 
 @pytest.mark.slow

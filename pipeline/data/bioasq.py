@@ -14,8 +14,7 @@ made up here in the official layout, of `training11b.json` = {"questions": [row,
      "ideal_answer": ["It has 50 exons."], "exact_answer": [["50"]], "concepts": [...], "triples": [...]}
 
 `documents` are links without text, so a query's documents are the abstracts that have snippets, each with its
-snippets a line each. Some questions have no snippets: they ask nothing of any document, and are counted and
-left out.
+snippets a line each. Questions without snippets ask nothing of any document; they are counted and left out.
 
 All of these documents are relevant, and the paper trains on retrieved sets of which 30.1% are irrelevant
 (Table 1) without saying how they were retrieved. Here distractors are abstracts of other questions' snippets,
@@ -114,10 +113,8 @@ def make_distractors(documents: Iterable[Document], *, noise: float, seed: int) 
         raise ValueError(
             f"--noise: {noise:g} is no share of irrelevant documents; give one from 0 to below 1"
         )
-    keyed = ((_key(document, seed), document) for document in documents)
-    kept = heapq.nsmallest(_POOL_SIZE, keyed, key=lambda pair: pair[0])
-    return Distractors(tuple(document for _, document in kept), noise, seed)
 
+    def key(document: Document) -> bytes:
+        return hashlib.sha256(f"{seed}:{document.id}:{document.text}".encode()).digest()
 
-def _key(document: Document, seed: int) -> bytes:
-    return hashlib.sha256(f"{seed}:{document.id}:{document.text}".encode()).digest()
+    return Distractors(tuple(heapq.nsmallest(_POOL_SIZE, documents, key=key)), noise, seed)

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.data.prepare import Manifest
-from pipeline.data.removals import REMOVED_FILE
+from pipeline.data.prepare import REMOVED_FILE, Manifest
 from pipeline.data.sources import SOURCES
 from pipeline.data.statistics import PAPER, SourceStatistics, Spread, bin_of, bin_start
 from pipeline.record.checkpoints import write_atomically

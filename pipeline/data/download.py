@@ -60,7 +60,7 @@ def download(remote: RemoteFile, folder: Path, advance: Advance = lambda done, t
         write_atomically(record, f"{_check(whole, remote, record, fix)}  {remote.name}\n")
         os.replace(whole, path)
     finally:
-        for left in (part, _note(part), whole):
+        for left in (part, folder / f"{part.name}.json", whole):
             left.unlink(missing_ok=True)
     return path
 
@@ -81,7 +81,7 @@ def _fetch(url: str, part: Path, advance: Advance) -> None:
 
 
 def _fetch_on(client: httpx.Client, url: str, part: Path, advance: Advance) -> None:
-    note, done = _note(part), _size(part)
+    note, done = part.with_name(f"{part.name}.json"), _size(part)
     etag = json.loads(note.read_text()).get(url) if note.is_file() else None
     headers = {"Accept-Encoding": "identity"}
     if done and etag:
@@ -146,10 +146,6 @@ def _git_blob(file: Path) -> str:
     """The name that git gives the content: SHA-1 of a header and the bytes."""
     content = file.read_bytes()  # of 44 MB at most
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-
-
-def _note(part: Path) -> Path:
-    return part.with_name(f"{part.name}.json")
 
 
 def _size(path: Path) -> int:

@@ -12,7 +12,7 @@ words does not either.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +20,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import AliasChoices, Field
 
-from pipeline.data.duplicates import TextsBefore
-from pipeline.data.fingerprints import TextKeys, digest, fingerprint
+from pipeline.data.duplicates import Match, Reason, TextsBefore, digest, fingerprint
 from pipeline.data.ragtruth import RagTruthRow
-from pipeline.data.removals import Match, Reason
 from pipeline.data.rows import SourceRow, parse_row
 from pipeline.data.sources import SOURCES
 from pipeline.data.values import raw_rows
@@ -34,7 +32,7 @@ from reward.offline.rows import RowId, make_query
 from reward.types import Document, RagQuery, Record
 
 if TYPE_CHECKING:
-    from pipeline.data.fingerprints import Signature, Signatures
+    from pipeline.data.duplicates import Signature, Signatures
 
 _INSTRUCTION_FROM = 3  # sets of documents that a question is asked of
 _QUESTION, _DOCUMENT = b"question:", b"document:"  # a question is compared with questions alone
@@ -106,8 +104,9 @@ class IndexedSet(Record):
 class Overlap:
     """What a row has in common with evaluation sets."""
 
-    reason: Reason
-    match: Match
+    num_documents: int
+    reason: Reason | None = None  # why it is left out, if it is
+    match: Match | None = None
 
 
 def write_index(path: Path, files: Iterable[Path]) -> list[IndexedSet]:
@@ -139,15 +138,14 @@ def _add_set(file: Path, texts: TextsBefore, asked_of: dict[bytes, set[bytes]]) 
     for query in evaluation_queries(file):
         num_queries += 1
         keys, found = fingerprint(query)
-        for key, document, signature in zip(keys.documents, query.documents, found[1:], strict=True):
+        for key, document, signature in zip(keys[1:], query.documents, found[1:], strict=True):
             if key:
                 owner = (f"{query.id}: {document.id}", file.name)
                 num_documents += texts.add(_DOCUMENT + key, owner, signature, salt=_DOCUMENT)
         if query.query:
-            question = _QUESTION + keys.question
-            num_questions += texts.add(question, (query.id, file.name), found[0], salt=_QUESTION)
-            asked.add(keys.question)
-            asked_of[keys.question].add(digest([document.text for document in query.documents]))
+            num_questions += texts.add(_QUESTION + keys[0], (query.id, file.name), found[0], salt=_QUESTION)
+            asked.add(keys[0])
+            asked_of[keys[0]].add(digest([document.text for document in query.documents]))
     return IndexedSet(
         dataset=file.name,
         sha256=None if file.is_dir() else file_sha256(file),
@@ -169,28 +167,28 @@ class OverlapIndex:
     def __init__(self, path: Path, *, max_shared_documents: int) -> None:
         self._texts, self._max_shared = TextsBefore(path), max_shared_documents
 
-    def find(self, keys: TextKeys, found: Signatures, threshold: float) -> tuple[Overlap | None, int]:
-        """What a row has in common with the sets, and how many of its documents.
+    def find(self, keys: Sequence[bytes], found: Signatures, threshold: float) -> Overlap:
+        """What a row has in common with the sets.
 
         Args:
-            keys: Of the row's texts.
-            found: (1 + D, NUM_HASHES), the signatures of its question and documents.
+            keys: Of the row's question and documents, as `fingerprint` returns them.
+            found: (1 + D, NUM_HASHES), their signatures.
             threshold: Least similarity of texts that count as the same.
         """
         held = (
             self._most_similar(_DOCUMENT, key, signature, threshold)
-            for key, signature in zip(keys.documents, found[1:], strict=True)
+            for key, signature in zip(keys[1:], found[1:], strict=True)
             if key
         )
         shared = [match for match in held if match is not None]
-        asked = self._most_similar(_QUESTION, keys.question, found[0], threshold)
+        asked = self._most_similar(_QUESTION, keys[0], found[0], threshold)
         if asked is not None:
-            return Overlap(Reason.OVERLAP_QUESTION, asked), len(shared)
+            return Overlap(len(shared), Reason.OVERLAP_QUESTION, asked)
         if len(shared) <= self._max_shared:
-            return None, len(shared)
+            return Overlap(len(shared))
         most_similar = max(shared, key=lambda match: match.similarity)
         match = most_similar.model_copy(update={"num_documents": len(shared)})
-        return Overlap(Reason.OVERLAP_DOCUMENT, match), len(shared)
+        return Overlap(len(shared), Reason.OVERLAP_DOCUMENT, match)
 
     def _most_similar(self, kind: bytes, key: bytes, signature: Signature, threshold: float) -> Match | None:
         """The text that is equal, or else the most similar one of those that are nearly equal."""

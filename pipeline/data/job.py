@@ -23,7 +23,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from pipeline.data.bioasq import BioasqRow, Distractors, make_distractors
-from pipeline.data.evaluation_sets import IndexedSet, write_index
+from pipeline.data.evaluation_sets import write_index
 from pipeline.data.prepare import InputFile, Manifest, write_worked
 from pipeline.data.rows import parse_row
 from pipeline.data.sources import require_terms
@@ -55,9 +55,11 @@ def run_job(job: PrepareJob, advance: Advance = lambda chars, rows: None) -> Man
     sources = dict.fromkeys(given.source.name for given in job.inputs)
     if "bioasq" not in sources:
         job = replace(job, choices=job.choices.model_copy(update={"noise": None}))
+    for file in chain.from_iterable(given.files for given in job.inputs):
+        require_file(file)
     inputs = tuple(
         InputFile(
-            source=given.source.name, name=file.name, sha256=_sha256(file), licence=given.source.licence
+            source=given.source.name, name=file.name, sha256=file_sha256(file), licence=given.source.licence
         )
         for given in job.inputs
         for file in given.files
@@ -65,7 +67,7 @@ def run_job(job: PrepareJob, advance: Advance = lambda chars, rows: None) -> Man
     prompt_digest = load_prompts(job.prompts).digest
     with tempfile.TemporaryDirectory(prefix="march-evaluation-sets-") as folder:
         index = Path(folder) / "evaluation_sets.sqlite"
-        indexed = _index(job, index)
+        indexed = write_index(index, job.evaluation_sets)
         load = functools.partial(RowWork, job, index if indexed else None, _distractors(job))
         return write_worked(
             _worked(job, load, advance),
@@ -75,20 +77,6 @@ def run_job(job: PrepareJob, advance: Advance = lambda chars, rows: None) -> Man
             inputs=inputs,
             evaluation_sets=tuple(indexed),
         )
-
-
-def _sha256(path: Path) -> str:
-    require_file(path)
-    return file_sha256(path)
-
-
-def _index(job: PrepareJob, path: Path) -> list[IndexedSet]:
-    """Writes the index of the evaluation sets; nothing where there are none."""
-    if not job.evaluation_sets:
-        return []
-    if job.choices.near_duplicates is None:
-        raise ValueError("--exclude-overlap: needs --near-duplicates; 1 compares words exactly")
-    return write_index(path, job.evaluation_sets)
 
 
 def _distractors(job: PrepareJob) -> Distractors | None:

@@ -23,9 +23,8 @@ from typing import Any
 
 from pydantic import Field
 
-from pipeline.data.duplicates import RowsBefore
+from pipeline.data.duplicates import Match, Reason, RowsBefore
 from pipeline.data.evaluation_sets import IndexedSet
-from pipeline.data.removals import REMOVED_FILE, Match, Reason, Removal
 from pipeline.data.statistics import RunningStatistics, SourceStatistics, Spread
 from pipeline.data.tokenizer_digest import tokenizer_sha256
 from pipeline.data.work import Choices, PrepareJob, RowWork, WorkedRow
@@ -34,7 +33,18 @@ from reward.offline.files import file_sha256
 from reward.roles.prompts import PromptSet
 from reward.types import RagQuery, Record
 
-ROWS_FILE, MANIFEST_FILE = "train.jsonl", "manifest.json"
+ROWS_FILE, REMOVED_FILE, MANIFEST_FILE = "train.jsonl", "removed.jsonl", "manifest.json"
+
+
+class Removal(Record):
+    """One row that was left out."""
+
+    id: str
+    source: str
+    place: str = Field(description="FILE:LINE; the file's name alone.")
+    reason: Reason
+    match: Match | None = None
+    num_prompt_tokens: int | None = Field(default=None, description="Of an overlong prompt.")
 
 
 class InputFile(Record):
@@ -77,17 +87,12 @@ class Manifest(Record):
     @property
     def removed(self) -> dict[Reason, int]:
         """Rows that were left out, by reason."""
-        return {reason: getattr(self, field) for reason, field in _COUNTED_IN.items()}
+        return {reason: getattr(self, _field(reason)) for reason in Reason}
 
 
-_COUNTED_IN = {
-    Reason.NO_DOCUMENTS: "num_no_documents",
-    Reason.OVERLAP_QUESTION: "num_overlap_question",
-    Reason.OVERLAP_DOCUMENT: "num_overlap_document",
-    Reason.DUPLICATE: "num_duplicates",
-    Reason.NEAR_DUPLICATE: "num_near_duplicates",
-    Reason.OVERLONG: "num_overlong",
-}
+def _field(reason: Reason) -> str:
+    """Where the manifest counts the rows that were left out for a reason."""
+    return f"num_{reason}s" if reason.endswith("duplicate") else f"num_{reason}"
 
 
 def write_rows(
@@ -217,7 +222,7 @@ def _figures(statistics: Iterable[RunningStatistics]) -> dict[str, Any]:
     return {
         "num_read": num_rows + removed.total(),
         "num_rows": num_rows,
-        **{field: removed[reason] for reason, field in _COUNTED_IN.items()},
+        **{_field(reason): removed[reason] for reason in Reason},
         "longest_prompt_tokens": prompts and prompts.max,
         "mean_prompt_tokens": prompts and prompts.mean,
         "statistics": results,
@@ -234,7 +239,7 @@ def _verdict(
     if first is not None:
         return Reason.DUPLICATE, first
     if row.removed is None and near_duplicates is not None:
-        assert row.keys is not None and row.signatures is not None
+        assert row.signatures is not None
         near = before.add_kept(row.id, row.source, row.keys, row.signatures, near_duplicates)
         return (Reason.NEAR_DUPLICATE, near) if near else (None, None)
     return row.removed, None

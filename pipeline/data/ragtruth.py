@@ -17,13 +17,12 @@ from reward.offline.rows import InputRecord, RowId, make_query, read_records
 from reward.types import RagQuery
 
 
-class _Response(InputRecord):
-    source_id: RowId
-    split: Split
-
-
 class _SourceId(InputRecord):
     source_id: RowId
+
+
+class _Response(_SourceId):
+    split: Split
 
 
 class RagTruthRow(RagTruthSource, SourceRow):

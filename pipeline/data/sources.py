@@ -19,8 +19,6 @@ from pipeline.data.rows import SourceRow
 from pipeline.data.tatqa import TatRow
 from pipeline.data.twowiki import ParagraphsRelevance, TwoWikiRow
 
-Relevance = type[ParagraphsRelevance] | type[MusiqueRelevance]
-
 
 @dataclass(frozen=True)
 class RemoteFile:
@@ -41,7 +39,7 @@ class Source:
     url: str
     licence: str
     model: type[SourceRow]
-    relevance: Relevance | None = None
+    relevance: type[ParagraphsRelevance] | type[MusiqueRelevance] | None = None
     files: tuple[RemoteFile, ...] = ()  # the train split; the first is what is read
     by_hand: str = ""  # how to get the files where they cannot be downloaded
     terms: str = ""  # what must be accepted before use

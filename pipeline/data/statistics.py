@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from pipeline.data.removals import Reason
+from pipeline.data.duplicates import Reason
 from pipeline.data.work import WorkedRow
 from reward.types import Record
 
@@ -112,15 +112,13 @@ class RunningStatistics:
         if reason is not None:
             self.removed[reason] += 1
             return
-        counts = row.counts
-        assert counts is not None
-        for name, lengths in self._lengths.items():
-            lengths[getattr(counts, name)] += 1
+        for name, length in row.lengths.items():
+            self._lengths[name][length] += 1
         if row.num_tokens is not None:
             self.tokens[row.num_tokens] += 1
-        if counts.num_irrelevant is not None:
-            self._num_irrelevant += counts.num_irrelevant
-            self._num_told += counts.num_documents
+        if row.num_irrelevant is not None:
+            self._num_irrelevant += row.num_irrelevant
+            self._num_told += row.lengths["num_documents"]
 
     def result(self) -> SourceStatistics:
         """The figures so far."""

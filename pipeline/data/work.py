@@ -9,16 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from pipeline.data.bioasq import NOISE, Distractors
+from pipeline.data.duplicates import Match, Reason, fingerprint
 from pipeline.data.evaluation_sets import OverlapIndex
-from pipeline.data.fingerprints import TextKeys, fingerprint
-from pipeline.data.removals import Match, Reason
 from pipeline.data.rows import parse_row
 from pipeline.data.sources import SOURCES, Source
 from pipeline.data.values import RawRow
@@ -27,7 +26,7 @@ from reward.samplers.token_ids import load_tokenizer, prompt_token_ids
 from reward.types import RagQuery, Record
 
 if TYPE_CHECKING:
-    from pipeline.data.fingerprints import Signatures
+    from pipeline.data.duplicates import Signatures
 
 
 class Choices(Record):
@@ -81,6 +80,8 @@ class PrepareJob:
                 f"max_prompt_tokens: {self.max_prompt_tokens} with tokenizer: {self.tokenizer_path}; "
                 "give both or neither"
             )
+        if self.evaluation_sets and self.choices.near_duplicates is None:
+            raise ValueError("--exclude-overlap: needs --near-duplicates; 1 compares words exactly")
 
 
 @dataclass(frozen=True)
@@ -92,17 +93,6 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class RowCounts:
-    """What the data card tells of a row."""
-
-    query_words: int
-    num_documents: int
-    document_words: int  # of all documents together
-    document_chars: int
-    num_irrelevant: int | None  # None where the source does not tell
-
-
-@dataclass(frozen=True)
 class WorkedRow:
     """A row with the work done."""
 
@@ -110,12 +100,13 @@ class WorkedRow:
     place: str
     id: str
     content: bytes = b""  # digest of what the Solver sees
-    counts: RowCounts | None = None
-    num_tokens: int | None = None
+    lengths: dict[str, int] = field(default_factory=dict)  # by the fields of `SourceStatistics`
+    num_irrelevant: int | None = None  # documents; None where the source does not tell
+    num_tokens: int | None = None  # of the prompt, if they are counted
     removed: Reason | None = None
     match: Match | None = None
     num_shared: int = 0  # documents that evaluation sets have, too
-    keys: TextKeys | None = None
+    keys: tuple[bytes, ...] = ()  # of the question and the documents
     signatures: Signatures | None = None
     line: str = ""
 
@@ -160,25 +151,28 @@ class RowWork:
         self, query: RagQuery, source: str, *, place: str = "", num_irrelevant: int | None = None
     ) -> WorkedRow:
         """Works on one query."""
-        counts = _counts(query, num_irrelevant)
-        row = WorkedRow(source, place, query.id, content=_content_digest(query), counts=counts)
-        keys, found, num_shared = None, None, 0
+        row = WorkedRow(
+            source, place, query.id, _content_digest(query), _lengths(query), num_irrelevant=num_irrelevant
+        )
         threshold, limit = self._job.choices.near_duplicates, self._job.max_prompt_tokens
         if threshold is not None:
             keys, found = fingerprint(query)
+            row = replace(row, keys=keys, signatures=found)
             if self._index is not None:
-                overlap, num_shared = self._index.find(keys, found, threshold)
-                if overlap is not None:
-                    return replace(row, removed=overlap.reason, match=overlap.match, num_shared=num_shared)
+                overlap = self._index.find(keys, found, threshold)
+                row = replace(
+                    row, removed=overlap.reason, match=overlap.match, num_shared=overlap.num_documents
+                )
+                if row.removed is not None:
+                    return row
         messages = self._prompts.solver(query)
-        num_tokens = len(prompt_token_ids(self._tokenizer, messages)) if self._tokenizer else None
-        if num_tokens is not None and limit is not None and num_tokens > limit:
-            return replace(row, removed=Reason.OVERLONG, num_tokens=num_tokens, num_shared=num_shared)
+        if self._tokenizer and limit is not None:
+            num_tokens = len(prompt_token_ids(self._tokenizer, messages))
+            row = replace(row, num_tokens=num_tokens)
+            if num_tokens > limit:
+                return replace(row, removed=Reason.OVERLONG)
         written = {"input": messages, "label": query.model_dump_json(), "datasource": source}
-        line = json.dumps(written, ensure_ascii=False) + "\n"
-        return replace(
-            row, num_tokens=num_tokens, num_shared=num_shared, keys=keys, signatures=found, line=line
-        )
+        return replace(row, line=json.dumps(written, ensure_ascii=False) + "\n")
 
     def _raw(self, source: Source, raw: RawRow) -> Iterator[WorkedRow]:
         parsed = parse_row(raw, source.model)
@@ -199,12 +193,11 @@ def _content_digest(query: RagQuery) -> bytes:
     return hashlib.sha256(json.dumps(content).encode()).digest()[:16]
 
 
-def _counts(query: RagQuery, num_irrelevant: int | None) -> RowCounts:
+def _lengths(query: RagQuery) -> dict[str, int]:
     texts = [document.text for document in query.documents]
-    return RowCounts(
-        query_words=len(query.query.split()),
-        num_documents=len(texts),
-        document_words=sum(len(text.split()) for text in texts),
-        document_chars=sum(map(len, texts)),
-        num_irrelevant=num_irrelevant,
-    )
+    return {
+        "query_words": len(query.query.split()),
+        "num_documents": len(texts),
+        "document_words": sum(len(text.split()) for text in texts),
+        "document_chars": sum(map(len, texts)),
+    }
