@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from pipeline.launch.openrlhf_args import num_steps
 from pipeline.launch.reward_servers import has_gpu, uncounted_gpu
@@ -31,6 +31,7 @@ from pipeline.record.run_status import GUARDS_TAG, kept_status, tell_status
 from pipeline.record.tracking import drop_steps_after, read_steps
 from pipeline.settings.cluster import unreachable_from_nodes
 from pipeline.settings.recipe import Recipe, load_recipe
+from pipeline.settings.resume import asked_settings, gone_settings, resumed, without_gone
 from pipeline.worlds.training_rows import write_made
 from reward.config import Settings
 
@@ -38,14 +39,24 @@ RUN_FILE, RESULT_FILE, ERROR_FILE = "run.json", "result.json", "error.json"
 
 
 class RunState(Settings):
-    """What a run is; written once, compared on every resume."""
+    """What a run is; written at its start, compared on every resume."""
 
     recipe: Recipe
     recipe_digest: str
+    asked: tuple[str, ...] | None = Field(
+        default=None,
+        description="Settings that its user gave, by `--set` or a file of their own; None in the files of "
+        "earlier versions.",
+    )
     rows: Path = Field(description="The prepared JSONL.")
     num_rows: int
     tracking_uri: str
     mlflow_run_id: str
+
+    @field_validator("recipe", mode="before")
+    @classmethod
+    def _earlier_versions_are_read(cls, recipe: Any) -> Any:
+        return without_gone(recipe) if isinstance(recipe, dict) else recipe
 
 
 class TrainingFailedError(RuntimeError):
@@ -86,7 +97,7 @@ def train(
         raise ValueError(problem)
     folder.mkdir(parents=True, exist_ok=True)
     with only_run_in(folder) as lock:
-        state = _open_run(settings, folder)
+        state = _open_run(settings, folder, asked_settings(settings, recipe, overrides))
         if (folder / RESULT_FILE).exists():
             print(f"{folder}: this run is finished; use another --run-dir for a new one")
             tell_status(state.tracking_uri, state.mlflow_run_id, "FINISHED")  # it may have been killed before
@@ -96,7 +107,8 @@ def train(
             (folder / ERROR_FILE).unlink(missing_ok=True)
             drop_steps_after(folder, prepare_resume(folder / "checkpoints"))
             worker = start_worker("pipeline.train", folder, lock)
-            show_progress(worker, folder, total_steps=num_steps(settings, state.num_rows), note=settings.note)
+            total = num_steps(state.recipe, state.num_rows)
+            show_progress(worker, folder, total_steps=total, note=state.recipe.note)
             if worker.returncode != 0:
                 raise _failure(folder, worker.returncode)
     return 0
@@ -116,12 +128,11 @@ def _check_model(recipe: Recipe) -> None:
         )
 
 
-def _open_run(recipe: Recipe, folder: Path) -> RunState:
+def _open_run(recipe: Recipe, folder: Path, asked: tuple[str, ...]) -> RunState:
     """Reads the run's state, or makes rows and an MLflow run and writes it."""
     path = folder / RUN_FILE
     if path.is_file():
-        state = RunState.model_validate_json(path.read_text())
-        return state if state.recipe_digest == recipe.digest else _with_guards_of(recipe, state, path)
+        return _go_on(RunState.model_validate_json(path.read_text()), path, recipe, asked)
     from pipeline.record.tracking import flatten, start_mlflow_run
 
     rows, num_rows = rows_file(recipe, folder), planned_rows(recipe)
@@ -139,6 +150,7 @@ def _open_run(recipe: Recipe, folder: Path) -> RunState:
     state = RunState(
         recipe=recipe,
         recipe_digest=recipe.digest,
+        asked=asked,
         rows=rows,
         num_rows=num_rows,
         tracking_uri=uri,
@@ -148,25 +160,31 @@ def _open_run(recipe: Recipe, folder: Path) -> RunState:
     return state
 
 
-def _with_guards_of(recipe: Recipe, state: RunState, path: Path) -> RunState:
-    """The run under the recipe's guards, which judge a training and do not change it.
+def _go_on(state: RunState, path: Path, now: Recipe, asked: tuple[str, ...]) -> RunState:
+    """The run with the settings that it goes on with, which `run.json` then holds whole.
 
     Raises:
-        ValueError: the recipe differs in more than its guards.
+        ValueError: the user asks for another training.
     """
-    if recipe.model_copy(update={"guards": state.recipe.guards}).digest != state.recipe_digest:
-        raise ValueError(
-            f"{path.parent}: holds a run of another recipe ({state.recipe.name}, digest "
-            f"{state.recipe_digest[:12]}; now {recipe.digest[:12]}); use another --run-dir, or the same "
-            "settings to resume (only `guards` may change)"
-        )
-    if (path.parent / RESULT_FILE).exists():
+    folder, recorded = path.parent, json.loads(path.read_text())["recipe"]
+    try:
+        found = resumed(state.recipe, now, asked_then=state.asked or (), asked_now=asked)
+    except ValueError as error:
+        raise ValueError(f"{folder}: {error}") from None
+    if (folder / RESULT_FILE).exists():
         return state
-    changed = state.model_copy(update={"recipe": recipe, "recipe_digest": recipe.digest})
+    if gone := [".".join(place) for place in gone_settings(recorded)]:
+        print(f"{folder}: goes on without settings that this version does not have: {', '.join(gone)}")
+    if found.kept:
+        print(f"{folder}: goes on with the recorded settings: {', '.join(map(str, found.kept))}")
+    changed = state.model_copy(
+        update={"recipe": found.recipe, "recipe_digest": found.recipe.digest, "asked": asked}
+    )
     write_atomically(path, changed.model_dump_json(indent=2) + "\n")
-    guards = recipe.guards.model_dump_json(exclude_none=True)
-    tell_status(state.tracking_uri, state.mlflow_run_id, "RUNNING", {GUARDS_TAG: guards})
-    print(f"{path.parent}: goes on with other guards: {guards}")
+    if found.guards:
+        guards = found.recipe.guards.model_dump_json(exclude_none=True)
+        tell_status(state.tracking_uri, state.mlflow_run_id, "RUNNING", {GUARDS_TAG: guards})
+        print(f"{folder}: goes on with other guards: {guards}")
     return changed
 
 

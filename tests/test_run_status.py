@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import signal
 import socket
@@ -136,9 +137,10 @@ def test_a_resume_may_bring_other_guards_and_nothing_else(
     with pytest.raises(TrainingFailedError):
         workers.train("guards.kl={limit: 0.5, action: stop}")
     before = (workers.folder / "run.json").read_text()
-    for other in ("ppo.kl_coef=0.5", "seed=3"):
-        with pytest.raises(ValueError, match="only `guards` may change"):
+    for other, told in (("ppo.kl_coef=0.5", "0.05, now 0.5"), ("seed=3", "0, now 3")):
+        with pytest.raises(ValueError, match="only `guards` may change") as refused:
             workers.train("guards.kl={limit: 0.9, action: stop}", other)
+        assert f"other settings: {other.partition('=')[0]} (recorded {told})" in str(refused.value)
     assert (workers.folder / "run.json").read_text() == before
     workers.files = {RESULT_FILE: "{}"}
     assert workers.train("guards.kl={limit: 0.9, action: stop}") == 0
@@ -150,6 +152,27 @@ def test_a_resume_may_bring_other_guards_and_nothing_else(
     assert '"limit":0.9' in tags.pop(GUARDS_TAG) and not tags
     assert workers.train("guards.kl=null") == 0  # it is finished: nothing is judged any more
     assert len(workers.before) == 2 and '"limit":0.9' in workers.tags()[GUARDS_TAG]
+
+
+def test_a_run_of_an_earlier_version_goes_on_with_what_it_recorded(
+    workers: Workers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workers.files = {ERROR_FILE: f'{{"message": "{MESSAGE}", "exit_code": 1}}'}
+    with pytest.raises(TrainingFailedError):
+        workers.train("seed=3")
+    path = workers.folder / "run.json"
+    earlier = json.loads(path.read_text())
+    del earlier["asked"], earlier["recipe"]["ppo"]["lambd"]  # what is new since then
+    earlier["recipe"]["ppo"] |= {"gamma": 0.5, "gone": 1}  # what is another default today, or no more
+    path.write_text(json.dumps(earlier | {"recipe_digest": "of then"}))
+    with pytest.raises(TrainingFailedError):
+        workers.train("seed=3")
+    said = capsys.readouterr().out
+    assert "without settings that this version does not have: ppo.gone" in said
+    assert "with the recorded settings: ppo.gamma (recorded 0.5, now 1.0)" in said
+    now = RunState.model_validate_json(path.read_text())
+    assert (now.recipe.ppo.gamma, now.recipe.seed, now.recipe_digest) == (0.5, 3, now.recipe.digest)
+    assert "gone" not in path.read_text() and "lambd" in path.read_text()
 
 
 @pytest.fixture

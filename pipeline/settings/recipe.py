@@ -40,6 +40,7 @@ from reward.types import Role
 
 TINY_POLICY = Path(__file__).parents[1] / "tiny" / "checkpoint"
 TINY_KINDS_POLICY = TINY_POLICY.with_name("checkpoint_kinds")  # of worlds with names, dates and abstentions
+NOT_TRAINED_BY = {"estimate", "warmup"}  # settings that a training does not read
 
 
 class Recipe(Settings):
@@ -257,7 +258,7 @@ class Recipe(Settings):
     @property
     def digest(self) -> str:
         """SHA-256 over the canonical JSON of the merged recipe, without what a training does not read."""
-        settings = self.model_dump(mode="json", exclude={"estimate", "warmup"})
+        settings = self.model_dump(mode="json", exclude=NOT_TRAINED_BY)
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 

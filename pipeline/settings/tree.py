@@ -12,7 +12,7 @@ from typing import Any
 
 from reward.assignments import read_settings
 
-RECIPES = Path(__file__).parents[1] / "recipes"
+RECIPES = Path(__file__).resolve().parents[1] / "recipes"
 _EXTENDS = "extends"
 
 
@@ -39,7 +39,18 @@ def read_tree(path: Path) -> dict[str, Any]:
     return _read(path, above=())
 
 
-def _read(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
+def read_own(path: Path) -> dict[str, Any]:
+    """Reads what a user's own file says, and what it extends of their own: without the shipped recipes.
+
+    Raises:
+        FileNotFoundError, ValueError: as `read_tree` does.
+    """
+    return _read(path, above=(), own_only=True)
+
+
+def _read(path: Path, above: tuple[Path, ...], *, own_only: bool = False) -> dict[str, Any]:
+    if own_only and path.resolve().parent == RECIPES:
+        return {}
     chain = (*above, path.resolve())
     if path.resolve() in above:
         names = " -> ".join(file.name for file in chain)
@@ -50,7 +61,7 @@ def _read(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
         return tree
     if not isinstance(base, str):
         raise ValueError(f"{path.name}: extends: {base!r} is no name; write one recipe's name or path")
-    return merge(_read(recipe_file(base, beside=path.parent), chain), tree)
+    return merge(_read(recipe_file(base, beside=path.parent), chain, own_only=own_only), tree)
 
 
 def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
