@@ -10,12 +10,15 @@ are read in parts (`reward.roles.parts`). With `AuditConfig.thinking`, what a ro
 thought (`reward.roles.asking`).
 
 Whatever fails on the way (the sampler, an unusable Proposer, too few readable votes, a bound) gives the
-outcome UNSCORED with its reason; the closed set of reasons is `reward.judging.vote.Reason`. Errors of
-programming, and cancellation, rise. Left out on purpose: time limits and caching, which belong to the server.
+outcome UNSCORED with its reason; the closed set of reasons is `reward.judging.vote.Reason`. With
+`AuditConfig.refute_without_claims` a Proposer that fails does not shelter what the documents refute: a lookup
+then decides what it can. Errors of programming, and cancellation, rise. Left out on purpose: time limits and
+caching, which belong to the server.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -27,7 +30,15 @@ from reward.claims.kind import num_atoms
 from reward.config import AuditConfig
 from reward.judging.coverage import Coverage, blind_rounds, covered_by
 from reward.judging.evidence import sources
-from reward.judging.unjudged import AuditFailure, check_bounds, no_claims, says_nothing, unscored
+from reward.judging.unjudged import (
+    AuditFailure,
+    check_bounds,
+    may_be_looked_up,
+    no_claims,
+    refuted_by_lookup,
+    says_nothing,
+    unscored,
+)
 from reward.judging.vote import judge
 from reward.lexical import lexical_audit
 from reward.provenance import provenance_of
@@ -88,7 +99,12 @@ async def audit(
     means = Means(sampler, prompts or _prompts(config.prompts), config, observer)
     start = answer_start(response, config)
     result = await _audited(query, response[start:], means)
-    return result.model_copy(update={"verdict": moved(result.verdict, start)})
+    verdict = moved(result.verdict, start)
+    if may_be_looked_up(verdict, config):
+        looked_up = await asyncio.to_thread(lexical_audit, query, response, config)
+        # Without its turns: what the lookup refutes is no voter's doing, and no Proposer's.
+        return AuditResult(verdict=refuted_by_lookup(verdict, looked_up, config))
+    return result.model_copy(update={"verdict": verdict})
 
 
 async def _audited(query: RagQuery, response: str, means: Means) -> AuditResult:

@@ -141,6 +141,11 @@ class AuditConfig(Settings):
         description="ztr, or error_rate: from reward_supported down to reward_refuted with the share of "
         "errors (`reward.judging.vote.error_count`).",
     )
+    refute_without_claims: bool = Field(
+        default=False,
+        description="Whether an answer without any usable claim, by the Proposer's fault, is REFUTED by what "
+        "a lookup refutes, and UNSCORED else. Not with error_rate, which needs to know all claims.",
+    )
     reward_supported: _Reward = 0.0
     reward_refuted: _Reward = -1.0
     reward_no_claims: _Reward | None = Field(
@@ -155,10 +160,7 @@ class AuditConfig(Settings):
         default=1_000_000, ge=1, description="All documents of a query together."
     )
     max_document_numbers: int = Field(
-        default=50_000,
-        ge=1,
-        description="Numbers in all documents of a query together, in digits or in words; more of them take "
-        "over a second to read.",
+        default=50_000, ge=1, description="In all documents together; more take over a second to read."
     )
 
     @field_validator("locale")

@@ -25,6 +25,7 @@ from pydantic import Field, model_validator
 
 from pipeline.record.checkpoints import write_atomically
 from reward.config import AuditConfig, LocalSamplerConfig, OpenAISamplerConfig, SamplerConfig, Settings
+from reward.judging.vote import Reason
 from reward.types import ClaimState, ClaimVerdict, Outcome, RagQuery, Verdict
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ class Canary:
             )
             for sample in samples
             if sample.rollout.verdict.outcome in (Outcome.SUPPORTED, Outcome.REFUTED)
+            and sample.rollout.verdict.reason != Reason.REFUTED_WITHOUT_CLAIMS  # nobody asked a question
         ]
         self.step = step
         choice = random.Random(f"{self.plan.seed}/{step}")

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from reward.claims.kind import Target
 from reward.claims.numbers.digits import VULGAR
 from reward.claims.numbers.starts import num_starts
-from reward.config import AuditConfig
+from reward.config import AuditConfig, RewardFunction
 from reward.judging.vote import Reason
-from reward.types import Document, Outcome, Provenance, RagQuery, Verdict
+from reward.types import ClaimState, ClaimVerdict, Document, Outcome, Provenance, RagQuery, Span, Verdict
 
 if TYPE_CHECKING:
     from reward.samplers import SamplerError
@@ -37,6 +37,7 @@ _ABSTENTION = re.compile(
     r"|\bnot (?:stated|mentioned|specified|given|provided)\b",
     re.IGNORECASE,
 )
+_NO_USABLE_CLAIM = (Reason.PROPOSER_MALFORMED, Reason.TOO_MANY_CLAIMS, Reason.TOO_FEW_CLAIMS)
 _LONGEST_ABSTENTION = 600  # characters; what is longer says more than that
 
 
@@ -141,4 +142,59 @@ def unscored(
         detail=error.detail,
         num_mentions=num_mentions,
         provenance=provenance,
+    )
+
+
+def may_be_looked_up(verdict: Verdict, config: AuditConfig) -> bool:
+    """Whether the Proposer failed, and a lookup may refute the answer by setting.
+
+    A rate of errors stays hidden: it needs to know all claims, and zero tolerance one error.
+    """
+    is_on = config.refute_without_claims and config.reward_function is RewardFunction.ZERO_TOLERANCE
+    return is_on and verdict.outcome is Outcome.UNSCORED and verdict.reason in _NO_USABLE_CLAIM
+
+
+def refuted_by_lookup(verdict: Verdict, looked_up: Verdict, config: AuditConfig) -> Verdict:
+    """What is left of a failure of the Proposer: REFUTED by what the documents refute, else as it was.
+
+    An answer pays for what the documents do not bear out, and never for its Proposer: what the lookup
+    supports is no reason for a reward, since nobody asked what it means. A mention that voters have supported
+    is not looked up against them.
+
+    Args:
+        verdict: One that `may_be_looked_up`.
+        looked_up: That of `reward.lexical.lexical_audit` on the same response.
+        config: The rewards.
+    """
+    borne_out = [one.claim.span for one in verdict.claims if one.state is ClaimState.SUPPORTED]
+    refuted = [
+        one
+        for one in looked_up.claims
+        if one.state is not ClaimState.SUPPORTED and not _overlaps(one.claim.span, borne_out)
+    ]
+    if not refuted:
+        return verdict
+    failure = f"{verdict.reason}: {verdict.detail}" if verdict.detail else verdict.reason
+    return verdict.model_copy(
+        update={
+            "outcome": Outcome.REFUTED,
+            "reward": config.reward_refuted,
+            "reason": Reason.REFUTED_WITHOUT_CLAIMS,
+            "detail": f"the audit without a model decided, since the Proposer failed ({failure})",
+            "claims": _numbered([*verdict.claims, *refuted]),
+        }
+    )
+
+
+def _overlaps(span: Span | None, others: Sequence[Span | None]) -> bool:
+    return span is not None and any(
+        o is not None and span.start < o.end and o.start < span.end for o in others
+    )
+
+
+def _numbered(claims: Sequence[ClaimVerdict]) -> tuple[ClaimVerdict, ...]:
+    """The claims with indices from 1 on, in order."""
+    return tuple(
+        one.model_copy(update={"claim": one.claim.model_copy(update={"index": index})})
+        for index, one in enumerate(claims, start=1)
     )

@@ -18,14 +18,15 @@ equivalence, so their order never matters, and a minority never decides.
 |---|---|---|---|
 | some claim CONTRADICTED, NOT_IN_DOCUMENTS or NO_CONSENSUS | REFUTED | -1 | -1 |
 | else some claim FAILED, or the audit itself failed | UNSCORED | none | none |
+| no usable claim, and the lookup finds one that the documents refute | REFUTED | -1 | none: UNSCORED |
 | else a mention that no claim covers (`uncovered`) | REFUTED | -1 (`refute`) | ignored |
 | else all claims SUPPORTED | SUPPORTED | 0 | 0 |
 | no claim, and it says that the documents do not say | NO_CLAIMS, `abstention` | none, or by setting | none |
 | no claim, and it says something else | NO_CLAIMS, `no_claims` | none, or by setting | none |
 
-None is no reward: a training masks the response. `march` is the default of `AuditConfig`; `paper` has `kinds:
-[number]`, `uncovered: ignore`, and no verbatim evidence. The reward is the paper's zero-tolerance reward
-(equation 6), or the error-rate reward of its ablation (section 3.4): minus the share of unsupported claims.
+None is no reward: a training masks the response. `march` and `paper` are a training's presets; for the lookup
+see `reward.judging.unjudged`. The reward is the paper's zero-tolerance reward (equation 6), or the error-rate
+reward of its ablation (section 3.4): minus the share of unsupported claims.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ class Reason(StrEnum):
     NO_CONSENSUS = "no_consensus"
     # REFUTED or UNSCORED, by the setting `uncovered`.
     UNCOVERED = "uncovered"
+    REFUTED_WITHOUT_CLAIMS = "refuted_without_claims"  # REFUTED by a lookup, since the Proposer failed
     # NO_CLAIMS
     ABSTENTION = "abstention"  # it says that the documents do not say
     NO_CLAIMS = "no_claims"
