@@ -123,7 +123,7 @@ def test_all_turns_are_grouped_so_that_an_answer_is_compared_with_others_only() 
 def test_rows_that_weigh_a_third_count_a_third_in_mean_deviation_and_loss() -> None:
     advantages = [torch.tensor([[3.0], [0.0], [0.0], [0.0]])]
     masks, weights = [torch.ones(4, 1)], [torch.tensor([1, 1 / 3, 1 / 3, 1 / 3])]
-    mean, scale = whitening(advantages, masks, weights, estimator=AdvantageEstimator.GAE)
+    mean, scale = whitening(advantages, masks, weights, estimator=AdvantageEstimator.GAE, floor=1e-4)
     assert (mean.item(), scale.item()) == pytest.approx((1.5, 1 / 1.5))  # as of one 3 and one 0
     (factors,) = loss_weights(masks, weights, is_token_mean=True)
     assert factors.tolist() == pytest.approx([2, 2 / 3, 2 / 3, 2 / 3])  # four tokens that weigh as two

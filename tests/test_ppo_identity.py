@@ -167,3 +167,33 @@ def test_at_ratio_1_the_gradient_is_the_papers_joint_gradient() -> None:
         ].backward()
         paper = -batch.advantages * batch.action_mask / (2 * len(SHAPES))
         assert torch.allclose(log_probs.grad, paper, atol=1e-7)
+
+
+@pytest.mark.parametrize(("floor", "largest"), [(1e-4, 2.0), (0.1, 0.3)])
+@pytest.mark.parametrize("reward", [0.0, -1.0])
+def test_equal_rewards_train_on_the_critics_noise_as_far_as_the_floor_lets_them(
+    reward: float, floor: float, largest: float
+) -> None:
+    """With gamma = lambda = 1 and no KL, A_t = R - V_t, whitened by max(deviation, floor)."""
+    shapes = [(3 + n % 5, 4 + n % 7) for n in range(32)]
+    ppo = PpoSettings(gamma=1.0, kl_coef=0.0, whitening_floor=floor)
+    maker = Maker(ppo, policy=POLICY, reference=REFERENCE, critic=figure(1.1, 0.02))
+    answers = [answer(reward, solver=length, checker=None, prompt=prompt) for length, prompt in shapes]
+    got = over_tokens(maker.make_experience_batch(answers), "advantages")
+    turns = [Turn(list(range(1, prompt + length + 1)), prompt, reward) for length, prompt in shapes]
+    raw = np.concatenate([turn.reward - turn.of(1.1, 0.02) for turn in turns])
+    assert got == pytest.approx((raw - raw.mean()) / max(raw.std(), floor), abs=1e-5)
+    assert largest / 2 < np.abs(got).max() < largest
+
+
+def test_rewards_that_differ_are_whitened_as_if_there_were_no_floor() -> None:
+    made_with = [
+        over_tokens(
+            Maker(
+                PpoSettings(whitening_floor=floor), policy=POLICY, reference=REFERENCE, critic=CRITIC
+            ).make_experience_batch([answer(reward, solver=4, prompt=6) for reward in (0.0, -1.0, -1.0)]),
+            "advantages",
+        )
+        for floor in (1e-4, 0.1)
+    ]
+    assert made_with[0] == pytest.approx(made_with[1], abs=0)

@@ -133,6 +133,13 @@ class PpoSettings(Settings):
     kl_coef: float = Field(default=1e-3, ge=0, description="Weight of the KL penalty in the reward.")
     gamma: float = Field(default=0.998, gt=0, le=1)
     lambd: float = Field(default=1.0, ge=0, le=1)
+    whitening_floor: float = Field(
+        default=1e-4,
+        gt=0,
+        allow_inf_nan=False,
+        description="Least deviation that a role's advantages are divided by. The default is OpenRLHF's; 0.1 "
+        "keeps a step of equal rewards from training on the critic's noise.",
+    )
     eps_clip: float = Field(default=0.2, gt=0, lt=1)
     value_clip: float = Field(default=0.5, gt=0)
     epochs: int = Field(default=1, ge=1, description="Passes over a step's rows.")

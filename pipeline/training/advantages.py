@@ -49,15 +49,24 @@ def against_group(
 
 
 def whitening(
-    advantages: list[Tensor], masks: list[Tensor], weights: list[Tensor], *, estimator: AdvantageEstimator
+    advantages: list[Tensor],
+    masks: list[Tensor],
+    weights: list[Tensor],
+    *,
+    estimator: AdvantageEstimator,
+    floor: float,
 ) -> tuple[Tensor, Tensor]:
     """Returns the mean of a role's advantages and one over their deviation; 0 and 1 where none is wanted.
+
+    Where all rewards of a step are equal, the critic's error is left, and divided by its own deviation it
+    would be an update of full size. The floor, on the scale of the rewards, keeps it small.
 
     Args:
         advantages: (B, A) of each micro-batch.
         masks: (B, A) 1 for a token that is trained.
         weights: (B,) of each row: the mean of rows that weigh a third counts them a third.
         estimator: OpenRLHF whitens `gae`, `reinforce` and `reinforce_baseline`.
+        floor: the least deviation.
     """
     one = torch.ones((), dtype=advantages[0].dtype)
     if estimator not in _WHITENED:
@@ -67,7 +76,7 @@ def whitening(
     total = shares.sum().clamp(min=1e-8)  # a role without any trained row stays finite
     mean = (values * shares).sum() / total
     variance = ((values - mean).square() * shares).sum() / total
-    return mean, variance.clamp(min=1e-8).rsqrt()
+    return mean, variance.clamp(min=floor**2).rsqrt()
 
 
 def loss_weights(masks: list[Tensor], weights: list[Tensor], *, is_token_mean: bool) -> list[Tensor]:

@@ -184,7 +184,9 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
             self._spread(experience, reward * self._is_paid(experience, role))
         advantages = [experience.advantages for experience in experiences]
         masks = [experience.action_mask for experience in experiences]
-        mean, scale = whitening(advantages, masks, list(weights), estimator=estimator)
+        mean, scale = whitening(
+            advantages, masks, list(weights), estimator=estimator, floor=self.ppo.whitening_floor
+        )
         for experience in experiences:
             experience.advantages = (experience.advantages - mean) * scale * experience.action_mask
         return experiences
