@@ -57,6 +57,7 @@ def test_a_pipe_gets_no_lines_and_no_escapes_and_a_terminal_gets_tables() -> Non
     piped, shown = printed("llama31_8b_stem", width=80), printed("llama31_8b_stem", width=80, terminal=True)
     assert piped.isascii() and "\x1b" not in piped
     assert "─" in shown
+    assert "llama31-8b-stem (preset paper): " in piped
 
 
 def test_the_command_is_the_one_that_a_run_passes(monkeypatch: pytest.MonkeyPatch) -> None:

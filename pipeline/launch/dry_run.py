@@ -46,7 +46,8 @@ def show_plan(recipe: Recipe, folder: Path, *, console: Console | None = None) -
     console = console or Console(highlight=False)
     plan = estimate(recipe)
     console.out(command(recipe, folder, num_rows=plan.workload.num_rows), highlight=False)
-    console.print(f"\n[bold]{recipe.name}[/bold]: {recipe.note}\n", highlight=False)
+    preset = f" (preset {recipe.preset})" if recipe.preset else ""
+    console.print(f"\n[bold]{recipe.name}[/bold]{preset}: {recipe.note}\n", highlight=False)
     if _is_on_cpus(recipe):
         rows, memory_gib = plan.workload.num_rows, TINY_BYTES / GIB
         takes = f"runs on this machine's CPUs and takes about {memory_gib:g} GiB of its memory"

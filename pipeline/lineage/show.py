@@ -27,7 +27,12 @@ class Node:
 def tree_of(lineage: Lineage) -> Node:
     """The whole record."""
     seconds = f"{lineage.worker_s:,.0f} s" if lineage.worker_s is not None else None
-    settings = (leaf("digest", lineage.recipe_digest), leaf("seed", str(lineage.seed)))
+    preset = str(lineage.recipe.get("preset") or "none")
+    settings = (
+        leaf("digest", lineage.recipe_digest),
+        leaf("preset", preset),
+        leaf("seed", str(lineage.seed)),
+    )
     parts = (
         _model("weights", lineage.model) if lineage.model else Node("weights", "the run is not finished"),
         _model("started from", lineage.parent),

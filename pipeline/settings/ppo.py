@@ -225,5 +225,5 @@ def check_checker_reward(ppo: PpoSettings, train_roles: Sequence[Role], *, ablat
     if ppo.checker_credit is CheckerCredit.VOTE and Role.CHECKER not in train_roles:
         raise ValueError(
             "ppo.checker_credit: vote pays the Checker's turns, and train_roles leaves the Checker out; add "
-            "it, or leave the credit out"
+            "it, or set the credit to answer"
         )

@@ -1,9 +1,9 @@
 """The configuration of a training run: one typed tree, read from a recipe in YAML, checked before anything
 heavy starts.
 
-A recipe names what a run is made of; `pipeline.launch.openrlhf_args` turns it into OpenRLHF's command line.
-Unknown keys are refused, and every cross-field rule that OpenRLHF would break in silence is checked here
-(`docs/decisions.md` says why).
+A recipe names what a run is made of, and a preset of defaults below its own keys;
+`pipeline.launch.openrlhf_args` turns it into OpenRLHF's command line. Unknown keys are refused, and every
+cross-field rule that OpenRLHF would break in silence is checked here (`docs/decisions.md` says why).
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from pipeline.artifacts.settings import redact
 from pipeline.estimate.assumptions import EstimateSettings
 from pipeline.models.cache import cached
 from pipeline.record.tracking import refuse_password
@@ -30,7 +29,7 @@ from pipeline.settings.ppo import (
 from pipeline.settings.record import CheckpointSettings, TrackingSettings
 from pipeline.settings.sampling import RolloutSettings
 from pipeline.settings.sources import DataSettings, RewardSettings, check_reward_model
-from pipeline.settings.tree import read_tree, recipe_file
+from pipeline.settings.tree import explain, read_tree, recipe_file, with_preset
 from pipeline.training.canary import CanaryPlan, CanarySettings
 from pipeline.training.guards import CanaryGuard, GuardSettings, KlGuard, check_roll_back
 from pipeline.warmup.settings import WarmupSettings
@@ -47,6 +46,11 @@ class Recipe(Settings):
     """A whole training run."""
 
     name: str
+    preset: str | None = Field(
+        default=None,
+        description="Defaults below the recipe's own keys: paper or march (docs/presets.md); each setting's "
+        "own when left out.",
+    )
     note: str = Field(default="", description="One sentence that every report of a run shows.")
     seed: int = Field(default=0, ge=0)
     model: str = Field(
@@ -271,30 +275,14 @@ def load_recipe(name_or_path: str, overrides: list[str] | None = None) -> Recipe
 
     Raises:
         FileNotFoundError: no such recipe.
-        ValueError: an override without "=", not YAML, or a key or value that the tree refuses.
+        ValueError: an override without "=", not YAML, an unknown preset, or a key or value that the tree
+            refuses.
     """
     path = recipe_file(name_or_path)
-    tree = read_tree(path)
+    tree = with_preset(assign(read_tree(path), overrides or ()), named_in=path)
     try:
-        recipe = Recipe.model_validate(assign(tree, overrides or ()))
+        recipe = Recipe.model_validate(tree)
     except ValidationError as error:
-        raise ValueError("; ".join(_explain(path, overrides or [], e) for e in error.errors())) from None
+        raise ValueError("; ".join(explain(path, overrides or [], e) for e in error.errors())) from None
     refuse_password("tracking.uri", recipe.tracking.uri)
     return recipe
-
-
-def _explain(path: Path, overrides: list[str], error: Any) -> str:
-    key = ".".join(str(part) for part in error["loc"])
-    is_set = any(f"{key}.".startswith(f"{given.partition('=')[0].strip()}.") for given in overrides)
-    where = f"--set {key}" if is_set else ": ".join(filter(None, [path.name, key]))
-    if error["type"] == "extra_forbidden":
-        return f"{where}: unknown key; remove it or mend its name"
-    if error["type"] == "missing":
-        return f"{where}: missing; add it"
-    if error["type"] == "tuple_type":
-        return f"{where}: {error['input']!r:.80} is no list; write [{error['input']!s:.80}]"
-    message = error["msg"].removeprefix("Value error, ")
-    # A rule over several fields names those that it read; its input is the whole group.
-    given = error["input"]
-    shown = redact(given) if isinstance(given, str) else given
-    return f"{where}: {message}" + ("" if isinstance(given, dict) else f" (got {shown!r:.80})")

@@ -1,18 +1,22 @@
 """A recipe's YAML as one tree: a file may say `extends: NAME` and then holds only what differs.
 
 Mappings are merged key by key; anything else (a number, a list, null) replaces what the base says. A base is
-a recipe of `pipeline/recipes/`, or a path beside the file that names it. `pipeline.settings.recipe` checks
-the merged tree, so an unknown key is refused wherever it stands.
+a recipe of `pipeline/recipes/`, or a path beside the file that names it. Below all of them is the preset
+that the merged tree names (`pipeline/settings/presets/`). `pipeline.settings.recipe` checks the whole, so an
+unknown key is refused wherever it stands.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pipeline.artifacts.settings import redact
 from reward.assignments import read_settings
 
 RECIPES = Path(__file__).resolve().parents[1] / "recipes"
+PRESETS = Path(__file__).resolve().parent / "presets"
 _EXTENDS = "extends"
 
 
@@ -48,6 +52,20 @@ def read_own(path: Path) -> dict[str, Any]:
     return _read(path, above=(), own_only=True)
 
 
+def with_preset(tree: dict[str, Any], *, named_in: Path) -> dict[str, Any]:
+    """Puts the preset that a merged tree names below its keys, those of `--set` included.
+
+    Raises:
+        ValueError: there is no such preset.
+    """
+    name, known = tree.get("preset"), sorted(path.stem for path in PRESETS.glob("*.yaml"))
+    if name is None:
+        return tree
+    if name not in known:
+        raise ValueError(f"{named_in.name}: preset: {name!r} is unknown; use {' or '.join(known)}")
+    return merge(read_settings(PRESETS / f"{name}.yaml", see="docs/presets.md"), tree)
+
+
 def _read(path: Path, above: tuple[Path, ...], *, own_only: bool = False) -> dict[str, Any]:
     if own_only and path.resolve().parent == RECIPES:
         return {}
@@ -71,3 +89,21 @@ def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
         below = merged.get(key)
         merged[key] = merge(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
     return merged
+
+
+def explain(path: Path, overrides: Sequence[str], error: Any) -> str:
+    """One of pydantic's errors in one line, with the file or the `--set` that it is about."""
+    key = ".".join(str(part) for part in error["loc"])
+    is_set = any(f"{key}.".startswith(f"{given.partition('=')[0].strip()}.") for given in overrides)
+    where = f"--set {key}" if is_set else ": ".join(filter(None, [path.name, key]))
+    if error["type"] == "extra_forbidden":
+        return f"{where}: unknown key; remove it or mend its name"
+    if error["type"] == "missing":
+        return f"{where}: missing; add it"
+    if error["type"] == "tuple_type":
+        return f"{where}: {error['input']!r:.80} is no list; write [{error['input']!s:.80}]"
+    message = error["msg"].removeprefix("Value error, ")
+    # A rule over several fields names those that it read; its input is the whole group.
+    given = error["input"]
+    shown = redact(given) if isinstance(given, str) else given
+    return f"{where}: {message}" + ("" if isinstance(given, dict) else f" (got {shown!r:.80})")
