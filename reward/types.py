@@ -266,6 +266,11 @@ class Verdict(Record):
     weights_version: int | None = None
     provenance: Provenance | None = None
 
+    @property
+    def voted_claims(self) -> tuple[ClaimVerdict, ...]:
+        """The claims that voters were asked about; the others were looked up."""
+        return tuple(one for one in self.claims if one.claim.source is not ClaimSource.LEXICAL)
+
     @model_validator(mode="after")
     def _a_failure_never_becomes_a_reward(self) -> Self:
         scored = self.outcome in (Outcome.SUPPORTED, Outcome.REFUTED)

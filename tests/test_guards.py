@@ -35,6 +35,7 @@ FAILURES = {  # of each guard: a figure that is over its default limit
     "canary_gap": {"canary/support_gap": 0.5},
     "kl": {"checker/kl": 1.5},
     "length": {"solver/tokens_per_turn": 10.0},
+    "growth": {"solver/tokens_per_turn": 200.0},
 }
 
 
@@ -102,18 +103,26 @@ def test_a_figure_that_is_no_number_is_over_the_limit(name: str) -> None:
     assert due(findings(guards(name, patience=1, action="stop"), steps(6, broken))) is not None
 
 
-def test_lengths_are_held_against_the_first_steps_only() -> None:
-    settings = guards("length", limit=0.5, patience=1, baseline_steps=2, action="stop")
-    lengths = [100.0, 60.0, 41.0, 39.0]
+@pytest.mark.parametrize(
+    ("name", "limit", "lengths", "says"),
+    [
+        ("length", 0.5, [100.0, 60.0, 41.0, 39.0], "39 is under 0.5 of 80, as it began"),
+        ("growth", 2.0, [100.0, 60.0, 159.0, 161.0], "161 is over 2 times 80, as it began"),
+    ],
+)
+def test_lengths_are_held_against_the_first_steps_only(
+    name: str, limit: float, lengths: list[float], says: str
+) -> None:
+    settings = guards(name, limit=limit, patience=1, baseline_steps=2, action="stop")
     record = [{"solver/tokens_per_turn": length} for length in lengths]
     assert due(findings(settings, record[:3])) is None
     finding = due(findings(settings, record))
-    assert finding is not None and "39 is under 0.5 of 80" in str(finding)
+    assert finding is not None and says in str(finding)
     assert findings(settings, record[:2]) == []  # nothing to hold them against yet
 
 
 def test_guards_that_are_off_say_nothing() -> None:
-    off = GuardSettings(no_claims=None, unscored=None, canary_gap=None, kl=None, length=None)
+    off = GuardSettings(no_claims=None, unscored=None, canary_gap=None, kl=None, length=None, growth=None)
     assert findings(off, steps(9, *FAILURES.values())) == []
 
 

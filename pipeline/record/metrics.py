@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from reward.judging.vote import Reason
-from reward.types import ClaimSource, ClaimState, Outcome, Role
+from reward.types import ClaimState, Outcome, Role
 
 if TYPE_CHECKING:
     from openrlhf.trainer.ppo_utils.experience import Experience
@@ -83,8 +83,7 @@ def audit_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
     outcomes = Counter(verdict.outcome for verdict in verdicts)
     total = len(verdicts)
     mentions = sum(verdict.num_mentions for verdict in verdicts)
-    # What was looked up, since the Proposer failed, says nothing of questions and voters.
-    claims = [c for verdict in verdicts for c in verdict.claims if c.claim.source is not ClaimSource.LEXICAL]
+    claims = [claim for verdict in verdicts for claim in verdict.voted_claims]
     decided = [claim for claim in claims if claim.state is not ClaimState.FAILED]
     rewards = [verdict.reward for verdict in verdicts if verdict.reward is not None]
     metrics = {f"audit/{outcome.value.lower()}_rate": outcomes[outcome] / total for outcome in Outcome}

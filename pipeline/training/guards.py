@@ -1,8 +1,8 @@
 """The guards of a run: what tells, from the figures of its steps, that it can no longer be trusted.
 
 A rising reward hides every collapse of self-checking: answers without claims, audits that fail, voters who
-agree among themselves only, a policy far from its start, answers that shrink. Each guard follows one figure
-of `steps.jsonl` and acts when it stays over its limit for `patience` steps in a row.
+agree among themselves only, a policy far from its start, answers that shrink or grow. Each guard follows one
+figure of `steps.jsonl` and acts when it stays over its limit for `patience` steps in a row.
 
 Pure: the record of the steps goes in, what was found comes out, so a resumed run judges as if it had never
 ended. `pipeline.training.trainer` acts on it. A step without a guard's figure (a canary that did not answer)
@@ -30,6 +30,7 @@ _FIGURES = {  # of several, the largest counts
     "canary_gap": ("canary/support_gap",),
     "kl": _KL,
     "length": ("solver/tokens_per_turn",),
+    "growth": ("solver/tokens_per_turn",),
 }
 
 
@@ -91,8 +92,20 @@ class LengthGuard(Guard):
     baseline_steps: int = Field(default=5, ge=1, description="First steps, which it does not judge.")
 
 
+class GrowthGuard(Guard):
+    """The Solver's answers grow."""
+
+    limit: float = Field(
+        default=3.0,
+        gt=1,
+        allow_inf_nan=False,
+        description="Largest multiple of the first steps' mean length in tokens.",
+    )
+    baseline_steps: int = Field(default=5, ge=1, description="First steps, which it does not judge.")
+
+
 class GuardSettings(Settings):
-    """What stops a run that can no longer be trusted; null switches one of the last five off."""
+    """What stops a run that can no longer be trusted; null switches one of the last six off."""
 
     max_unscored_rate: float = Field(
         default=0.5,
@@ -111,6 +124,7 @@ class GuardSettings(Settings):
     canary_gap: CanaryGuard | None = CanaryGuard()
     kl: KlGuard | None = KlGuard()
     length: LengthGuard | None = LengthGuard()
+    growth: GrowthGuard | None = GrowthGuard()
 
     @model_validator(mode="after")
     def _each_can_act(self) -> Self:
@@ -125,7 +139,7 @@ class GuardSettings(Settings):
 
     @property
     def by_name(self) -> dict[str, Guard]:
-        """The five that follow a figure over the steps, without those that are off."""
+        """The six that follow a figure over the steps, without those that are off."""
         return {name: guard for name in _FIGURES if (guard := getattr(self, name)) is not None}
 
 
@@ -197,7 +211,7 @@ def _finding(name: str, guard: Guard, steps: Sequence[Step]) -> Finding | None:
     figures = [
         _largest([step[key] for key in _FIGURES[name] if key in step]) for step in steps if _has(name, step)
     ]
-    if isinstance(guard, LengthGuard):
+    if isinstance(guard, LengthGuard | GrowthGuard):
         return _length_finding(name, guard, figures)
     if not figures:
         return None
@@ -206,13 +220,16 @@ def _finding(name: str, guard: Guard, steps: Sequence[Step]) -> Finding | None:
     return Finding(name, guard, what, _num_last([not figure <= guard.limit for figure in figures]))
 
 
-def _length_finding(name: str, guard: LengthGuard, lengths: Sequence[float]) -> Finding | None:
+def _length_finding(name: str, guard: LengthGuard | GrowthGuard, lengths: Sequence[float]) -> Finding | None:
     first, judged = lengths[: guard.baseline_steps], lengths[guard.baseline_steps :]
     if not judged:
         return None
     usual = sum(first) / len(first)
-    what = f"{_FIGURES[name][0]} {judged[-1]:.3g} is under {guard.limit:g} of {usual:.3g}, as it began"
-    return Finding(name, guard, what, _num_last([not length >= guard.limit * usual for length in judged]))
+    bound, grows = guard.limit * usual, isinstance(guard, GrowthGuard)
+    how = f"over {guard.limit:g} times" if grows else f"under {guard.limit:g} of"
+    what = f"{_FIGURES[name][0]} {judged[-1]:.3g} is {how} {usual:.3g}, as it began"
+    within = [length <= bound if grows else length >= bound for length in judged]
+    return Finding(name, guard, what, _num_last([not one for one in within]))
 
 
 def _largest(values: Sequence[float]) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from pipeline.worlds.wiki.settings import WikiSettings
-from reward.types import ClaimSource, ClaimState, ClaimVerdict, Outcome, RagQuery, Record, Verdict
+from reward.types import ClaimState, Outcome, RagQuery, Record, Verdict
 
 
 class OracleJudgement(Record):
@@ -65,7 +65,7 @@ def judge_tiny(query: RagQuery, response: str, verdict: Verdict) -> OracleJudgem
     truth = oracle(query, response)
     decided = [
         is_written(claim.consensus, known)
-        for claim in _voted(verdict)
+        for claim in verdict.voted_claims
         if claim.state is not ClaimState.FAILED
         and (known := true_answer(query, claim.claim.question)) is not None
     ]
@@ -85,18 +85,13 @@ def _judge_of_wiki(settings: WikiSettings | None) -> Oracle:
         truth = world.judge(row, response)
         decided = [
             is_right
-            for claim in _voted(verdict)
+            for claim in verdict.voted_claims
             if claim.state is not ClaimState.FAILED
             and (is_right := is_right_consensus(row, claim.claim.question, claim.consensus)) is not None
         ]
         return judge_against(truth, verdict, decided)
 
     return judge
-
-
-def _voted(verdict: Verdict) -> list[ClaimVerdict]:
-    """The claims that voters were asked about."""
-    return [claim for claim in verdict.claims if claim.claim.source is not ClaimSource.LEXICAL]
 
 
 def judge_against(truth: _Truth, verdict: Verdict, decided: Sequence[bool] = ()) -> OracleJudgement:
