@@ -84,6 +84,11 @@ def test_what_was_not_written_down_is_said_to_be_unknown(run: Path) -> None:
     assert "not recorded" in commands(collect(run), Path("x"))[0]
 
 
+def test_the_preset_of_a_recipe_is_shown(run: Path) -> None:
+    (recipe,) = (node for node in tree_of(collect(run)).below if node.label == "recipe")
+    assert ("preset", "paper") in [(node.label, node.value) for node in recipe.below]
+
+
 def test_surroundings_are_noted_once_and_again_where_they_change(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

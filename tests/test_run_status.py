@@ -77,6 +77,7 @@ def test_a_run_that_failed_says_why_until_a_resume_finishes_it(code: int, worker
         workers.train()
     assert failed.value.exit_code == code
     run, tags = workers.run(), workers.tags()
+    assert run.data.params["preset"] == "paper"
     assert (run.info.status, tags.pop(EXIT_CODE_TAG)) == ("FAILED", str(code)) and run.info.end_time
     assert tags.pop(ENDED_TAG) == f"{failed.value}".replace(f"march:{SECRET}@", "") and not tags
     workers.files = {RESULT_FILE: "{}"}
