@@ -89,7 +89,7 @@ def test_the_paper_pays_an_answer_for_the_claims_that_were_made_alone(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "name", sorted(path.stem for path in RECIPES.glob("*.yaml") if path.stem != "smollm2")
+    "name", sorted(path.stem for path in RECIPES.glob("*.yaml") if "smollm2" not in path.stem)
 )
 def test_a_shipped_recipe_names_its_preset(name: str) -> None:
     assert load_recipe(name).preset == "paper"
