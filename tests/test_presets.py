@@ -90,4 +90,4 @@ def test_the_paper_pays_an_answer_for_the_claims_that_were_made_alone(tmp_path: 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in RECIPES.glob("*.yaml")))
 def test_a_shipped_recipe_names_its_preset(name: str) -> None:
-    assert load_recipe(name).preset == "paper"
+    assert load_recipe(name).preset == ("march" if name.startswith("smollm2") else "paper")

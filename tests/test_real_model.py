@@ -83,6 +83,4 @@ def test_a_real_model_is_warmed_up_trained_and_audited_with(runs: Path) -> None:
     (runs / "rows.jsonl").write_text(json.dumps(ROW) + "\n")
     march(runs, "audit", "rows.jsonl", "--out", "verdicts.jsonl", "--model", "trained/model")
     (verdict,) = [Verdict.model_validate_json(line) for line in (runs / "verdicts.jsonl").open()]
-    assert verdict.outcome in Outcome and (verdict.reward is None) == (
-        verdict.outcome is not Outcome.SUPPORTED and verdict.outcome is not Outcome.REFUTED
-    )
+    assert (verdict.reward is not None) == (verdict.outcome in (Outcome.SUPPORTED, Outcome.REFUTED))
