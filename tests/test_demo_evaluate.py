@@ -110,7 +110,7 @@ def test_figures_of_known_policies(scripted: Any, policy: dict[str, Any], expect
     assert found.reward is not None
     assert found.reward.value == pytest.approx(expected["accepted"] - 1)
     assert found.num_unscored == 0
-    assert found.proposer_coverage is not None and found.proposer_coverage.value == 1
+    assert found.proposer_covers is not None and found.proposer_covers.value == 1
     assert found.answer_coverage.value == found.solver_right.value == expected["faithful"]
     assert found.claims_per_answer.value == found.mentions_per_answer.value > 1
 
@@ -122,7 +122,7 @@ def test_unscored_answers_have_no_reward_and_are_no_accepts(scripted: Any) -> No
     assert found.outcomes == {Outcome.UNSCORED: NUM_WORLDS}
     assert found.oracle_faithfulness.value == 1, "the truth does not depend on the audit"
     assert found.false_accept.value == found.false_reject.value == 0
-    assert found.proposer_coverage is not None and found.proposer_coverage.value == 0
+    assert found.proposer_covers is not None and found.proposer_covers.value == 0
 
 
 def test_an_evaluation_survives_its_file_and_keeps_the_first_worlds_as_examples(scripted: Any) -> None:

@@ -86,6 +86,9 @@ class JudgedAnswer(Record):
     truncated: bool = Field(description="The Solver was cut at its token limit.")
     num_mentions: int
     num_claims: int
+    covered: bool | None = Field(
+        default=None, description="Each mention has a usable claim; None where there is no mention."
+    )
     num_questions: int = Field(description="Asked facts, put to the Checker as they are.")
     num_votes: int = Field(description="`num_questions` times the voters.")
     num_votes_right: int
@@ -131,7 +134,9 @@ class Evaluation(Record):
         default_factory=dict, description="Items of a kind that the answers state rightly."
     )
     votes_by_kind: dict[str, Estimate] = Field(default_factory=dict, description="Right votes, by kind.")
-    proposer_coverage: Estimate | None = Field(description="Numbers of the answers that a claim covers.")
+    proposer_covers: Estimate | None = Field(
+        description="Answers with mentions, of which each has a usable claim; None when there is no such answer."
+    )
     mentions_per_answer: Estimate
     claims_per_answer: Estimate
     reward: Estimate | None = Field(description="Mean over scored answers; None when there is none.")
@@ -215,6 +220,7 @@ def summarise(
     numbers = [answer.num_mentions for answer in answers]
     claims = [answer.num_claims for answer in answers]
     questions = [answer.num_questions for answer in answers]
+    covered = [answer.covered for answer in answers if answer.covered is not None]
     counts = [answer.kinds for answer in answers]
     return Evaluation(
         setup=setup,
@@ -231,7 +237,7 @@ def summarise(
         stated_by_kind=shares_by_kind(counts, "num_stated", "num_asked"),
         votes_by_kind=shares_by_kind(counts, "num_votes_right", "num_votes"),
         answer_coverage=_some(ratio([answer.coverage for answer in answers], ones)),
-        proposer_coverage=ratio(claims, numbers),
+        proposer_covers=rate(covered) if covered else None,
         mentions_per_answer=_some(ratio(numbers, ones)),
         claims_per_answer=_some(ratio(claims, ones)),
         reward=ratio(rewards, [1.0] * len(rewards)),
@@ -285,6 +291,7 @@ async def _judge(
         truncated=solved.samples[0].finish_reason == "length",
         num_mentions=verdict.num_mentions,
         num_claims=len(verdict.voted_claims),
+        covered=_is_covered(verdict),
         num_questions=len(row.asked),
         num_votes=len(row.asked) * setup.num_votes,
         num_votes_right=sum(one.num_right for one in checked),
@@ -302,6 +309,10 @@ async def _judge(
         values=truth.values,
     )
     return answer, example
+
+
+def _is_covered(verdict: Verdict) -> bool | None:
+    return bool(verdict.voted_claims) and not verdict.uncovered if verdict.num_mentions else None
 
 
 def _errors(truth: Judgement, verdict: Verdict) -> dict[str, bool]:

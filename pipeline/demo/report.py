@@ -46,7 +46,7 @@ class Summary(Record):
     solver_right_after: float
     checker_right_before: float = Field(description="Single votes of the Checker by itself.")
     checker_right_after: float
-    proposer_covers_before: float | None = Field(description="Mentions that a claim covers.")
+    proposer_covers_before: float | None = Field(description="Answers whose every mention is asked about.")
     proposer_covers_after: float | None
     unscored_before: float
     unscored_after: float
@@ -129,7 +129,9 @@ def table(before: Evaluation, after: Evaluation) -> list[Row]:
         _rate_row("Checker right, single votes", before.checker_accuracy, after.checker_accuracy),
         _rate_row("Checker right, consensus", before.consensus_accuracy, after.consensus_accuracy),
         _rate_row("Asked facts that are stated rightly", before.answer_coverage, after.answer_coverage),
-        _rate_row("Mentions that a claim covers", before.proposer_coverage, after.proposer_coverage),
+        _rate_row(
+            "Answers whose every mention is asked about", before.proposer_covers, after.proposer_covers
+        ),
         _row("Mentions an answer", before.mentions_per_answer, after.mentions_per_answer),
         _row("Claims an answer", before.claims_per_answer, after.claims_per_answer),
     ]

@@ -41,7 +41,7 @@ _FIGURES = {  # of the summary's contract, and what they are in an evaluation
     "reward": "reward",
     "solver_right": "solver_right",
     "checker_right": "checker_accuracy",
-    "proposer_covers": "proposer_coverage",
+    "proposer_covers": "proposer_covers",
     "unscored": "unscored",
     "claims_per_answer": "claims_per_answer",
 }
