@@ -48,8 +48,8 @@ def judged(index: int, *, faithful: bool, accepted: bool, num_faithful: int | No
         reward=0.0 if accepted else -1.0, right=faithful, faithful=faithful,
         num_faithful=int(faithful) if num_faithful is None else num_faithful,
         false_accept=accepted and not faithful, false_reject=faithful and not accepted, coverage=1.0,
-        truncated=False, num_mentions=2, num_claims=2, covered=True, num_questions=2, num_votes=6, num_votes_right=5,
-        num_consensus_right=2,
+        truncated=False, num_mentions=2, num_claims=2, num_questions=2, num_votes=6, num_votes_right=5,
+        num_consensus_right=2, covered=True,
     )  # fmt: skip
 
 

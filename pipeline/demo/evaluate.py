@@ -135,7 +135,7 @@ class Evaluation(Record):
     )
     votes_by_kind: dict[str, Estimate] = Field(default_factory=dict, description="Right votes, by kind.")
     proposer_covers: Estimate | None = Field(
-        description="Answers with mentions, of which each has a usable claim; None when there is no such answer."
+        description="Answers with mentions, of which each has a usable claim; None when there is none."
     )
     mentions_per_answer: Estimate
     claims_per_answer: Estimate
