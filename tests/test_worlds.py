@@ -140,6 +140,27 @@ def test_the_judges_table(response: str, right: bool, faithful: bool) -> None:
     assert (found.right, found.faithful) == (right, faithful)
 
 
+@pytest.mark.parametrize(
+    ("response", "right"),
+    [
+        ("Levity is from 2003.", True),
+        ("Levity is a 2003 film.", True),
+        ("The release of Levity is 2003.", True),
+        ("The release of Levity is 2004.", False),
+        ("Levity cost 2003 dollars.", False),
+    ],
+)
+def test_a_bare_year_is_a_date(response: str, right: bool) -> None:
+    text = "Levity is a 2003 drama film directed by Ed Solomon."
+    query = RagQuery(
+        id="q", query="From which year is Levity?", documents=(Document(id="1", title="Levity", text=text),)
+    )
+    asked = Asked(
+        question=query.query, subject="Levity", kind="date", value="2003", relation="year", document="1"
+    )
+    assert WORLD.judge(WorldRow(query=query, asked=(asked,)), response).right is right
+
+
 def test_where_no_document_says_it_only_an_abstention_is_right() -> None:
     row = one_row(value=None, document="")
     assert WORLD.judge(row, "The documents do not say when Sam Wood was born.").right

@@ -75,6 +75,7 @@ class JudgedAnswer(Record):
     """The figures of one row: the answer, its audit, the truth, and the Checker by itself."""
 
     query_id: str
+    response: str = Field(default="", description="Kept, so that another judge can judge it again.")
     outcome: Outcome
     reward: float | None
     right: bool = Field(default=False, description="All that was asked and nothing wrong beside it.")
@@ -281,6 +282,7 @@ async def _judge(
     others = (world.judge(row, sample.text).faithful for sample in solved.samples[1:])
     answer = JudgedAnswer(
         query_id=row.query.id,
+        response=response,
         outcome=verdict.outcome,
         reward=verdict.reward,
         right=truth.right,

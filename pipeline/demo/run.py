@@ -28,7 +28,7 @@ from pipeline.demo.start import is_warmed_up_first, make_start, say_what_it_take
 from pipeline.record.checkpoints import write_atomically
 from pipeline.record.tracking import finish_mlflow_run, read_steps
 from pipeline.settings.recipe import Recipe, load_recipe
-from pipeline.train import RESULT_FILE, RUN_FILE, RunState, train
+from pipeline.train import RUN_FILE, RunState, train
 
 RECIPE = "tiny"
 SUMMARY_FILE, PAGE_FILE, CURVES_FILE = "summary.json", "demo.html", "curves.png"
@@ -154,8 +154,7 @@ def _run(
     with _timed(run_dir, "before"):
         before = measure(recipe.model_path, BEFORE_FILE)
     with _timed(run_dir, "training"):
-        if not _is_trained(recipe, run_dir):
-            train(name, run_dir=run_dir, overrides=overrides)
+        train(name, run_dir=run_dir, overrides=overrides)  # says so if an earlier call finished it
     with _timed(run_dir, "after"):
         after = measure(str((run_dir / "model").resolve()), AFTER_FILE)
     summary = _summarise(name, recipe, run_dir, before, after)
@@ -163,11 +162,6 @@ def _run(
     _log_to_mlflow(run_dir, before, after, summary)
     write_atomically(run_dir / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")
     print_report(console, run_dir, summary)
-
-
-def _is_trained(recipe: Recipe, run_dir: Path) -> bool:
-    """Whether an earlier call finished exactly this training."""
-    return (run_dir / RESULT_FILE).is_file() and _state(run_dir).recipe_digest == recipe.digest
 
 
 def _summarise(name: str, recipe: Recipe, run_dir: Path, before: Evaluation, after: Evaluation) -> Summary:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pipeline.worlds.world import Asked, Judgement, StatedValue, WorldRow
 from reward.claims import kinds_for, targets_of
 from reward.claims.kind import ClaimKind, Target
+from reward.claims.numbers.dates import looks_like_year
 from reward.config import AuditConfig
 from reward.judging.unjudged import abstains
 
@@ -125,9 +126,14 @@ def _compare(asked: Asked, place: int, value: Target, kinds: dict[str, ClaimKind
     assert asked.value is not None
     kind = kinds[asked.kind]
     truth = kind.read(asked.value, of_documents=True)
-    if truth is None or value.kind.name != asked.kind:
+    if truth is None or not (value.kind.name == asked.kind or _is_bare_year(asked, value)):
         return None
     truth = kind.taken_as(truth, value.mention)
     if not kind.bears_out(truth, value.mention):
         return None
     return _Match(place, asked, is_exact=kind.equal(truth, value.mention))
+
+
+def _is_bare_year(asked: Asked, value: Target) -> bool:
+    """Whether a number says a year without a word for it: "The founding of the band is 1974."."""
+    return asked.kind == "date" and value.kind.name == "number" and looks_like_year(value.mention)
