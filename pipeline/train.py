@@ -18,6 +18,7 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
+from pipeline.launch.host_memory import check_host_memory
 from pipeline.launch.openrlhf_args import num_steps
 from pipeline.launch.reward_servers import has_gpu, uncounted_gpu
 from pipeline.launch.rows import planned_rows, rows_file
@@ -92,6 +93,8 @@ def train(
         show_plan(settings, folder)
         return 0
     _check_model(settings)
+    if not has_gpu():
+        check_host_memory(settings)
     problem = unreachable_from_nodes(settings.reward.host, num_nodes=settings.cluster.num_nodes)
     if problem := problem or uncounted_gpu(settings.reward, on_gpus=has_gpu()):
         raise ValueError(problem)

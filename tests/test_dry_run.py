@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from pipeline.estimate.memory import GIB
+from pipeline.estimate.plan import estimate
+from pipeline.estimate.without_gpus import host_bytes
 from pipeline.launch.dry_run import command, show_plan
+from pipeline.launch.host_memory import check_host_memory
 from pipeline.settings.recipe import load_recipe
 from pipeline.settings.tree import RECIPES
 from tests.openrlhf_parser import parse_with_openrlhf
@@ -84,10 +88,24 @@ def test_a_run_without_gpus_is_told_in_one_line_in_place_of_tables(monkeypatch: 
     assert "GPUs by role" in printed("tiny", width=120)
 
 
-def test_rows_of_a_run_without_gpus_are_to_be_prepared_and_not_estimated() -> None:
+def test_rows_that_are_not_there_are_to_be_prepared_first() -> None:
     with pytest.raises(FileNotFoundError, match=r"runs/data/2wiki has no manifest\.json") as missing:
         printed("2wikimultihopqa_tiny", width=80)
-    assert "march prepare" in str(missing.value) and "estimate.table1" not in str(missing.value)
+    assert "march prepare" in str(missing.value)
+
+
+def test_a_small_model_runs_on_cpus_and_its_memory_is_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.launch.dry_run.has_gpu", lambda: False)
+    assert "runs on this machine's CPUs and takes about 8 GiB" in " ".join(printed("tiny", width=80).split())
+    assert "GPU memory by role" in printed("llama31_8b_stem", width=80), "eight billion want a GPU"
+
+
+def test_memory_on_cpus_grows_with_the_micro_batch_and_falls_with_adapters() -> None:
+    def needed(*overrides: str) -> float:
+        return host_bytes(estimate(load_recipe("tiny", list(overrides)))) / GIB
+
+    assert needed("ppo.micro_batch_size=64") > needed() > 6.5
+    assert needed("cluster.lora={rank: 4, alpha: 8}") <= needed()
 
 
 def test_what_does_not_fit_is_said() -> None:
@@ -104,3 +122,13 @@ def test_a_dry_run_imports_nothing_of_the_training_stack() -> None:
         "assert not heavy, heavy\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, capture_output=True)
+
+
+def test_a_machine_with_too_little_memory_is_told_before_the_training() -> None:
+    recipe = load_recipe("tiny")
+    check_host_memory(recipe, have=8 * GIB)
+    with pytest.raises(
+        ValueError, match="tiny needs about 8 GiB without a GPU and this machine has 4; lower"
+    ):
+        check_host_memory(recipe, have=4 * GIB)
+    check_host_memory(load_recipe("llama31_8b_stem"), have=4 * GIB)  # it needs GPUs, and says so elsewhere

@@ -15,7 +15,7 @@ from orchestration.doctor.machine import GIB
 from orchestration.doctor.records import Finding, failed, ok, warning
 from pipeline.data.prepare import MANIFEST_FILE
 from pipeline.estimate.plan import Estimate, estimate
-from pipeline.estimate.without_gpus import TINY_BYTES, needs_no_gpu
+from pipeline.estimate.without_gpus import host_bytes, needs_no_gpu
 from pipeline.settings.cluster import Colocation
 from pipeline.settings.recipe import Recipe
 
@@ -37,7 +37,7 @@ def estimate_there(recipe: Recipe, have: Have) -> Estimate:
 
 def check_fit(recipe: Recipe, plan: Estimate, have: Have) -> Iterator[Finding]:
     """Need and have of each thing, as one finding."""
-    on_cpu = have.gpu_memory is None and needs_no_gpu(recipe)
+    on_cpu = have.gpu_memory is None and needs_no_gpu(plan.dimensions.num_parameters)
     yield _whole(recipe, plan, on_cpu=on_cpu)
     yield _gpus(recipe, have, on_cpu=on_cpu)
     if not on_cpu and have.num_gpus:
@@ -97,7 +97,7 @@ def _gpu_memory(plan: Estimate, have: Have) -> Finding:
 
 
 def _host_memory(plan: Estimate, have: Have, *, on_cpu: bool) -> Finding:
-    needed = TINY_BYTES if on_cpu else plan.memory.host_per_node
+    needed = host_bytes(plan) if on_cpu else plan.memory.host_per_node
     if have.memory is None:
         found = f"needs {needed / GIB:,.0f} GiB a node; no node tells what it has"
         return warning("host memory", found, "look there: free -g")

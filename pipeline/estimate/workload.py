@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.data.prepare import MANIFEST_FILE, Manifest
-from pipeline.estimate.without_gpus import needs_no_gpu
 from pipeline.launch.rows import planned_rows, rows_manifest
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.samplers import Message
@@ -112,10 +111,9 @@ def _rows(recipe: Recipe, manifest: Manifest | None) -> tuple[int, str]:
         return planned_rows(recipe), f"the world {recipe.data.source}"
     if recipe.estimate.table1:
         return TABLE1[recipe.estimate.table1].num_rows, f"the paper's Table 1, {recipe.estimate.table1}"
-    mend = "" if needs_no_gpu(recipe) else ", or set estimate.table1: stem or general"
     raise FileNotFoundError(
         f"data.path: {recipe.data.path} has no {MANIFEST_FILE}; write it with `march prepare` (it comes "
-        f"last, so a folder without one is not whole){mend}"
+        "last, so a folder without one is not whole); for an estimate alone, estimate.table1: stem or general"
     )
 
 

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from pipeline.estimate.memory import GIB, RoleMemory
 from pipeline.estimate.plan import Estimate, estimate
-from pipeline.estimate.without_gpus import TINY_BYTES, needs_no_gpu
+from pipeline.estimate.without_gpus import host_bytes, needs_no_gpu
 from pipeline.launch.openrlhf_args import openrlhf_arguments
 from pipeline.launch.reward_servers import has_gpu
 from pipeline.launch.rows import rows_file
@@ -45,12 +45,14 @@ def show_plan(recipe: Recipe, folder: Path, *, console: Console | None = None) -
     """
     console = console or Console(highlight=False)
     plan = estimate(recipe)
-    console.out(command(recipe, folder, num_rows=plan.workload.num_rows), highlight=False)
+    on_cpus = needs_no_gpu(plan.dimensions.num_parameters) and not has_gpu()
+    told = command(recipe, folder, num_rows=plan.workload.num_rows, cuda=not on_cpus)
+    console.out(told, highlight=False)
     preset = f" (preset {recipe.preset})" if recipe.preset else ""
     console.print(f"\n[bold]{recipe.name}[/bold]{preset}: {recipe.note}\n", highlight=False)
-    if _is_on_cpus(recipe):
-        rows, memory_gib = plan.workload.num_rows, TINY_BYTES / GIB
-        takes = f"runs on this machine's CPUs and takes about {memory_gib:g} GiB of its memory"
+    if on_cpus:
+        rows, memory_gib = plan.workload.num_rows, host_bytes(plan) / GIB
+        takes = f"runs on this machine's CPUs and takes about {memory_gib:.0f} GiB of its memory"
         console.print(f"{plan.num_steps:,} steps on {rows:,} rows; {takes}.", highlight=False)
         return _show_warnings(plan.setting_warnings, console)
     longest = f"{recipe.max_model_len:,}"
@@ -75,19 +77,15 @@ def _show_warnings(warnings: tuple[str, ...], console: Console) -> None:
         console.print(f"[red]warning:[/red] {warning}", highlight=False)
 
 
-def _is_on_cpus(recipe: Recipe) -> bool:
-    return needs_no_gpu(recipe) and not has_gpu()
-
-
-def command(recipe: Recipe, folder: Path, *, num_rows: int) -> str:
-    """Returns OpenRLHF's command; for NVIDIA GPUs, but for the tiny policy on a machine without one."""
+def command(recipe: Recipe, folder: Path, *, num_rows: int, cuda: bool = True) -> str:
+    """Returns OpenRLHF's command."""
     arguments = openrlhf_arguments(
         recipe,
         rows=rows_file(recipe, folder),
         num_rows=num_rows,
         checkpoints=folder / "checkpoints",
         output=folder / "model",
-        cuda=not _is_on_cpus(recipe),
+        cuda=cuda,
     )
     return "python -m openrlhf.cli.train_ppo_ray " + shlex.join(arguments)
 
