@@ -1,4 +1,4 @@
-"""Whether a machine without a GPU has the memory that a training needs: asked before it, not by the kernel."""
+"""Whether a machine without a GPU has the memory for a training: asked before it, not by the kernel."""
 
 from __future__ import annotations
 
