@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.demo.evaluate import NUM_EXAMPLES, Evaluation, EvaluationSetup, evaluate_with, main, setup_for
+from pipeline.demo.evaluate import evaluate_with, main, setup_for
+from pipeline.demo.evaluation import NUM_EXAMPLES, Evaluation, EvaluationSetup
 from pipeline.demo.intervals import difference, rate, ratio
 from pipeline.settings.recipe import load_recipe
 from pipeline.tiny.demonstrations import write_answer, write_check, write_claims

@@ -13,11 +13,13 @@ from mlflow import MlflowClient
 from rich.console import Console
 
 from pipeline.demo import run as demo
-from pipeline.demo.evaluate import Evaluation, Example, JudgedAnswer, setup_for, summarise
+from pipeline.demo.evaluate import setup_for
+from pipeline.demo.evaluation import Evaluation, Example, JudgedAnswer, summarise
 from pipeline.demo.figures import PANELS, draw_curves
 from pipeline.demo.intervals import rate
 from pipeline.demo.measure import EvaluationFailedError
-from pipeline.demo.report import Piece, Summary, describe, find, mark_values, render_page
+from pipeline.demo.report import Piece, describe, find, mark_values, render_page
+from pipeline.demo.summary import Summary
 from pipeline.record.run_status import kept_status
 from pipeline.record.tracking import start_mlflow_run
 from pipeline.settings.recipe import load_recipe

@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 from pipeline.demo import measure, start
-from pipeline.demo.evaluate import EvaluationSetup, setup_for, world_of
+from pipeline.demo.evaluate import setup_for, world_of
+from pipeline.demo.evaluation import EvaluationSetup
 from pipeline.demo.run import run_demo
 from pipeline.models.cache import Origin, now, origin_file
 from pipeline.settings.recipe import load_recipe

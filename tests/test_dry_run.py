@@ -127,8 +127,6 @@ def test_a_dry_run_imports_nothing_of_the_training_stack() -> None:
 def test_a_machine_with_too_little_memory_is_told_before_the_training() -> None:
     recipe = load_recipe("tiny")
     check_host_memory(recipe, have=8 * GIB)
-    with pytest.raises(
-        ValueError, match="needs about 8 GiB without a GPU and this machine has 4"
-    ):
+    with pytest.raises(ValueError, match="needs about 8 GiB without a GPU and this machine has 4"):
         check_host_memory(recipe, have=4 * GIB)
     check_host_memory(load_recipe("llama31_8b_stem"), have=4 * GIB)  # it needs GPUs, and says so elsewhere

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.demo.evaluate import Evaluation, JudgedAnswer, evaluate_with, setup_for
+from pipeline.demo.evaluate import evaluate_with, setup_for
+from pipeline.demo.evaluation import Evaluation, JudgedAnswer
 from pipeline.demo.report import describe, find, table
 from pipeline.settings.recipe import load_recipe
 from pipeline.tiny.demonstrations import Demonstration, demonstrate, write_answer, write_check, write_claims

@@ -20,7 +20,7 @@ from typing import TypeVar
 from bench.ablations.locks import held
 from bench.ablations.plan import Cell, Start, code_digest
 from bench.ablations.results import Row, figures_of, trained_of
-from pipeline.demo.evaluate import Evaluation
+from pipeline.demo.evaluation import Evaluation
 from pipeline.launch.reward_servers import die_with_parent
 from pipeline.launch.run_lock import LOG_FILE
 from pipeline.record.tracking import read_steps

@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 import yaml
 from pydantic import Field, model_validator
 
-from pipeline.demo.evaluate import EVALUATION_SEED
+from pipeline.demo.evaluation import EVALUATION_SEED
 from pipeline.settings.recipe import TINY_POLICY, Recipe, load_recipe
 from pipeline.tiny.manifest import MANIFEST
 from pipeline.tiny.recipe import Stage

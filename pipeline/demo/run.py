@@ -20,11 +20,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from pipeline.demo.evaluate import NUM_ROWS, Evaluation, setup_for
+from pipeline.demo.evaluate import setup_for
+from pipeline.demo.evaluation import NUM_ROWS, Evaluation
 from pipeline.demo.figures import draw_curves
 from pipeline.demo.measure import measured, read_evaluation
-from pipeline.demo.report import Summary, find, render_page, table
+from pipeline.demo.report import find, render_page, table
 from pipeline.demo.start import is_warmed_up_first, make_start, say_what_it_takes
+from pipeline.demo.summary import Summary
 from pipeline.record.checkpoints import write_atomically
 from pipeline.record.tracking import finish_mlflow_run, read_steps
 from pipeline.settings.recipe import Recipe, load_recipe
@@ -157,14 +159,21 @@ def _run(
         train(name, run_dir=run_dir, overrides=overrides)  # says so if an earlier call finished it
     with _timed(run_dir, "after"):
         after = measure(str((run_dir / "model").resolve()), AFTER_FILE)
-    summary = _summarise(name, recipe, run_dir, before, after)
+    summary = _summarise(name, recipe, run_dir, before, after, overrides)
     _write_pictures(run_dir, before, after, summary)
     _log_to_mlflow(run_dir, before, after, summary)
     write_atomically(run_dir / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")
     print_report(console, run_dir, summary)
 
 
-def _summarise(name: str, recipe: Recipe, run_dir: Path, before: Evaluation, after: Evaluation) -> Summary:
+def _summarise(
+    name: str,
+    recipe: Recipe,
+    run_dir: Path,
+    before: Evaluation,
+    after: Evaluation,
+    overrides: Sequence[str],
+) -> Summary:
     rows = read_steps(run_dir)
     finding = find(before, after)
     estimates = {
@@ -182,6 +191,7 @@ def _summarise(name: str, recipe: Recipe, run_dir: Path, before: Evaluation, aft
             "num_checker_trajectories": round(sum(row.get("checker/num_trained", 0) for row in rows)),
             "wall_s": sum(phases.values()),
             "mlflow_run_id": _state(run_dir).mlflow_run_id,
+            "command": _command(name, recipe.seed, len(rows), overrides),
             "preset": recipe.preset,
             "model": recipe.model,
             "rows_held_out": after.setup.num_rows,
@@ -194,6 +204,14 @@ def _summarise(name: str, recipe: Recipe, run_dir: Path, before: Evaluation, aft
     )
 
 
+def _command(name: str, seed: int, steps: int, overrides: Sequence[str]) -> str:
+    """The same demo again."""
+    own = [one for one in overrides if not one.startswith(("seed=", "data.max_steps=", "model="))]
+    words = ["--recipe", name] if name != RECIPE else []
+    words += ["--seed", str(seed), "--steps", str(steps), *(word for one in own for word in ("--set", one))]
+    return shlex.join(["march", "demo", *words, "--run-dir", f"runs/{Path(name).stem}-again"])
+
+
 def _write_pictures(run_dir: Path, before: Evaluation, after: Evaluation, summary: Summary) -> None:
     ends = {
         "oracle/faithful_rate": (before.oracle_faithfulness, after.oracle_faithfulness),
@@ -202,9 +220,7 @@ def _write_pictures(run_dir: Path, before: Evaluation, after: Evaluation, summar
         "oracle/false_reject_rate": (before.false_reject, after.false_reject),
     }
     draw_curves(read_steps(run_dir), run_dir / CURVES_FILE, ends=ends)
-    kept = "" if summary.recipe == RECIPE else f"--recipe {shlex.quote(summary.recipe)} "
-    again = f"{kept}--seed {summary.seed} --steps {summary.steps} --run-dir {_as_typed(run_dir)}-again"
-    commands = [f"{_program('march')} demo {again}", _mlflow_command(_state(run_dir).tracking_uri)]
+    commands = [summary.command, _mlflow_command(_state(run_dir).tracking_uri)]
     page = render_page(before, after, summary=summary, curves=run_dir / CURVES_FILE, commands=commands)
     write_atomically(run_dir / PAGE_FILE, page)
 
