@@ -58,11 +58,11 @@ def draw(num: int, documents: int, gains: tuple[float, float], *, num_items: int
     rate = generator.beta(a, b, (num, documents, 1))
     before = generator.random(shape) < rate
     after = np.where(generator.random(shape) < _SHARED, before, generator.random(shape) < rate)
-    # Wrong answers are mended, or right ones spoilt, at the rate that moves the mean by the gain.
+    # Wrong answers are fixed, or right ones spoilt, at the rate that moves the mean by the gain.
     gain = np.resize(np.array(gains), documents)[None, :, None]
-    mended = ~after & (generator.random(shape) < np.maximum(gain, 0) / (1 - _PASS_RATE))
+    fixed = ~after & (generator.random(shape) < np.maximum(gain, 0) / (1 - _PASS_RATE))
     spoilt = after & (generator.random(shape) < np.maximum(-gain, 0) / _PASS_RATE)
-    after = (after | mended) & ~spoilt
+    after = (after | fixed) & ~spoilt
     differences = after.astype(np.int8) - before.astype(np.int8)
     return Drawn(differences.sum(axis=2), (differences != 0).any(axis=2), num_items)
 

@@ -1,7 +1,7 @@
 """`march`: one command for audits, the reward server, data and training.
 
 Nothing heavy is imported before a command needs it, so that help and a wrong option answer at once. What a
-user can mend is one line on standard error and exit code 2; a training that stopped has exit code 1.
+user can fix is one line on standard error and exit code 2; a training that stopped has exit code 1.
 `march --debug` (or MARCH_DEBUG=1) shows the traceback of either.
 """
 
@@ -51,7 +51,7 @@ app = typer.Typer(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command line; ends by SystemExit, but for errors that only we can mend."""
+    """Runs the command line; ends by SystemExit, but for errors that only we can fix."""
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # else each new database is reported
     warnings.filterwarnings("ignore", message="The pynvml package is deprecated", category=FutureWarning)
     try:

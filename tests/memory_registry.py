@@ -70,4 +70,4 @@ def promote(desk: Desk, number: str, **approval: bool) -> Numbered:
     gates = (GateResult(gate="primary", state=GateState.PASSED, reason="better"),)
     report = GateReport(gates=gates, policy_sha256="p" * 64, candidate_sha256="c" * 64)
     policy = GatePolicy(approval=ApprovalPolicy(**approval))
-    return desk.promote(version(number), report, policy, desk.mend())
+    return desk.promote(version(number), report, policy, desk.fix())

@@ -148,7 +148,7 @@ def books() -> JobStatus:
             next_at=NOW + 1_200,
             log="/srv/march/runs/schedule/books/logs/b.log",
         ),
-        problems=("--registry http://127.0.0.1:5000: connection refused; mend the address",),
+        problems=("--registry http://127.0.0.1:5000: connection refused; fix the address",),
     )
 
 

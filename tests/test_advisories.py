@@ -123,7 +123,7 @@ def test_pip_audit_itself_is_asked_about_every_pin(
     entry = "CVE-9: {package: bad, reason: not reached, look_again: 9999-01-01}\n"
     (folder / "advisories.yaml").write_text(entry)
     assert advisories.main(folder) == 0
-    assert "1 known vulnerabilities, 0 to mend" in capsys.readouterr().out
+    assert "1 known vulnerabilities, 0 to fix" in capsys.readouterr().out
 
 
 def test_an_unreachable_service_is_one_line_and_no_failure(

@@ -131,7 +131,7 @@ def test_row_08_an_unusable_proposer_is_unscored_after_its_retries(text, scripte
     assert verdict.num_mentions == 1
 
 
-def test_a_retry_mends_an_unusable_proposer(scripted, picnic) -> None:
+def test_a_retry_fixes_an_unusable_proposer(scripted, picnic) -> None:
     cut = Sample(text=CLAIM, finish_reason="length")
     verdict = run(picnic, RESPONSE, scripted([cut, CLAIM, RIGHT, RIGHT, RIGHT])).verdict
     assert verdict.outcome is Outcome.SUPPORTED

@@ -93,7 +93,7 @@ def test_a_schedule_on_a_full_disk_ends(job: Path, tmp_path: Path) -> None:
     command = ("schedule", str(job), "--folder", str(tmp_path / "schedule"), "--port", "0")
     code, lines = march(*command, limit=no_room, PYTHONDONTWRITEBYTECODE="1")
     assert code == 2 and lines == [
-        f"march: {tmp_path}/schedule: File too large; mend the path or its permissions"
+        f"march: {tmp_path}/schedule: File too large; fix the path or its permissions"
     ]
 
 

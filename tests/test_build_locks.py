@@ -1,4 +1,4 @@
-"""Mends a hang: a run killed while it loaded DeepSpeed's extensions left a lock that later runs awaited."""
+"""Fixes a hang: a run killed while it loaded DeepSpeed's extensions left a lock that later runs awaited."""
 
 from pathlib import Path
 

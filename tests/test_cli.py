@@ -172,7 +172,7 @@ def test_rows_that_could_not_be_scored_are_said_aloud(
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_what_a_user_can_mend_is_one_line(
+def test_what_a_user_can_fix_is_one_line(
     arguments: tuple[str, ...],
     says: str,
     rows: Path,

@@ -75,11 +75,11 @@ def test_two_runs_are_compared_in_terminal_and_page(
     rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert march("audit", rows, "--out", tmp_path / "before.jsonl") == 0
-    mended, page = tmp_path / "mended.jsonl", tmp_path / "page.html"
-    mended.write_text(rows.read_text().replace("It is 7 euros", "It is 104 euros", 1))
+    fixed, page = tmp_path / "fixed.jsonl", tmp_path / "page.html"
+    fixed.write_text(rows.read_text().replace("It is 7 euros", "It is 104 euros", 1))
     options = ("--compare", tmp_path / "before.summary.json", "--html", page)
     capsys.readouterr()
-    assert march("audit", mended, "--out", tmp_path / "after.jsonl", *options) == 0
+    assert march("audit", fixed, "--out", tmp_path / "after.jsonl", *options) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "Compared with before.jsonl" in printed and "REFUTED 6 5 -1" in printed
     assert "29 rows are the same, 0 of them turned; 1 have another input" in printed

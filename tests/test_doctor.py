@@ -27,7 +27,7 @@ def test_a_check_that_crashes_or_hangs_is_one_failed_line_and_the_others_are_tol
 
     def bad_value() -> Iterable[Finding]:
         yield ok("half", "done")
-        raise ValueError("field: 'x' is no y; mend it")
+        raise ValueError("field: 'x' is no y; fix it")
 
     def hang() -> Iterable[Finding]:
         never.wait(60)
@@ -37,8 +37,8 @@ def test_a_check_that_crashes_or_hangs_is_one_failed_line_and_the_others_are_tol
     found = [only(one) for one in run_checks([Check(*one) for one in looks.items()], timeout_s=0.2)]
     never.set()
     assert [one.state for one in found] == [State.FAILED, State.FAILED, State.FAILED, State.OK]
-    assert found[0].found == "RuntimeError: two lines" and "MARCH_DEBUG" in found[0].mend
-    assert found[1].found == "field: 'x' is no y; mend it"
+    assert found[0].found == "RuntimeError: two lines" and "MARCH_DEBUG" in found[0].fix
+    assert found[1].found == "field: 'x' is no y; fix it"
     assert "no answer within 0.2 s" in found[2].found
     with pytest.raises(RuntimeError):
         run_checks([Check("crash", crash)], timeout_s=5, debug=True)

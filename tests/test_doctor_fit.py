@@ -77,9 +77,9 @@ def test_the_tiny_policy_needs_no_gpu_but_memory() -> None:
     assert found.state is State.FAILED and "needs 8 GiB" in found.found
 
 
-def test_what_a_model_cannot_do_is_told_with_its_mend() -> None:
+def test_what_a_model_cannot_do_is_told_with_its_fix() -> None:
     found = fit(HYBRID, machine(), "rollout.max_prompt_tokens=200000")["settings"]
-    assert found.state is State.FAILED and found.mend.startswith("lower")
+    assert found.state is State.FAILED and found.fix.startswith("lower")
     assert "exceed the model's 131,072; vLLM will not start" in found.found
 
 

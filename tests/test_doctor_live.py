@@ -72,20 +72,20 @@ def test_swift_lacks_conditions_and_a_bucket_that_is_not_there_is_told(
         assert found["S3 rights"].state is State.OK, found["S3 rights"]
         assert found["S3 versioning"].state is State.WARNING
         assert found["S3 conditions"].state is State.FAILED
-        assert "MARCH_ARTIFACTS_LOCK" in found["S3 conditions"].mend
+        assert "MARCH_ARTIFACTS_LOCK" in found["S3 conditions"].fix
         assert not client.list_objects_v2(Bucket="doctor").get("Contents")
         gone = by_check(check_s3(gather_s3(server.settings("no-such"), timeout_s=T), has_lock=False))
-        assert "make the bucket" in gone["S3 bucket"].mend
+        assert "make the bucket" in gone["S3 bucket"].fix
         be_somebody(monkeypatch, AWS_SECRET_ACCESS_KEY="wrong")
         shut = by_check(check_s3(gather_s3(server.settings("doctor"), timeout_s=T), has_lock=False))
-        assert "AWS_SECRET_ACCESS_KEY" in shut["S3 bucket"].mend
+        assert "AWS_SECRET_ACCESS_KEY" in shut["S3 bucket"].fix
 
 
 def test_an_s3_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     be_somebody(monkeypatch, **credentials("key", "secret"))
     server = S3Server("http://127.0.0.1:9", {})
     found = by_check(check_s3(gather_s3(server.settings("doctor"), timeout_s=T), has_lock=False))
-    assert found["S3 bucket"].state is State.FAILED and "AWS_ENDPOINT_URL" in found["S3 bucket"].mend
+    assert found["S3 bucket"].state is State.FAILED and "AWS_ENDPOINT_URL" in found["S3 bucket"].fix
 
 
 def test_a_real_mlflow(mlflow_uri: str) -> None:
@@ -106,7 +106,7 @@ def test_a_real_ray_with_a_token(
         monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
         monkeypatch.setenv("HOME", str(tmp_path))
         refused = by_check(check_ray(gather_ray(address, timeout_s=T), ours=None))
-        assert "set RAY_AUTH_TOKEN" in refused["Ray"].mend
+        assert "set RAY_AUTH_TOKEN" in refused["Ray"].fix
         monkeypatch.setenv("RAY_AUTH_TOKEN", token)
         facts = gather_ray(address, timeout_s=T)
         until = time.monotonic() + 120

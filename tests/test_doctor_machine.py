@@ -59,7 +59,7 @@ def test_gpus_that_fit_their_driver_and_torch() -> None:
 def test_gpus(facts: GpuFacts, kit: Kit, check: str, state: State, says: str) -> None:
     found = next(one for one in check_gpus(facts, kit) if one.check == check)
     assert found.state is state and says in found.found
-    assert bool(found.mend) == (state is not State.OK)
+    assert bool(found.fix) == (state is not State.OK)
 
 
 def test_what_nvidia_smi_prints_around_its_table_is_no_gpu() -> None:

@@ -179,9 +179,9 @@ def test_clusters(canned: Canned, check: str, state: State, says: str) -> None:
 
 
 def test_a_cluster_that_wants_a_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    assert "set RAY_AUTH_TOKEN" in look(cluster(node("a"), token="right"))["Ray"].mend
+    assert "set RAY_AUTH_TOKEN" in look(cluster(node("a"), token="right"))["Ray"].fix
     monkeypatch.setenv("RAY_AUTH_TOKEN", "wrong")
-    assert "mend RAY_AUTH_TOKEN" in look(cluster(node("a"), token="right"))["Ray"].mend
+    assert "fix RAY_AUTH_TOKEN" in look(cluster(node("a"), token="right"))["Ray"].fix
     monkeypatch.setenv("RAY_AUTH_TOKEN", "right")
     assert look(cluster(node("a"), token="right"))["Ray"].state is State.OK
     monkeypatch.delenv("RAY_AUTH_TOKEN")
@@ -221,7 +221,7 @@ def s3(facts: S3Facts = GOOD, *, has_lock: bool = False, **changes: Any) -> dict
         ({"problem": "404: Not Found", "status": 404}, "S3 bucket", State.FAILED, "make the bucket"),
         ({"problem": "403: Forbidden", "status": 403}, "S3 bucket", State.FAILED, "AWS_SECRET_ACCESS_KEY"),
         ({"problem": "Unable to locate credentials"}, "S3 bucket", State.FAILED, "set AWS_ACCESS_KEY_ID"),
-        ({"problem": "Could not connect"}, "S3 bucket", State.FAILED, "mend AWS_ENDPOINT_URL"),
+        ({"problem": "Could not connect"}, "S3 bucket", State.FAILED, "fix AWS_ENDPOINT_URL"),
         (
             {"refused": {"delete": "AccessDenied"}},
             "S3 rights",
@@ -235,7 +235,7 @@ def s3(facts: S3Facts = GOOD, *, has_lock: bool = False, **changes: Any) -> dict
 )
 def test_a_bucket(changes: dict[str, Any], check: str, state: State, says: str) -> None:
     found = s3(**changes)[check]
-    assert found.state is state and says in f"{found.found} {found.mend}"
+    assert found.state is state and says in f"{found.found} {found.fix}"
 
 
 def test_a_lock_stands_in_for_conditional_writes() -> None:

@@ -54,7 +54,7 @@ def installed(**packages: str | None) -> PackageFacts:
 def test_the_library_that_slim_images_lack_is_asked_for_where_vllms_cpu_build_is() -> None:
     lacks = replace(installed(), has_numa=False)
     missing, _ = check_packages(lacks)
-    assert missing.state is State.FAILED and "libnuma1" in missing.mend
+    assert missing.state is State.FAILED and "libnuma1" in missing.fix
     assert only(check_packages(replace(lacks, installed=CORE))).state is State.OK
 
 

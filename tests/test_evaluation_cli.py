@@ -113,7 +113,7 @@ def test_two_evaluations_are_compared_and_the_better_one_is_named(
         (["--set", "generation.temperature=9"], "generation.temperature"),
     ],
 )
-def test_what_a_user_can_mend_is_one_line(
+def test_what_a_user_can_fix_is_one_line(
     change: list[str],
     says: str,
     tmp_path: Path,

@@ -147,7 +147,7 @@ def test_guards_that_are_off_say_nothing() -> None:
         (["canary.answers=8", "cluster.gpus_per_node=4"], "take 5 GPUs"),
     ],
 )
-def test_bad_settings_are_named_with_their_mend(overrides: list[str], says: str) -> None:
+def test_bad_settings_are_named_with_their_fix(overrides: list[str], says: str) -> None:
     with pytest.raises(ValueError, match=says.replace("(", r"\(")) as error:
         load_recipe("tiny", overrides)
     assert "\n" not in str(error.value)

@@ -13,7 +13,7 @@ from pipeline.settings.recipe import TINY_POLICY
 from reward.config import LocalSamplerConfig, SamplingSettings
 from reward.samplers import SamplerError, start
 
-MEND = "libnuma1"
+FIX = "libnuma1"
 MISSING = "libno-such-library.so.1"
 
 
@@ -25,7 +25,7 @@ def _no_numa(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_no_numa")
 def test_a_missing_library_is_named_with_its_package() -> None:
-    with pytest.raises(ValueError, match=f"{MISSING} is missing.*{MEND}"):
+    with pytest.raises(ValueError, match=f"{MISSING} is missing.*{FIX}"):
         start.demand_libraries()
 
 
@@ -41,11 +41,11 @@ def test_an_engine_in_process_says_so() -> None:
 
     sampler = LocalEngineSampler(LocalSamplerConfig(model=str(TINY_POLICY), max_model_len=512))
     messages = [{"role": "user", "content": "How many?"}]
-    with pytest.raises(SamplerError, match=MEND):
+    with pytest.raises(SamplerError, match=FIX):
         asyncio.run(sampler.sample(messages, n=1, settings=SamplingSettings(max_tokens=4)))
 
 
 @pytest.mark.usefixtures("_no_numa")
 def test_no_candidate_is_refused_for_it() -> None:
-    with pytest.raises(ValueError, match=MEND):
+    with pytest.raises(ValueError, match=FIX):
         _smoke(ModelVersion("1", "uri", "sha256", (), {}, 0), GatePolicy())

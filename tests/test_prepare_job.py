@@ -213,7 +213,7 @@ def test_the_command_takes_several_datasets(tmp_path: Path, capsys: pytest.Captu
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_what_a_user_can_mend_is_one_line(
+def test_what_a_user_can_fix_is_one_line(
     arguments: tuple[str, ...],
     says: str,
     tmp_path: Path,

@@ -109,7 +109,7 @@ from orchestration.registry.decisions import Desk, LostRaceError
 from orchestration.registry.store import Registry
 uri, model, version, history, kill_at = sys.argv[1:]
 desk = Desk(Registry(uri), model, Path(history), by=f"racer {version}")
-seen, candidate = desk.mend(), desk.version(version)
+seen, candidate = desk.fix(), desk.version(version)
 gate = GateResult(gate="all", state=GateState.PASSED, reason="")
 report = GateReport(gates=(gate,), policy_sha256="", candidate_sha256="")
 def killed(real, wanted):
@@ -161,7 +161,7 @@ def test_of_two_promotions_at_once_one_wins_and_the_other_is_told(place: Place) 
     won, lost = sorted(said, key=lambda text: not text.startswith("won"))
     winner = str(2 + said.index(won))
     assert won.startswith("won") and f"racer {winner} was first (promote of version {winner})" in lost
-    state = place.desk.mend()
+    state = place.desk.fix()
     assert (state.champion, state.previous) == (winner, "1")
     assert {key: place.aliases()[key] for key in ("champion", "previous")} == {
         "champion": winner,
@@ -178,7 +178,7 @@ def test_of_two_promotions_at_once_one_wins_and_the_other_is_told(place: Place) 
         ("candidate", {"champion": "3", "previous": "2"}, "3"),
     ],
 )
-def test_the_next_command_mends_what_a_kill_left(
+def test_the_next_command_fixes_what_a_kill_left(
     kill_at: str, left: dict[str, str], champion: str, place: Place
 ) -> None:
     place.model = f"{place.model}-{kill_at}"

@@ -74,7 +74,7 @@ def test_a_decision_that_stands_is_told_as_made_whatever_fails_after_it(
     assert "the decision is in the log" in caplog.text
     if file.is_dir():
         file.rmdir()
-    state = desk_over(crowned, tmp_path).mend()  # of the next command, whichever it is
+    state = desk_over(crowned, tmp_path).fix()  # of the next command, whichever it is
     assert (state.champion, crowned.alias) == ("1", {"champion": "1", "previous": "2"})
 
 

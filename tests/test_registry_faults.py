@@ -1,4 +1,4 @@
-"""An MLflow server that fails in the middle of a command: one line, nothing half done, mended by the next."""
+"""An MLflow server that fails in the middle of a command: one line, nothing half done, fixed by the next."""
 
 from __future__ import annotations
 

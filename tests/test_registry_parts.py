@@ -137,7 +137,7 @@ def test_weights_that_do_not_load_or_answer_are_refused(
 
 
 def test_where_there_is_no_vllm_nobody_is_refused_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mends a refusal: a machine without vLLM called the weights bad, and so refused every candidate."""
+    """Fixes a refusal: a machine without vLLM called the weights bad, and so refused every candidate."""
     monkeypatch.setattr(trial, "find_spec", lambda name: None)
     version = ModelVersion("1", "uri", "sha256", (), {}, 0)
     with pytest.raises(ValueError, match=r"smoke\.required: vLLM"):
@@ -165,7 +165,7 @@ def test_another_machines_server_needs_credentials(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("uri", "mend"),
+    ("uri", "fix"),
     [
         ("https://ann:hidden@mlflow.example", "MLFLOW_TRACKING_PASSWORD"),
         ("https://hidden@mlflow.example", "MLFLOW_TRACKING_PASSWORD"),
@@ -173,7 +173,7 @@ def test_another_machines_server_needs_credentials(monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_a_password_in_an_address_of_mlflow_is_refused_and_not_shown(
-    uri: str, mend: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    uri: str, fix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
@@ -193,7 +193,7 @@ def test_a_password_in_an_address_of_mlflow_is_refused_and_not_shown(
         "--mlflow": ("evaluate", "m", "--benchmark", f"tiny={job}", "--out", "o", "--mlflow", uri),
     }.items():
         error = refused(capsys, *command)
-        assert f"{field}: " in error and mend in error and "hidden" not in error, error
+        assert f"{field}: " in error and fix in error and "hidden" not in error, error
 
 
 def test_a_user_of_a_database_and_a_file_with_an_at_sign_are_no_password() -> None:

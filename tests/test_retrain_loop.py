@@ -85,7 +85,7 @@ def test_waits_double_up_to_the_longest(tmp_path: Path, monkeypatch: pytest.Monk
     assert [seconds for _, seconds in tested.notes.waited] == [10, 20, 30, 30]
 
 
-def test_what_a_user_can_mend_stops_at_once(tested: Rig) -> None:
+def test_what_a_user_can_fix_stops_at_once(tested: Rig) -> None:
     tested.factory.problems = {Stage.TRAIN: [FINAL]}
     with pytest.raises(StageFailedError, match=r"train: data\.path: no such file") as caught:
         retrain(tested.place)

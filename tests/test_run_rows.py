@@ -46,7 +46,7 @@ def in_the_cache(name: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return tokenizer(folder / "snapshots" / "abc")
 
 
-MEND = f"`march prepare DATASET --input FILE --tokenizer {LLAMA} --max-prompt-tokens 6144 --out rows`"
+FIX = f"`march prepare DATASET --input FILE --tokenizer {LLAMA} --max-prompt-tokens 6144 --out rows`"
 REFUSED = {
     "too long": (
         {"longest_prompt_tokens": LIMIT + 1},
@@ -88,7 +88,7 @@ def test_rows_that_may_be_too_long_are_refused_before_a_rollout(
     (tmp_path / "rows").mkdir()
     assert march(*command, *rows(Path("rows"), **changes)) == code
     shown = capsys.readouterr()
-    assert f"rows/manifest.json: {said}; prepare the rows again: {MEND}" in shown.out + shown.err
+    assert f"rows/manifest.json: {said}; prepare the rows again: {FIX}" in shown.out + shown.err
     if command[0] == "train":
         assert shown.err.count("\n") == 1
     assert not (tmp_path / "run" / "run.json").exists()

@@ -119,16 +119,16 @@ def test_an_interrupt_kills_a_run(
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_what_a_user_can_mend_ends_a_run_with_its_own_code(
+def test_what_a_user_can_fix_ends_a_run_with_its_own_code(
     workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuses(_checkpoints: Path) -> int:
-        raise ValueError("checkpoints: mend them")
+        raise ValueError("checkpoints: fix them")
 
     monkeypatch.setattr(training, "prepare_resume", refuses)
-    with pytest.raises(ValueError, match="mend them"):
+    with pytest.raises(ValueError, match="fix them"):
         workers.train()
-    assert workers.tags() == {ENDED_TAG: "checkpoints: mend them", EXIT_CODE_TAG: "2"}
+    assert workers.tags() == {ENDED_TAG: "checkpoints: fix them", EXIT_CODE_TAG: "2"}
 
 
 def test_a_resume_may_bring_other_guards_and_nothing_else(

@@ -62,7 +62,7 @@ def looked(at: float, low: float | None) -> Looked:
         ([due(1), began(2), due(3), ended(4)], 0.0),  # it came after the retraining began
         ([due(1), began(2), ended(3, code=1)], 103.0),
         ([due(1), began(2), ended(3, code=1), began(103), ended(104, code=1)], 254.0),  # 200, cut to 150
-        ([due(1), began(2), ended(3, code=2)], None),  # a person must mend it
+        ([due(1), began(2), ended(3, code=2)], None),  # a person must fix it
         ([due(1), began(2), ended(3, code=6)], None),  # the budget is spent
         ([due(1), began(2), due(3), ended(4, code=2)], 0.0),  # the later trigger is not given up
         ([due(1), began(2), due(3, Cause.DATA), ended(4, code=6)], 0.0),

@@ -167,7 +167,7 @@ def test_a_job_is_read_from_journal_and_verdicts(job: Path, tmp_path: Path) -> N
     assert [trigger.cause for trigger in one.triggers] == list(Cause)
     assert one.triggers[2].num_new == 7
     assert attempt_said(one, found.at).text.startswith(
-        "failed once, gave up: recipe.name: no such recipe; mend it"
+        "failed once, gave up: recipe.name: no such recipe; fix it"
     )
     assert Status.model_validate_json(found.model_dump_json()) == found
 
@@ -193,7 +193,7 @@ def test_a_registry_that_does_not_answer_is_named_beside_the_rest(
     job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
-        raise ValueError("--registry http://127.0.0.1:5000: connection refused; mend the address")
+        raise ValueError("--registry http://127.0.0.1:5000: connection refused; fix the address")
 
     (tmp_path / "mlflow.db").touch()
     monkeypatch.setattr(schedule_status, "open_desk", refuse)

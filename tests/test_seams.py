@@ -92,8 +92,8 @@ def test_trap_a_micro_batch_without_action_tokens_divides_by_zero_upstream() -> 
     source = inspect.getsource(ActorPPOTrainer.ppo_train)
     assert "merged_status[k] = value / denom" in source
     metrics = {"ppo_kl": torch.tensor(float("nan")), "actor_lr": 1e-6}
-    mended = weigh_nothing({"metrics": metrics, "weights": {}, "num_samples": 2.0, "num_action_tokens": 0.0})
-    assert mended["metrics"]["ppo_kl"] * mended["num_action_tokens"] / mended["num_action_tokens"] == 0
+    fixed = weigh_nothing({"metrics": metrics, "weights": {}, "num_samples": 2.0, "num_action_tokens": 0.0})
+    assert fixed["metrics"]["ppo_kl"] * fixed["num_action_tokens"] / fixed["num_action_tokens"] == 0
     trained = {"metrics": metrics, "weights": {}, "num_samples": 2.0, "num_action_tokens": 7.0}
     assert weigh_nothing(trained) is trained
 

@@ -31,7 +31,7 @@ READERS = {
     ids=["latin-1", "utf-16", "no yaml", "empty", "list"],
 )
 @pytest.mark.parametrize("reader", READERS)
-def test_a_file_that_cannot_be_read_is_named_with_its_mend(
+def test_a_file_that_cannot_be_read_is_named_with_its_fix(
     reader: str, content: bytes, says: str, tmp_path: Path
 ) -> None:
     read, where, see = READERS[reader]

@@ -53,7 +53,7 @@ ABSENT = {
     "Spans of traces": "tracing is off",
     "Certificates read": "there is no TLS",
     "Weights in training": "a frozen model has no version",
-    "Knocks at the door": "nobody came without a token",
+    "Requests without a valid token": "nobody came without a token",
     "Refused": "nothing was refused",
 }
 

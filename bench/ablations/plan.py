@@ -108,10 +108,10 @@ class Plan(Settings):
     def _names_are_known(self) -> Self:
         named = [arm.start for arm in self.arms.values()]
         if unknown := set(named) - set(self.starts):
-            raise ValueError(f"arms: start {sorted(unknown)} is not among starts; add or mend it")
+            raise ValueError(f"arms: start {sorted(unknown)} is not among starts; add or fix it")
         used = {name for comparison in self.comparisons for name in comparison.arms}
         if unknown := used - set(self.arms):
-            raise ValueError(f"comparisons: {sorted(unknown)} are no arms; add or mend them")
+            raise ValueError(f"comparisons: {sorted(unknown)} are no arms; add or fix them")
         for comparison in self.comparisons:
             if len({self.arms[name].steps for name in comparison.arms}) > 1:
                 raise ValueError(f"comparisons: {' and '.join(comparison.arms)} differ in steps")

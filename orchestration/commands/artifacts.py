@@ -132,12 +132,12 @@ def verify(
             found, num_removed = found + 1, num_removed + is_gone
             num_wrong += damage.entry is not None
     if found:
-        mend = f"{num_removed:,} removed; " if num_removed else ""
+        fix = f"{num_removed:,} removed; " if num_removed else ""
         if num_wrong > num_removed:
-            mend += (
+            fix += (
                 "take out those of another content by `march artifacts verify --read --remove-damaged`; then "
             )
-        fail(f"{found} of what {len(digests)} manifests name is damaged; {mend}publish it again", code=1)
+        fail(f"{found} of what {len(digests)} manifests name is damaged; {fix}publish it again", code=1)
     print(f"{len(digests):,} manifests: {'every object was read' if read else 'all present, sizes right'}")
 
 

@@ -1,6 +1,6 @@
 """`march audit` and `march review`.
 
-Exit codes of an audit: 0; 2 for what a user can mend; 3 when --fail-under is not reached; 130 when it was
+Exit codes of an audit: 0; 2 for what a user can fix; 3 when --fail-under is not reached; 130 when it was
 interrupted, after which the same command goes on.
 """
 

@@ -37,7 +37,7 @@ def doctor(
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that a check may take.")] = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Check this machine, or a cluster, and the servers around; say what to mend.
+    """Check this machine, or a cluster, and the servers around; say what to fix.
 
     MLflow is MLFLOW_TRACKING_URI's, the store MARCH_ARTIFACTS's. What is not configured is skipped.
 

@@ -1,6 +1,6 @@
 """`march prepare`: files of benchmarks to the rows that a training reads.
 
-Exit codes: 0; 2 for what a user can mend; 130 when it was interrupted: a download then goes on where it
+Exit codes: 0; 2 for what a user can fix; 130 when it was interrupted: a download then goes on where it
 stopped, and rows are prepared anew.
 """
 

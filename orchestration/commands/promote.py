@@ -1,6 +1,6 @@
 """`march register`, `promote`, `approve`, `reject`, `rollback`, `registered` and `serve-model`.
 
-Exit codes of `promote`: 0 promoted, or waiting for approval; 2 for what a user can mend; 3 refused by a gate;
+Exit codes of `promote`: 0 promoted, or waiting for approval; 2 for what a user can fix; 3 refused by a gate;
 4 inconclusive; 5 another decision was first. In the last three nothing has changed.
 """
 
@@ -174,7 +174,7 @@ def registered(
 
     store = open_desk("any", registry, history).registry
     desks = [open_desk(name, registry, history) for name in names or store.models()]
-    print_models([(desk.model, store.versions(desk.model), desk.mend()) for desk in desks], Console())
+    print_models([(desk.model, store.versions(desk.model), desk.fix()) for desk in desks], Console())
 
 
 def serve_model(
@@ -194,7 +194,7 @@ def serve_model(
     from reward.samplers.start import demand_libraries
 
     desk, version = open_version(reference, registry, history)
-    desk.mend()
+    desk.fix()
     if not show:
         demand_libraries()
     with byte_progress("fetching", None) as advance:

@@ -1,7 +1,7 @@
 """`march retrain`.
 
 Exit codes: 0 there is a decision (promoted, waiting for approval, refused, inconclusive, nothing to change);
-1 a stage failed for good, or too often; 2 for what a user can mend; 6 the budget is spent; 7 another process
+1 a stage failed for good, or too often; 2 for what a user can fix; 6 the budget is spent; 7 another process
 or machine runs this job; 130 interrupted. In each case the same command goes on where it was.
 """
 

@@ -51,7 +51,7 @@ def run_sections(
         sections: Checks by title.
         only: Names of those that are run; all when empty.
         timeout_s: Of each check.
-        debug: Whether an error that only we can mend is raised.
+        debug: Whether an error that only we can fix is raised.
 
     Raises:
         ValueError: `only` names a check that there is not.
@@ -80,7 +80,7 @@ def run_checks(
     Args:
         checks: Run at the same time.
         timeout_s: Of each; one that takes longer has failed.
-        debug: Whether an error that only we can mend is raised.
+        debug: Whether an error that only we can fix is raised.
     """
     running = [_Running(check) for check in checks]
     for one in running:

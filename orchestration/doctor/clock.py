@@ -9,8 +9,8 @@ from orchestration.doctor.asking import Answer, UnansweredError, ask
 from orchestration.doctor.records import Finding, failed, ok, skipped, warning
 
 _REFUSED_S = 900.0  # S3 refuses what was signed a quarter of an hour ago (RequestTimeTooSkewed)
-_WORTH_MENDING_S = 60.0
-_MEND = "synchronise it (Debian: apt-get install chrony; timedatectl)"
+_WORTH_FIXING_S = 60.0
+_FIX = "synchronise it (Debian: apt-get install chrony; timedatectl)"
 _DATES_ARE_SECONDS = 0.5  # Date is rounded down, so the truth is half a second later on average
 
 
@@ -59,9 +59,9 @@ def check_clock(skews: list[Skew], *, asked: Mapping[str, str]) -> Iterator[Find
     others = ", ".join(f"{one.server} {one.seconds:+.0f} s" for one in skews if one is not worst)
     found = f"{told} ({others})" if others else told
     if abs(worst.seconds) >= _REFUSED_S:
-        yield failed("clock", f"{found}; S3 refuses what is 15 minutes off", _MEND)
-    elif abs(worst.seconds) >= _WORTH_MENDING_S:
-        yield warning("clock", found, _MEND)
+        yield failed("clock", f"{found}; S3 refuses what is 15 minutes off", _FIX)
+    elif abs(worst.seconds) >= _WORTH_FIXING_S:
+        yield warning("clock", found, _FIX)
     else:
         yield ok("clock", found)
 

@@ -14,7 +14,7 @@ from orchestration.doctor.records import Finding, failed, ok, skipped
 
 _SOURCE = "#include <Python.h>\n#include <vector>\nint main() { return std::vector<int>(1)[0]; }\n"
 _TIMEOUT_S = 60.0
-_MEND = "install it (Debian: apt-get install g++)"
+_FIX = "install it (Debian: apt-get install g++)"
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ def check_compiler(facts: CompilerFacts, kit: Kit) -> Iterator[Finding]:
         yield skipped("C++ compiler", "only trainings on GPUs compile, and vLLM's build for them is not here")
     elif facts.name is None:
         found = f"{os.environ.get('CXX') or 'c++'} is not there; DeepSpeed compiles on first use"
-        yield failed("C++ compiler", found, _MEND)
+        yield failed("C++ compiler", found, _FIX)
     elif "Python.h" in facts.problem:
         found = f"{facts.version}, without Python's headers"
         yield failed("C++ compiler", found, "install them (Debian: apt-get install python3-dev)")
     elif facts.problem:
-        yield failed("C++ compiler", f"{facts.version}: {facts.problem[:120]}", _MEND)
+        yield failed("C++ compiler", f"{facts.version}: {facts.problem[:120]}", _FIX)
     elif not facts.ninja:
         yield failed("C++ compiler", f"{facts.version}, without ninja", "pip install ninja")
     else:

@@ -63,9 +63,9 @@ def check_disks(disks: Sequence[DiskFacts], kit: Kit) -> Iterator[Finding]:
         found = (
             f"{disk.free / GB:,.1f} GB free of {disk.total / GB:,.1f} at {disk.path} ({', '.join(disk.uses)})"
         )
-        problem, mend = _problem(disk, kit)
+        problem, fix = _problem(disk, kit)
         if problem:
-            yield failed("disk", f"{problem}; {found}", mend)
+            yield failed("disk", f"{problem}; {found}", fix)
         elif "runs" in disk.uses and kit.trains and disk.free < _COMFORT:
             yield warning(
                 "disk", found, "checkpoints need room; `--recipe` says how much, --run-dir moves them"
@@ -76,14 +76,14 @@ def check_disks(disks: Sequence[DiskFacts], kit: Kit) -> Iterator[Finding]:
 
 def _problem(disk: DiskFacts, kit: Kit) -> tuple[str, str]:
     if disk.unwritable:
-        return f"{disk.unwritable[0]} cannot be written", "mend its owner, or mount a volume there"
+        return f"{disk.unwritable[0]} cannot be written", "fix its owner, or mount a volume there"
     if disk.free < _LEAST:
         return "full", "remove old runs (`march artifacts gc` for the store), or mount a larger volume"
     if disk.free_inodes is not None and disk.free_inodes < _LEAST_INODES:
         return f"{disk.free_inodes:,} inodes left", "remove small files, or make the file system with more"
     if disk.noexec and kit.has_gpu_build:
-        mend = "mount it without noexec (docker: --tmpfs /tmp:exec)"
-        return f"{disk.noexec[0]} is mounted noexec, so nothing compiled can be loaded", mend
+        fix = "mount it without noexec (docker: --tmpfs /tmp:exec)"
+        return f"{disk.noexec[0]} is mounted noexec, so nothing compiled can be loaded", fix
     return "", ""
 
 

@@ -62,10 +62,10 @@ def check_engine(facts: EngineFacts, *, ours: str | None) -> Iterator[Finding]:
     """
     models = facts.models
     if models is None:
-        yield failed(_NAME, facts.problem or "did not answer", "start it, or mend --engine")
+        yield failed(_NAME, facts.problem or "did not answer", "start it, or fix --engine")
         return
     if models.status in (401, 403):
-        yield failed(_NAME, f"{facts.url}: HTTP {models.status}, the key is refused", f"mend {KEY_VARIABLE}")
+        yield failed(_NAME, f"{facts.url}: HTTP {models.status}, the key is refused", f"fix {KEY_VARIABLE}")
         return
     if facts.model is None:
         said = f"{facts.url}: lists no model (HTTP {models.status}, {models.line})"
@@ -74,8 +74,8 @@ def check_engine(facts: EngineFacts, *, ours: str | None) -> Iterator[Finding]:
     yield _version(facts, ours)
     yield _answer(facts)
     if facts.development is not None and facts.development.is_good:
-        mend = "unset VLLM_SERVER_DEV_MODE, or let nobody but its own trainer reach it"
-        yield warning("engine's door", "its development endpoints are open to all who reach it", mend)
+        fix = "unset VLLM_SERVER_DEV_MODE, or let nobody but its own trainer reach it"
+        yield warning("engine's door", "its development endpoints are open to all who reach it", fix)
 
 
 def check_no_engine() -> Finding:
@@ -99,8 +99,8 @@ def _version(facts: EngineFacts, ours: str | None) -> Finding:
 def _answer(facts: EngineFacts) -> Finding:
     answer = facts.completion
     if answer is None:
-        mend = "its engine hangs or is full: look at its log and at vllm:num_requests_waiting"
-        return failed(_ANSWER, facts.problem or "none", mend)
+        fix = "its engine hangs or is full: look at its log and at vllm:num_requests_waiting"
+        return failed(_ANSWER, facts.problem or "none", fix)
     if answer.status == 404:
         return skipped(_ANSWER, "it has no /v1/completions to try")
     if not answer.is_good:

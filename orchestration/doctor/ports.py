@@ -46,13 +46,13 @@ def check_ports(facts: PortFacts) -> Iterator[Finding]:
     """Judges them."""
     if facts.problem:
         found = f"{facts.num_opened} of {_WANTED} could be opened on {LOOPBACK}: {facts.problem}"
-        mend = "bring the loopback interface up, or widen net.ipv4.ip_local_port_range"
-        yield failed("ports", found, mend)
+        fix = "bring the loopback interface up, or widen net.ipv4.ip_local_port_range"
+        yield failed("ports", found, fix)
         return
     found = f"free ones on {LOOPBACK} ({facts.bounds})"
     if not facts.reward_is_free:
-        mend = "it may be a reward server (--reward asks it); else `march serve --port`"
-        yield warning("ports", f"{found}; {facts.reward_port}, the reward server's, is taken", mend)
+        fix = "it may be a reward server (--reward asks it); else `march serve --port`"
+        yield warning("ports", f"{found}; {facts.reward_port}, the reward server's, is taken", fix)
     else:
         yield ok("ports", f"{found}; {facts.reward_port}, the reward server's, is free")
 

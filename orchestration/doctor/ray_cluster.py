@@ -104,7 +104,7 @@ def read_load(status: Mapping[str, Any]) -> tuple[float, int]:
 def check_ray(facts: RayFacts, *, ours: str | None) -> Iterator[Finding]:
     """Judges them; `ours` is Ray's version here, or that of the pin."""
     if facts.problem is not None:
-        yield failed(_NAME, f"{facts.address}: {facts.problem}", _mend_of(facts))
+        yield failed(_NAME, f"{facts.address}: {facts.problem}", _fix_of(facts))
         return
     yield _version(facts, ours)
     if not facts.nodes:
@@ -135,8 +135,8 @@ def _nodes(facts: RayFacts) -> Finding:
         found += f"; {len(facts.dead)} dead: {', '.join(facts.dead[:3])}"
         return warning(_NODES, found, "look at what ended them: `ray list nodes`")
     if facts.num_waiting:
-        mend = "wait for what runs, or give it more nodes: `ray status` says what is asked for"
-        return warning(_NODES, f"{found}; {facts.num_waiting} kinds of requests wait for resources", mend)
+        fix = "wait for what runs, or give it more nodes: `ray status` says what is asked for"
+        return warning(_NODES, f"{found}; {facts.num_waiting} kinds of requests wait for resources", fix)
     return ok(_NODES, found)
 
 
@@ -152,8 +152,8 @@ def _gpus(facts: RayFacts) -> Finding:
     found = f"{sum(node.num_gpus for node in nodes):g} on {where}: {', '.join(kinds)}{memory}"
     found += f"; {facts.gpus_in_use:g} in use" if facts.gpus_in_use else ""
     if len({node.num_gpus for node in with_gpus}) > 1:
-        mend = "cluster.gpus_per_node counts the same on each node; the smallest binds"
-        return warning(_GPUS, f"{found}; not the same number on each", mend)
+        fix = "cluster.gpus_per_node counts the same on each node; the smallest binds"
+        return warning(_GPUS, f"{found}; not the same number on each", fix)
     return ok(_GPUS, found)
 
 
@@ -165,8 +165,8 @@ def _memory(nodes: tuple[Node, ...]) -> Finding:
     size, free = least.memory or 0, least.memory_free or 0
     found = f"{free / GIB:,.0f} GiB free of {size / GIB:,.0f} on {least.name}, which has least"
     if 1 - free / size > _CROWDED:
-        mend = f"end what fills it: Ray kills workers at {_FULL:.0%}"
-        return warning(_MEMORY, found, mend)
+        fix = f"end what fills it: Ray kills workers at {_FULL:.0%}"
+        return warning(_MEMORY, found, fix)
     return ok(_MEMORY, found)
 
 
@@ -182,14 +182,14 @@ def _disk(nodes: tuple[Node, ...]) -> Finding:
     return ok(_DISK, found)
 
 
-def _mend_of(facts: RayFacts) -> str:
+def _fix_of(facts: RayFacts) -> str:
     if facts.status == 401:
         return f"set {_TOKEN} to the cluster's token"
     if facts.status == 403:
-        return f"mend {_TOKEN}: it is not the cluster's"
+        return f"fix {_TOKEN}: it is not the cluster's"
     if facts.status is not None:
         return "give the address of Ray's dashboard: http://HEAD:8265"
-    return "start it, or mend --cluster; through a firewall: kubectl port-forward svc/HEAD 8265"
+    return "start it, or fix --cluster; through a firewall: kubectl port-forward svc/HEAD 8265"
 
 
 def _node(row: Mapping[str, Any]) -> Node:

@@ -25,7 +25,7 @@ class Finding(Record):
     check: str
     state: State
     found: str
-    mend: str = Field(default="", description="What to do about it; empty where nothing is to be done.")
+    fix: str = Field(default="", description="What to do about it; empty where nothing is to be done.")
 
 
 class Section(Record):
@@ -58,14 +58,14 @@ def ok(check: str, found: str) -> Finding:
     return Finding(check=check, state=State.OK, found=found)
 
 
-def warning(check: str, found: str, mend: str) -> Finding:
+def warning(check: str, found: str, fix: str) -> Finding:
     """It works, and will hurt."""
-    return Finding(check=check, state=State.WARNING, found=found, mend=mend)
+    return Finding(check=check, state=State.WARNING, found=found, fix=fix)
 
 
-def failed(check: str, found: str, mend: str) -> Finding:
+def failed(check: str, found: str, fix: str) -> Finding:
     """It will not work."""
-    return Finding(check=check, state=State.FAILED, found=found, mend=mend)
+    return Finding(check=check, state=State.FAILED, found=found, fix=fix)
 
 
 def skipped(check: str, why: str) -> Finding:

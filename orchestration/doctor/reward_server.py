@@ -48,10 +48,10 @@ def check_reward(facts: RewardFacts, *, ours: str | None = None) -> Iterator[Fin
     """Judges it; `ours` is this package's version."""
     health, ready, version = facts.health, facts.ready, facts.version
     if health is None or ready is None or version is None:
-        yield failed(_NAME, facts.problem or "did not answer", "start it (`march serve`), or mend --reward")
+        yield failed(_NAME, facts.problem or "did not answer", "start it (`march serve`), or fix --reward")
         return
     if not health.is_good or health.read().get("status") != "ok":
-        yield failed(_NAME, f"{facts.url} is none: HTTP {health.status}, {health.line}", "mend --reward")
+        yield failed(_NAME, f"{facts.url} is none: HTTP {health.status}, {health.line}", "fix --reward")
         return
     if ready.is_good:
         yield ok(_NAME, f"{facts.url}: lives, ready in {ready.took_s * 1000:.0f} ms")
@@ -73,11 +73,11 @@ def _token(facts: RewardFacts, version: Answer) -> Finding:
     if version.is_good:
         return ok(name, f"{TOKEN_VARIABLE} is accepted")
     if version.status == 401 and not facts.has_token:
-        mend = f"set {TOKEN_VARIABLE}, or {TOKEN_VARIABLE}_FILE in a container"
-        return failed(name, f"{TOKEN_VARIABLE} is not set", mend)
+        fix = f"set {TOKEN_VARIABLE}, or {TOKEN_VARIABLE}_FILE in a container"
+        return failed(name, f"{TOKEN_VARIABLE} is not set", fix)
     if version.status == 401:
-        mend = "give the server's own, or add this one to its tokens_file (`march token` prints the line)"
-        return failed(name, f"{TOKEN_VARIABLE} is another than the server's", mend)
+        fix = "give the server's own, or add this one to its tokens_file (`march token` prints the line)"
+        return failed(name, f"{TOKEN_VARIABLE} is another than the server's", fix)
     return failed(name, f"HTTP {version.status}: {version.line}", "see the server's log")
 
 
@@ -86,6 +86,6 @@ def _version(answer: Answer, ours: str) -> Finding:
     theirs = str(said.get("version"))
     found = f"{theirs}, model {said.get('model')}, prompts {said.get('prompts')}, by {said.get('sampler')}"
     if theirs != ours:
-        mend = "run one version on both sides; verdicts of two are not comparable"
-        return warning(name, f"{found}; here {ours}", mend)
+        fix = "run one version on both sides; verdicts of two are not comparable"
+        return warning(name, f"{found}; here {ours}", fix)
     return ok(name, found)

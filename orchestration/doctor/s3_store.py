@@ -91,7 +91,7 @@ def check_s3(facts: S3Facts, *, has_lock: bool) -> Iterator[Finding]:
     """
     where = f"{facts.address} at {facts.endpoint}"
     if facts.problem is not None:
-        yield failed(_BUCKET, f"{where}: {facts.problem}", _mend_of(facts))
+        yield failed(_BUCKET, f"{where}: {facts.problem}", _fix_of(facts))
         return
     yield ok(_BUCKET, f"{where}; answers in {facts.took_s * 1000:.0f} ms")
     yield _rights(facts)
@@ -224,8 +224,8 @@ def _versioning(facts: S3Facts) -> Finding:
     if facts.versioning == "Enabled":
         return ok(_VERSIONS, "on: what is overwritten or deleted can be brought back")
     if facts.versioning in ("", "Suspended"):
-        mend = "turn it on (aws s3api put-bucket-versioning) where a lost bucket would cost a training"
-        return warning(_VERSIONS, "off: what is deleted is gone", mend)
+        fix = "turn it on (aws s3api put-bucket-versioning) where a lost bucket would cost a training"
+        return warning(_VERSIONS, "off: what is deleted is gone", fix)
     return skipped(_VERSIONS, f"may not be asked ({facts.versioning}); allow s3:GetBucketVersioning")
 
 
@@ -237,18 +237,18 @@ def _conditions(facts: S3Facts, has_lock: bool) -> Finding:
         return ok(_CONDITIONS, found)
     if has_lock:
         return ok(_CONDITIONS, f"{found}; MARCH_ARTIFACTS_LOCK stands in")
-    mend = "set MARCH_ARTIFACTS_LOCK to a file on a disk that all who move pointers share"
-    return failed(_CONDITIONS, f"{found}, so pointers do not move", mend)
+    fix = "set MARCH_ARTIFACTS_LOCK to a file on a disk that all who move pointers share"
+    return failed(_CONDITIONS, f"{found}, so pointers do not move", fix)
 
 
-def _mend_of(facts: S3Facts) -> str:
+def _fix_of(facts: S3Facts) -> str:
     if facts.status == 404:
-        return f"make the bucket, or mend its name in {STORE_VARIABLE}"
+        return f"make the bucket, or fix its name in {STORE_VARIABLE}"
     if facts.status in (401, 403):
-        return "mend AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or allow s3:ListBucket; look at the clock"
+        return "fix AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or allow s3:ListBucket; look at the clock"
     if "credentials" in (facts.problem or "").lower():
         return "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-    return f"start the server, or mend {ENDPOINT_VARIABLES[1]}"
+    return f"start the server, or fix {ENDPOINT_VARIABLES[1]}"
 
 
 def _line(error: Exception) -> str:

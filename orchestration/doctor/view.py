@@ -1,4 +1,4 @@
-"""A report in the terminal: a table a section; on a narrow one what to mend stands under what was found."""
+"""A report in the terminal: a table a section; on a narrow one what to fix stands under what was found."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def _table(section: Section, *, wide: bool) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim", expand=True)
     table.add_column("check", width=_NAME_WIDTH, overflow="fold")
     table.add_column("state", width=_STATE_WIDTH, no_wrap=True)
-    table.add_column("found" if wide else "found, → what to mend", ratio=3, overflow="fold")
+    table.add_column("found" if wide else "found, → what to fix", ratio=3, overflow="fold")
     if wide:
-        table.add_column("what to mend", ratio=2, overflow="fold")
+        table.add_column("what to fix", ratio=2, overflow="fold")
     for finding in section.findings:
         table.add_row(*_cells(finding, wide=wide))
     return table
@@ -41,13 +41,13 @@ def _table(section: Section, *, wide: bool) -> Table:
 def _cells(finding: Finding, *, wide: bool) -> Iterable[Text]:
     quiet = "dim" if finding.state is State.SKIPPED else ""
     style = _STYLES[finding.state]
-    found, mend = Text(printable(finding.found), style=quiet), Text(printable(finding.mend), style="bold")
+    found, fix = Text(printable(finding.found), style=quiet), Text(printable(finding.fix), style="bold")
     yield Text(finding.check, style=quiet)
     yield Text(finding.state.value, style=style)
     if wide:
-        yield from (found, mend)
+        yield from (found, fix)
     else:
-        yield Text("\n→ ").join((found, mend)) if finding.mend else found
+        yield Text("\n→ ").join((found, fix)) if finding.fix else found
 
 
 def _summary(report: Report) -> Text:

@@ -22,8 +22,8 @@ def weights_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
     for name, evidence, registered in sides:
         evaluated = evidence.manifest.settings.get("weights_sha256")
         if evaluated is None:
-            mend = "evaluate its folder, or set weights_required: false"
-            return [_said("weights", GateState.INCONCLUSIVE, f"the {name}'s evaluation names none; {mend}")]
+            fix = "evaluate its folder, or set weights_required: false"
+            return [_said("weights", GateState.INCONCLUSIVE, f"the {name}'s evaluation names none; {fix}")]
         if evaluated != registered:
             return [_said("weights", GateState.FAILED, f"the {name}'s evaluation is of other weights")]
     return [_said("weights", GateState.PASSED, "the evaluations are of the registered weights")]
@@ -97,8 +97,8 @@ def judge_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
         return [_said("judge", GateState.PASSED, "not asked for (judge.min_kappa: null)")]
     found = [one for one in manifest.benchmarks.values() if one.is_calibration and one.agreement]
     if not found:
-        mend = "evaluate with --benchmark ragtruth_judge=... too"
-        return [_said("judge", GateState.INCONCLUSIVE, f"its agreement with people is not known; {mend}")]
+        fix = "evaluate with --benchmark ragtruth_judge=... too"
+        return [_said("judge", GateState.INCONCLUSIVE, f"its agreement with people is not known; {fix}")]
     return [_agreement(one, floor) for one in found]
 
 

@@ -1,8 +1,8 @@
-"""What changes who is champion: promote, approve, reject, roll back; and the mending of what a kill left.
+"""What changes who is champion: promote, approve, reject, roll back; and the fixing of what a kill left.
 
 Each decision is one append (`log.py`), which is the moment it is made: before it nothing happened, after it
 everything did, whatever is killed. The aliases are written after it and are read back against the log until
-the two agree, so a writer that slept mends what it overwrote; and every command does so first.
+the two agree, so a writer that slept fixes what it overwrote; and every command does so first.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Desk:
         """What the log says now."""
         return replay(self.model, self.registry.entries(self.model), key=self.key)
 
-    def mend(self) -> State:
+    def fix(self) -> State:
         """Makes the aliases and the history file say what the log says; returns its state.
 
         Raises:
@@ -139,7 +139,7 @@ class Desk:
             LostRaceError: another decision was made meanwhile.
             ValueError: it does not wait, or the champion changed since, or the asker may not approve.
         """
-        state = self.mend()
+        state = self.fix()
         number, request = self._waiting(state, version)
         if (by_another or request.by_another) and request.by == self._me():
             raise ValueError(
@@ -151,7 +151,7 @@ class Desk:
 
     def reject(self, version: str, *, reason: str = "") -> Numbered:
         """Ends the wait of a version without promoting it; raises as `approve`."""
-        state = self.mend()
+        state = self.fix()
         number, _ = self._waiting(state, version)
         return self._decide(self._entry(Action.REJECT, state, version=version, request=number, reason=reason))
 
@@ -162,7 +162,7 @@ class Desk:
             LostRaceError: another decision was made meanwhile.
             ValueError: there is no previous champion.
         """
-        state = self.mend()
+        state = self.fix()
         if state.previous is None:
             raise ValueError(f"{self.model}: has no previous champion to go back to")
         return self._decide(self._entry(Action.ROLLBACK, state, version=state.previous, reason=reason))
@@ -175,7 +175,7 @@ class Desk:
             raise ValueError(f"{self.model}: its history is signed; set {KEY_ENV} to decide about it")
         try:
             self.registry.append(self.model, entry)
-            state = self.mend()
+            state = self.fix()
         except (ValueError, OSError) as error:
             state = self._state_with(entry, error)
         made = state.of(entry.id)

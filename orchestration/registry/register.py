@@ -61,7 +61,7 @@ def register_weights(
     elif urlsplit(uri).scheme in ("", "file"):
         folder = Path(urlsplit(uri).path).resolve()
         if not (folder / "config.json").is_file():
-            raise ValueError(f"{folder}: holds no Hugging Face model (config.json); mend the path")
+            raise ValueError(f"{folder}: holds no Hugging Face model (config.json); fix the path")
         sha256, uri = _agreed("--sha256", sha256, weights_sha256(folder)), folder.as_uri()
     if sha256 is None or not _SHA256.fullmatch(sha256):
         raise ValueError(f"--sha256: {sha256!r} is no SHA-256; give that of the weights at {uri}")

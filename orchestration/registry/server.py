@@ -99,7 +99,7 @@ def told(uri: str) -> Iterator[None]:
     try:
         yield
     except MlflowException as error:
-        problem, mend = " ".join(str(error).split()), "mend the address or the name"
+        problem, fix = " ".join(str(error).split()), "fix the address or the name"
         if error.error_code in _UNSURE:
-            mend = "look at `march registered` first; unless it was done, the same command goes on"
-        raise ValueError(f"--registry {uri}: {problem:.300}; {mend}") from error
+            fix = "look at `march registered` first; unless it was done, the same command goes on"
+        raise ValueError(f"--registry {uri}: {problem:.300}; {fix}") from error

@@ -49,14 +49,14 @@ def try_candidate(
         evaluation: Of the candidate.
         champion_evaluation: Of the champion; passed over where there is none.
         policy: The bounds.
-        is_dry: Nothing is mended on the way.
+        is_dry: Nothing is fixed on the way.
 
     Raises:
         FileNotFoundError: an evaluation is not there.
         ValueError: the candidate is the champion already, or there is a champion and no evaluation of it, or
             there is no vLLM for the smoke test, or not what it needs of the system.
     """
-    seen = desk.state() if is_dry else desk.mend()
+    seen = desk.state() if is_dry else desk.fix()
     candidate = desk.version(reference)
     if candidate.version == seen.champion:
         raise ValueError(f"--candidate: version {candidate.version} is the champion already; name another")

@@ -77,7 +77,7 @@ def promote(shop: Workshop) -> StageResult:
     settings, policy = shop.job.registry, shop.job.registry.read_policy()
     by = f"retrain {shop.job.name} {shop.request.key[:_KEY_DIGITS]}"
     desk = open_desk(settings.model, settings.address, settings.history, by=by)
-    seen = desk.mend()
+    seen = desk.fix()
     version = str(shop.request.inputs["version"])
     made = next((one for one in seen.history if one.entry.by == by and _stands(one)), None)
     if made is not None:

@@ -197,5 +197,5 @@ def content_sha256(key: str, path: Path) -> str:
 
 def _there(key: str, path: Path) -> Path:
     if not path.is_file():
-        raise FileNotFoundError(f"{key}: {path}: no such file; mend the path")
+        raise FileNotFoundError(f"{key}: {path}: no such file; fix the path")
     return path

@@ -197,7 +197,7 @@ class Ledger:
         except MlflowException as error:
             problem = " ".join(str(error).split())
             raise ValueError(
-                f"registry.uri {self.uri}: {problem:.300}; mend the address, or start the server"
+                f"registry.uri {self.uri}: {problem:.300}; fix the address, or start the server"
             ) from error
 
 

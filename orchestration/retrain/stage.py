@@ -2,7 +2,7 @@
 
 REQUEST is a file, or the JSON itself. The process works, publishes what it made, makes the result stand in
 the store, and ends with 0; else it leaves `error.json`, ends with 1 (another attempt may help) or 2 (a user
-must mend something), and the loop that started it goes on. On a cluster the same command is a Ray Job.
+must fix something), and the loop that started it goes on. On a cluster the same command is a Ray Job.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which failures may pass: those are tried again; what a user can mend is not, and neither is a bug.
+"""Which failures may pass: those are tried again; what a user can fix is not, and neither is a bug.
 
 Libraries are told by the names of their errors, so that none is loaded to ask. An error that was raised from
 another one may pass if the other one may.
@@ -51,7 +51,7 @@ def patiently(act: Callable[[], _T], *, patience_s: float = PATIENCE_S) -> _T:
 def problem_of(error: Exception) -> StageProblem:
     """What a stage's process says of the error that ended it.
 
-    Whatever has no name here and is neither a bug nor a user's to mend is an engine's (CUDA, vLLM, Ray), and
+    Whatever has no name here and is neither a bug nor a user's to fix is an engine's (CUDA, vLLM, Ray), and
     those often work the next time.
     """
     line = user_error(error)
@@ -84,7 +84,7 @@ def _may_pass(error: BaseException) -> bool:
 
 
 def _is_final(error: BaseException) -> bool:
-    """A full disk, or a guard that stopped a training: waiting mends neither."""
+    """A full disk, or a guard that stopped a training: waiting fixes neither."""
     if isinstance(error, OSError) and error.errno in _FULL:
         return True
     return type(error).__name__ == "TrainingFailedError" and getattr(error, "exit_code", 1) != 1

@@ -58,7 +58,7 @@ class CronSettings(Settings):
                 f"expression: {self.expression!r}: {error}; write five fields, e.g. '30 2 * * mon-fri'"
             ) from None
         except StopIteration:
-            raise ValueError(f"expression: {self.expression!r} never comes; mend day and month") from None
+            raise ValueError(f"expression: {self.expression!r} never comes; fix day and month") from None
         return self
 
     @property

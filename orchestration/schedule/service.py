@@ -173,7 +173,7 @@ def _told(database: Path) -> Iterator[None]:
     try:
         yield
     except OperationalError as error:
-        raise ValueError(f"{database}: {error.orig}; make room, or mend its permissions") from error
+        raise ValueError(f"{database}: {error.orig}; make room, or fix its permissions") from error
 
 
 def make_scheduler(folder: Path, num_jobs: int) -> BackgroundScheduler:

@@ -87,8 +87,8 @@ def attempt_said(job: JobStatus, now: float) -> Said:
     times = "once" if one.num_failures == 1 else f"{one.num_failures} times"
     error = one.last_error.removeprefix("march: ")
     if one.gave_up:
-        mend = f"mend it, then march retrain {shown_path(job.file)}, or wait for the next trigger"
-        return Said(f"failed {times}, gave up: {error}; {mend}", Tone.BAD)
+        fix = f"fix it, then march retrain {shown_path(job.file)}, or wait for the next trigger"
+        return Said(f"failed {times}, gave up: {error}; {fix}", Tone.BAD)
     if one.num_failures:
         again = f"; again {ago(one.next_at, now)}" if one.next_at and one.next_at > now else ""
         return Said(f"failed {times}: {error}{again}", Tone.BAD)

@@ -1,4 +1,4 @@
-"""What a user can mend, as one line: what, where, how to mend it."""
+"""What a user can fix, as one line: what, where, how to fix it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EXTRAS = "install march-pipeline[train-cpu], or march-pipeline[train-gpu] with 
 
 
 def user_error(error: Exception) -> str | None:
-    """The line for an error that a user can mend; None for one that only we can."""
+    """The line for an error that a user can fix; None for one that only we can."""
     import yaml
     from pydantic import ValidationError
 
@@ -34,8 +34,8 @@ def user_error(error: Exception) -> str | None:
             return f"{package} is not installed; install march-pipeline[data], or add --near-duplicates 0"
         return f"{package} is not installed; {_EXTRAS}" if package in _TRAINING_STACK else None
     if isinstance(error, OSError) and error.filename is not None:
-        mend = "make room on its disk" if error.errno in _FULL else "mend the path or its permissions"
-        return f"{error.filename}: {error.strerror}; {mend}"
+        fix = "make room on its disk" if error.errno in _FULL else "fix the path or its permissions"
+        return f"{error.filename}: {error.strerror}; {fix}"
     if isinstance(error, yaml.YAMLError):
         return f"not YAML: {error}"
     return str(error) if isinstance(error, ValueError | OSError) else None
@@ -46,7 +46,7 @@ def _problem(problem: object) -> str:
     field = ".".join(str(part) for part in problem["loc"])
     text = str(problem["msg"]).removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":
-        return f"{field}: unknown key; remove it or mend its name"
+        return f"{field}: unknown key; remove it or fix its name"
     if problem["type"] == "missing":
         return f"{field}: missing; add it"
     if not field or field.endswith(("base_url", "base_urls")):  # which may hold credentials

@@ -285,15 +285,15 @@ def _named(what: str) -> Iterator[None]:
         yield
     except ClientError as error:
         found = error.response["Error"]
-        mend = _MENDS.get(found.get("Code", ""), "the same command goes on")
-        raise StoreError(f"{what}: {found.get('Code')}: {found.get('Message')}; {mend}") from error
+        fix = _FIXES.get(found.get("Code", ""), "the same command goes on")
+        raise StoreError(f"{what}: {found.get('Code')}: {found.get('Message')}; {fix}") from error
     except (BotoCoreError, HTTPError) as error:
         raise StoreError(f"{what}: {' '.join(str(error).split())}; the same command goes on") from error
 
 
-_MENDS = {
+_FIXES = {
     "AccessDenied": "give credentials that may do so",
-    "InvalidAccessKeyId": "mend AWS_ACCESS_KEY_ID",
-    "NoSuchBucket": "make the bucket, or mend its name",
-    "SignatureDoesNotMatch": "mend AWS_SECRET_ACCESS_KEY",
+    "InvalidAccessKeyId": "fix AWS_ACCESS_KEY_ID",
+    "NoSuchBucket": "make the bucket, or fix its name",
+    "SignatureDoesNotMatch": "fix AWS_SECRET_ACCESS_KEY",
 }

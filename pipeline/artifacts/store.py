@@ -283,7 +283,7 @@ def files_of(source: Path) -> dict[str, Path]:
         return {source.name: source}
     found = {path.relative_to(source).as_posix(): path for path in source.rglob("*") if path.is_file()}
     if not found:
-        raise FileNotFoundError(f"{source}: no such file, or a folder without any; mend the path")
+        raise FileNotFoundError(f"{source}: no such file, or a folder without any; fix the path")
     return dict(sorted(found.items()))
 
 

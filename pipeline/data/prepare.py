@@ -186,7 +186,7 @@ def _nothing_left(manifest: Manifest) -> str:
     )
     return (
         f"{manifest.source}: none of {manifest.num_read:,} rows is left ({found or 'no row was read'}; "
-        f"limit {manifest.max_prompt_tokens} prompt tokens); give other rows or mend the settings"
+        f"limit {manifest.max_prompt_tokens} prompt tokens); give other rows or fix the settings"
     )
 
 

@@ -77,7 +77,7 @@ def _list_rows(path: Path, file: TextIO, text: str, at: int) -> Iterator[RawRow]
                 break
             if not more:
                 what = getattr(error, "msg", "nested too deep")  # its position is of the window
-                raise ValueError(f"{place}: not JSON ({what}); mend the file or fetch it again") from error
+                raise ValueError(f"{place}: not JSON ({what}); fix the file or fetch it again") from error
             text, at = left + more, 0
             continue
         yield RawRow(place, text[at:end])

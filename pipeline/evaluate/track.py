@@ -67,7 +67,7 @@ def log_evaluation(
         target = _log(uri, job, manifest, page=page, run_id=run_id)
     except MlflowException as error:
         problem = " ".join(str(error).split())
-        raise ValueError(f"--mlflow {uri}: {problem:.200}; mend the address or the run") from error
+        raise ValueError(f"--mlflow {uri}: {problem:.200}; fix the address or the run") from error
     logged = Logged(uri=uri, run_id=target, results_sha256=sha256)
     replace_file(job.out / LOGGED_FILE, logged.model_dump_json(indent=2) + "\n")
     return target
@@ -90,7 +90,7 @@ def fetch_model(uri: str, *, pickles_allowed: bool = False) -> Path:
         folder = Path(download_artifacts(artifact_uri=uri))
     except (MlflowException, OSError) as error:
         problem = " ".join(str(error).split())
-        raise ValueError(f"{uri}: {problem:.200}; mend the URI, or set MLFLOW_TRACKING_URI") from error
+        raise ValueError(f"{uri}: {problem:.200}; fix the URI, or set MLFLOW_TRACKING_URI") from error
     configs = sorted(folder.rglob("config.json"), key=lambda path: len(path.parts))
     if not configs:
         raise ValueError(f"{uri}: holds no Hugging Face model (config.json); give the path of one within it")

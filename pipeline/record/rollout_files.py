@@ -74,7 +74,7 @@ def read_rollouts(path: Path, *, places: Collection[int] | None = None) -> list[
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]
             field = ".".join(str(part) for part in problem["loc"])
-            raise ValueError(f"{path}: row {number}: {field}: {problem['msg']}; {_MEND}") from error
+            raise ValueError(f"{path}: row {number}: {field}: {problem['msg']}; {_FIX}") from error
     return rows
 
 
@@ -96,7 +96,7 @@ def rollout_schema() -> pyarrow.Schema:
     return pyarrow.schema(fields)
 
 
-_MEND = "copy the file again, or train the step again"
+_FIX = "copy the file again, or train the step again"
 
 
 def _read(
@@ -139,13 +139,13 @@ def _parquet(path: Path) -> Iterator[Any]:
             f"{path}: pyarrow is not installed; install march-pipeline[parquet] to read rollouts"
         ) from None
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file; {_MEND}")
+        raise FileNotFoundError(f"{path}: no such file; {_FIX}")
     try:
         with ParquetFile(path) as file:
             yield file
     except (pyarrow.ArrowException, OSError) as error:
         problem = " ".join(str(error).split())
-        raise ValueError(f"{path}: not a whole Parquet file ({problem:.120}); {_MEND}") from error
+        raise ValueError(f"{path}: not a whole Parquet file ({problem:.120}); {_FIX}") from error
 
 
 def _arrow_type(annotation: Any) -> pyarrow.DataType:

@@ -44,10 +44,10 @@ def refuse_password(field: str, uri: str | None) -> None:
     bare = parts._replace(netloc=parts.netloc.rpartition("@")[2]) if may_name else parts
     if redact(bare.geturl()) == bare.geturl():
         return
-    mend = "give a database's password as its driver reads it (PGPASSWORD, PGPASSFILE)"
+    fix = "give a database's password as its driver reads it (PGPASSWORD, PGPASSFILE)"
     if is_server:
-        mend = "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
-    raise ValueError(f"{field}: {redact(uri or '')} was given with a user or password in it; {mend}")
+        fix = "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
+    raise ValueError(f"{field}: {redact(uri or '')} was given with a user or password in it; {fix}")
 
 
 def read_steps(run_dir: Path) -> list[dict[str, float]]:
@@ -130,7 +130,7 @@ def fetch_mlflow_run(tracking_uri: str, run_id: str, folder: Path) -> None:
             client.download_artifacts(run_id, ROLLOUTS_FOLDER, str(folder))
     except MlflowException as error:
         problem = " ".join(str(error).split())
-        raise ValueError(f"{tracking_uri}: run {run_id}: {problem:.200}; mend the id or address") from error
+        raise ValueError(f"{tracking_uri}: run {run_id}: {problem:.200}; fix the id or address") from error
     recipe = {"name": run.info.run_name, "note": run.data.params.get("note", "")}
     write_atomically(folder / "run.json", json.dumps({"recipe": recipe}))
     lines = (json.dumps(steps[step]) + "\n" for step in sorted(steps) if KEPT in steps[step])

@@ -97,7 +97,7 @@ def explain(path: Path, overrides: Sequence[str], error: Any) -> str:
     is_set = any(f"{key}.".startswith(f"{given.partition('=')[0].strip()}.") for given in overrides)
     where = f"--set {key}" if is_set else ": ".join(filter(None, [path.name, key]))
     if error["type"] == "extra_forbidden":
-        return f"{where}: unknown key; remove it or mend its name"
+        return f"{where}: unknown key; remove it or fix its name"
     if error["type"] == "missing":
         return f"{where}: missing; add it"
     if error["type"] == "tuple_type":

@@ -1,6 +1,6 @@
 """The two supervised stages of the tiny policy, as values: how it learns the task, then how it learns to err.
 
-A policy that already solves its task cannot show that reinforcement mends anything, so the second stage
+A policy that already solves its task cannot show that reinforcement fixes anything, so the second stage
 trains on demonstrations with chosen errors: the Solver grows careless after its first item and takes the
 near-duplicate's number.
 """

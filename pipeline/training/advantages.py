@@ -85,7 +85,7 @@ def loss_weights(masks: list[Tensor], weights: list[Tensor], *, is_token_mean: b
     For a weight w > 0, `min(r wA, clip(r) wA) = w min(r A, clip(r) A)`: PPO's clipped term is linear in a
     positive factor of its advantage, so a scaled advantage is a scaled loss of that token, and scaled in its
     gradient too. OpenRLHF divides the sum by the T trained tokens of the step. The weighted mean divides by
-    the sum of w over them, so all rows get T over that sum as well. With a fixed divisor nothing is mended.
+    the sum of w over them, so all rows get T over that sum as well. With a fixed divisor nothing is fixed.
 
     Args:
         masks: (B, A) of each micro-batch of the step, all roles.

@@ -237,5 +237,5 @@ def refuse_unscored(reasons: list[str], *, total: int, limit: float) -> None:
         counts = ", ".join(f"{reasons.count(reason)} {reason}" for reason in sorted(set(reasons)))
         raise TooManyUnscoredError(
             f"{len(reasons)} of {total} answers of the step have no reward ({counts}), over "
-            f"guards.max_unscored_rate {limit}; mend the reward server, then run the same command to resume"
+            f"guards.max_unscored_rate {limit}; fix the reward server, then run the same command to resume"
         )

@@ -16,7 +16,7 @@ from airflow.sdk import dag, task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 MARCH, JOB = os.environ.get("MARCH", "march"), os.environ.get("MARCH_JOB", "tiny")
-BUSY, FOR_A_PERSON = 7, (2, 6)  # it runs elsewhere; settings to mend, budget spent
+BUSY, FOR_A_PERSON = 7, (2, 6)  # it runs elsewhere; settings to fix, budget spent
 
 
 @dag(

@@ -15,7 +15,7 @@ import dagster as dg
 
 MARCH, JOB = os.environ.get("MARCH", "march"), os.environ.get("MARCH_JOB", "tiny")
 MANIFEST = Path(os.environ.get("MARCH_ROWS", "rows")) / "manifest.json"
-BUSY, FOR_A_PERSON = 7, (2, 6)  # it runs elsewhere; settings to mend, budget spent
+BUSY, FOR_A_PERSON = 7, (2, 6)  # it runs elsewhere; settings to fix, budget spent
 
 
 @dg.op(retry_policy=dg.RetryPolicy(max_retries=2, delay=600, backoff=dg.Backoff.EXPONENTIAL))

@@ -162,8 +162,8 @@ def _parquet_rows(file: Path) -> Iterator[RawRow]:
         import pyarrow
         from pyarrow.parquet import ParquetFile
     except ModuleNotFoundError:
-        mend = "install march-pipeline[parquet] to read Parquet files"
-        raise ValueError(f"{file}: pyarrow is not installed; {mend}") from None
+        fix = "install march-pipeline[parquet] to read Parquet files"
+        raise ValueError(f"{file}: pyarrow is not installed; {fix}") from None
     try:
         with ParquetFile(file) as table:
             records = (record for batch in table.iter_batches() for record in batch.to_pylist())

@@ -158,7 +158,7 @@ def _item(place: str, item_id: str, cells: Mapping[str, str], judge_text: str | 
     instruction, request, document = (cells[name] for name in _COLUMNS)
     if not request.strip() or not document.strip():
         name = _COLUMNS[1 if not request.strip() else 2]
-        raise ValueError(f"{place}: {name}: is empty; mend the row or remove it")
+        raise ValueError(f"{place}: {name}: is empty; fix the row or remove it")
     return Item(
         id=item_id,
         slice="all",
