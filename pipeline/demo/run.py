@@ -27,6 +27,7 @@ from pipeline.demo.measure import measured, read_evaluation
 from pipeline.demo.report import find, render_page, table
 from pipeline.demo.start import is_warmed_up_first, make_start, say_what_it_takes
 from pipeline.demo.summary import Summary
+from pipeline.models.cache import read_origin
 from pipeline.record.checkpoints import write_atomically
 from pipeline.record.tracking import finish_mlflow_run, read_steps
 from pipeline.settings.recipe import Recipe, load_recipe
@@ -193,7 +194,7 @@ def _summarise(
             "mlflow_run_id": _state(run_dir).mlflow_run_id,
             "command": _command(name, recipe.seed, len(rows), overrides),
             "preset": recipe.preset,
-            "model": recipe.model,
+            "model": _first_model(recipe),
             "rows_held_out": after.setup.num_rows,
             "goal_met": finding.goal_met,
             "finding": finding.sentence,
@@ -202,6 +203,12 @@ def _summarise(
             "intervals": {name: (e.low, e.high) for name, e in estimates.items() if e is not None},
         }
     )
+
+
+def _first_model(recipe: Recipe) -> str:
+    """What the training started from; for the result of a warm-up, what that started from."""
+    origin = read_origin(Path(recipe.model_path))
+    return origin.location if origin is not None and origin.source == "warmup" else recipe.model
 
 
 def _command(name: str, seed: int, steps: int, overrides: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from pipeline.warmup.run import MODEL, warmup
 WARMUP = "warmup"  # folder of the demo's run
 
 # Seconds on two cores of an AMD EPYC with AVX512-BF16, SmolLM2-135M (docs/log.md).
-_S_PER_DEMONSTRATION, _S_PER_MEASURED_ROW, _S_PER_ANSWER, _S_AROUND = 1.05, 1.0, 2.6, 120
+_S_PER_DEMONSTRATION, _S_PER_MEASURED_ROW, _S_PER_ANSWER, _S_AROUND = 1.05, 0.6, 1.5, 120
 
 
 def is_warmed_up_first(recipe: Recipe) -> bool:

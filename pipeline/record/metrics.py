@@ -92,6 +92,7 @@ def audit_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
             verdict.reason == Reason.REFUTED_WITHOUT_CLAIMS for verdict in verdicts
         )
         / total,
+        "audit/says_less_rate": sum(record.says_less for record in records) / total,
         "audit/mentions_per_answer": mentions / total,
         "audit/claims_per_answer": len(claims) / total,
         "audit/uncovered_rate": sum(len(verdict.uncovered) for verdict in verdicts) / max(mentions, 1),

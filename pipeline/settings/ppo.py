@@ -140,6 +140,11 @@ class PpoSettings(Settings):
         description="Least deviation that a role's advantages are divided by. The default is OpenRLHF's; 0.1 "
         "keeps a step of equal rewards from training on the critic's noise.",
     )
+    refuse_saying_less: bool = Field(
+        default=False,
+        description="An answer that mentions less than the median of its query's answers is paid -1, as a "
+        "refuted one; needs several answers to a query.",
+    )
     eps_clip: float = Field(default=0.2, gt=0, lt=1)
     value_clip: float = Field(default=0.5, gt=0)
     epochs: int = Field(default=1, ge=1, description="Passes over a step's rows.")

@@ -79,6 +79,9 @@ class RolloutRecord(Record):
     weights_versions: dict[Role, tuple[int, ...]] = Field(
         default_factory=dict, description="Weight syncs before each role's turns, each count once, in order."
     )
+    says_less: bool = Field(
+        default=False, description="It mentions less than most answers to its query and is paid as refuted."
+    )
     num_prompt_tokens: int = Field(default=0, description="Of the Solver's turn, as are the next two.")
     num_response_tokens: int = 0
     finish_reason: str = ""

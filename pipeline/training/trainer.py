@@ -29,6 +29,7 @@ from pipeline.training.equal_answers import share_turns
 from pipeline.training.experience import MarchExperienceMaker, MarchSamplesGenerator
 from pipeline.training.lora import UnadaptedPolicy
 from pipeline.training.probe import first_prompt, log_probability_gap
+from pipeline.training.saying_less import refuse_less
 from pipeline.training.staleness import mask_stale, staleness
 from pipeline.training.trainer_settings import TrainerSettings
 from pipeline.training.watch import Watch
@@ -124,6 +125,8 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
             TooManyUnscoredError: above `guards.max_unscored_rate`.
         """
         share_turns(rollout_samples)
+        if self.settings.ppo.refuse_saying_less:
+            refuse_less(rollout_samples)
         ages = [staleness(sample, version=self.weights_version) for sample in rollout_samples]
         num_stale = mask_stale(
             rollout_samples, version=self.weights_version, limit=self.settings.max_staleness

@@ -1,0 +1,50 @@
+"""An answer that mentions less than most answers to its query is paid as a refuted one."""
+
+import pytest
+
+from pipeline.settings.recipe import load_recipe
+
+from tests.experience_rows import Experience, answer  # isort: skip
+from pipeline.training.saying_less import refuse_less  # isort: skip
+
+
+def said(reward: float | None, mentions: int, query: str = "q") -> Experience:
+    sample = answer(reward)
+    verdict = sample.rollout.verdict.model_copy(update={"num_mentions": mentions})
+    sample.rollout = sample.rollout.model_copy(update={"verdict": verdict, "query_id": query})
+    return sample
+
+
+def rewards(samples: list[Experience]) -> list[float]:
+    return [float(sample.rewards.sum()) for sample in samples]
+
+
+def test_the_few_that_say_less_are_paid_as_refuted() -> None:
+    samples = [said(0.0, 4), said(0.0, 4), said(-1.0, 4), said(0.0, 2)]
+    assert refuse_less(samples) == 1
+    assert rewards(samples) == [0.0, 0.0, -1.0, -1.0]
+    assert [sample.rollout.says_less for sample in samples] == [False, False, False, True]
+    assert samples[3].rollout.verdict.reward == 0.0, "the verdict is the audit's"
+
+
+def test_saying_more_is_neither_paid_nor_punished() -> None:
+    samples = [said(0.0, 2), said(0.0, 2), said(0.0, 2), said(0.0, 6)]
+    assert refuse_less(samples) == 0 and rewards(samples) == [0.0] * 4
+
+
+def test_what_is_masked_stays_masked_and_counts_as_an_answer() -> None:
+    samples = [said(None, 4), said(None, 4), said(None, 1), said(0.0, 2)]
+    before = [sample.action_mask.clone() for sample in samples]
+    assert refuse_less(samples) == 1  # the usual answer mentions 3
+    assert all((sample.action_mask == mask).all() for sample, mask in zip(samples, before, strict=True))
+    assert not samples[2].action_mask.any() and not samples[2].rollout.says_less
+
+
+def test_queries_are_apart_and_a_single_answer_is_its_own_measure() -> None:
+    samples = [said(0.0, 1, "a"), said(0.0, 1, "a"), said(0.0, 5, "b"), said(0.0, 1, "c")]
+    assert refuse_less(samples) == 0
+
+
+@pytest.mark.parametrize(("name", "expected"), [("smollm2", True), ("tiny", False)])
+def test_it_is_on_in_march(name: str, expected: bool) -> None:
+    assert load_recipe(name).ppo.refuse_saying_less is expected
