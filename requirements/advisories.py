@@ -149,7 +149,7 @@ def read_pins(folder: Path) -> list[str]:
 
 
 def main(folder: Path = _HERE) -> int:
-    """Returns the exit code: 1 when something must be mended."""
+    """Returns the exit code: 1 when something must be fixed."""
     accepted = read_accepted(folder / "advisories.yaml")
     pins = read_pins(folder)
     try:
