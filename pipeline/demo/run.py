@@ -26,8 +26,7 @@ from pipeline.demo.figures import draw_curves
 from pipeline.demo.measure import measured, read_evaluation
 from pipeline.demo.report import find, render_page, table
 from pipeline.demo.start import is_warmed_up_first, make_start, say_what_it_takes
-from pipeline.demo.summary import Summary
-from pipeline.models.cache import read_origin
+from pipeline.demo.summary import Summary, command_again, first_model
 from pipeline.record.checkpoints import write_atomically
 from pipeline.record.tracking import finish_mlflow_run, read_steps
 from pipeline.settings.recipe import Recipe, load_recipe
@@ -192,9 +191,9 @@ def _summarise(
             "num_checker_trajectories": round(sum(row.get("checker/num_trained", 0) for row in rows)),
             "wall_s": sum(phases.values()),
             "mlflow_run_id": _state(run_dir).mlflow_run_id,
-            "command": _command(name, recipe.seed, len(rows), overrides),
+            "command": command_again(name, recipe.seed, len(rows), overrides),
             "preset": recipe.preset,
-            "model": _first_model(recipe),
+            "model": first_model(recipe),
             "rows_held_out": after.setup.num_rows,
             "goal_met": finding.goal_met,
             "finding": finding.sentence,
@@ -203,20 +202,6 @@ def _summarise(
             "intervals": {name: (e.low, e.high) for name, e in estimates.items() if e is not None},
         }
     )
-
-
-def _first_model(recipe: Recipe) -> str:
-    """What the training started from; for the result of a warm-up, what that started from."""
-    origin = read_origin(Path(recipe.model_path))
-    return origin.location if origin is not None and origin.source == "warmup" else recipe.model
-
-
-def _command(name: str, seed: int, steps: int, overrides: Sequence[str]) -> str:
-    """The same demo again."""
-    own = [one for one in overrides if not one.startswith(("seed=", "data.max_steps=", "model="))]
-    words = ["--recipe", name] if name != RECIPE else []
-    words += ["--seed", str(seed), "--steps", str(steps), *(word for one in own for word in ("--set", one))]
-    return shlex.join(["march", "demo", *words, "--run-dir", f"runs/{Path(name).stem}-again"])
 
 
 def _write_pictures(run_dir: Path, before: Evaluation, after: Evaluation, summary: Summary) -> None:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
 from pydantic import Field
 
+from pipeline.models.cache import read_origin
+from pipeline.settings.recipe import Recipe
 from reward.types import Record
 
 
@@ -45,3 +51,17 @@ class Summary(Record):
     note: str
     phases_s: dict[str, float]
     intervals: dict[str, tuple[float, float]] = Field(description="95% intervals of the figures above.")
+
+
+def first_model(recipe: Recipe) -> str:
+    """What the training started from; for the result of a warm-up, what that started from."""
+    origin = read_origin(Path(recipe.model_path))
+    return origin.location if origin is not None and origin.source == "warmup" else recipe.model
+
+
+def command_again(name: str, seed: int, steps: int, overrides: Sequence[str]) -> str:
+    """The same demo again."""
+    own = [one for one in overrides if not one.startswith(("seed=", "data.max_steps=", "model="))]
+    words = ["--recipe", name] if name != "tiny" else []
+    words += ["--seed", str(seed), "--steps", str(steps), *(word for one in own for word in ("--set", one))]
+    return shlex.join(["march", "demo", *words, "--run-dir", f"runs/{Path(name).stem}-again"])
