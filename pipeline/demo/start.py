@@ -60,5 +60,5 @@ def say_what_it_takes(console: Console, recipe: Recipe, num_rows: int) -> None:
     told = ", ".join(f"{name} {seconds / 60:.0f}" for name, seconds in phases.items())
     console.print(
         f"{recipe.name}: about {sum(phases.values()) / 60:.0f} minutes on two cores with bfloat16 ({told}), "
-        "more without it; 16 GiB of memory, 4 GB of disk. What is done is kept: the same command resumes it."
+        "more without it; 14 GiB of memory, 4 GB of disk. What is done is kept: the same command resumes it."
     )
