@@ -3,6 +3,7 @@
 import pytest
 
 from pipeline.settings.recipe import load_recipe
+from reward.types import Outcome
 
 from tests.experience_rows import Experience, answer  # isort: skip
 from pipeline.training.saying_less import refuse_less  # isort: skip
@@ -40,6 +41,13 @@ def test_what_is_masked_stays_masked_and_counts_as_an_answer() -> None:
     assert not samples[2].action_mask.any() and not samples[2].rollout.says_less
 
 
+def test_an_abstention_that_has_a_reward_of_its_own_keeps_it() -> None:
+    samples = [said(0.0, 4), said(0.0, 4), said(-0.5, 0)]
+    verdict = samples[2].rollout.verdict.model_copy(update={"outcome": Outcome.NO_CLAIMS})
+    samples[2].rollout = samples[2].rollout.model_copy(update={"verdict": verdict})
+    assert refuse_less(samples) == 0 and rewards(samples) == [0.0, 0.0, -0.5]
+
+
 def test_queries_are_apart_and_a_single_answer_is_its_own_measure() -> None:
     samples = [said(0.0, 1, "a"), said(0.0, 1, "a"), said(0.0, 5, "b"), said(0.0, 1, "c")]
     assert refuse_less(samples) == 0
@@ -48,3 +56,8 @@ def test_queries_are_apart_and_a_single_answer_is_its_own_measure() -> None:
 @pytest.mark.parametrize(("name", "expected"), [("smollm2", True), ("tiny", False)])
 def test_it_is_on_in_march(name: str, expected: bool) -> None:
     assert load_recipe(name).ppo.refuse_saying_less is expected
+
+
+def test_one_answer_to_a_query_cannot_say_less_than_the_others() -> None:
+    with pytest.raises(ValueError, match=r"samples_per_query: 1, but ppo.refuse_saying_less compares"):
+        load_recipe("tiny", ["ppo.refuse_saying_less=true", "rollout.samples_per_query=1"])

@@ -82,7 +82,9 @@ def run_demo(
     if loaded.oracle == "none":
         raise ValueError("oracle: none says nothing about answers; a demo needs a recipe with tiny or wiki")
     if (run_dir / SUMMARY_FILE).is_file():
-        _show_finished(console, run_dir, seed=seed, steps=loaded.data.max_steps, recipe=recipe)
+        _show_finished(
+            console, run_dir, seed=seed, steps=loaded.data.max_steps, recipe=recipe, num_rows=num_rows
+        )
         return 0
     check_machine(loaded, run_dir)
     if is_warmed_up_first(loaded):
@@ -239,12 +241,15 @@ def _log_to_mlflow(run_dir: Path, before: Evaluation, after: Evaluation, summary
     finish_mlflow_run(state.tracking_uri, state.mlflow_run_id, status="FINISHED", artifacts=pages)
 
 
-def _show_finished(console: Console, run_dir: Path, *, seed: int, steps: int | None, recipe: str) -> None:
+def _show_finished(
+    console: Console, run_dir: Path, *, seed: int, steps: int | None, recipe: str, num_rows: int
+) -> None:
     summary = Summary.model_validate_json((run_dir / SUMMARY_FILE).read_text())
-    if (summary.seed, summary.steps, summary.recipe) != (seed, steps, recipe):
+    found = (summary.seed, summary.steps, summary.recipe, summary.rows_held_out)
+    if found != (seed, steps, recipe, num_rows):
         raise ValueError(
             f"run_dir: {run_dir} holds a finished demo of seed {summary.seed} and {summary.steps} steps of "
-            f"{summary.recipe}; use another --run-dir for this one"
+            f"{summary.recipe}, measured on {summary.rows_held_out} rows; use another --run-dir for this one"
         )
     print_report(console, run_dir, summary)
     console.print(

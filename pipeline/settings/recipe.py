@@ -156,6 +156,11 @@ class Recipe(Settings):
                 f"rollout.samples_per_query: 1, but ppo.estimator {self.ppo.estimator} compares the answers "
                 "to one query; use 2 or more"
             )
+        if self.ppo.refuse_saying_less and self.rollout.samples_per_query < 2:
+            raise ValueError(
+                "rollout.samples_per_query: 1, but ppo.refuse_saying_less compares the answers to a query; "
+                "raise it, or set ppo.refuse_saying_less: false"
+            )
         return self
 
     @model_validator(mode="after")

@@ -3,7 +3,8 @@
 Zero tolerance pays for claims that are not made: an answer to half of a question has half the chances to be
 refuted. SmolLM2, trained without this, answered one of two facts after eighteen steps (docs/log.md). What
 most answers of a group mention is a measure that needs no label, and it does not fall while only some say
-less. What is masked stays so, and a refuted answer is paid no worse.
+less. What is masked stays so, a refuted answer is paid no worse, and an answer without a claim, an abstention
+above all, has settings of its own.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from statistics import median
 from typing import Any
+
+from reward.types import Outcome
 
 SAYS_LESS_REWARD = -1.0  # that of a refuted answer
 
@@ -33,8 +36,9 @@ def refuse_less(samples: Sequence[Any]) -> int:
         usual = median(sample.rollout.verdict.num_mentions for sample in group)
         for sample in group:
             reward = sample.rollout.solver_reward
+            verdict = sample.rollout.verdict
             is_paid = reward is not None and reward > SAYS_LESS_REWARD
-            if is_paid and sample.rollout.verdict.num_mentions < usual:
+            if is_paid and verdict.outcome is not Outcome.NO_CLAIMS and verdict.num_mentions < usual:
                 sample.rewards = sample.rewards.new_full(sample.rewards.shape, SAYS_LESS_REWARD)
                 sample.rollout = sample.rollout.model_copy(update={"says_less": True})
                 num += 1

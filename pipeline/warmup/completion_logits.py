@@ -29,7 +29,7 @@ class CompletionLogitsActor(ResponseLogitsActor):
         if not _mask:
             return super().forward(sequences, *args, **kwargs)
         kwargs.pop("return_logprobs", None)  # all tokens' log-probabilities
-        return super().forward(sequences, _mask[0], *args, **kwargs)
+        return super().forward(sequences, _mask[0].to(sequences.device), *args, **kwargs)
 
 
 def install(actor: Any) -> None:

@@ -80,6 +80,7 @@ _ERA = re.compile(rf"{SPACE}?(?P<era>B\.?C\.?(?:E\b\.?)?|C\.?E\b\.?|A\.?D\b\.?)(
 _ERA_BEFORE = re.compile(rf"(?<![^\W_])A\.?D\.?{SPACE}?$")
 _THE_BEFORE = re.compile(rf"(?:\bthe{SPACE}['\u2018\u2019]?|['\u2018\u2019])$", re.IGNORECASE)
 _CUES = frozenset((*TABLES["dates"]["cues"].split(), *(name.lower() for name in _NAMES))) - {"sept"}
+_ARTICLE = re.compile(r"\b(?:an?|the|its|his)\s$", re.IGNORECASE)
 _YEARS_OF_CONTEXT = range(1000, 2101)
 
 
@@ -150,6 +151,13 @@ def looks_like_year(number: Number) -> bool:
     """Whether a number could be a year within a range of years."""
     plain = number.kind is Kind.COUNT and number.end - number.start == 4 and len(number.readings) == 1
     return number.kind is Kind.YEAR or (plain and number.step == 1 and number.value in _YEARS_OF_CONTEXT)
+
+
+def is_bare_year(text: str, number: Number) -> bool:
+    """Whether bare digits say a year: "(2003)", "the 2003 cup", "a 2003 film", but not "2003 people"."""
+    if number.kind is Kind.YEAR or not looks_like_year(number):
+        return False
+    return not number.counts or bool(_ARTICLE.search(text, max(0, number.start - 5), number.start))
 
 
 def as_year(number: Number) -> Number:

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from reward.claims.numbers import questions
 from reward.claims.numbers.bounds import things_behind
 from reward.claims.numbers.conventions import AUTO, Conventions, conventions_of
-from reward.claims.numbers.dates import as_year, looks_like_year
+from reward.claims.numbers.dates import as_year, is_bare_year
 from reward.claims.numbers.equality import bound_stated, equal, supports, without_unit_of
 from reward.claims.numbers.find import find_numbers, parse_number
 from reward.claims.numbers.index import index_numbers
@@ -62,7 +62,6 @@ _PLACE = re.compile(
     r"(?:\d+(?:,?[ ](?:and|or|to)[ ]|, |-))*$",
     re.IGNORECASE,
 )  # of the response itself
-_ARTICLE = re.compile(r"\b(?:an?|the|its|his)\s$", re.IGNORECASE)
 _LONGEST_PLACE = 32  # characters
 _CONVERTED = re.compile(r"[(/=\u2248]|(?:\bto|-|\u2013)\s?$")
 _CONVERSION_REACH = 24  # characters from a number to the same one in another unit
@@ -149,7 +148,7 @@ class Numbers:
         conventions = conventions_of(text, *self._texts, locale=self.locale)
         for number in index_numbers(text, conventions).between(start, end):
             is_share = number.kind in _SHARES and answer.kind is Kind.COUNT  # 466 is not stated by "466%"
-            if answer.kind is Kind.YEAR and _is_bare_year(text, number):
+            if answer.kind is Kind.YEAR and is_bare_year(text, number):
                 number = as_year(number)
             if not is_share and any(_says(answer, one) for one in (number, unbound(number))):
                 return number
@@ -270,13 +269,6 @@ def _taken_as(number: Number, like: Number, *, with_bound: bool = True) -> Numbe
 def _says(answer: Number, other: Number) -> bool:
     """Whether an answer, as far as it says nothing of its own, is a number of a text in some reading."""
     return equal(_taken_as(answer, other), close_like(other, answer))
-
-
-def _is_bare_year(text: str, number: Number) -> bool:
-    """Whether bare digits say a year: "(2003)", "the 2003 cup", "a 2003 film", but not "2003 people"."""
-    if number.kind is Kind.YEAR or not looks_like_year(number):
-        return False
-    return not number.counts or bool(_ARTICLE.search(text, max(0, number.start - 5), number.start))
 
 
 def _is_small_word(response: str, number: Number) -> bool:
