@@ -30,6 +30,7 @@ from reward.claims.kind import num_atoms
 from reward.config import AuditConfig
 from reward.judging.coverage import Coverage, blind_rounds, covered_by
 from reward.judging.evidence import sources
+from reward.judging.unanswerable import decided_by_query, is_known_unanswerable
 from reward.judging.unjudged import (
     AuditFailure,
     check_bounds,
@@ -95,9 +96,17 @@ async def audit(
         verdict = asyncio.run(audit(query, "60 people came.")).verdict  # REFUTED
     """
     if sampler is None:
-        return AuditResult(verdict=lexical_audit(query, response, config))
-    means = Means(sampler, prompts or _prompts(config.prompts), config, observer)
-    start = answer_start(response, config)
+        result = AuditResult(verdict=lexical_audit(query, response, config))
+    else:
+        means = Means(sampler, prompts or _prompts(config.prompts), config, observer)
+        result = await _by_model(query, response, means)
+    if not is_known_unanswerable(query, config):
+        return result
+    return result.model_copy(update={"verdict": decided_by_query(result.verdict, config)})
+
+
+async def _by_model(query: RagQuery, response: str, means: Means) -> AuditResult:
+    config, start = means.config, answer_start(response, means.config)
     result = await _audited(query, response[start:], means)
     verdict = moved(result.verdict, start)
     if may_be_looked_up(verdict, config):
@@ -184,7 +193,8 @@ async def _checked(query: RagQuery, proposal: Proposal, means: Means, num_mentio
     with telemetry.span("vote", {"march.num_voters": config.voters}) as span:
         verdict = _verdict(query, proposal, rounds, means, num_mentions)
         telemetry.record_verdict(span, verdict)
-    return AuditResult(verdict=verdict, trajectories=trajectories(proposal.group, rounds, config))
+    turns = trajectories(proposal.group, rounds, config, unanswerable=is_known_unanswerable(query, config))
+    return AuditResult(verdict=verdict, trajectories=turns)
 
 
 def _verdict(

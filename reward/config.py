@@ -146,6 +146,9 @@ class AuditConfig(Settings):
         description="Whether an answer without any usable claim, by the Proposer's fault, is REFUTED by what "
         "a lookup refutes, and UNSCORED else. Not with error_rate, which needs to know all claims.",
     )
+    refute_unanswerable: bool = Field(
+        default=True, description="Whether a query that is known to be unanswerable decides its verdict."
+    )
     reward_supported: _Reward = 0.0
     reward_refuted: _Reward = -1.0
     reward_no_claims: _Reward | None = Field(

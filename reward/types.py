@@ -60,6 +60,12 @@ class RagQuery(Record):
     id: str
     query: str
     documents: tuple[Document, ...] = Field(min_length=1)
+    unanswerable: bool = Field(
+        default=False,
+        exclude_if=lambda unanswerable: not unanswerable,
+        description="The documents are known not to answer it, since what does was taken away on purpose: "
+        "saying so is right, and any claim is wrong.",
+    )
 
     @model_validator(mode="after")
     def _document_ids_are_unique(self) -> Self:
@@ -183,7 +189,9 @@ class Trajectory(Record):
         le=0,
         allow_inf_nan=False,
         description="Of a Checker's turn: the verdict's reward, were this voter alone and the claims that it "
-        "was asked about the only ones; None where that would be UNSCORED, and for other roles.",
+        "was asked about the only ones; None where that would be UNSCORED, and for other roles. Of a query "
+        "that is known to be unanswerable: that of a supported answer for "
+        '"cannot answer", else of a refuted one.',
     )
 
 

@@ -125,7 +125,8 @@ def setup_for(recipe: Recipe, model: str, **changes: Any) -> EvaluationSetup:
         "tiny": recipe.data.world,
         "dtype": dtype,
         "solver": solver,
-        "audit": recipe.audit,
+        # By what was said alone: what the query decides would hide every wrong answer that the check accepts.
+        "audit": recipe.audit.model_copy(update={"refute_unanswerable": False}),
     }
     given |= world | changes
     return EvaluationSetup.model_validate({"model": model} | given)

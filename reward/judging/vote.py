@@ -21,6 +21,8 @@ equivalence, so their order never matters, and a minority never decides.
 | no usable claim, and the lookup finds one that the documents refute | REFUTED | -1 | none: UNSCORED |
 | else a mention that no claim covers (`uncovered`) | REFUTED | -1 (`refute`) | ignored |
 | else all claims SUPPORTED | SUPPORTED | 0 | 0 |
+| claims, to a query that is known to be unanswerable | REFUTED | -1 | as the claims say |
+| no claim, it says that the documents do not say, and that is known | NO_CLAIMS, `abstention` | 0 | none |
 | no claim, and it says that the documents do not say | NO_CLAIMS, `abstention` | none, or by setting | none |
 | no claim, and it says something else | NO_CLAIMS, `no_claims` | none, or by setting | none |
 
@@ -57,6 +59,7 @@ class Reason(StrEnum):
     NO_CONSENSUS = "no_consensus"
     # REFUTED or UNSCORED, by the setting `uncovered`.
     UNCOVERED = "uncovered"
+    UNANSWERABLE = "unanswerable"  # REFUTED: the documents are known not to answer, and it makes claims
     REFUTED_WITHOUT_CLAIMS = "refuted_without_claims"  # REFUTED by a lookup, since the Proposer failed
     # NO_CLAIMS
     ABSTENTION = "abstention"  # it says that the documents do not say

@@ -17,6 +17,7 @@ from typing import TypeVar
 from reward.config import AuditConfig, Structured
 from reward.judging.coverage import CoveredClaim
 from reward.judging.evidence import Source, place_evidence
+from reward.judging.unanswerable import voter_reward
 from reward.judging.unjudged import AuditFailure
 from reward.judging.vote import Reason, is_decided, judge, read_vote, vote
 from reward.roles.asking import Means, answer_of, has_tokens, turns
@@ -201,8 +202,10 @@ def claim_verdicts(one: Round, config: AuditConfig) -> list[ClaimVerdict]:
     return verdicts
 
 
-def own_rewards(one: Round, config: AuditConfig) -> list[float | None]:
+def own_rewards(one: Round, config: AuditConfig, *, unanswerable: bool = False) -> list[float | None]:
     """(V,) for each voter: the reward of the round's claims by its votes alone.
+
+    Where the query is known to be unanswerable, that of `reward.judging.unanswerable.voter_reward`.
 
     None where a lone voter would leave them UNSCORED: it wrote nothing readable, or could not read it all.
     """
@@ -210,6 +213,9 @@ def own_rewards(one: Round, config: AuditConfig) -> list[float | None]:
     rewards = []
     for row in one.votes:
         claims = claim_verdicts(replace(one, votes=(row,)), alone)
+        if unanswerable:
+            rewards.append(voter_reward(claims, alone))
+            continue
         is_unread = any(claim.note == UNREAD_NOTE for claim in claims)
         rewards.append(judge(claims, num_uncovered=0, config=alone, any_unread=is_unread).reward)
     return rewards
@@ -221,7 +227,7 @@ def unread_spans(rounds: Sequence[Round]) -> tuple[DocumentSpan, ...]:
 
 
 def trajectories(
-    proposed: SampleGroup | None, rounds: Sequence[Round], config: AuditConfig
+    proposed: SampleGroup | None, rounds: Sequence[Round], config: AuditConfig, *, unanswerable: bool = False
 ) -> tuple[Trajectory, ...]:
     """The Proposer's turn that was used, if any, then the Checker's by round, part and voter.
 
@@ -231,7 +237,7 @@ def trajectories(
     for one in rounds:
         if not any(map(has_tokens, one.groups)):
             continue
-        rewards = own_rewards(one, config)
+        rewards = own_rewards(one, config, unanswerable=unanswerable)
         for group, first in zip(one.groups, one.first_voters, strict=True):
             taken += turns(Role.CHECKER, group, rewards[first : first + len(group.samples)])
     return tuple(taken)

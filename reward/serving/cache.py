@@ -28,7 +28,7 @@ def content_key(query: RagQuery, response: str, *, settings: str, weights: Weigh
         settings: Digest of the audit's settings.
         weights: Of the policy in training; None for a frozen model.
     """
-    texts = [settings, repr(weights), query.id, query.query, response]
+    texts = [settings, repr(weights), query.id, query.query, repr(query.unanswerable), response]
     for document in query.documents:
         texts += [document.id, document.title, document.text]
     digest = hashlib.sha256()

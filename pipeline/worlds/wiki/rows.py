@@ -216,7 +216,8 @@ def _row(
     )
     ids = {document.title: document.id for document in documents}
     asked = tuple(_asked(one, ids, taken_away=taken_away) for one in facts)
-    query = RagQuery(id=row_id, query=_joined([one.question for one in asked]), documents=documents)
+    question = _joined([one.question for one in asked])
+    query = RagQuery(id=row_id, query=question, documents=documents, unanswerable=taken_away)
     return WorldRow(query=query, asked=asked)
 
 

@@ -1,0 +1,91 @@
+"""What is known of a query from which the answering document was taken away, and whom it pays."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from pipeline.demo.evaluate import setup_for
+from pipeline.settings.recipe import load_recipe
+from pipeline.worlds.wiki.settings import WikiSettings
+from pipeline.worlds.wiki.world import WikiWorld
+from reward.auditor import audit
+from reward.config import AuditConfig
+from reward.roles.prompts import load_prompts
+from reward.samplers import SamplerError
+from reward.serving.cache import content_key
+from reward.types import AuditResult, Outcome, RagQuery, Role
+
+PROMPTS = load_prompts("compact")
+CLAIM = "- Question: The July picnic in Kabul raised how many euros? [Answer: 466]"
+FOUND = "1. Evidence: The July picnic in Kabul raised 466 euros. [Answer: 466]"
+CANNOT = "1. Evidence: None [Answer: Cannot answer]"
+ANSWER = "The July picnic in Kabul raised 466 euros."
+ABSTENTION = "The documents do not say."
+
+
+@pytest.fixture
+def taken_away(picnic: RagQuery) -> RagQuery:
+    return picnic.model_copy(update={"unanswerable": True})
+
+
+def run(query: RagQuery, response: str, sampler: Any = None, **settings: Any) -> AuditResult:
+    config = AuditConfig(**{"kinds": ["number"], "voters": 3, **settings})
+    return asyncio.run(audit(query, response, sampler=sampler, prompts=PROMPTS, config=config))
+
+
+def said(result: AuditResult) -> tuple[Any, ...]:
+    verdict = result.verdict
+    return verdict.outcome, verdict.reward, verdict.reason
+
+
+def test_claims_that_the_check_supports_are_refuted(
+    scripted: Any, picnic: RagQuery, taken_away: RagQuery
+) -> None:
+    replies = [CLAIM, *[FOUND] * 3]
+    assert said(run(picnic, ANSWER, scripted(replies))) == (Outcome.SUPPORTED, 0.0, "supported")
+    result = run(taken_away, ANSWER, scripted(replies))
+    assert said(result) == (Outcome.REFUTED, -1.0, "unanswerable")
+    assert "known not to answer" in result.verdict.detail
+    assert said(run(taken_away, ANSWER)) == (Outcome.REFUTED, -1.0, "unanswerable"), "without a model too"
+    ignored = run(taken_away, ANSWER, scripted(replies), refute_unanswerable=False)
+    assert said(ignored) == (Outcome.SUPPORTED, 0.0, "supported")
+
+
+def test_an_abstention_is_right(scripted: Any, picnic: RagQuery, taken_away: RagQuery) -> None:
+    assert said(run(picnic, ABSTENTION, scripted([]))) == (Outcome.NO_CLAIMS, None, "abstention")
+    assert said(run(taken_away, ABSTENTION, scripted([]))) == (Outcome.NO_CLAIMS, 0.0, "abstention")
+    assert said(run(taken_away, "It is a picnic.", scripted([]))) == (Outcome.NO_CLAIMS, None, "no_claims")
+
+
+def test_a_failure_is_no_reward_and_no_punishment(scripted: Any, taken_away: RagQuery) -> None:
+    result = run(taken_away, ANSWER, scripted([CLAIM, SamplerError("engine", "gone")]))
+    assert result.verdict.outcome is Outcome.UNSCORED and result.verdict.reward is None
+
+
+def test_a_voter_is_paid_for_not_answering(scripted: Any, picnic: RagQuery, taken_away: RagQuery) -> None:
+    texts = [CLAIM, FOUND, CANNOT, "nonsense"]
+
+    def paid(query: RagQuery) -> list[float | None]:
+        turns = run(query, ANSWER, scripted(texts, with_tokens=True)).trajectories
+        return [turn.own_reward for turn in turns if turn.role is Role.CHECKER]
+
+    assert paid(picnic) == [0.0, -1.0, None]
+    assert paid(taken_away) == [-1.0, 0.0, None]
+
+
+def test_verdicts_of_both_are_kept_apart(picnic: RagQuery, taken_away: RagQuery) -> None:
+    keys = {content_key(one, ANSWER, settings="s", weights=None) for one in (picnic, taken_away)}
+    assert len(keys) == 2
+
+
+def test_the_world_of_real_text_knows_its_own() -> None:
+    rows = WikiWorld(WikiSettings(kinds=("number", "date"), unanswerable_share=0.2)).rows("held_out")
+    assert {row.query.unanswerable for row in rows} == {True, False}
+    assert all(row.query.unanswerable is not row.is_answerable for row in rows)
+
+
+def test_what_measures_a_model_does_not_use_it() -> None:
+    recipe = load_recipe("smollm2")
+    assert recipe.audit.refute_unanswerable
+    assert not setup_for(recipe, "any").audit.refute_unanswerable
