@@ -17,6 +17,7 @@ from pipeline.data.sources import SOURCES
 from pipeline.data.work import Choices, Input, PrepareJob
 from pipeline.settings.recipe import TINY_POLICY
 from reward.offline.files import file_sha256
+from reward.types import RagQuery
 from tests.benchmark_rows import SLICES, TWOWIKI_DEV, write_bioasq
 from tests.browser import BROWSER, MISSING, opened_page
 from tests.march_cli import march, refused
@@ -169,6 +170,44 @@ def test_a_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
         assert run_job(given).num_rows == 10
         drawn.append((tmp_path / str(place) / "train.jsonl").read_text())
     assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_a_share_of_rows_loses_the_documents_that_answer(tmp_path: Path) -> None:
+    inputs = [("hotpotqa", SLICES["hotpotqa"]), ("musique", SLICES["musique"])]
+    rows: dict[float, dict[str, RagQuery]] = {}
+    for share in (0.0, 0.5, 1.0):
+        manifest = run_job(job(tmp_path / str(share), *inputs, choices=Choices(unanswerable=share)))
+        lines = [json.loads(line) for line in (tmp_path / str(share) / "train.jsonl").open()]
+        queries = [RagQuery.model_validate_json(line["label"]) for line in lines]
+        rows[share] = {query.id: query for query in queries}
+        num = sum(query.unanswerable for query in queries)
+        assert num == sum(one.num_unanswerable for one in manifest.statistics)
+        assert share in (0.5, num / len(queries)) and (share != 0.5 or 0 < num < len(queries))
+    supporting = {
+        f"{row['_id']}": row["supporting_facts"] for row in json.loads(SLICES["hotpotqa"].read_text())
+    }
+    for query_id, query in rows[1.0].items():
+        whole = rows[0.0][query_id].documents
+        assert 0 < len(query.documents) < len(whole) and set(query.documents) < set(whole)
+        needed = {title for title, _ in supporting.get(query_id, [])}
+        assert not needed & {document.title for document in query.documents}
+    assert all(query in (rows[0.0][name], rows[1.0][name]) for name, query in rows[0.5].items())
+
+
+def test_a_source_that_does_not_say_what_answers_cannot_lose_it(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"--unanswerable: 0.1 with ragtruth, .*leave it out"):
+        job(tmp_path, ("ragtruth", SLICES["ragtruth"]), choices=Choices(unanswerable=0.1))
+
+
+def test_your_own_rows_may_say_that_nothing_answers_them(tmp_path: Path) -> None:
+    rows = [
+        row("a", "How many came?", "50 came."),
+        row("b", "Who came?", "50 came.") | {"unanswerable": True},
+    ]
+    manifest = run_job(job(tmp_path / "out", plain(tmp_path / "rows.jsonl", *rows)))
+    written = [json.loads(json.loads(line)["label"]) for line in (tmp_path / "out" / "train.jsonl").open()]
+    assert [query.get("unanswerable", False) for query in written] == [False, True]
+    assert manifest.statistics[0].num_unanswerable == 1
 
 
 def test_a_licence_that_is_not_clear_must_be_accepted(

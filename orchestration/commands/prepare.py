@@ -95,6 +95,17 @@ def prepare(
             min=0, max=0.95, help="Share of irrelevant documents; BioASQ only.", rich_help_panel=_DRAWN
         ),
     ] = 0.3,
+    unanswerable: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="SHARE",
+            help="Share of rows whose supporting documents are taken away, so that an abstention is right; "
+            "2wikimultihopqa, musique and hotpotqa.",
+            rich_help_panel=_DRAWN,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.", rich_help_panel=_DRAWN)] = 0,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes; the rows do not depend on it.", show_default="cores")
@@ -122,6 +133,7 @@ def prepare(
                 near_duplicates=near_duplicates or None,
                 max_shared_documents=max_shared_documents,
                 noise=noise,
+                unanswerable=unanswerable,
                 limit=limit,
                 sample=sample,
                 seed=seed,
@@ -227,6 +239,8 @@ def _closing_line(manifest: Manifest, out: Path) -> str:
         f"{manifest.num_rows:,} of {manifest.num_read:,} rows in {out / 'train.jsonl'}; left out: "
         f"{', '.join(left_out)}"
     )
+    if num := sum(one.num_unanswerable for one in manifest.statistics):
+        line += f"\n{num:,} of them are known to be unanswerable: what answers was taken away"
     if manifest.num_overlap_document:
         line += (
             f"\n{manifest.num_overlap_document:,} rows have documents of evaluation sets; the card shows how "

@@ -45,11 +45,11 @@ class _Support(InputRecord):
 
 
 class MusiqueRelevance(InputRecord):
-    """How many paragraphs are not needed; counted for the data card, never trained on."""
+    """Which paragraphs are not needed; for the data card and for `Choices.unanswerable`."""
 
     paragraphs: tuple[_Support, ...]
 
-    def num_irrelevant(self) -> int | None:
-        """For the row's one query; None where the file does not tell."""
+    def irrelevant(self) -> list[int] | None:
+        """Their places, for the row's one query; None where the file does not tell."""
         told = [paragraph.is_supporting for paragraph in self.paragraphs]
-        return None if None in told else told.count(False)
+        return None if None in told else [place for place, is_needed in enumerate(told) if not is_needed]

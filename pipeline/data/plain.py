@@ -3,8 +3,9 @@
     {"id": "1", "query": "How many came?", "documents": [
         {"id": "d1", "title": "", "text": "50 people came."}]}
 
-The format of `march audit` without the response; a document may be a text alone, and is then called by its
-place from 1. Other keys are not read. Licence: that of your data.
+With `"unanswerable": true` the documents are known not to answer it. The format of `march audit` without the
+response; a document may be a text alone, and is then called by its place from 1. Other keys are not read.
+Licence: that of your data.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pydantic import BeforeValidator, Field
 
 from pipeline.data.rows import QuestionRow
 from reward.offline.rows import InputDocument, texts_as_documents
-from reward.types import Document
+from reward.types import Document, RagQuery
 
 
 class PlainRow(QuestionRow):
@@ -23,7 +24,13 @@ class PlainRow(QuestionRow):
 
     question: Annotated[str, Field(alias="query", min_length=1)]
     documents: Annotated[tuple[InputDocument, ...], BeforeValidator(texts_as_documents)] = Field(min_length=1)
+    unanswerable: bool = False
 
     def to_documents(self) -> list[Document]:
         """The documents."""
         return [Document(id=d.id, title=d.title or "", text=d.text) for d in self.documents]
+
+    def queries(self, place: str) -> tuple[RagQuery, ...]:
+        """The one question."""
+        known = {"unanswerable": self.unanswerable}
+        return tuple(query.model_copy(update=known) for query in super().queries(place))

@@ -50,6 +50,7 @@ class SourceStatistics(Record):
 
     source: str
     num_rows: int
+    num_unanswerable: int = Field(default=0, description="Rows whose answering documents were taken away.")
     query_words: Spread
     num_documents: Spread = Field(description="A query.")
     document_words: Spread = Field(description="All documents of a query together.")
@@ -101,7 +102,7 @@ class RunningStatistics:
     def __init__(self, source: str) -> None:
         self._source = source
         self._lengths: dict[str, Counter[int]] = {name: Counter() for name in _LENGTHS}
-        self._num_irrelevant = self._num_told = 0
+        self._num_irrelevant = self._num_told = self._num_unanswerable = 0
         self._shared: Counter[int] = Counter()
         self.tokens: Counter[int] = Counter()  # of prompts, if they are counted
         self.removed: Counter[Reason] = Counter()
@@ -116,6 +117,7 @@ class RunningStatistics:
             self._lengths[name][length] += 1
         if row.num_tokens is not None:
             self.tokens[row.num_tokens] += 1
+        self._num_unanswerable += row.unanswerable
         if row.num_irrelevant is not None:
             self._num_irrelevant += row.num_irrelevant
             self._num_told += row.lengths["num_documents"]
@@ -125,6 +127,7 @@ class RunningStatistics:
         return SourceStatistics(
             source=self._source,
             num_rows=self._lengths["num_documents"].total(),
+            num_unanswerable=self._num_unanswerable,
             **{name: Spread.of(lengths) for name, lengths in self._lengths.items()},
             prompt_tokens=Spread.of(self.tokens) if self.tokens else None,
             irrelevant_ratio=self._num_irrelevant / self._num_told if self._num_told else None,

@@ -47,14 +47,14 @@ class TwoWikiRow(ParagraphsRow):
 
 
 class ParagraphsRelevance(InputRecord):
-    """How many paragraphs no supporting fact stands in; counted for the data card, never trained on."""
+    """Which paragraphs no supporting fact stands in; for the data card and for `Choices.unanswerable`."""
 
     context: Paragraphs
     supporting_facts: tuple[tuple[str, int], ...] | None = None
 
-    def num_irrelevant(self) -> int | None:
-        """For the row's one query; None where the file does not tell."""
+    def irrelevant(self) -> list[int] | None:
+        """Their places, for the row's one query; None where the file does not tell."""
         if self.supporting_facts is None:
             return None
         needed = {title for title, _ in self.supporting_facts}
-        return sum(title not in needed for title, _ in self.context)
+        return [place for place, (title, _) in enumerate(self.context) if title not in needed]

@@ -35,6 +35,9 @@ class Choices(Record):
     near_duplicates: float | None = None
     max_shared_documents: int = 0
     noise: float | None = Field(default=None, description="Share of distractors asked for; BioASQ only.")
+    unanswerable: float | None = Field(
+        default=None, description="Share of rows whose supporting documents are taken away on purpose."
+    )
     limit: int | None = Field(default=None, description="First rows of each input.")
     sample: int | None = Field(default=None, description="Rows drawn of each input.")
     seed: int = 0
@@ -82,6 +85,12 @@ class PrepareJob:
             )
         if self.evaluation_sets and self.choices.near_duplicates is None:
             raise ValueError("--exclude-overlap: needs --near-duplicates; 1 compares words exactly")
+        silent = [given.source.name for given in self.inputs if given.source.relevance is None]
+        if self.choices.unanswerable and silent:
+            raise ValueError(
+                f"--unanswerable: {self.choices.unanswerable} with {silent[0]}, whose rows do not say which "
+                "documents answer; leave it out, and prepare the others by themselves"
+            )
 
 
 @dataclass(frozen=True)
@@ -101,6 +110,7 @@ class WorkedRow:
     id: str
     content: bytes = b""  # digest of what the Solver sees
     lengths: dict[str, int] = field(default_factory=dict)  # by the fields of `SourceStatistics`
+    unanswerable: bool = False  # what answers it was taken away
     num_irrelevant: int | None = None  # documents; None where the source does not tell
     num_tokens: int | None = None  # of the prompt, if they are counted
     removed: Reason | None = None
@@ -151,9 +161,8 @@ class RowWork:
         self, query: RagQuery, source: str, *, place: str = "", num_irrelevant: int | None = None
     ) -> WorkedRow:
         """Works on one query."""
-        row = WorkedRow(
-            source, place, query.id, _content_digest(query), _lengths(query), num_irrelevant=num_irrelevant
-        )
+        row = WorkedRow(source, place, query.id, _content_digest(query), _lengths(query))
+        row = replace(row, num_irrelevant=num_irrelevant, unanswerable=query.unanswerable)
         threshold, limit = self._job.choices.near_duplicates, self._job.max_prompt_tokens
         if threshold is not None:
             keys, found = fingerprint(query)
@@ -177,14 +186,24 @@ class RowWork:
     def _raw(self, source: Source, raw: RawRow) -> Iterator[WorkedRow]:
         parsed = parse_row(raw, source.model)
         queries = parsed.queries(raw.place)
-        num_irrelevant = parse_row(raw, source.relevance).num_irrelevant() if source.relevance else None
+        irrelevant = parse_row(raw, source.relevance).irrelevant() if source.relevance else None
+        num_irrelevant = None if irrelevant is None else len(irrelevant)
         if not queries:
             name = str(getattr(parsed, "id", "")) or raw.place
             yield WorkedRow(source.name, raw.place, name, removed=Reason.NO_DOCUMENTS)
         for query in queries:
             if source.name == "bioasq" and self._distractors is not None:
                 query, num_irrelevant = self._distractors.add_to(query)
+            if irrelevant and num_irrelevant != len(query.documents) and self._takes_away(query):
+                left = tuple(query.documents[place] for place in irrelevant)
+                query = query.model_copy(update={"documents": left, "unanswerable": True})
             yield self.query(query, source.name, place=raw.place, num_irrelevant=num_irrelevant)
+
+    def _takes_away(self, query: RagQuery) -> bool:
+        """Whether a row is among the share that shall be unanswerable; the same for the same seed."""
+        choices = self._job.choices
+        drawn = hashlib.sha256(f"unanswerable:{choices.seed}:{query.id}".encode()).digest()
+        return int.from_bytes(drawn[:4]) < (choices.unanswerable or 0.0) * 2**32
 
 
 def _content_digest(query: RagQuery) -> bytes:

@@ -134,12 +134,14 @@ def sample_world(
             duplicates[fact.key] = twins[0]
     for _ in range(_num_unrelated(rng, settings)):
         _add_random_fact(rng, facts, split, settings.kinds)
-    if settings.unanswerable_share and rng.random() < settings.unanswerable_share:
+    unanswerable = bool(settings.unanswerable_share) and rng.random() < settings.unanswerable_share
+    if unanswerable:
         _take_away(rng, facts, asked, split)
     order = list(facts.values())
     rng.shuffle(order)
     query = " ".join(f"{marker}) {fact.question()}" for marker, fact in zip(MARKERS, asked, strict=False))
-    row = RagQuery(id=query_id, query=query, documents=_into_documents(rng, order))
+    documents = _into_documents(rng, order)
+    row = RagQuery(id=query_id, query=query, documents=documents, unanswerable=unanswerable)
     return World(query=row, asked=asked, near_duplicates=duplicates, facts=tuple(order))
 
 

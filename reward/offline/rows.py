@@ -95,6 +95,7 @@ class InputRow(InputRecord):
         tuple[InputDocument, ...], BeforeValidator(texts_as_documents), BeforeValidator(parsed)
     ] = Field(min_length=1)
     response: str
+    unanswerable: bool = False
     task_type: str | None = None
     source_id: RowId | None = None
     human_spans: Annotated[tuple[Span, ...] | None, BeforeValidator(parsed)] = None
@@ -104,7 +105,9 @@ class InputRow(InputRecord):
         documents = [Document(id=d.id, title=d.title or "", text=d.text) for d in self.documents]
         return AuditRow(
             place=place,
-            query=make_query(place, self.id, self.query, documents),
+            query=make_query(place, self.id, self.query, documents).model_copy(
+                update={"unanswerable": self.unanswerable}
+            ),
             response=self.response,
             task_type=self.task_type,
             source_id=self.source_id,
