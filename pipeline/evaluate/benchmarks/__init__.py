@@ -1,7 +1,7 @@
 """The benchmarks, by the name that the command line gives them.
 
-The paper's seven, two that hold the judge against people (`Calibration`), and one for the tiny policy, which
-is no figure of any table. A benchmark's files are imported when it is asked for.
+The paper's seven, two that hold the judge against people (`Calibration`), and two worlds whose truth is
+known, which are no figures of any table. A benchmark's files are imported when it is asked for.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NAMES = (
     "musique",
 )
 CALIBRATION_NAMES = ("ragtruth_judge", "faithbench_judge")
-TINY_NAME = "tiny"
+TINY_NAME, WIKI_NAME = "tiny", "wiki"
 
 
 @cache
@@ -35,7 +35,7 @@ def make_benchmark(name: str) -> Benchmark:
     for made in _benchmarks():
         if made.card.name == name:
             return made
-    known = ", ".join((*NAMES, *CALIBRATION_NAMES, TINY_NAME))
+    known = ", ".join((*NAMES, *CALIBRATION_NAMES, TINY_NAME, WIKI_NAME))
     raise ValueError(f"benchmark: {name!r} is not known; give one of {known}")
 
 
@@ -49,6 +49,7 @@ def _benchmarks() -> tuple[Benchmark, ...]:
     from pipeline.evaluate.benchmarks.ragtruth import RagTruth
     from pipeline.evaluate.benchmarks.tiny_world import TinyWorld
     from pipeline.evaluate.benchmarks.twowiki import TwoWiki
+    from pipeline.evaluate.benchmarks.wiki_world import WikiWorldRows
 
     ragtruth, faithbench = RagTruth(), FaithBench()
     return (
@@ -62,4 +63,5 @@ def _benchmarks() -> tuple[Benchmark, ...]:
         Calibration(ragtruth),
         Calibration(faithbench),
         TinyWorld(),
+        WikiWorldRows(),
     )
