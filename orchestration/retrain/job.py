@@ -62,6 +62,7 @@ class PrepareSettings(Settings):
     limit: int | None = Field(default=None, ge=1)
     sample: int | None = Field(default=None, ge=1)
     noise: float = Field(default=0.3, ge=0, le=0.95)
+    unanswerable: float | None = Field(default=None, ge=0, le=1)
     seed: int = Field(default=0, ge=0)
     accept_licence: tuple[str, ...] = ()
 

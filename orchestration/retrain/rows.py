@@ -101,6 +101,7 @@ def _prepare(shop: Workshop, given: PrepareSettings) -> Manifest:
             near_duplicates=given.near_duplicates or None,
             max_shared_documents=given.max_shared_documents,
             noise=given.noise,
+            unanswerable=given.unanswerable,
             limit=given.limit,
             sample=given.sample,
             seed=given.seed,
