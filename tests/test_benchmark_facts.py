@@ -46,7 +46,7 @@ def test_the_published_prompt_is_filled_word_by_word(item: Item) -> None:
         "Label each sentence.\nQuery: When?\nContext: It opened in 1902. {{response}}\n"
         "Response: In 1902: {{user_request}} < |im_end|>"
     )
-    assert request.json_schema is None
+    assert request.verdict is None
 
 
 @pytest.mark.parametrize(

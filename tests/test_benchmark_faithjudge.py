@@ -11,9 +11,13 @@ from pipeline.evaluate.benchmarks.ragtruth import RagTruth
 from tests.benchmark_files import DATA, FOLDERS, items_of, text_of
 
 
+class BothSplits(RagTruth):
+    splits = ("train", "test")
+
+
 def test_ragtruth_takes_the_test_split_of_its_own_files() -> None:
     assert Counter(item.slice for item in items_of("ragtruth")) == {"data2txt": 3}
-    items = list(RagTruth(split=None).items(FOLDERS["ragtruth"]))
+    items = list(BothSplits().items(FOLDERS["ragtruth"]))
     assert Counter(item.slice for item in items) == {"qa": 3, "summary": 3, "data2txt": 3}
     labels = [one.consistent for item in items for one in item.responses]
     rows = [json.loads(line) for line in (DATA / "ragtruth" / "response.jsonl").read_text().splitlines()]
@@ -37,7 +41,7 @@ def faithjudge_layout(folder: Path) -> Path:
 
 
 def test_both_layouts_of_ragtruth_hold_the_same(tmp_path: Path) -> None:
-    ours = {item.id: item for item in RagTruth(split=None).items(FOLDERS["ragtruth"])}
+    ours = {item.id: item for item in BothSplits().items(FOLDERS["ragtruth"])}
     theirs = list(RagTruth().items(faithjudge_layout(tmp_path)))
     assert len(theirs) == 9
     for item in theirs:
@@ -49,7 +53,7 @@ def test_both_layouts_of_ragtruth_hold_the_same(tmp_path: Path) -> None:
 
 
 def test_the_judge_sees_source_marks_and_answer_and_never_its_own_copy() -> None:
-    benchmark = RagTruth(split=None)
+    benchmark = BothSplits()
     for item in benchmark.items(FOLDERS["ragtruth"]):
         (prompt,) = benchmark.prompts(item, PromptStyle.PLAIN)
         request = benchmark.judge_request(item, prompt, "An answer that stands nowhere.")
@@ -67,7 +71,7 @@ def test_the_judge_sees_source_marks_and_answer_and_never_its_own_copy() -> None
 def test_marks_of_ragtruth_are_told_with_their_kind() -> None:
     notes = [
         note
-        for item in RagTruth(split=None).items(FOLDERS["ragtruth"])
+        for item in BothSplits().items(FOLDERS["ragtruth"])
         for response in item.responses
         for note in response.notes
     ]
@@ -82,7 +86,7 @@ def test_answers_of_bad_quality_are_no_examples(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (tmp_path / "response.jsonl").read_text().splitlines()]
     lines[0]["quality"], lines[1]["quality"] = "truncated", "good"
     (tmp_path / "response.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    items = {item.id: item for item in RagTruth(split=None).items(tmp_path)}
+    items = {item.id: item for item in BothSplits().items(tmp_path)}
     ids = [one.id for one in items[lines[0]["source_id"]].responses]
     assert lines[0]["id"] not in ids
     assert lines[1]["id"] in ids

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.evaluate.benchmark import JudgeRequest, PromptStyle
-from pipeline.evaluate.benchmarks import make_benchmark
+from pipeline.evaluate.benchmarks import make_benchmark, multihop
 from pipeline.evaluate.benchmarks.multihop import linked
 from pipeline.evaluate.benchmarks.musique import MuSiQue
 from pipeline.evaluate.benchmarks.prompts import NUM_SHOTS, load_shots, pick_shots
@@ -34,8 +34,9 @@ def test_rows_of_the_development_sets(name: str, answers: list[str], slices: set
     assert slices <= {item.slice for item in items}
 
 
-def test_only_the_first_rows_are_asked() -> None:
-    items = list(MuSiQue(num_rows=2).items(FOLDERS["musique"]))
+def test_only_the_first_rows_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multihop, "NUM_ROWS", 2)
+    items = items_of("musique")
     assert [item.id for item in items] == ["2hop__85463_33311", "2hop__85463_54688"]
 
 

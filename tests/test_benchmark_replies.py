@@ -102,6 +102,7 @@ def test_the_schema_is_strict(name: str) -> None:
     benchmark: Benchmark = make_benchmark(name)
     item: Item = items_of(name)[0]
     request = benchmark.judge_request(item, Prompt(name=ANSWER), "An answer.")
-    assert request is not None and request.json_schema is not None
-    assert request.json_schema["additionalProperties"] is False
-    assert set(REPLIES[name]) == set(request.json_schema["required"])  # type: ignore[arg-type]
+    assert request is not None and request.verdict is not None
+    schema = request.verdict.model_json_schema()
+    assert schema["additionalProperties"] is False
+    assert set(REPLIES[name]) == set(schema["required"])

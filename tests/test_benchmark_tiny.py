@@ -45,7 +45,7 @@ def test_true_answers_pass_and_others_do_not(worlds: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [('{"num_worlds": 0, "seed": 1}', "num_worlds"), ('{"seed": 1}', "num_worlds"), ("worlds", "the file")],
+    [('{"num_worlds": 0, "seed": 1}', "num_worlds"), ('{"seed": 1}', "num_worlds"), ("worlds", "not JSON")],
 )
 def test_a_wrong_file_is_told_by_its_field(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "worlds.json"

@@ -21,7 +21,9 @@ from reward.offline.rows import InputRecord
 from reward.types import Document
 
 
-class _Paragraph(InputRecord):
+class MusiqueParagraph(InputRecord):
+    """One paragraph, without whether it is needed."""
+
     idx: int
     title: str
     paragraph_text: str
@@ -30,7 +32,7 @@ class _Paragraph(InputRecord):
 class MusiqueRow(QuestionRow):
     """A row of MuSiQue without what tells the answer."""
 
-    paragraphs: tuple[_Paragraph, ...] = Field(min_length=1)
+    paragraphs: tuple[MusiqueParagraph, ...] = Field(min_length=1)
 
     def to_documents(self) -> list[Document]:
         """The paragraphs."""

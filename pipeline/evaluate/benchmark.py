@@ -20,10 +20,16 @@ from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from pipeline.evaluate.benchmarks.prompts import load_texts, pick_shots
-from pipeline.evaluate.benchmarks.replies import ANSWER, REASONED_ANSWER
+from pipeline.evaluate.benchmarks.replies import (
+    ANSWER,
+    REASONED_ANSWER,
+    JudgeVerdict,
+    judged_text,
+    read_json,
+)
 from pipeline.evaluate.majority import Judged, Judgement, majority_scores
 from reward.samplers import Message
 from reward.types import RagQuery, Record
@@ -35,11 +41,6 @@ class PromptStyle(StrEnum):
     PLAIN = "plain"
     COT = "cot"  # it reasons first, then answers
     TEN_SHOT = "10-shot"  # ten solved examples stand before the question
-
-
-def prompt_name(style: PromptStyle) -> str:
-    """What a prompt of a style asks for."""
-    return REASONED_ANSWER if style is PromptStyle.COT else ANSWER
 
 
 class BenchmarkCard(Record):
@@ -94,21 +95,21 @@ class Prompt(Record):
 
 
 class JudgeRequest(Record):
-    """One question to the judge; its reply must be JSON of this schema."""
+    """One question to the judge."""
 
     messages: tuple[Message, ...]
-    json_schema: dict[str, JsonValue] | None = Field(default=None, description="None: free text.")
+    verdict: type[JudgeVerdict] | None = Field(
+        default=None, description="Whose JSON the reply must be; None: free text."
+    )
 
 
 class Benchmark(ABC):
-    """One benchmark: a subclass reads files and verdicts; most ask and count their majority alike."""
+    """One benchmark: a subclass says where items come from and who judges; most ask and count alike."""
 
     texts: ClassVar[str] = ""  # its chats, `benchmarks/prompts/TEXTS.yaml`
-
-    @property
-    @abstractmethod
-    def card(self) -> BenchmarkCard:
-        """What it is."""
+    verdict: ClassVar[type[JudgeVerdict] | None] = None  # of a judge; None: a rule reads the generation
+    judge_chat: ClassVar[str] = "judge"
+    card: ClassVar[BenchmarkCard]
 
     @abstractmethod
     def items(self, source: Path) -> Iterator[Item]:
@@ -119,27 +120,40 @@ class Benchmark(ABC):
             ValueError: a row is not of the format; names file, line, field and fix.
         """
 
-    @abstractmethod
-    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement | None:
-        """Reads the judge's reply, or the generation where there is no judge; None when it cannot be read."""
-
     def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
         """The chats to ask of the model under test.
 
         Raises:
             ValueError: the benchmark is not asked in this style.
         """
-        query, documents = item.query.query, item.query.documents
         values: dict[str, object] = {"task": item.slice, "instruction": item.instruction or ""}
         if self.require_style(style) is PromptStyle.TEN_SHOT:
-            values["shots"] = pick_shots(query, documents)
-        chats = load_texts(self.texts)
-        messages = chats.render(style.value, query=query, documents=documents, **values)
-        return (Prompt(name=prompt_name(style), messages=messages),)
+            values["shots"] = pick_shots(item.query.query, item.query.documents)
+        name = REASONED_ANSWER if style is PromptStyle.COT else ANSWER
+        return (Prompt(name=name, messages=self.chat(style.value, item, **values)),)
 
     def judge_request(self, item: Item, prompt: Prompt, generation: str) -> JudgeRequest | None:
         """What to ask the judge of one generation; None where a rule reads the generation itself."""
-        return None
+        if self.verdict is None:
+            return None
+        response = judged_text(prompt.name, generation)
+        shown = {"response": response, **self.shown_to_judge(item, response)}
+        return JudgeRequest(messages=self.chat(self.judge_chat, item, **shown), verdict=self.verdict)
+
+    def shown_to_judge(self, item: Item, response: str) -> Mapping[str, object]:
+        """What the judge's chat names beside query, documents, references and response."""
+        return {}
+
+    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement | None:
+        """Reads the judge's reply, or the generation where there is no judge; None when it cannot be read."""
+        found = read_json(reply, self.verdict) if self.verdict is not None else None
+        return None if found is None else found.judgement
+
+    def chat(self, name: str, item: Item, **values: object) -> tuple[Message, ...]:
+        """Renders one of the benchmark's chats."""
+        query = item.query
+        known = {"query": query.query, "documents": query.documents, "references": item.references}
+        return load_texts(self.texts).render(name, **known, **values)
 
     def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
         """Scores of one item, each in [0, 1], from the judgements of each prompt's generations.

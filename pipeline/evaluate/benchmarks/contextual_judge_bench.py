@@ -24,26 +24,22 @@ for a consistent wrong one, and `official_accuracy` has one for wrong.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import Field
 
-from pipeline.data.rows import parse_row
-from pipeline.data.values import RawRow, raw_rows
 from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, LabelledResponse, Prompt, PromptStyle
+from pipeline.evaluate.benchmarks.files import published, rows
 from pipeline.evaluate.benchmarks.prompts import load_texts
 from pipeline.evaluate.benchmarks.replies import judged_text
 from pipeline.evaluate.majority import Judged, Judgement, as_score, majority
 from reward.offline.rows import InputRecord, make_query
 from reward.types import Document
 
-URL = "https://github.com/SalesforceAIResearch/ContextualJudgeBench"
 DATA_URL = "https://huggingface.co/datasets/Salesforce/ContextualJudgeBench"
-TEXTS = "contextual_judge_bench"
-STYLES = (PromptStyle.PLAIN, PromptStyle.COT)
 SPLITS = (
     "refusal_answerable",
     "refusal_unanswerable",
@@ -54,8 +50,10 @@ SPLITS = (
     "conciseness_qa",
     "conciseness_summ",
 )
+_FILES = tuple(f"{split}{end}" for split in SPLITS for end in (".jsonl", ".json", "*.parquet"))
 POSITIVE_FIRST, POSITIVE_SECOND = "positive first", "positive second"
 _POSITIVE, _NEGATIVE = "positive", "negative"
+_ORDERS = {POSITIVE_FIRST: (_POSITIVE, _NEGATIVE), POSITIVE_SECOND: (_NEGATIVE, _POSITIVE)}
 _RESULT = re.compile(r"\*\*Result:\*\*\s*\**([AB])\**\.?\Z")
 
 
@@ -69,52 +67,36 @@ class _Row(InputRecord):
 class ContextualJudgeBench(Benchmark):
     """ContextualJudgeBench in both orders."""
 
+    texts = "contextual_judge_bench"
     card = BenchmarkCard(
         name="contextual_judge_bench",
         title="ContextualJudgeBench",
-        url=URL,
+        url="https://github.com/SalesforceAIResearch/ContextualJudgeBench",
         licence="see the data's card",
         primary="consistent_accuracy",
         scored_by="rule, as the official compute_acc",
-        styles=STYLES,
-        prompt_digest=load_texts(TEXTS).digest,
+        styles=(PromptStyle.PLAIN, PromptStyle.COT),
+        prompt_digest=load_texts(texts).digest,
         has_answers=False,  # they are verdicts on two responses
     )
 
     def items(self, source: Path) -> Iterator[Item]:
-        """Yields the pairs of the splits that are there, in the paper's order.
-
-        Raises:
-            FileNotFoundError: there is no file of a split.
-            ValueError: a row is not what it must be.
-        """
-        files = [(split, file) for split in SPLITS for file in _files(source, split)]
-        if not files:
-            raise FileNotFoundError(
-                f"{source}: holds no file of a split, such as {SPLITS[2]}.jsonl or {SPLITS[2]}*.parquet; "
-                f"save the splits of {DATA_URL} under their names"
-            )
-        for split, file in files:
-            for number, (place, row) in enumerate(_rows(file)):
-                yield _item(place, split, f"{split}-{number}", row)
+        """Yields the pairs of the splits that are there, in the paper's order; see `Benchmark.items`."""
+        folder = source / "data" if (source / "data").is_dir() else source
+        numbers: Counter[str] = Counter()
+        for file in published(folder, *_FILES, url=DATA_URL):
+            split = next(split for split in SPLITS if file.name.startswith(split))
+            for place, row in rows(file, _Row):
+                yield _item(place, split, f"{split}-{numbers[split]}", row)
+                numbers[split] += 1
 
     def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
         """Both orders."""
-        self.require_style(style)
-        texts = {one.id: one.text for one in item.responses}
-        return tuple(
-            Prompt(
-                name=name,
-                messages=load_texts(TEXTS).render(
-                    style.value,
-                    query=item.query.query,
-                    documents=item.query.documents,
-                    response_a=texts[order[0]],
-                    response_b=texts[order[1]],
-                ),
-            )
-            for name, order in _ORDERS.items()
-        )
+        texts, found = {one.id: one.text for one in item.responses}, []
+        for name, (a, b) in _ORDERS.items():
+            chat = self.chat(self.require_style(style).value, item, response_a=texts[a], response_b=texts[b])
+            found.append(Prompt(name=name, messages=chat))
+        return tuple(found)
 
     def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement | None:
         """Reads the model's own choice off the end of what it wrote."""
@@ -129,64 +111,26 @@ class ContextualJudgeBench(Benchmark):
         first, second = majority(judged[POSITIVE_FIRST]), majority(judged[POSITIVE_SECOND])
         verdicts, ties = (first.passed, second.passed), (first.is_tie, second.is_tie)
         is_read = None not in verdicts
-        is_answered = bool(first.num_generations and second.num_generations)
+        unjudged = [one.unjudged for one in (first, second) if one.unjudged is not None]
         return {
             "consistent_accuracy": float(all(verdicts)) if is_read else None,
             "consistency": float(len(set(verdicts)) == 1 and not any(ties)) if is_read else None,
             "positive_first_accuracy": as_score(first.passed),
             "positive_second_accuracy": as_score(second.passed),
-            "official_accuracy": float(all(verdicts)) if is_answered else None,
+            "official_accuracy": float(all(verdicts)) if len(unjudged) == 2 else None,
             "tie": float(any(ties)) if is_read else None,
-            "unjudged": _mean(first.unjudged, second.unjudged),
+            "unjudged": sum(unjudged) / 2 if len(unjudged) == 2 else None,
         }
 
 
-_ORDERS = {POSITIVE_FIRST: (_POSITIVE, _NEGATIVE), POSITIVE_SECOND: (_NEGATIVE, _POSITIVE)}
-
-
-def _files(source: Path, split: str) -> list[Path]:
-    if source.is_file():
-        return [source] if source.name.startswith(split) else []
-    folders = (source, source / "data")
-    names = (f"{split}.jsonl", f"{split}.json", f"{split}*.parquet")
-    return sorted(file for folder in folders for name in names for file in folder.glob(name))
-
-
-def _rows(file: Path) -> Iterator[tuple[str, _Row]]:
-    for raw in _parquet_rows(file) if file.suffix == ".parquet" else raw_rows(file):
-        yield raw.place, parse_row(raw, _Row)
-
-
-def _parquet_rows(file: Path) -> Iterator[RawRow]:
-    try:
-        import pyarrow
-        from pyarrow.parquet import ParquetFile
-    except ModuleNotFoundError:
-        fix = "install march-pipeline[parquet] to read Parquet files"
-        raise ValueError(f"{file}: pyarrow is not installed; {fix}") from None
-    try:
-        with ParquetFile(file) as table:
-            records = (record for batch in table.iter_batches() for record in batch.to_pylist())
-            for number, record in enumerate(records, start=1):
-                yield RawRow(f"{file}:{number}", json.dumps(record, default=str))
-    except pyarrow.ArrowException as error:
-        problem = " ".join(str(error).split())
-        raise ValueError(f"{file}: not a Parquet file ({problem:.120}); fetch it again") from error
-
-
 def _item(place: str, split: str, item_id: str, row: _Row) -> Item:
-    query = make_query(place, item_id, row.question, [Document(id="context", text=row.context)])
     return Item(
         id=item_id,
         slice=split,
         cluster=hashlib.sha256(row.context.encode()).hexdigest()[:16],
-        query=query,
+        query=make_query(place, item_id, row.question, [Document(id="context", text=row.context)]),
         responses=(
             LabelledResponse(id=_POSITIVE, text=row.positive_response),
             LabelledResponse(id=_NEGATIVE, text=row.negative_response),
         ),
     )
-
-
-def _mean(a: float | None, b: float | None) -> float | None:
-    return None if a is None or b is None else (a + b) / 2

@@ -19,39 +19,38 @@ their own in the judge's calibration. The release does not say who looked and ma
 
 from __future__ import annotations
 
-import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated
 
 from pydantic import AfterValidator, AliasChoices, Field
 
-from pipeline.data.rows import parse_row
-from pipeline.data.values import raw_rows
-from pipeline.evaluate.benchmark import BenchmarkCard, Item, LabelledResponse
+from pipeline.evaluate.benchmark import Item, LabelledResponse
 from pipeline.evaluate.benchmarks.faithjudge import (
-    SCORED_BY,
-    STYLES,
-    TEXTS,
+    FAITHJUDGE_URL,
+    Calibration,
     FaithJudgeBenchmark,
+    calibration_card,
+    faithjudge_card,
     labelled,
 )
-from pipeline.evaluate.benchmarks.prompts import load_texts
-from reward.offline.rows import InputRecord, RowId, make_query, read_records
+from pipeline.evaluate.benchmarks.files import published, rows
+from reward.offline.rows import InputRecord, RowId, make_query
 from reward.types import Document
 
 URL = "https://github.com/vectara/FaithBench"
 FAITHJUDGE = "faithbench_summary.jsonl"
 QUERY = "Summarise this passage concisely. Cover the core pieces of information that it describes."
-SEVERITY = {"Benign": 1, "Questionable": 2, "Unwanted": 3}
-_BATCH = re.compile(r"batch_(\d+)\.json")
+_NOTHING = "nothing was marked"
+LABELS = ("Benign", "Questionable", "Unwanted")
 
 
 def _known(label: str) -> str:
     kind = label.partition(".")[0]  # "Unwanted.Intrinsic" is Unwanted
-    if kind not in SEVERITY:
+    if kind not in LABELS:
         raise ValueError(f"{label!r} is no label of FaithBench; use the published file")
     return kind
 
@@ -62,6 +61,15 @@ class _Annotation(InputRecord):
     note: str | None = None
     summary_span: str | None = None
     source_span: str | None = None
+
+    @property
+    def text(self) -> str:
+        """With the one label that FaithJudge shows of several: Unwanted before Benign before the first."""
+        first = self.label[0] if self.label else "-"
+        label = next((label for label in ("Unwanted", "Benign") if label in self.label), first)
+        text = f'{label}: "{self.summary_span or ""}"'
+        text += f' (source: "{self.source_span}")' if self.source_span else ""
+        return text + (f" - {self.note}" if self.note else "")
 
 
 class _Sample(InputRecord):
@@ -83,104 +91,55 @@ class _FaithJudgeRow(InputRecord):
     summaries: tuple[_Summary, ...]
 
 
-@dataclass(frozen=True)
 class FaithBench(FaithJudgeBenchmark):
     """FaithBench by FaithJudge's protocol."""
 
     judge_chat = "judge_faithbench"
-
-    card = BenchmarkCard(
-        name="faithbench",
-        title="FaithBench",
-        url=URL,
-        licence="CC-BY-NC-SA-4.0",
-        primary="consistent",
-        scored_by=SCORED_BY,
-        styles=STYLES,
-        prompt_digest=load_texts(TEXTS).digest,
-    )
+    card = faithjudge_card("faithbench", "FaithBench", URL, "CC-BY-NC-SA-4.0")
 
     def items(self, source: Path) -> Iterator[Item]:
-        """Yields one item an article.
-
-        Raises:
-            FileNotFoundError: the files are not there.
-            ValueError: a row is not what it must be.
-        """
-        if source.name == FAITHJUDGE or (source / FAITHJUDGE).is_file():
-            yield from _faithjudge_items(source if source.is_file() else source / FAITHJUDGE)
+        """Yields one item an article; see `Benchmark.items`."""
+        files = published(source, FAITHJUDGE, "batch_[0-9]*.json", url=f"{URL} and {FAITHJUDGE_URL}")
+        if files[0].name == FAITHJUDGE:
+            for place, row in rows(files[0], _FaithJudgeRow):
+                responses = [_labelled(one.sample_id, one.summary, one.annotations) for one in row.summaries]
+                yield _item(place, row.source_id, row.source, responses)
             return
-        files = [source] if source.is_file() else sorted(source.glob("batch_*.json"), key=_batch)
-        if not files or not all(_BATCH.fullmatch(file.name) for file in files):
-            raise FileNotFoundError(
-                f"{source}: holds neither batch_*.json ({URL}, data_for_release) nor {FAITHJUDGE} "
-                "(https://github.com/vectara/FaithJudge, eval_data); give their folder"
-            )
-        for file in files:
-            yield from _batch_items(file)
+        for number, file in sorted((int(file.stem.removeprefix("batch_")), file) for file in files):
+            yield from _batch_items(str(number), file)
 
 
-def _batch(file: Path) -> int:
-    found = _BATCH.fullmatch(file.name)
-    return int(found[1]) if found else 0
+class FaithBenchJudge(Calibration):
+    """FaithBench's labelled summaries."""
+
+    of, judge_chat, card = FaithBench(), FaithBench.judge_chat, calibration_card(FaithBench.card)
 
 
-def _faithjudge_items(file: Path) -> Iterator[Item]:
-    for place, row in read_records(file, _FaithJudgeRow):
-        responses = [labelled_summary(one.sample_id, one.summary, one.annotations) for one in row.summaries]
-        yield _item(place, row.source_id, row.source, responses)
-
-
-def _batch_items(file: Path) -> Iterator[Item]:
+def _batch_items(batch: str, file: Path) -> Iterator[Item]:
     """The samples of a batch, those of one article together; none stands in two batches."""
-    articles: dict[str, list[tuple[str, _Sample]]] = {}
-    for raw in raw_rows(file, "samples"):
-        sample = parse_row(raw, _Sample)
-        articles.setdefault(sample.source, []).append((raw.place, sample))
+    articles: dict[str, list[tuple[str, _Sample]]] = defaultdict(list)
+    for place, sample in rows(file, _Sample, "samples"):
+        articles[sample.source].append((place, sample))
     for source, samples in articles.items():
         place, first = samples[0]
-        responses = [
-            labelled_summary(f"{_batch(file)}-{one.sample_id}", one.summary, _by_annotator(one.annotations))
-            for _, one in samples
-        ]
-        yield _item(place, f"{_batch(file)}-{first.sample_id}", source, responses)
-
-
-def _by_annotator(annotations: Sequence[_Annotation]) -> list[list[_Annotation]]:
-    groups: dict[str, list[_Annotation]] = {}
-    for one in annotations:
-        groups.setdefault(one.annotator, []).append(one)
-    return list(groups.values())
+        responses = []
+        for _, one in samples:
+            annotators: dict[str, list[_Annotation]] = defaultdict(list)
+            for annotation in one.annotations:
+                annotators[annotation.annotator].append(annotation)
+            responses.append(_labelled(f"{batch}-{one.sample_id}", one.summary, list(annotators.values())))
+        yield _item(place, f"{batch}-{first.sample_id}", source, responses)
 
 
 def _item(place: str, item_id: str, source: str, responses: Sequence[LabelledResponse]) -> Item:
-    documents = [Document(id=item_id, text=source)]
-    query = make_query(place, item_id, QUERY, documents)
+    query = make_query(place, item_id, QUERY, [Document(id=item_id, text=source)])
     return Item(id=item_id, slice="summary", cluster=item_id, query=query, responses=tuple(responses))
 
 
-def labelled_summary(
-    sample_id: str, summary: str, annotators: Sequence[Sequence[_Annotation]]
-) -> LabelledResponse:
+def _labelled(sample_id: str, summary: str, annotators: Sequence[Sequence[_Annotation]]) -> LabelledResponse:
     """A summary with its notes, one an annotation, and whether the worst label leaves it consistent."""
-    labels = [label for annotations in annotators for one in annotations for label in one.label]
-    worst = max((SEVERITY[label] for label in labels), default=0)
-    notes = [note for place, group in enumerate(annotators) for note in _notes(place, group)]
-    consistent = worst < SEVERITY["Questionable"]
-    return labelled(sample_id, summary, consistent=consistent, notes=notes if labels else ())
-
-
-def _notes(place: int, annotations: Sequence[_Annotation]) -> Iterator[str]:
-    who = f"Annotator {ascii_uppercase[place % 26]}"
-    if not annotations:
-        yield f"{who}: nothing was marked"
-    for one in annotations:
-        note = f'{who}: {_shown_label(one.label)}: "{one.summary_span or ""}"'
-        note += f' (source: "{one.source_span}")' if one.source_span else ""
-        note += f" - {one.note}" if one.note else ""
-        yield note
-
-
-def _shown_label(labels: Sequence[str]) -> str:
-    """The one label that FaithJudge shows of several: Unwanted before Benign before the first."""
-    return next((label for label in ("Unwanted", "Benign") if label in labels), labels[0] if labels else "-")
+    labels = {label for found in annotators for one in found for label in one.label}
+    notes = []
+    for letter, found in zip(cycle(ascii_uppercase), annotators, strict=False):
+        notes += [f"Annotator {letter}: {text}" for text in [one.text for one in found] or [_NOTHING]]
+    return labelled(sample_id, summary, notes if labels else (), consistent=labels <= {"Benign"})

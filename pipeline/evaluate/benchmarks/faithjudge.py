@@ -9,80 +9,57 @@ Invalid. The consistency rate is the share of Consistent: Invalid counts against
 Three things are ours: the prompts' words, since the repository has no licence; verdicts in JSON in place of
 "Final classification: ..."; and that a verdict which cannot be read is counted apart. The official script
 takes it for Inconsistent; `consistent_unparsed_is_inconsistent` is the rate by that rule.
+
+`Calibration` asks whether the judge agrees with people: their labelled answers are judged like a model's.
+`pipeline/evaluate/judge_agreement.py` turns its scores into kappa and the like.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from pipeline.evaluate.benchmark import (
-    Benchmark,
-    Item,
-    JudgeRequest,
-    LabelledResponse,
-    Prompt,
-    PromptStyle,
-)
+from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, LabelledResponse, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks.prompts import load_texts
-from pipeline.evaluate.benchmarks.replies import judged_text, read_json, schema_of
+from pipeline.evaluate.benchmarks.replies import JudgeVerdict
+from pipeline.evaluate.judge_agreement import HUMAN, JUDGE
 from pipeline.evaluate.majority import Judged, Judgement, as_score, majority, majority_scores
-from reward.types import Record
 
 TEXTS = "faithjudge"
-STYLES = (PromptStyle.PLAIN, PromptStyle.COT)
-SCORED_BY = "judge, by FaithJudge's protocol; rates as its generate_table.py"
+FAITHJUDGE_URL = "https://github.com/vectara/FaithJudge, eval_data"
 CONSISTENT, INVALID = "Consistent", "Invalid"
-# What the judge calls the text, and when it is none, by task.
-_NOUNS = {
-    "qa": ("response", "responses"),
-    "summary": ("summary", "summaries"),
-    "data2txt": ("overview", "overviews"),
-}
-_INVALID_WHEN = {
-    "qa": "it does not answer the question in any meaningful way",
-    "summary": "it does not summarise the source",
-    "data2txt": "it does not cover the data in any meaningful way",
+# By task: what the judge calls the text, one and several, and when it is none.
+_WORDS = {
+    "qa": ("response", "responses", "it does not answer the question in any meaningful way"),
+    "summary": ("summary", "summaries", "it does not summarise the source"),
+    "data2txt": ("overview", "overviews", "it does not cover the data in any meaningful way"),
 }
 
 
-class _Verdict(Record):
+class _Verdict(JudgeVerdict):
     reasoning: str = Field(description="Why, before the classification.")
     classification: Literal["Consistent", "Inconsistent", "Invalid"]
+
+    @property
+    def judgement(self) -> Judgement:
+        passed = self.classification == CONSISTENT
+        return Judgement(passed=passed, label=self.classification, reason=self.reasoning)
 
 
 class FaithJudgeBenchmark(Benchmark):
     """What RAGTruth and FaithBench share; a subclass reads the files."""
 
-    judge_chat: str  # the judge's chat in prompts/faithjudge.yaml
-    texts = TEXTS
+    texts, verdict = TEXTS, _Verdict
 
-    def judge_request(self, item: Item, prompt: Prompt, generation: str) -> JudgeRequest:
-        """Source, labelled answers and the answer; one of the very same text is left out, as officially."""
-        text = judged_text(prompt.name, generation)
-        shown = [one for one in item.responses if one.text.strip() != text]
-        messages = load_texts(TEXTS).render(
-            self.judge_chat,
-            task=item.slice,
-            noun=_NOUNS[item.slice][0],
-            nouns=_NOUNS[item.slice][1],
-            invalid=_INVALID_WHEN[item.slice],
-            query=item.query.query,
-            documents=item.query.documents,
-            annotated=shown,
-            response=text,
-        )
-        return JudgeRequest(messages=messages, json_schema=schema_of(_Verdict))
-
-    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement | None:
-        """Reads the JSON verdict."""
-        verdict = read_json(reply, _Verdict)
-        if verdict is None:
-            return None
-        passed = verdict.classification == CONSISTENT
-        return Judgement(passed=passed, label=verdict.classification, reason=verdict.reasoning)
+    def shown_to_judge(self, item: Item, response: str) -> Mapping[str, object]:
+        """The labelled answers; one of the very same text is left out, as officially."""
+        task = item.slice.partition(" ")[0]  # a calibration's slice says more
+        noun, nouns, invalid = _WORDS[task]
+        annotated = [one for one in item.responses if one.text.strip() != response]
+        return {"task": task, "noun": noun, "nouns": nouns, "invalid": invalid, "annotated": annotated}
 
     def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
         """`consistent` by majority, the official variant of it, and what was Invalid."""
@@ -97,7 +74,85 @@ class FaithJudgeBenchmark(Benchmark):
         }
 
 
-def labelled(response_id: str, text: str, *, consistent: bool, notes: Sequence[str]) -> LabelledResponse:
+class Calibration(FaithJudgeBenchmark):
+    """The labelled answers of a benchmark, the judged one first among the item's responses.
+
+    Nothing is asked of the model under test: the generation of an item is an answer that people labelled. The
+    judge sees the source and the other labelled answers, and not what people said of this one.
+    """
+
+    of: ClassVar[FaithJudgeBenchmark]
+
+    def items(self, source: Path) -> Iterator[Item]:
+        """Yields one item a labelled answer; see `Benchmark.items`."""
+        for item in self.of.items(source):
+            for response in item.responses:
+                if response.consistent is None:
+                    continue
+                # An answer that has marks and yet counts as consistent is told apart: FaithBench's Benign.
+                is_benign = response.consistent and response.notes
+                others = [one for one in item.responses if one is not response]
+                changes: dict[str, object] = {
+                    "id": f"{item.id}/{response.id}",
+                    "slice": f"{item.slice} (worst label benign)" if is_benign else item.slice,
+                    "responses": (response, *others),
+                }
+                yield item.model_copy(update=changes)
+
+    def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
+        """The given answer; no style changes it."""
+        return (Prompt(name="given answer", given=item.responses[0].text),)
+
+    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement | None:
+        """As the benchmark reads it; passed where judge and people agree."""
+        found = super().read_judgement(item, prompt, reply)
+        if found is None:
+            return None
+        return found.model_copy(update={"passed": found.passed == bool(item.responses[0].consistent)})
+
+    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+        """Whether judge and people agree, and what the judge said of the one answer."""
+        (generations,) = judged.values()
+        found = majority(generations)
+        said = [one.judgement.label == CONSISTENT for one in generations if one.judgement is not None]
+        return {
+            "agreement": as_score(found.passed),
+            JUDGE: as_score(said[0]) if said else None,
+            "unjudged": found.unjudged,
+        }
+
+    def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
+        """What people said."""
+        return {HUMAN: float(bool(item.responses[0].consistent))}
+
+
+def faithjudge_card(name: str, title: str, url: str, licence: str) -> BenchmarkCard:
+    """The card of a benchmark by this protocol."""
+    return BenchmarkCard(
+        name=name,
+        title=title,
+        url=url,
+        licence=licence,
+        primary="consistent",
+        scored_by="judge, by FaithJudge's protocol; rates as its generate_table.py",
+        styles=(PromptStyle.PLAIN, PromptStyle.COT),
+        prompt_digest=load_texts(TEXTS).digest,
+    )
+
+
+def calibration_card(of: BenchmarkCard) -> BenchmarkCard:
+    """The card of the calibration on a benchmark's answers."""
+    changes = {
+        "name": f"{of.name}_judge",
+        "title": f"Judge on {of.title}'s labelled answers",
+        "primary": "agreement",
+        "scored_by": "people's labels",
+        "styles": (PromptStyle.PLAIN,),
+    }
+    return of.model_copy(update=changes)
+
+
+def labelled(response_id: str, text: str, notes: Iterable[str], *, consistent: bool) -> LabelledResponse:
     """An answer with what people marked in it, notes in one line each."""
     tidy = tuple(" ".join(note.split()) for note in notes)
     return LabelledResponse(id=response_id, text=text.strip(), consistent=consistent, notes=tidy)

@@ -14,111 +14,102 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from pipeline.evaluate.benchmark import Benchmark, Item, JudgeRequest, Prompt, PromptStyle
+from pipeline.data.rows import QuestionRow
+from pipeline.data.twowiki import ParagraphsRelevance
+from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, PromptStyle
+from pipeline.evaluate.benchmarks.files import published, rows
 from pipeline.evaluate.benchmarks.prompts import load_texts, shots_digest
-from pipeline.evaluate.benchmarks.replies import (
-    judged_text,
-    last_answer,
-    read_json,
-    schema_of,
-)
+from pipeline.evaluate.benchmarks.replies import JudgeVerdict, judged_text, last_answer
 from pipeline.evaluate.majority import Judgement
 from pipeline.evaluate.official_qa import best_of, exact_match, numeric_match
-from reward.types import RagQuery, Record
 
 TEXTS = "multihop_qa"
-STYLES = tuple(PromptStyle)
 NUM_ROWS = 500
 
 
-class _Verdict(Record):
+class _Verdict(JudgeVerdict):
     reasoning: str = Field(description="Why, before the verdict.")
     verdict: Literal["correct", "incorrect"]
 
-
-@dataclass(frozen=True)
-class Question:
-    """A row of a benchmark, with its answers."""
-
-    query: RagQuery
-    references: tuple[str, ...]  # the official answer first, then its aliases
-    slice: str
-    needed: tuple[str, ...]  # what tells the paragraphs apart that the answer takes
+    @property
+    def judgement(self) -> Judgement:
+        return Judgement(passed=self.verdict == "correct", label=self.verdict, reason=self.reasoning)
 
 
-@dataclass(frozen=True)
-class MultiHopBenchmark(Benchmark):
-    """One of the three; a subclass reads the rows.
+class AnsweredRow(QuestionRow):
+    """A row for training with what tells its answer."""
 
-    Args:
-        num_rows: How many rows of the file, from the first, are asked.
-    """
+    answer: Annotated[str, Field(min_length=1)]
+    answer_aliases: tuple[str, ...] = ()
+    answer_id: str | None = None
+    type: str = "all"
 
-    num_rows: int = NUM_ROWS
-    file: ClassVar[str]  # as it is published
-    texts = TEXTS
+    @property
+    def slice(self) -> str:
+        """What figures are also given by."""
+        return self.type
 
+    @property
     @abstractmethod
-    def questions(self, file: Path) -> Iterator[Question]:
-        """Yields the rows of a file, in order.
+    def are_needed(self) -> list[bool]:
+        """Whether the answer takes a paragraph, for each."""
 
-        Raises:
-            ValueError: a row is not what it must be.
-        """
+
+class FactsRow(ParagraphsRelevance, AnsweredRow):
+    """A row that names the paragraphs by their titles."""
+
+    @property
+    def are_needed(self) -> list[bool]:
+        """Whether a supporting fact stands in it."""
+        titles = {title for title, _ in self.supporting_facts or ()}
+        return [title in titles for title, _ in self.context]
+
+
+class MultiHopBenchmark(Benchmark):
+    """One of the three; a subclass says what a row is."""
+
+    texts, verdict = TEXTS, _Verdict
+    file: ClassVar[str]  # as it is published
+    row: ClassVar[type[AnsweredRow]]
 
     @staticmethod
     @abstractmethod
     def f1(prediction: str, gold: str) -> float:
         """The official F1 of one answer."""
 
-    def items(self, source: Path) -> Iterator[Item]:
-        """Yields the first rows of the file, or of the folder that holds it under its published name.
+    def aliases(self, file: Path) -> Mapping[str, tuple[str, ...]]:
+        """Other names of an answer by its id, where the release has a file of them."""
+        return {}
 
-        Raises:
-            FileNotFoundError: the file is not there.
-            ValueError: a row is not what it must be.
-        """
-        file = source / self.file if source.is_dir() else source
-        if not file.is_file():
-            raise FileNotFoundError(f"{file}: no such file; it is published at {self.card.url}")
-        questions = list(islice(self.questions(file), self.num_rows))
-        clusters = linked([question.needed for question in questions])
-        for question, cluster in zip(questions, clusters, strict=True):
+    def items(self, source: Path) -> Iterator[Item]:
+        """Yields the first rows of the file, or of the folder that holds it; see `Benchmark.items`."""
+        (file,) = published(source, self.file, url=self.card.url, renamed=True)
+        aliases = self.aliases(file)
+        found = [(row, *row.queries(place)) for place, row in islice(rows(file, self.row), NUM_ROWS)]
+        needed = [
+            [one.text for one, is_so in zip(query.documents, row.are_needed, strict=True) if is_so]
+            for row, query in found
+        ]
+        for (row, query), cluster in zip(found, linked(needed), strict=True):
+            others = [one for one in aliases.get(row.answer_id or "", ()) if one != row.answer]
             yield Item(
-                id=question.query.id,
-                slice=question.slice,
-                cluster=questions[cluster].query.id,
-                query=question.query,
-                references=question.references,
+                id=row.id,
+                slice=row.slice,
+                cluster=found[cluster][0].id,
+                query=query,
+                references=(row.answer, *row.answer_aliases, *dict.fromkeys(others)),
             )
 
-    def judge_request(self, item: Item, prompt: Prompt, generation: str) -> JudgeRequest:
-        """The question, the reference with its aliases, and the answer; no documents."""
-        messages = load_texts(TEXTS).render(
-            "judge",
-            query=item.query.query,
-            references=item.references,
-            response=judged_text(prompt.name, generation),
-        )
-        return JudgeRequest(messages=messages, json_schema=schema_of(_Verdict))
-
-    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement | None:
-        """Reads the JSON verdict."""
-        found = read_json(reply, _Verdict)
-        if found is None:
-            return None
-        return Judgement(passed=found.verdict == "correct", label=found.verdict, reason=found.reasoning)
-
     def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
-        """Official EM and F1, which need no judge."""
-        answer = answer_line(prompt, generation)
+        """Official EM and F1 of the last "Answer:" line, or of all without one; they need no judge."""
+        text = judged_text(prompt, generation)
+        answer = last_answer(text) or text
         return {
             "em": best_of(exact_match, answer, item.references),
             "f1": best_of(self.f1, answer, item.references),
@@ -126,15 +117,18 @@ class MultiHopBenchmark(Benchmark):
         }
 
 
-def answer_line(prompt: str, generation: str) -> str:
-    """What EM and F1 are of: the last "Answer:" line's text, or all of it without one."""
-    text = judged_text(prompt, generation)
-    return last_answer(text) or text
-
-
-def multihop_digest() -> str:
-    """SHA-256 of the prompts and the examples of all three."""
-    return hashlib.sha256(f"{load_texts(TEXTS).digest}{shots_digest()}".encode()).hexdigest()
+def multihop_card(name: str, title: str, url: str, licence: str, script: str) -> BenchmarkCard:
+    """The card of one of the three; `script` is the official scorer's name."""
+    return BenchmarkCard(
+        name=name,
+        title=title,
+        url=url,
+        licence=licence,
+        primary="accuracy",
+        scored_by=f"judge against the reference; EM and F1 as {script}",
+        styles=tuple(PromptStyle),
+        prompt_digest=hashlib.sha256(f"{load_texts(TEXTS).digest}{shots_digest()}".encode()).hexdigest(),
+    )
 
 
 def linked(needed: Sequence[Iterable[str]]) -> list[int]:
@@ -143,16 +137,8 @@ def linked(needed: Sequence[Iterable[str]]) -> list[int]:
     Returns:
         For each row the first row of its group.
     """
-    groups = list(range(len(needed)))
-    first: dict[str, int] = {}
-
-    def root(row: int) -> int:
-        while groups[row] != row:
-            row = groups[row]
-        return row
-
+    groups, first = list(range(len(needed))), dict[str, int]()
     for row, keys in enumerate(needed):
-        for key in keys:
-            a, b = sorted((root(row), root(first.setdefault(key, row))))
-            groups[b] = a
-    return [root(row) for row in range(len(needed))]
+        joined = {row, *(groups[first.setdefault(key, row)] for key in keys)}
+        groups = [min(joined) if group in joined else group for group in groups]
+    return groups

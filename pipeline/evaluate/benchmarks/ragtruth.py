@@ -16,32 +16,31 @@ consistent if nothing is marked in it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import JsonValue
 
-from pipeline.evaluate.benchmark import BenchmarkCard, Item, LabelledResponse
+from pipeline.evaluate.benchmark import Item
 from pipeline.evaluate.benchmarks.faithjudge import (
-    SCORED_BY,
-    STYLES,
-    TEXTS,
+    FAITHJUDGE_URL,
+    Calibration,
     FaithJudgeBenchmark,
+    calibration_card,
+    faithjudge_card,
     labelled,
 )
-from pipeline.evaluate.benchmarks.prompts import load_texts
+from pipeline.evaluate.benchmarks.files import published, rows
 from reward.offline.ragtruth import RESPONSES, SOURCES, RagTruthSource, source_documents, source_query
-from reward.offline.rows import InputRecord, RowId, make_query, read_records
+from reward.offline.rows import InputRecord, RowId, make_query
 
 URL = "https://github.com/ParticleMedia/RAGTruth"
-_FAITHJUDGE = {
+_TASKS = {
     "ragtruth_qa.jsonl": "QA",
     "ragtruth_summary.jsonl": "Summary",
     "ragtruth_data2txt.jsonl": "Data2txt",
 }
-_SLICES = {"QA": "qa", "Summary": "summary", "Data2txt": "data2txt"}
 
 
 class _Label(InputRecord):
@@ -50,6 +49,13 @@ class _Label(InputRecord):
     meta: str | None = None
     implicit_true: bool | None = None
     due_to_null: bool | None = None
+
+    @property
+    def note(self) -> str:
+        note = f'{self.label_type}: "{self.text}"'
+        note += f" - {self.meta}" if self.meta else ""
+        note += " (perhaps true, but the source does not say it)" if self.implicit_true else ""
+        return note + (" (a null of the data was read as false)" if self.due_to_null else "")
 
 
 class _Response(InputRecord):
@@ -71,91 +77,51 @@ class _FaithJudgeRow(InputRecord):
     responses: tuple[_Response, ...]
 
 
-@dataclass(frozen=True)
 class RagTruth(FaithJudgeBenchmark):
-    """RAGTruth by FaithJudge's protocol.
+    """RAGTruth by FaithJudge's protocol."""
 
-    Args:
-        split: Of RAGTruth's own files; None takes both. FaithJudge's files are one selection.
-    """
-
-    split: Literal["train", "test"] | None = "test"
     judge_chat = "judge_ragtruth"
-
-    card = BenchmarkCard(
-        name="ragtruth",
-        title="RAGTruth",
-        url=URL,
-        licence="MIT",
-        primary="consistent",
-        scored_by=SCORED_BY,
-        styles=STYLES,
-        prompt_digest=load_texts(TEXTS).digest,
-    )
+    card = faithjudge_card("ragtruth", "RAGTruth", URL, "MIT")
+    splits: ClassVar[tuple[str, ...]] = ("test",)  # of RAGTruth's own files; FaithJudge's are one selection
 
     def items(self, source: Path) -> Iterator[Item]:
-        """Yields one item a source.
-
-        Raises:
-            FileNotFoundError: the files are not there.
-            ValueError: a row is not what it must be.
-        """
-        if source.is_dir() and (source / RESPONSES).is_file():
-            yield from self._own_files(source)
+        """Yields one item a source; see `Benchmark.items`."""
+        files = published(source, RESPONSES, *_TASKS, url=f"{URL} and {FAITHJUDGE_URL}")
+        if files[0].name == RESPONSES:
+            yield from self._own_items(files[0])
             return
-        files = [source] if source.is_file() else [source / name for name in _FAITHJUDGE]
-        files = [file for file in files if file.name in _FAITHJUDGE and file.is_file()]
-        if not files:
-            names = ", ".join(_FAITHJUDGE)
-            raise FileNotFoundError(
-                f"{source}: holds neither {RESPONSES} with {SOURCES} ({URL}) nor any of {names} "
-                "(https://github.com/vectara/FaithJudge, eval_data); give their folder"
-            )
         for file in files:
-            yield from _faithjudge_items(file)
+            for place, row in rows(file, _FaithJudgeRow):
+                fields = {"task_type": _TASKS[file.name], "source_info": row.source}
+                found = RagTruthSource.model_validate({"source_id": row.source_id, **fields})
+                yield _item(place, found, {f"{row.source_id}:{one.model}": one for one in row.responses})
 
-    def _own_files(self, folder: Path) -> Iterator[Item]:
-        responses = defaultdict(list)
-        for _, row in read_records(folder / RESPONSES, _OwnResponse):
-            if self.split in (None, row.split):
-                responses[row.source_id].append(row)
-        for place, source in read_records(folder / SOURCES, RagTruthSource):
-            found = responses.get(source.source_id)
-            if found:
-                yield _item(place, source, {row.id: row for row in found})
+    def _own_items(self, file: Path) -> Iterator[Item]:
+        responses: dict[str, dict[str, _Response]] = defaultdict(dict)
+        for _, row in rows(file, _OwnResponse):
+            if row.split in self.splits:
+                responses[row.source_id][row.id] = row
+        for place, source in rows(file.with_name(SOURCES), RagTruthSource):
+            if source.source_id in responses:
+                yield _item(place, source, responses[source.source_id])
 
 
-def _faithjudge_items(file: Path) -> Iterator[Item]:
-    task = _FAITHJUDGE[file.name]
-    for place, row in read_records(file, _FaithJudgeRow):
-        fields = {"source_id": row.source_id, "task_type": task, "source_info": row.source}
-        responses = {f"{row.source_id}:{one.model}": one for one in row.responses}
-        yield _item(place, RagTruthSource.model_validate(fields), responses)
+class RagTruthJudge(Calibration):
+    """RAGTruth's labelled answers."""
+
+    of, judge_chat, card = RagTruth(), RagTruth.judge_chat, calibration_card(RagTruth.card)
 
 
 def _item(place: str, source: RagTruthSource, responses: Mapping[str, _Response]) -> Item:
     documents = source_documents(place, source)
+    good = {key: one for key, one in responses.items() if one.quality in (None, "good")}
     return Item(
         id=source.source_id,
-        slice=_SLICES[source.task_type],
+        slice=source.task_type.lower(),
         cluster=source.source_id,
         query=make_query(place, source.source_id, source_query(source), documents),
         responses=tuple(
-            _labelled(response_id, one)
-            for response_id, one in responses.items()
-            if one.quality in (None, "good")
+            labelled(key, one.response, (label.note for label in one.labels), consistent=not one.labels)
+            for key, one in good.items()
         ),
     )
-
-
-def _labelled(response_id: str, row: _Response) -> LabelledResponse:
-    return labelled(response_id, row.response, consistent=not row.labels, notes=list(_notes(row.labels)))
-
-
-def _notes(labels: Sequence[_Label]) -> Iterator[str]:
-    for label in labels:
-        note = f'{label.label_type}: "{label.text}"'
-        note += f" - {label.meta}" if label.meta else ""
-        note += " (perhaps true, but the source does not say it)" if label.implicit_true else ""
-        note += " (a null of the data was read as false)" if label.due_to_null else ""
-        yield note

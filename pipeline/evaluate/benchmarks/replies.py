@@ -7,10 +7,12 @@ or it is no judgement.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from typing import TypeVar
 
-from pydantic import JsonValue, ValidationError
+from pydantic import ValidationError
 
+from pipeline.evaluate.majority import Judgement
 from reward.types import Record
 
 ANSWER = "answer"
@@ -18,7 +20,18 @@ REASONED_ANSWER = "reasoned answer"  # of the CoT style: notes come first, and a
 _END_OF_THOUGHT = "</think>"
 _ANSWER_LINE = re.compile(r"^[ \t]*\*{0,2}answer(?::\*{0,2}|\*{2}:)", re.IGNORECASE | re.MULTILINE)
 _FENCE = re.compile(r"\A```(?:json)?\s*\n(.*)\n\s*```\Z", re.DOTALL)
-_M = TypeVar("_M", bound=Record)
+
+
+class JudgeVerdict(Record, ABC):
+    """What a judge's reply must be; its JSON schema is sent with the question."""
+
+    @property
+    @abstractmethod
+    def judgement(self) -> Judgement:
+        """What it comes to."""
+
+
+_V = TypeVar("_V", bound=JudgeVerdict)
 
 
 def judged_text(prompt: str, generation: str) -> str:
@@ -39,12 +52,8 @@ def last_answer(text: str) -> str | None:
     return (text[places[-1] :].strip() or None) if places else None
 
 
-def read_json(reply: str, model: type[_M]) -> _M | None:
-    """A judge's reply as a record; None when it is anything else.
-
-    Thought before "</think>" and a code fence around the whole are taken off; the rest must be JSON of the
-    record, with no other keys.
-    """
+def read_json(reply: str, model: type[_V]) -> _V | None:
+    """A judge's reply as a verdict; None when it is anything else, or has other keys."""
     try:
         return model.model_validate_json(without_fence(reply))
     except ValidationError:
@@ -56,9 +65,3 @@ def without_fence(reply: str) -> str:
     text = reply.rpartition(_END_OF_THOUGHT)[2].strip()
     fenced = _FENCE.match(text)
     return fenced[1].strip() if fenced else text
-
-
-def schema_of(model: type[Record]) -> dict[str, JsonValue]:
-    """The JSON schema that a judge's reply must have."""
-    schema: dict[str, JsonValue] = model.model_json_schema()
-    return schema

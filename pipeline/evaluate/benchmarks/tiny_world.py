@@ -12,7 +12,6 @@ document, so each is a cluster of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 
 from pydantic import Field, ValidationError
@@ -20,11 +19,12 @@ from pydantic import Field, ValidationError
 from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, Prompt, PromptStyle
 from pipeline.evaluate.majority import Judgement
 from pipeline.tiny.truth import oracle
-from pipeline.tiny.world import PLAIN_WORLD, World, WorldSettings, sample_worlds
+from pipeline.tiny.world import PLAIN_WORLD, WorldSettings, sample_worlds
 from reward.config import Settings
-from reward.roles.prompts import PromptSet, load_prompts
+from reward.offline.rows import explain
+from reward.roles.prompts import load_prompts
 
-_PROMPTS = "compact"
+_PROMPTS = load_prompts("compact")
 
 
 class WorldsFile(Settings):
@@ -46,31 +46,30 @@ class TinyWorld(Benchmark):
         primary="faithful",
         scored_by="rule: every number of the answer stands in a sentence of the documents",
         styles=(PromptStyle.PLAIN,),
-        prompt_digest=load_prompts(_PROMPTS).digest,
+        prompt_digest=_PROMPTS.digest,
     )
 
     def items(self, source: Path) -> Iterator[Item]:
-        """Draws the worlds.
-
-        Raises:
-            FileNotFoundError: the file is not there.
-            ValueError: it is none of this kind.
-        """
+        """Draws the worlds; see `Benchmark.items`."""
         if not source.is_file():
             raise FileNotFoundError(f'{source}: no such file; write {{"num_worlds": 240, "seed": 0}} into it')
         try:
             asked = WorldsFile.model_validate_json(source.read_bytes())
         except ValidationError as error:
-            problem = error.errors(include_url=False)[0]
-            where = ".".join(str(part) for part in problem["loc"]) or "the file"
-            raise ValueError(f"{source}: {where}: {problem['msg']}; see {__name__}") from None
+            raise ValueError(f"{source}: {explain(error)}; see {__name__}") from None
         for world in sample_worlds(asked.num_worlds, asked.seed, "held_out", asked.world):
-            yield _item(world)
+            yield Item(
+                id=world.query.id,
+                slice=f"{len(world.asked)} asked",
+                cluster=world.query.id,
+                query=world.query,
+                references=tuple(str(fact.value) for fact in world.asked),
+            )
 
     def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
         """The Solver's chat, as in training."""
-        self.require_style(style)
-        return (Prompt(name=style.value, messages=tuple(_prompts().solver(item.query))),)
+        name = self.require_style(style).value
+        return (Prompt(name=name, messages=tuple(_PROMPTS.solver(item.query))),)
 
     def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
         """What the oracle says of an answer."""
@@ -80,19 +79,3 @@ class TinyWorld(Benchmark):
     def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
         """The share of the asked facts that an answer states."""
         return {"coverage": oracle(item.query, generation).coverage}
-
-
-@cache
-def _prompts() -> PromptSet:
-    return load_prompts(_PROMPTS)
-
-
-def _item(world: World) -> Item:
-    num = len(world.asked)
-    return Item(
-        id=world.query.id,
-        slice=f"{num} asked",
-        cluster=world.query.id,
-        query=world.query,
-        references=tuple(str(fact.value) for fact in world.asked),
-    )

@@ -13,19 +13,19 @@ from inspect_ai.model import GenerateConfig, model_roles
 from inspect_ai.scorer import Scorer
 from inspect_ai.solver import Solver
 
-from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, PromptStyle
+from pipeline.evaluate.benchmark import Benchmark, Item, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
-from pipeline.evaluate.numeric_faithfulness import Auditor
 from pipeline.evaluate.plan import AuditKind
 from pipeline.evaluate.sampling import GENERATION, JUDGE_RETRIES, NUM_GENERATIONS
 from pipeline.evaluate.tasks.grader import ROLE
 from pipeline.evaluate.tasks.numbers import numbers
-from pipeline.evaluate.tasks.rules import rules
-from pipeline.evaluate.tasks.samples import make_samples
+from pipeline.evaluate.tasks.samples import make_sample
 from pipeline.evaluate.tasks.scores import majority
 from pipeline.evaluate.tasks.solver import answers
 from pipeline.evaluate.tasks.verdict import verdict
 from reward.config import SamplingSettings
+
+_ABOUT = {"name", "url", "licence", "scored_by", "primary", "higher_is_better", "prompt_digest"}
 
 
 def make_task(
@@ -62,13 +62,23 @@ def make_task(
     """
     benchmark = make_benchmark(name)
     try:
+        if not path:
+            url = benchmark.card.url
+            raise ValueError(f"give -T path=FILE-OR-FOLDER; it is published at {url}")
         asked, audits = benchmark.style_of(PromptStyle(style)), AuditKind(audit)
-        items = benchmark.read_items(_required(benchmark.card, path), limit)
+        items = benchmark.read_items(Path(path), limit)
+        prompt = benchmark.prompts(items[0], asked)[0]
+        # The model under test never judges itself.
+        is_judged = judge and benchmark.judge_request(items[0], prompt, "") is not None
+        if (is_judged or audits is AuditKind.MODEL) and ROLE not in model_roles():
+            raise ValueError(
+                f"a model judges the answers; give --model-role {ROLE}=MODEL, or -T judge=false now and "
+                "`inspect score LOG --scorer march/verdict` later"
+            )
     except (ValueError, FileNotFoundError) as error:
         raise PrerequisiteError(f"march/{name}: {error}") from None
     verdicts = [verdict(retries=judge_retries, schema=judge_schema, cache=judge_cache)] if judge else []
     scorers = [*verdicts, *other_scorers(benchmark, items[0], audits, {"checks": list(checks)})]
-    _require_grader(benchmark, items[0], judge, audits)
     return benchmark_task(benchmark, items, asked, answers(seed=seed), scorers, location=path)
 
 
@@ -98,21 +108,18 @@ def benchmark_task(
         options: Of Inspect's `Task`.
     """
     is_given = benchmark.prompts(items[0], style)[0].given is not None
+    samples = [make_sample(benchmark, item, style) for item in items]
+    about = benchmark.card.model_dump(include=_ABOUT)
     return Task(
-        dataset=MemoryDataset(
-            make_samples(benchmark, items, style), name=benchmark.card.title, location=location
-        ),
+        dataset=MemoryDataset(samples, name=benchmark.card.title, location=location),
         solver=solver,
         scorer=list(scorers) or None,
         epochs=Epochs(1 if is_given else epochs, majority()),
         config=GenerateConfig(
-            temperature=generation.temperature,
-            top_p=generation.top_p,
-            top_k=generation.top_k,
-            max_tokens=generation.max_tokens,
+            **generation.model_dump(include={"temperature", "top_p", "top_k", "max_tokens"})
         ),
         score_on_error=True,  # one request that fails is counted, and the others are scored
-        metadata=_about(benchmark.card),
+        metadata={"benchmark": about.pop("name"), **about},
         **options,
     )
 
@@ -120,33 +127,7 @@ def benchmark_task(
 def other_scorers(
     benchmark: Benchmark, item: Item, audits: AuditKind, settings: Mapping[str, Any]
 ) -> Iterator[Scorer]:
-    """What scores beside the verdict: rules, and the audit of the answers' numbers."""
-    prompt = benchmark.prompts(item, benchmark.card.styles[0])[0]
-    if benchmark.measured(item, prompt.name, ""):
-        yield rules()
-    if audits is not AuditKind.NONE and benchmark.card.has_answers and prompt.given is None:
-        auditor: Auditor = "lexical" if audits is AuditKind.LEXICAL else "model"
-        yield numbers(auditor=auditor, settings=dict(settings))
-
-
-def _required(card: BenchmarkCard, path: str) -> Path:
-    if not path:
-        raise ValueError(f"give -T path=FILE-OR-FOLDER; it is published at {card.url}")
-    return Path(path)
-
-
-def _require_grader(benchmark: Benchmark, item: Item, judge: bool, audits: AuditKind) -> None:
-    """Raises `PrerequisiteError` before anything is paid for; the model under test never judges itself."""
-    prompt = benchmark.prompts(item, benchmark.card.styles[0])[0]
-    is_judged = judge and benchmark.judge_request(item, prompt, "") is not None
-    if ROLE in model_roles() or not (is_judged or audits is AuditKind.MODEL):
-        return
-    raise PrerequisiteError(
-        f"march/{benchmark.card.name}: a model judges the answers; give --model-role {ROLE}=MODEL, or "
-        "-T judge=false now and `inspect score LOG --scorer march/verdict` later"
-    )
-
-
-def _about(card: BenchmarkCard) -> dict[str, object]:
-    names = ("url", "licence", "scored_by", "primary", "higher_is_better", "prompt_digest")
-    return {"benchmark": card.name} | {name: getattr(card, name) for name in names}
+    """What scores beside the verdict: the audit of the answers' numbers."""
+    is_given = benchmark.prompts(item, benchmark.card.styles[0])[0].given is not None
+    if audits is not AuditKind.NONE and benchmark.card.has_answers and not is_given:
+        yield numbers(auditor="lexical" if audits is AuditKind.LEXICAL else "model", settings=dict(settings))

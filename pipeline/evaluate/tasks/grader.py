@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from inspect_ai.model import GenerateConfig, Model, ResponseSchema, get_model
-from inspect_ai.util import JSONSchema, LimitExceededError
-from pydantic import JsonValue
+from inspect_ai.util import LimitExceededError, json_schema
 
-from pipeline.evaluate.tasks.samples import chat, generation_of
+from pipeline.evaluate.benchmarks.replies import JudgeVerdict
+from pipeline.evaluate.tasks.samples import chat, generations
 from pipeline.evaluate.tasks.served import ServedModel
 from reward.config import SamplingSettings
 from reward.samplers import Message, Sampler, SamplerError
@@ -27,14 +27,11 @@ def grader() -> Model:
     return get_model(role=ROLE, required=True)
 
 
-def generate_config(
-    settings: SamplingSettings, json_schema: Mapping[str, JsonValue] | None = None
-) -> GenerateConfig:
-    """How the grader is sampled, bound to a schema where its provider can."""
+def generate_config(settings: SamplingSettings, verdict: type[JudgeVerdict] | None = None) -> GenerateConfig:
+    """How the grader is sampled, bound to the schema of a verdict where its provider can."""
     schema = None
-    if json_schema is not None:
-        whole = _without_references(dict(json_schema), json_schema.get("$defs"))
-        schema = ResponseSchema(name="verdict", json_schema=JSONSchema.model_validate(whole), strict=True)
+    if verdict is not None:
+        schema = ResponseSchema(name="verdict", json_schema=json_schema(verdict), strict=True)
     return GenerateConfig(
         temperature=settings.temperature,
         top_p=settings.top_p if settings.top_p < 1 else None,
@@ -66,10 +63,9 @@ class GraderSampler:
         Raises:
             SamplerError: any of them failed, after Inspect's own retries.
         """
-        first = settings.seed or 0
-        asked = [settings.model_copy(update={"seed": first + index}) for index in range(n)]
-        found = await asyncio.gather(*(self._one(messages, one) for one in asked))
-        return SampleGroup(samples=tuple(found))
+        seeds = [(settings.seed or 0) + index for index in range(n)]
+        asked = [settings.model_copy(update={"seed": seed}) for seed in seeds]
+        return SampleGroup(samples=tuple(await asyncio.gather(*(self._one(messages, one) for one in asked))))
 
     async def count_tokens(self, messages: Sequence[Message]) -> int:
         """As the provider counts, or Inspect's estimate."""
@@ -83,26 +79,12 @@ class GraderSampler:
 
     async def _one(self, messages: Sequence[Message], settings: SamplingSettings) -> Sample:
         try:
-            output = await grader().generate(chat(messages), config=generate_config(settings))
+            (found,) = generations(await grader().generate(chat(messages), config=generate_config(settings)))
         except LimitExceededError:
             raise
         except Exception as error:  # each provider has its own
             raise SamplerError("engine", f"{type(error).__name__}: {error}") from error
-        found = generation_of(output)
         if found.failure:
             reason = "prompt_too_long" if found.failure == "model_length" else "bad_response"
             raise SamplerError(reason, f"the grader gave no answer: {found.failure}")
-        is_cut = output.stop_reason == "max_tokens"
-        return Sample(text=found.text, finish_reason="length" if is_cut else "stop")
-
-
-def _without_references(schema: JsonValue, definitions: JsonValue) -> JsonValue:
-    """A schema with what it refers to in place: Inspect's schemas know no references."""
-    if isinstance(schema, list):
-        return [_without_references(one, definitions) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if isinstance(reference := schema.get("$ref"), str):
-        assert isinstance(definitions, dict), "pydantic defines what it refers to"
-        return _without_references(definitions[reference.rpartition("/")[2]], definitions)
-    return {name: _without_references(one, definitions) for name, one in schema.items() if name != "$defs"}
+        return Sample(text=found.text, finish_reason="length" if found.is_cut else "stop")

@@ -7,7 +7,7 @@ answer without numbers is neither faithful nor unfaithful; an audit that failed 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inspect_ai.scorer import Score, Scorer, Target, scorer
@@ -18,21 +18,14 @@ from pipeline.evaluate.numeric_faithfulness import Auditor, numeric_scores
 from pipeline.evaluate.tasks.grader import grader_sampler
 from pipeline.evaluate.tasks.naming import of_march
 from pipeline.evaluate.tasks.samples import asked_of, generations_of
-from pipeline.evaluate.tasks.scores import (
-    AUDITOR,
-    FIGURES,
-    KIND,
-    VERDICT,
-    Kind,
-    as_values,
-    unanswered,
-)
+from pipeline.evaluate.tasks.scores import AUDITOR, FIGURES, NAN, VERDICT, as_values, unanswered
 from reward.auditor import audit
 from reward.config import AuditConfig
 from reward.roles.prompts import load_prompts
-from reward.types import ClaimState, ClaimVerdict, Outcome, Verdict
+from reward.types import ClaimVerdict, Outcome, Verdict
 
 _UNSCORED = {Outcome.UNSCORED: "scoring_failed", Outcome.NO_CLAIMS: "no_numbers"}
+_HEAD = ("", "| claim | found | documents say | evidence |", "|---|---|---|---|")
 
 
 @scorer(metrics=FIGURES, name="march/numbers")
@@ -52,29 +45,26 @@ def numbers(auditor: Auditor = "lexical", settings: Mapping[str, Any] | None = N
         ((name, generation),) = generations_of(state, asked.prompts).items()
         about = {**asked.about, AUDITOR: auditor}
         if generation.failure:
-            return unanswered(about, Kind.NUMBERS, generation.failure)
+            return unanswered(about, generation.failure)
         text = judged_text(name, generation.text)
         sampler = await grader_sampler() if auditor == "model" else None
-        result = await audit(asked.item.query, text, sampler=sampler, prompts=prompts, config=config)
-        return _score(about, auditor, text, result.verdict)
+        found = (await audit(asked.item.query, text, sampler=sampler, prompts=prompts, config=config)).verdict
+        claims, primary = [_claim(one, text) for one in found.claims], f"numeric_{auditor}"
+        reason = _UNSCORED.get(found.outcome)
+        return Score(
+            value=NAN if reason else as_values({primary: numeric_scores(auditor, [found])[primary]}),
+            answer=text,
+            explanation=_explained(found, claims),
+            reason=reason,
+            metadata={
+                **about,
+                "outcome": found.outcome.value,
+                "claims": claims,
+                VERDICT: found.model_dump(mode="json"),
+            },
+        )
 
     return score
-
-
-def _score(about: dict[str, Any], auditor: Auditor, text: str, verdict: Verdict) -> Score:
-    metadata = {
-        **about,
-        KIND: Kind.NUMBERS.value,
-        "outcome": verdict.outcome.value,
-        "claims": [_claim(one, text) for one in verdict.claims],
-        VERDICT: verdict.model_dump(mode="json"),
-    }
-    explanation = "\n".join(_explained(verdict, text))
-    if (reason := _UNSCORED.get(verdict.outcome)) is not None:
-        return Score.unscored(reason=reason, answer=text, explanation=explanation, metadata=metadata)
-    primary = f"numeric_{auditor}"
-    values = as_values({primary: numeric_scores(auditor, [verdict])[primary]})
-    return Score(value=values, answer=text, explanation=explanation, metadata=metadata)
 
 
 def _claim(one: ClaimVerdict, text: str) -> dict[str, Any]:
@@ -90,15 +80,15 @@ def _claim(one: ClaimVerdict, text: str) -> dict[str, Any]:
     }
 
 
-def _explained(verdict: Verdict, text: str) -> Iterator[str]:
+def _explained(verdict: Verdict, claims: Sequence[Mapping[str, Any]]) -> str:
     """The claims as a table of Markdown."""
-    yield f"**{verdict.outcome.value}** {verdict.detail or verdict.reason}".strip()
-    if not verdict.claims:
-        return
-    yield from ("", "| claim | found | documents say | evidence |", "|---|---|---|---|")
-    for one in verdict.claims:
-        claim = _claim(one, text)
-        state = one.state.value.replace("_", " ")
-        found = state if one.state is ClaimState.SUPPORTED else f"**{state}**"
-        cells = (claim["text"], found, claim["documents_say"] or "", claim["evidence"] or one.note)
-        yield "| " + " | ".join(" ".join(str(cell).split()).replace("|", "\\|") for cell in cells) + " |"
+    lines = [f"**{verdict.outcome.value}** {verdict.detail or verdict.reason}".strip()]
+    lines += _HEAD if claims else ()
+    for one in claims:
+        state = one["state"].replace("_", " ")
+        found = state if state == "supported" else f"**{state}**"
+        cells = (one["text"], found, one["documents_say"] or "", one["evidence"] or one["note"])
+        lines.append(
+            "| " + " | ".join(" ".join(str(cell).split()).replace("|", "\\|") for cell in cells) + " |"
+        )
+    return "\n".join(lines)

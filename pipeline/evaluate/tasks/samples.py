@@ -7,8 +7,7 @@ benchmark's files. Neither references nor people's labels are ever in what the m
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from inspect_ai.dataset import Sample
 from inspect_ai.log import EvalSample
@@ -25,9 +24,9 @@ from pipeline.evaluate.benchmark import Benchmark, Item, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
 from reward.samplers import Message
 
-_GENERATIONS = "generations"  # in the sample's store, where an item has several prompts
 NO_RESPONSE = "no_response"
 _NO_ANSWER = ("content_filter", "model_length")  # the text is then the provider's or cut short, not an answer
+_MESSAGES = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
 
 
 @dataclass(frozen=True)
@@ -53,9 +52,15 @@ class Generation:
     is_cut: bool = False  # at the most tokens
 
 
-def make_samples(benchmark: Benchmark, items: Iterable[Item], style: PromptStyle) -> list[Sample]:
-    """One sample an item; its input is the chat of the first prompt."""
-    return [_sample(benchmark, item, style) for item in items]
+def make_sample(benchmark: Benchmark, item: Item, style: PromptStyle) -> Sample:
+    """An item's sample; its input is the chat of the first prompt."""
+    asked = Asked(benchmark, item, benchmark.prompts(item, style))
+    return Sample(
+        id=item.id,
+        input=chat(asked.prompts[0].messages) or [ChatMessageUser(content=item.query.query)],
+        target=list(item.references),
+        metadata={**asked.about, "style": style.value, "item": item.model_dump(mode="json")},
+    )
 
 
 def asked_of(state: TaskState | EvalSample) -> Asked:
@@ -67,41 +72,22 @@ def asked_of(state: TaskState | EvalSample) -> Asked:
 
 def chat(messages: Iterable[Message]) -> list[ChatMessage]:
     """A chat as Inspect has it."""
-    kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
-    return [kinds[one["role"]](content=one["content"]) for one in messages]
-
-
-def keep_output(state: TaskState, prompt: Prompt) -> None:
-    """Keeps the output to one of several prompts."""
-    kept: dict[str, dict[str, Any]] = state.store.get(_GENERATIONS, {})
-    state.store.set(_GENERATIONS, {**kept, prompt.name: asdict(generation_of(state.output))})
+    return [_MESSAGES[one["role"]](content=one["content"]) for one in messages]
 
 
 def generations_of(state: TaskState | EvalSample, prompts: Sequence[Prompt]) -> dict[str, Generation]:
-    """What the model wrote, by prompt."""
-    if len(prompts) == 1:
-        return {prompts[0].name: generation_of(state.output)}
-    kept: dict[str, dict[str, Any]] = state.store.get(_GENERATIONS, {})
-    nothing = {"text": "", "failure": NO_RESPONSE}
-    return {prompt.name: Generation(**kept.get(prompt.name, nothing)) for prompt in prompts}
+    """What the model wrote, by prompt: an output has a choice for each."""
+    found = generations(state.output)
+    if len(found) != len(prompts):
+        found = [Generation("", NO_RESPONSE)] * len(prompts)
+    return {prompt.name: one for prompt, one in zip(prompts, found, strict=True)}
 
 
-def generation_of(output: ModelOutput) -> Generation:
-    """An output's text; or why it is no answer, as with a prompt that does not fit the model."""
-    if output.empty:
-        return Generation("", NO_RESPONSE)
-    if output.error or output.stop_reason in _NO_ANSWER:
-        return Generation("", output.stop_reason)
-    return Generation(output.completion, is_cut=output.stop_reason == "max_tokens")
-
-
-def _sample(benchmark: Benchmark, item: Item, style: PromptStyle) -> Sample:
-    first = benchmark.prompts(item, style)[0]
-    asked = chat(first.messages) or [ChatMessageUser(content=item.query.query)]
-    about = Asked(benchmark, item, ()).about
-    return Sample(
-        id=item.id,
-        input=asked,
-        target=list(item.references),
-        metadata={**about, "style": style.value, "item": item.model_dump(mode="json")},
-    )
+def generations(output: ModelOutput) -> list[Generation]:
+    """The text of each choice; or why it is no answer, as with a prompt that does not fit the model."""
+    return [
+        Generation("", one.stop_reason)
+        if output.error or one.stop_reason in _NO_ANSWER
+        else Generation(one.message.text, is_cut=one.stop_reason == "max_tokens")
+        for one in output.choices
+    ]

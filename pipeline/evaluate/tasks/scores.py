@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import Any
 
 from inspect_ai.log import EvalLog
@@ -33,19 +32,12 @@ from pipeline.evaluate.tasks.naming import of_march
 from reward.types import Verdict
 
 NAN = float("nan")
-KIND, FAILURE = "kind", "failure"
-# In the metadata of an epoch's score.
-JUDGED, REPLIES, VERDICT, AUDITOR, MEASURES = "judged", "replies", "verdict", "auditor", "measures"
+# In the metadata of an epoch's score. A verdict's has JUDGED, REPLIES and MEASURED by prompt; an audit's has
+# AUDITOR and VERDICT; that of an epoch without an answer has FAILURE, and MEASURED or AUDITOR.
+JUDGED, REPLIES, MEASURED = "judged", "replies", "measured"
+AUDITOR, VERDICT, FAILURE = "auditor", "verdict", "failure"
 
 Scores = Mapping[str, float | None]
-
-
-class Kind(StrEnum):
-    """Which of our scorers made a score."""
-
-    VERDICT = "verdict"
-    RULES = "rules"
-    NUMBERS = "numbers"
 
 
 def as_values(scores: Scores) -> dict[str, str | int | float | bool | None]:
@@ -53,12 +45,10 @@ def as_values(scores: Scores) -> dict[str, str | int | float | bool | None]:
     return {name: NAN if score is None else score for name, score in scores.items()}
 
 
-def unanswered(about: Mapping[str, Any], kind: Kind, failure: str) -> Score:
+def unanswered(about: Mapping[str, Any], failure: str) -> Score:
     """The score of an epoch in which the model gave no answer: none."""
-    metadata = {**about, KIND: kind.value, FAILURE: failure}
-    return Score.unscored(
-        reason=failure, explanation=f"The model gave no answer: {failure}.", metadata=metadata
-    )
+    explanation = f"The model gave no answer: {failure}."
+    return Score.unscored(reason=failure, explanation=explanation, metadata={**about, FAILURE: failure})
 
 
 @score_reducer(name="march/majority")
@@ -72,17 +62,32 @@ def majority() -> ScoreReducer:
 
     def reduce(scores: list[Score]) -> Score:
         about = scores[0].metadata or {}
-        if KIND not in about:
+        if "benchmark" not in about:
             return mean_score()(scores)
-        answered = [dict(one.metadata or {}) for one in scores if not (one.metadata or {}).get(FAILURE)]
+        answered = [found for one in scores if FAILURE not in (found := one.metadata or {})]
         if 2 * len(answered) < len(scores):
             answered = []
-        values = [one.value for one in scores if isinstance(one.value, Mapping)]
-        found = _REDUCED[Kind(about[KIND])](about, answered, values)
+        found = _audited(about, answered) if AUDITOR in about else _judged(about, answered)
         kept = {name: about[name] for name in ("benchmark", "slice", "cluster")}
         return Score(value=as_values(found), metadata={**kept, "epochs": len(scores)})
 
     return reduce
+
+
+def _judged(about: Mapping[str, Any], answered: Sequence[Mapping[str, Any]]) -> Scores:
+    judged, measured = {}, dict[str, float | None]()  # every item has every name, or Inspect has no figures
+    for prompt, names in about[MEASURED].items():
+        judged[prompt] = [_one(one[JUDGED][prompt]) for one in answered]
+        measured |= dict.fromkeys(names) | means([one[MEASURED][prompt] for one in answered])
+    return {**make_benchmark(about["benchmark"]).by_majority(judged), **measured}
+
+
+def _one(judgement: Mapping[str, Any] | None) -> Judged:
+    return Judged(text="", judgement=None if judgement is None else Judgement.model_validate(judgement))
+
+
+def _audited(about: Mapping[str, Any], answered: Sequence[Mapping[str, Any]]) -> Scores:
+    return numeric_scores(about[AUDITOR], [Verdict.model_validate(one[VERDICT]) for one in answered])
 
 
 # Without "march/" before them, as the viewer's narrow columns show the first letters of a name.
@@ -125,44 +130,14 @@ def item_scores(log: EvalLog) -> list[ItemScores]:
     items: dict[str, ItemScores] = {}
     for reduction in log.reductions or ():
         for one in reduction.samples:
-            about = one.metadata or {}
+            about, item = one.metadata or {}, str(one.sample_id)
             if "cluster" not in about or not isinstance(one.value, Mapping):
                 raise ValueError(
                     f"{log.location}: {reduction.reducer}: is not march/majority; score it again"
                 )
-            item = str(one.sample_id)
+            found = {name: float(str(value)) for name, value in one.value.items()}
+            scores = {name: None if math.isnan(value) else value for name, value in found.items()}
             before = items[item].scores if item in items else {}
-            scores = before | {name: _as_score(value) for name, value in one.value.items()}
             place = {"slice": about["slice"], "cluster": about["cluster"]}
-            items[item] = ItemScores(item=item, scores=scores, **place)
+            items[item] = ItemScores(item=item, scores=before | scores, **place)
     return list(items.values())
-
-
-def _as_score(value: object) -> float | None:
-    number = float(str(value))
-    return None if math.isnan(number) else number
-
-
-def _judged(about: Mapping[str, Any], answered: Sequence[Mapping[str, Any]], _: Sequence[Any]) -> Scores:
-    names = about["prompts"]
-    judged = {name: [_one(one[JUDGED][name]) for one in answered] for name in names}
-    return make_benchmark(about["benchmark"]).by_majority(judged)
-
-
-def _one(judgement: Mapping[str, Any] | None) -> Judged:
-    return Judged(text="", judgement=None if judgement is None else Judgement.model_validate(judgement))
-
-
-def _measured(
-    about: Mapping[str, Any], answered: Sequence[Any], values: Sequence[Mapping[str, Any]]
-) -> Scores:
-    nothing = dict.fromkeys(about[MEASURES])  # all items have the same names, or Inspect has no figures
-    found = [{name: _as_score(value) for name, value in one.items()} for one in values]
-    return nothing | means(found) if answered else nothing
-
-
-def _audited(about: Mapping[str, Any], answered: Sequence[Mapping[str, Any]], _: Sequence[Any]) -> Scores:
-    return numeric_scores(about[AUDITOR], [Verdict.model_validate(one[VERDICT]) for one in answered])
-
-
-_REDUCED = {Kind.VERDICT: _judged, Kind.RULES: _measured, Kind.NUMBERS: _audited}

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from inspect_ai.hooks import Hooks, RunEnd, hooks
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelAPI, ModelOutput, ModelUsage, modelapi
@@ -45,9 +44,9 @@ class Spent:
     def add(self, use: TokenUse) -> None:
         """Counts one request."""
         self.num_requests += 1
+        num_prompt = self.use.num_prompt + use.num_prompt
         self.use = TokenUse(
-            num_prompt=self.use.num_prompt + use.num_prompt,
-            num_completion=self.use.num_completion + use.num_completion,
+            num_prompt=num_prompt, num_completion=self.use.num_completion + use.num_completion
         )
 
     @property
@@ -116,20 +115,26 @@ class ServedModel(ModelAPI):
         """
         sampler = await self.sampler()
         self._on_request()
+        text, reason, use = "", "model_length", _NOTHING
         try:
             group = await self._sample(sampler, input, config)
         except SamplerError as error:
             self.spent.failures[error.reason] += 1
-            if error.reason == "prompt_too_long":
-                output = ModelOutput.from_content(self.model_name, "", stop_reason="model_length")
-                output.usage = ModelUsage()
-                return output
-            raise self._failed(error) from error
-        self._num_in_a_row = 0
-        use = group.use or _NOTHING
-        self.spent.add(use)
-        (sample,) = group.samples
-        return _output(self.model_name, sample.text, use, is_cut=sample.finish_reason == "length")
+            if error.reason != "prompt_too_long":
+                raise self._failed(error) from error
+        else:
+            self._num_in_a_row = 0
+            (sample,) = group.samples
+            text, use = sample.text, group.use or _NOTHING
+            reason = "max_tokens" if sample.finish_reason == "length" else "stop"
+            self.spent.add(use)
+        output = ModelOutput.from_content(self.model_name, text, stop_reason=reason)
+        output.usage = ModelUsage(  # without one, Inspect would fetch a tokenizer
+            input_tokens=use.num_prompt,
+            output_tokens=use.num_completion,
+            total_tokens=use.num_prompt + use.num_completion,
+        )
+        return output
 
     async def aclose(self) -> None:
         """Frees connections, or the engine."""
@@ -151,8 +156,8 @@ class ServedModel(ModelAPI):
         self, sampler: Sampler, input: list[ChatMessage], config: GenerateConfig
     ) -> SampleGroup:
         chat = [Message(role=one.role, content=one.text) for one in input]
-        named = {name: getattr(config, name) for name in SamplingSettings.model_fields}
-        settings = SamplingSettings(**{name: value for name, value in named.items() if value is not None})
+        named = config.model_dump(include=set(SamplingSettings.model_fields), exclude_none=True)
+        settings = SamplingSettings.model_validate(named)
         schema = config.response_schema
         if schema is None or not isinstance(sampler, OpenAISampler):
             return await sampler.sample(chat, n=1, settings=settings)
@@ -168,19 +173,8 @@ class ServedModel(ModelAPI):
         return self.down
 
 
-def served_model(
-    config: OpenAISamplerConfig | LocalSamplerConfig, who: str, on_request: Callable[[], None] = lambda: None
-) -> ServedModel:
-    """A `ServedModel` that Inspect knows as `march/NAME`."""
-    made: Any = _provider(config, who, on_request)  # type: ignore[arg-type]
-    assert isinstance(made, ServedModel)
-    return made
-
-
-@modelapi(name="march")
-@of_march
-def _provider() -> type[ModelAPI]:
-    return ServedModel
+# Makes one that Inspect knows as `march/NAME`.
+served_model: Callable[..., ServedModel] = modelapi(name="march")(of_march(ServedModel))  # type: ignore[assignment]
 
 
 @cache
@@ -195,12 +189,3 @@ class _Closing(Hooks):
     async def on_run_end(self, data: RunEnd) -> None:
         for one in tuple(_OPEN):
             await one.aclose()
-
-
-def _output(name: str, text: str, use: TokenUse, *, is_cut: bool) -> ModelOutput:
-    output = ModelOutput.from_content(name, text, stop_reason="max_tokens" if is_cut else "stop")
-    total = use.num_prompt + use.num_completion
-    output.usage = ModelUsage(  # without one, Inspect would fetch a tokenizer
-        input_tokens=use.num_prompt, output_tokens=use.num_completion, total_tokens=total
-    )
-    return output

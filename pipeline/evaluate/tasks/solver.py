@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from inspect_ai.log import EvalSample
-from inspect_ai.model import ChatMessage, ChatMessageUser, ModelOutput
+from inspect_ai.model import ChatCompletionChoice, ChatMessage, ChatMessageUser, ModelOutput
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from pipeline.evaluate.benchmark import Prompt
 from pipeline.evaluate.sampling import GENERATION
 from pipeline.evaluate.tasks.naming import of_march
-from pipeline.evaluate.tasks.samples import asked_of, chat, keep_output
+from pipeline.evaluate.tasks.samples import asked_of, chat
 from reward.samplers import SamplerError
 
 _TAKES_TOP_K = ("vllm", "sglang")  # as a field of the body; Inspect itself sends none to such servers
@@ -28,13 +27,19 @@ def answers(seed: int | None = 0) -> Solver:
     """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        prompts, shown = asked_of(state).prompts, list[ChatMessage]()
-        for prompt in prompts:
-            state = await _answered(state, prompt, generate, None if seed is None else seed + state.epoch - 1)
-            if len(prompts) > 1:
-                keep_output(state, prompt)
+        body = {"top_k": GENERATION.top_k} if state.model.api in _TAKES_TOP_K else None
+        shown, choices = list[ChatMessage](), list[ChatCompletionChoice]()
+        for prompt in asked_of(state).prompts:
+            if prompt.given is not None:  # only the judge is measured
+                state.output = ModelOutput.from_content("given", prompt.given)
+                state.messages = [ChatMessageUser(content=state.input_text), state.output.message]
+            else:
+                state.messages = chat(prompt.messages)
+                epoch_seed = None if seed is None else seed + state.epoch - 1
+                state = await generate(state, seed=epoch_seed, extra_body=body)
             shown += state.messages
-        state.messages = shown
+            choices += state.output.choices
+        state.messages, state.output.choices = shown, choices
         return state
 
     return solve
@@ -58,19 +63,6 @@ def answered(log: Answered) -> Solver:
         if found is None:
             raise SamplerError("no_response", "the model has given no answer")
         state.messages, state.output = found.messages, found.output
-        for key, value in found.store.items():
-            state.store.set(key, value)
         return state
 
     return solve
-
-
-async def _answered(state: TaskState, prompt: Prompt, generate: Generate, seed: int | None) -> TaskState:
-    if prompt.given is not None:  # only the judge is measured
-        state.output = ModelOutput.from_content("given", prompt.given)
-        state.messages = [ChatMessageUser(content=state.input_text), state.output.message]
-        return state
-    state.messages = chat(prompt.messages)
-    if state.model.api in _TAKES_TOP_K:
-        return await generate(state, seed=seed, extra_body={"top_k": GENERATION.top_k})
-    return await generate(state, seed=seed)

@@ -4,10 +4,13 @@ A judge is pinned: temperature 0, a fixed seed, its verdict bound to a JSON sche
 reply that cannot be read is asked for again with another seed, then counted apart (`grader_failed`) and in no
 figure. A question that failed is no verdict either (`grader_error`): were it an error of Inspect's, the epoch
 would be missing, and the others would decide alone. A judge that mostly talks nonsense is asked no more.
+
+Beside the verdict stands what a rule measures of an answer: official EM and F1; of made-up worlds, coverage.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,12 +26,13 @@ from pipeline.evaluate.majority import Judged, Judgement
 from pipeline.evaluate.sampling import JUDGE_RETRIES, JUDGING, MOST_UNREAD, attempt_settings
 from pipeline.evaluate.tasks.grader import generate_config, grader
 from pipeline.evaluate.tasks.naming import of_march
-from pipeline.evaluate.tasks.samples import Asked, Generation, asked_of, chat, generation_of, generations_of
-from pipeline.evaluate.tasks.scores import FIGURES, JUDGED, KIND, REPLIES, Kind, as_values, unanswered
+from pipeline.evaluate.tasks.samples import Asked, asked_of, chat, generations, generations_of
+from pipeline.evaluate.tasks.scores import FIGURES, JUDGED, MEASURED, NAN, REPLIES, as_values, unanswered
 from reward.config import SamplingSettings
 
 _FEWEST_TO_TELL = 20  # judgements, before the share of useless ones means anything
 GRADER_FAILED, GRADER_ERROR = "grader_failed", "grader_error"
+_REASONS = (GRADER_ERROR, GRADER_FAILED, "invalid_response_format")  # the first one tells of several
 
 
 class NonsenseError(ValueError):
@@ -41,15 +45,16 @@ class _Found:
     replies: tuple[str, ...] = ()  # of the judge, the last one read or not
     error: str = ""  # why it did not answer
 
+    @property
+    def reason(self) -> str:
+        """Why there is no judgement."""
+        return GRADER_ERROR if self.error else GRADER_FAILED if self.replies else "invalid_response_format"
 
-@dataclass(frozen=True)
-class _Asking:
-    """How the judge is asked."""
-
-    settings: SamplingSettings
-    retries: int
-    schema: bool
-    cache: bool
+    @property
+    def text(self) -> str:
+        if self.judgement is None:
+            return f"could not be judged** {self.error}".strip()
+        return f"{self.judgement.label}**\n\n{self.judgement.reason}"
 
 
 @scorer(metrics=FIGURES, name="march/verdict")
@@ -70,28 +75,45 @@ def verdict(
         settings: How it is sampled (`SamplingSettings`), where not as usual.
         most_unread: Share of useless replies at which judging stops.
     """
-    sampled = SamplingSettings.model_validate(settings) if settings else JUDGING
-    asking = _Asking(sampled, retries, schema, cache)
-    counts = {True: 0, False: 0}  # replies by whether they could be read
+    judging = SamplingSettings.model_validate(settings) if settings else JUDGING
+    counts: Counter[bool] = Counter()  # generations by whether a reply of the judge could be read
+
+    async def reply(request: JudgeRequest, attempt: int) -> str:
+        config = generate_config(attempt_settings(judging, attempt), request.verdict if schema else None)
+        if cache and not attempt:  # the answer to an unread reply is another one each time
+            config.cache = CachePolicy(expiry=None, per_epoch=False)  # equal answers are one question
+        output = await grader().generate(chat(request.messages), config=config)
+        return next((one.text for one in generations(output)), "")
+
+    async def judge(asked: Asked, prompt: Prompt, text: str) -> _Found:
+        request = asked.benchmark.judge_request(asked.item, prompt, text)
+        if request is None:
+            return _Found(asked.benchmark.read_judgement(asked.item, prompt, text))
+        refuse_nonsense(counts[True], counts[False], most_unread)
+        replies, found = list[str](), None
+        while found is None and len(replies) <= retries:
+            replies.append(await reply(request, len(replies)))
+            found = asked.benchmark.read_judgement(asked.item, prompt, replies[-1])
+        counts[found is not None] += 1
+        return _Found(found, tuple(replies))
 
     async def score(state: TaskState, target: Target) -> Score:
         asked = asked_of(state)
-        generations = generations_of(state, asked.prompts)
-        about = {**asked.about, "prompts": [prompt.name for prompt in asked.prompts]}
-        if failures := [one.failure for one in generations.values() if one.failure]:
-            return unanswered(about, Kind.VERDICT, failures[0])
+        texts = generations_of(state, asked.prompts)
+        measured = {name: asked.benchmark.measured(asked.item, name, one.text) for name, one in texts.items()}
+        if failures := [one.failure for one in texts.values() if one.failure]:
+            nothing = {name: dict.fromkeys(values) for name, values in measured.items()}
+            return unanswered({**asked.about, MEASURED: nothing}, failures[0])
         found = {}
         for prompt in asked.prompts:
             try:
-                refuse_nonsense(counts[True], counts[False], most_unread)
-                found[prompt.name] = await _found(asked, prompt, generations[prompt.name].text, asking)
+                found[prompt.name] = await judge(asked, prompt, texts[prompt.name].text)
             except LimitExceededError:
                 raise
             except Exception as error:  # each provider has its own
                 found[prompt.name] = _Found(None, error=f"{type(error).__name__}: {error}")
-        for one in found.values():
-            counts[one.judgement is not None] += bool(one.replies)
-        return _score(asked, about, generations, found)
+        said = {name: judged_text(name, one.text) for name, one in texts.items()}
+        return _score(asked, said, measured, found)
 
     return score
 
@@ -106,59 +128,26 @@ def refuse_nonsense(num_read: int, num_unread: int, most_unread: float) -> None:
         )
 
 
-async def _found(asked: Asked, prompt: Prompt, text: str, asking: _Asking) -> _Found:
-    """The judgement of one generation, asked for until it can be read."""
-    read = asked.benchmark.read_judgement
-    request = asked.benchmark.judge_request(asked.item, prompt, text)
-    if request is None:
-        return _Found(read(asked.item, prompt, text))
-    replies: list[str] = []
-    for attempt in range(asking.retries + 1):
-        replies.append(await _reply(request, attempt, asking))
-        judgement = read(asked.item, prompt, replies[-1])
-        if judgement is not None:
-            return _Found(judgement, tuple(replies))
-    return _Found(None, tuple(replies))
-
-
-async def _reply(request: JudgeRequest, attempt: int, asking: _Asking) -> str:
-    settings = attempt_settings(asking.settings, attempt)
-    config = generate_config(settings, request.json_schema if asking.schema else None)
-    asked = chat(request.messages)
-    if not asking.cache or attempt:  # the answer to an unread reply is another one each time
-        return generation_of(await grader().generate(asked, config=config)).text
-    kept = CachePolicy(expiry=None, per_epoch=False)  # equal answers are one question
-    return generation_of(await grader().generate(asked, config=config, cache=kept)).text
-
-
 def _score(
     asked: Asked,
-    about: Mapping[str, object],
-    generations: Mapping[str, Generation],
+    texts: Mapping[str, str],
+    measured: Mapping[str, Mapping[str, float | None]],
     found: Mapping[str, _Found],
 ) -> Score:
-    judgements = {name: one.judgement for name, one in found.items()}
-    texts = {name: judged_text(name, one.text) for name, one in generations.items()}
-    scores = asked.benchmark.by_majority(
-        {name: [Judged(text=texts[name], judgement=one)] for name, one in judgements.items()}
-    )
-    kept = {name: None if one is None else one.model_dump() for name, one in judgements.items()}
-    replies = {name: list(one.replies) for name, one in found.items() if one.replies}
-    metadata = {**about, KIND: Kind.VERDICT.value, JUDGED: kept, REPLIES: replies}
-    answer, said = "\n\n".join(texts.values()), _said(found)
+    judged = {name: [Judged(text=texts[name], judgement=one.judgement)] for name, one in found.items()}
     primary = asked.benchmark.card.primary
-    if scores[primary] is None:
-        has_error = any(one.error for one in found.values())
-        reason = GRADER_ERROR if has_error else GRADER_FAILED if replies else "invalid_response_format"
-        return Score.unscored(reason=reason, answer=answer, explanation=said, metadata=metadata)
-    values = as_values({primary: scores[primary]})
-    return Score(value=values, answer=answer, explanation=said, metadata=metadata)
-
-
-def _said(found: Mapping[str, _Found]) -> str:
-    return "\n\n".join(
-        f"**{name}: {one.judgement.label}**\n\n{one.judgement.reason}"
-        if one.judgement
-        else f"**{name}: could not be judged** {one.error}".strip()
-        for name, one in found.items()
+    verdict = asked.benchmark.by_majority(judged)[primary]
+    values = {primary: verdict} | {name: one for each in measured.values() for name, one in each.items()}
+    reasons = [one.reason for one in found.values() if one.judgement is None]
+    return Score(
+        value=NAN if set(values.values()) == {None} else as_values(values),
+        answer="\n\n".join(texts.values()),
+        explanation="\n\n".join(f"**{name}: {one.text}" for name, one in found.items()),
+        reason=min(reasons, key=_REASONS.index) if verdict is None else None,
+        metadata={
+            **asked.about,
+            JUDGED: {name: one.judgement and one.judgement.model_dump() for name, one in found.items()},
+            REPLIES: {name: list(one.replies) for name, one in found.items() if one.replies},
+            MEASURED: measured,
+        },
     )
