@@ -170,6 +170,15 @@ def test_a_lexical_audit_loads_no_model_and_no_server(tmp_path: Path) -> None:
     assert not loaded & (HEAVY | {"fastapi", "openai", "uvicorn"})
 
 
+def test_the_benchmarks_as_tasks_need_the_extra_evaluate_alone() -> None:
+    """`inspect eval march/...` imports all of this, with none of the training stack installed."""
+    names = "(*b.NAMES, *b.CALIBRATION_NAMES, b.TINY_NAME)"
+    imports = "import pipeline.evaluate.tasks, pipeline.evaluate.benchmarks as b"
+    loaded = modules_after(f"{imports}; [b.make_benchmark(name) for name in {names}]")
+    assert "inspect_ai" in loaded
+    assert not loaded & HEAVY
+
+
 # Inside the audit: kinds of claims know only texts, and what decides knows neither prompts nor engines.
 ROOMS = {
     "claims": {"types", "config"},

@@ -171,7 +171,7 @@ def test_an_audit_that_failed_is_no_score(tmp_path: Path) -> None:
     log = run_task(tmp_path, "ragtruth", says(TEXT), Script(judge), audit="model", **RAGTRUTH)
     one = score(log, "numbers")
     assert is_nan(one.value) and one.reason == "scoring_failed"
-    assert one.metadata and one.metadata["outcome"] == "UNSCORED"
+    assert one.metadata and one.metadata["verdict"]["outcome"] == "UNSCORED"
     found = figures(log)
     assert is_nan(found["numeric_model"][0]) and found["numeric_model_unscored"][0] == 1.0
     assert found["consistent"] == (1.0, 1, 0), "the judge's verdict stands"
@@ -185,9 +185,9 @@ def test_the_audit_by_a_model_votes(tmp_path: Path) -> None:
     )
     log = run_task(tmp_path, "tiny", says("There were 7."), roles, path=str(path), audit="model")
     one = score(log, "numbers")
-    assert one.metadata and one.metadata["outcome"] == "REFUTED", one.explanation
-    (claim,) = one.metadata["claims"]
-    assert (claim["text"], claim["state"], claim["documents_say"]) == ("7", "contradicted", "8")
+    assert one.metadata and one.metadata["verdict"]["outcome"] == "REFUTED", one.explanation
+    (claim,) = one.metadata["verdict"]["claims"]
+    assert (claim["claim"]["answer"], claim["state"], claim["consensus"]) == ("7", "contradicted", "8")
     assert figures(log)["numeric_model"] == (0.0, 1, 0)
 
 
@@ -202,10 +202,11 @@ def test_claims_stand_in_the_log_with_their_places(tmp_path: Path) -> None:
     log = run_task(tmp_path, "ragtruth", says(TEXT), Script(consistent), **RAGTRUTH)
     one = score(log, "numbers")
     assert one.metadata is not None and one.answer == TEXT
-    (claim,) = one.metadata["claims"]
-    start, end = claim["span"]
-    assert one.answer[start:end] == claim["text"] and claim["state"] in ("contradicted", "not_in_documents")
-    assert "| claim | found |" in (one.explanation or "")
+    (claim,) = one.metadata["verdict"]["claims"]
+    span = claim["claim"]["span"]
+    assert one.answer[span["start"] : span["end"]] == "4.5"
+    assert claim["state"] in ("contradicted", "not_in_documents")
+    assert "| claim | found |" in (one.explanation or "") and "| 4.5 | **" in (one.explanation or "")
 
 
 def test_the_lookup_reads_ragtruths_layout(tmp_path: Path) -> None:

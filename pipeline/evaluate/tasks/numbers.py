@@ -1,13 +1,13 @@
 """The MARCH audit of an answer: do its numbers come from its documents?
 
-By lookup, or by the model in the role `grader`, which proposes, checks and votes. The claims stand in the
-score's metadata with their places in the answer and what was found, so that Inspect's viewer shows them. An
-answer without numbers is neither faithful nor unfaithful; an audit that failed is no score.
+By lookup, or by the model in the role `grader`, which proposes, checks and votes. The audit's verdict is in the
+score's metadata, with the claims' places in the answer and what was found; Inspect's viewer shows a table of
+them. An answer without numbers is neither faithful nor unfaithful; an audit that failed is no score.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from inspect_ai.scorer import Score, Scorer, Target, scorer
@@ -22,7 +22,7 @@ from pipeline.evaluate.tasks.scores import AUDITOR, FIGURES, NAN, VERDICT, as_va
 from reward.auditor import audit
 from reward.config import AuditConfig
 from reward.roles.prompts import load_prompts
-from reward.types import ClaimVerdict, Outcome, Verdict
+from reward.types import ClaimState, Outcome, Verdict
 
 _UNSCORED = {Outcome.UNSCORED: "scoring_failed", Outcome.NO_CLAIMS: "no_numbers"}
 _HEAD = ("", "| claim | found | documents say | evidence |", "|---|---|---|---|")
@@ -48,47 +48,30 @@ def numbers(auditor: Auditor = "lexical", settings: Mapping[str, Any] | None = N
             return unanswered(about, generation.failure)
         text = judged_text(name, generation.text)
         sampler = await grader_sampler() if auditor == "model" else None
-        found = (await audit(asked.item.query, text, sampler=sampler, prompts=prompts, config=config)).verdict
-        claims, primary = [_claim(one, text) for one in found.claims], f"numeric_{auditor}"
+        result = await audit(asked.item.query, text, sampler=sampler, prompts=prompts, config=config)
+        found, primary = result.verdict, f"numeric_{auditor}"
         reason = _UNSCORED.get(found.outcome)
         return Score(
             value=NAN if reason else as_values({primary: numeric_scores(auditor, [found])[primary]}),
             answer=text,
-            explanation=_explained(found, claims),
+            explanation=_explained(found, text),
             reason=reason,
-            metadata={
-                **about,
-                "outcome": found.outcome.value,
-                "claims": claims,
-                VERDICT: found.model_dump(mode="json"),
-            },
+            metadata={**about, VERDICT: found.model_dump(mode="json")},
         )
 
     return score
 
 
-def _claim(one: ClaimVerdict, text: str) -> dict[str, Any]:
-    span = one.claim.span
-    return {
-        "text": text[span.start : span.end] if span else one.claim.answer,
-        "state": one.state.value,
-        "span": [span.start, span.end] if span else None,
-        "documents_say": one.consensus,
-        "question": one.claim.question,
-        "evidence": next((vote.evidence for vote in one.votes if vote and vote.evidence), ""),
-        "note": one.note,
-    }
-
-
-def _explained(verdict: Verdict, claims: Sequence[Mapping[str, Any]]) -> str:
+def _explained(verdict: Verdict, text: str) -> str:
     """The claims as a table of Markdown."""
     lines = [f"**{verdict.outcome.value}** {verdict.detail or verdict.reason}".strip()]
-    lines += _HEAD if claims else ()
-    for one in claims:
-        state = one["state"].replace("_", " ")
-        found = state if state == "supported" else f"**{state}**"
-        cells = (one["text"], found, one["documents_say"] or "", one["evidence"] or one["note"])
-        lines.append(
-            "| " + " | ".join(" ".join(str(cell).split()).replace("|", "\\|") for cell in cells) + " |"
-        )
+    lines += _HEAD if verdict.claims else ()
+    for one in verdict.claims:
+        span, state = one.claim.span, one.state.value.replace("_", " ")
+        claimed = text[span.start : span.end] if span else one.claim.answer
+        found = state if one.state is ClaimState.SUPPORTED else f"**{state}**"
+        evidence = next((vote.evidence for vote in one.votes if vote and vote.evidence), one.note)
+        cells = (claimed, found, one.consensus or "", evidence)
+        shown = (" ".join(str(cell).split()).replace("|", "\\|") for cell in cells)
+        lines.append(f"| {' | '.join(shown)} |")
     return "\n".join(lines)
