@@ -1,8 +1,8 @@
 """The MARCH audit of an answer: do its numbers come from its documents?
 
-By lookup, or by the model in the role `grader`, which proposes, checks and votes. The audit's verdict is in the
-score's metadata, with the claims' places in the answer and what was found; Inspect's viewer shows a table of
-them. An answer without numbers is neither faithful nor unfaithful; an audit that failed is no score.
+By lookup, or by the model in the role `grader`, which proposes, checks and votes. The audit's verdict is in
+the score's metadata, with the claims' places in the answer and what was found; Inspect's viewer shows a table
+of them. An answer without numbers is neither faithful nor unfaithful; an audit that failed is no score.
 """
 
 from __future__ import annotations
