@@ -56,7 +56,7 @@ def test_neither_references_nor_labelled_answers_reach_the_solver(name: str) -> 
 def test_styles_that_are_not_there_are_refused() -> None:
     for name in ("ragtruth", "faithbench", "facts_grounding", "contextual_judge_bench"):
         with pytest.raises(ValueError, match=f"--style 10-shot: {name} is asked as plain, cot; choose one"):
-            make_benchmark(name).prompts(items_of(name)[0], PromptStyle.TEN_SHOT)
+            make_benchmark(name).style_of(PromptStyle.TEN_SHOT)
 
 
 def test_the_styles_of_a_benchmark_are_different_chats() -> None:

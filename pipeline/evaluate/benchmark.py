@@ -53,7 +53,7 @@ class BenchmarkCard(Record):
     primary: str = Field(description="Name of the score that stands in tables and averages.")
     higher_is_better: bool = True
     scored_by: str = Field(description="Judge or rule, and whose scorer it equals.")
-    styles: tuple[PromptStyle, ...] = Field(description="How it can be asked; `prompts` refuses others.")
+    styles: tuple[PromptStyle, ...] = Field(description="How it can be asked.")
     prompt_digest: str = Field(description="SHA-256 of all its prompt texts, the judge's too, and its shots.")
     has_answers: bool = Field(
         default=True, description="Generations answer from documents, so that their numbers can be audited."
@@ -121,13 +121,9 @@ class Benchmark(ABC):
         """
 
     def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
-        """The chats to ask of the model under test.
-
-        Raises:
-            ValueError: the benchmark is not asked in this style.
-        """
+        """The chats to ask of the model under test, in one of the card's styles."""
         values: dict[str, object] = {"task": item.slice, "instruction": item.instruction or ""}
-        if self.require_style(style) is PromptStyle.TEN_SHOT:
+        if style is PromptStyle.TEN_SHOT:
             values["shots"] = pick_shots(item.query.query, item.query.documents)
         name = REASONED_ANSWER if style is PromptStyle.COT else ANSWER
         return (Prompt(name=name, messages=self.chat(style.value, item, **values)),)
@@ -170,16 +166,13 @@ class Benchmark(ABC):
         """
         return {}
 
-    def require_style(self, style: PromptStyle) -> PromptStyle:
-        """The style; raises `ValueError` where the benchmark is not asked in it."""
-        if style not in self.card.styles:
-            known = ", ".join(self.card.styles)
-            raise ValueError(f"--style {style}: {self.card.name} is asked as {known}; choose one")
-        return style
-
     def style_of(self, asked: PromptStyle) -> PromptStyle:
-        """The asked style, or the only one of a benchmark that has one."""
-        return self.card.styles[0] if len(self.card.styles) == 1 else self.require_style(asked)
+        """The asked style, or the only one; raises `ValueError` where the benchmark is not asked in it."""
+        styles = self.card.styles
+        if len(styles) > 1 and asked not in styles:
+            known = ", ".join(styles)
+            raise ValueError(f"--style {asked}: {self.card.name} is asked as {known}; choose one")
+        return asked if asked in styles else styles[0]
 
     def read_items(self, path: Path, limit: int | None = None) -> list[Item]:
         """Reads the first items, and checks them before anything is asked of a model.

@@ -94,7 +94,7 @@ class ContextualJudgeBench(Benchmark):
         """Both orders."""
         texts, found = {one.id: one.text for one in item.responses}, []
         for name, (a, b) in _ORDERS.items():
-            chat = self.chat(self.require_style(style).value, item, response_a=texts[a], response_b=texts[b])
+            chat = self.chat(style.value, item, response_a=texts[a], response_b=texts[b])
             found.append(Prompt(name=name, messages=chat))
         return tuple(found)
 

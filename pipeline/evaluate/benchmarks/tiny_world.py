@@ -68,8 +68,7 @@ class TinyWorld(Benchmark):
 
     def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
         """The Solver's chat, as in training."""
-        name = self.require_style(style).value
-        return (Prompt(name=name, messages=tuple(_PROMPTS.solver(item.query))),)
+        return (Prompt(name=style.value, messages=tuple(_PROMPTS.solver(item.query))),)
 
     def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
         """What the oracle says of an answer."""

@@ -32,10 +32,10 @@ from pipeline.evaluate.tasks.naming import of_march
 from reward.types import Verdict
 
 NAN = float("nan")
-# In the metadata of an epoch's score. A verdict's has JUDGED, REPLIES and MEASURED by prompt; an audit's has
-# AUDITOR and VERDICT; that of an epoch without an answer has FAILURE, and MEASURED or AUDITOR.
-JUDGED, REPLIES, MEASURED = "judged", "replies", "measured"
-AUDITOR, VERDICT, FAILURE = "auditor", "verdict", "failure"
+# In the metadata of an epoch's score. A verdict's has MEASURED, JUDGED and REPLIES by prompt; an audit's has
+# AUDITOR and VERDICT. Of an epoch without an answer only the first of them is there.
+MEASURED, JUDGED, REPLIES = "measured", "judged", "replies"
+AUDITOR, VERDICT = "auditor", "verdict"
 
 Scores = Mapping[str, float | None]
 
@@ -48,7 +48,7 @@ def as_values(scores: Scores) -> dict[str, str | int | float | bool | None]:
 def unanswered(about: Mapping[str, Any], failure: str) -> Score:
     """The score of an epoch in which the model gave no answer: none."""
     explanation = f"The model gave no answer: {failure}."
-    return Score.unscored(reason=failure, explanation=explanation, metadata={**about, FAILURE: failure})
+    return Score.unscored(reason=failure, explanation=explanation, metadata=dict(about))
 
 
 @score_reducer(name="march/majority")
@@ -61,15 +61,14 @@ def majority() -> ScoreReducer:
     """
 
     def reduce(scores: list[Score]) -> Score:
-        about = scores[0].metadata or {}
-        if "benchmark" not in about:
+        kept = [one.metadata or {} for one in scores]
+        if "benchmark" not in (about := kept[0]):
             return mean_score()(scores)
-        answered = [found for one in scores if FAILURE not in (found := one.metadata or {})]
-        if 2 * len(answered) < len(scores):
-            answered = []
-        found = _audited(about, answered) if AUDITOR in about else _judged(about, answered)
-        kept = {name: about[name] for name in ("benchmark", "slice", "cluster")}
-        return Score(value=as_values(found), metadata={**kept, "epochs": len(scores)})
+        key, reduced = (VERDICT, _audited) if AUDITOR in about else (JUDGED, _judged)
+        answered = [one for one in kept if key in one]
+        found = reduced(about, answered if 2 * len(answered) >= len(scores) else [])
+        named = {name: about[name] for name in ("benchmark", "slice", "cluster")}
+        return Score(value=as_values(found), metadata={**named, "epochs": len(scores)})
 
     return reduce
 
