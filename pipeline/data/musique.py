@@ -42,14 +42,16 @@ class MusiqueRow(QuestionRow):
         ]
 
 
-class _Support(InputRecord):
+class MusiqueSupport(InputRecord):
+    """Whether a paragraph is needed."""
+
     is_supporting: bool | None = None
 
 
 class MusiqueRelevance(InputRecord):
     """Which paragraphs are not needed; for the data card and for `Choices.unanswerable`."""
 
-    paragraphs: tuple[_Support, ...]
+    paragraphs: tuple[MusiqueSupport, ...]
 
     def irrelevant(self) -> list[int] | None:
         """Their places, for the row's one query; None where the file does not tell."""

@@ -109,6 +109,7 @@ class Benchmark(ABC):
     texts: ClassVar[str] = ""  # its chats, `benchmarks/prompts/TEXTS.yaml`
     verdict: ClassVar[type[JudgeVerdict] | None] = None  # of a judge; None: a rule reads the generation
     judge_chat: ClassVar[str] = "judge"
+    is_given: ClassVar[bool] = False  # answers are given: it measures the judge, and nothing is asked
     card: ClassVar[BenchmarkCard]
 
     @abstractmethod

@@ -127,7 +127,7 @@ class _Sets:
             most_unread=job.most_unread,
         )
         settings = job.audit_settings.model_dump(mode="json")
-        others = other_scorers(one.benchmark, one.items[0], job.audit, settings)
+        others = other_scorers(one.benchmark, job.audit, settings)
         return self._task(one, Stage.JUDGE, solver, [judge, *others])
 
     def _task(self, one: PlannedBenchmark, stage: Stage, solver: Any, scorers: list[Any]) -> Task:

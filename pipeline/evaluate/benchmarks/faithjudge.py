@@ -82,6 +82,7 @@ class Calibration(FaithJudgeBenchmark):
     """
 
     of: ClassVar[FaithJudgeBenchmark]
+    is_given = True
 
     def items(self, source: Path) -> Iterator[Item]:
         """Yields one item a labelled answer; see `Benchmark.items`."""

@@ -8,11 +8,11 @@ hotpot_evaluate_v1.py; the supporting facts are not asked for.
 from __future__ import annotations
 
 from pipeline.data.hotpotqa import HotpotRelevance, HotpotRow
-from pipeline.evaluate.benchmarks.multihop import FactsRow, MultiHopBenchmark, multihop_card
+from pipeline.evaluate.benchmarks.multihop import AnsweredRow, MultiHopBenchmark, multihop_card
 from pipeline.evaluate.official_qa import hotpot_f1
 
 
-class _Row(HotpotRow, HotpotRelevance, FactsRow): ...
+class _Row(HotpotRow, HotpotRelevance, AnsweredRow): ...
 
 
 class HotpotQA(MultiHopBenchmark):

@@ -21,7 +21,6 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from pipeline.data.rows import QuestionRow
-from pipeline.data.twowiki import ParagraphsRelevance
 from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, PromptStyle
 from pipeline.evaluate.benchmarks.files import published, rows
 from pipeline.evaluate.benchmarks.prompts import load_texts, shots_digest
@@ -55,20 +54,9 @@ class AnsweredRow(QuestionRow):
         """What figures are also given by."""
         return self.type
 
-    @property
     @abstractmethod
-    def are_needed(self) -> list[bool]:
-        """Whether the answer takes a paragraph, for each."""
-
-
-class FactsRow(ParagraphsRelevance, AnsweredRow):
-    """A row that names the paragraphs by their titles."""
-
-    @property
-    def are_needed(self) -> list[bool]:
-        """Whether a supporting fact stands in it."""
-        titles = {title for title, _ in self.supporting_facts or ()}
-        return [title in titles for title, _ in self.context]
+    def irrelevant(self) -> list[int] | None:
+        """The places of the paragraphs that the answer does not take; None where the file does not tell."""
 
 
 class MultiHopBenchmark(Benchmark):
@@ -92,10 +80,11 @@ class MultiHopBenchmark(Benchmark):
         (file,) = published(source, self.file, url=self.card.url, renamed=True)
         aliases = self.aliases(file)
         found = [(row, *row.queries(place)) for place, row in islice(rows(file, self.row), NUM_ROWS)]
-        needed = [
-            [one.text for one, is_so in zip(query.documents, row.are_needed, strict=True) if is_so]
-            for row, query in found
-        ]
+        needed = []
+        for row, query in found:
+            others = row.irrelevant()
+            numbered = enumerate(query.documents) if others is not None else ()
+            needed.append([one.text for place, one in numbered if place not in (others or ())])
         for (row, query), cluster in zip(found, linked(needed), strict=True):
             others = [one for one in aliases.get(row.answer_id or "", ()) if one != row.answer]
             yield Item(

@@ -12,26 +12,21 @@ from typing import Literal
 
 from pydantic import Field
 
-from pipeline.data.musique import MusiqueParagraph, MusiqueRow
+from pipeline.data.musique import MusiqueParagraph, MusiqueRelevance, MusiqueRow, MusiqueSupport
 from pipeline.evaluate.benchmarks.multihop import AnsweredRow, MultiHopBenchmark, multihop_card
 from pipeline.evaluate.official_qa import musique_f1
 
 
-class _Paragraph(MusiqueParagraph):
-    is_supporting: bool | None = None
+class _Paragraph(MusiqueParagraph, MusiqueSupport): ...
 
 
-class _Row(MusiqueRow, AnsweredRow):
+class _Row(MusiqueRow, MusiqueRelevance, AnsweredRow):
     paragraphs: tuple[_Paragraph, ...] = Field(min_length=1)
     answerable: Literal[True] = True  # the full set has rows that are not
 
     @property
     def slice(self) -> str:
         return self.id.partition("__")[0][:4]
-
-    @property
-    def are_needed(self) -> list[bool]:
-        return [bool(one.is_supporting) for one in self.paragraphs]
 
 
 class MuSiQue(MultiHopBenchmark):

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from pydantic import Field
 
-from pipeline.data.twowiki import TwoWikiRow
+from pipeline.data.twowiki import ParagraphsRelevance, TwoWikiRow
 from pipeline.evaluate.benchmarks.files import rows
-from pipeline.evaluate.benchmarks.multihop import FactsRow, MultiHopBenchmark, multihop_card
+from pipeline.evaluate.benchmarks.multihop import AnsweredRow, MultiHopBenchmark, multihop_card
 from pipeline.evaluate.official_qa import hotpot_f1
 from reward.offline.rows import InputRecord
 
@@ -29,7 +29,7 @@ class _Aliases(InputRecord):
     demonyms: tuple[str, ...]
 
 
-class _Row(TwoWikiRow, FactsRow): ...
+class _Row(TwoWikiRow, ParagraphsRelevance, AnsweredRow): ...
 
 
 class TwoWiki(MultiHopBenchmark):

@@ -67,10 +67,8 @@ def make_task(
             raise ValueError(f"give -T path=FILE-OR-FOLDER; it is published at {url}")
         asked, audits = benchmark.style_of(PromptStyle(style)), AuditKind(audit)
         items = benchmark.read_items(Path(path), limit)
-        prompt = benchmark.prompts(items[0], asked)[0]
-        # The model under test never judges itself.
-        is_judged = judge and benchmark.judge_request(items[0], prompt, "") is not None
-        if (is_judged or audits is AuditKind.MODEL) and ROLE not in model_roles():
+        needs_grader = (judge and benchmark.verdict is not None) or audits is AuditKind.MODEL
+        if needs_grader and ROLE not in model_roles():  # the model under test never judges itself
             raise ValueError(
                 f"a model judges the answers; give --model-role {ROLE}=MODEL, or -T judge=false now and "
                 "`inspect score LOG --scorer march/verdict` later"
@@ -78,7 +76,7 @@ def make_task(
     except (ValueError, FileNotFoundError) as error:
         raise PrerequisiteError(f"march/{name}: {error}") from None
     verdicts = [verdict(retries=judge_retries, schema=judge_schema, cache=judge_cache)] if judge else []
-    scorers = [*verdicts, *other_scorers(benchmark, items[0], audits, {"checks": list(checks)})]
+    scorers = [*verdicts, *other_scorers(benchmark, audits, {"checks": list(checks)})]
     return benchmark_task(benchmark, items, asked, answers(seed=seed), scorers, location=path)
 
 
@@ -107,14 +105,13 @@ def benchmark_task(
         epochs: Answers to each prompt.
         options: Of Inspect's `Task`.
     """
-    is_given = benchmark.prompts(items[0], style)[0].given is not None
     samples = [make_sample(benchmark, item, style) for item in items]
     about = benchmark.card.model_dump(include=_ABOUT)
     return Task(
         dataset=MemoryDataset(samples, name=benchmark.card.title, location=location),
         solver=solver,
         scorer=list(scorers) or None,
-        epochs=Epochs(1 if is_given else epochs, majority()),
+        epochs=Epochs(1 if benchmark.is_given else epochs, majority()),
         config=GenerateConfig(
             **generation.model_dump(include={"temperature", "top_p", "top_k", "max_tokens"})
         ),
@@ -124,10 +121,7 @@ def benchmark_task(
     )
 
 
-def other_scorers(
-    benchmark: Benchmark, item: Item, audits: AuditKind, settings: Mapping[str, Any]
-) -> Iterator[Scorer]:
+def other_scorers(benchmark: Benchmark, audits: AuditKind, settings: Mapping[str, Any]) -> Iterator[Scorer]:
     """What scores beside the verdict: the audit of the answers' numbers."""
-    is_given = benchmark.prompts(item, benchmark.card.styles[0])[0].given is not None
-    if audits is not AuditKind.NONE and benchmark.card.has_answers and not is_given:
+    if audits is not AuditKind.NONE and benchmark.card.has_answers and not benchmark.is_given:
         yield numbers(auditor="lexical" if audits is AuditKind.LEXICAL else "model", settings=dict(settings))
