@@ -79,7 +79,8 @@ class MultiHopBenchmark(Benchmark):
         """Yields the first rows of the file, or of the folder that holds it; see `Benchmark.items`."""
         (file,) = published(source, self.file, url=self.card.url, renamed=True)
         aliases = self.aliases(file)
-        found = [(row, *row.queries(place)) for place, row in islice(rows(file, self.row), NUM_ROWS)]
+        first = islice(rows(file, self.row), NUM_ROWS)
+        found = [(row, query) for place, row in first for query in row.queries(place)]
         needed = []
         for row, query in found:
             others = row.irrelevant()

@@ -14,7 +14,16 @@ from functools import cache
 from pathlib import Path
 
 from inspect_ai.hooks import Hooks, RunEnd, hooks
-from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelAPI, ModelOutput, ModelUsage, modelapi
+from inspect_ai.model import (
+    ChatMessage,
+    GenerateConfig,
+    Model,
+    ModelAPI,
+    ModelOutput,
+    ModelUsage,
+    StopReason,
+    modelapi,
+)
 from inspect_ai.tool import ToolChoice, ToolInfo
 
 from pipeline.evaluate.tasks.naming import of_march
@@ -115,7 +124,8 @@ class ServedModel(ModelAPI):
         """
         sampler = await self.sampler()
         self._on_request()
-        text, reason, use = "", "model_length", _NOTHING
+        reason: StopReason = "model_length"
+        text, use = "", _NOTHING
         try:
             group = await self._sample(sampler, input, config)
         except SamplerError as error:
