@@ -83,9 +83,10 @@ class MultiHopBenchmark(Benchmark):
         found = [(row, query) for place, row in first for query in row.queries(place)]
         needed = []
         for row, query in found:
-            others = row.irrelevant()
-            numbered = enumerate(query.documents) if others is not None else ()
-            needed.append([one.text for place, one in numbered if place not in (others or ())])
+            irrelevant = row.irrelevant()
+            if irrelevant is None:
+                irrelevant = list(range(len(query.documents)))
+            needed.append([one.text for place, one in enumerate(query.documents) if place not in irrelevant])
         for (row, query), cluster in zip(found, linked(needed), strict=True):
             others = [one for one in aliases.get(row.answer_id or "", ()) if one != row.answer]
             yield Item(
