@@ -47,21 +47,19 @@ class Spent:
     """What this run asked of a model and paid."""
 
     num_requests: int = 0
-    use: TokenUse = _NOTHING
+    num_prompt: int = 0  # tokens
+    num_completion: int = 0
     failures: Counter[str] = field(default_factory=Counter)
 
-    def add(self, use: TokenUse) -> None:
-        """Counts one request."""
-        self.num_requests += 1
-        num_prompt = self.use.num_prompt + use.num_prompt
-        self.use = TokenUse(
-            num_prompt=num_prompt, num_completion=self.use.num_completion + use.num_completion
-        )
+    @property
+    def use(self) -> TokenUse:
+        """Its tokens."""
+        return TokenUse(num_prompt=self.num_prompt, num_completion=self.num_completion)
 
     @property
     def num_tokens(self) -> int:
         """Prompts and completions together."""
-        return self.use.num_prompt + self.use.num_completion
+        return self.num_prompt + self.num_completion
 
 
 class ServedModel(ModelAPI):
@@ -137,7 +135,9 @@ class ServedModel(ModelAPI):
             (sample,) = group.samples
             text, use = sample.text, group.use or _NOTHING
             reason = "max_tokens" if sample.finish_reason == "length" else "stop"
-            self.spent.add(use)
+            self.spent.num_requests += 1
+            self.spent.num_prompt += use.num_prompt
+            self.spent.num_completion += use.num_completion
         output = ModelOutput.from_content(self.model_name, text, stop_reason=reason)
         output.usage = ModelUsage(  # without one, Inspect would fetch a tokenizer
             input_tokens=use.num_prompt,
