@@ -103,9 +103,10 @@ def test_pairs_in_parquet_read_as_in_jsonl(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     lines = (FOLDERS["contextual_judge_bench"] / "faithfulness_qa.jsonl").read_text().splitlines()
-    table = pyarrow.Table.from_pylist([json.loads(line) for line in lines])
     (tmp_path / "data").mkdir()
-    parquet.write_table(table, tmp_path / "data" / "faithfulness_qa-00000-of-00001.parquet")
+    for place, line in enumerate(lines):
+        table = pyarrow.Table.from_pylist([json.loads(line)])
+        parquet.write_table(table, tmp_path / "data" / f"faithfulness_qa-{place:05}-of-00002.parquet")
     found = list(make_benchmark("contextual_judge_bench").items(tmp_path))
     assert found == [item for item in items_of("contextual_judge_bench") if item.slice == "faithfulness_qa"]
 

@@ -51,6 +51,7 @@ SPLITS = (
     "conciseness_summ",
 )
 _FILES = tuple(f"{split}{end}" for split in SPLITS for end in (".jsonl", ".json", "*.parquet"))
+_FILES += tuple(f"data/{file}" for file in _FILES)
 POSITIVE_FIRST, POSITIVE_SECOND = "positive first", "positive second"
 _POSITIVE, _NEGATIVE = "positive", "negative"
 _ORDERS = {POSITIVE_FIRST: (_POSITIVE, _NEGATIVE), POSITIVE_SECOND: (_NEGATIVE, _POSITIVE)}
@@ -82,9 +83,8 @@ class ContextualJudgeBench(Benchmark):
 
     def items(self, source: Path) -> Iterator[Item]:
         """Yields the pairs of the splits that are there, in the paper's order; see `Benchmark.items`."""
-        folder = source / "data" if (source / "data").is_dir() else source
         numbers: Counter[str] = Counter()
-        for file in published(folder, *_FILES, url=DATA_URL):
+        for file in published(source, *_FILES, url=DATA_URL):
             split = next(split for split in SPLITS if file.name.startswith(split))
             for place, row in rows(file, _Row):
                 yield _item(place, split, f"{split}-{numbers[split]}", row)

@@ -9,7 +9,7 @@ from inspect_ai.model import GenerateConfig, Model, ResponseSchema, get_model
 from inspect_ai.util import LimitExceededError, json_schema
 
 from pipeline.evaluate.benchmarks.replies import JudgeVerdict
-from pipeline.evaluate.tasks.samples import chat, generations
+from pipeline.evaluate.tasks.samples import chat, generation_of
 from pipeline.evaluate.tasks.served import ServedModel
 from reward.config import SamplingSettings
 from reward.samplers import Message, Sampler, SamplerError
@@ -79,11 +79,12 @@ class GraderSampler:
 
     async def _one(self, messages: Sequence[Message], settings: SamplingSettings) -> Sample:
         try:
-            (found,) = generations(await grader().generate(chat(messages), config=generate_config(settings)))
+            output = await grader().generate(chat(messages), config=generate_config(settings))
         except LimitExceededError:
             raise
         except Exception as error:  # each provider has its own
             raise SamplerError("engine", f"{type(error).__name__}: {error}") from error
+        found = generation_of(output)
         if found.failure:
             reason = "prompt_too_long" if found.failure == "model_length" else "bad_response"
             raise SamplerError(reason, f"the grader gave no answer: {found.failure}")

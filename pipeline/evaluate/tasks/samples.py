@@ -76,18 +76,15 @@ def chat(messages: Iterable[Message]) -> list[ChatMessage]:
 
 
 def generations_of(state: TaskState | EvalSample, prompts: Sequence[Prompt]) -> dict[str, Generation]:
-    """What the model wrote, by prompt: an output has a choice for each."""
-    found = generations(state.output)
-    if len(found) != len(prompts):
-        found = [Generation("", NO_RESPONSE)] * len(prompts)
-    return {prompt.name: one for prompt, one in zip(prompts, found, strict=True)}
+    """What the model wrote, by prompt: the output has a choice for each."""
+    return {prompt.name: generation_of(state.output, place) for place, prompt in enumerate(prompts)}
 
 
-def generations(output: ModelOutput) -> list[Generation]:
-    """The text of each choice; or why it is no answer, as with a prompt that does not fit the model."""
-    return [
-        Generation("", one.stop_reason)
-        if output.error or one.stop_reason in _NO_ANSWER
-        else Generation(one.message.text, is_cut=one.stop_reason == "max_tokens")
-        for one in output.choices
-    ]
+def generation_of(output: ModelOutput, place: int = 0) -> Generation:
+    """A choice's text; or why it is no answer, as with a prompt that does not fit the model."""
+    if place >= len(output.choices):
+        return Generation("", NO_RESPONSE)
+    choice = output.choices[place]
+    if output.error or choice.stop_reason in _NO_ANSWER:
+        return Generation("", choice.stop_reason)
+    return Generation(choice.message.text, is_cut=choice.stop_reason == "max_tokens")

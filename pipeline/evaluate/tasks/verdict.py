@@ -26,7 +26,7 @@ from pipeline.evaluate.majority import Judged, Judgement
 from pipeline.evaluate.sampling import JUDGE_RETRIES, JUDGING, MOST_UNREAD, attempt_settings
 from pipeline.evaluate.tasks.grader import generate_config, grader
 from pipeline.evaluate.tasks.naming import of_march
-from pipeline.evaluate.tasks.samples import Asked, asked_of, chat, generations, generations_of
+from pipeline.evaluate.tasks.samples import Asked, asked_of, chat, generation_of, generations_of
 from pipeline.evaluate.tasks.scores import FIGURES, JUDGED, MEASURED, NAN, REPLIES, as_values, unanswered
 from reward.config import SamplingSettings
 
@@ -82,8 +82,7 @@ def verdict(
         config = generate_config(attempt_settings(judging, attempt), request.verdict if schema else None)
         if cache and not attempt:  # the answer to an unread reply is another one each time
             config.cache = CachePolicy(expiry=None, per_epoch=False)  # equal answers are one question
-        output = await grader().generate(chat(request.messages), config=config)
-        return next((one.text for one in generations(output)), "")
+        return generation_of(await grader().generate(chat(request.messages), config=config)).text
 
     async def judge(asked: Asked, prompt: Prompt, text: str) -> _Found:
         request = asked.benchmark.judge_request(asked.item, prompt, text)
