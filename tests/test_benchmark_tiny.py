@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.evaluate.benchmark import PromptStyle
-from pipeline.evaluate.benchmarks import TINY_NAME, make_benchmark
+from pipeline.evaluate.benchmarks import make_benchmark
 from pipeline.evaluate.majority import Judged
 from pipeline.tiny.world import sample_worlds
 from tests.benchmark_files import item_scores
@@ -21,7 +21,7 @@ def worlds(tmp_path: Path) -> Path:
 
 
 def test_the_same_file_draws_the_same_held_out_worlds(worlds: Path) -> None:
-    benchmark = make_benchmark(TINY_NAME)
+    benchmark = make_benchmark("tiny")
     items = list(benchmark.items(worlds))
     assert items == list(benchmark.items(worlds))
     assert [item.query for item in items] == [one.query for one in sample_worlds(5, 3, "held_out")]
@@ -29,7 +29,7 @@ def test_the_same_file_draws_the_same_held_out_worlds(worlds: Path) -> None:
 
 
 def test_true_answers_pass_and_others_do_not(worlds: Path) -> None:
-    benchmark = make_benchmark(TINY_NAME)
+    benchmark = make_benchmark("tiny")
     world, item = sample_worlds(1, 3, "held_out")[0], next(iter(benchmark.items(worlds)))
     (prompt,) = benchmark.prompts(item, PromptStyle.PLAIN)
     right = " ".join(fact.statement() for fact in world.asked)
@@ -51,6 +51,6 @@ def test_a_wrong_file_is_told_by_its_field(tmp_path: Path, text: str, said: str)
     path = tmp_path / "worlds.json"
     path.write_text(text)
     with pytest.raises(ValueError, match=said):
-        list(make_benchmark(TINY_NAME).items(path))
+        list(make_benchmark("tiny").items(path))
     with pytest.raises(FileNotFoundError, match="num_worlds"):
-        list(make_benchmark(TINY_NAME).items(tmp_path / "none.json"))
+        list(make_benchmark("tiny").items(tmp_path / "none.json"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.evaluate.benchmark import Item, PromptStyle
-from pipeline.evaluate.benchmarks import WIKI_NAME, make_benchmark
+from pipeline.evaluate.benchmarks import make_benchmark
 from pipeline.worlds.wiki.settings import WikiSettings
 from pipeline.worlds.wiki.world import WikiWorld
 from pipeline.worlds.world import WorldRow
@@ -19,7 +19,7 @@ TEXT = '{"num_rows": 200, "wiki": {"kinds": ["number", "date"]}}'
 def items(tmp_path_factory: pytest.TempPathFactory) -> list[Item]:
     path = tmp_path_factory.mktemp("wiki") / "rows.json"
     path.write_text(TEXT)
-    return make_benchmark(WIKI_NAME).read_items(path)
+    return make_benchmark("wiki").read_items(path)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def true_answer(row: WorldRow) -> str:
 def test_the_items_are_the_held_out_rows(items: list[Item], rows: list[WorldRow]) -> None:
     assert [item.query for item in items] == [row.query for row in rows]
     assert {item.slice for item in items} == {"1 asked", "2 asked", "no document answers"}
-    prompts = make_benchmark(WIKI_NAME).prompts(items[0], PromptStyle.PLAIN)
+    prompts = make_benchmark("wiki").prompts(items[0], PromptStyle.PLAIN)
     shown = prompts[0].messages[-1]["content"]
     assert rows[0].query.query in shown
     unknown = next(item for item in items if item.slice == "no document answers")
@@ -44,7 +44,7 @@ def test_the_items_are_the_held_out_rows(items: list[Item], rows: list[WorldRow]
 
 
 def test_what_is_known_of_a_row_scores_its_answers(items: list[Item], rows: list[WorldRow]) -> None:
-    benchmark = make_benchmark(WIKI_NAME)
+    benchmark = make_benchmark("wiki")
     for item, row in zip(items[:60], rows, strict=False):
         (prompt,) = benchmark.prompts(item, PromptStyle.PLAIN)
         right = benchmark.read_judgement(item, prompt, true_answer(row))
@@ -61,6 +61,6 @@ def test_a_wrong_file_names_its_field(tmp_path: Path) -> None:
     for text, said in (('{"num_rows": 0}', "num_rows"), ('{"wiki": {"kinds": ["x"]}}', "wiki.kinds")):
         path.write_text(text)
         with pytest.raises(ValueError, match=said):
-            list(make_benchmark(WIKI_NAME).items(path))
+            list(make_benchmark("wiki").items(path))
     with pytest.raises(FileNotFoundError, match="num_rows"):
-        list(make_benchmark(WIKI_NAME).items(tmp_path / "none.json"))
+        list(make_benchmark("wiki").items(tmp_path / "none.json"))

@@ -172,9 +172,8 @@ def test_a_lexical_audit_loads_no_model_and_no_server(tmp_path: Path) -> None:
 
 def test_the_benchmarks_as_tasks_need_the_extra_evaluate_alone() -> None:
     """`inspect eval march/...` imports all of this, with none of the training stack installed."""
-    names = "(*b.NAMES, *b.CALIBRATION_NAMES, b.TINY_NAME)"
     imports = "import pipeline.evaluate.tasks, pipeline.evaluate.benchmarks as b"
-    loaded = modules_after(f"{imports}; [b.make_benchmark(name) for name in {names}]")
+    loaded = modules_after(f"{imports}; [b.make_benchmark(name) for name in b.ALL_NAMES]")
     assert "inspect_ai" in loaded
     assert not loaded & HEAVY
 

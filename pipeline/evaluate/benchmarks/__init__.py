@@ -1,8 +1,8 @@
 """The benchmarks, by the name that the command line gives them.
 
-The paper's seven, two that hold the judge against people (`Calibration`), and one for the tiny policy,
-which is no figure of any table. A new one is a file with a `Benchmark` and a line here; it is imported when
-it is asked for.
+The paper's seven, two that hold the judge against people (`Calibration`), and two worlds whose truth is
+known, which are no figures of any table. A new one is a file with a `Benchmark` and a line here; it is
+imported when it is asked for.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ _CLASSES = {
     "musique": "musique.MuSiQue",
     "ragtruth_judge": "ragtruth.RagTruthJudge",
     "faithbench_judge": "faithbench.FaithBenchJudge",
-    "tiny": "tiny_world.TinyWorld",
-    "wiki": "wiki_world.WikiWorldRows",
+    "tiny": "worlds.TinyWorld",
+    "wiki": "worlds.WikiWorldRows",
 }
+ALL_NAMES = tuple(_CLASSES)
 CALIBRATION_NAMES = ("ragtruth_judge", "faithbench_judge")
-TINY_NAME, WIKI_NAME = "tiny", "wiki"
-_NO_FIGURES = (*CALIBRATION_NAMES, TINY_NAME, WIKI_NAME)  # of the paper's tables
-NAMES = tuple(name for name in _CLASSES if name not in _NO_FIGURES)
+NAMES = tuple(name for name in ALL_NAMES if name not in (*CALIBRATION_NAMES, "tiny", "wiki"))
 
 
 @cache
@@ -41,7 +40,7 @@ def make_benchmark(name: str) -> Benchmark:
         ValueError: there is none of this name.
     """
     if name not in _CLASSES:
-        raise ValueError(f"benchmark: {name!r} is not known; give one of {', '.join(_CLASSES)}")
+        raise ValueError(f"benchmark: {name!r} is not known; give one of {', '.join(ALL_NAMES)}")
     module, _, made = _CLASSES[name].partition(".")
     benchmark: Benchmark = getattr(import_module(f"{__name__}.{module}"), made)()
     return benchmark

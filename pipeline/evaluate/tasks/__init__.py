@@ -14,7 +14,7 @@ from typing import Any
 
 from inspect_ai import Task, task
 
-from pipeline.evaluate.benchmarks import CALIBRATION_NAMES, NAMES, TINY_NAME, WIKI_NAME
+from pipeline.evaluate.benchmarks import ALL_NAMES
 from pipeline.evaluate.tasks.build import make_task
 from pipeline.evaluate.tasks.naming import of_march
 from pipeline.evaluate.tasks.scores import item_scores, majority
@@ -35,5 +35,5 @@ def _register(name: str) -> None:
         return make_task(name, path, style, limit, **_FIXED.get(name, {}), **settings)
 
 
-for _name in (*NAMES, *CALIBRATION_NAMES, TINY_NAME, WIKI_NAME):
+for _name in ALL_NAMES:
     _register(_name)
