@@ -6,9 +6,9 @@ There is nothing to fetch. A file says what is asked, and the same file asks the
     wiki    {"num_rows": 400, "wiki": {"kinds": ["number", "date"], "unanswerable_share": 0.2}}
 
 `tiny` is for policies that can do nothing else: held-out worlds are drawn, and are the answer's numbers true
-(`pipeline.tiny.truth`)? Its licence is Apache-2.0, as this repository's. `wiki` are held-out rows of real text,
-which come with the package or from 2WikiMultihopQA's official files (Apache-2.0): does an answer state what
-was asked, and nothing wrong (`pipeline.worlds.judge`, by the audit's kinds of claims)?
+(`pipeline.tiny.truth`)? Its licence is Apache-2.0, as this repository's. `wiki` are held-out rows of real
+text, which come with the package or from 2WikiMultihopQA's official files (Apache-2.0): does an answer state
+what was asked, and nothing wrong (`pipeline.worlds.judge`, by the audit's own kinds of claims)?
 
 The policy is asked by the compact prompt that it was trained on. A slice is how many facts are asked for. No
 two worlds of `tiny` share a document, so each is a cluster; of `wiki` those about one paragraph are one.
