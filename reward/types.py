@@ -193,6 +193,11 @@ class Trajectory(Record):
         "that is known to be unanswerable: that of a supported answer for "
         '"cannot answer", else of a refuted one.',
     )
+    answer_rewards: tuple[float | None, ...] = Field(
+        default=(),
+        description="(Q,) of a Checker's turn: the same for each of its numbered questions alone; empty for "
+        "other roles.",
+    )
 
 
 class ClaimVerdict(Record):

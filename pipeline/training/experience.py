@@ -5,7 +5,7 @@
 penalty, and estimates advantages for each role by itself (paper section 2.3: "advantages and KL-divergence
 penalties are estimated independently").
 
-Four rules keep this sound:
+Five rules keep this sound:
 * The number of rows a step is fixed. An answer without a turn of a role brings a filler, a row whose action
   mask is all zero; an UNSCORED answer keeps its row with its mask zeroed. A zero mask gives no reward, no
   advantage and no gradient, is in no group's baseline, and no model computes it. Equal rows are scored once,
@@ -16,6 +16,8 @@ Four rules keep this sound:
   mask). It is the verdict's (or, with `checker_credit: vote`, what a Checker's own votes say), or
   `truncated_reward`, and then shifted by `reward_scalars`; only a row with an action has one, so 0/1 pays no
   failure.
+* With `solver_credit: claim` or `checker_reward: each_answer` the tokens outside of a refuted turn's refuted
+  parts get more than its advantage (`pipeline.training.credit`, `pipeline.training.advantages.spared`).
 * k turns of one answer weigh 1/k each, in the whitening and in the loss (`pipeline.training.advantages`). The
   critic learns from each of them in full: its targets are no weighted sum, so with a critic equal rows are
   all trained.
@@ -23,8 +25,9 @@ Four rules keep this sound:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -37,8 +40,9 @@ from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
 from pipeline.record.metrics import Stopwatch, rollout_metrics
 from pipeline.record.rollout_rows import TrainedAnswer, answer_turns
 from pipeline.settings.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings
-from pipeline.training.advantages import against_group, loss_weights, whitening
+from pipeline.training.advantages import against_group, loss_weights, spared, whitening
 from pipeline.training.answer_rows import solver_row, turn_row, turn_rows
+from pipeline.training.credit import token_credit
 from pipeline.training.micro_batches import (
     batch_of,
     content,
@@ -54,7 +58,7 @@ from pipeline.training.micro_batches import (
 )
 from pipeline.training.rollout import RolloutRecord
 from pipeline.training.trainer_settings import Batching
-from reward.types import Role
+from reward.types import Role, Trajectory
 
 
 class MarchSamplesGenerator(SamplesGenerator):  # type: ignore[misc]  # OpenRLHF is untyped
@@ -180,8 +184,9 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         """As OpenRLHF's, for the rows of one role, with masked rows left out of every statistic."""
         weights = weights or [torch.ones(len(experience.rewards)) for experience in experiences]
         estimator = self.ppo.estimator
-        for experience, reward in zip(experiences, self._shaped_rewards(experiences), strict=True):
-            self._spread(experience, reward * self._is_paid(experience, role))
+        rewards, credit = self._shaped_rewards(experiences), self._credit(experiences, role)
+        for experience, reward, values in zip(experiences, rewards, credit, strict=True):
+            self._spread(experience, reward * self._is_paid(experience, role), values)
         advantages = [experience.advantages for experience in experiences]
         masks = [experience.action_mask for experience in experiences]
         mean, scale = whitening(
@@ -228,7 +233,30 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         is_lost = role is Role.CHECKER and self.ppo.checker_reward is CheckerReward.LAST_SLOT
         return experience.truncated.float() if is_lost else torch.ones_like(experience.rewards)
 
-    def _spread(self, experience: Experience, reward: torch.Tensor) -> None:
+    def _credit(self, experiences: list[Experience], role: Role | None) -> list[torch.Tensor | None]:
+        """(B, A) for each micro-batch: by how much tokens are worth more than their turn; None for nowhere.
+
+        A turn that was cut is paid for that where `truncated_reward` says so, and all of it bears that.
+        """
+        if role not in self.ppo.credit_by_token:
+            return [None] * len(experiences)
+        decode = partial(self.tokenizer.decode, skip_special_tokens=True)
+        turns = _turns(self.records, role, self.rows_by_role[role])
+        values = [torch.zeros(experience.action_mask.shape) for experience in experiences]
+        for experience, of_batch in zip(experiences, values, strict=True):
+            is_cut = experience.truncated * (self.ppo.truncated_reward is not None)
+            for row, mask in enumerate(experience.action_mask.bool()):
+                record, turn = next(turns)
+                token_ids = experience.sequences[row, 1:][mask].tolist()
+                if token_ids and not is_cut[row]:
+                    places = mask.nonzero().flatten()
+                    for token, value in token_credit(record, turn, token_ids, decode=decode):
+                        of_batch[row, places[token]] = value
+        return list(values)
+
+    def _spread(
+        self, experience: Experience, reward: torch.Tensor, values: torch.Tensor | None = None
+    ) -> None:
         """Puts the reward on the last token and the KL penalty on each; fills returns and advantages."""
         rewards = compute_reward(
             reward,
@@ -243,6 +271,8 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
             )
         else:
             experience.returns = self.get_cumulative_returns(rewards, experience.action_mask, self.ppo.gamma)
+            if values is not None:
+                experience.returns += spared(reward, values, experience.action_mask)
             experience.advantages = experience.returns.clone()
         experience.info["return"] = (rewards * experience.action_mask).sum(dim=-1)
         experience.kl = None
@@ -254,6 +284,15 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         factors = loss_weights(masks, weights, is_token_mean=is_token_mean)
         for experience, factor in zip(experiences, factors, strict=True):
             experience.advantages = experience.advantages * factor.unsqueeze(-1)
+
+
+def _turns(
+    records: Sequence[RolloutRecord], role: Role, num: int
+) -> Iterator[tuple[RolloutRecord, Trajectory | None]]:
+    """What each row of a role is of, in their order; the Solver's turn, and that of a filler, is None."""
+    for place in range(num):
+        for record in records:
+            yield record, next(iter(record.turns.get(role, ())[place:]), None)
 
 
 def _by_batch(values: torch.Tensor, batches: Sequence[Experience]) -> list[torch.Tensor]:
