@@ -16,8 +16,8 @@ Five rules keep this sound:
   mask). It is the verdict's (or, with `checker_credit: vote`, what a Checker's own votes say), or
   `truncated_reward`, and then shifted by `reward_scalars`; only a row with an action has one, so 0/1 pays no
   failure.
-* With `solver_credit: claim` or `checker_reward: each_answer` the tokens outside of a refuted turn's refuted
-  parts get more than its advantage (`pipeline.training.credit`, `pipeline.training.advantages.spared`).
+* Where tokens of one turn are paid apart (`pipeline.training.credit`), those that bear no penalty get more
+  than the turn's advantage (`pipeline.training.advantages.spared`), and nothing else changes.
 * k turns of one answer weigh 1/k each, in the whitening and in the loss (`pipeline.training.advantages`). The
   critic learns from each of them in full: its targets are no weighted sum, so with a critic equal rows are
   all trained.
@@ -25,7 +25,7 @@ Five rules keep this sound:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -41,7 +41,7 @@ from pipeline.record.metrics import Stopwatch, rollout_metrics
 from pipeline.record.rollout_rows import TrainedAnswer, answer_turns
 from pipeline.settings.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings
 from pipeline.training.advantages import against_group, loss_weights, spared, whitening
-from pipeline.training.answer_rows import solver_row, turn_row, turn_rows
+from pipeline.training.answer_rows import rows_turns, solver_row, turn_row, turn_rows
 from pipeline.training.credit import token_credit
 from pipeline.training.micro_batches import (
     batch_of,
@@ -58,7 +58,7 @@ from pipeline.training.micro_batches import (
 )
 from pipeline.training.rollout import RolloutRecord
 from pipeline.training.trainer_settings import Batching
-from reward.types import Role, Trajectory
+from reward.types import Role
 
 
 class MarchSamplesGenerator(SamplesGenerator):  # type: ignore[misc]  # OpenRLHF is untyped
@@ -234,24 +234,21 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         return experience.truncated.float() if is_lost else torch.ones_like(experience.rewards)
 
     def _credit(self, experiences: list[Experience], role: Role | None) -> list[torch.Tensor | None]:
-        """(B, A) for each micro-batch: by how much tokens are worth more than their turn; None for nowhere.
-
-        A turn that was cut is paid for that where `truncated_reward` says so, and all of it bears that.
-        """
+        """(B, A) for each micro-batch: by how much tokens are worth more than their turn; None is nowhere."""
         if role not in self.ppo.credit_by_token:
             return [None] * len(experiences)
         decode = partial(self.tokenizer.decode, skip_special_tokens=True)
-        turns = _turns(self.records, role, self.rows_by_role[role])
+        turns = iter(rows_turns(self.records, role, self.rows_by_role[role]))
         values = [torch.zeros(experience.action_mask.shape) for experience in experiences]
         for experience, of_batch in zip(experiences, values, strict=True):
-            is_cut = experience.truncated * (self.ppo.truncated_reward is not None)
-            for row, mask in enumerate(experience.action_mask.bool()):
-                record, turn = next(turns)
-                token_ids = experience.sequences[row, 1:][mask].tolist()
-                if token_ids and not is_cut[row]:
-                    places = mask.nonzero().flatten()
-                    for token, value in token_credit(record, turn, token_ids, decode=decode):
-                        of_batch[row, places[token]] = value
+            # `truncated_reward` replaces the verdict's, and is of the whole turn.
+            is_whole = experience.truncated & (self.ppo.truncated_reward is not None)
+            masks = experience.action_mask * ~is_whole.unsqueeze(-1)
+            for mask, row, token_ids in zip(masks, of_batch, experience.sequences[:, 1:], strict=True):
+                places = mask.nonzero().flatten()
+                pairs = token_credit(*next(turns), token_ids[places].tolist(), decode=decode)
+                for token, value in pairs:
+                    row[places[token]] = value
         return list(values)
 
     def _spread(
@@ -284,15 +281,6 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         factors = loss_weights(masks, weights, is_token_mean=is_token_mean)
         for experience, factor in zip(experiences, factors, strict=True):
             experience.advantages = experience.advantages * factor.unsqueeze(-1)
-
-
-def _turns(
-    records: Sequence[RolloutRecord], role: Role, num: int
-) -> Iterator[tuple[RolloutRecord, Trajectory | None]]:
-    """What each row of a role is of, in their order; the Solver's turn, and that of a filler, is None."""
-    for place in range(num):
-        for record in records:
-            yield record, next(iter(record.turns.get(role, ())[place:]), None)
 
 
 def _by_batch(values: torch.Tensor, batches: Sequence[Experience]) -> list[torch.Tensor]:

@@ -62,9 +62,7 @@ class RolloutRecord(Record):
     query_id: str
     response: str
     verdict: Verdict
-    unanswerable: bool = Field(
-        default=False, description="That of the query: no claim of an answer is right."
-    )
+    unanswerable: bool = Field(default=False, description="The query's: no claim of an answer is right.")
     extra_reward: float | None = Field(
         default=None, description="The reward model's term, added to the Solver's reward; None without one."
     )
