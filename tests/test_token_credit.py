@@ -21,7 +21,6 @@ from pipeline.settings.ppo import PpoSettings
 from pipeline.settings.recipe import load_recipe
 from reward.types import Claim, ClaimState, ClaimVerdict, Outcome, Role, Span, Trajectory, Verdict
 from tests.experience_rows import (
-    END,
     TWO_ROLES,
     Experience,
     Maker,
@@ -403,7 +402,6 @@ def test_each_vote_is_paid_on_its_own_answer() -> None:
     assert trained(rows[0]).tolist() == pytest.approx([*[own] * first, *[free] * (num - 1 - first), own])
     assert trained(rows[1]).unique().tolist() == pytest.approx([1.0])
     assert trained(rows[2]).unique().tolist() == pytest.approx([-0.5])
-    assert END not in wrong.encode()
 
 
 # Settings.

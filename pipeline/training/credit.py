@@ -3,7 +3,7 @@
 With `solver_credit: claim` the tokens of a refuted answer are paid by what they say, after the idea of BALTO
 (arXiv:2606.15893): the sentences that nobody bears out keep the answer's reward, the others are worth what a
 supported answer is. With `checker_reward: each_answer` so are the numbered answers of a Checker's turn, by
-its own votes. `pipeline.training.advantages.spared` makes advantages of it, docs/presets.md says why it so.
+its own votes. `pipeline.training.advantages.spared` makes advantages of it, docs/presets.md says why.
 """
 
 from __future__ import annotations
@@ -131,13 +131,13 @@ def tokens_of(spans: Sequence[Span], token_ids: Sequence[int], *, text: str, dec
     def decoded(num: int) -> tuple[int, bool]:
         """How many characters the first tokens decode to as in the text, and whether that is all they do."""
         prefix = decode(token_ids[:num])
-        same = len(list(takewhile(bool, map(eq, prefix, text))))
-        return same, same == len(prefix)
+        if text.startswith(prefix):
+            return len(prefix), True
+        return len(list(takewhile(bool, map(eq, prefix, text)))), False
 
     def written(num: int) -> int:
         """Characters that the first tokens write completely."""
-        # Tokenizers with a token for each byte decode all bytes before a cut to nothing of the text; a
-        # character has at most four.
+        # Some tokenizers decode none of the byte tokens before a cut; a character has at most four.
         return max(decoded(n)[0] for n in range(max(num - 3, 0), num + 1))
 
     def begun(num: int) -> int:
