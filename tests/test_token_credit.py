@@ -42,11 +42,11 @@ BY_ANSWER = PpoSettings.model_validate(PPO)
 
 
 def policy(tokens: torch.Tensor) -> torch.Tensor:
-    return torch.sin(tokens[:, 1:].float() * 1.7 + tokens[:, :-1].float() * 0.3)
+    return torch.sin(tokens[:, 1:].double() * 1.7 + tokens[:, :-1].double() * 0.3).float()
 
 
 def reference(tokens: torch.Tensor) -> torch.Tensor:
-    return torch.sin(tokens[:, 1:].float() * 1.3 + tokens[:, :-1].float() * 0.2)
+    return torch.sin(tokens[:, 1:].double() * 1.3 + tokens[:, :-1].double() * 0.2).float()
 
 
 def maker(ppo: PpoSettings, *, samples: int, rows_by_role: dict[Role, int] | None = None) -> Maker:

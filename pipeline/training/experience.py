@@ -235,14 +235,14 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
 
     def _credit(self, experiences: list[Experience], role: Role | None) -> list[torch.Tensor | None]:
         """(B, A) for each micro-batch: by how much tokens are worth more than their turn; None is nowhere."""
-        if role not in self.ppo.credit_by_token:
+        if role is None or role not in self.ppo.credit_by_token:
             return [None] * len(experiences)
         decode = partial(self.tokenizer.decode, skip_special_tokens=True)
         turns = iter(rows_turns(self.records, role, self.rows_by_role[role]))
         values = [torch.zeros(experience.action_mask.shape) for experience in experiences]
         for experience, of_batch in zip(experiences, values, strict=True):
             # `truncated_reward` replaces the verdict's, and is of the whole turn.
-            is_whole = experience.truncated & (self.ppo.truncated_reward is not None)
+            is_whole = experience.truncated.bool() & (self.ppo.truncated_reward is not None)
             masks = experience.action_mask * ~is_whole.unsqueeze(-1)
             for mask, row, token_ids in zip(masks, of_batch, experience.sequences[:, 1:], strict=True):
                 places = mask.nonzero().flatten()
