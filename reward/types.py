@@ -190,8 +190,10 @@ class Trajectory(Record):
         allow_inf_nan=False,
         description="Of a Checker's turn: the verdict's reward, were this voter alone and the claims that it "
         "was asked about the only ones; None where that would be UNSCORED, and for other roles. Of a query "
-        "that is known to be unanswerable: that of a supported answer for "
-        '"cannot answer", else of a refuted one.',
+        'that is known to be unanswerable: of a supported answer for "cannot answer", else of a refuted one.',
+    )
+    answer_rewards: tuple[float | None, ...] = Field(
+        default=(), description="(Q,) of a Checker's turn: the same for each of its numbered questions alone."
     )
 
 

@@ -34,6 +34,19 @@ PLAIN = PpoSettings(gamma=1.0, kl_coef=0.0)
 Model = Callable[[Tensor], Tensor]  # (B, T) tokens to (B, T - 1) figures of the actions
 
 
+END = 300  # the end token, which is no byte
+
+
+def byte_tokens(text: str) -> list[int]:
+    """A token for each byte, and the end token."""
+    return [*text.encode(), END]
+
+
+def decode_bytes(token_ids: Sequence[int], skip_special_tokens: bool = True) -> str:
+    """As byte-level tokenizers do: what is no whole character is a replacement character."""
+    return bytes(token for token in token_ids if token < 256).decode(errors="replace")
+
+
 def zeros(tokens: Tensor) -> Tensor:
     return torch.zeros(tokens[:, 1:].shape)
 
@@ -88,7 +101,7 @@ class Maker(MarchExperienceMaker):
         self.ppo, self.rows_by_role = ppo, rows_by_role or TWO_ROLES
         self.batching = Batching(num_shares=num_shares, scoring_tokens=40, update_tokens=40)
         self.models_clock = Stopwatch()
-        self.tokenizer = SimpleNamespace(pad_token_id=0)
+        self.tokenizer = SimpleNamespace(pad_token_id=0, decode=decode_bytes)
         self.kl_ctl = SimpleNamespace(value=ppo.kl_coef)
         self.advantage_estimator = ppo.estimator.value
         self.actor_model_group, self.initial_model_group = policy, reference
@@ -129,34 +142,37 @@ def answer(
     rows_by_role: dict[Role, int] | None = None,
     more: Sequence[Trajectory] = (),
     credit: CheckerCredit = CheckerCredit.ANSWER,
+    text: str | None = None,
+    verdict: Verdict | None = None,
 ) -> Experience:
-    """An answer with turns of so many tokens; None for no Checker turn."""
+    """An answer with turns of so many tokens; None for no Checker turn. With `text` its tokens are bytes."""
     lengths = [checker] if isinstance(checker, int) else list(checker or ())
     turns = [turn(Role.CHECKER, prompt=8, length=n, first=i + 1) for i, n in enumerate(lengths)] + list(more)
     by_role = {role: tuple(t for t in turns if t.role is role) for role in (Role.CHECKER, Role.PROPOSER)}
     outcome = Outcome.UNSCORED if reward is None else Outcome.REFUTED if reward else Outcome.SUPPORTED
     record = RolloutRecord(
         query_id="q",
-        response="r",
-        verdict=Verdict(id="q", outcome=outcome, reward=reward, reason=REASONS[outcome]),
+        response="r" if text is None else text,
+        verdict=verdict or Verdict(id="q", outcome=outcome, reward=reward, reason=REASONS[outcome]),
         turns={} if reward is None else by_role,
         checker_credit=credit,
         num_checker_turns=len(lengths),
     )
+    tokens = list(range(prompt + 1, prompt + solver + 1)) if text is None else byte_tokens(text)
     response = {
         "prompt": "p",
         "label": "l",
         "reward": reward,
         "scores": reward,
-        "observation_tokens": list(range(1, prompt + solver + 1)),
-        "action_ranges": [(prompt, prompt + solver)],
+        "observation_tokens": [*range(1, prompt + 1), *tokens],
+        "action_ranges": [(prompt, prompt + len(tokens))],
         "rollout_log_probs": None,
         "truncated": truncated,
         "extra_logs": {},
         "rollout": record,
     }
     generator = Generator(rows_by_role or TWO_ROLES)
-    experience: Experience = generator._process_response_into_experience(response, max_len=64)
+    experience: Experience = generator._process_response_into_experience(response, max_len=512)
     return experience
 
 

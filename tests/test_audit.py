@@ -313,6 +313,8 @@ def test_answers_of_several_rounds_are_filed_under_their_claims(scripted, picnic
     ]
     assert result.verdict.reason == "contradicted"
     assert [turn.own_reward for turn in result.trajectories] == [None, 0, -1, 0, -1, -1, -1]
+    by_question = [turn.answer_rewards for turn in result.trajectories]
+    assert by_question == [(), (0, 0), (0, -1), (0, 0), (-1,), (-1,), (-1,)]
     rate = run(
         picnic,
         response,
@@ -320,3 +322,4 @@ def test_answers_of_several_rounds_are_filed_under_their_claims(scripted, picnic
         reward_function="error_rate",
     )
     assert [turn.own_reward for turn in rate.trajectories] == [None, 0, -0.5, None, -1, -1, -1]
+    assert [turn.answer_rewards for turn in rate.trajectories][1:4] == [(0, 0), (0, -1), (None, 0)]

@@ -68,7 +68,9 @@ def test_a_voter_is_paid_for_not_answering(scripted: Any, picnic: RagQuery, take
 
     def paid(query: RagQuery) -> list[float | None]:
         turns = run(query, ANSWER, scripted(texts, with_tokens=True)).trajectories
-        return [turn.own_reward for turn in turns if turn.role is Role.CHECKER]
+        checkers = [turn for turn in turns if turn.role is Role.CHECKER]
+        assert [turn.answer_rewards for turn in checkers] == [(turn.own_reward,) for turn in checkers]
+        return [turn.own_reward for turn in checkers]
 
     assert paid(picnic) == [0.0, -1.0, None]
     assert paid(taken_away) == [-1.0, 0.0, None]

@@ -12,7 +12,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from reward.config import Settings
+from reward.config import AuditConfig, Settings
 from reward.types import Role
 
 
@@ -51,6 +51,16 @@ class CheckerReward(StrEnum):
     # The last slot of the response padded to its longest length, as the authors' published code has it: the
     # mask drops it there, so only a turn that fills its token limit is paid. For ablations alone.
     LAST_SLOT = "last_slot"
+    # A refuted turn's penalty on the numbered answers that its own votes refute, under rloo; what the others
+    # get is as with `SolverCredit.CLAIM`.
+    EACH_ANSWER = "each_answer"
+
+
+class SolverCredit(StrEnum):
+    """Which tokens of a refuted answer bear its penalty, under rloo (docs/presets.md)."""
+
+    ANSWER = "answer"  # all, as in the paper
+    CLAIM = "claim"  # those of the sentences with refuted claims
 
 
 class CheckerCredit(StrEnum):
@@ -123,6 +133,7 @@ class PpoSettings(Settings):
     )
     checker_reward: CheckerReward = CheckerReward.LAST_TOKEN
     checker_credit: CheckerCredit = CheckerCredit.ANSWER
+    solver_credit: SolverCredit = SolverCredit.ANSWER
     loss_scale: LossScale = LossScale.TOKEN_MEAN
     correction: CorrectionSettings = CorrectionSettings()
     actor: OptimizerSettings = OptimizerSettings(lr=1e-6, warmup_steps=5)
@@ -176,6 +187,21 @@ class PpoSettings(Settings):
         return self
 
     @model_validator(mode="after")
+    def _tokens_are_held_against_other_answers(self) -> Self:
+        for said in self.credit_by_token.values():
+            if self.estimator is not AdvantageEstimator.RLOO:
+                raise ValueError(
+                    f"{said} with estimator {self.estimator}; a token is held against the other answers to "
+                    "its query, as rloo does, so set estimator: rloo, or leave it out"
+                )
+        if self.checker_reward is CheckerReward.EACH_ANSWER and self.checker_credit is CheckerCredit.ANSWER:
+            raise ValueError(
+                "checker_reward: each_answer with checker_credit: answer, which pays no vote for itself; set "
+                "checker_credit: vote, or checker_reward: last_token"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _a_critic_is_there_to_be_warmed_up(self) -> Self:
         if self.critic_warmup_steps and self.estimator is not AdvantageEstimator.GAE:
             raise ValueError(
@@ -198,6 +224,16 @@ class PpoSettings(Settings):
         return self
 
     @property
+    def credit_by_token(self) -> dict[Role, str]:
+        """The roles whose tokens bear a turn's penalty or do not, with the setting that says so."""
+        roles = {}
+        if self.solver_credit is SolverCredit.CLAIM:
+            roles[Role.SOLVER] = "solver_credit: claim"
+        if self.checker_reward is CheckerReward.EACH_ANSWER:
+            roles[Role.CHECKER] = "checker_reward: each_answer"
+        return roles
+
+    @property
     def num_frozen_updates(self) -> int:
         """Optimizer steps of the critic's warm-up, which the policy does not take."""
         return self.critic_warmup_steps * self.epochs
@@ -216,12 +252,21 @@ def check_warmup(ppo: PpoSettings, *, num_steps: int) -> None:
         )
 
 
-def check_checker_reward(ppo: PpoSettings, train_roles: Sequence[Role], *, ablation: bool) -> None:
-    """Refuses a Checker's reward that is lost, or that nobody is paid.
+def check_credit(
+    ppo: PpoSettings, audit: AuditConfig, train_roles: Sequence[Role], *, ablation: bool
+) -> None:
+    """Refuses a Checker's reward that is lost, or that nobody is paid, and a penalty of unknown size.
 
     Raises:
-        ValueError: the published code's mistake without `ablation`; credit for votes that are not trained.
+        ValueError: the published code's mistake without `ablation`; credit for votes that are not trained;
+            credit by token where a supported answer is not worth 0.
     """
+    for said in ppo.credit_by_token.values():
+        if audit.reward_supported:
+            raise ValueError(
+                f"audit.reward_supported: {audit.reward_supported:g} with ppo.{said}, to which what is "
+                "supported is worth 0; set it to 0, and shift rewards by ppo.reward_scalars"
+            )
     if ppo.checker_reward is CheckerReward.LAST_SLOT and not ablation:
         raise ValueError(
             "ppo.checker_reward: last_slot loses the Checker's reward, as the published code does; use "

@@ -23,7 +23,7 @@ from pipeline.settings.ppo import (
     AdvantageEstimator,
     LossScale,
     PpoSettings,
-    check_checker_reward,
+    check_credit,
     check_warmup,
 )
 from pipeline.settings.record import CheckpointSettings, TrackingSettings
@@ -135,7 +135,7 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _what_is_paid_is_trained(self) -> Self:
-        check_checker_reward(self.ppo, self.train_roles, ablation=self.ablation)
+        check_credit(self.ppo, self.audit, self.train_roles, ablation=self.ablation)
         if self.data.max_steps is not None:
             check_warmup(self.ppo, num_steps=self.data.max_steps)
         return self

@@ -48,6 +48,26 @@ def against_group(
     return centered.reshape(-1).to(rewards.dtype)
 
 
+def spared(advantages: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    """What tokens of a refuted turn are paid beside its advantage, where they are worth more than the turn.
+
+    With the whole of their value they have the advantage of a supported turn against the same baseline. They
+    get at most what the refuted tokens lose: the advantages of the turn's tokens add up to 0 or less, and a
+    wrong answer is not paid for what is right in it.
+
+    Args:
+        advantages: (B,) of each turn, as `against_group` makes them.
+        values: (B, A) by how much a token is worth more than its turn; 0 for those that bear its penalty.
+        mask: (B, A) 1 for a token that is trained.
+
+    Returns:
+        (B, A) from 0 to `values`.
+    """
+    num = (values > 0).sum(-1).clamp(min=1)
+    balance = (-advantages * mask.sum(-1) / num).clamp(min=0)  # with it the turn's tokens add up to 0
+    return values.minimum(balance.unsqueeze(-1))
+
+
 def whitening(
     advantages: list[Tensor],
     masks: list[Tensor],

@@ -4,6 +4,7 @@ those of the other roles' turns, and fillers in place of turns that are not ther
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pipeline.training.rollout import RolloutRecord
@@ -39,6 +40,14 @@ def turn_row(response: dict[str, Any], record: RolloutRecord, turn: Trajectory) 
         "rollout_log_probs": _rollout_log_probs(response, turn),
         "truncated": turn.finish_reason == "length",
     }
+
+
+def rows_turns(
+    records: Sequence[RolloutRecord], role: Role, num: int
+) -> list[tuple[RolloutRecord, Trajectory | None]]:
+    """What each of a role's rows is of, in the order of a step; None for the Solver's, and for a filler."""
+    places = [(place, record) for place in range(num) for record in records]
+    return [(record, next(iter(record.turns.get(role, ())[place:]), None)) for place, record in places]
 
 
 def _filler(response: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@
 penalty, and estimates advantages for each role by itself (paper section 2.3: "advantages and KL-divergence
 penalties are estimated independently").
 
-Four rules keep this sound:
+Five rules keep this sound:
 * The number of rows a step is fixed. An answer without a turn of a role brings a filler, a row whose action
   mask is all zero; an UNSCORED answer keeps its row with its mask zeroed. A zero mask gives no reward, no
   advantage and no gradient, is in no group's baseline, and no model computes it. Equal rows are scored once,
@@ -16,6 +16,8 @@ Four rules keep this sound:
   mask). It is the verdict's (or, with `checker_credit: vote`, what a Checker's own votes say), or
   `truncated_reward`, and then shifted by `reward_scalars`; only a row with an action has one, so 0/1 pays no
   failure.
+* Where tokens of one turn are paid apart (`pipeline.training.credit`), those that bear no penalty get more
+  than the turn's advantage (`pipeline.training.advantages.spared`), and nothing else changes.
 * k turns of one answer weigh 1/k each, in the whitening and in the loss (`pipeline.training.advantages`). The
   critic learns from each of them in full: its targets are no weighted sum, so with a critic equal rows are
   all trained.
@@ -25,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -37,8 +40,9 @@ from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
 from pipeline.record.metrics import Stopwatch, rollout_metrics
 from pipeline.record.rollout_rows import TrainedAnswer, answer_turns
 from pipeline.settings.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings
-from pipeline.training.advantages import against_group, loss_weights, whitening
-from pipeline.training.answer_rows import solver_row, turn_row, turn_rows
+from pipeline.training.advantages import against_group, loss_weights, spared, whitening
+from pipeline.training.answer_rows import rows_turns, solver_row, turn_row, turn_rows
+from pipeline.training.credit import token_credit
 from pipeline.training.micro_batches import (
     batch_of,
     content,
@@ -180,8 +184,9 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         """As OpenRLHF's, for the rows of one role, with masked rows left out of every statistic."""
         weights = weights or [torch.ones(len(experience.rewards)) for experience in experiences]
         estimator = self.ppo.estimator
-        for experience, reward in zip(experiences, self._shaped_rewards(experiences), strict=True):
-            self._spread(experience, reward * self._is_paid(experience, role))
+        rewards, credit = self._shaped_rewards(experiences), self._credit(experiences, role)
+        for experience, reward, values in zip(experiences, rewards, credit, strict=True):
+            self._spread(experience, reward * self._is_paid(experience, role), values)
         advantages = [experience.advantages for experience in experiences]
         masks = [experience.action_mask for experience in experiences]
         mean, scale = whitening(
@@ -228,7 +233,27 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         is_lost = role is Role.CHECKER and self.ppo.checker_reward is CheckerReward.LAST_SLOT
         return experience.truncated.float() if is_lost else torch.ones_like(experience.rewards)
 
-    def _spread(self, experience: Experience, reward: torch.Tensor) -> None:
+    def _credit(self, experiences: list[Experience], role: Role | None) -> list[torch.Tensor | None]:
+        """(B, A) for each micro-batch: by how much tokens are worth more than their turn; None is nowhere."""
+        if role is None or role not in self.ppo.credit_by_token:
+            return [None] * len(experiences)
+        decode = partial(self.tokenizer.decode, skip_special_tokens=True)
+        turns = iter(rows_turns(self.records, role, self.rows_by_role[role]))
+        values = [torch.zeros(experience.action_mask.shape) for experience in experiences]
+        for experience, of_batch in zip(experiences, values, strict=True):
+            # `truncated_reward` replaces the verdict's, and is of the whole turn.
+            is_whole = experience.truncated.bool() & (self.ppo.truncated_reward is not None)
+            masks = experience.action_mask * ~is_whole.unsqueeze(-1)
+            for mask, row, token_ids in zip(masks, of_batch, experience.sequences[:, 1:], strict=True):
+                places = mask.nonzero().flatten()
+                pairs = token_credit(*next(turns), token_ids[places].tolist(), decode=decode)
+                for token, value in pairs:
+                    row[places[token]] = value
+        return list(values)
+
+    def _spread(
+        self, experience: Experience, reward: torch.Tensor, values: torch.Tensor | None = None
+    ) -> None:
         """Puts the reward on the last token and the KL penalty on each; fills returns and advantages."""
         rewards = compute_reward(
             reward,
@@ -243,6 +268,8 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
             )
         else:
             experience.returns = self.get_cumulative_returns(rewards, experience.action_mask, self.ppo.gamma)
+            if values is not None:
+                experience.returns += spared(reward, values, experience.action_mask)
             experience.advantages = experience.returns.clone()
         experience.info["return"] = (rewards * experience.action_mask).sum(dim=-1)
         experience.kl = None

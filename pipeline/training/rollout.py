@@ -62,6 +62,7 @@ class RolloutRecord(Record):
     query_id: str
     response: str
     verdict: Verdict
+    unanswerable: bool = Field(default=False, description="The query's: no claim of an answer is right.")
     extra_reward: float | None = Field(
         default=None, description="The reward model's term, added to the Solver's reward; None without one."
     )
@@ -224,6 +225,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             query_id=query.id,
             response=response,
             verdict=result.verdict,
+            unanswerable=query.unanswerable,
             extra_reward=extra,
             turns=chosen,
             spare_turns={role: left_out(turns[role], chosen[role]) for role in chosen},

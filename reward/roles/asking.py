@@ -134,7 +134,15 @@ def moved(verdict: Verdict, num_chars: int) -> Verdict:
     )
 
 
-def turns(role: Role, group: SampleGroup, own_rewards: Sequence[float | None]) -> list[Trajectory]:
+@dataclass(frozen=True)
+class OwnRewards:
+    """What a turn's own words say of the claims: of all of them, and of each; nothing for a Proposer's."""
+
+    reward: float | None = None
+    answers: tuple[float | None, ...] = ()
+
+
+def turns(role: Role, group: SampleGroup, own: Sequence[OwnRewards]) -> list[Trajectory]:
     """The turns of one request as token records; none unless the sampler gave all their token ids."""
     if not has_tokens(group):
         return []
@@ -146,9 +154,10 @@ def turns(role: Role, group: SampleGroup, own_rewards: Sequence[float | None]) -
             logprobs=sample.logprobs,
             finish_reason=sample.finish_reason,
             weights_version=group.weights_version,
-            own_reward=own_reward,
+            own_reward=rewards.reward,
+            answer_rewards=rewards.answers,
         )
-        for sample, own_reward in zip(group.samples, own_rewards, strict=True)
+        for sample, rewards in zip(group.samples, own, strict=True)
     ]
 
 

@@ -20,7 +20,7 @@ from reward.judging.evidence import Source, place_evidence
 from reward.judging.unanswerable import voter_reward
 from reward.judging.unjudged import AuditFailure
 from reward.judging.vote import Reason, is_decided, judge, read_vote, vote
-from reward.roles.asking import Means, answer_of, has_tokens, turns
+from reward.roles.asking import Means, OwnRewards, answer_of, has_tokens, turns
 from reward.roles.formats import checker_pattern, parse_answers
 from reward.roles.parts import Parts, split_documents
 from reward.types import (
@@ -202,23 +202,23 @@ def claim_verdicts(one: Round, config: AuditConfig) -> list[ClaimVerdict]:
     return verdicts
 
 
-def own_rewards(one: Round, config: AuditConfig, *, unanswerable: bool = False) -> list[float | None]:
-    """(V,) for each voter: the reward of the round's claims by its votes alone.
+def own_rewards(one: Round, config: AuditConfig, *, unanswerable: bool = False) -> list[OwnRewards]:
+    """(V,) for each voter: the reward of the round's claims, and of each claim, by its votes alone.
 
     Where the query is known to be unanswerable, that of `reward.judging.unanswerable.voter_reward`.
 
     None where a lone voter would leave them UNSCORED: it wrote nothing readable, or could not read it all.
     """
     alone = config.model_copy(update={"voters": 1, "min_valid_voters": None})
-    rewards = []
-    for row in one.votes:
-        claims = claim_verdicts(replace(one, votes=(row,)), alone)
+
+    def rewarded(claims: Sequence[ClaimVerdict]) -> float | None:
         if unanswerable:
-            rewards.append(voter_reward(claims, alone))
-            continue
+            return voter_reward(claims, alone)
         is_unread = any(claim.note == UNREAD_NOTE for claim in claims)
-        rewards.append(judge(claims, num_uncovered=0, config=alone, any_unread=is_unread).reward)
-    return rewards
+        return judge(claims, num_uncovered=0, config=alone, any_unread=is_unread).reward
+
+    by_voter = [claim_verdicts(replace(one, votes=(row,)), alone) for row in one.votes]
+    return [OwnRewards(rewarded(claims), tuple(rewarded([claim]) for claim in claims)) for claims in by_voter]
 
 
 def unread_spans(rounds: Sequence[Round]) -> tuple[DocumentSpan, ...]:
@@ -233,7 +233,7 @@ def trajectories(
 
     A request's turns are left out unless the sampler gave the token ids of all its samples.
     """
-    taken = turns(Role.PROPOSER, proposed, [None] * len(proposed.samples)) if proposed else []
+    taken = turns(Role.PROPOSER, proposed, [OwnRewards()] * len(proposed.samples)) if proposed else []
     for one in rounds:
         if not any(map(has_tokens, one.groups)):
             continue

@@ -18,17 +18,17 @@ constrains.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from reward.claims.kind import ClaimKind
-from reward.types import Answer, Claim
+from reward.types import Answer, Claim, Span
 
 _QUESTION = re.compile(r"(?:[-*•]|\d{1,3}[.)])?[ \t]{0,4}question:(.*)", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"\[answer:([^\[\]]*)\]", re.IGNORECASE)
 _BARE_TAG = re.compile(r"answer:([^\[\]]*)", re.IGNORECASE)
-_ITEM = re.compile(r"[* \t]{0,8}(\d{1,4})[.)](?!\d)(.*)", re.DOTALL)
+_ITEM = re.compile(r"^[* \t]{0,8}(\d{1,4})[.)](?!\d)", re.MULTILINE)
 _TAG_OPENING = re.compile(r"\[answer:", re.IGNORECASE)
 _LONGEST_QUESTION, _LONGEST_ANSWER = 500, 400  # characters
 _MOST_ITEMS = 2  # read, usable or not, as a multiple of the claims allowed
@@ -128,14 +128,20 @@ def parse_answers(text: str, num_questions: int, *, complete: bool = True) -> li
     """
     lines = text.split("\n")
     if not complete and not lines[-1].rstrip().endswith("]"):
-        lines.pop()
+        text = "\n".join(lines[:-1])
     answers: dict[int, Answer | None] = {}
-    for number, item in _items(lines):
+    for head, end in _items(text):
+        number = int(head[1])
         if not 1 <= number <= num_questions:
             continue
-        answer = _answer(item)
+        answer = _answer(text[head.end() : end].split("\n"))
         answers[number] = answer if number not in answers or _agree(answers[number], answer) else None
     return [answers.get(number) for number in range(1, num_questions + 1)]
+
+
+def answer_spans(text: str) -> list[tuple[int, Span]]:
+    """Where the numbered items of a Checker's text are, each with its number."""
+    return [(int(head[1]), Span(start=head.start(), end=end)) for head, end in _items(text)]
 
 
 def _split_tag(line: str) -> tuple[str, str | None]:
@@ -160,15 +166,10 @@ def _claim(index: int, question: str, answer: str, kinds: Mapping[str, ClaimKind
     return None
 
 
-def _items(lines: Sequence[str]) -> list[tuple[int, list[str]]]:
-    """Lines grouped under the numbered line that opens them; lines before the first are dropped."""
-    items: list[tuple[int, list[str]]] = []
-    for line in lines:
-        if head := _ITEM.match(line):
-            items.append((int(head[1]), [head[2]]))
-        elif items:
-            items[-1][1].append(line)
-    return items
+def _items(text: str) -> Iterator[tuple[re.Match[str], int]]:
+    """The number that opens each item, and where the item ends: at the next one."""
+    heads = list(_ITEM.finditer(text))
+    return zip(heads, [*(head.start() for head in heads[1:]), len(text)], strict=False)
 
 
 def _answer(item: Sequence[str]) -> Answer | None:
