@@ -85,8 +85,6 @@ def _environment(
     )
     for_trainer = trainer_settings.TrainerSettings(
         run_dir=folder,
-        tracking_uri=state.tracking_uri,
-        mlflow_run_id=state.mlflow_run_id,
         namespace=NAMESPACE,
         registry=registry_name(state),
         seed=recipe.seed,
