@@ -14,8 +14,8 @@ OUT_OF_MEMORY = (
     "1 worker(s) were killed due to the node running low on memory. Memory on the node (IP: 127.0.0.1, "
     "ID: 5f0c) was 22.41GB / 23.52GB (0.952806), which exceeds the memory usage threshold of 0.950000; "
     "Object store memory usage: [(global lru) capacity: 536870912]; Ray killed 1 worker(s) based on the "
-    "killing policy: [the newest]; To see more information about memory usage on this node, use `ray logs raylet.out -ip "
-    "127.0.0.1`; Top 10 memory users: PID\tMEM(GB)\tCOMMAND\n"
+    "killing policy: [the newest]; To see more information about memory usage on this node, use `ray logs "
+    "raylet.out -ip 127.0.0.1`; Top 10 memory users: PID\tMEM(GB)\tCOMMAND\n"
     "410\t8.10\tray::MarchPolicyActor.fit\n411\t6.02\t/usr/bin/python -m vllm\n412\t1.50\tray::MarchTrainer\n"
     "413\t0.90\tbash " + "x" * 1500
 )

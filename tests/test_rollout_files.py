@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow.parquet import ParquetFile, read_table, write_table
 
+from pipeline.record import tracking
 from pipeline.record.mlflow_sender import send
 from pipeline.record.rollout_files import (
     drop_rollouts_after,
@@ -208,3 +209,30 @@ def test_a_file_of_a_later_version_or_with_an_impossible_row_is_named(tmp_path: 
     write_table(pyarrow.Table.from_pylist(rows, schema=now), path)
     with pytest.raises(ValueError, match=r"step-000001\.parquet: row 1: verdict: .*UNSCORED has none"):
         read_rollouts(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "folder", "refused"),
+    [
+        ("nfs4", "runs", True),
+        ("nfs4", "more runs", True),  # the table of mounts writes a space as \040
+        ("ext4", "runs", False),
+        ("fuse.sshfs", "runs", True),
+        ("overlay", "runs", False),
+    ],
+)
+def test_sqlite_on_a_network_file_system_is_refused(
+    kind: str, folder: str, refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, table = tmp_path / folder, tmp_path / "mounts"
+    shown = str(place).replace(" ", r"\040")
+    table.write_text(f"/dev/vda / ext4 rw 0 0\nhost:/x {shown} {kind} rw 0 0\ntmpfs {place}-2 nfs rw 0 0\n")
+    monkeypatch.setattr(tracking, "_MOUNTS", table)
+    uri = f"sqlite:///{place / 'deeper' / 'mlflow.db'}"
+    if refused:
+        with pytest.raises(ValueError, match=rf"tracking.uri: .*mlflow.db .*\({kind} at .*sqlite:///FILE on"):
+            tracking.refuse_shared_sqlite(uri)
+    else:
+        tracking.refuse_shared_sqlite(uri)
+    tracking.refuse_shared_sqlite("http://mlflow:5000")
+    tracking.refuse_shared_sqlite("postgresql://db/mlflow")

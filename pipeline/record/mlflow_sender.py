@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,6 +69,9 @@ def sent_to_mlflow(folder: Path) -> Iterator[None]:
     """
     import mlflow  # noqa: F401  # here, since it takes seconds that are not the server's
 
+    # MLflow itself would try for minutes, and find a server that is back only after its last pause.
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "30")
     sending = _Sending(folder)
     sending.start()
     try:

@@ -125,16 +125,14 @@ class StepLog:
 
 @contextmanager
 def reached(tracking_uri: str, what: str, *, fix: str) -> Iterator[Any]:
-    """MLflow's client, which gives up in minutes and not in a quarter of an hour, unless told otherwise.
+    """MLflow's client, whose error becomes a line.
 
     Raises:
-        ValueError: MLflow's error, in a line.
+        ValueError: it cannot be reached, or refuses what it is asked for.
     """
     from mlflow import MlflowClient
     from mlflow.exceptions import MlflowException
 
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "30")
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     try:
         yield MlflowClient(tracking_uri)
@@ -224,6 +222,7 @@ def link_lineage(tracking_uri: str, run_id: str, *, address: str, page: str) -> 
     Raises:
         ValueError: the run or the server cannot be reached.
     """
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")
     with reached(tracking_uri, f"run {run_id}", fix="the same command tries again") as client:
         client.set_tag(run_id, LINEAGE_RUN_TAG, address)
         client.log_text(run_id, page, LINEAGE_PAGE)
