@@ -15,11 +15,12 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from pipeline.record.run_status import SECRET_NAME
+
 _KEY_VARIABLE = "MARCH_WORKER_SECRETS"  # under which name they are in the store
 _NAMESPACE = "march"
 _COMES_WITHIN_S = 30.0
 _PASSED_ON = re.compile(r"(OTEL|NCCL|TORCH_NCCL|GLOO|HF|MLFLOW)_|(?i:https?|all|no)_proxy$")
-_SECRET_NAME = re.compile(r"(TOKEN|KEY|PASSWORD|SECRET|HEADERS)$")
 _WITH_PASSWORD = re.compile(r"://[^/@\s]*:[^/@\s]*@")
 
 
@@ -33,7 +34,7 @@ def parted(environment: Mapping[str, str]) -> tuple[dict[str, str], dict[str, st
     secrets = {
         name: value
         for name, value in environment.items()
-        if _SECRET_NAME.search(name) or _WITH_PASSWORD.search(value)
+        if SECRET_NAME.search(name) or _WITH_PASSWORD.search(value)
     }
     return {name: value for name, value in environment.items() if name not in secrets}, secrets
 

@@ -3,7 +3,7 @@
 The folder is the record and the queue. `steps.jsonl` has the figures of each step and when they were written,
 `rollouts/` the answers, `status.json` how the run goes; `mlflow.json` says how much of it MLflow has. The
 process that the user started sends what is missing, on a thread of its own: a server that is away, slow or
-silent delays figures, and neither ends nor holds up a training. A batch that is sent again (its answer was
+silent delays figures, and neither ends nor holds up a training. A step that is sent again (its answer was
 lost, or this process was killed before it noted it) has the same times, steps and values, which MLflow's
 stores in a database keep once. MLflow's own asynchronous logging has its queue in memory and loses it.
 """
@@ -45,7 +45,6 @@ logger = logging.getLogger(__name__)
 
 _PATIENCE_S = 60.0  # at the end of a run
 _POLL_S, _LONGEST_PAUSE_S = 1.0, 30.0
-_MOST_FIGURES = 1000  # of one request, MLflow's own limit
 
 
 @contextmanager
@@ -110,7 +109,7 @@ class _Sending(threading.Thread):
 
 
 def send(folder: Path) -> None:
-    """Sends what MLflow lacks, oldest first, and notes each batch once MLflow has it.
+    """Sends what MLflow lacks, oldest first, and notes each step once MLflow has it.
 
     Raises:
         ValueError: MLflow refuses it or cannot be reached; what was noted by then is not sent again.
@@ -119,13 +118,12 @@ def send(folder: Path) -> None:
     run = json.loads((folder / RUN_FILE).read_text())
     run_id, tracking = run["mlflow_run_id"], run["recipe"]["tracking"]
     with reached(run["tracking_uri"], f"run {run_id}", fix="start its server") as client:
-        for batch in _batches(_unsent_rows(folder)):
-            for row in batch:
-                if row.get(KEPT) and tracking["rollouts"]["artifacts"]:
-                    file = rollouts_file(folder, int(row["step"]))
-                    client.log_artifact(run_id, str(file), artifact_path=ROLLOUTS_FOLDER)
-            client.log_batch(run_id, metrics=[point for row in batch for point in _points(row)])
-            write_sent(folder, step=int(batch[-1]["step"]))
+        for row in _unsent_rows(folder):
+            if row.get(KEPT) and tracking["rollouts"]["artifacts"]:
+                file = rollouts_file(folder, int(row["step"]))
+                client.log_artifact(run_id, str(file), artifact_path=ROLLOUTS_FOLDER)
+            client.log_batch(run_id, metrics=_points(row))
+            write_sent(folder, step=row[TIMESTAMP])
         if (status := _unsent_status(folder)) is not None:
             _send_status(client, run_id, status)
             write_sent(folder, status=status.timestamp)
@@ -146,25 +144,13 @@ def _version(folder: Path) -> list[tuple[int, int]]:
 
 def _unsent_rows(folder: Path) -> list[dict[str, Any]]:
     """Steps that MLflow lacks. Earlier versions sent a step before they went on, and wrote no time."""
-    step = read_sent(folder).step
-    return [row for row in read_rows(folder) if row["step"] > step and TIMESTAMP in row]
+    sent = read_sent(folder).step
+    return [row for row in read_rows(folder) if row.get(TIMESTAMP, 0) > sent]
 
 
 def _unsent_status(folder: Path) -> Status | None:
     status = read_status(folder)
     return status if status and status.timestamp != read_sent(folder).status else None
-
-
-def _batches(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Whole steps, as many as go into a request."""
-    batch: list[dict[str, Any]] = []
-    for row in rows:
-        if batch and sum(map(len, batch)) + len(row) > _MOST_FIGURES:
-            yield batch
-            batch = []
-        batch.append(row)
-    if batch:
-        yield batch
 
 
 def _points(row: dict[str, Any]) -> list[Any]:

@@ -17,7 +17,7 @@ ENDED_TAG, EXIT_CODE_TAG = "march.ended", "march.exit_code"
 GUARDS_TAG = "march.guards"  # those that a resume brought; the parameters tell those of the start
 RESTARTS_TAG = "march.restarts"  # how often a command has gone on by itself, and after what
 _MOST_CHARS = 500
-_SECRET_NAMES = re.compile(r"(TOKEN|KEY|PASSWORD|SECRET)$")
+SECRET_NAME = re.compile(r"(TOKEN|KEY|PASSWORD|SECRET|HEADERS)$")  # of a variable; headers may sign in
 _USER = re.compile(r"(?<=//)[^\s/@]+@")
 _PAIR = re.compile(r"(?i)((?:password|passwd|token|secret|api_?key)=)[^\s&]+")
 _LEAST_SECRET_CHARS = 8
@@ -57,7 +57,7 @@ def note_end(folder: Path, error: BaseException) -> None:
 
 def one_line(text: str) -> str:
     """A message for a tag: one line, bounded, without users of addresses and secrets of the environment."""
-    secrets = {value for name, value in os.environ.items() if _SECRET_NAMES.search(name)}
+    secrets = {value for name, value in os.environ.items() if SECRET_NAME.search(name)}
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _LEAST_SECRET_CHARS:
             text = text.replace(secret, "***")

@@ -58,10 +58,14 @@ def refuse_password(field: str, uri: str | None) -> None:
 
 
 class Sent(Settings):
-    """How much of a run MLflow has."""
+    """How much of a run MLflow has.
 
-    step: int = 0
-    status: int = Field(default=0, description="The time of the status that it was told last.")
+    By time and not by number: a step that is trained again after a kill is a new one, whatever a request that
+    was under way meanwhile has noted.
+    """
+
+    step: int = Field(default=0, description="When the last step was written that it has.")
+    status: int = Field(default=0, description="Since when it was so, of the status that it has.")
 
 
 def read_sent(run_dir: Path) -> Sent:
@@ -92,7 +96,6 @@ def drop_steps_after(run_dir: Path, step: int) -> None:
     """Forgets steps later than a checkpoint, before they are trained again."""
     kept = [row for row in read_rows(run_dir) if row["step"] <= step]
     drop_rollouts_after(run_dir, step)
-    write_sent(run_dir, step=min(step, read_sent(run_dir).step))
     write_atomically(run_dir / STEPS_FILE, "".join(json.dumps(row) + "\n" for row in kept))
 
 
@@ -102,6 +105,7 @@ class StepLog:
     def __init__(self, run_dir: Path, *, rollouts: RolloutFileSettings | None = None) -> None:
         self.run_dir = run_dir
         self.rollouts = rollouts or RolloutFileSettings()
+        self._last = max([read_sent(run_dir).step, *(row.get(TIMESTAMP, 0) for row in read_rows(run_dir))])
 
     def write(self, step: int, metrics: dict[str, float], answers: Sequence[TrainedAnswer]) -> None:
         """Writes one step's rollouts, and then appends its figures."""
@@ -109,7 +113,8 @@ class StepLog:
 
     def append(self, step: int, metrics: dict[str, float]) -> None:
         """Appends the figures of a step."""
-        line = {"step": step, TIMESTAMP: time.time_ns() // 1_000_000, **metrics}
+        self._last = max(time.time_ns() // 1_000_000, self._last + 1)  # later, though the clock is put back
+        line = {"step": step, TIMESTAMP: self._last, **metrics}
         with (self.run_dir / STEPS_FILE).open("a") as file:
             file.write(json.dumps(line) + "\n")
 
