@@ -31,7 +31,7 @@ from pipeline.lineage.surroundings import note_surroundings
 from pipeline.models.cache import require_model
 from pipeline.record.checkpoints import prepare_resume, write_atomically
 from pipeline.record.mlflow_sender import kept_status, sent_to_mlflow
-from pipeline.record.run_status import GUARDS_TAG, RESTARTS_TAG, note_status
+from pipeline.record.run_status import GUARDS_TAG, RESTARTS_TAG, note_status, one_line
 from pipeline.record.tracking import RUN_FILE, drop_steps_after, read_steps
 from pipeline.settings.cluster import unreachable_from_nodes
 from pipeline.settings.recipe import Recipe, load_recipe
@@ -137,7 +137,7 @@ def _train_to_the_end(state: RunState, folder: Path, lock: IO[str]) -> None:
             where = f"(after {done} steps; log: {folder / LOG_FILE}; the same command resumes the run)"
             raise TrainingFailedError(f"{failure.message} {where}", exit_code=failure.exit_code)
         print(f"march: {failure.message}; restart {restarts + 1} of {most}", file=sys.stderr, flush=True)
-        note_status(folder, "RUNNING", {RESTARTS_TAG: f"{restarts + 1}, after {failure.message}"})
+        note_status(folder, "RUNNING", {RESTARTS_TAG: one_line(f"{restarts + 1}, after {failure.message}")})
 
 
 def _quiet_libraries() -> None:

@@ -75,7 +75,7 @@ def run_openrlhf(state: RunState, folder: Path) -> None:
 def _environment(
     state: RunState, folder: Path, *, ports: Sequence[int], keys: dict[str, str], cuda: bool
 ) -> dict[str, str]:
-    from pipeline.training import reward_model, rollout, trainer_settings
+    from pipeline.training import rollout, trainer_settings
 
     recipe = state.recipe
     for_rollout = rollout.RolloutSettings(
@@ -106,21 +106,14 @@ def _environment(
         # An engine asleep gives no samples to compare.
         probe_tolerance=None if recipe.cluster.engine_sleep else recipe.guards.probe_tolerance,
     )
-    variables = {} if cuda else cpu.ENVIRONMENT | for_cpus(recipe)
-    passed_on = ray_worker.passed_on()
-    if reward_model.TOKEN_VARIABLE in os.environ:
-        passed_on[reward_model.TOKEN_VARIABLE] = os.environ[reward_model.TOKEN_VARIABLE]
-    return (
-        passed_on
-        | variables
-        | {
-            rollout.SETTINGS_VARIABLE: for_rollout.model_dump_json(),
-            trainer_settings.SETTINGS_VARIABLE: for_trainer.model_dump_json(),
-            **keys,
-            # DeepSpeed compiles with the ninja beside this Python, whether or not the environment is active.
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
-        }
-    )
+    variables = ray_worker.passed_on() | ({} if cuda else cpu.ENVIRONMENT | for_cpus(recipe))
+    return variables | {
+        rollout.SETTINGS_VARIABLE: for_rollout.model_dump_json(),
+        trainer_settings.SETTINGS_VARIABLE: for_trainer.model_dump_json(),
+        **keys,
+        # DeepSpeed compiles with the ninja beside this Python, whether or not the environment is active.
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+    }
 
 
 def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
