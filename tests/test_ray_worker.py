@@ -89,7 +89,7 @@ def test_a_ray_that_is_gone_hides_no_error(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_object_store_is_of_the_size_that_a_step_takes() -> None:
     gib = 1024**3
     assert object_store_bytes(load_recipe("tiny"), 24 * gib) == OBJECT_STORE_BYTES
-    large = load_recipe("llama31_8b_stem")
+    large = load_recipe("llama31_8b_stem", ["rollout.batch_size=512"])
     needed = object_store_bytes(large, 2000 * gib)
     assert needed == large.rows_per_step * large.max_model_len * 256 > 4 * OBJECT_STORE_BYTES
     assert object_store_bytes(large, 5 * gib) == int(1.5 * gib)  # Ray's own share
