@@ -144,6 +144,18 @@ def train(
 
 
 @app.command(rich_help_panel=_TRAIN)
+def record(run_dir: Annotated[Path, typer.Argument(help="The folder of a training or a warm-up.")]) -> None:
+    """Send MLflow what it lacks of a run: figures, rollouts, how the run ended."""
+    from pipeline.launch.run_lock import only_run_in
+    from pipeline.record.mlflow_sender import missing, send
+
+    with only_run_in(run_dir, "march record"):
+        lacked = missing(run_dir)
+        send(run_dir)
+    print(f"{run_dir}: MLflow now has {lacked}" if lacked else f"{run_dir}: MLflow lacked nothing")
+
+
+@app.command(rich_help_panel=_TRAIN)
 def warmup(
     recipe: Annotated[str, typer.Argument(help="Name of a recipe, or path of a YAML file.")],
     run_dir: Annotated[

@@ -13,11 +13,13 @@ import json
 import os
 import sys
 import time
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pydantic import Field, field_validator
 
+from pipeline.launch.failures import ERROR_FILE, read_failure, write_failure
 from pipeline.launch.host_memory import check_host_memory
 from pipeline.launch.openrlhf_args import num_steps
 from pipeline.launch.reward_servers import has_gpu, uncounted_gpu
@@ -28,15 +30,16 @@ from pipeline.launch.worker import run_openrlhf
 from pipeline.lineage.surroundings import note_surroundings
 from pipeline.models.cache import require_model
 from pipeline.record.checkpoints import prepare_resume, write_atomically
-from pipeline.record.run_status import GUARDS_TAG, kept_status, tell_status
-from pipeline.record.tracking import drop_steps_after, read_steps
+from pipeline.record.mlflow_sender import kept_status, sent_to_mlflow
+from pipeline.record.run_status import GUARDS_TAG, RESTARTS_TAG, note_status, one_line
+from pipeline.record.tracking import RUN_FILE, drop_steps_after, read_steps
 from pipeline.settings.cluster import unreachable_from_nodes
 from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.settings.resume import asked_settings, gone_settings, resumed, without_gone
 from pipeline.worlds.training_rows import write_made
 from reward.config import Settings
 
-RUN_FILE, RESULT_FILE, ERROR_FILE = "run.json", "result.json", "error.json"
+RESULT_FILE = "result.json"
 
 
 class RunState(Settings):
@@ -81,8 +84,6 @@ def train(
         TrainingFailedError: the run stopped; the same command resumes it.
         KeyboardInterrupt: by Ctrl-C or SIGTERM; likewise.
     """
-    from pipeline.record.progress import show_progress
-
     _quiet_libraries()
     settings = load_recipe(recipe, overrides)
     folder = (run_dir or Path("runs") / settings.name).resolve()
@@ -103,18 +104,40 @@ def train(
         state = _open_run(settings, folder, asked_settings(settings, recipe, overrides))
         if (folder / RESULT_FILE).exists():
             print(f"{folder}: this run is finished; use another --run-dir for a new one")
-            tell_status(state.tracking_uri, state.mlflow_run_id, "FINISHED")  # it may have been killed before
-            return 0
-        with terminable(), kept_status(state.tracking_uri, state.mlflow_run_id):
+            note_status(folder, "FINISHED")  # it may have been killed before
+            with sent_to_mlflow(folder):
+                return 0
+        with terminable(), kept_status(folder):
             note_surroundings(folder)
-            (folder / ERROR_FILE).unlink(missing_ok=True)
-            drop_steps_after(folder, prepare_resume(folder / "checkpoints"))
-            worker = start_worker("pipeline.train", folder, lock)
-            total = num_steps(state.recipe, state.num_rows)
-            show_progress(worker, folder, total_steps=total, note=state.recipe.note)
-            if worker.returncode != 0:
-                raise _failure(folder, worker.returncode)
+            _train_to_the_end(state, folder, lock)
     return 0
+
+
+def _train_to_the_end(state: RunState, folder: Path, lock: IO[str]) -> None:
+    """Runs a worker, and another one from the last checkpoint where a process of the one before has died.
+
+    A worker that has finished no step would not come further a second time.
+
+    Raises:
+        TrainingFailedError: the last one failed, too, or its error is one that stays.
+    """
+    from pipeline.record.progress import show_progress
+
+    total, most = num_steps(state.recipe, state.num_rows), state.recipe.checkpoint.restarts
+    for restarts in count():
+        (folder / ERROR_FILE).unlink(missing_ok=True)
+        drop_steps_after(folder, prepare_resume(folder / "checkpoints"))
+        before = len(read_steps(folder))
+        worker = start_worker("pipeline.train", folder, lock)
+        show_progress(worker, folder, total_steps=total, note="" if restarts else state.recipe.note)
+        if worker.returncode == 0:
+            return
+        failure, done = read_failure(folder, worker.returncode), len(read_steps(folder))
+        if not failure.may_pass or done == before or restarts == most:
+            where = f"(after {done} steps; log: {folder / LOG_FILE}; the same command resumes the run)"
+            raise TrainingFailedError(f"{failure.message} {where}", exit_code=failure.exit_code)
+        print(f"march: {failure.message}; restart {restarts + 1} of {most}", file=sys.stderr, flush=True)
+        note_status(folder, "RUNNING", {RESTARTS_TAG: one_line(f"{restarts + 1}, after {failure.message}")})
 
 
 def _quiet_libraries() -> None:
@@ -186,18 +209,9 @@ def _go_on(state: RunState, path: Path, now: Recipe, asked: tuple[str, ...]) -> 
     write_atomically(path, changed.model_dump_json(indent=2) + "\n")
     if found.guards:
         guards = found.recipe.guards.model_dump_json(exclude_none=True)
-        tell_status(state.tracking_uri, state.mlflow_run_id, "RUNNING", {GUARDS_TAG: guards})
+        note_status(folder, "RUNNING", {GUARDS_TAG: guards})
         print(f"{folder}: goes on with other guards: {guards}")
     return changed
-
-
-def _failure(folder: Path, code: int) -> TrainingFailedError:
-    error = folder / ERROR_FILE
-    told = json.loads(error.read_text()) if error.is_file() else {}
-    what = told.get("message", f"the worker ended with code {code}")
-    done = len(read_steps(folder))
-    where = f"(after {done} steps; log: {folder / LOG_FILE}; the same command resumes the run)"
-    return TrainingFailedError(f"{what} {where}", exit_code=told.get("exit_code", 1))
 
 
 def run_worker(folder: Path) -> None:
@@ -207,7 +221,7 @@ def run_worker(folder: Path) -> None:
     try:
         run_openrlhf(state, folder)
     except BaseException as error:
-        write_atomically(folder / ERROR_FILE, json.dumps(_told(error)) + "\n")
+        write_failure(folder, error)
         raise
     result: dict[str, Any] = {
         "steps": len(read_steps(folder)),
@@ -215,15 +229,6 @@ def run_worker(folder: Path) -> None:
         "worker_s": time.monotonic() - start,
     }
     write_atomically(folder / RESULT_FILE, json.dumps(result) + "\n")
-
-
-def _told(error: BaseException) -> dict[str, str | int]:
-    """What the process that the user started is told of an error."""
-    cause = getattr(error, "cause", None)  # a RayTaskError carries the error of the remote call
-    while isinstance(cause, BaseException):
-        error, cause = cause, getattr(cause, "cause", None)
-    message = f"{type(error).__name__}: {error}".splitlines()[0]
-    return {"message": message, "exit_code": getattr(error, "exit_code", 1)}
 
 
 if __name__ == "__main__":

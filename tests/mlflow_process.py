@@ -17,19 +17,20 @@ import httpx
 
 
 @contextmanager
-def mlflow_server(folder: Path, *, database: str | None = None) -> Iterator[str]:
+def mlflow_server(folder: Path, *, database: str | None = None, port: int | None = None) -> Iterator[str]:
     """The address of a server that keeps everything in a folder, or its tables in a database elsewhere."""
-    with running_mlflow(folder, database=database) as (uri, _):
+    with running_mlflow(folder, database=database, port=port) as (uri, _):
         yield uri
 
 
 @contextmanager
 def running_mlflow(
-    folder: Path, *, database: str | None = None
+    folder: Path, *, database: str | None = None, port: int | None = None
 ) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """The same, and its process, which leads a group of its own."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    if port is None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
     store = ["--backend-store-uri", database or f"sqlite:///{folder / 'mlflow.db'}"]
     store += ["--artifacts-destination", str(folder)]
     serving = [sys.executable, "-m", "mlflow", "server", "--port", str(port), "--workers", "2", *store]

@@ -8,8 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from pipeline.record import tracking
 from pipeline.record.rollout_rows import RolloutFileSettings, RolloutTurn, TrainedAnswer
 from pipeline.training.oracle import OracleJudgement
@@ -19,26 +17,18 @@ from tests.audit_jobs import picnic_pair
 EVIL = "</script><script>alert('5')</script><img src=x onerror=alert(1)>\u2028[red]x[/red]\x1b[31m"
 
 
-class Artifacts:
-    """Stands for MLflow: remembers what it was given."""
-
-    def __init__(self, uri: str) -> None:
-        self.files: dict[str, bytes] = {}
-        self.metrics: list[tuple[str, int]] = []
-
-    def log_artifact(self, run_id: str, path: str, artifact_path: str) -> None:
-        self.files[f"{artifact_path}/{Path(path).name}"] = Path(path).read_bytes()
-
-    def log_batch(self, run_id: str, metrics: Sequence[Any]) -> None:
-        self.metrics += [(metric.key, metric.step) for metric in metrics]
-
-
-def step_log(folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> tracking.StepLog:
-    """The trainer's log, in a folder, without an MLflow server."""
-    monkeypatch.setattr("mlflow.MlflowClient", Artifacts)
+def step_log(folder: Path, **settings: Any) -> tracking.StepLog:
+    """The trainer's log, in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    kept = RolloutFileSettings(**settings)
-    return tracking.StepLog(folder, tracking_uri="", mlflow_run_id="0" * 32, rollouts=kept)
+    return tracking.StepLog(folder, rollouts=RolloutFileSettings(**settings))
+
+
+def write_state(folder: Path, *, tracking_uri: str, run_id: str, artifacts: bool = True) -> None:
+    """Writes of `run.json` what says where MLflow's copy of a run is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    recipe = {"tracking": {"rollouts": {"artifacts": artifacts}}}
+    state = {"tracking_uri": tracking_uri, "mlflow_run_id": run_id, "recipe": recipe}
+    (folder / "run.json").write_text(json.dumps(state))
 
 
 def trained_answer(
@@ -90,18 +80,17 @@ def figures(answers: Sequence[TrainedAnswer]) -> dict[str, float]:
 
 def write_run(
     folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
     steps: Sequence[Sequence[TrainedAnswer]],
     **settings: Any,
 ) -> Path:
     """Writes the steps of a run; returns its folder."""
-    log = step_log(folder, monkeypatch, **settings)
+    log = step_log(folder, **settings)
     for number, answers in enumerate(steps, start=1):
         log.write(number, figures(answers), answers)
     return folder
 
 
-def picnic_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def picnic_run(folder: Path) -> Path:
     """Three steps of four answers; step 2 accepted a wrong one, and q1 was refuted in step 1 alone."""
 
     def step(*outcomes: Outcome) -> list[TrainedAnswer]:
@@ -112,15 +101,15 @@ def picnic_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     good, bad, none, lost = Outcome.SUPPORTED, Outcome.REFUTED, Outcome.NO_CLAIMS, Outcome.UNSCORED
     steps = [step(bad, good, bad, lost), step(good, good, good, lost), step(good, good, none, lost)]
-    run = write_run(folder / "run", monkeypatch, steps)
+    run = write_run(folder / "run", steps)
     about = {"recipe": {"name": "picnics", "note": "Only a test."}, "mlflow_run_id": "0" * 32}
     (run / "run.json").write_text(json.dumps(about))
     return run
 
 
-def evil_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def evil_run(folder: Path) -> Path:
     """A run whose every text is hostile."""
     answer = trained_answer(query_id=EVIL, response=f"{EVIL} 500 euros", faithful=False)
-    run = write_run(folder / "run", monkeypatch, [[answer]])
+    run = write_run(folder / "run", [[answer]])
     (run / "run.json").write_text(json.dumps({"recipe": {"name": EVIL, "note": EVIL}}))
     return run

@@ -20,7 +20,7 @@ from pipeline.demo.intervals import rate
 from pipeline.demo.measure import EvaluationFailedError
 from pipeline.demo.report import Piece, describe, find, mark_values, render_page
 from pipeline.demo.summary import Summary
-from pipeline.record.run_status import kept_status
+from pipeline.record.mlflow_sender import kept_status
 from pipeline.record.tracking import start_mlflow_run
 from pipeline.settings.recipe import load_recipe
 from pipeline.train import RunState, TrainingFailedError
@@ -251,7 +251,7 @@ class Stage:
             )  # fmt: skip
             (folder / "run.json").write_text(state.model_dump_json())
         state = RunState.model_validate_json((folder / "run.json").read_text())
-        with kept_status(state.tracking_uri, state.mlflow_run_id):
+        with kept_status(folder):
             if self.training_fails:
                 raise TrainingFailedError("the worker died")
             rows = step_rows(settings.data.max_steps or 0)

@@ -162,8 +162,6 @@ def watch(folder: Path, *, staleness: int = 0, **settings: object) -> Watch:
     return Watch(
         TrainerSettings(
             run_dir=folder,
-            tracking_uri="",
-            mlflow_run_id="",
             namespace="",
             registry="",
             seed=1,
@@ -269,16 +267,16 @@ def test_a_resumed_run_goes_on_with_the_patience_of_the_one_before(tmp_path: Pat
 
 
 def test_the_user_is_told_the_guards_line_and_exit_code(tmp_path: Path) -> None:
-    from pipeline.train import ERROR_FILE, _failure, _told
+    from pipeline.launch.failures import failure_of, read_failure, write_failure
 
     class RemoteError(Exception):  # as Ray's, which carries the error of the remote call
         cause = RolledBackError("guard kl: too far; rolled back to step 4")
 
-    (tmp_path / ERROR_FILE).write_text(json.dumps(_told(RemoteError())))
-    failure = _failure(tmp_path, 1)
-    assert failure.exit_code == 4
-    assert str(failure).startswith("RolledBackError: guard kl: too far; rolled back to step 4 (after 0 steps")
-    assert _told(ValueError("x")) == {"message": "ValueError: x", "exit_code": 1}
+    write_failure(tmp_path, RemoteError())
+    failure = read_failure(tmp_path, 1)
+    assert (failure.exit_code, failure.may_pass) == (4, False)
+    assert failure.message == "RolledBackError: guard kl: too far; rolled back to step 4"
+    assert failure_of(ValueError("x")).message == "ValueError: x"
 
 
 def test_the_progress_names_the_guards_whose_patience_is_over() -> None:

@@ -19,13 +19,13 @@ from tests.test_report import Page
 
 
 @pytest.fixture
-def run_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return picnic_run(tmp_path, monkeypatch)
+def run_dir(tmp_path: Path) -> Path:
+    return picnic_run(tmp_path)
 
 
 @pytest.fixture
-def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    return open_run(evil_run(tmp_path, monkeypatch))
+def evil(tmp_path: Path) -> Run:
+    return open_run(evil_run(tmp_path))
 
 
 def chosen(folder: Path, **wanted: object) -> list[tuple[int, int]]:
@@ -97,19 +97,17 @@ def test_every_figure_of_a_long_run_fits_80_columns() -> None:
     assert "1921-2000" in text and "2,000 steps; each line is the mean of up to 80 of them" in text
 
 
-def test_a_run_without_an_oracle_has_no_columns_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = open_run(write_run(tmp_path / "run", monkeypatch, [[trained_answer()]]))
+def test_a_run_without_an_oracle_has_no_columns_of_it(tmp_path: Path) -> None:
+    run = open_run(write_run(tmp_path / "run", [[trained_answer()]]))
     assert "true" not in overview(run, 140)
     page = render_run(run, read_answers(run, read_entries(run)), totals(read_entries(run)))
     assert 'id="filter-truth"' not in page and "truth:" not in page
 
 
-def test_what_was_not_kept_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = open_run(write_run(tmp_path / "run", monkeypatch, [[trained_answer()] * 5] * 2, keep=2))
+def test_what_was_not_kept_is_counted(tmp_path: Path) -> None:
+    run = open_run(write_run(tmp_path / "run", [[trained_answer()] * 5] * 2, keep=2))
     assert "4 answers of 2 steps kept, 6 not (tracking.rollouts.keep)" in overview(run, 140)
-    none = open_run(write_run(tmp_path / "none", monkeypatch, [[trained_answer()] * 5], keep="none"))
+    none = open_run(write_run(tmp_path / "none", [[trained_answer()] * 5], keep="none"))
     assert "0 answers of 1 step kept, 5 not" in overview(none, 140)
     assert read_entries(none) == []
     assert "0 answers of 1 step kept, 5 not" in shown(none, 140)
@@ -144,10 +142,8 @@ def test_an_unscored_answer_is_masked_and_has_no_reward(run_dir: Path) -> None:
     assert "solver: 100 + 22 tokens, masked" in text and "UNSCORED, no reward" in text
 
 
-def test_without_documents_the_quoted_evidence_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = open_run(write_run(tmp_path / "run", monkeypatch, [[trained_answer()]], documents=False))
+def test_without_documents_the_quoted_evidence_is_shown(tmp_path: Path) -> None:
+    run = open_run(write_run(tmp_path / "run", [[trained_answer()]], documents=False))
     text = shown(run, 100)
     assert "texts were not kept (tracking.rollouts.documents)" in text
     assert re.search(r"july, characters 28 to 44\s+raised 466 euros", text)

@@ -24,8 +24,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
             trained_answer(Outcome.UNSCORED, query_id="lost", faithful=True),
         ],
     ]
-    with pytest.MonkeyPatch.context() as patch:
-        run = open_run(write_run(folder / "run", patch, steps))
+    run = open_run(write_run(folder / "run", steps))
     entries = read_entries(run)
     path = folder / "run.html"
     path.write_text(render_run(run, read_answers(run, entries), totals(entries)), encoding="utf-8")

@@ -15,13 +15,13 @@ from tests.test_report import Page, page_data
 
 
 @pytest.fixture
-def run_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return picnic_run(tmp_path, monkeypatch)
+def run_dir(tmp_path: Path) -> Path:
+    return picnic_run(tmp_path)
 
 
 @pytest.fixture
-def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    return open_run(evil_run(tmp_path, monkeypatch))
+def evil(tmp_path: Path) -> Run:
+    return open_run(evil_run(tmp_path))
 
 
 def test_a_page_of_a_few_has_some_of_every_step(run_dir: Path) -> None:

@@ -80,8 +80,6 @@ def trained(
         port = probe.getsockname()[1]
     settings = TrainerSettings(
         run_dir=folder,
-        tracking_uri="",
-        mlflow_run_id="",
         namespace="",
         registry="",
         seed=1,

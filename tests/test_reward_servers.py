@@ -14,7 +14,9 @@ import psutil
 import pytest
 
 from pipeline import cpu
+from pipeline.launch import reward_servers as servers_module
 from pipeline.launch.reward_servers import (
+    RewardServerLostError,
     held_ports,
     registry_name,
     reward_servers,
@@ -113,13 +115,31 @@ def test_servers_are_started_again_and_end_with_the_block(
     assert (tmp_path / "reward_server-0.log").read_text().count("reward server on") == 2
 
 
+def test_a_server_that_ends_whenever_it_is_started_ends_the_run_with_its_last_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MARCH_REWARD_TOKEN", TOKEN)
+    monkeypatch.setattr(servers_module, "_MOST_ENDS", 2)
+    with (
+        held_ports(load_recipe("tiny").reward) as (port,),
+        pytest.raises(RewardServerLostError, match=r"ended 2 times in 600 s: .*; see .*reward_server-0\.log"),
+        reward_servers([server_config(port=port)], tmp_path),
+    ):
+        (tmp_path / "reward_server-0.json").write_text("{}")  # so that it cannot start again
+        (first,) = servers_of(tmp_path)
+        first.kill()
+        time.sleep(300)
+    assert not servers_of(tmp_path)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
 def test_a_server_that_cannot_start_is_told_and_not_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MARCH_REWARD_TOKEN", "short")
     with (
         held_ports(load_recipe("tiny").reward) as (port,),
-        pytest.raises(RuntimeError, match=r"did not start; see .*reward_server-0\.log"),
+        pytest.raises(RewardServerLostError, match=r"did not start: .+; see .*reward_server-0\.log"),
         reward_servers([server_config(port=port)], tmp_path),
     ):
         pass

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow.parquet import ParquetFile, read_table, write_table
 
+from pipeline.record import tracking
+from pipeline.record.mlflow_sender import send
 from pipeline.record.rollout_files import (
     drop_rollouts_after,
     read_columns,
@@ -25,10 +27,10 @@ from pipeline.record.rollout_rows import (
     choose_rollouts,
     rollout_rows,
 )
-from pipeline.record.tracking import StepLog, drop_steps_after, read_steps, start_mlflow_run
+from pipeline.record.tracking import drop_steps_after, read_steps, start_mlflow_run
 from reward.types import Outcome, Role
 from tests.march_cli import march, refused
-from tests.rollout_runs import EVIL, Artifacts, step_log, trained_answer, write_run
+from tests.rollout_runs import EVIL, step_log, trained_answer, write_run, write_state
 
 OUTCOMES = list(Outcome)
 
@@ -85,10 +87,8 @@ def test_the_columns_are_those_of_this_version() -> None:
     assert (SCHEMA_VERSION, digest[:16]) == (2, "eb3dd192f7c8d164")
 
 
-def test_a_reader_without_this_code_finds_columns_and_version(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = write_run(tmp_path / "run", monkeypatch, [[trained_answer()] * 3], keep=2)
+def test_a_reader_without_this_code_finds_columns_and_version(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [[trained_answer()] * 3], keep=2)
     with ParquetFile(rollouts_file(run, 1)) as file:
         about = json.loads(file.schema_arrow.metadata[b"march"])
         outcomes = file.read(columns=["verdict.outcome"]).to_pylist()
@@ -115,35 +115,17 @@ def test_a_kill_while_a_file_is_written_leaves_the_old_one_whole(
     assert os.listdir(path.parent) == [path.name]
 
 
-def test_a_step_that_is_trained_again_replaces_its_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_that_is_trained_again_replaces_its_file(tmp_path: Path) -> None:
     run = tmp_path / "run"
     first = [[trained_answer(query_id=f"{step}-{i}") for i in range(4)] for step in (1, 2, 3)]
-    write_run(run, monkeypatch, first)
+    write_run(run, first)
     drop_steps_after(run, 1)
     assert sorted(os.listdir(run / "rollouts")) == ["step-000001.parquet"]
-    log = step_log(run, monkeypatch)
+    log = step_log(run)
     again = [trained_answer(query_id=f"again-{i}") for i in range(4)]
     log.write(2, {}, again)
     assert [step["step"] for step in read_steps(run)] == [1, 2]
     assert [row.query_id for row in read_rollouts(rollouts_file(run, 2))] == [f"again-{i}" for i in range(4)]
-
-
-def test_mlflow_has_one_artifact_a_step_and_the_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = step_log(tmp_path, monkeypatch)
-    for _ in range(2):  # as after a resume
-        log.write(1, {"audit/reward": -1.0}, [trained_answer()] * 2)
-    assert isinstance(log.client, Artifacts)
-    assert list(log.client.files) == ["rollouts/step-000001.parquet"]
-    assert log.client.files["rollouts/step-000001.parquet"] == rollouts_file(tmp_path, 1).read_bytes()
-    assert ("rollouts/skipped", 1) in log.client.metrics
-    quiet = step_log(tmp_path / "quiet", monkeypatch, artifacts=False)
-    quiet.write(1, {}, [trained_answer()])
-    assert isinstance(quiet.client, Artifacts) and not quiet.client.files
-    assert rollouts_file(tmp_path / "quiet", 1).is_file()
 
 
 @pytest.mark.slow  # a real store takes seconds to make
@@ -151,11 +133,11 @@ def test_a_run_is_inspected_from_mlflow(tmp_path: Path, capsys: pytest.CaptureFi
     uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
     made = {"artifact_root": tmp_path / "artifacts", "experiment": "e", "params": {"note": "Fetched."}}
     run_id = start_mlflow_run(tracking_uri=uri, name="far away", **made)
-    settings = {"tracking_uri": uri, "mlflow_run_id": run_id, "rollouts": RolloutFileSettings()}
-    (tmp_path / "run").mkdir()
-    log = StepLog(tmp_path / "run", **settings)
-    for step, num in ((1, 2), (2, 2), (2, 3)):  # step 2 was trained again after a resume
-        log.write(step, {"audit/reward": -1.0 / num}, [trained_answer()] * num)
+    write_state(tmp_path / "run", tracking_uri=uri, run_id=run_id)
+    for step, num in ((1, 2), (2, 2), (2, 3)):  # step 2 is trained again after a resume
+        drop_steps_after(tmp_path / "run", step - 1)
+        step_log(tmp_path / "run").write(step, {"audit/reward": -1.0 / num}, [trained_answer()] * num)
+        send(tmp_path / "run")
     assert march("inspect", run_id, "--tracking-uri", uri) == 0
     text = capsys.readouterr().out
     assert "far away" in text and "Fetched." in text and "5 answers of 2 steps kept" in text
@@ -166,9 +148,9 @@ def test_a_run_is_inspected_from_mlflow(tmp_path: Path, capsys: pytest.CaptureFi
 
 @pytest.mark.parametrize(("keep", "kept"), [("all", 5), ("none", 0), (2, 2), (9, 5)])
 def test_as_much_is_kept_as_the_recipe_says_and_the_rest_is_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: object, kept: int
+    tmp_path: Path, keep: object, kept: int
 ) -> None:
-    run = write_run(tmp_path / "run", monkeypatch, [[trained_answer()] * 5], keep=keep)
+    run = write_run(tmp_path / "run", [[trained_answer()] * 5], keep=keep)
     (step,) = read_steps(run)
     assert (step["rollouts/kept"], step["rollouts/skipped"]) == (kept, 5 - kept)
     path = rollouts_file(run, 1)
@@ -227,3 +209,30 @@ def test_a_file_of_a_later_version_or_with_an_impossible_row_is_named(tmp_path: 
     write_table(pyarrow.Table.from_pylist(rows, schema=now), path)
     with pytest.raises(ValueError, match=r"step-000001\.parquet: row 1: verdict: .*UNSCORED has none"):
         read_rollouts(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "folder", "refused"),
+    [
+        ("nfs4", "runs", True),
+        ("nfs4", "more runs", True),  # the table of mounts writes a space as \040
+        ("ext4", "runs", False),
+        ("fuse.sshfs", "runs", True),
+        ("overlay", "runs", False),
+    ],
+)
+def test_sqlite_on_a_network_file_system_is_refused(
+    kind: str, folder: str, refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, table = tmp_path / folder, tmp_path / "mounts"
+    shown = str(place).replace(" ", r"\040")
+    table.write_text(f"/dev/vda / ext4 rw 0 0\nhost:/x {shown} {kind} rw 0 0\ntmpfs {place}-2 nfs rw 0 0\n")
+    monkeypatch.setattr(tracking, "_MOUNTS", table)
+    uri = f"sqlite:///{place / 'deeper' / 'mlflow.db'}"
+    if refused:
+        with pytest.raises(ValueError, match=rf"tracking.uri: .*mlflow.db .*\({kind} at .*sqlite:///FILE on"):
+            tracking.refuse_shared_sqlite(uri)
+    else:
+        tracking.refuse_shared_sqlite(uri)
+    tracking.refuse_shared_sqlite("http://mlflow:5000")
+    tracking.refuse_shared_sqlite("postgresql://db/mlflow")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import logging
 import signal
-import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +15,12 @@ from mlflow import MlflowClient
 
 from pipeline import train as training
 from pipeline.data.prepare import Manifest
-from pipeline.record import run_status
-from pipeline.record.run_status import ENDED_TAG, EXIT_CODE_TAG, GUARDS_TAG, kept_status, one_line
-from pipeline.record.tracking import start_mlflow_run
+from pipeline.launch.failures import ERROR_FILE
+from pipeline.record.run_status import ENDED_TAG, EXIT_CODE_TAG, GUARDS_TAG, RESTARTS_TAG, one_line
+from pipeline.record.tracking import read_steps
 from pipeline.settings.recipe import TINY_POLICY
-from pipeline.train import ERROR_FILE, RESULT_FILE, RunState, TrainingFailedError
+from pipeline.train import RESULT_FILE, RunState, TrainingFailedError
+from tests.rollout_runs import step_log
 
 SECRET = "a-secret-of-the-suite"
 MESSAGE = f"http://march:{SECRET}@reward:5001 said no"
@@ -34,9 +33,16 @@ class Workers:
         self.folder = folder
         self.files: dict[str, str] = {}
         self.before: list[Any] = []
+        self.deaths = 0  # workers that are killed after a step, before one that ends as `files` say
 
     def __call__(self, _module: str, folder: Path, _lock: object) -> subprocess.Popen[bytes]:
+        while self.run().info.status != "RUNNING":  # it is told meanwhile
+            time.sleep(0.05)
         self.before.append(self.run())
+        if self.deaths:
+            self.deaths -= 1
+            step_log(folder).append(len(read_steps(folder)) + 1, {})
+            return subprocess.Popen([sys.executable, "-S", "-c", "import os; os.kill(os.getpid(), 9)"])
         for name, text in self.files.items():
             (folder / name).write_text(text)
         return subprocess.Popen(
@@ -97,6 +103,35 @@ def test_a_finished_run_stays_finished(workers: Workers, capsys: pytest.CaptureF
     state = RunState.model_validate_json((workers.folder / "run.json").read_text())
     MlflowClient(state.tracking_uri).update_run(state.mlflow_run_id, status="RUNNING")  # killed before
     assert workers.train() == 0 and workers.run().info.status == "FINISHED"
+
+
+def test_another_worker_goes_on_where_a_process_of_the_last_one_died(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(training, "prepare_resume", lambda checkpoints: len(read_steps(workers.folder)))
+    workers.deaths, workers.files = 2, {RESULT_FILE: "{}"}
+    assert workers.train() == 0 and len(workers.before) == 3
+    said = capsys.readouterr().err
+    assert "march: the worker ended with code -9; restart 1 of 3\n" in said and "restart 2 of 3" in said
+    assert workers.tags() == {RESTARTS_TAG: "2, after the worker ended with code -9"}
+
+
+@pytest.mark.parametrize(
+    ("deaths", "failure", "lives"),
+    [
+        (9, '{"message": "x"}', 3),  # as often as checkpoint.restarts says
+        (1, '{"message": "x", "may_pass": false}', 2),  # an error of the settings, or a bug
+        (1, '{"message": "x"}', 2),  # and no step meanwhile
+    ],
+)
+def test_no_worker_follows_for_ever_or_without_hope(
+    deaths: int, failure: str, lives: int, workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "prepare_resume", lambda checkpoints: len(read_steps(workers.folder)))
+    workers.deaths, workers.files = deaths, {ERROR_FILE: failure}
+    with pytest.raises(TrainingFailedError, match=r"\(after \d steps; .* the same command resumes the run\)"):
+        workers.train("checkpoint.restarts=2")
+    assert len(workers.before) == lives
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -174,62 +209,6 @@ def test_a_run_of_an_earlier_version_goes_on_with_what_it_recorded(
     now = RunState.model_validate_json(path.read_text())
     assert (now.recipe.ppo.gamma, now.recipe.seed, now.recipe_digest) == (0.5, 3, now.recipe.digest)
     assert "gone" not in path.read_text() and "lambd" in path.read_text()
-
-
-@pytest.fixture
-def silent_server() -> Iterator[str]:
-    """Takes connections and answers none."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield f"http://127.0.0.1:{server.getsockname()[1]}"
-
-
-def _nobody_listens(_silent: str, _folder: Path) -> str:
-    return "http://127.0.0.1:9"
-
-
-def _hangs(silent: str, _folder: Path) -> str:
-    return silent
-
-
-def _no_database(_silent: str, folder: Path) -> str:
-    (folder / "mlflow.db").write_text("no database")
-    return f"sqlite:///{folder / 'mlflow.db'}"
-
-
-@pytest.mark.parametrize("address", [_nobody_listens, _hangs, _no_database])
-@pytest.mark.parametrize(
-    "error", [None, TrainingFailedError("the worker died"), KeyboardInterrupt()], ids=repr
-)
-def test_a_store_that_does_not_answer_neither_fails_a_run_nor_hides_its_error(
-    address: Callable[[str, Path], str],
-    error: BaseException | None,
-    silent_server: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    monkeypatch.setattr(run_status, "_PATIENCE_S", 1.0)
-    raised: list[BaseException] = []
-    with caplog.at_level(logging.WARNING, logger=run_status.__name__):
-        try:
-            with kept_status(address(silent_server, tmp_path), "a" * 32):
-                if error is not None:
-                    raise error
-        except BaseException as caught:
-            raised.append(caught)
-    assert raised == ([] if error is None else [error])
-    said = [record.getMessage() for record in caplog.records if record.name == run_status.__name__]
-    assert len(said) == 2 and not any("\n" in line for line in said)
-    ended = "FINISHED" if error is None else "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
-    assert f"is {ended} (" in said[1]
-
-
-def test_a_run_of_another_store_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
-    start_mlflow_run(tracking_uri=uri, artifact_root=tmp_path, experiment="e", name="n", params={})
-    run_status.tell_status(uri, "b" * 32, "FINISHED")
-    [record] = [one for one in caplog.records if one.name == run_status.__name__]
-    assert "not found" in record.getMessage()
 
 
 def test_a_message_is_one_bounded_line_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,16 @@
 """A training on CPU that is killed, all its processes at once, in every phase of a step where work could be
 lost or done twice (`tests.held_phases`): the long form. The short one is `survivor` in test_training.py, and
-the asynchronous run in test_training_ranks.py.
+the asynchronous run in test_training_ranks.py. And one whose engine alone dies, which goes on by itself.
 """
 
 from pathlib import Path
 
 import pytest
+from mlflow import MlflowClient
 
+from pipeline.record.run_status import RESTARTS_TAG
 from pipeline.record.tracking import read_steps
+from pipeline.train import RunState
 from tests.march_training import Run, assert_nothing_lost_or_repeated
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(5400), pytest.mark.training]
@@ -35,3 +38,19 @@ def test_a_run_killed_in_every_phase_trains_each_query_once(
     assert last.process.returncode == 0, error
     assert_nothing_lost_or_repeated(folder, steps=STEPS, batch=BATCH)
     assert all(row["sync/logprob_gap"] < 0.02 for row in read_steps(folder))
+
+
+def test_a_run_whose_engine_dies_inside_a_step_goes_on_by_itself(tmp_path: Path) -> None:
+    folder, steps = tmp_path / "run", 4
+    run = Run(folder, SMALL | {"data.max_steps": steps})
+    run.wait_for_step(3)  # one more than the last checkpoint
+    run.wait_for_audit(0)
+    run.child(lambda line: " ".join(line).startswith("ray::MarchRolloutActor")).kill()
+    said = run.end()
+    assert run.process.returncode == 0, said
+    assert "MarchRolloutActor" in said and said.count("; restart 1 of 3\n") == 1
+    assert_nothing_lost_or_repeated(folder, steps=steps, batch=BATCH)
+    state = RunState.model_validate_json((folder / "run.json").read_text())
+    run_of_mlflow = MlflowClient(state.tracking_uri).get_run(state.mlflow_run_id)
+    assert run_of_mlflow.info.status == "FINISHED"
+    assert run_of_mlflow.data.tags[RESTARTS_TAG].startswith("1, after ")

@@ -28,9 +28,9 @@ from pipeline.demo.report import find, render_page, table
 from pipeline.demo.start import is_warmed_up_first, make_start, say_what_it_takes
 from pipeline.demo.summary import Summary, command_again, first_model
 from pipeline.record.checkpoints import write_atomically
-from pipeline.record.tracking import finish_mlflow_run, read_steps
+from pipeline.record.tracking import RUN_FILE, finish_mlflow_run, read_steps
 from pipeline.settings.recipe import Recipe, load_recipe
-from pipeline.train import RUN_FILE, RunState, train
+from pipeline.train import RunState, train
 
 RECIPE = "tiny"
 SUMMARY_FILE, PAGE_FILE, CURVES_FILE = "summary.json", "demo.html", "curves.png"

@@ -14,10 +14,15 @@ import secrets
 import sys
 from typing import Any
 
+from pipeline.launch.host_memory import usable_bytes
 from pipeline.launch.reward_servers import NAMESPACE
 from pipeline.settings.recipe import Recipe
 
-OBJECT_STORE_BYTES = 512 * 1024**2  # of a local Ray; rollouts of a step are a few megabytes
+OBJECT_STORE_BYTES = 512 * 1024**2  # of a local Ray, at least
+# What a step's rows take there: as rollouts, for each model that scores them, and to train. A dozen values of
+# 4 or 8 bytes a token, which OpenRLHF puts there up to four times.
+_BYTES_OF_A_TOKEN = 256
+_MOST_OF_MEMORY = 0.3  # Ray's own default
 _MOST_STARTS = 3
 _TOO_SLOW = "The current node timed out during startup"
 
@@ -29,6 +34,19 @@ def demand_token(recipe: Recipe) -> None:
     """
     if recipe.cluster.ray_address == "local" and "RAY_AUTH_MODE" not in os.environ:
         os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+
+
+def object_store_bytes(recipe: Recipe, have: int | None = None) -> int:
+    """Returns the size of a local Ray's object store: for all rows of a step at their longest.
+
+    Args:
+        recipe: Of the run.
+        have: Bytes of memory, in place of this machine's.
+    """
+    needed = recipe.rows_per_step * recipe.max_model_len * _BYTES_OF_A_TOKEN
+    needed *= 1 + recipe.rollout.max_staleness  # batches that wait
+    most = int(_MOST_OF_MEMORY * (usable_bytes() if have is None else have))
+    return max(OBJECT_STORE_BYTES, min(needed, most))
 
 
 def start_ray(recipe: Recipe, environment: dict[str, str], *, cuda: bool) -> str:
@@ -45,10 +63,10 @@ def start_ray(recipe: Recipe, environment: dict[str, str], *, cuda: bool) -> str
     options: dict[str, Any] = {"address": cluster.ray_address, "namespace": NAMESPACE}
     if cluster.ray_address == "local":
         devices = recipe.num_gpus
-        options |= {"include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
+        options |= {"include_dashboard": False, "object_store_memory": object_store_bytes(recipe)}
         options |= {"_node_ip_address": "127.0.0.1", "num_cpus": devices + 2}
         options |= {} if cuda else {"num_gpus": devices}
-    runtime = {"env_vars": environment, "worker_process_setup_hook": "pipeline.cpu.install"}
+    runtime = {"env_vars": environment, "worker_process_setup_hook": "pipeline.launch.ray_worker.begin"}
     retrying = Retrying(
         stop=stop_after_attempt(_MOST_STARTS),
         retry=retry_if_exception(lambda error: _TOO_SLOW in str(error)),

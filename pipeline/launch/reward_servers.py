@@ -1,8 +1,8 @@
 """The reward servers of a run: processes beside the trainer, started again when they end.
 
 They sample the run's own engines over Ray. The agents wait for one that is gone, or ask another
-(`reward.serving.client`), so a server that dies costs a step some seconds and no reward. One that dies
-whenever it is started stays away, and the trainer then stops by its own guard.
+(`reward.serving.client`), so a server that dies costs a step some seconds and no reward. One that dies again
+and again ends the run, with its last words.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.launch.signals import terminable
 from pipeline.ports import hold_port
+from pipeline.record.run_status import one_line
 from pipeline.settings.sources import RewardSettings
 from reward.config import LocalSamplerConfig, RaySamplerConfig
 from reward.serving.config import ServerConfig
@@ -35,6 +38,8 @@ _STARTS_WITHIN_S = 180.0
 _FOR_ONE_TURN = 0.8  # of an audit's deadline
 _ENDS_WITHIN_S = 60.0  # above the server's own grace
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 10.0
+_MOST_ENDS, _ENDS_COUNT_FOR_S = 5, 600.0  # so many in that time, and it is not started again
+_MOST_WORDS = 300  # characters
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _prctl = ctypes.CDLL(None).prctl  # found now: between fork and exec nothing may be loaded
 
@@ -96,21 +101,30 @@ def held_ports(settings: RewardSettings) -> Iterator[list[int]]:
         yield [int(each.getsockname()[1]) for each in sockets]
 
 
+class RewardServerLostError(RuntimeError):
+    """A reward server did not start, or ends whenever it is started."""
+
+
 @contextmanager
 def reward_servers(configs: Sequence[ServerConfig], folder: Path) -> Iterator[None]:
     """Runs the servers until the block ends; they die with this process.
 
     Raises:
-        RuntimeError: one did not start.
+        RewardServerLostError: one did not start, or ended again and again, which interrupts the block.
     """
-    with ExitStack() as running:
+    with ExitStack() as running, terminable():
         servers = [KeptServer(config, folder / f"reward_server-{i}.json") for i, config in enumerate(configs)]
         for server in servers:
             running.callback(server.stop)
         for server in servers:
             server.wait_until_alive()
             server.keep()
-        yield
+        try:
+            yield
+        except KeyboardInterrupt:
+            for server in servers:
+                server.refuse_lost()
+            raise
 
 
 class KeptServer:
@@ -121,6 +135,7 @@ class KeptServer:
         self._url = f"http://{config.host}:{config.port}"
         self._lock = threading.Lock()
         self._stopping = threading.Event()
+        self._is_lost = False
         path.write_text(config.model_dump_json(indent=2))
         self._process = self._start()
 
@@ -130,7 +145,7 @@ class KeptServer:
         Asking whether it is ready (it is not yet) makes it load vLLM's client now and not in the first step.
 
         Raises:
-            RuntimeError: it ended, or did not answer in time.
+            RewardServerLostError: it ended, or did not answer in time.
         """
         import httpx
 
@@ -142,11 +157,18 @@ class KeptServer:
                 return
             except httpx.HTTPError:
                 time.sleep(0.5)
-        raise RuntimeError(f"the reward server did not start; see {self._path.with_suffix('.log')}")
+        raise RewardServerLostError(f"the reward server did not start{self._last_words()}")
 
     def keep(self) -> None:
         """From now on it is started again when it ends."""
         threading.Thread(target=self._keep, name=f"keeps {self._path.stem}", daemon=True).start()
+
+    def refuse_lost(self) -> None:
+        """Raises `RewardServerLostError` if it is not started again."""
+        if self._is_lost:
+            raise RewardServerLostError(
+                f"the reward server ended {_MOST_ENDS} times in {_ENDS_COUNT_FOR_S:g} s{self._last_words()}"
+            )
 
     def stop(self) -> None:
         """Ends it for good."""
@@ -159,12 +181,18 @@ class KeptServer:
             self._process.kill()
 
     def _keep(self) -> None:
-        pause_s = _FIRST_PAUSE_S
+        pause_s, ends = _FIRST_PAUSE_S, deque[float](maxlen=_MOST_ENDS)
         while True:
             began = time.monotonic()
             code = self._process.wait()
             lived_s = time.monotonic() - began
             pause_s = _FIRST_PAUSE_S if lived_s > _LONGEST_PAUSE_S else min(2 * pause_s, _LONGEST_PAUSE_S)
+            ends.append(time.monotonic())
+            if self._stopping.is_set():
+                return
+            if len(ends) == _MOST_ENDS and ends[-1] - ends[0] < _ENDS_COUNT_FOR_S:
+                self._is_lost = True
+                return os.kill(os.getpid(), signal.SIGTERM)  # the main thread waits for Ray
             if self._stopping.wait(pause_s):
                 return
             logger.warning("reward server %s ended with code %d and is started again", self._url, code)
@@ -172,6 +200,12 @@ class KeptServer:
                 if self._stopping.is_set():
                     return
                 self._process = self._start()
+
+    def _last_words(self) -> str:
+        path = self._path.with_suffix(".log")
+        lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
+        words = f": {one_line(lines[-1]):.{_MOST_WORDS}}" if lines else ""
+        return f"{words}; see {path}"
 
     def _start(self) -> subprocess.Popen[bytes]:
         with self._path.with_suffix(".log").open("ab") as log:

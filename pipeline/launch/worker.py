@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline import cpu
+from pipeline.launch import ray_worker
 from pipeline.launch.batching import batching
 from pipeline.launch.build_locks import drop_stale_locks, extensions_folder
 from pipeline.launch.cpu_speed import for_cpus, threads_of
@@ -46,6 +47,7 @@ def run_openrlhf(state: RunState, folder: Path) -> None:
     telemetry.exporters_asked_for()  # a wrong setting ends the run here and not in some actor
     cpu.install()
     drop_stale_locks(extensions_folder())
+    import ray
     import torch
 
     cuda = torch.cuda.is_available()
@@ -61,15 +63,19 @@ def run_openrlhf(state: RunState, folder: Path) -> None:
                 "march: no GPU, so trained weights have 32 bits (OpenRLHF's --ds.param_dtype has no such "
                 f"choice), and matrices are multiplied in {environment[cpu.DTYPE_VARIABLE]}"
             )
-        address = start_ray(state.recipe, environment, cuda=cuda)
-        with reward_servers(server_configs(state, address=address, ports=ports), folder):
+        shown, secret = ray_worker.parted(environment)
+        run = state.mlflow_run_id
+        address = start_ray(state.recipe, shown | ray_worker.key_of(run), cuda=cuda)
+        configs = server_configs(state, address=address, ports=ports)
+        with ray_worker.handed_over(run, secret), reward_servers(configs, folder):
             _run_command_line(state, folder, cuda=cuda)
+    ray.shutdown()
 
 
 def _environment(
     state: RunState, folder: Path, *, ports: Sequence[int], keys: dict[str, str], cuda: bool
 ) -> dict[str, str]:
-    from pipeline.training import reward_model, rollout, trainer_settings
+    from pipeline.training import rollout, trainer_settings
 
     recipe = state.recipe
     for_rollout = rollout.RolloutSettings(
@@ -85,8 +91,6 @@ def _environment(
     )
     for_trainer = trainer_settings.TrainerSettings(
         run_dir=folder,
-        tracking_uri=state.tracking_uri,
-        mlflow_run_id=state.mlflow_run_id,
         namespace=NAMESPACE,
         registry=registry_name(state),
         seed=recipe.seed,
@@ -102,10 +106,7 @@ def _environment(
         # An engine asleep gives no samples to compare.
         probe_tolerance=None if recipe.cluster.engine_sleep else recipe.guards.probe_tolerance,
     )
-    variables = {} if cuda else cpu.ENVIRONMENT | for_cpus(recipe)
-    # The rollout actors of a cluster go on with the traces that this environment asks for.
-    passed_on = {name for name in os.environ if name.startswith("OTEL_")} | {reward_model.TOKEN_VARIABLE}
-    variables = variables | {name: os.environ[name] for name in passed_on if name in os.environ}
+    variables = ray_worker.passed_on() | ({} if cuda else cpu.ENVIRONMENT | for_cpus(recipe))
     return variables | {
         rollout.SETTINGS_VARIABLE: for_rollout.model_dump_json(),
         trainer_settings.SETTINGS_VARIABLE: for_trainer.model_dump_json(),
@@ -149,4 +150,3 @@ def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
     openrlhf.trainer.ray.launcher.ReferenceModelActor = ray.remote(num_gpus=1)(MarchReferenceActor)
     sys.argv = ["openrlhf.cli.train_ppo_ray", *arguments]
     runpy.run_module("openrlhf.cli.train_ppo_ray", run_name="__main__")
-    ray.shutdown()

@@ -1,110 +1,65 @@
-"""What MLflow says of a training: RUNNING while it trains, and afterwards how it ended and why.
-
-The record is not the training. A server that does not answer is warned of in one line: it makes no finished
-run a failed one, and hides no error.
-"""
+"""How a run goes, in MLflow's words, noted in its folder; `pipeline.record.mlflow_sender` sends it."""
 
 from __future__ import annotations
 
-import logging
 import os
 import re
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import time
+from pathlib import Path
 
-logger = logging.getLogger(__name__)
+from pydantic import Field
 
+from pipeline.record.checkpoints import write_atomically
+from reward.config import Settings
+
+STATUS_FILE = "status.json"
 ENDED_TAG, EXIT_CODE_TAG = "march.ended", "march.exit_code"
 GUARDS_TAG = "march.guards"  # those that a resume brought; the parameters tell those of the start
+RESTARTS_TAG = "march.restarts"  # how often a command has gone on by itself, and after what
 _MOST_CHARS = 500
-_PATIENCE_S = 60.0  # MLflow's own retries take a quarter of an hour
-_SECRET_NAMES = re.compile(r"(TOKEN|KEY|PASSWORD|SECRET)$")
+SECRET_NAME = re.compile(r"(TOKEN|KEY|PASSWORD|SECRET|HEADERS)$")  # of a variable; headers may sign in
 _USER = re.compile(r"(?<=//)[^\s/@]+@")
 _PAIR = re.compile(r"(?i)((?:password|passwd|token|secret|api_?key)=)[^\s&]+")
 _LEAST_SECRET_CHARS = 8
 
 
-@contextmanager
-def kept_status(tracking_uri: str, run_id: str) -> Iterator[None]:
-    """Keeps a run RUNNING; then it is FINISHED, KILLED by an interrupt, or FAILED, with tags that say why."""
-    tell_status(tracking_uri, run_id, "RUNNING")
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        tell_status(tracking_uri, run_id, "KILLED", _why(error))
-        raise
-    except BaseException as error:
-        tell_status(tracking_uri, run_id, "FAILED", _why(error))
-        raise
-    tell_status(tracking_uri, run_id, "FINISHED")
+class Status(Settings):
+    """How a run goes, and the tags that say more of it."""
+
+    status: str = Field(description="RUNNING, FINISHED, FAILED or KILLED.")
+    tags: dict[str, str] = Field(default_factory=dict)
+    timestamp: int = Field(description="Since when, in milliseconds.")
 
 
-def tell_status(tracking_uri: str, run_id: str, status: str, tags: Mapping[str, str] | None = None) -> None:
-    """Writes a status, and the tags that say why; those of an earlier end go. Whatever fails is warned of.
+def note_status(folder: Path, status: str, tags: dict[str, str] | None = None) -> None:
+    """Writes how a run goes; earlier tags stay, but for those of an earlier end."""
+    before = read_status(folder)
+    kept = before.tags if before else {}
+    kept = {name: value for name, value in kept.items() if name not in (ENDED_TAG, EXIT_CODE_TAG)}
+    now = Status(status=status, tags=kept | (tags or {}), timestamp=time.time_ns() // 1_000_000)
+    write_atomically(folder / STATUS_FILE, now.model_dump_json() + "\n")
 
-    Args:
-        tracking_uri: Where the run is.
-        run_id: Which run.
-        status: MLflow's word: RUNNING, FINISHED, FAILED, KILLED.
-        tags: `ENDED_TAG` and `EXIT_CODE_TAG`, or none.
-    """
-    import mlflow  # noqa: F401  # here, since it takes seconds that are not the server's
 
-    given_up, problems = threading.Event(), list[str]()
+def read_status(folder: Path) -> Status | None:
+    """Returns how a run goes, if that was noted."""
+    path = folder / STATUS_FILE
+    return Status.model_validate_json(path.read_text()) if path.is_file() else None
 
-    def write() -> None:
-        try:
-            _write(tracking_uri, run_id, status, tags or {}, given_up)
-        except Exception as error:  # MLflow's own, a database's, a connection's
-            problems.append(f"{type(error).__name__}: {error}")
 
-    # On a thread of its own: a hung connection cannot be ended, and must not keep a training from ending.
-    writing = threading.Thread(target=write, name="mlflow status", daemon=True)
-    writing.start()
-    writing.join(_PATIENCE_S)
-    if writing.is_alive():
-        given_up.set()
-        problems.append(f"no answer within {_PATIENCE_S:g} s")
-    if problems:
-        said = f"{one_line(problems[-1]):.200}"
-        logger.warning("MLflow was not told that run %s is %s (%s)", run_id, status, said)
+def note_end(folder: Path, error: BaseException) -> None:
+    """Notes that a run was KILLED by an interrupt or FAILED, with the tags that say why and the exit code."""
+    if isinstance(error, KeyboardInterrupt):
+        return note_status(folder, "KILLED", {ENDED_TAG: "interrupted", EXIT_CODE_TAG: "130"})
+    code = getattr(error, "exit_code", 2 if isinstance(error, ValueError | OSError) else 1)
+    why = one_line(f"{error}" or type(error).__name__)
+    return note_status(folder, "FAILED", {ENDED_TAG: why, EXIT_CODE_TAG: str(code)})
 
 
 def one_line(text: str) -> str:
     """A message for a tag: one line, bounded, without users of addresses and secrets of the environment."""
-    secrets = {value for name, value in os.environ.items() if _SECRET_NAMES.search(name)}
+    secrets = {value for name, value in os.environ.items() if SECRET_NAME.search(name)}
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _LEAST_SECRET_CHARS:
             text = text.replace(secret, "***")
     shown = _PAIR.sub(r"\1***", _USER.sub("", " ".join(text.split())))
     return f"{shown:.{_MOST_CHARS}}"
-
-
-def _write(
-    tracking_uri: str, run_id: str, status: str, tags: Mapping[str, str], given_up: threading.Event
-) -> None:
-    from mlflow import MlflowClient
-
-    client = MlflowClient(tracking_uri)
-    run = client.get_run(run_id)
-    if given_up.is_set():
-        return
-    for name in {ENDED_TAG, EXIT_CODE_TAG} & run.data.tags.keys() - tags.keys():
-        client.delete_tag(run_id, name)
-    for name, value in tags.items():
-        client.set_tag(run_id, name, value)
-    if run.info.status == status:
-        return
-    if status == "RUNNING":
-        client.update_run(run_id, status=status)
-    else:
-        client.set_terminated(run_id, status)
-
-
-def _why(error: BaseException) -> dict[str, str]:
-    """The tags of an end: what the user is told, and the exit code."""
-    if isinstance(error, KeyboardInterrupt):
-        return {ENDED_TAG: "interrupted", EXIT_CODE_TAG: "130"}
-    code = getattr(error, "exit_code", 2 if isinstance(error, ValueError | OSError) else 1)
-    return {ENDED_TAG: one_line(f"{error}" or type(error).__name__), EXIT_CODE_TAG: str(code)}

@@ -1,9 +1,9 @@
-"""What a run leaves to look at: one line a step in `steps.jsonl`, the same figures in MLflow, rollouts with
-verdicts as Parquet files.
+"""What a run leaves to look at: one line a step in `steps.jsonl`, rollouts with verdicts as Parquet files,
+and a copy of both in MLflow (`pipeline.record.mlflow_sender`).
 
 `steps.jsonl` is the record that a resume trusts: lines and rollouts after the checkpoint are dropped, so no
-step stands twice. MLflow keeps the dropped points in a metric's history (it has no way to delete them); the
-last value of a step is the one that counts.
+step stands twice. MLflow keeps the dropped points that it already had in a metric's history (it has no way to
+delete them); the last value of a step is the one that counts.
 """
 
 from __future__ import annotations
@@ -11,19 +11,26 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from pydantic import Field
 
 from pipeline.artifacts.settings import redact
 from pipeline.record.checkpoints import write_atomically
 from pipeline.record.rollout_files import ROLLOUTS_FOLDER, drop_rollouts_after, rollouts_file, write_rollouts
 from pipeline.record.rollout_rows import RolloutFileSettings, TrainedAnswer, choose_rollouts, rollout_rows
+from reward.config import Settings
 
-STEPS_FILE = "steps.jsonl"
+RUN_FILE, STEPS_FILE, SENT_FILE = "run.json", "steps.jsonl", "mlflow.json"
+TIMESTAMP = "timestamp"  # of a line of `steps.jsonl`, in milliseconds; no figure
 LINEAGE_RUN_TAG, LINEAGE_PAGE = "march.lineage_uri", "lineage.html"
 KEPT, SKIPPED = "rollouts/kept", "rollouts/skipped"
+_MOUNTS = Path("/proc/self/mounts")
+_NETWORK = ("nfs", "cifs", "smb", "ceph", "lustre", "gpfs", "beegfs", "afs", "fuse.glusterfs", "fuse.sshfs")
 
 
 def refuse_password(field: str, uri: str | None) -> None:
@@ -50,37 +57,55 @@ def refuse_password(field: str, uri: str | None) -> None:
     raise ValueError(f"{field}: {redact(uri or '')} was given with a user or password in it; {fix}")
 
 
-def read_steps(run_dir: Path) -> list[dict[str, float]]:
-    """Returns the figures of each finished step, in order; a torn last line is left out."""
+class Sent(Settings):
+    """How much of a run MLflow has.
+
+    By time and not by number: a step that is trained again after a kill is a new one, whatever a request that
+    was under way meanwhile has noted.
+    """
+
+    step: int = Field(default=0, description="When the last step was written that it has.")
+    status: int = Field(default=0, description="Since when it was so, of the status that it has.")
+
+
+def read_sent(run_dir: Path) -> Sent:
+    """Returns how much of a run MLflow has."""
+    path = run_dir / SENT_FILE
+    return Sent.model_validate_json(path.read_text()) if path.is_file() else Sent()
+
+
+def write_sent(run_dir: Path, **changes: int) -> None:
+    """Notes what MLflow has now; what is not named stays."""
+    changed = read_sent(run_dir).model_copy(update=changes)
+    write_atomically(run_dir / SENT_FILE, changed.model_dump_json() + "\n")
+
+
+def read_rows(run_dir: Path) -> list[dict[str, Any]]:
+    """Returns the lines of each finished step, in order; a torn last line is left out."""
     path = run_dir / STEPS_FILE
     lines = path.read_text().splitlines(keepends=True) if path.exists() else []
     return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
+def read_steps(run_dir: Path) -> list[dict[str, float]]:
+    """Returns the figures of each finished step, in order."""
+    return [{name: row[name] for name in row if name != TIMESTAMP} for row in read_rows(run_dir)]
+
+
 def drop_steps_after(run_dir: Path, step: int) -> None:
     """Forgets steps later than a checkpoint, before they are trained again."""
-    kept = [row for row in read_steps(run_dir) if row["step"] <= step]
+    kept = [row for row in read_rows(run_dir) if row["step"] <= step]
     drop_rollouts_after(run_dir, step)
     write_atomically(run_dir / STEPS_FILE, "".join(json.dumps(row) + "\n" for row in kept))
 
 
 class StepLog:
-    """Writes each step to disk and to MLflow; created in the trainer's process."""
+    """Writes each step to disk; created in the trainer's process."""
 
-    def __init__(
-        self,
-        run_dir: Path,
-        *,
-        tracking_uri: str,
-        mlflow_run_id: str,
-        rollouts: RolloutFileSettings | None = None,
-    ) -> None:
-        from mlflow import MlflowClient
-
+    def __init__(self, run_dir: Path, *, rollouts: RolloutFileSettings | None = None) -> None:
         self.run_dir = run_dir
-        self.run_id = mlflow_run_id
         self.rollouts = rollouts or RolloutFileSettings()
-        self.client = MlflowClient(tracking_uri)
+        self._last = max([read_sent(run_dir).step, *(row.get(TIMESTAMP, 0) for row in read_rows(run_dir))])
 
     def write(self, step: int, metrics: dict[str, float], answers: Sequence[TrainedAnswer]) -> None:
         """Writes one step's rollouts, and then appends its figures."""
@@ -88,13 +113,10 @@ class StepLog:
 
     def append(self, step: int, metrics: dict[str, float]) -> None:
         """Appends the figures of a step."""
-        from mlflow.entities import Metric
-
+        self._last = max(time.time_ns() // 1_000_000, self._last + 1)  # later, though the clock is put back
+        line = {"step": step, TIMESTAMP: self._last, **metrics}
         with (self.run_dir / STEPS_FILE).open("a") as file:
-            file.write(json.dumps({"step": step, **metrics}) + "\n")
-        now = int(time.time() * 1000)
-        points = [Metric(name, value, now, step) for name, value in metrics.items()]
-        self.client.log_batch(self.run_id, metrics=points)
+            file.write(json.dumps(line) + "\n")
 
     def _write_rollouts(self, step: int, answers: Sequence[TrainedAnswer]) -> dict[str, float]:
         """Writes what shall be kept of a step; returns how much that is."""
@@ -103,9 +125,25 @@ class StepLog:
             path = rollouts_file(self.run_dir, step)
             rows = rollout_rows(answers, chosen, step=step, documents=self.rollouts.documents)
             write_rollouts(path, rows, step=step, num_answers=len(answers))
-            if self.rollouts.artifacts:
-                self.client.log_artifact(self.run_id, str(path), artifact_path=ROLLOUTS_FOLDER)
         return {KEPT: float(len(chosen)), SKIPPED: float(len(answers) - len(chosen))}
+
+
+@contextmanager
+def reached(tracking_uri: str, what: str, *, fix: str) -> Iterator[Any]:
+    """MLflow's client, whose error becomes a line.
+
+    Raises:
+        ValueError: it cannot be reached, or refuses what it is asked for.
+    """
+    from mlflow import MlflowClient
+    from mlflow.exceptions import MlflowException
+
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+    try:
+        yield MlflowClient(tracking_uri)
+    except MlflowException as error:
+        problem = " ".join(str(error).split())
+        raise ValueError(f"{tracking_uri}: {what}: {problem:.200}; {fix}") from error
 
 
 def fetch_mlflow_run(tracking_uri: str, run_id: str, folder: Path) -> None:
@@ -114,13 +152,8 @@ def fetch_mlflow_run(tracking_uri: str, run_id: str, folder: Path) -> None:
     Raises:
         ValueError: there is no such run, or the server does not answer.
     """
-    from mlflow import MlflowClient
-    from mlflow.exceptions import MlflowException
-
     refuse_password("--tracking-uri", tracking_uri)
-    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
-    client = MlflowClient(tracking_uri)
-    try:
+    with reached(tracking_uri, f"run {run_id}", fix="fix the id or address") as client:
         run = client.get_run(run_id)
         steps: dict[int, dict[str, float]] = {}
         for name in run.data.metrics:
@@ -128,11 +161,8 @@ def fetch_mlflow_run(tracking_uri: str, run_id: str, folder: Path) -> None:
                 steps.setdefault(point.step, {"step": point.step})[name] = point.value
         if any(step.get(KEPT) for step in steps.values()):
             client.download_artifacts(run_id, ROLLOUTS_FOLDER, str(folder))
-    except MlflowException as error:
-        problem = " ".join(str(error).split())
-        raise ValueError(f"{tracking_uri}: run {run_id}: {problem:.200}; fix the id or address") from error
     recipe = {"name": run.info.run_name, "note": run.data.params.get("note", "")}
-    write_atomically(folder / "run.json", json.dumps({"recipe": recipe}))
+    write_atomically(folder / RUN_FILE, json.dumps({"recipe": recipe}))
     lines = (json.dumps(steps[step]) + "\n" for step in sorted(steps) if KEPT in steps[step])
     write_atomically(folder / STEPS_FILE, "".join(lines))
 
@@ -140,30 +170,55 @@ def fetch_mlflow_run(tracking_uri: str, run_id: str, folder: Path) -> None:
 def start_mlflow_run(
     *, tracking_uri: str, artifact_root: Path, experiment: str, name: str, params: dict[str, Any]
 ) -> str:
-    """Creates an MLflow run and returns its id; makes the experiment when there is none."""
-    from mlflow import MlflowClient
+    """Creates an MLflow run and returns its id; makes the experiment when there is none.
+
+    Raises:
+        ValueError: MLflow cannot be reached, or is an SQLite file on a network file system.
+    """
     from mlflow.entities import Param
 
-    client = MlflowClient(tracking_uri)
-    found = client.get_experiment_by_name(experiment)
-    local = tracking_uri.startswith("sqlite:")
-    location = artifact_root.resolve().as_uri() if local else None
-    experiment_id = (
-        found.experiment_id if found else client.create_experiment(experiment, artifact_location=location)
-    )
-    run = client.create_run(experiment_id, run_name=name)
-    client.log_batch(run.info.run_id, params=[Param(key, str(value)[:6000]) for key, value in params.items()])
+    refuse_shared_sqlite(tracking_uri)
+    location = artifact_root.resolve().as_uri() if tracking_uri.startswith("sqlite:") else None
+    with reached(tracking_uri, "no run was started", fix="start its server or fix tracking.uri") as client:
+        found = client.get_experiment_by_name(experiment)
+        experiment_id = (
+            found.experiment_id if found else client.create_experiment(experiment, artifact_location=location)
+        )
+        run = client.create_run(experiment_id, run_name=name)
+        shown = [Param(key, str(value)[:6000]) for key, value in params.items()]
+        client.log_batch(run.info.run_id, params=shown)
     return str(run.info.run_id)
+
+
+def refuse_shared_sqlite(tracking_uri: str) -> None:
+    """Refuses an SQLite file on a network file system, whose locks do not keep two writers apart.
+
+    Raises:
+        ValueError: it is one.
+    """
+    scheme, separator, name = tracking_uri.partition(":///")
+    if not separator or not scheme.startswith("sqlite"):
+        return
+    path, found = Path(name).resolve(), Path("/")
+    kind = ""
+    for line in _MOUNTS.read_text().splitlines() if _MOUNTS.exists() else ():
+        _, mounted, fs_type, *_ = line.split(" ")
+        place = Path(mounted.replace(r"\040", " "))
+        if path.is_relative_to(place) and place.is_relative_to(found):
+            found, kind = place, fs_type
+    if kind.startswith(_NETWORK):
+        raise ValueError(
+            f"tracking.uri: {path} is on a network file system ({kind} at {found}), where SQLite breaks; set "
+            "tracking.uri to an MLflow server, or to sqlite:///FILE on a local disk"
+        )
 
 
 def finish_mlflow_run(tracking_uri: str, run_id: str, *, status: str, artifacts: Sequence[Path] = ()) -> None:
     """Uploads artifacts and ends the run as FINISHED or FAILED."""
-    from mlflow import MlflowClient
-
-    client = MlflowClient(tracking_uri)
-    for path in artifacts:
-        client.log_artifact(run_id, str(path))
-    client.set_terminated(run_id, status)
+    with reached(tracking_uri, f"run {run_id}", fix="start its server") as client:
+        for path in artifacts:
+            client.log_artifact(run_id, str(path))
+        client.set_terminated(run_id, status)
 
 
 def link_lineage(tracking_uri: str, run_id: str, *, address: str, page: str) -> None:
@@ -172,19 +227,10 @@ def link_lineage(tracking_uri: str, run_id: str, *, address: str, page: str) -> 
     Raises:
         ValueError: the run or the server cannot be reached.
     """
-    from mlflow import MlflowClient
-    from mlflow.exceptions import MlflowException
-
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")
-    client = MlflowClient(tracking_uri)
-    try:
+    with reached(tracking_uri, f"run {run_id}", fix="the same command tries again") as client:
         client.set_tag(run_id, LINEAGE_RUN_TAG, address)
         client.log_text(run_id, page, LINEAGE_PAGE)
-    except MlflowException as error:
-        problem = " ".join(str(error).split())
-        raise ValueError(
-            f"{tracking_uri}: run {run_id}: {problem:.200}; the same command tries again"
-        ) from error
 
 
 def flatten(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:

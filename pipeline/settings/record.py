@@ -15,6 +15,11 @@ class CheckpointSettings(Settings):
     keep: int = Field(
         default=3, ge=2, description="Two at least: a kill while one is written must leave another."
     )
+    restarts: int = Field(
+        default=3,
+        ge=0,
+        description="Times that a command goes on by itself from the last checkpoint when a process died.",
+    )
     models: bool = Field(
         default=False, description="A model to evaluate beside each checkpoint; none of them is removed."
     )

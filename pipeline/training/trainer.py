@@ -79,12 +79,7 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         engines, done = [ray.put(self.vllm_engines)], len(read_steps(self.settings.run_dir))
         self.registry = ray.remote(EngineRegistry).options(**options).remote(engines, weights_version=done)
         _, self.weights_version = ray.get(self.registry.snapshot.remote())
-        self.log = StepLog(
-            self.settings.run_dir,
-            tracking_uri=self.settings.tracking_uri,
-            mlflow_run_id=self.settings.mlflow_run_id,
-            rollouts=self.settings.rollouts,
-        )
+        self.log = StepLog(self.settings.run_dir, rollouts=self.settings.rollouts)
         self.probe_prompt = first_prompt(self.strategy, self.tokenizer)
         self.probe: dict[str, float] = {}
         self.ages: dict[str, float] = {}

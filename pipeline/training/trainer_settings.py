@@ -31,8 +31,6 @@ class TrainerSettings(Settings):
     """Travels as JSON in an environment variable that every actor of the run has."""
 
     run_dir: Path
-    tracking_uri: str
-    mlflow_run_id: str
     namespace: str
     registry: str
     seed: int = Field(description="Of the order in which the queries are asked.")

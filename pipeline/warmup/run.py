@@ -13,7 +13,6 @@ starts: `march train RECIPE --set model=RUN/model`.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections import Counter
@@ -24,6 +23,7 @@ from pydantic import Field
 from pipeline import cpu
 from pipeline.cpu.speed import num_cores
 from pipeline.launch.cpu_speed import dtype_of
+from pipeline.launch.failures import ERROR_FILE, read_failure
 from pipeline.launch.reward_servers import has_gpu
 from pipeline.launch.run_lock import LOG_FILE, only_run_in, start_worker
 from pipeline.launch.signals import terminable
@@ -31,10 +31,10 @@ from pipeline.lineage.surroundings import note_surroundings
 from pipeline.models.cache import require_model
 from pipeline.ports import hold_port
 from pipeline.record.checkpoints import write_atomically
-from pipeline.record.run_status import kept_status
-from pipeline.record.tracking import drop_steps_after, flatten, read_steps, start_mlflow_run
+from pipeline.record.mlflow_sender import kept_status
+from pipeline.record.tracking import RUN_FILE, drop_steps_after, flatten, read_steps, start_mlflow_run
 from pipeline.settings.recipe import Recipe, load_recipe
-from pipeline.train import ERROR_FILE, RESULT_FILE, RUN_FILE, TrainingFailedError
+from pipeline.train import RESULT_FILE, TrainingFailedError
 from pipeline.warmup.prepare import DEMONSTRATIONS_FILE, Prepared, prepare
 from reward.config import Settings
 
@@ -92,7 +92,7 @@ def warmup(
             return 0
         with (
             terminable(),
-            kept_status(state.tracking_uri, state.mlflow_run_id),
+            kept_status(folder),
             hold_port("127.0.0.1") as port,
         ):
             note_surroundings(folder)
@@ -166,10 +166,7 @@ def _environment(recipe: Recipe, port: int) -> dict[str, str]:
 
 
 def _failure(folder: Path, code: int) -> TrainingFailedError:
-    error = folder / ERROR_FILE
-    told = json.loads(error.read_text()) if error.is_file() else {}
-    what = told.get("message", f"the worker ended with code {code}")
-    done = len(read_steps(folder))
+    what, done = read_failure(folder, code).message, len(read_steps(folder))
     return TrainingFailedError(
         f"{what} (after {done} updates; log: {folder / LOG_FILE}; the same command resumes the run)"
     )

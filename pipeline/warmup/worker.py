@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import cpu
+from pipeline.launch.failures import write_failure
 from pipeline.launch.openrlhf_args import lora_arguments
 from pipeline.launch.reward_servers import has_gpu
 from pipeline.models.cache import Origin, now, origin_file, read_origin
 from pipeline.record.checkpoints import write_atomically
-from pipeline.record.tracking import StepLog, read_steps
-from pipeline.train import ERROR_FILE, RESULT_FILE, RUN_FILE
+from pipeline.record.tracking import RUN_FILE, StepLog, read_steps
+from pipeline.train import RESULT_FILE
 from pipeline.warmup.prepare import DEMONSTRATIONS_FILE
 from pipeline.warmup.run import CHECKPOINTS, MODEL, WarmupState
 from reward.offline.files import file_sha256
@@ -82,8 +83,7 @@ def run(folder: Path) -> None:
         _train(state, folder, cuda=cuda)
         _finish(state, folder)
     except BaseException as error:
-        message = f"{type(error).__name__}: {error}".splitlines()[0]
-        write_atomically(folder / ERROR_FILE, json.dumps({"message": message}) + "\n")
+        write_failure(folder, error)
         raise
     steps = read_steps(folder)
     result = {"steps": len(steps), "model": MODEL, "worker_s": time.monotonic() - start, "last": steps[-1]}
@@ -96,14 +96,13 @@ def _train(state: WarmupState, folder: Path, *, cuda: bool) -> None:
         cpu.install()
     import openrlhf.trainer.sft_trainer
 
-    log = StepLog(folder, tracking_uri=state.tracking_uri, mlflow_run_id=state.mlflow_run_id)
-    openrlhf.trainer.sft_trainer.SFTTrainer = logged(openrlhf.trainer.sft_trainer.SFTTrainer, log)
+    openrlhf.trainer.sft_trainer.SFTTrainer = logged(openrlhf.trainer.sft_trainer.SFTTrainer, StepLog(folder))
     sys.argv = [_MODULE, *sft_arguments(state, folder, cuda=cuda)]
     runpy.run_module(_MODULE, run_name="__main__")
 
 
 def logged(trainer: Any, log: StepLog) -> Any:
-    """OpenRLHF's trainer that writes each update to `steps.jsonl` and to MLflow, before its checkpoint."""
+    """OpenRLHF's trainer that writes each update to `steps.jsonl`, before its checkpoint."""
     from pipeline.warmup import completion_logits
 
     class LoggedTrainer(trainer):  # type: ignore[misc]
