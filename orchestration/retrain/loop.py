@@ -29,6 +29,7 @@ from orchestration.retrain.records import (
     ParentWeights,
     Retraining,
     RetrainingState,
+    Seen,
     StageState,
 )
 from orchestration.retrain.results import Standing
@@ -37,12 +38,13 @@ from orchestration.retrain.transient import patiently, problem_of
 from orchestration.retrain.workshop import FILES
 
 
-def retrain(place: Place, *, cause: str = "") -> Retraining:
+def retrain(place: Place, *, cause: str = "", seen: Seen | None = None) -> Retraining:
     """Retrains, or goes on with it; returns how it ended.
 
     Args:
         place: What it works with.
         cause: What started it, for people.
+        seen: What this command found when it began; recorded with it.
 
     Raises:
         StageFailedError: a stage failed for good, or too often.
@@ -54,8 +56,9 @@ def retrain(place: Place, *, cause: str = "") -> Retraining:
     params = {"recipe": place.plan.recipe.name, "parent": given.parent.uri}
     params |= {"seed": str(place.plan.recipe.seed), "job": place.plan.job.model_dump_json()}
     found = place.ledger.open(place.plan.job, given, cause=cause, params=params)
+    found = found.model_copy(update={"seen": seen or found.seen, "needs_person": False})
     if found.state.is_final:
-        if not found.is_closed:
+        if seen is not None or not found.is_closed:
             place.ledger.save(found)
         place.watch.show(found)
         return found
@@ -63,7 +66,7 @@ def retrain(place: Place, *, cause: str = "") -> Retraining:
     try:
         return loop.run()
     except ENDS as error:
-        loop.end(_state_after(error), reason=str(error) or "interrupted")
+        loop.end(_state_after(error), reason=str(error) or "interrupted", needs_person=_needs_person(error))
         raise
 
 
@@ -113,9 +116,9 @@ class _Loop:
         state = RetrainingState.WAITING_FOR_APPROVAL if waits else RetrainingState.DONE
         return self.end(state, reason=str(facts.get("reason") or ""))
 
-    def end(self, state: RetrainingState, *, reason: str) -> Retraining:
+    def end(self, state: RetrainingState, *, reason: str, needs_person: bool = False) -> Retraining:
         """Writes down how it ended."""
-        self._account.change(state=state, reason=reason[:1_000], ended_ms=now_ms())
+        self._account.change(state=state, reason=reason[:1_000], ended_ms=now_ms(), needs_person=needs_person)
         self._account.save(or_warn=not state.is_final)
         return self._account.retraining
 
@@ -253,3 +256,9 @@ def _state_after(error: BaseException) -> RetrainingState:
     if isinstance(error, OverBudgetError):
         return RetrainingState.STOPPED_BY_BUDGET
     return RetrainingState.FAILED if isinstance(error, StageFailedError) else RetrainingState.STOPPED
+
+
+def _needs_person(error: BaseException) -> bool:
+    if isinstance(error, StageFailedError):
+        return error.problem.exit_code == 2
+    return isinstance(error, OverBudgetError)
