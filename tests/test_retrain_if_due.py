@@ -175,6 +175,14 @@ def test_submit_needs_if_due(site: Site, capsys: pytest.CaptureFixture[str]) -> 
     assert "--submit: needs --if-due" in capsys.readouterr().err
 
 
+def test_a_stage_is_made_again_on_request(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    assert march(site, capsys)[0] == 0
+    assert march(site, capsys, "--redo", "evaluate")[0] == 0
+    assert (site.stages.count("evaluate"), site.stages.count("train")) == (2, 1)
+    code, report = march(site, capsys, "--redo", "promote")
+    assert code == 2 and "'promote' is none of prepare, train, evaluate" in report["line"]
+
+
 def test_of_two_at_once_exactly_one_runs(site: Site) -> None:
     site.put("HOLD")
     both = [site.start("--if-due"), site.start("--if-due")]

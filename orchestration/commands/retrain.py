@@ -39,6 +39,13 @@ def retrain(
         bool,
         typer.Option("--if-due", help="Only if one of the job's triggers has come; for any scheduler."),
     ] = False,
+    redo: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STAGE",
+            help="Make a stage again though its result stands: prepare, train, evaluate, evaluate_champion.",
+        ),
+    ] = None,
     submit: Annotated[
         str | None,
         typer.Option(
@@ -59,8 +66,10 @@ def retrain(
     """
     if submit is not None and not if_due:
         raise ValueError("--submit: needs --if-due; add it")
+    if redo is not None and if_due:
+        raise ValueError("--redo: is for a retraining by hand; leave --if-due out")
     if dry_run:
-        warn_ignored("beside --dry-run", if_due=if_due, submit=submit, json=as_json)
+        warn_ignored("beside --dry-run", if_due=if_due, redo=redo, submit=submit, json=as_json)
         from orchestration.commands.retrain_run import dry_run as show
         from orchestration.commands.retrain_run import load
 
@@ -69,7 +78,13 @@ def retrain(
     if if_due and cause != _BY_HAND:
         warn_ignored("beside --if-due", cause=cause)
     report = _report(
-        job, assignments, cluster, cause=None if if_due else cause, submit=submit, raises=not as_json
+        job,
+        assignments,
+        cluster,
+        cause=None if if_due else cause,
+        redo=redo,
+        submit=submit,
+        raises=not as_json,
     )
     code = 0 if exit_zero and report.ending.is_well else report.code
     if as_json:
@@ -87,6 +102,7 @@ def _report(
     cluster: str | None,
     *,
     cause: str | None,
+    redo: str | None,
     submit: str | None,
     raises: bool,
 ) -> Report:
@@ -97,6 +113,7 @@ def _report(
         assignments: KEY=VALUE over the file's keys.
         cluster: Address of a Ray cluster.
         cause: What started it; None: its triggers do, if one has come.
+        redo: A stage that is made again.
         submit: What is run instead when it is due.
         raises: Whether what a user can fix is raised, as by all commands, and not reported.
     """
@@ -110,7 +127,7 @@ def _report(
         job = retrain_run.load(name, assignments, cluster)
         if cause is None:
             return retrain_run.retrain_if_due(name, job, submit)
-        return retrain_run.retrain_now(name, job, cause)
+        return retrain_run.retrain_now(name, job, cause, redo)
     except StageFailedError as error:
         goes_on = "; the same command goes on"  # which the stage's line may say already
         ending = Ending.FIX if error.problem.exit_code == Ending.FIX.code else Ending.FAILED

@@ -18,6 +18,7 @@ from orchestration.retrain.ledger import Ledger
 from orchestration.retrain.local_stage import LocalStage
 from orchestration.retrain.loop import retrain, standing_stages
 from orchestration.retrain.results import Results
+from orchestration.retrain.stages import Stage
 from orchestration.retrain.triggers import Cause
 from orchestration.retrain.view import LiveWatch, outcome_line, plan_table
 from orchestration.retrain.workshop import open_job_store
@@ -27,6 +28,9 @@ from orchestration.terminal.messages import error_console
 from pipeline.artifacts.settings import settings_from_environment
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.launch.signals import terminable
+
+# A decision is made once (docs/retraining.md), and what lies between costs nothing.
+_REDONE = (Stage.PREPARE, Stage.TRAIN, Stage.EVALUATE, Stage.EVALUATE_CHAMPION)
 
 
 def load(name: str, assignments: list[str] | None, cluster: str | None) -> Job:
@@ -46,15 +50,17 @@ def load(name: str, assignments: list[str] | None, cluster: str | None) -> Job:
     )
 
 
-def retrain_now(name: str, job: Job, cause: str) -> Report:
+def retrain_now(name: str, job: Job, cause: str, redo: str | None) -> Report:
     """Retrains whatever the triggers say; when it ends well, those that had come by now are settled."""
+    if redo is not None and redo not in _REDONE:
+        raise ValueError(f"--redo: {redo!r} is none of {', '.join(_REDONE)}")
     with only_here(job.folder) as here, terminable():
         store = open_job_store(job)
         lease = Lease(store.backend, job.name, holder=here, period_s=job.lease_s)
         with lease.held():
             look = _look(name, job, store)
             by_hand = look.model_copy(update={"seen": look.seen.model_copy(update={"causes": ()})})
-            return _run(name, job, store, lease, by_hand, cause)
+            return _run(name, job, store, lease, by_hand, cause, Stage(redo) if redo else None)
 
 
 def retrain_if_due(name: str, job: Job, submit: str | None) -> Report:
@@ -105,9 +111,17 @@ def _not_due(name: str, look: Look) -> Report:
     return report_of(name, Ending.GAVE_UP if look.gave_up else Ending.NOT_DUE, str(look), look=look)
 
 
-def _run(name: str, job: Job, store: ArtifactStore, lease: Lease, look: Look, cause: str) -> Report:
+def _run(
+    name: str,
+    job: Job,
+    store: ArtifactStore,
+    lease: Lease,
+    look: Look,
+    cause: str,
+    redo: Stage | None = None,
+) -> Report:
     with LiveWatch(error_console(), job.budget) as watch:
-        done = retrain(_place(job, store, lease, watch), cause=cause, seen=look.seen)
+        done = retrain(_place(job, store, lease, watch), cause=cause, seen=look.seen, redo=redo)
     assert done.outcome is not None, "it ended"
     line = outcome_line(done, job.registry.policy)
     return report_of(name, ENDINGS[done.outcome], line, look=look, retraining=done)
