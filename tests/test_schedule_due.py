@@ -157,6 +157,18 @@ def test_a_clock_that_is_set_back_starts_nothing_a_second_time(nightly: Site) ->
     assert nightly.look(DAY).is_due
 
 
+def test_a_time_that_comes_again_is_not_due_after_a_retraining_for_something_else(tmp_path: Path) -> None:
+    made = site(tmp_path, NIGHTLY | DATA)
+    (tmp_path / "rows.jsonl").write_text("old")
+    made.now = NIGHT + MINUTE
+    made.ran()
+    (tmp_path / "rows.jsonl").write_text("new")
+    look = made.look(-HOUR)  # the clock is set back
+    assert look.seen.causes == (Cause.DATA,)
+    made.ran()
+    assert not made.look(HOUR).is_due and made.look(DAY).is_due
+
+
 def test_a_command_after_the_clock_was_set_back_is_the_last_one(fed: Site) -> None:
     (fed.folder / "rows.jsonl").write_text("new")
     fed.now -= HOUR
