@@ -1,8 +1,8 @@
 """How often drift is found, and how often where there is none: drawn streams of production answers.
 
 Each look has 200 new answers about 60 new sources; a source has a difficulty of its own (correlation within
-it 0.2). The bound is that of `march schedule` with its defaults; beside it stand two that people use instead:
-a look that ignores the looks before it, and the bare mean.
+it 0.2). The bound is that of `march retrain --if-due` with its defaults; beside it are two that people use
+instead: a look that ignores the looks before it, and the bare mean.
 
     python -m bench drift        writes results/drift.json
 """

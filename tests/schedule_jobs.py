@@ -1,61 +1,34 @@
-"""Shared by the tests of the schedule: jobs whose retraining is a small script, verdicts, a real service.
+"""Shared by the tests of the schedule: verdicts, records, and `march retrain` with scripted stages.
 
-python tests/schedule_jobs.py FOLDER leave|wait TRIGGERS...    serves the jobs shop and books
+    python tests/schedule_jobs.py ARGUMENTS...    `march ARGUMENTS`, whose retrainings are scripted
+
+Lock, lease, artifact store, MLflow and the command itself are real. A stage appends its name to stages.txt in
+a folder, and waits while a file HOLD is there; FAILS names one that fails, REFUSED has the gates refuse.
 """
 
 from __future__ import annotations
 
-import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any, cast
 
-from orchestration.retrain.triggers import Triggers
-from orchestration.schedule.job_watch import JobWatch, Scheduled, is_running
-from orchestration.schedule.options import OnStop
-from orchestration.schedule.service import Service
+from orchestration.commands import retrain_run
+from orchestration.registry.decisions import Desk
+from orchestration.retrain.job import Job
+from orchestration.retrain.records import Outcome as Decision
+from orchestration.retrain.records import ParentWeights, Retraining, RetrainingState, Seen
+from orchestration.retrain.results import Results
+from orchestration.retrain.stages import Stage, StageProblem
+from orchestration.retrain.workshop import open_job_store
+from orchestration.schedule import timer
 from reward.offline.resume import AuditedRow
 from reward.types import Outcome, Verdict
+from tests.retrainings import Factory, ScriptedDesk
 
-# Notes that it ran, waits while a file HOLD is there, and ends with the code that a file CODE holds.
-RETRAINING = """
-import pathlib, sys, time
-folder = pathlib.Path(sys.argv[1])
-with (folder / "runs.txt").open("a") as file:
-    file.write(" ".join(sys.argv[2:]) + "\\n")
-while (folder / "HOLD").exists():
-    time.sleep(0.01)
-code = folder / "CODE"
-print("march: something is wrong" if code.exists() else "done")
-sys.exit(int(code.read_text()) if code.exists() else 0)
-"""
-
-
-def scheduled(
-    folder: Path, triggers: Triggers, *, name: str = "shop", paths: tuple[Path, ...] = ()
-) -> Scheduled:
-    """A job in a folder; its retraining appends a line to runs.txt there."""
-    folder.mkdir(parents=True, exist_ok=True)
-    return Scheduled(
-        name=name,
-        file=folder / "job.yaml",
-        triggers=triggers,
-        paths=paths,
-        command=(sys.executable, "-S", "-c", RETRAINING, str(folder)),
-        pointed=lambda pointer: None,
-    )
-
-
-def watch_of(folder: Path, triggers: Triggers, **more: object) -> JobWatch:
-    """Watches a job in a folder, with its journal beside it."""
-    return JobWatch(scheduled(folder, triggers, **more), folder / "schedule")  # type: ignore[arg-type]
-
-
-def runs(folder: Path) -> list[str]:
-    """What each retraining was told."""
-    file = folder / "runs.txt"
-    return file.read_text().splitlines() if file.exists() else []
+SCRIPTED_MARCH = (sys.executable, str(Path(__file__).absolute()))
 
 
 def wait_until(holds: Callable[[], object], what: str = "", timeout_s: float = 60.0) -> None:
@@ -64,11 +37,6 @@ def wait_until(holds: Callable[[], object], what: str = "", timeout_s: float = 6
     while not holds():
         assert time.monotonic() < until, what or "it never came"
         time.sleep(0.02)
-
-
-def wait_for_end(watch: JobWatch) -> None:
-    """Waits until no retraining of a job runs."""
-    wait_until(lambda: not is_running(watch.folder), f"{watch.job.name}: never ends")
 
 
 def write_verdicts(path: Path, outcomes: Iterable[tuple[str, Outcome]]) -> None:
@@ -80,15 +48,58 @@ def write_verdicts(path: Path, outcomes: Iterable[tuple[str, Outcome]]) -> None:
             file.write(AuditedRow.line(Verdict(id=digest, outcome=outcome, reward=reward), digest, "s"))
 
 
-def journal(folder: Path) -> list[dict[str, object]]:
-    """The lines of a journal."""
-    return [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
+def record(seen: Seen | None, state: RetrainingState = RetrainingState.DONE, **more: Any) -> Retraining:
+    """A retraining as MLflow has it, by what its last command found; times are those of `seen`."""
+    began_ms = seen.began_ms if seen else 0
+    return Retraining.model_validate(
+        {
+            "id": "1" * 64,
+            "given": "0" * 64,
+            "parent": ParentWeights(uri="model", sha256=None),
+            "job": "shop",
+            "model": "shop-solver",
+            "run_id": "1",
+            "is_closed": state is not RetrainingState.RUNNING,
+            "state": state,
+            "stages": (),
+            "started_ms": began_ms,
+            "last_sign_ms": began_ms,
+            "seen": seen,
+            **more,
+        }
+    )
+
+
+def script(folder: Path, put: Callable[[Any, str, object], None] = setattr) -> None:
+    """Scripts the stages of retrainings that this process runs.
+
+    Args:
+        folder: Of the job.
+        put: Sets an attribute; a test's `monkeypatch.setattr` puts it back.
+    """
+
+    def begun(stage: Stage) -> None:
+        with (folder / "stages.txt").open("a") as file:
+            file.write(f"{stage}\n")
+        while (folder / "HOLD").exists():
+            time.sleep(0.02)
+
+    def start(job: Job) -> Factory:
+        factory = Factory(Results(open_job_store(job), job.name))
+        factory.before_end = begun
+        if (folder / "FAILS").exists():
+            problem = StageProblem(line="the disk is full", transient=False, exit_code=1)
+            factory.problems = {Stage((folder / "FAILS").read_text()): [problem]}
+        factory.outcome = Decision.REFUSED if (folder / "REFUSED").exists() else Decision.PROMOTED
+        return factory
+
+    put(retrain_run, "_start", start)
+    put(retrain_run, "open_desk", lambda *_: cast(Desk, ScriptedDesk()))
+    put(timer, "_MARCH", SCRIPTED_MARCH)
 
 
 if __name__ == "__main__":
-    folder, on_stop, *triggers = sys.argv[1:]
-    jobs = [
-        scheduled(Path(folder) / name, Triggers.model_validate_json(one), name=name)
-        for name, one in zip(("shop", "books"), triggers, strict=False)
-    ]
-    Service(jobs, Path(folder) / "schedule", on_stop=OnStop(on_stop), port=0, step_s=0.2).run()
+    from orchestration.cli import main
+
+    script(Path(os.environ["SCRIPTED_FOLDER"]))
+    main(sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Shared by the tests of `march status`: a service with a busy job and one that fails."""
+"""Shared by the tests of `march status`: a busy job and one that fails."""
 
 from __future__ import annotations
 
@@ -10,21 +10,15 @@ from orchestration.retrain.records import (
     ParentWeights,
     Retraining,
     RetrainingState,
+    Seen,
     StageState,
     StageStatus,
 )
 from orchestration.retrain.stages import Spent, Stage
+from orchestration.retrain.triggers import Cause
 from orchestration.schedule.drift import Drift, DriftState
-from orchestration.schedule.journal import Cause
-from orchestration.schedule.service import Sign
-from orchestration.schedule.status import (
-    AttemptStatus,
-    JobStatus,
-    ModelStatus,
-    Status,
-    TriggerStatus,
-    WaitingVersion,
-)
+from orchestration.schedule.due import Look, Trigger
+from orchestration.schedule.status import JobStatus, ModelStatus, Status, WaitingVersion
 
 NOW = 1_793_000_000.0
 HOUR = 3_600.0
@@ -69,6 +63,7 @@ def drift(num_refuted: int, num_scored: int, low: float | None, **more: object) 
             "num_no_claims": 12,
             "num_unscored": 9,
             "num_documents": 180,
+            "num_new": 38,
             "low": low,
             "alpha": 0.025,
             "allowed": 0.05,
@@ -86,20 +81,27 @@ def shop() -> JobStatus:
         file="/srv/march/shop.yaml",
         model_name="shop-solver",
         budget=BudgetSettings(hours=12, tokens=5_000_000, money=60, price_per_hour=4),
-        triggers=(
-            TriggerStatus(
-                cause=Cause.CRON, what="30 2 * * mon-fri", timezone="Europe/Berlin", next_at=NOW + 64_600
+        look=looked(
+            Trigger(
+                cause=Cause.CRON,
+                what="30 2 * * mon-fri",
+                timezone="Europe/Berlin",
+                next_at=NOW + 64_600,
+                detail="next 2026-10-27 02:30 CET",
             ),
-            TriggerStatus(cause=Cause.DATA, what="runs/data/shop, datasets/shop", due_since=NOW - 1.6 * HOUR),
-            TriggerStatus(
+            Trigger(
+                cause=Cause.DATA,
+                what="runs/data/shop, datasets/shop",
+                is_due=True,
+                detail="changed: runs/data/shop",
+            ),
+            Trigger(
                 cause=Cause.DRIFT,
                 what="audits/*.jsonl",
                 drift=drift(19, 412, 0.026),
-                looked_at=NOW - 700,
-                num_new=38,
+                detail=str(drift(19, 412, 0.026)),
             ),
         ),
-        attempt=AttemptStatus(running_since=NOW - 1.5 * HOUR, log="/srv/march/runs/schedule/shop/logs/a.log"),
         model=ModelStatus(
             champion="3",
             previous="2",
@@ -134,25 +136,41 @@ def books() -> JobStatus:
         file="/srv/march/books.yaml",
         model_name="books-solver",
         budget=BudgetSettings(),
-        triggers=(
-            TriggerStatus(
+        look=looked(
+            Trigger(
                 cause=Cause.DRIFT,
                 what="audits/books/*.jsonl",
                 problem="audits/books/mon.jsonl:12: no verdict of march audit: outcome: missing; add it",
             ),
-        ),
-        attempt=AttemptStatus(
-            last_ended=NOW - HOUR,
-            last_error="march: train: CUDA out of memory",
             num_failures=2,
-            next_at=NOW + 1_200,
-            log="/srv/march/runs/schedule/books/logs/b.log",
+            waits_until=NOW + 1_200,
+        ),
+        retrainings=(
+            retraining(
+                StageState.DONE,
+                StageState.FAILED,
+                began_h=2,
+                cause="drift: drifted",
+                state=RetrainingState.FAILED,
+                reason="train: CUDA out of memory",
+            ),
         ),
         problems=("--registry http://127.0.0.1:5000: connection refused; fix the address",),
     )
 
 
-def status(*jobs: JobStatus, is_serving: bool = True) -> Status:
+def looked(*triggers: Trigger, num_failures: int = 0, waits_until: float | None = None) -> Look:
+    """A look at triggers."""
+    return Look(
+        at=NOW,
+        triggers=triggers,
+        num_failures=num_failures,
+        gave_up=bool(num_failures) and waits_until is None,
+        waits_until=waits_until,
+        seen=Seen(order=9, attempt=1, began_ms=int(NOW * 1000)),
+    )
+
+
+def status(*jobs: JobStatus) -> Status:
     """All of it."""
-    sign = Sign(at=NOW - 2, pid=1, port=5002, jobs=())
-    return Status(at=NOW, folder="runs/schedule", is_serving=is_serving, sign=sign, jobs=jobs)
+    return Status(at=NOW, jobs=jobs)

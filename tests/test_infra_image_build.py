@@ -188,7 +188,7 @@ def test_the_orchestrator_image_serves_mlflow_and_a_schedule(orchestrator: Image
     for file in (ROOT / "orchestration" / "retrain" / "jobs").iterdir():
         shutil.copy(file, volume)
     with (volume / "tiny.yaml").open("a") as job:
-        job.write('triggers: {cron: {expression: "30 2 * * *"}}\n')
+        job.write('triggers: {cron: {expression: "0 0 1 1 *"}}\n')
     server = (
         "mlflow",
         "server",

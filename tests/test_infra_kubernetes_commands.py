@@ -31,7 +31,14 @@ def test_commands_are_marchs_own(overlay: str) -> None:
     objects = built(overlay)
     rayjob = named(objects, "RayJob", "retrain")["spec"]
     program, *words = shlex.split(rayjob["entrypoint"])
-    assert program == "march" and parsed(words)["job"] == "/etc/march/job.yaml"
+    assert program == "march" and parsed(words)["job"] == "/etc/march/job.yaml" and parsed(words)["if_due"]
+    (look,) = containers(pods(objects)["CronJob/retrain"])
+    asked = parsed(look["args"])
+    assert "command" not in look and asked["job"] == "/etc/march/job.yaml"
+    assert asked["if_due"] and asked["exit_zero"]
+    mounts = [mount["mountPath"] for mount in look["volumeMounts"]]
+    for word in shlex.split(asked["submit"])[1:]:
+        assert word.rpartition("/")[0] in mounts
     (reward,) = containers(pods(objects)["Deployment/reward"])
     assert "command" not in reward and parsed(reward["args"])["live"] is False
     for where, pod in pods(objects).items():

@@ -9,11 +9,9 @@ from typing import Any
 import promql_parser
 import pytest
 import yaml
-from prometheus_client.core import CounterMetricFamily
+from prometheus_client import Counter, Gauge
 
-from orchestration.retrain.triggers import Triggers
-from orchestration.schedule.job_watch import JobWatch
-from orchestration.schedule.monitor import ScheduleFigures
+from orchestration.schedule import timer
 from tests.monitoring import (
     LABEL,
     MONITORING,
@@ -26,7 +24,6 @@ from tests.monitoring import (
     promql,
     read_dashboard,
 )
-from tests.schedule_jobs import watch_of
 
 SCHEDULE, STACK = alert_rules("alerts-schedule.yaml"), alert_rules("alerts-stack.yaml")
 DASHBOARD = read_dashboard("dashboard-schedule.json")
@@ -34,14 +31,10 @@ ASKED = asked_of([*SCHEDULE, *STACK], DASHBOARD)
 
 
 @pytest.fixture
-def exposed(tmp_path: Path) -> dict[str, set[str]]:
-    """Labels by the name of each series."""
-    watch: JobWatch = watch_of(tmp_path / "job", Triggers())
-    families = ScheduleFigures([watch], lambda name: 0.0).collect()
-    return {
-        one.name + ("_total" if isinstance(one, CounterMetricFamily) else ""): set(one._labelnames)
-        for one in families
-    }
+def exposed() -> dict[str, set[str]]:
+    """Labels by the name of each series of the timer."""
+    found = [one for one in vars(timer).values() if isinstance(one, Gauge | Counter)]
+    return {one._name + ("_total" if isinstance(one, Counter) else ""): set(one._labelnames) for one in found}
 
 
 def test_alerts_and_panels_ask_for_what_the_schedule_exposes_and_for_all_of_it(

@@ -10,7 +10,7 @@ from orchestration.retrain import attempt
 from orchestration.retrain.attempt import LeaseLostError, OverBudgetError, StageFailedError
 from orchestration.retrain.loop import retrain, standing_stages
 from orchestration.retrain.records import Outcome, ParentWeights, RetrainingState, StageState
-from orchestration.retrain.stages import Stage, StageProblem, stage_key
+from orchestration.retrain.stages import Stage, StageProblem, StageRequest, StageResult, stage_key
 from pipeline.artifacts.failures import StoreError
 from pipeline.artifacts.upkeep import find_damage
 from tests.retrainings import CANDIDATE, CHAMPION, Rig, Version, rig
@@ -58,6 +58,44 @@ def test_one_that_ended_and_was_killed_before_it_was_closed_is_told_and_not_begu
     assert retrain(tested.place).run_id == ended.run_id and not tested.factory.started
     assert tested.ledger.runs[ended.run_id].is_closed
     assert retrain(tested.place).run_id != ended.run_id  # now that it is closed, the champion is the parent
+
+
+def test_a_stage_is_made_again_on_request_and_the_rest_stands(tested: Rig) -> None:
+    tested.factory.outcome = Outcome.REFUSED
+    first = retrain(tested.place)
+    tested.factory.started.clear()
+    again = retrain(tested.place, redo=Stage.EVALUATE)
+    assert tested.factory.started == {Stage.EVALUATE: 1}
+    assert (again.run_id, again.outcome) == (first.run_id, Outcome.REFUSED)
+    tested.factory.started.clear()
+    assert retrain(tested.place).outcome is Outcome.REFUSED and not tested.factory.started
+
+
+def test_a_stage_that_comes_out_otherwise_leads_to_another_decision(tested: Rig) -> None:
+    tested.factory.outcome = Outcome.REFUSED
+    retrain(tested.place)
+    tested.factory.outcome, made = Outcome.PROMOTED, tested.factory.made
+    other = tested.place.results.store.publish(kind="evaluation", record={"key": "another"}).digest
+
+    def otherwise(request: StageRequest) -> StageResult:
+        found = made(request)
+        changed = {"outputs": {"evaluation": other}} if request.stage is Stage.EVALUATE else {}
+        return found.model_copy(update=changed)
+
+    tested.factory.made = otherwise  # type: ignore[method-assign]
+    tested.factory.started.clear()
+    assert retrain(tested.place, redo=Stage.EVALUATE).outcome is Outcome.PROMOTED
+    assert set(tested.factory.started) == {Stage.EVALUATE, Stage.PUBLISH, Stage.REGISTER, Stage.PROMOTE}
+
+
+def test_what_is_made_again_and_fails_is_made_again_by_the_next_command(tested: Rig) -> None:
+    retrain(tested.place)
+    tested.factory.problems = {Stage.EVALUATE: [FINAL]}
+    tested.factory.started.clear()
+    with pytest.raises(StageFailedError):
+        retrain(tested.place, redo=Stage.EVALUATE)
+    assert retrain(tested.place).outcome is Outcome.PROMOTED
+    assert tested.factory.started == {Stage.EVALUATE: 2}
 
 
 def test_results_outlive_the_ledger(tested: Rig, tmp_path: Path) -> None:

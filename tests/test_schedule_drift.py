@@ -13,7 +13,7 @@ from scipy import stats
 
 from orchestration.retrain.triggers import DriftSettings
 from orchestration.schedule.drift import DriftState, Judged, Tally, look, lower_bound
-from orchestration.schedule.watch import lines_of, look_at
+from orchestration.schedule.verdicts import lines_of, look_at
 from reward.offline.inputs import RowFormat, read_rows
 from reward.types import Outcome
 from tests.schedule_jobs import write_verdicts
@@ -47,19 +47,19 @@ def answers(
     ],
 )
 def test_what_a_look_says(given: list[Judged], state: DriftState) -> None:
-    found = look(given, SETTINGS, num_looks=0, read={})
+    found = look(given, SETTINGS, num_looks=0)
     assert found.state is state
-    assert found.is_look == (state in (DriftState.WITHIN, DriftState.DRIFTED))
+    assert (found.low is not None) == (state in (DriftState.WITHIN, DriftState.DRIFTED))
 
 
 def test_failed_audits_are_in_no_share() -> None:
-    without = look(answers(10, 90), SETTINGS, num_looks=0, read={})
-    with_them = look(answers(10, 90, 10), SETTINGS, num_looks=0, read={})
+    without = look(answers(10, 90), SETTINGS, num_looks=0)
+    with_them = look(answers(10, 90, 10), SETTINGS, num_looks=0)
     assert with_them.num_unscored == 10 and with_them.rate == without.rate == 0.1
 
 
 def test_later_looks_ask_for_more() -> None:
-    found = [look(answers(13, 87), SETTINGS, num_looks=num, read={}) for num in range(12)]
+    found = [look(answers(13, 87), SETTINGS, num_looks=num) for num in range(12)]
     assert [one.alpha for one in found[:3]] == pytest.approx([0.025, 0.05 / 6, 0.05 / 12])
     assert found[0].state is DriftState.DRIFTED and found[-1].state is DriftState.WITHIN
 
@@ -95,13 +95,14 @@ def test_answers_are_counted_by_source_and_settled_lines_are_not_looked_at(tmp_p
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     digests = [row.digest for row in read_rows(file, RowFormat.JSONL)]
     write_verdicts(tmp_path / "v.jsonl", [(one, Outcome.SUPPORTED) for one in [*digests, "not there"]])
-    by_source = SETTINGS.model_copy(update={"answers": ("answers/*.jsonl",)})
-    read = lines_of(tmp_path, by_source.verdicts)
-    found = look_at(tmp_path, by_source, settled={}, read=read, num_looks=0)
+    by_source = SETTINGS.model_copy(update={"answers": ("answers/*.jsonl",), "min_answers": 61})
+    lines = lines_of(tmp_path, by_source.verdicts)
+    assert lines == {"v.jsonl": 61}
+    found = look_at(tmp_path, by_source, settled={}, lines=lines)
     assert (found.num_scored, found.num_documents, found.num_unmatched) == (61, 26, 1)
-    assert found.read == {str(tmp_path / "v.jsonl"): 61}
-    rest = look_at(tmp_path, by_source, settled={str(tmp_path / "v.jsonl"): 50}, read=read, num_looks=0)
-    assert rest.num_scored == 11 and rest.state is DriftState.TOO_FEW
+    rest = look_at(tmp_path, by_source, settled={"v.jsonl": 50}, lines=lines)
+    assert (rest.num_scored, rest.num_new, rest.state) == (11, 11, DriftState.TOO_FEW)
+    assert look_at(tmp_path, by_source, settled={"v.jsonl": 90}, lines=lines).num_new == 61  # it was cut
 
 
 def test_the_newest_answers_are_looked_at_and_a_line_under_way_is_not(tmp_path: Path) -> None:
@@ -109,10 +110,26 @@ def test_the_newest_answers_are_looked_at_and_a_line_under_way_is_not(tmp_path: 
     write_verdicts(tmp_path / "2.jsonl", [(f"b{n}", Outcome.SUPPORTED) for n in range(50)])
     with (tmp_path / "2.jsonl").open("a") as file:
         file.write('{"id": ')
-    windowed = SETTINGS.model_copy(update={"window": 45})
-    read = lines_of(tmp_path, windowed.verdicts)
-    found = look_at(tmp_path, windowed, settled={}, read=read, num_looks=0)
-    assert (found.num_scored, found.num_refuted) == (45, 0)
+    windowed = SETTINGS.model_copy(update={"window": 50, "min_answers": 100})
+    lines = lines_of(tmp_path, windowed.verdicts)
+    found = look_at(tmp_path, windowed, settled={}, lines=lines)
+    assert (found.num_scored, found.num_refuted) == (50, 0)
+
+
+def test_looks_depend_on_the_verdicts_and_not_on_how_often_they_are_made(tmp_path: Path) -> None:
+    drawn = random.Random(0)
+    found = []
+    for number in range(300):
+        outcome = Outcome.REFUTED if drawn.random() < 0.14 else Outcome.SUPPORTED
+        write_verdicts(tmp_path / f"{number // 7:03}.jsonl", [(str(number), outcome)])
+        if number % 40 == 39:
+            lines = lines_of(tmp_path, SETTINGS.verdicts)
+            found.append(look_at(tmp_path, SETTINGS, settled={}, lines=lines))
+    first = next(number for number, one in enumerate(found) if one.state is DriftState.DRIFTED)
+    assert 0 < first < len(found) - 1
+    assert {(one.state, one.num_scored, one.alpha) for one in found[first:]} == {
+        (DriftState.DRIFTED, 40 * (first + 1), found[first].alpha)
+    }
 
 
 def test_false_starts_over_many_looks_stay_below_alpha() -> None:
@@ -130,7 +147,7 @@ def test_false_starts_over_many_looks_stay_below_alpha() -> None:
                     )
                     for _ in range(3)
                 ]
-            if look(judged, SETTINGS, num_looks=num_looks, read={}).state is DriftState.DRIFTED:
+            if look(judged, SETTINGS, num_looks=num_looks).state is DriftState.DRIFTED:
                 num_false += 1
                 break
     assert num_false <= stats.binom.ppf(0.999, num_trials, SETTINGS.alpha)

@@ -18,19 +18,18 @@ from orchestration.registry.store import Registry
 from orchestration.retrain.job import load_job
 from orchestration.retrain.ledger import Given, Ledger
 from orchestration.retrain.records import Outcome, ParentWeights, RetrainingState, StageState
+from orchestration.retrain.triggers import Cause
 from orchestration.schedule import status as schedule_status
 from orchestration.schedule.drift import DriftState
-from orchestration.schedule.jobs import scheduled_jobs
-from orchestration.schedule.journal import Began, Cause, Due, Ended, append_line
-from orchestration.schedule.service import SERVICE_FILE, ServedJob, Sign, only_service
-from orchestration.schedule.status import ModelStatus, Status, TriggerStatus, WaitingVersion, read_status
+from orchestration.schedule.due import Trigger
+from orchestration.schedule.status import JobStatus, ModelStatus, Status, WaitingVersion, read_status
 from orchestration.schedule.status_page import render_status
 from orchestration.schedule.status_view import print_status
-from orchestration.schedule.status_words import ago, attempt_said, retraining_said, service_said, trigger_said
+from orchestration.schedule.status_words import ago, job_said, retraining_said, trigger_said
 from reward.types import Outcome as AuditOutcome
 from tests.browser import BROWSER, MISSING, opened_page
 from tests.schedule_jobs import write_verdicts
-from tests.statuses import HOUR, MARKUP, NOW, books, drift, retraining, shop, status
+from tests.statuses import HOUR, MARKUP, NOW, books, drift, looked, retraining, shop, status
 
 JOB = """
 name: shop
@@ -83,9 +82,16 @@ def test_the_terminal_shows_what_a_person_asks_for() -> None:
     assert "connection refused" in said and MARKUP in said
 
 
-def test_a_service_that_is_down_is_said_first() -> None:
-    said = service_said(status(shop(), is_serving=False))
-    assert said.text == "not running, nothing starts by itself; the last one gave a sign 2 s ago"
+def test_what_is_due_and_what_was_given_up_are_said() -> None:
+    due = Trigger(cause=Cause.CRON, what="30 2 * * *", is_due=True, detail="2026-10-26 02:30 CET")
+    seen = looked(due).seen.model_copy(update={"causes": (Cause.CRON,)})
+    job = JobStatus.model_validate({**dict(shop()), "retrainings": ()})
+    waiting = job.model_copy(update={"look": looked(due).model_copy(update={"seen": seen})})
+    assert job_said(waiting, NOW).text == "due; the next march retrain --if-due starts it"
+    failed = books().model_copy(update={"look": looked(due, num_failures=3)})
+    assert job_said(failed, NOW).text.startswith(
+        "failed 3 times, gave up: train: CUDA out of memory; fix it, then march retrain"
+    )
 
 
 def test_what_a_person_decided_later_is_said() -> None:
@@ -121,15 +127,17 @@ def test_how_a_retraining_is_said(more: dict[str, object], said: str) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"drift": None, "num_new": 12}, "no look yet; 12 new verdicts"),
-        ({"drift": drift(0, 0, None, state=DriftState.TOO_FEW)}, "too few answers: no scored answers"),
-        ({"due_since": NOW - HOUR}, "came 1 h ago"),
+        (
+            {"detail": "few", "drift": drift(0, 0, None, state=DriftState.TOO_FEW)},
+            "few; 38 new verdicts",
+        ),
+        ({"is_due": True, "detail": "drifted: 9%"}, "due: drifted: 9%"),
         ({"problem": "a: no such file"}, "cannot be looked at: a: no such file"),
     ],
 )
 def test_how_a_trigger_is_said(more: dict[str, object], said: str) -> None:
-    one = TriggerStatus.model_validate({"cause": Cause.DRIFT, "what": "audits", **more})
-    assert trigger_said(one, NOW).text == said
+    one = Trigger.model_validate({"cause": Cause.DRIFT, "what": "audits", **more})
+    assert trigger_said(one).text == said
 
 
 def test_a_page_escapes_and_holds_all(tmp_path: Path) -> None:
@@ -154,39 +162,21 @@ def test_a_browser_shows_the_page(tmp_path: Path) -> None:
     assert shown.count('<section class="job"') == 2 and "march approve shop-solver 4" in shown
 
 
-def test_a_job_is_read_from_journal_and_verdicts(job: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "schedule"
-    verdicts = [(f"a{n}", AuditOutcome.SUPPORTED) for n in range(7)]
-    write_verdicts(tmp_path / "audits/mon.jsonl", verdicts)
-    append_line(folder / "shop", Due(at=1, cause=Cause.CRON, detail=""))
-    append_line(folder / "shop", Began(at=2, causes=(Cause.CRON,), log="logs/a.log"))
-    append_line(folder / "shop", Ended(at=3, code=2, error="march: recipe.name: no such recipe"))
-    found = read_status([str(job)], folder)
+def test_a_job_is_read_with_its_triggers(job: Path, tmp_path: Path) -> None:
+    write_verdicts(tmp_path / "audits/mon.jsonl", [(f"a{n}", AuditOutcome.SUPPORTED) for n in range(7)])
+    found = read_status([str(job)])
     [one] = found.jobs
-    assert not found.is_serving and one.model is None and not one.problems
-    assert [trigger.cause for trigger in one.triggers] == list(Cause)
-    assert one.triggers[2].num_new == 7
-    assert attempt_said(one, found.at).text.startswith(
-        "failed once, gave up: recipe.name: no such recipe; fix it"
-    )
+    assert one.model is None and not one.problems and one.look is not None
+    assert [trigger.cause for trigger in one.look.triggers] == list(Cause)
+    assert one.look.triggers[2].drift is not None and one.look.triggers[2].drift.num_new == 7
     assert Status.model_validate_json(found.model_dump_json()) == found
 
 
 def test_verdicts_that_cannot_be_read_are_shown_beside_the_other_triggers(job: Path, tmp_path: Path) -> None:
     (tmp_path / "audits/folder.jsonl").mkdir(parents=True)
-    [one] = read_status([str(job)], tmp_path / "schedule").jobs
-    assert [trigger.cause for trigger in one.triggers] == list(Cause)
-    assert "folder.jsonl" in one.triggers[2].problem and one.triggers[2].num_new is None
-
-
-def test_without_names_the_jobs_of_the_service_are_shown(job: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "schedule"
-    served = ServedJob(name="shop", file=str(job), problems={Cause.DATA: "nothing is there yet"})
-    with only_service(folder):
-        sign = Sign(at=NOW, pid=1, port=None, jobs=(served,))
-        (folder / SERVICE_FILE).write_text(sign.model_dump_json())
-        found = read_status([], folder)
-    assert found.is_serving and found.jobs[0].triggers[1].problem == "nothing is there yet"
+    [one] = read_status([str(job)]).jobs
+    assert one.look is not None and [trigger.cause for trigger in one.look.triggers] == list(Cause)
+    assert "folder.jsonl" in one.look.triggers[2].problem and one.look.triggers[2].drift is None
 
 
 def test_a_registry_that_does_not_answer_is_named_beside_the_rest(
@@ -197,8 +187,8 @@ def test_a_registry_that_does_not_answer_is_named_beside_the_rest(
 
     (tmp_path / "mlflow.db").touch()
     monkeypatch.setattr(schedule_status, "open_desk", refuse)
-    found = read_status([str(job)], tmp_path / "schedule").jobs[0]
-    assert "connection refused" in found.problems[0] and found.triggers and found.model is None
+    found = read_status([str(job)]).jobs[0]
+    assert "connection refused" in found.problems[0] and found.look is None and found.model is None
 
 
 @pytest.mark.slow
@@ -215,12 +205,12 @@ def test_a_real_registry_and_ledger_are_shown(job: Path, tmp_path: Path) -> None
     gate = GateResult(gate="primary", state=GateState.PASSED, reason="better")
     report = GateReport(gates=(gate,), policy_sha256="", candidate_sha256="")
     desk.promote(desk.version("2"), report, policy, desk.state())
-    [one] = read_status([str(job)], tmp_path / "schedule").jobs
+    [one] = read_status([str(job)]).jobs
     assert not one.problems and one.model is not None
     assert (one.model.champion, one.model.candidate) == (None, "2")
     assert one.model.waiting[0].command == "march approve shop-solver 2" and one.model.waiting[0].by == "ana"
     desk.reject("2", reason="not now")
-    [later] = read_status([str(job)], tmp_path / "schedule").jobs
+    [later] = read_status([str(job)]).jobs
     assert later.model is not None and later.model.decided == {"2": "rejected by ana"}
     assert one.retrainings[0].cause == "data: changed: rows"
     assert retraining_said(one.retrainings[0], one.retrainings[0].last_sign_ms / 1_000).text.startswith(
@@ -237,7 +227,7 @@ def test_json_and_errors_of_the_command(
     assert json.loads(capsys.readouterr().out)["jobs"][0]["name"] == "shop"
     with pytest.raises(SystemExit, match="2"):
         main(["status"])
-    assert "JOB: none is named, and no service of runs/schedule has any" in capsys.readouterr().err
+    assert "Missing argument 'JOB...'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -249,17 +239,7 @@ def test_json_and_errors_of_the_command(
         ("min_answers: 40", "min_answers: 9_000", "window: 5000 is less than min_answers"),
     ],
 )
-def test_a_job_that_cannot_be_scheduled_is_refused(job: Path, old: str, new: str, said: str) -> None:
+def test_triggers_that_cannot_be_used_are_refused(job: Path, old: str, new: str, said: str) -> None:
     job.write_text(job.read_text().replace(old, new))
     with pytest.raises(ValueError, match=re.escape(said)):
-        scheduled_jobs([str(job)])
-
-
-def test_a_job_is_scheduled_with_what_it_reads(job: Path) -> None:
-    [one] = scheduled_jobs([str(job)])
-    assert one.paths == (job.parent / "rows",) and one.command[-2:] == ("retrain", str(job))
-    with pytest.raises(ValueError, match="'shop' is of"):
-        scheduled_jobs([str(job), str(job)])
-    job.write_text(job.read_text().partition("triggers:")[0])
-    with pytest.raises(ValueError, match="triggers: there is none; add cron, data or drift"):
-        scheduled_jobs([str(job)])
+        load_job(str(job))

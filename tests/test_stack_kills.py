@@ -22,8 +22,6 @@ from orchestration.registry.store import Registry
 from orchestration.retrain.ledger import Ledger
 from orchestration.retrain.records import Outcome
 from orchestration.retrain.records import Retraining as Record
-from orchestration.retrain.triggers import BackoffSettings
-from orchestration.schedule.journal import read_state
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_damage
@@ -91,7 +89,7 @@ class Place:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("kills")
     (folder / "jobs").mkdir()
-    variables = {"JOBS": str(folder / "jobs"), "JOB": "scheduled"}
+    variables = {"JOBS": str(folder / "jobs"), "JOB": "scheduled", "EVERY": "1"}
     with make_stack(variables) as stack, pytest.MonkeyPatch.context() as patch:
         stack.up("mlflow", "prometheus", "reward")
         for name, value in stack.env("schedule").items():
@@ -172,14 +170,11 @@ def test_a_service_is_killed_at_a_stage(place: Place, service: str, stage: str) 
 def test_the_schedule_is_killed_with_its_retraining(place: Place) -> None:
     """Its container takes the retraining with it; the next one finds that, and goes on at once."""
     place.restore()
-    place.write_job(
-        "scheduled", triggers={"data": {"paths": ["worlds.json"], "at_first": True, "every_s": 1}}
-    )
+    place.write_job("scheduled", triggers={"data": {"paths": ["worlds.json"]}})
     place.stack.up("schedule")
     wait_until(lambda: list(place.work.glob("evaluate-*/request.json")), "no evaluation", 300)
     kill_and_restart(place.stack, "schedule")
-    folder = Path(place.stack.machine.local("schedule", "/var/lib/march/schedule")) / NAME
-    wait_until(lambda: read_state(folder, BackoffSettings()).num_well, "it never ends", 300)
+    wait_until(lambda: place.record("scheduled").is_closed, "it never ends", 300)
     assert_as_if_undisturbed(place, "scheduled")
 
 

@@ -1,28 +1,24 @@
 """`march retrain`.
 
-Exit codes: 0 there is a decision (promoted, waiting for approval, refused, inconclusive, nothing to change);
-1 a stage failed for good, or too often; 2 for what a user can fix; 6 the budget is spent; 7 another process
-or machine runs this job; 130 interrupted. In each case the same command goes on where it was.
+Exit codes: 0 promoted, waiting for approval, or nothing to change; 1 a stage failed for good, or too often;
+2 for what a user can fix; 3 refused by a gate; 4 inconclusive; 6 the budget is spent; 7 another process or
+machine runs this job; 8 nothing is due (`--if-due`); 130 interrupted. After 1, 2, 6 and 130 the same command
+goes on where it was.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestration.terminal.messages import error_console, fail
-from pipeline.launch.signals import terminable
+from orchestration.terminal.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
-    from orchestration.retrain.attempt import Place, Start, Watch
-    from orchestration.retrain.job import Job
-    from orchestration.retrain.lease import Lease
-    from orchestration.retrain.records import Retraining
-    from pipeline.artifacts.store import ArtifactStore
+    from orchestration.schedule.report import Report
 
-FAILED, OVER_BUDGET, BUSY, INTERRUPTED = 1, 6, 7, 130
+_DECIDED = (0, 3, 4, 8)  # codes of what is no error
+_BY_HAND = "by hand"
 
 
 def retrain(
@@ -38,113 +34,113 @@ def retrain(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the stages, what is done, and what would run.")
     ] = False,
-    cause: Annotated[str, typer.Option(help="What started it; kept in MLflow.")] = "by hand",
+    cause: Annotated[str, typer.Option(help="What started it; kept in MLflow.")] = _BY_HAND,
+    if_due: Annotated[
+        bool,
+        typer.Option("--if-due", help="Only if one of the job's triggers has come; for any scheduler."),
+    ] = False,
+    redo: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STAGE",
+            help="Make a stage again though its result stands: prepare, train, evaluate, evaluate_champion.",
+        ),
+    ] = None,
+    submit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="With --if-due: what is run instead when it is due; it starts the same command elsewhere.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what happened as JSON.")] = False,
+    exit_zero: Annotated[
+        bool,
+        typer.Option("--exit-zero", help="End with 0 also where nothing failed: 3, 4, 7 and 8."),
+    ] = False,
 ) -> None:
     """Prepare, train, evaluate, publish, register, promote; each stage only if its result does not stand.
 
     Killed or failed, the same command goes on. Weights, rows, evaluations and what made them are in the
     artifact store (MARCH_ARTIFACTS), the stages in MLflow (MLFLOW_TRACKING_URI).
     """
+    if submit is not None and not if_due:
+        raise ValueError("--submit: needs --if-due; add it")
+    if redo is not None and if_due:
+        raise ValueError("--redo: is for a retraining by hand; leave --if-due out")
+    if dry_run:
+        warn_ignored("beside --dry-run", if_due=if_due, redo=redo, submit=submit, json=as_json)
+        from orchestration.commands.retrain_run import dry_run as show
+        from orchestration.commands.retrain_run import load
+
+        show(load(job, assignments, cluster))
+        return
+    if if_due and cause != _BY_HAND:
+        warn_ignored("beside --if-due", cause=cause)
+    report = _report(
+        job,
+        assignments,
+        cluster,
+        cause=None if if_due else cause,
+        redo=redo,
+        submit=submit,
+        raises=not as_json,
+    )
+    code = 0 if exit_zero and report.ending.is_well else report.code
+    if as_json:
+        print(report.model_dump_json())
+    if report.code not in _DECIDED:
+        fail(report.line, code=code)
+    if not as_json:
+        print(report.line)
+    raise typer.Exit(code)
+
+
+def _report(
+    name: str,
+    assignments: list[str] | None,
+    cluster: str | None,
+    *,
+    cause: str | None,
+    redo: str | None,
+    submit: str | None,
+    raises: bool,
+) -> Report:
+    """Retrains, and says how it ended.
+
+    Args:
+        name: Of the job, or its file.
+        assignments: KEY=VALUE over the file's keys.
+        cluster: Address of a Ray cluster.
+        cause: What started it; None: its triggers do, if one has come.
+        redo: A stage that is made again.
+        submit: What is run instead when it is due.
+        raises: Whether what a user can fix is raised, as by all commands, and not reported.
+    """
+    from orchestration.commands import retrain_run
     from orchestration.retrain.attempt import LeaseLostError, OverBudgetError, StageFailedError
     from orchestration.retrain.lease import BusyError
     from orchestration.retrain.transient import problem_of
-    from orchestration.retrain.view import outcome_line
+    from orchestration.schedule.report import Ending, report_of
 
     try:
-        given = _job(job, assignments, cluster)
-        if dry_run:
-            _dry_run(given)
-        else:
-            print(outcome_line(_run(given, cause), given.registry.policy))
+        job = retrain_run.load(name, assignments, cluster)
+        if cause is None:
+            return retrain_run.retrain_if_due(name, job, submit)
+        return retrain_run.retrain_now(name, job, cause, redo)
     except StageFailedError as error:
         goes_on = "; the same command goes on"  # which the stage's line may say already
-        fail(str(error).removesuffix(goes_on) + goes_on, code=error.problem.exit_code)
+        ending = Ending.FIX if error.problem.exit_code == Ending.FIX.code else Ending.FAILED
+        return report_of(name, ending, str(error).removesuffix(goes_on) + goes_on)
     except OverBudgetError as error:
-        fail(str(error), code=OVER_BUDGET)
+        return report_of(name, Ending.OVER_BUDGET, str(error))
     except (BusyError, LeaseLostError) as error:
-        fail(str(error), code=BUSY)
+        return report_of(name, Ending.RUNNING, str(error))
     except KeyboardInterrupt:
-        fail("stopped; what is done stands, and the same command goes on", code=INTERRUPTED)
-    except ValueError as error:
-        if (problem := problem_of(error)).transient:
-            fail(problem.line, code=FAILED)
-        raise
-
-
-def _job(name: str, assignments: list[str] | None, cluster: str | None) -> Job:
-    """The job, with every address and folder as the environment has them now."""
-    from orchestration.retrain.job import load_job
-    from pipeline.artifacts.settings import settings_from_environment
-
-    given = [*(assignments or ()), *([f"cluster.address={cluster}"] if cluster else ())]
-    job = load_job(name, given)
-    store = settings_from_environment(job.store.location, job.store.endpoint)
-    location = store.location if store.is_s3 else str(Path(store.location).absolute())
-    return job.model_copy(
-        update={
-            "store": job.store.model_copy(update={"location": location, "endpoint": store.endpoint}),
-            "registry": job.registry.model_copy(
-                update={"uri": job.registry.address, "history": job.registry.history.absolute()}
-            ),
-            "work": job.work.absolute(),
-        }
-    )
-
-
-def _run(job: Job, cause: str) -> Retraining:
-    from orchestration.retrain.lease import Lease, only_here
-    from orchestration.retrain.loop import retrain as run_loop
-    from orchestration.retrain.view import LiveWatch
-    from orchestration.retrain.workshop import open_job_store
-
-    with only_here(job.folder) as here, terminable(), LiveWatch(error_console(), job.budget) as watch:
-        store = open_job_store(job)
-        lease = Lease(store.backend, job.name, holder=here, period_s=job.lease_s)
-        with lease.held():
-            return run_loop(_place(job, store, lease, watch), cause=cause)
-
-
-def _place(job: Job, store: ArtifactStore, lease: Lease | None, watch: Watch) -> Place:
-    from orchestration.registry.desk import open_desk
-    from orchestration.retrain.attempt import Place
-    from orchestration.retrain.inputs import make_plan
-    from orchestration.retrain.ledger import Ledger
-    from orchestration.retrain.results import Results
-
-    registry = job.registry
-    return Place(
-        plan=make_plan(job),
-        desk=open_desk(registry.model, registry.address, registry.history),
-        results=Results(store, job.name),
-        ledger=Ledger(registry.address),
-        lease=lease,
-        start=_start(job),
-        watch=watch,
-    )
-
-
-def _start(job: Job) -> Start:
-    """Where stages run."""
-    from orchestration.retrain.local_stage import LocalStage
-
-    if job.cluster is None:
-        return LocalStage
-    from orchestration.retrain.ray_jobs import RayStage
-
-    return lambda request: RayStage(request) if request.stage.is_heavy else LocalStage(request)
-
-
-def _dry_run(job: Job) -> None:
-    """Prints the stages; starts and writes nothing."""
-    from rich.console import Console
-
-    from orchestration.retrain.inputs import give
-    from orchestration.retrain.loop import standing_stages
-    from orchestration.retrain.view import LiveWatch, plan_table
-    from orchestration.retrain.workshop import open_job_store
-
-    place = _place(job, open_job_store(job), None, LiveWatch(error_console(), job.budget))
-    given = give(place.plan, place.desk)
-    left = place.ledger.find(job, given)
-    parent = left.parent if left else given.parent
-    Console().print(plan_table(given, parent, standing_stages(place, parent), left, job.budget))
+        line = "stopped; what is done stands, and the same command goes on"
+        return report_of(name, Ending.INTERRUPTED, line)
+    except (ValueError, OSError) as error:
+        problem = problem_of(error)
+        if raises and not problem.transient:
+            raise
+        return report_of(name, Ending.FAILED if problem.transient else Ending.FIX, problem.line)

@@ -1,43 +1,27 @@
-"""`march schedule`: starts retrainings when their triggers come, until it is told to stop."""
+"""`march schedule`: runs `march retrain JOB --if-due` again and again, until it is told to stop."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from orchestration.schedule.options import FOLDER, HOST, PORT, OnStop
-
-FolderOption = Annotated[Path, typer.Option(metavar="DIR", help="Of its journals and its database.")]
-
 
 def schedule(
     jobs: Annotated[list[str], typer.Argument(metavar="JOB...", help="Job files that have triggers.")],
-    folder: FolderOption = FOLDER,
-    on_stop: Annotated[
-        OnStop, typer.Option(help="On SIGTERM: leave retrainings running, or wait for them.")
-    ] = OnStop.LEAVE,
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Of /healthz and /metrics; 0: any.")] = PORT,
+    every: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="From one look at a job to the next.")
+    ] = 300.0,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Of /healthz and /metrics; 0: any.")] = 5002,
     host: Annotated[
         str, typer.Option(help="Address of those; they are open, so leave loopback only behind a firewall.")
-    ] = HOST,
-    check: Annotated[
-        bool,
-        typer.Option("--check", help="First see that each job's store and registry answer, or end."),
-    ] = False,
+    ] = "127.0.0.1",
 ) -> None:
-    """Run a service that retrains jobs by the clock, by new data, or by drift of production answers.
+    """Run `march retrain JOB --if-due` for each job every few minutes, where no other timer does.
 
-    Each retraining is a `march retrain` in a process of its own. Triggers survive a restart of the service;
-    what it missed meanwhile is found when it starts. `march status` shows all of it.
+    systemd's timers, cron, a CronJob or Airflow do the same (infra/). SIGTERM stops retrainings in order; the
+    next one goes on with them.
     """
-    from orchestration.schedule.jobs import check_places, scheduled_jobs
-    from orchestration.schedule.service import Service
-    from reward.serving.logs import configure_logging
+    from orchestration.schedule.timer import serve
 
-    configure_logging("auto")
-    scheduled = scheduled_jobs(jobs)
-    if check:
-        check_places(jobs)
-    Service(scheduled, folder, on_stop=on_stop, port=port, host=host).run()
+    serve(jobs, every_s=every, host=host, port=port)

@@ -7,21 +7,15 @@ from typing import Annotated
 
 import typer
 
-from orchestration.commands.schedule import FolderOption
-from orchestration.schedule.options import FOLDER
 from orchestration.terminal.messages import warn_ignored
 
 
 def status(
-    jobs: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[JOB]...", help="Job files; those of the service, if none is named."),
-    ] = None,
-    folder: FolderOption = FOLDER,
+    jobs: Annotated[list[str], typer.Argument(metavar="JOB...", help="Job files.")],
     html: Annotated[Path | None, typer.Option(metavar="PAGE", help="Write a page.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
-    """Show how retrainings stand: stages, triggers, champion, budgets, and what waits for approval."""
+    """Show the state of retrainings: stages, triggers, champion, budgets, and what waits for approval."""
     import os
 
     from orchestration.schedule.status import read_status
@@ -29,7 +23,7 @@ def status(
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")  # a look does not wait for a server
     if as_json:
         warn_ignored("beside --json", html=html)
-    found = read_status(jobs or (), folder)
+    found = read_status(jobs)
     if as_json:
         print(found.model_dump_json(indent=2))
     elif html is not None:

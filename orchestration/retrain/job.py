@@ -206,6 +206,14 @@ class Job(Settings):
     lease_s: float = Field(default=60.0, gt=0, description="A holder that is silent for longer is gone.")
     triggers: Triggers = Triggers()
 
+    @model_validator(mode="after")
+    def _data_can_be_watched(self) -> Self:
+        data = self.triggers.data
+        reads = self.data.rows is not None or self.data.prepare is not None
+        if data is not None and not (data.paths or data.pointers or reads):
+            raise ValueError("triggers.data: the job reads no data; name paths or pointers, or remove it")
+        return self
+
     @property
     def folder(self) -> Path:
         """Where it works on this machine."""

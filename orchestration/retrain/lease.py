@@ -99,14 +99,7 @@ class Lease:
         Raises:
             BusyError: another machine holds it.
         """
-        found = self._backend.read(self._key)
-        other = _holder(found)
-        if other not in (None, self._holder):
-            self._sleep(self._period_s)
-            again = self._backend.read(self._key)
-            if again is None or found is None or again.content != found.content:
-                raise BusyError(f"{self._key}: {_said(again)} runs this job")
-            logger.warning("%s: %s has been silent for %.0f s", self._key, _said(found), self._period_s)
+        found = self.demand_free()
         try:
             self._write(found)
         except MovedError:
@@ -115,6 +108,25 @@ class Lease:
             logger.warning("no lease, only this machine's lock: %s", error)
             return False
         return True
+
+    def demand_free(self) -> Blob | None:
+        """Waits for one period where another machine has the lease; writes nothing.
+
+        Returns:
+            The lease as it is; None: there was never one.
+
+        Raises:
+            BusyError: another machine holds it.
+        """
+        found = self._backend.read(self._key)
+        other = _holder(found)
+        if other not in (None, self._holder):
+            self._sleep(self._period_s)
+            again = self._backend.read(self._key)
+            if again is None or found is None or again.content != found.content:
+                raise BusyError(f"{self._key}: {_said(again)} runs this job")
+            logger.warning("%s: %s has been silent for %.0f s", self._key, _said(found), self._period_s)
+        return found
 
     @contextmanager
     def held(self) -> Iterator[None]:

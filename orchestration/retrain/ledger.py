@@ -24,7 +24,7 @@ EXPERIMENT = "march-retrain"
 ID_TAG, JOB_TAG, STATE_TAG, OUTCOME_TAG = (
     "march.retrain.id", "march.retrain.job", "march.retrain.state", "march.retrain.outcome",
 )  # fmt: skip
-_RECORD_TAG, _STAGE_TAG = "march.retrain.record", "march.retrain.stage."
+_RECORD_TAG, _SEEN_TAG, _STAGE_TAG = "march.retrain.record", "march.retrain.seen", "march.retrain.stage."
 _MLFLOW_STATUS = {
     RetrainingState.RUNNING: "RUNNING",
     RetrainingState.FAILED: "FAILED",
@@ -221,13 +221,14 @@ def now_ms() -> int:
 
 def _tags(retraining: Retraining) -> dict[str, str]:
     """All of a retraining, in parts that MLflow has room for."""
-    rest = retraining.model_dump(mode="json", exclude={"stages", "run_id", "is_closed"})
+    rest = retraining.model_dump(mode="json", exclude={"stages", "run_id", "is_closed", "seen"})
     return {
         ID_TAG: retraining.id,
         JOB_TAG: retraining.job,
         STATE_TAG: retraining.state.value,
         OUTCOME_TAG: retraining.outcome or "",
         _RECORD_TAG: json.dumps(rest),
+        _SEEN_TAG: retraining.seen.model_dump_json() if retraining.seen else "null",
         **{f"{_STAGE_TAG}{one.stage}": one.model_dump_json() for one in retraining.stages},
     }
 
@@ -254,4 +255,5 @@ def _read_run(run: Any) -> Retraining | None:
     tree = json.loads(tags[_RECORD_TAG])
     stages = [json.loads(tags[f"{_STAGE_TAG}{stage}"]) for stage in Stage]
     of_run = {"run_id": run.info.run_id, "is_closed": run.info.status != "RUNNING"}
+    of_run["seen"] = json.loads(tags.get(_SEEN_TAG, "null"))
     return Retraining.model_validate({**tree, "stages": stages, **of_run})

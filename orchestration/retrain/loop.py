@@ -7,6 +7,7 @@ inconclusive candidate is a finished retraining with that outcome; nothing but g
 from __future__ import annotations
 
 import platform
+import shutil
 from collections import Counter
 from collections.abc import Callable
 
@@ -29,20 +30,32 @@ from orchestration.retrain.records import (
     ParentWeights,
     Retraining,
     RetrainingState,
+    Seen,
     StageState,
 )
 from orchestration.retrain.results import Standing
-from orchestration.retrain.stages import Stage, StageProblem, StageRequest, StageResult, stage_key
+from orchestration.retrain.stages import (
+    Stage,
+    StageProblem,
+    StageRequest,
+    StageResult,
+    stage_folder,
+    stage_key,
+)
 from orchestration.retrain.transient import patiently, problem_of
 from orchestration.retrain.workshop import FILES
 
 
-def retrain(place: Place, *, cause: str = "") -> Retraining:
+def retrain(
+    place: Place, *, cause: str = "", seen: Seen | None = None, redo: Stage | None = None
+) -> Retraining:
     """Retrains, or goes on with it; returns how it ended.
 
     Args:
         place: What it works with.
         cause: What started it, for people.
+        seen: What this command found when it began; recorded with it.
+        redo: A stage that is made again though its result stands; those after it, if they get other inputs.
 
     Raises:
         StageFailedError: a stage failed for good, or too often.
@@ -54,16 +67,17 @@ def retrain(place: Place, *, cause: str = "") -> Retraining:
     params = {"recipe": place.plan.recipe.name, "parent": given.parent.uri}
     params |= {"seed": str(place.plan.recipe.seed), "job": place.plan.job.model_dump_json()}
     found = place.ledger.open(place.plan.job, given, cause=cause, params=params)
-    if found.state.is_final:
-        if not found.is_closed:
+    found = found.model_copy(update={"seen": seen or found.seen, "needs_person": False})
+    if found.state.is_final and redo is None:
+        if seen is not None or not found.is_closed:
             place.ledger.save(found)
         place.watch.show(found)
         return found
-    loop = _Loop(place, found)
+    loop = _Loop(place, found, redo)
     try:
         return loop.run()
     except ENDS as error:
-        loop.end(_state_after(error), reason=str(error) or "interrupted")
+        loop.end(_state_after(error), reason=str(error) or "interrupted", needs_person=_needs_person(error))
         raise
 
 
@@ -85,14 +99,15 @@ def standing_stages(place: Place, parent: ParentWeights) -> dict[Stage, Standing
 class _Loop:
     """One command's work on one retraining."""
 
-    def __init__(self, place: Place, retraining: Retraining) -> None:
-        self._place = place
+    def __init__(self, place: Place, retraining: Retraining, redo: Stage | None) -> None:
+        self._place, self._redo = place, redo
         self._account = Account(place, retraining)
         self._done: dict[Stage, StageResult] = {}
         self._attempts = Counter[str]()  # of this command, by key
         changes = {
             "state": RetrainingState.RUNNING,
             "ended_ms": None,
+            "outcome": None,
             "reason": "",
             "machine": platform.node(),
         }
@@ -113,9 +128,9 @@ class _Loop:
         state = RetrainingState.WAITING_FOR_APPROVAL if waits else RetrainingState.DONE
         return self.end(state, reason=str(facts.get("reason") or ""))
 
-    def end(self, state: RetrainingState, *, reason: str) -> Retraining:
+    def end(self, state: RetrainingState, *, reason: str, needs_person: bool = False) -> Retraining:
         """Writes down how it ended."""
-        self._account.change(state=state, reason=reason[:1_000], ended_ms=now_ms())
+        self._account.change(state=state, reason=reason[:1_000], ended_ms=now_ms(), needs_person=needs_person)
         self._account.save(or_warn=not state.is_final)
         return self._account.retraining
 
@@ -185,6 +200,10 @@ class _Loop:
     def _standing(self, stage: Stage, champion: ParentWeights | None) -> Standing:
         inputs = self._inputs(stage, champion)
         key = stage_key(stage, inputs)
+        if stage is self._redo:
+            self._redo = None  # not again by the next attempt
+            self._place.results.forget(stage, key)
+            shutil.rmtree(stage_folder(self._place.plan.job, stage, key), ignore_errors=True)
         status = self._account.status(stage)
         attempts = status.attempts if status.key == key else 0
         standing = self._place.results.standing(stage, key)
@@ -253,3 +272,9 @@ def _state_after(error: BaseException) -> RetrainingState:
     if isinstance(error, OverBudgetError):
         return RetrainingState.STOPPED_BY_BUDGET
     return RetrainingState.FAILED if isinstance(error, StageFailedError) else RetrainingState.STOPPED
+
+
+def _needs_person(error: BaseException) -> bool:
+    if isinstance(error, StageFailedError):
+        return error.problem.exit_code == 2
+    return isinstance(error, OverBudgetError)

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from orchestration.retrain.stages import Spent, Stage
+from orchestration.retrain.triggers import Cause
 from reward.types import Record
 
 
@@ -72,6 +73,20 @@ class StageStatus(Record):
     figures: dict[str, float] = Field(default={}, description="Of its result, for people.")
 
 
+class Seen(Record):
+    """What the last command that took a retraining up found when it began.
+
+    Whether the job is due follows from this, and from how the retraining ended.
+    """
+
+    order: int = Field(ge=1, description="Among all commands of the job; no clock says which was the last.")
+    attempt: int = Field(ge=1, description="Of those in a row that did not end well, this one included.")
+    began_ms: int = Field(description="By that machine's clock.")
+    causes: tuple[Cause, ...] = Field(default=(), description="Triggers that it is for; none of one by hand.")
+    data: dict[str, str] = Field(default={}, description="Digests of what the data trigger watches.")
+    verdicts: dict[str, int] = Field(default={}, description="Lines of the last files of verdicts, by path.")
+
+
 class Retraining(Record):
     """One retraining, as MLflow has it."""
 
@@ -92,6 +107,10 @@ class Retraining(Record):
     version: str | None = Field(default=None, description="Of the candidate in the registry.")
     reason: str = Field(default="", description="Why it ended as it did.")
     cause: str = Field(default="", description="What started it: a person, or a trigger.")
+    seen: Seen | None = Field(default=None, description="None of an earlier version's.")
+    needs_person: bool = Field(
+        default=False, description="It ended for something that another attempt alone does not fix."
+    )
 
     @property
     def spent(self) -> Spent:

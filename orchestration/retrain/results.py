@@ -76,6 +76,18 @@ class Results:
             self.store.move(name, published.digest, expected=self.store.pointed(name))  # over a damaged one
         return Standing(result, published.digest)
 
+    def forget(self, stage: Stage, key: str) -> None:
+        """Lets no result stand for a key, so that the stage runs again; what refers to the old one keeps it.
+
+        Raises:
+            StoreError: the store does not answer.
+        """
+        name = self._pointer(stage.shelf, key)
+        digest = self.store.pointed(name)
+        if digest is not None:
+            withdrawn = self.store.publish(kind=KIND, record={FIELD: None})
+            self.store.move(name, withdrawn.digest, expected=digest)
+
     def _pointer(self, shelf: str, key: str) -> str:
         return f"retrain/{self._job}/{shelf}/{key}"
 

@@ -18,14 +18,13 @@ from pydantic import Field, field_validator, model_validator
 
 from reward.config import Settings
 
-SKIP_GRACE_S = 60  # a busy machine is no missed trigger
 
+class Cause(StrEnum):
+    """What asks for a retraining."""
 
-class Missed(StrEnum):
-    """What becomes of times that passed while the service was down, or the job was running."""
-
-    RUN_ONCE = "run_once"  # one retraining for all of them, if the last one is not too old
-    SKIP = "skip"
+    CRON = "cron"
+    DATA = "data"
+    DRIFT = "drift"
 
 
 class CronSettings(Settings):
@@ -33,9 +32,11 @@ class CronSettings(Settings):
 
     expression: str = Field(description='Minute, hour, day, month, weekday; e.g. "30 2 * * mon-fri".')
     timezone: str = Field(default="UTC", description="IANA name, e.g. Europe/Berlin.")
-    missed: Missed = Missed.RUN_ONCE
     grace_s: int = Field(
-        default=86_400, ge=1, description="run_once: how late a missed time may still start, in seconds."
+        default=86_400,
+        ge=1,
+        description="How late a missed time may still start a retraining, in seconds; longer than the time "
+        "between two looks.",
     )
 
     @field_validator("timezone")
@@ -61,14 +62,9 @@ class CronSettings(Settings):
             raise ValueError(f"expression: {self.expression!r} never comes; fix day and month") from None
         return self
 
-    @property
-    def latest_s(self) -> int:
-        """How late a time may still start, in seconds."""
-        return self.grace_s if self.missed is Missed.RUN_ONCE else SKIP_GRACE_S
-
 
 class DataSettings(Settings):
-    """By new data: something has another digest than when the last retraining that ended began."""
+    """By new data: something has another digest than when the last retraining that ended well began."""
 
     paths: tuple[Path, ...] = Field(
         default=(),
@@ -76,17 +72,19 @@ class DataSettings(Settings):
         "either: what the job itself reads.",
     )
     pointers: tuple[str, ...] = Field(default=(), description="Pointers of the artifact store.")
-    every_s: float = Field(default=300.0, ge=1, description="How often it is looked at, in seconds.")
-    at_first: bool = Field(
-        default=False, description="Whether data is new that is there when it is first looked at."
+    settle_s: float = Field(
+        default=5.0,
+        ge=0,
+        description="New data is looked at again after so many seconds, and counts if it is still the same.",
     )
 
 
 class DriftSettings(Settings):
     """By drift: production answers are known to be unfaithful more often than allowed.
 
-    The bound is one-sided and by document. All looks at new answers between two retrainings share `alpha`, so
-    it is the chance that answers which are good enough ever start one.
+    The bound is one-sided and by document. A look is made at every `min_answers` new verdicts; all looks
+    between two retrainings share `alpha`, so it is the chance that answers which are good enough ever start
+    one, however often the command runs.
     """
 
     verdicts: tuple[str, ...] = Field(min_length=1, description="Verdicts of march audit: files or patterns.")
@@ -98,14 +96,13 @@ class DriftSettings(Settings):
     max_unfaithful: float = Field(default=0.05, gt=0, lt=1, description="Share of refuted answers allowed.")
     alpha: float = Field(default=0.05, gt=0, le=0.2, description="False starts, all looks together.")
     min_answers: int = Field(
-        default=200, ge=20, description="Scored answers a look needs; fewer say nothing."
+        default=200, ge=20, description="Verdicts from one look to the next; fewer scored ones say nothing."
     )
     min_documents: int = Field(default=30, ge=2, description="Sources they must be about.")
     max_unscored: float = Field(
         default=0.1, ge=0, lt=1, description="Share of failed audits a look may have."
     )
     window: int = Field(default=5_000, ge=20, description="Answers looked at: the last ones, by file name.")
-    every_s: float = Field(default=900.0, ge=1, description="How often it is looked at, in seconds.")
     cool_down_s: float = Field(
         default=86_400.0, ge=0, description="Least time between two retrainings for drift, in seconds."
     )
@@ -132,3 +129,8 @@ class Triggers(Settings):
     data: DataSettings | None = None
     drift: DriftSettings | None = None
     backoff: BackoffSettings = BackoffSettings()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is none."""
+        return self.cron is None and self.data is None and self.drift is None

@@ -1,1 +1,1 @@
-"""When a job is retrained: by the clock, by new data, by drift; and the service that starts it."""
+"""When a job is due, by what its retrainings recorded; the timer for one machine; `march status`."""

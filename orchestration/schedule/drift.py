@@ -5,14 +5,13 @@ too many of them make a look say nothing. It is compared by a lower bound, not b
 Pearson's, for as many answers as the clustered ones are worth (Korn and Graubard 1998, Survey Methodology
 24:193, with the degrees of freedom of the clusters), since answers about one source share its difficulty.
 
-Look k between two retrainings is made at alpha / (k (k + 1)), which sums to alpha: looking often does not
-make a false start likelier. A look is made only once there are `min_answers` new verdicts, so old evidence is
-not tried again.
+Look k between two retrainings is made at alpha / (k (k + 1)), which sums to alpha: many looks do not make a
+false start likelier. `verdicts.py` makes one at every `min_answers` new verdicts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -32,7 +31,7 @@ class DriftState(StrEnum):
 
 
 class Drift(Record):
-    """One look, as the journal keeps it."""
+    """One look."""
 
     state: DriftState
     num_scored: int
@@ -41,20 +40,15 @@ class Drift(Record):
     num_unscored: int = Field(description="Failed audits; in no share.")
     num_documents: int = Field(description="Sources of the scored answers.")
     num_unmatched: int = Field(default=0, description="Verdicts whose answer was not found.")
+    num_new: int = Field(default=0, description="Verdicts that no retraining has settled.")
     low: float | None = Field(default=None, description="Lower bound of the share; None: no look was spent.")
     alpha: float | None = Field(default=None, description="Of this look.")
     allowed: float = Field(description="The share that is allowed.")
-    read: dict[str, int] = Field(default={}, description="Lines of each file of verdicts at this look.")
 
     @property
     def rate(self) -> float | None:
         """Share of refuted answers; None without any."""
         return self.num_refuted / self.num_scored if self.num_scored else None
-
-    @property
-    def is_look(self) -> bool:
-        """Whether it took its share of alpha."""
-        return self.low is not None
 
     def __str__(self) -> str:
         """In one line."""
@@ -84,22 +78,13 @@ class Tally:
     num_scored: int
 
 
-def look(
-    answers: Sequence[Judged],
-    settings: DriftSettings,
-    *,
-    num_looks: int,
-    read: Mapping[str, int],
-    num_unmatched: int = 0,
-) -> Drift:
-    """Looks at the newest verdicts.
+def look(answers: Sequence[Judged], settings: DriftSettings, *, num_looks: int) -> Drift:
+    """Looks at verdicts.
 
     Args:
         answers: All that are looked at.
         settings: Of the trigger.
-        num_looks: Looks made since the last retraining.
-        read: Lines of each file, for the journal.
-        num_unmatched: Verdicts whose source is not known.
+        num_looks: Looks since the last retraining, before this one.
     """
     outcomes = [one.outcome for one in answers]
     tallies = _tallies(answers)
@@ -120,11 +105,9 @@ def look(
         num_no_claims=outcomes.count(Outcome.NO_CLAIMS),
         num_unscored=num_unscored,
         num_documents=len(tallies),
-        num_unmatched=num_unmatched,
         low=low,
         alpha=None if low is None else alpha,
         allowed=settings.max_unfaithful,
-        read=dict(read),
     )
 
 

@@ -10,10 +10,9 @@ from orchestration.retrain.view import spent_line
 from orchestration.schedule.status import Status
 from orchestration.schedule.status_words import (
     ago,
-    attempt_said,
     clock,
+    job_said,
     retraining_said,
-    service_said,
     shown_path,
     span,
     trigger_said,
@@ -34,9 +33,8 @@ def render_status(status: Status) -> str:
         ago=lambda at: ago(at, status.at),
         clock=clock,
         shown_path=shown_path,
-        service=service_said(status),
-        attempt_said=lambda job: attempt_said(job, status.at),
-        trigger_said=lambda one: trigger_said(one, status.at),
+        job_said=lambda job: job_said(job, status.at),
+        trigger_said=trigger_said,
         retraining_said=lambda one, model: retraining_said(one, status.at, model),
         spent_line=spent_line,
         stages=_stages,

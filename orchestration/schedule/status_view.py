@@ -10,15 +10,15 @@ from rich.text import Text
 
 from orchestration.retrain.records import Retraining, StageState, StageStatus
 from orchestration.retrain.view import spent_line
-from orchestration.schedule.status import JobStatus, ModelStatus, Status, TriggerStatus
+from orchestration.schedule.due import Trigger
+from orchestration.schedule.status import JobStatus, ModelStatus, Status
 from orchestration.schedule.status_words import (
     Said,
     Tone,
     ago,
-    attempt_said,
     clock,
+    job_said,
     retraining_said,
-    service_said,
     shown_path,
     span,
     trigger_said,
@@ -37,7 +37,6 @@ _LABEL_WIDTH = 9
 
 def print_status(status: Status, console: Console) -> None:
     """One block a job."""
-    console.print(_line("service", _text(service_said(status))))
     for job in status.jobs:
         console.print(_block(job, status.at))
 
@@ -45,22 +44,20 @@ def print_status(status: Status, console: Console) -> None:
 def _block(job: JobStatus, now: float) -> RenderableType:
     title = Text.assemble((job.name, "bold"), f"  {shown_path(job.file)}")
     parts: list[RenderableType] = [Text(), Rule(title, align="left", style="dim")]
-    parts.append(_line("now", _text(attempt_said(job, now))))
-    if job.attempt.log and (job.attempt.num_failures or job.attempt.running_since is not None):
-        parts.append(_line("log", Text(shown_path(job.attempt.log), style="dim")))
+    parts.append(_line("now", _text(job_said(job, now))))
     parts += [_line("unread", Text(problem, style="red")) for problem in job.problems]
     parts += [_line("model", _model(job.model_name, job.model))] if job.model else []
     for one in job.model.waiting if job.model else ():
         asked = Text(f"version {one.version} waits; {one.by} asked at {one.at}", style="yellow")
         parts += [_line("approve", asked), _line("", Text(one.command, style="bold yellow"))]
-    parts += [_line(one.cause, _trigger(one, now)) for one in job.triggers]
+    parts += [_line(one.cause, _trigger(one, now)) for one in (job.look.triggers if job.look else ())]
     parts += _retrainings(job, now)
     return Group(*parts)
 
 
-def _trigger(one: TriggerStatus, now: float) -> Text:
+def _trigger(one: Trigger, now: float) -> Text:
     coming = f"next {clock(one.next_at, one.timezone)}, {ago(one.next_at, now)}" if one.next_at else ""
-    said = trigger_said(one, now)
+    said = trigger_said(one)
     parts = [Text(one.what), Text(coming), _text(said)]
     return Text("  ").join(part for part in parts if part)
 

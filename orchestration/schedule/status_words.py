@@ -11,7 +11,8 @@ from zoneinfo import ZoneInfo
 from orchestration.retrain.records import Outcome, Retraining, RetrainingState, StageState
 from orchestration.retrain.view import outcome_line
 from orchestration.schedule.drift import DriftState
-from orchestration.schedule.status import JobStatus, ModelStatus, Status, TriggerStatus
+from orchestration.schedule.due import Trigger
+from orchestration.schedule.status import JobStatus, ModelStatus
 
 _SILENT_S = 300.0  # without a sign of life for so long, a retraining is probably gone
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
@@ -56,44 +57,34 @@ def clock(at: float, timezone: str | None = None) -> str:
     return f"{datetime.fromtimestamp(at, UTC).astimezone(zone):%a %Y-%m-%d %H:%M %Z}"
 
 
-def service_said(status: Status) -> Said:
-    """Whether anything starts by itself."""
-    if status.is_serving and status.sign is not None:
-        return Said(f"running, last sign {ago(status.sign.at, status.at)}", Tone.GOOD)
-    last = f"; the last one gave a sign {ago(status.sign.at, status.at)}" if status.sign else ""
-    return Said(f"not running, nothing starts by itself{last}", Tone.WARN)
-
-
-def trigger_said(trigger: TriggerStatus, now: float) -> Said:
-    """How a trigger stands."""
+def trigger_said(trigger: Trigger) -> Said:
+    """How a trigger is."""
     if trigger.problem:
         return Said(f"cannot be looked at: {trigger.problem}", Tone.BAD)
-    if trigger.due_since is not None:
-        return Said(f"came {ago(trigger.due_since, now)}", Tone.BUSY)
-    if trigger.drift is not None:
-        tone = Tone.PLAIN if trigger.drift.state is not DriftState.TOO_MANY_UNSCORED else Tone.WARN
-        looked = f", {ago(trigger.looked_at, now)}" if trigger.looked_at else ""
-        return Said(str(trigger.drift) + looked + _new(trigger), tone)
-    if trigger.num_new is not None:
-        return Said((trigger.note or "no look yet") + _new(trigger))
-    return Said(trigger.note or ("nothing new" if trigger.next_at is None else ""))
+    if trigger.is_due:
+        return Said(f"due: {trigger.detail}", Tone.BUSY)
+    is_blind = trigger.drift is not None and trigger.drift.state is DriftState.TOO_MANY_UNSCORED
+    return Said(trigger.detail + _new(trigger), Tone.WARN if is_blind else Tone.PLAIN)
 
 
-def attempt_said(job: JobStatus, now: float) -> Said:
-    """What the service does with a job, or did last."""
-    one = job.attempt
-    if one.running_since is not None:
-        return Said(f"retraining since {span(now - one.running_since)}", Tone.BUSY)
-    times = "once" if one.num_failures == 1 else f"{one.num_failures} times"
-    error = one.last_error.removeprefix("march: ")
-    if one.gave_up:
-        fix = f"fix it, then march retrain {shown_path(job.file)}, or wait for the next trigger"
-        return Said(f"failed {times}, gave up: {error}; {fix}", Tone.BAD)
-    if one.num_failures:
-        again = f"; again {ago(one.next_at, now)}" if one.next_at and one.next_at > now else ""
+def job_said(job: JobStatus, now: float) -> Said:
+    """What happens with a job, or happened last."""
+    look = job.look
+    last = max(job.retrainings, key=lambda one: one.last_sign_ms, default=None)
+    if last is not None and last.state is RetrainingState.RUNNING and not _is_silent(last, now):
+        return Said(f"retraining since {span(now - last.started_ms / 1000)}", Tone.BUSY)
+    if look is not None and look.num_failures and last is not None:
+        times = "once" if look.num_failures == 1 else f"{look.num_failures} times"
+        error = last.reason or last.error or "killed"
+        if look.gave_up:
+            fix = f"fix it, then march retrain {shown_path(job.file)}, or wait for the next trigger"
+            return Said(f"failed {times}, gave up: {error}; {fix}", Tone.BAD)
+        again = f"; again {ago(look.waits_until, now)}" if look.waits_until else ""
         return Said(f"failed {times}: {error}{again}", Tone.BAD)
-    if one.last_ended is not None:
-        return Said(f"last retraining ended {ago(one.last_ended, now)}", Tone.GOOD)
+    if look is not None and look.is_due:
+        return Said("due; the next march retrain --if-due starts it", Tone.BUSY)
+    if last is not None and last.ended_ms is not None:
+        return Said(f"last retraining ended {ago(last.ended_ms / 1000, now)}", Tone.GOOD)
     return Said("no retraining yet")
 
 
@@ -109,9 +100,9 @@ def retraining_said(one: Retraining, now: float, model: ModelStatus | None = Non
         tone = {Outcome.PROMOTED: Tone.GOOD, Outcome.REFUSED: Tone.BAD}.get(one.outcome, Tone.WARN)
         return Said(outcome_line(one).removeprefix(f"{one.model} "), tone)
     if one.state is RetrainingState.RUNNING:
-        silent_s = now - one.last_sign_ms / 1000
-        if silent_s > _SILENT_S:
-            return Said(f"no sign of life for {span(silent_s)}; the same command goes on", Tone.WARN)
+        if _is_silent(one, now):
+            silent = span(now - one.last_sign_ms / 1000)
+            return Said(f"no sign of life for {silent}; the same command goes on", Tone.WARN)
         return Said(f"running: {running_stage(one)}", Tone.BUSY)
     tone = Tone.BAD if one.state is RetrainingState.FAILED else Tone.WARN
     return Said(": ".join(filter(None, [str(one.state), one.reason or one.error])), tone)
@@ -129,5 +120,9 @@ def shown_path(path: str) -> str:
     return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path
 
 
-def _new(trigger: TriggerStatus) -> str:
-    return f"; {trigger.num_new:,} new verdicts" if trigger.num_new else ""
+def _is_silent(one: Retraining, now: float) -> bool:
+    return now - one.last_sign_ms / 1000 > _SILENT_S
+
+
+def _new(trigger: Trigger) -> str:
+    return f"; {trigger.drift.num_new:,} new verdicts" if trigger.drift and trigger.drift.num_new else ""

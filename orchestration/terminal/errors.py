@@ -6,7 +6,6 @@ import errno
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _TRAINING_STACK = {
-    "apscheduler",
     "cronsim",
     "deepspeed",
     "mlflow",

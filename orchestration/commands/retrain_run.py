@@ -1,0 +1,156 @@
+"""What `march retrain` does: the loop at once, or if a trigger has come; and its dry run."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import time
+import uuid
+from contextlib import nullcontext
+from pathlib import Path
+
+from orchestration.registry.desk import open_desk
+from orchestration.retrain.attempt import Place, Start, Watch
+from orchestration.retrain.inputs import give, make_plan
+from orchestration.retrain.job import Job, job_file, load_job
+from orchestration.retrain.lease import Lease, only_here
+from orchestration.retrain.ledger import Ledger
+from orchestration.retrain.local_stage import LocalStage
+from orchestration.retrain.loop import retrain, standing_stages
+from orchestration.retrain.results import Results
+from orchestration.retrain.stages import Stage
+from orchestration.retrain.triggers import Cause
+from orchestration.retrain.view import LiveWatch, outcome_line, plan_table
+from orchestration.retrain.workshop import open_job_store
+from orchestration.schedule.due import Look, Watched, look_around
+from orchestration.schedule.report import ENDINGS, Ending, Report, report_of
+from orchestration.terminal.messages import error_console
+from pipeline.artifacts.settings import settings_from_environment
+from pipeline.artifacts.store import ArtifactStore
+from pipeline.launch.signals import terminable
+
+# A decision is made once (docs/retraining.md), and what lies between costs nothing.
+_REDONE = (Stage.PREPARE, Stage.TRAIN, Stage.EVALUATE, Stage.EVALUATE_CHAMPION)
+
+
+def load(name: str, assignments: list[str] | None, cluster: str | None) -> Job:
+    """The job, with every address and folder as the environment has them now."""
+    given = [*(assignments or ()), *([f"cluster.address={cluster}"] if cluster else ())]
+    job = load_job(name, given)
+    store = settings_from_environment(job.store.location, job.store.endpoint)
+    location = store.location if store.is_s3 else str(Path(store.location).absolute())
+    return job.model_copy(
+        update={
+            "store": job.store.model_copy(update={"location": location, "endpoint": store.endpoint}),
+            "registry": job.registry.model_copy(
+                update={"uri": job.registry.address, "history": job.registry.history.absolute()}
+            ),
+            "work": job.work.absolute(),
+        }
+    )
+
+
+def retrain_now(name: str, job: Job, cause: str, redo: str | None) -> Report:
+    """Retrains whatever the triggers say; when it ends well, those that had come by now are settled."""
+    if redo is not None and redo not in _REDONE:
+        raise ValueError(f"--redo: {redo!r} is none of {', '.join(_REDONE)}")
+    with only_here(job.folder) as here, terminable():
+        store = open_job_store(job)
+        lease = Lease(store.backend, job.name, holder=here, period_s=job.lease_s)
+        with lease.held():
+            look = _look(name, job, store)
+            by_hand = look.model_copy(update={"seen": look.seen.model_copy(update={"causes": ()})})
+            return _run(name, job, store, lease, by_hand, cause, Stage(redo) if redo else None)
+
+
+def retrain_if_due(name: str, job: Job, submit: str | None) -> Report:
+    """Retrains, or runs a command that starts it elsewhere, if a trigger has come.
+
+    The triggers are looked at twice: before the lease, so that it costs nothing where nothing is due, and
+    under it, where no other machine can have retrained meanwhile.
+    """
+    if job.triggers.is_empty:
+        raise ValueError(f"{name}: triggers: there is none; add cron, data or drift")
+    with only_here(job.folder) as here, terminable():
+        store = open_job_store(job)
+        before = _look(name, job, store)
+        if not before.is_due:
+            return _not_due(name, before)
+        if Cause.DATA in before.seen.causes and job.triggers.data is not None:
+            time.sleep(job.triggers.data.settle_s)
+        # What is submitted has this folder on a shared volume: its lease is not this process's.
+        holder = here if submit is None else uuid.uuid4().hex
+        lease = Lease(store.backend, job.name, holder=holder, period_s=job.lease_s)
+        with lease.held() if submit is None else nullcontext(lease.demand_free()):
+            look = _look(name, job, store).unless_changing(before)
+            if not look.is_due:
+                return _not_due(name, look)
+            if submit is None:
+                return _run(name, job, store, lease, look, look.why)
+    return _submit(name, look, submit)
+
+
+def dry_run(job: Job) -> None:
+    """Prints the stages; starts and writes nothing."""
+    from rich.console import Console
+
+    place = _place(job, open_job_store(job), None, LiveWatch(error_console(), job.budget))
+    given = give(place.plan, place.desk)
+    left = place.ledger.find(job, given)
+    parent = left.parent if left else given.parent
+    Console().print(plan_table(given, parent, standing_stages(place, parent), left, job.budget))
+
+
+def _look(name: str, job: Job, store: ArtifactStore) -> Look:
+    history = Ledger(job.registry.address).retrainings(job.name)
+    watched = Watched(job, job_file(name).absolute().parent, store.pointed)
+    return look_around(watched, history, time.time())
+
+
+def _not_due(name: str, look: Look) -> Report:
+    return report_of(name, Ending.GAVE_UP if look.gave_up else Ending.NOT_DUE, str(look), look=look)
+
+
+def _run(
+    name: str,
+    job: Job,
+    store: ArtifactStore,
+    lease: Lease,
+    look: Look,
+    cause: str,
+    redo: Stage | None = None,
+) -> Report:
+    with LiveWatch(error_console(), job.budget) as watch:
+        done = retrain(_place(job, store, lease, watch), cause=cause, seen=look.seen, redo=redo)
+    assert done.outcome is not None, "it ended"
+    line = outcome_line(done, job.registry.policy)
+    return report_of(name, ENDINGS[done.outcome], line, look=look, retraining=done)
+
+
+def _submit(name: str, look: Look, command: str) -> Report:
+    code = subprocess.call(shlex.split(command), stdin=subprocess.DEVNULL)
+    if code:
+        return report_of(name, Ending.FAILED, f"--submit: {command!r} ended with {code}", look=look)
+    return report_of(name, Ending.SUBMITTED, f"submitted: {look.why}", look=look)
+
+
+def _place(job: Job, store: ArtifactStore, lease: Lease | None, watch: Watch) -> Place:
+    registry = job.registry
+    return Place(
+        plan=make_plan(job),
+        desk=open_desk(registry.model, registry.address, registry.history),
+        results=Results(store, job.name),
+        ledger=Ledger(registry.address),
+        lease=lease,
+        start=_start(job),
+        watch=watch,
+    )
+
+
+def _start(job: Job) -> Start:
+    """Where stages run."""
+    if job.cluster is None:
+        return LocalStage
+    from orchestration.retrain.ray_jobs import RayStage
+
+    return lambda request: RayStage(request) if request.stage.is_heavy else LocalStage(request)

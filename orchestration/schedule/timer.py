@@ -1,0 +1,107 @@
+"""`march schedule`: a timer for a machine without one. It runs `march retrain JOB --if-due`, again and again.
+
+It decides nothing and keeps nothing: it may be killed, started twice, or replaced by systemd's timers or
+cron. Its figures, at /metrics, are those of the commands' reports. Their label is `retrain_job`: Prometheus
+has a label `job` of its own, which would hide it.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from prometheus_client import Counter, Gauge, start_http_server
+from pydantic import ValidationError
+
+from orchestration.schedule.report import Report
+
+_MARCH = (sys.executable, "-c", "from orchestration.cli import main; main()")
+_TURN_S = 1.0
+_RETRAINS_AFTER_S = 60.0  # a command that only looks has ended by then
+_JOB = ["retrain_job"]
+RUNNING = Gauge("march_retraining_running", "A retraining is running", _JOB)
+FAILURES = Gauge("march_retraining_failures", "Failures in a row", _JOB)
+NEXT = Gauge("march_retraining_next_seconds", "Next time by the clock, since 1970", _JOB)
+DUE = Gauge("march_retraining_due", "A trigger had come at the last look", [*_JOB, "cause"])
+UNREADABLE = Gauge("march_trigger_unreadable", "What a trigger looks at cannot be read", [*_JOB, "cause"])
+RATE = Gauge("march_drift_refuted_rate", "Of the last look's answers", _JOB)
+LOW = Gauge("march_drift_refuted_low", "Lower bound of that rate", _JOB)
+ENDED = Counter("march_retrainings", "Retrainings that ended", [*_JOB, "result"])
+
+
+class Timer:
+    """One job's turns, one at a time.
+
+    Args:
+        job: Its file, or its name.
+        every_s: From the start of one command to that of the next, in seconds.
+    """
+
+    def __init__(self, job: str, every_s: float) -> None:
+        self.job, self.label, self._every_s = job, Path(job).stem, every_s
+        self._started = -every_s
+        self.process: subprocess.Popen[str] | None = None
+
+    def turn(self, now: float) -> None:
+        """Notes how a command ended, and starts the next one when it is time (seconds of a steady clock)."""
+        if self.process is not None and self.process.poll() is not None:
+            assert self.process.stdout is not None
+            note(self.label, self.process.stdout.read())
+            self.process = None
+        if self.process is None and now - self._started >= self._every_s:
+            self._started = now
+            command = [*_MARCH, "retrain", self.job, "--if-due", "--json"]
+            self.process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+            )
+        RUNNING.labels(self.label).set(self.process is not None and now - self._started > _RETRAINS_AFTER_S)
+
+
+def note(job: str, printed: str) -> None:
+    """Takes figures from the last line that a command has printed; one that was killed has printed none."""
+    try:
+        report = Report.model_validate_json(printed.strip().rpartition("\n")[2])
+    except ValidationError:
+        FAILURES.labels(job).set(1)
+        return
+    failures = report.look.num_failures if report.look else 0
+    failed = report.code != 0 and not report.ending.is_well
+    FAILURES.labels(job).set(0 if report.retraining else max(failures, failed))
+    if report.retraining or failed:
+        ENDED.labels(job, "failed" if failed else "ended").inc()
+    for one in report.look.triggers if report.look else ():
+        DUE.labels(job, one.cause).set(one.is_due)
+        UNREADABLE.labels(job, one.cause).set(bool(one.problem))
+        if one.next_at is not None:
+            NEXT.labels(job).set(one.next_at)
+        if one.drift is not None and one.drift.rate is not None:
+            RATE.labels(job).set(one.drift.rate)
+        if one.drift is not None and one.drift.low is not None:
+            LOW.labels(job).set(one.drift.low)
+
+
+def serve(jobs: Sequence[str], *, every_s: float, host: str, port: int) -> None:
+    """Takes turns until SIGTERM or SIGINT; then stops what is running in order.
+
+    Raises:
+        OSError: another process has the port.
+    """
+    stop = threading.Event()
+    for one in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(one, lambda *_: stop.set())
+    start_http_server(port, host)
+    timers = [Timer(job, every_s) for job in jobs]
+    while not stop.is_set():
+        for timer in timers:
+            timer.turn(time.monotonic())
+        stop.wait(_TURN_S)
+    running = [one.process for one in timers if one.process is not None]
+    for process in running:
+        process.terminate()
+    for process in running:
+        process.wait()
