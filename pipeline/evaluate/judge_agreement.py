@@ -19,7 +19,7 @@ from pipeline.evaluate.statistics import ItemScores, few_clusters
 from reward.offline.bootstrap import Interval, bootstrap
 from reward.types import Record
 
-# Names of the scores that a calibration gives each item (`benchmarks/calibration.py`).
+# Names of the scores that a calibration gives each item (`benchmarks/faithjudge.py`).
 HUMAN, JUDGE = "human_consistent", "judge_consistent"
 
 
