@@ -19,7 +19,7 @@ from pipeline.evaluate.statistics import Figure, ItemScores, few_clusters
 from reward.offline.bootstrap import share, summed
 from reward.types import Record
 
-# Names of the scores that a calibration gives each item (`benchmarks/calibration.py`).
+# Names of the scores that a calibration gives each item (`benchmarks/faithjudge.py`).
 HUMAN, JUDGE = "human_consistent", "judge_consistent"
 _CELLS = ("both_consistent", "only_human_consistent", "only_judge_consistent", "both_hallucinated")
 
