@@ -20,6 +20,7 @@ _SEED_BYTES = 4  # servers take seeds of 32 bits at least
 _SEED_MASK = 0x7FFF_FFFF
 
 
+@lru_cache(maxsize=64)
 def provenance_of(
     config: AuditConfig, *, auditor: Literal["lexical", "model"], prompt_digest: str = "", model: str = ""
 ) -> Provenance:
@@ -50,7 +51,6 @@ def package_version() -> str:
         return "unpackaged"
 
 
-@lru_cache(maxsize=64)
 def config_digest(config: AuditConfig) -> str:
     """SHA-256 (hex) of the settings' JSON, defaults included, with sorted keys."""
     return hashlib.sha256(json.dumps(config.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()

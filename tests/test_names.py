@@ -244,7 +244,7 @@ def test_the_place_is_the_one_nearest_to_the_context_and_is_told_exactly() -> No
     document = Document(
         id="d", text="Oslo is cold in winter. " + "Rain fell. " * 30 + "Oslo hosts a music festival."
     )
-    place = NAMES.lookup([document]).find(read("Oslo"), context="A music festival is held in Oslo.")
+    place = NAMES.lookup([document]).find(read("Oslo"), context=lambda: "A music festival is held in Oslo.")
     assert place is not None
     assert place.document is document
     assert place.mention.start == document.text.rindex("Oslo")

@@ -56,9 +56,14 @@ def targets_of(response: str, kinds: dict[str, ClaimKind]) -> list[Target]:
         found = names if kind.name == "name" else others
         found += [Target(kind, mention) for mention in kind.find(response)]
     # "2,500 MHz" and "Q3 2018" are numbers and dates, and their words no names.
-    taken = Spans((one.start, one.end) for one in others)
-    names = [one for one in names if not taken.hold(one.start, one.end)]
-    return sorted([*others, *names], key=lambda target: (target.start, -target.end))
+    if names and others:
+        taken = Spans([(one.mention.start, one.mention.end) for one in others])
+        names = [one for one in names if not taken.hold(one.mention.start, one.mention.end)]
+    return sorted([*others, *names], key=_place)
+
+
+def _place(target: Target) -> tuple[int, int]:
+    return target.mention.start, -target.mention.end
 
 
 @cache

@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 from reward.claims.day_names import days_of_document, named_day, names_of_days, weekday
-from reward.claims.kind import Place
+from reward.claims.kind import Context, Place
 from reward.claims.numbers import Form, Kind, Number
 from reward.claims.numbers.dates import as_year
 from reward.claims.numbers.eras import is_era, lies_in_era, lone_period, lone_seasons
@@ -86,7 +87,7 @@ class Dates(Numbers):
 
     def lookup(self, documents: Sequence[Document]) -> DateLookup:
         """The dates of the documents."""
-        return DateLookup(documents, locale=self.locale)
+        return _lookup_in(tuple(documents), self.locale)
 
     def is_looked_up(self, response: str, mention: Number) -> bool:
         """Every date can be looked up."""
@@ -108,7 +109,7 @@ class DateLookup(NumberLookup):
         super().__init__(documents, locale=locale)
         self._documents = documents
 
-    def find(self, claimed: Number, *, context: str = "") -> Place[Number] | None:
+    def find(self, claimed: Number, *, context: Context | None = None) -> Place[Number] | None:
         """The place that supports a date, a part of a year, a weekday or a month."""
         if claimed.kind is Kind.WEEKDAY or _is_lone_month(claimed):
             return self._find_day(claimed)
@@ -155,6 +156,11 @@ class DateLookup(NumberLookup):
                 if one.kind is claimed.kind and one.values[1:] == claimed.values[1:]:
                     return Place(one, document)
         return None
+
+
+@lru_cache(maxsize=64)
+def _lookup_in(documents: tuple[Document, ...], locale: str) -> DateLookup:
+    return DateLookup(documents, locale=locale)
 
 
 def _names_of_days(text: str, taken: Sequence[Number]) -> list[Number]:

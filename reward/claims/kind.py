@@ -7,7 +7,7 @@ for one audit (`reward.claims.kinds_for`), so that it may learn from the audit's
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from reward.types import Document
@@ -28,6 +28,7 @@ class Mention(Protocol):
 
 
 M = TypeVar("M")
+Context = Callable[[], str]
 
 
 class Place(NamedTuple, Generic[M]):
@@ -40,12 +41,13 @@ class Place(NamedTuple, Generic[M]):
 class Lookup(Protocol):
     """The mentions of all documents of a query, indexed for the audit without a model."""
 
-    def find(self, claimed: Any, *, context: str = "") -> Place[Any] | None:
+    def find(self, claimed: Any, *, context: Context | None = None) -> Place[Any] | None:
         """The place that supports a mention of a response; None when none does.
 
         Args:
             claimed: What the response says.
-            context: Text around it; of several places the one that shares most words with it is taken.
+            context: Text around it, asked for where there are several places: the one that shares most words
+                with it is taken.
         """
 
 

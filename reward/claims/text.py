@@ -25,8 +25,8 @@ def sentence_span(text: str, start: int, end: int, *, reach: int) -> tuple[int, 
         end: Where the held part ends.
         reach: Most characters to take on each side; a longer sentence is cut there.
     """
-    low, high = max(0, start - reach), min(len(text), end + reach)
     starts, ends = _boundaries(text)
+    low, high = start - reach if start > reach else 0, end + reach
     before = bisect_right(ends, start) - 1
     if (
         before >= 0
@@ -40,6 +40,8 @@ def sentence_span(text: str, start: int, end: int, *, reach: int) -> tuple[int, 
     after = bisect_left(starts, end)
     if after < len(ends) and ends[after] <= high:
         high = ends[after]
+    elif high > len(text):
+        high = len(text)
     while low < start and text[low].isspace():
         low += 1
     while high > end and text[high - 1].isspace():

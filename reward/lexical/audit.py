@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any
 
 from reward.checks import Found
 from reward.claims import kinds_for, targets_of
@@ -23,17 +25,7 @@ from reward.judging.vote import CANNOT_ANSWER, Reason, judge
 from reward.lexical.facts import Facts
 from reward.provenance import provenance_of
 from reward.roles.asking import answer_start, moved
-from reward.types import (
-    Answer,
-    Claim,
-    ClaimSource,
-    ClaimState,
-    ClaimVerdict,
-    DocumentSpan,
-    RagQuery,
-    Span,
-    Verdict,
-)
+from reward.types import ClaimSource, ClaimState, ClaimVerdict, RagQuery, Verdict
 
 FIELD = "field"  # kind of the claims that only a check finds
 _REACH = 300  # most characters of a sentence shown on each side of its number
@@ -85,51 +77,54 @@ def _claims(
     on what the optional checks find beside them.
     """
     facts = Facts(query, response, targets, config)
-    found = [(one.span, FIELD, one.found) for one in facts.own_claims()]
-    own = {span.start for span, *_ in found}
+    found = [(one.span.start, one.span.end, FIELD, one.found) for one in facts.own_claims()]
+    own = {start for start, *_ in found}
     supported: list[Target] = []
     for target in targets:
-        said = None if target.start in own else facts.find(target, supported)
+        start, end = target.mention.start, target.mention.end
+        said = None if start in own else facts.find(target, supported)
         if said is None:
             continue
         if said.state is ClaimState.SUPPORTED:
             supported.append(target)
-        found.append((Span(start=target.start, end=target.end), target.kind.name, said))
-    found.sort(key=lambda one: one[0].start)
+        found.append((start, end, target.kind.name, said))
+    found.sort(key=itemgetter(0))
     return [_claim_verdict(index, response, *one) for index, one in enumerate(found, start=1)]
 
 
-def _claim_verdict(index: int, response: str, span: Span, kind: str, found: Found) -> ClaimVerdict:
-    """The verdict of the one voter that the lookup is."""
-    low, high = sentence_span(response, span.start, span.end, reach=_REACH)
-    written = response[span.start : span.end]
-    claim = Claim(
-        index=index,
-        question=f'Where do the documents say "{response[low:high]}"?',
-        answer=written,
-        kind=kind,
-        span=span,
-        source=ClaimSource.LEXICAL,
-    )
+def _claim_verdict(index: int, response: str, start: int, end: int, kind: str, found: Found) -> ClaimVerdict:
+    """The verdict of the one voter that the lookup is; validated once, with all that is in it."""
+    low, high = sentence_span(response, start, end, reach=_REACH)
+    written = response[start:end]
     value = {ClaimState.SUPPORTED: written, ClaimState.CONTRADICTED: found.instead}.get(found.state)
-    return ClaimVerdict(
-        claim=claim,
-        state=found.state,
-        consensus=value,
-        votes=(_answer(value, found),),
-        tally={value or CANNOT_ANSWER: 1},
-        evidence_holds_consensus=True if found.document is not None else None,
-        note=found.note,
+    return ClaimVerdict.model_validate(
+        {
+            "claim": {
+                "index": index,
+                "question": f'Where do the documents say "{response[low:high]}"?',
+                "answer": written,
+                "kind": kind,
+                "span": {"start": start, "end": end},
+                "source": ClaimSource.LEXICAL,
+            },
+            "state": found.state,
+            "consensus": value,
+            "votes": (_answer(value, found),),
+            "tally": {value or CANNOT_ANSWER: 1},
+            "evidence_holds_consensus": True if found.document is not None else None,
+            "note": found.note,
+        }
     )
 
 
-def _answer(value: str | None, found: Found) -> Answer:
+def _answer(value: str | None, found: Found) -> dict[str, Any]:
+    """The fields of an `Answer`."""
     if found.document is None:
-        return Answer(value=value)
+        return {"value": value}
     text = found.document.text
     low, high = _quoted_span(text, found.start, found.end)
-    place = DocumentSpan(document=found.document.id, start=low, end=high)
-    return Answer(value=value, evidence=text[low:high], evidence_at=place)
+    place = {"document": found.document.id, "start": low, "end": high}
+    return {"value": value, "evidence": text[low:high], "evidence_at": place}
 
 
 def _quoted_span(text: str, start: int, end: int) -> tuple[int, int]:

@@ -11,9 +11,10 @@ A check can say CONTRADICTED, with what the documents give instead; the others s
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from reward.checks import CHECKS, Found, OwnClaim
-from reward.claims.kind import Target
+from reward.claims.kind import Mention, Target
 from reward.claims.numbers import Kind, Number
 from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.text import sentence_span
@@ -53,10 +54,9 @@ class Facts:
             supported: The mentions before it that are supported, from left to right.
         """
         mention = target.mention
-        if (found := self._checked(target)) is not None:
+        if self._checks and (found := self._checked(target)) is not None:
             return found
-        low, high = sentence_span(self._response, target.start, target.end, reach=_CONTEXT_REACH)
-        place = self._lookups[target.kind.name].find(mention, context=self._response[low:high])
+        place = self._lookups[target.kind.name].find(mention, context=partial(self._around, mention))
         if place is not None and not place.mention.end:
             return Found(ClaimState.SUPPORTED, note=f"stands in the title of document {place.document.id}")
         if place is not None:
@@ -69,6 +69,11 @@ class Facts:
         must_stand = target.kind.must_stand(self._response, mention)
         return Found(ClaimState.NOT_IN_DOCUMENTS) if must_stand else None
 
+    def _around(self, mention: Mention) -> str:
+        """The sentence of a mention, or what is near of it."""
+        low, high = sentence_span(self._response, mention.start, mention.end, reach=_CONTEXT_REACH)
+        return self._response[low:high]
+
     def own_claims(self) -> Iterator[OwnClaim]:
         """What the optional checks alone find in the response."""
         for check in self._checks:
@@ -77,7 +82,7 @@ class Facts:
     def _checked(self, target: Target) -> Found | None:
         """What the optional checks say: of amounts and times, and not of small numbers in words."""
         mention = target.mention
-        if not self._checks or not isinstance(mention, Number) or mention.kind in _UNCHECKED:
+        if not isinstance(mention, Number) or mention.kind in _UNCHECKED:
             return None
         if not target.kind.must_stand(self._response, mention):
             return None

@@ -47,9 +47,10 @@ class Names:
         return any(index.holds_small(word) for index in indexes)
 
     def _is_given(self, name: Name) -> bool:
-        if name not in self._given:
-            self._given[name] = self._asked.find(name) is not None
-        return self._given[name]
+        given = self._given.get(name)
+        if given is None:
+            given = self._given[name] = self._asked.find(name) is not None
+        return given
 
     @functools.cached_property
     def _given(self) -> dict[Name, bool]:
@@ -59,8 +60,7 @@ class Names:
     @functools.cached_property
     def _asked(self) -> NameLookup:
         """The query; many are typed without any capitals, and then small letters say nothing."""
-        text = self.query.query
-        return NameLookup([Document(id="query", text=text[:1].lower() + text[1:])])
+        return _lookup_in(self.query.query)
 
     def find_all(self, text: str) -> Sequence[Name]:
         """All names of any text."""
@@ -124,15 +124,18 @@ class Names:
         return ""
 
 
+@functools.lru_cache(maxsize=256)
+def _lookup_in(query: str) -> NameLookup:
+    return NameLookup([Document(id="query", text=query[:1].lower() + query[1:])])
+
+
 def _distinct(names: Sequence[Name]) -> list[Name]:
     """The names without those that only repeat, or shorten, an earlier one."""
     distinct: list[Name] = []
     seen: list[frozenset[str]] = []
     for name in names:
-        tokens = frozenset(name.tokens)
         # A state or country that is added later is a claim of its own, the more so another one.
-        place = {f", {word}" for word in name.place}
-        whole = frozenset(tokens | place) if place else tokens
+        whole = frozenset((*name.tokens, *(f", {word}" for word in name.place)))
         if not any(whole <= earlier for earlier in seen[:_MOST_COMPARED]):
             distinct.append(name)
             seen.append(whole)

@@ -22,6 +22,7 @@ _SMALL_PREFIX = re.compile(r"(?:^|[^\w'\u2019])([a-z]{1,2})$")  # of "iPhone", "
 _START = re.compile(
     r"(?:^|[.!?:\n|*#>\u2022(\[\"\u201c\u2018{}=/]|(?<!\w)'|[\u2014\u2013]|(?:^|\s)[-+])[\s*_\"\u201c\u2018'(\[#>+-]*$"
 )
+_BEFORE_BEGINNINGS = frozenset(".!?:|*#>\u2022([\"\u201c\u2018{}=/'\u2014\u2013-+_")  # and white space
 _BEFORE = re.compile(r"(\w+)\W{1,2}$")
 _AFTER = re.compile(r"\W{1,2}(\w+)")
 _SURNAME = re.compile(r" ([A-Z][^\W\d_]+)(?![\w?])")
@@ -97,7 +98,8 @@ def begins(text: str, start: int) -> bool:
     """Whether a sentence, line, heading, bracket or quotation begins at a place."""
     if start == 0:
         return True
-    if text[start - 1] == " " and text[max(0, start - 2)].isalnum():
+    last = text[max(0, start - 2)]
+    if text[start - 1] == " " and last not in _BEFORE_BEGINNINGS and not last.isspace():
         return False
     before = text[max(0, start - LOOK_BACK) : start]
     found = _START.search(before)

@@ -25,12 +25,14 @@ from reward.claims.names.words import (
     GIVEN_NAMES,
     LINKS,
     OF_HEADS,
+    PLURAL_VERBS,
     PREFIXES,
     RULERS,
     TITLES,
     UNITS,
     is_common,
     is_content,
+    is_plural,
     looks_common,
 )
 from reward.claims.text import Spans
@@ -57,10 +59,14 @@ def find_names(text: str, is_small: IsSmall = nowhere_small) -> list[Name]:
         _name(text, run)
         for run in _runs(text)
         if not (titles and taken.hold(run[0].start, run[-1].end))
-        and not _is_denial(run)
+        and not (len(run) == 2 and _is_denial(run))
         and not (has_headings and _is_heading(text, run, is_small))
     )
-    found = [_with_place(text, name) for name in names if name is not None]
+    found = [
+        _with_place(text, name) if text.startswith((",", " ("), name.end) else name
+        for name in names
+        if name is not None
+    ]
     if not titles:
         return found
     outside = [name for name in found if not taken.hold(name.start, name.start + 1)]
@@ -69,7 +75,7 @@ def find_names(text: str, is_small: IsSmall = nowhere_small) -> list[Name]:
 
 def _is_denial(run: list[Part]) -> bool:
     """Whether the words are those of "Not Allowed"."""
-    return len(run) == 2 and run[0].low in ("not", "no") and is_common(run[1].low)
+    return run[0].low in ("not", "no") and is_common(run[1].low)
 
 
 def _is_heading(text: str, run: list[Part], is_small: IsSmall) -> bool:
@@ -129,13 +135,15 @@ def _continues(text: str, before: Part, part: Part) -> bool:
 
 def _name(text: str, run: list[Part]) -> Name | None:
     """The name that a run is, or holds."""
-    if len(run) == 1 and _is_apposed(text, run[0]):
-        return name_of(text, run[0].start, run[0].end)
-    if len(run) == 1 and (run[0].low in _SILENT or _only_begins(text, run) or _is_verb(text, run[0])):
-        does = run[0].low in _DOERS and _behind(text, run[0].end) in _DEEDS  # "Reading won the cup."
-        return name_of(text, run[0].start, run[0].end) if does else None
     whole = run
-    if len(run) > 1:
+    if len(run) == 1:
+        one = run[0]
+        if one.low in _SURNAMES_TOO and _is_apposed(text, one):
+            return name_of(text, one.start, one.end)
+        if one.low in _SILENT or _only_begins(text, run) or (one.low in _VERBS_TOO and _is_verb(text, one)):
+            does = one.low in _DOERS and _behind(text, one.end) in _DEEDS  # "Reading won the cup."
+            return name_of(text, one.start, one.end) if does else None
+    else:
         whole = [part for part in run if part.low not in CALENDAR]
         run = whole[_num_empty(text, whole) :]
     if len(run) == 1 and run[0].low in UNITS and _is_unit(text, run[0]):
@@ -177,19 +185,24 @@ def _only_begins(text: str, run: list[Part]) -> bool:
     first = run[0]
     if len(run) > 1 and run[1].start == first.end + 1 and first.low in _KEPT:
         return False  # "South Korea", "Mark Smith"
-    if not is_common(first.low) and not (len(run) == 1 and looks_common(first.low, _behind(text, first.end))):
+    if not is_common(first.low) and not (len(run) == 1 and _looks_common(text, first)):
         return False
     return not _is_acronym(first) and begins(text, first.start)
 
 
+def _looks_common(text: str, part: Part) -> bool:
+    """Whether a word seems to be English, by its ending or by a plural verb behind it ("Evacuees were")."""
+    return looks_common(part.low) or (is_plural(part.low) and _behind(text, part.end) in PLURAL_VERBS)
+
+
 def _is_verb(text: str, part: Part) -> bool:
-    """Whether a sentence begins with a verb that is a name, too: "Polish the brass"."""
-    return part.low in _VERBS_TOO and _behind(text, part.end) in _BEFORE_OBJECTS and begins(text, part.start)
+    """Whether a sentence begins with a word as with a verb: "Polish the brass"."""
+    return _behind(text, part.end) in _BEFORE_OBJECTS and begins(text, part.start)
 
 
 def _is_apposed(text: str, part: Part) -> bool:
-    """Whether a common word is a surname by what follows it: "Brown, a student of the academy, painted"."""
-    if part.low not in _SURNAMES_TOO or text[part.end : part.end + 1] != ",":
+    """Whether what follows a word makes it a surname: "Brown, a student of the academy, painted"."""
+    if text[part.end : part.end + 1] != ",":
         return False
     apposed = _APPOSED.match(text, part.end)
     if apposed is None or not begins(text, part.start):

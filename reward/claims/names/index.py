@@ -29,12 +29,16 @@ from reward.claims.names.words import (
 _MOST_PLACES = 500  # of one word in one text that are looked at, and of one name that are told
 _MOST_MERGED = 1 << 16  # places of one of several writings
 _MOST_WORDS = 16  # of a name
+_MOST_KEPT = 512  # names whose places in one text are kept, those of long names and of many places never
+_LONGEST_KEPT = 64  # characters
+_MOST_PLACES_KEPT = 16
 _MOST_BETWEEN = 3  # words of a document's name between two words of the claimed one
 _CAPITAL_PHRASES = frozenset(TABLES["capital_phrases"].strip().splitlines())
 _COMMAS = (", ", '", "')
 _SHORT_ACRONYM = 3  # letters; all are first letters of capitalised words
 _LONGEST_ACRONYM = 7
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_WHERE = 2  # the fields of a name that say where it stands come first
 Range = tuple[int, int]  # of tokens
 
 
@@ -47,8 +51,31 @@ class Index:
     places: dict[str, list[int]]  # of a word among the tokens, in order
     stems: frozenset[str]
 
-    def find(self, name: Name) -> list[Range]:
-        """The ranges of tokens that say a name, in the order of the text; the first 500 of very many."""
+    def find(self, name: Name) -> Sequence[Range]:
+        """The ranges of tokens that say a name, in the order of the text; the first 500 of very many.
+
+        Kept for the next response that says the name.
+        """
+        key = name[_WHERE:]
+        found = self._kept.get(key)
+        if found is None:
+            found = self._search(name)
+            if len(name.text) <= _LONGEST_KEPT and len(found) <= _MOST_PLACES_KEPT:
+                if len(self._kept) >= _MOST_KEPT:
+                    self._kept.clear()
+                self._kept[key] = found
+        return found
+
+    @functools.cached_property
+    def words(self) -> list[str]:
+        """The words alone, in order."""
+        return [token.word for token in self.tokens]
+
+    @functools.cached_property
+    def _kept(self) -> dict[tuple[object, ...], Sequence[Range]]:
+        return {}
+
+    def _search(self, name: Name) -> Sequence[Range]:
         found = self._find(name)
         if not found and not name.text.isascii() and (text := transcribed(name.text)) != name.text:
             found = self._find(name_of(text, 0, len(text)))

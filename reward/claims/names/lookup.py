@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from operator import attrgetter
 
-from reward.claims.kind import Place
+from reward.claims.kind import Context, Place
 from reward.claims.names.index import Index, Range, index_names
 from reward.claims.names.model import Name, name_of
 from reward.claims.names.nations import COUNTRIES
@@ -19,7 +18,6 @@ from reward.types import Document
 _REACH = 20  # words around a place that are held against the context
 _TELLING = 3  # words
 _MOST_NEAR = 32  # places that are held against the context
-_WORD = attrgetter("word")
 _HALVES = re.compile(r" (?:of|for) (?:the )?| ?& ")
 _FIRST_NAMES = GIVEN_NAMES - {"guy", "chance", "charity", "chase", "hunter", "summer", "patience"}
 Found = tuple[Document, Index, Range]
@@ -34,7 +32,7 @@ class NameLookup:
         self._titles = [(document, index_names(document.title)) for document in documents if document.title]
         self._indexes = [index for _, index in (*self._texts, *self._titles)]
 
-    def find(self, claimed: Name, *, context: str = "") -> Place[Name] | None:
+    def find(self, claimed: Name, *, context: Context | None = None) -> Place[Name] | None:
         """The place that supports a name of a response; of several the one nearest to the context.
 
         A word that only describes ("Actor Tom Hanks") can stand elsewhere, and so can the two halves of
@@ -48,7 +46,7 @@ class NameLookup:
             found = self._find_described(claimed, context) or self._find_halves(claimed, context)
         return found
 
-    def _find(self, claimed: Name, context: str) -> Place[Name] | None:
+    def _find(self, claimed: Name, context: Context | None) -> Place[Name] | None:
         ranges = [(document, index, r) for document, index in self._texts for r in index.find(claimed)]
         if claimed.place and _are_elsewhere(claimed, ranges):
             return None
@@ -59,7 +57,7 @@ class NameLookup:
         title = next(titled, None)
         return None if title is None else Place(Name(0, 0, title.title, claimed.tokens), title)
 
-    def _find_described(self, claimed: Name, context: str) -> Place[Name] | None:
+    def _find_described(self, claimed: Name, context: Context | None) -> Place[Name] | None:
         """A name without the trade or nationality before it, which the documents must hold somewhere."""
         words = claimed.tokens
         start = next((i for i, word in enumerate(words) if not _describes(word)), len(words))
@@ -72,7 +70,7 @@ class NameLookup:
     def _holds_word(self, word: str) -> bool:
         return any(stem(word) in index.stems for _, index in (*self._texts, *self._titles))
 
-    def _find_halves(self, claimed: Name, context: str) -> Place[Name] | None:
+    def _find_halves(self, claimed: Name, context: Context | None) -> Place[Name] | None:
         """Each half of "Joan of Arc", if both say something alone; "US-Pakistan" are two countries.
 
         A country at the end is a half: "Ministry of Education of Norway" is Norway's Ministry of Education.
@@ -117,15 +115,14 @@ def _name_at(index: Index, first: int, last: int) -> Name:
     return Name(start, end, index.text[start:end], kept or words)
 
 
-def _nearest(ranges: Sequence[Found], context: str) -> Found:
+def _nearest(ranges: Sequence[Found], context: Context | None) -> Found:
     """The range whose surroundings share most words with the context; the first of equals."""
-    if len(ranges) == 1 or not context:
+    if len(ranges) == 1 or context is None:
         return ranges[0]
-    words = content_words(context)
+    words = content_words(context())
 
     def num_shared(found: Found) -> int:
         _, index, (first, last) = found
-        near = index.tokens[max(0, first - _REACH) : last + _REACH]
-        return len(words.intersection(map(_WORD, near)))
+        return len(words.intersection(index.words[max(0, first - _REACH) : last + _REACH]))
 
     return max(ranges[:_MOST_NEAR], key=num_shared)

@@ -121,9 +121,9 @@ def name_of(text: str, start: int, end: int, said: Sequence[str] = ()) -> Name:
         written = _POSSESSIVE.sub("", written)
     end = start + len(written)
     if written.isalnum() and (word := canonical(written)) not in PHRASES:  # most names are one word
-        return Name(
-            start, end, written, (word,), roles=_roles((), (), said), family=_is_family(text, start, end)
-        )
+        roles = _roles((), (), said) if said else _NO_ROLES
+        family = _is_family(text, start, end)
+        return _new(Name, (start, end, written, (word,), False, (), roles, family, False))
     tokens = tokens_of(text, start, end)
     words = tuple(token.word for token in tokens)
     kept = tuple(

@@ -32,7 +32,7 @@ NUMERALS = words("numerals")
 _NAMES_IN_ING = words("names_in_ing")
 _NAMES_IN_ERS = words("names_in_ers")
 _NAMES_IN_S = words("names_in_s")
-_PLURAL_VERBS = words("plural_verbs")
+PLURAL_VERBS = words("plural_verbs")
 _ALSO_WORDS = words("also_words")
 _SAME_SMALL = words("same_small")
 UNITS = words("units")
@@ -107,17 +107,16 @@ def is_common(word: str) -> bool:
     )
 
 
-def looks_common(word: str, behind: str) -> bool:
-    """Whether a word that begins a sentence seems to be English, by its ending and the word behind it.
+@functools.lru_cache(maxsize=1 << 16)
+def looks_common(word: str) -> bool:
+    """Whether a word that begins a sentence seems to be English, by its ending.
 
-    It has the ending of a verb, adverb or abstract noun, or is a plural: of those who do something
-    ("Gardeners"), or of anything that a plural verb follows ("Evacuees were").
+    It has the ending of a verb, adverb or abstract noun, or is a plural of those who do something
+    ("Gardeners").
     """
     if word in _NAMES_IN_ING:
         return False
-    if word.endswith(_COMMON_ENDINGS) or word in NUMERALS or _is_doers(word):
-        return True
-    return behind in _PLURAL_VERBS and _is_plural(word)
+    return word.endswith(_COMMON_ENDINGS) or word in NUMERALS or _is_doers(word)
 
 
 def _is_doers(word: str) -> bool:
@@ -129,11 +128,13 @@ def _is_doers(word: str) -> bool:
     return len(base) > 2 and any(is_common(one) for one in (word[:-1], base, f"{base}e", f"{base}y", short))
 
 
-def _is_plural(word: str) -> bool:
+@functools.lru_cache(maxsize=1 << 16)
+def is_plural(word: str) -> bool:
     """Whether a word can be a plural that names nobody; "Germans" and "Republicans" are names."""
     return (
         len(word) > 4
         and word.endswith("s")
+        and word not in _NAMES_IN_ING
         and not word.endswith(("ss", "ans", "us", "is"))
         and word not in NATIONS
         and word not in _NAMES_IN_S

@@ -43,7 +43,6 @@ _AFTER = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_BEGINS_AFTER = re.compile(r"[+-]|[ \u00a0][oa]", re.IGNORECASE)
 _NOT = re.compile(r"(?:\b(?:not|never|cannot)|n['\u2019]t)(?: \w+){0,2} $", re.IGNORECASE)
 _EXTENDS = re.compile(r"\b(?:extend|spread|stretch|sprawl|turn)(?:s|ed|ing)?(?: out)?$", re.IGNORECASE)
 # A change in the same clause: "tripled over 5 years", but not "fell for over 5 years".
@@ -120,11 +119,9 @@ def _is_extent(text: str, match: re.Match[str], number: Number) -> bool:
 
 
 def _after(text: str, number: Number) -> Number:
-    if (
-        number.form is not Form.EXACT
-        or number.kind is Kind.RATIO
-        or not _BEGINS_AFTER.match(text, number.end)
-    ):
+    first, second = text[number.end : number.end + 1], text[number.end + 1 : number.end + 2]
+    may_follow = first in "+-" or (first in " \u00a0" and second in "oOaA")
+    if number.form is not Form.EXACT or number.kind is Kind.RATIO or not may_follow:
         return number
     match = _AFTER.match(text, number.end)
     if match is None:

@@ -46,6 +46,7 @@ ENGLISH = Conventions()
 AUTO = "auto"
 
 _TOKEN = re.compile(r"(?<![0-9])[0-9]++(?:[.,/-][0-9]++){1,16}")
+_OPEN = re.compile(r"[0-9][.,/-][0-9]")
 _PIECES = re.compile(r"[/-]")
 _DATE = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(?:[12]\d{3}|(?<=/)\d\d)")
 _GROUPS = re.compile(r"\d{1,3}(?:([.,])\d{3}){2,}")
@@ -84,6 +85,11 @@ class _Usual:
     decimal: str | None = None
     date_order: DateOrder | None = None
     language: str = ""
+
+
+def needs_conventions(plain: str) -> bool:
+    """Whether some digits of a plain text could be read in more than one way."""
+    return _OPEN.search(plain) is not None
 
 
 def conventions_of(text: str, *others: str, locale: str = AUTO) -> Conventions:

@@ -46,6 +46,15 @@ _MONTH_BEFORE = re.compile(
 )
 _LONGEST_BEFORE = 20
 _BEFORE_DAYS = frozenset(" \u00a0\u202f-")
+# What a quick look at the text beside a day tells, before the patterns are tried.
+_BETWEEN = " \t\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f.,-"
+_LONGEST_END = 12  # characters
+_ENDS_OF_MONTHS = frozenset(month[-3:] for month in (*_ENGLISH, *_FOREIGN))
+_PREPOSITIONS = ("the", "of", "de", "del")
+_HEADS_BEHIND = frozenset({month[:2] for month in (*_ENGLISH, *_FOREIGN)} | {"to", "th", "an", "of", "de"})
+_RANKS_BEHIND = frozenset(("st", "nd", "rd", "th", "ST", "ND", "RD", "TH", "er"))
+_DASHES = frozenset("-\u2010\u2011\u2012\u2013\u2014\u2015")
+_BEHIND_DAYS = frozenset(_BETWEEN) - {",", " "} | _DASHES | {"\u00ba", "\u00b0"}
 _BEHIND_MONTH = (
     re.compile(rf"{_DAYS}(?![\d%]|[.,:/]\d|{SPACE}?[-/]\d|[^\W\d_]){_TAIL}"),
     re.compile(rf"(?P<day>\d{{1,2}}){_TH}?(?![\d%]|[.,:/]\d|[^\W\d_]){_TAIL}"),
@@ -96,7 +105,7 @@ def date_at(text: str, at: int, low: int, order: DateOrder | None, *, end: int) 
                 date := _named(match, before["month"], before.start())
             ):
                 return date
-    if end - at <= 2:
+    if end - at <= 2 and _may_be_day(text, end):
         for pattern in _DAY_BEFORE:
             if (match := pattern.match(text, at)) and (date := _named(match, match["month"], at)):
                 return date
@@ -165,9 +174,19 @@ def as_year(number: Number) -> Number:
     return year_of(int(number.value), number.start, number.end)
 
 
+def _may_be_day(text: str, end: int) -> bool:
+    """Whether a month, or another day, can follow digits that end there."""
+    if text[end : end + 1] == " ":
+        return text[end + 1 : end + 3] in _HEADS_BEHIND or text[end + 1 : end + 2] in _DASHES
+    return text[end : end + 1] in _BEHIND_DAYS or text[end : end + 2] in _RANKS_BEHIND
+
+
 def _month_before(text: str, at: int, low: int) -> re.Match[str] | None:
     """The month, in any of the languages, right before a day or a year."""
     if at < 4 or text[at - 1] not in _BEFORE_DAYS or text[at - 2].isdigit():
+        return None
+    before = text[max(0, at - _LONGEST_END) : at].rstrip(_BETWEEN)
+    if before[-3:] not in _ENDS_OF_MONTHS and not before.endswith(_PREPOSITIONS):
         return None
     match = _MONTH_BEFORE.search(text, max(low, at - _LONGEST_BEFORE), at)
     return match if match and (match["month"] in _ENGLISH or match["month"] in _FOREIGN) else None

@@ -100,7 +100,7 @@ def fraction(numerator: int, denominator: int) -> Decimal:
     return _FRACTION_PREC.divide(Decimal(numerator), Decimal(denominator))
 
 
-def numeral_at(text: str, at: int, *, money: bool, decimal: str) -> Numeral | None:
+def numeral_at(text: str, at: int, *, money: bool, decimal: str, end: int) -> Numeral | None:
     """The number that begins at a digit, a vulgar fraction, or a point before a digit.
 
     Args:
@@ -108,11 +108,11 @@ def numeral_at(text: str, at: int, *, money: bool, decimal: str) -> Numeral | No
         at: Where it begins.
         money: Whether a currency stands before it: then "m" is a million.
         decimal: The sign before decimals, where the digits can be read twice.
+        end: Where the digits end that begin there; `at` where none do.
 
     Returns:
         The number; None when it has more digits, or a larger power of ten, than any number that is meant.
     """
-    end = end_of_digits(text, at)
     if end > at and _ends_plainly(text, end):
         if end - at > MAX_DIGITS:
             return None
@@ -207,7 +207,8 @@ def _with_scale(numeral: Numeral, text: str, *, money: bool) -> Numeral:
     """The number times the scale word behind it, if there is one, or the dozen; "5 and a half million"."""
     if text[numeral.end : numeral.end + 1] in _BEFORE_NO_SCALE:
         return numeral
-    if numeral.is_plain and (part := _AND_PART.match(text, numeral.end)):
+    first = text[numeral.end + 1 : numeral.end + 2]  # of a word behind a space
+    if numeral.is_plain and first in "aA" and (part := _AND_PART.match(text, numeral.end)):
         bottom = _PARTS[part[1].lower()]
         mixed = fraction(int(numeral.digits.value) * bottom + 1, bottom)
         numeral = Numeral(Digits(mixed, Decimal(0)), part.end())
@@ -219,7 +220,7 @@ def _with_scale(numeral: Numeral, text: str, *, money: bool) -> Numeral:
             power, end = power + _WORDS[second["word"].lower()], second.end()
     elif money and (letter := _OF_MONEY.match(text, end)):
         power, end = _POWERS_OF_MONEY[letter[1].lower()], letter.end()
-    if end == numeral.end and (dozen := _DOZEN.match(text, end)):
+    if end == numeral.end and text[end + 1 : end + 2] in "dD" and (dozen := _DOZEN.match(text, end)):
         factor, end = Decimal(12), dozen.end()
     if end == numeral.end:
         return numeral

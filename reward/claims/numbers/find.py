@@ -36,8 +36,13 @@ _NEXT_ON_A_LINE = re.compile(r"[.!?;][)\"'*_]{0,3}[ \t]+(\d{1,3})[.)](?=[ \t]+[*
 _PARENTHESES = re.compile(r"^\(([^()$]{1,40})\)\.?$")
 _AND_A_HALF = re.compile(r"[ ]and[ ]a[ ](half|quarter)(?![^\W_])", re.IGNORECASE)
 _OF_A = re.compile(r" of an?(?= )")
+_SPACES = " \t\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f"
 _BEHIND_YEARS = "s'\u2019-\u2013/"
-_BEHIND_TIMES = ":.aApPoOhHinNm"
+_BEHIND_TIMES = frozenset({
+    *(mark + digit for mark in ":.hH" for digit in "0123456789"), *("h" + one for one in " or"),
+    *(half + behind for half in "aApP" for behind in "mM."), "at", "in", "no", "mi",
+    *("o" + one for one in ("'", "\u2019", "c", *_SPACES)),
+})  # fmt: skip
 _LENGTHS_OF_TIMES = (1, 2, 4)  # "5 pm", "17:30", "1730 hours"
 _NOT_BEHIND_CODES = frozenset({"", ";", "\n", "%"})
 _ALWAYS_UNITS = ("10 * year", "century", "fortnight")  # "a decade" is ten years; "a year" may be any
@@ -152,13 +157,15 @@ def _in_digits(text: str, at: int, low: int, conventions: Conventions) -> Number
     What stands behind the digits rules most readers out before they are asked.
     """
     end = end_of_digits(text, at)
-    after = text[end : end + 1]
+    head = text[end : end + 2]
+    after = head[:1]
     may_be_code = after not in _NOT_BEHIND_CODES
     if after == " ":
-        after = text[end + 1 : end + 2]
+        head = text[end + 1 : end + 3]
+        after = head[:1]
         may_be_code = after.isdigit() or after in "(\u00d7xX*·"
     elif after in (",", "."):
-        second = text[end + 1 : end + 2]
+        second = head[1:]
         may_be_code = second not in _NOT_BEHIND_CODES and (
             second != " " or text[end + 2 : end + 3] in "\u00d7xX*·"
         )
@@ -166,9 +173,9 @@ def _in_digits(text: str, at: int, low: int, conventions: Conventions) -> Number
         name_at(text, at, low)
         or date_at(text, at, low, conventions.date_order, end=end)
         or (years_at(text, at, low) if after in _BEHIND_YEARS else None)
-        or (time_at(text, at) if end - at in _LENGTHS_OF_TIMES and after in _BEHIND_TIMES else None)
+        or (time_at(text, at) if end - at in _LENGTHS_OF_TIMES and head in _BEHIND_TIMES else None)
         or (code_at(text, at, low) if may_be_code else None)
-        or number_at(text, at, low, conventions.decimal)
+        or number_at(text, at, low, conventions.decimal, end=end)
     )
 
 

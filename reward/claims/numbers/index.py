@@ -149,13 +149,13 @@ def index_numbers(text: str, conventions: Conventions = ENGLISH) -> NumberIndex:
     numbers = tuple(sorted(together, key=lambda one: one.start))
     entries: dict[object, Entry] = {}
     for order, number in enumerate(numbers):
-        entry = entries.setdefault(_identity(number), Entry(number, []))
+        entry = entries.setdefault(identity(number), Entry(number, []))
         if len(entry.places) < _MOST_PLACES:
             entry.places.append((order, number))
     return NumberIndex(text, numbers, list(entries.values()))
 
 
-def _identity(number: Number) -> object:
+def identity(number: Number) -> object:
     """All of a number that decides what it supports, and nothing of where it stands."""
     return (
         *(number.readings, number.kind, number.unit, number.form, number.approximate, number.steps),

@@ -167,7 +167,7 @@ class Numbers:
 
     def lookup(self, documents: Sequence[Document]) -> NumberLookup:
         """The numbers of the documents by their values."""
-        return NumberLookup(documents, relative_tolerance=self.relative_tolerance, locale=self.locale)
+        return _lookup_in(tuple(documents), self.relative_tolerance, self.locale)
 
     def is_looked_up(self, response: str, mention: Number) -> bool:
         """Not where it numbers a part of the response: "Step 3"."""
@@ -214,6 +214,11 @@ class Numbers:
         if _is_conversion(mention, response, before):
             return "a number before it, in another unit"
         return "counts the response's own list" if _counts_own_list(mention, response) else ""
+
+
+@lru_cache(maxsize=64)
+def _lookup_in(documents: tuple[Document, ...], relative_tolerance: float, locale: str) -> NumberLookup:
+    return NumberLookup(documents, relative_tolerance=relative_tolerance, locale=locale)
 
 
 def vote_as(number: Number, asked: Number, *, stated: Number | None = None) -> Number:

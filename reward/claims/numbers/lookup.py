@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from itertools import chain
+from itertools import chain, islice
 from operator import itemgetter
 
-from reward.claims.kind import Place
+from reward.claims.kind import Context, Place
 from reward.claims.numbers import (
     AUTO,
     Form,
@@ -26,7 +26,7 @@ from reward.claims.numbers import (
     supports,
 )
 from reward.claims.numbers.digits import EXACT, fraction
-from reward.claims.numbers.index import Entry, index_numbers
+from reward.claims.numbers.index import Entry, identity, index_numbers
 from reward.claims.numbers.model import changed, unbound
 from reward.claims.text import content_words
 from reward.types import Document
@@ -38,6 +38,8 @@ _FISCAL_YEAR = re.compile(r"fy ?'?(\d{4}|\d\d)")
 _MOST_PARTS = 100  # "one in 100"
 _SLACK = Fraction(1, 10**30)  # of a share that is a division, such as a third
 _REACH = 120  # characters around a place that are held against the context
+_MOST_KEPT = 512  # claims whose places are kept, those of many places never
+_MOST_PLACES_KEPT = 16
 
 
 class NumberLookup:
@@ -47,6 +49,7 @@ class NumberLookup:
         self, documents: Sequence[Document], *, relative_tolerance: float = 0.0, locale: str = AUTO
     ) -> None:
         self._tolerance = relative_tolerance
+        self._kept: dict[object, Sequence[Place[Number]]] = {}
         texts = [document.text for document in documents]
         conventions = [conventions_of(text, *texts, locale=locale) for text in texts]
         self._texts = [
@@ -54,7 +57,7 @@ class NumberLookup:
             for document, its in zip(documents, conventions, strict=True)
         ]
 
-    def find(self, claimed: Number, *, context: str = "") -> Place[Number] | None:
+    def find(self, claimed: Number, *, context: Context | None = None) -> Place[Number] | None:
         """The place that supports a number: an equal one before one that supports it otherwise.
 
         Args:
@@ -69,21 +72,33 @@ class NumberLookup:
         """Whether a document counts the same things as a number that it does not hold."""
         return any(not things.isdisjoint(index.things.get(claimed.kind, ())) for _, index in self._texts)
 
-    def _find(self, claimed: Number, context: str) -> Place[Number] | None:
-        same, exact = self._of_value(claimed)
-        if same:
-            return _nearest(exact or same, context)
-        supporting = next(self._supporting(claimed), None)
-        if supporting is None and claimed.kind is Kind.DATE and claimed.form is Form.EXACT:
+    def _find(self, claimed: Number, context: Context | None) -> Place[Number] | None:
+        if places := self._places(claimed):
+            return _nearest(places, context)
+        if claimed.kind is Kind.DATE and claimed.form is Form.EXACT:
             return self._find_date(claimed)
-        if supporting is None and claimed.kind is Kind.PERIOD:
+        if claimed.kind is Kind.PERIOD:
             return self._find_period(claimed)
-        if supporting is None and claimed.parts and not claimed.is_bound:
+        if claimed.parts and not claimed.is_bound:
             return self._find_parts(claimed, context)
-        return supporting
+        return None
 
-    def _of_value(self, claimed: Number) -> tuple[list[Place[Number]], list[Place[Number]]]:
-        """The places of the numbers that have a value of a claim and support it, and of those equal to it."""
+    def _places(self, claimed: Number) -> Sequence[Place[Number]]:
+        """The places to choose from: of equal numbers, else of those that support a claim by its value, else
+        the first that supports it otherwise. Kept for the next response that says the number.
+        """
+        key = identity(claimed), claimed.is_short
+        places = self._kept.get(key)
+        if places is None:
+            places = self._of_value(claimed) or list(islice(self._supporting(claimed), 1))
+            if len(places) <= _MOST_PLACES_KEPT:
+                if len(self._kept) >= _MOST_KEPT:
+                    self._kept.clear()
+                self._kept[key] = places
+        return places
+
+    def _of_value(self, claimed: Number) -> Sequence[Place[Number]]:
+        """The places of the numbers that equal a claim, or else have its value and support it."""
         same: list[Place[Number]] = []
         exact: list[Place[Number]] = []
         for document, index in self._texts:
@@ -96,7 +111,7 @@ class NumberLookup:
                 equal_ones = [one for one in entries if equal(claimed, close_like(one.number, claimed))]
                 same += _places(entries, document)
                 exact += _places(equal_ones, document)
-        return same, exact
+        return exact or same
 
     def _supporting(self, claimed: Number) -> Iterator[Place[Number]]:
         """The numbers that support a claim, each once, in the order of the documents."""
@@ -105,7 +120,7 @@ class NumberLookup:
                 if self._says(claimed, entry.number):
                     yield Place(entry.number, document)
 
-    def _find_parts(self, claimed: Number, context: str) -> Place[Number] | None:
+    def _find_parts(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         """A range or a ratio stands in the documents when each of its numbers does."""
         places = [self.find(part, context=context) for part in claimed.parts]
         return places[0] if all(places) else None
@@ -167,11 +182,11 @@ def _places(entries: Sequence[Entry], document: Document) -> Iterator[Place[Numb
     return (Place(number, document) for _, number in places)
 
 
-def _nearest(places: Sequence[Place[Number]], context: str) -> Place[Number]:
+def _nearest(places: Sequence[Place[Number]], context: Context | None) -> Place[Number]:
     """The place whose surroundings share most words with the context; the first of equals."""
-    if len(places) == 1 or not context:
+    if len(places) == 1 or context is None:
         return places[0]
-    words = content_words(context)
+    words = content_words(context())
 
     def num_shared(place: Place[Number]) -> int:
         start, end = max(0, place.mention.start - _REACH), place.mention.end + _REACH

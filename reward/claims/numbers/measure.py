@@ -39,6 +39,7 @@ _PERCENT = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_BEGINS_PERCENT = frozenset("pPbB%\u2030")
 _BEFORE_NO_UNIT = frozenset(",;:)]\n\"'|.([{}<>=/*_?!#&@^~`\\\r0123456789")
 _TOKEN = re.compile(r"[\d.,]+(?:[eE][-+]?\d+)?")
 _CURRENCY_ENDS = frozenset("$€£¥₹₩₽₺₪₫₱₦฿元.s(-+\u2212")
@@ -61,18 +62,19 @@ _TWO_UNITS = (
 )
 
 
-def number_at(text: str, at: int, low: int, decimal: str) -> Number | None:
-    """The number whose digits begin at `at`; what stands before `low` belongs to another.
+def number_at(text: str, at: int, low: int, decimal: str, *, end: int) -> Number | None:
+    """The number whose digits begin at `at` and end at `end`; what stands before `low` belongs to another.
 
     `decimal` is the sign before decimals, where the digits can be read twice.
     """
     if text[at + 1 : at + 5].lstrip("0123456789 ")[:1] in _BEHIND_TWO_UNITS and (two := _two_units(text, at)):
         return two
-    at -= _follows_a_point(text, at, low)
+    if _follows_a_point(text, at, low):
+        at = end = at - 1
     start, code, negative = _currency_before(text, at, low) or (at, "", False)
     if sign := sign_before(text, start, low):
         start, negative = sign[0], negative or sign[1]
-    numeral = numeral_at(text, at, money=bool(code), decimal=decimal)
+    numeral = numeral_at(text, at, money=bool(code), decimal=decimal, end=end)
     if numeral is None:
         return _absurd(text, start, at)
     if negative:
@@ -116,7 +118,9 @@ def _below_zero(text: str, number: Number) -> Number:
 
 def _with_unit(text: str, start: int, end: int, digits: Digits) -> Number | None:
     """The number with its unit; None when none stands at `end`."""
-    if match := _PERCENT.match(text, end):
+    behind = text[end : end + 2]
+    may_be_share = not _BEGINS_PERCENT.isdisjoint(behind)
+    if may_be_share and (match := _PERCENT.match(text, end)):
         return _percentage(match, digits, start)
     if money := currency_at(text, end):
         code, worth, end = money
@@ -153,7 +157,7 @@ def _bare(text: str, number: Number, numeral: Numeral, at: int, low: int) -> Num
     """A number without a unit: an ordinal, a year by its context, part of a name ("3D"), or a count."""
     end = number.end
     if numeral.is_plain:
-        if ordinal := _ORDINAL.match(text, end):
+        if text[end : end + 1] in "snrtSNRT" and (ordinal := _ORDINAL.match(text, end)):
             return changed(number, kind=Kind.ORDINAL, end=ordinal.end())
         if number.start == at and (year := year_in_context(text, number, low)):
             return year

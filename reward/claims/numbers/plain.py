@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from reward.claims.numbers.model import Number, changed
 
@@ -57,14 +58,15 @@ class Plain:
         return changed(number, start=start, end=end, parts=parts)
 
 
+@lru_cache(maxsize=8)
 def plain_text(text: str) -> Plain:
     """Prepares a text, in time linear in its length."""
-    unusual = () if text.isascii() else _BEYOND_ASCII.findall(text)
-    same_length = text if _TRANSLATED.isdisjoint(unusual) else text.translate(_ASCII)
-    is_plain = (
-        not any(mark in same_length for mark in _MARKS) and _UNSEEN_ONE.search("".join(unusual)) is None
-    )
-    if is_plain:
+    same_length, is_unseen = text, False
+    if not text.isascii():
+        unusual = _BEYOND_ASCII.findall(text)
+        same_length = text if _TRANSLATED.isdisjoint(unusual) else text.translate(_ASCII)
+        is_unseen = _UNSEEN_ONE.search("".join(unusual)) is not None
+    if not is_unseen and not any(mark in same_length for mark in _MARKS):
         return Plain(same_length, None)
     pieces: list[str] = []
     places: list[int] = []

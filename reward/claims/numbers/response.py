@@ -10,9 +10,10 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from reward.claims.numbers.conventions import AUTO, conventions_of
+from reward.claims.numbers.conventions import AUTO, ENGLISH, conventions_of, needs_conventions
 from reward.claims.numbers.measure import is_measured
 from reward.claims.numbers.model import Kind, Number
+from reward.claims.numbers.plain import plain_text
 from reward.claims.numbers.roman import writings
 from reward.claims.numbers.unread import all_numbers
 from reward.claims.text import find_whole
@@ -55,8 +56,9 @@ def response_numbers(
 
 @lru_cache(maxsize=8)  # numbers and dates are two kinds that read one response
 def _response_numbers(response: str, query: RagQuery, words: bool, locale: str) -> tuple[Number, ...]:
-    documents = [document.text for document in query.documents]
-    conventions = conventions_of(response, *documents, locale=locale)
+    conventions = ENGLISH
+    if needs_conventions(plain_text(response).text):
+        conventions = conventions_of(response, *(one.text for one in query.documents), locale=locale)
     found = all_numbers(response, enumerators=False, words=words, conventions=conventions)
     if not found:
         return ()

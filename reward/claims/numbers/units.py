@@ -79,6 +79,9 @@ _CURRENCY_BEHIND = re.compile(
 )
 
 
+_BEGINNINGS = frozenset(word[:2].casefold() for word in (*_SYMBOLS, *_WORDS))
+
+
 def unit_at(text: str, at: int) -> tuple[Unit, int] | None:
     """The unit right behind a number, after a space or a hyphen at most, and where it ends."""
     first = _FIRST.match(text, at)
@@ -109,13 +112,18 @@ def written_as(name: str, *, singular: bool) -> str:
 
 def currency_at(text: str, at: int) -> tuple[str, Decimal, int] | None:
     """The currency that is written behind an amount: its code, what one of it is worth, and where it ends."""
-    match = _CURRENCY_BEHIND.match(text, at)
-    if match is None:
+    if not _may_be_currency(text, at) or not (match := _CURRENCY_BEHIND.match(text, at)):
         return None
     word = re.sub(SPACE, " ", match[0]).strip(" -").casefold()
     if word in _HUNDREDTHS:
         return _HUNDREDTHS[word], Decimal("0.01"), match.end()
     return _CURRENCIES[word], Decimal(1), match.end()
+
+
+def _may_be_currency(text: str, at: int) -> bool:
+    """Whether a currency can stand there, by its first two characters."""
+    begin = text[at + 1 : at + 3] if text[at : at + 1] in (" ", "-", "\t") else text[at : at + 2]
+    return not begin.isascii() or not {begin.casefold(), begin[:1].casefold()}.isdisjoint(_BEGINNINGS)
 
 
 def currency_before(sign: str) -> str | None:
@@ -155,5 +163,5 @@ def _rate(unit: Unit, text: str, at: int) -> tuple[Unit, int] | None:
 
 def _ideogram(text: str, at: int) -> tuple[Unit, int] | None:
     """A Chinese unit, which stands behind its number without a space and before any other character."""
-    match = _IDEOGRAMS.match(text, at)
+    match = _IDEOGRAMS.match(text, at) if text[at : at + 1] >= "\u3400" else None
     return (_EXACT[match[0]], match.end()) if match else None
