@@ -123,7 +123,8 @@ PIECES = (
     "1 ", "1", "1,000,", "twenty-one hundred and ", "5:30 pm to ", "XX ", "½ ", "Monday to ", "in May ",
     "May 5, ", "Ab ", "Ab", "ab ", "A. ", "A", "Ab Cd and ", "Ab of the ", "John Smith, ", "Ab\n",
     '"Ab Cd" ', "*Ab Cd* ", "## Ab\n", "the Abs ", "Paris, Texas ", "U.S. ", "WHO ", "united states ",
-    "\"'(", "\n", ". ", "\u00c9a ",
+    "\"'(", "\n", ". ", "\u00c9a ", "\u00bd", "half ", "May ", "Christmas Day ", "a-", "A'", "(", ")(", "1,",
+    "3/4/2021 ", "\u2003", "\U0001f600", "e\u0301",
 )  # fmt: skip
 SHORT = "On Monday 50 people of Oslo met J. Smith, A. B. Cd and WHO."
 
@@ -154,6 +155,24 @@ def test_the_work_grows_with_the_length_of_a_text_and_not_with_its_square(piece:
     num_calls("warm", "up")
     short, long = (num_calls(document, answer) for document, answer in texts)
     assert long < 6 * short + 1_000  # a square would be sixteen times
+
+
+def test_the_work_grows_with_the_number_of_different_names_and_not_with_its_square() -> None:
+    letters = "abcdefghijklm"
+    names = [f"X{a}{b}{c}{d}" for a in letters for b in letters for c in letters[:4] for d in letters[:3]]
+    texts = (" met ".join(names[:many]) for many in (500, 2_000))
+    num_calls("warm", "up")
+    short, long = (num_calls(SHORT, text) for text in texts)
+    assert long < 6 * short
+
+
+@pytest.mark.parametrize(
+    "piece", ["\u00bd", "Ab and ", "## Ab\n", "iPhone ", "May ", "lundi ", "Christmas Day "]
+)
+def test_an_answer_of_far_too_many_claims_is_refused_before_it_is_read(piece: str) -> None:
+    verdict = lexical_audit(QUERY, piece * 9_000, AuditConfig())
+    assert verdict.reason == Reason.TOO_MANY_CLAIMS
+    assert verdict.detail.endswith("are far over max_claims: 64")
 
 
 @pytest.mark.parametrize("piece", ["1,000,", "Ab ", '"Ab Ef" ', "A. ", "\n"])

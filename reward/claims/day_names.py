@@ -116,7 +116,7 @@ _HOLIDAYS_SEARCH = _Search(
     frozenset(("christmas", "new", "boxing", "halloween", "hallowe", "st", "saint", "valentine")),
 )
 _SEARCHES = (_WEEKDAYS_SEARCH, _DAYS_SEARCH, _MONTHS_SEARCH, _HOLIDAYS_SEARCH)
-_FIRST = frozenset().union(*(search.first for search in _SEARCHES))
+FIRST_WORDS = frozenset().union(*(search.first for search in _SEARCHES))  # of all that is found here
 
 
 @lru_cache(maxsize=256)
@@ -126,7 +126,7 @@ def names_of_days(text: str) -> tuple[Number, ...]:
     The patterns are tried only where a word stands that one of them can begin with: most texts have none.
     """
     words = words_in(lowered(text))
-    if _FIRST.isdisjoint(words.all):
+    if FIRST_WORDS.isdisjoint(words.all):
         return ()
     days = [_weekday(m) for m in _WEEKDAYS_SEARCH.matches(text, words)]
     days += [_span(_WORKING if m["working"] else _FREE, *m.span()) for m in _DAYS_SEARCH.matches(text, words)]

@@ -12,7 +12,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from reward.claims.day_names import FIRST_WORDS
 from reward.claims.kind import Target
+from reward.claims.names.capitals import num_capitalised
 from reward.claims.numbers.digits import VULGAR
 from reward.claims.numbers.starts import num_starts
 from reward.config import AuditConfig, RewardFunction
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 _DIGIT_RUN = re.compile(rf"[\d{''.join(VULGAR)}]+")
 _MOST_RUNS_A_CLAIM = 16  # a date with a time has seven; more than this is refused before numbers are read
-_MOST_STARTS_A_CLAIM = 40  # no number has so many words
+_MOST_STARTS_A_CLAIM = 40  # no number and no name has so many words
 _SOURCES = r"(?:documents?|passages?|texts?|sources?|contexts?|articles?|information|excerpts?|reviews?)"
 _NOT = r"(?:(?:do|does|did|is|are|was|were)(?: not|n['\u2019]t)|fails? to|cannot|no)"
 _ABLE = r"(?:(?:can|could)(?: ?not|['\u2019]?t|n['\u2019]t)|unable to)"
@@ -78,9 +80,14 @@ def check_bounds(query: RagQuery, response: str, config: AuditConfig) -> None:
             detail = f"{num_digit_runs} runs of digits are far over max_claims: {config.max_claims}"
             raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
     most_starts = config.max_claims * _MOST_STARTS_A_CLAIM
-    if len(response) > 2 * most_starts and (num := num_starts(response)) > most_starts:
-        detail = f"{num} digits and number words are far over max_claims: {config.max_claims}"
-        raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
+    if len(response) > 2 * most_starts:
+        days = FIRST_WORDS if "date" in config.kinds else frozenset()
+        if (num := num_starts(response, days)) > most_starts:
+            detail = f"{num} digits and number words are far over max_claims: {config.max_claims}"
+            raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
+        if "name" in config.kinds and (num := num_capitalised(response)) > most_starts:
+            detail = f"{num} capitalised words are far over max_claims: {config.max_claims}"
+            raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
     _check_text("response", response)
     _check_text("query", query.query)
     for document in query.documents:

@@ -132,11 +132,17 @@ def _lookup_in(query: str) -> NameLookup:
 def _distinct(names: Sequence[Name]) -> list[Name]:
     """The names without those that only repeat, or shorten, an earlier one."""
     distinct: list[Name] = []
-    seen: list[frozenset[str]] = []
+    compared: list[frozenset[str]] = []
+    by_word: dict[str, list[frozenset[str]]] = {}
     for name in names:
         # A state or country that is added later is a claim of its own, the more so another one.
         whole = frozenset((*name.tokens, *(f", {word}" for word in name.place)))
-        if not any(whole <= earlier for earlier in seen[:_MOST_COMPARED]):
-            distinct.append(name)
-            seen.append(whole)
+        fewest = min((by_word.get(word, []) for word in whole), key=len, default=compared)
+        if any(whole <= earlier for earlier in fewest):
+            continue
+        distinct.append(name)
+        if len(compared) < _MOST_COMPARED:
+            compared.append(whole)
+            for word in whole:
+                by_word.setdefault(word, []).append(whole)
     return distinct

@@ -18,6 +18,7 @@ _UPPER = "".join(c for c in map(chr, range(0x2000)) if c.isupper()).replace("-",
 _CAPITAL = re.compile(
     rf"[{_UPPER}](?:(?:\.[{_UPPER}])+(?!\w)\.?|[\w]*(?:['\u2019`][^\W_]+)*(?:&[{_UPPER}]\w*)*)"
 )
+_BEGINS_CAPITAL = re.compile(rf"(?<!\w)[a-z]{{0,2}}[{_UPPER}]")
 _SMALL_PREFIX = re.compile(r"(?:^|[^\w'\u2019])([a-z]{1,2})$")  # of "iPhone", "eBay"
 _START = re.compile(
     r"(?:^|[.!?:\n|*#>\u2022(\[\"\u201c\u2018{}=/]|(?<!\w)'|[\u2014\u2013]|(?:^|\s)[-+])[\s*_\"\u201c\u2018'(\[#>+-]*$"
@@ -42,6 +43,11 @@ class Part(NamedTuple):
     end: int
     text: str
     low: str  # folded
+
+
+def num_capitalised(text: str) -> int:
+    """About how many words of a text are capitalised, counted fast."""
+    return len(_BEGINS_CAPITAL.findall(text))
 
 
 def parts(text: str) -> Iterator[Part]:

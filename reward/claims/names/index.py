@@ -10,6 +10,7 @@ import functools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from reward.claims.names.model import Name, Token, name_of, singulars, tokens_of
 from reward.claims.names.nations import COUNTRIES, STATES
@@ -285,7 +286,7 @@ def index_names(text: str) -> Index:
         else:
             places[word] = [place]
     for word, others in _other_writings(text, tokens, places).items():
-        places[word] = sorted({*places[word], *others}) if word in places else others
+        places[word] = sorted({*places.get(word, ()), *others})
     stems = frozenset(stem(word) for word in places)
     return Index(text, tokens, places, stems)
 
@@ -293,11 +294,11 @@ def index_names(text: str) -> Index:
 def _other_writings(text: str, tokens: Sequence[Token], places: dict[str, list[int]]) -> dict[str, list[int]]:
     """Words in another writing: "WiFi" where "Wi-Fi" stands, "TV" in "HasTV", California for "CA"."""
     others: dict[str, list[int]] = {}
-    before = ""
-    for place, (word, start, end, capital) in enumerate(tokens):
-        if text[start - 1] == "-" and place:
-            others.setdefault(before + word, []).append(place - 1)
-        before = word
+    if "-" in text:
+        for place, (before, token) in enumerate(pairwise(tokens)):
+            if text[token.start - 1] == "-":
+                others.setdefault(before.word + token.word, []).append(place)
+    for place, (_, start, end, capital) in enumerate(tokens):
         if capital and end - start > 3:
             parts = _CAMEL.split(text[start:end])
             for part in parts if len(parts) > 1 else ():

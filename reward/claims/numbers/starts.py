@@ -21,7 +21,7 @@ from reward.claims.text import words_in
 DIGITS = frozenset((*"0123456789", *VULGAR))
 _DIGIT = f"[0-9{''.join(VULGAR)}]"
 _START = re.compile(_DIGIT)
-_DIGITS_OR_WORD = re.compile(r"[0-9]+|[^\W\d_]+")
+_DIGITS_OR_WORD = re.compile(rf"[0-9]+|[{''.join(VULGAR)}]|[^\W\d_{''.join(VULGAR)}]+")
 _FROM_WORD = re.compile(
     rf"""
     (?<![^\W_]) (?: (?P<time>noon|midday|midnight)(?![^\W_])
@@ -43,10 +43,16 @@ _COUNTED = _FIRST.union(SURE) - {"a", "an", "some"}
 
 
 @lru_cache(maxsize=256)
-def num_starts(text: str) -> int:
-    """About how many numbers a text holds, counted fast: runs of digits, and words that can begin one."""
+def num_starts(text: str, more: frozenset[str] = frozenset()) -> int:
+    """About how many numbers a text holds, counted fast: runs of digits, and words that can begin one.
+
+    Args:
+        text: Any text.
+        more: Other words, in small letters, that are counted, too.
+    """
+    counted = _COUNTED | more
     tokens = _DIGITS_OR_WORD.findall(text.lower())
-    return sum(token in _COUNTED or token[0] in DIGITS for token in tokens)
+    return sum(token in counted or token[0] in DIGITS for token in tokens)
 
 
 class Starts:
