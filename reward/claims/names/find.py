@@ -55,18 +55,16 @@ def find_names(text: str, is_small: IsSmall = nowhere_small) -> list[Name]:
     titles = list(find_titles(text)) if _MARK.search(text) else []
     taken = Spans((title.start, title.end) for title in titles)
     has_headings = any(mark in text for mark in HEADING_MARKS)
-    names = (
-        _name(text, run)
-        for run in _runs(text)
-        if not (titles and taken.hold(run[0].start, run[-1].end))
-        and not (len(run) == 2 and _is_denial(run))
-        and not (has_headings and _is_heading(text, run, is_small))
-    )
-    found = [
-        _with_place(text, name) if text.startswith((",", " ("), name.end) else name
-        for name in names
-        if name is not None
-    ]
+    found: list[Name] = []
+    for run in _runs(text):
+        if (
+            (titles and taken.hold(run[0].start, run[-1].end))
+            or (len(run) == 2 and _is_denial(run))
+            or (has_headings and _is_heading(text, run, is_small))
+        ):
+            continue
+        if name := _name(text, run):
+            found.append(_with_place(text, name) if text.startswith((",", " ("), name.end) else name)
     if not titles:
         return found
     outside = [name for name in found if not taken.hold(name.start, name.start + 1)]
@@ -148,11 +146,16 @@ def _name(text: str, run: list[Part]) -> Name | None:
         run = whole[_num_empty(text, whole) :]
     if len(run) == 1 and run[0].low in UNITS and _is_unit(text, run[0]):
         return None
-    if not run or all(is_common(part.low) for part in run):
+    if not run or _are_common(run):
         run = _common_name(text, whole)
     if not run or all(part.low in TITLES or len(part.low) == 1 for part in run):
         return None
     return name_of(text, run[0].start, run[-1].end, _said_before(text, whole, run[0].start))
+
+
+def _are_common(run: list[Part]) -> bool:
+    """Whether all words are common ones; most runs are decided by their first."""
+    return is_common(run[0].low) and all(is_common(part.low) for part in run[1:])
 
 
 def _num_empty(text: str, whole: list[Part]) -> int:
