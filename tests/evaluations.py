@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.evaluate.plan import EvaluationJob
-from pipeline.evaluate.results import ItemResult, read_results
+from pipeline.evaluate.results import ItemResult
 from reward.config import OpenAISamplerConfig
+from reward.offline.rows import read_records
 from tests.benchmark_files import FOLDERS
 
 QUESTIONS = "2wikimultihopqa"  # the benchmark of the small evaluation
@@ -125,14 +126,14 @@ def _handler(owner: ChatServer) -> type[BaseHTTPRequestHandler]:
 
 def small_job(folder: Path, model: ChatServer, judge: ChatServer | None, /, **changes: Any) -> EvaluationJob:
     """An evaluation of six questions, with four answers to each."""
-    given = {"out": folder, "benchmarks": [{"name": QUESTIONS, "path": FOLDERS[QUESTIONS]}], "limit": 6}
+    given = {"out": folder, "benchmarks": {QUESTIONS: FOLDERS[QUESTIONS]}, "limit": 6}
     given |= {"model": model.config(), "judge": judge.config() if judge else None}
     return EvaluationJob.model_validate(given | {"num_generations": 4, "concurrency": 4} | changes)
 
 
 def items_of(job: EvaluationJob) -> list[ItemResult]:
     """What the small evaluation found."""
-    return list(read_results(job.out / QUESTIONS / "items.jsonl"))
+    return [one for _, one in read_records(job.out / QUESTIONS / "items.jsonl", ItemResult)]
 
 
 def figures(folder: Path) -> dict[str, bytes]:

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from orchestration.promotion.evidence import Contest, Evidence
-from pipeline.evaluate.averages import MacroAverage
 from pipeline.evaluate.benchmark import BenchmarkCard, PromptStyle
-from pipeline.evaluate.judge_agreement import HUMAN, JUDGE, judge_agreement, label_pairs
-from pipeline.evaluate.manifest import BenchmarkFigures, Manifest
+from pipeline.evaluate.judge_agreement import HUMAN, JUDGE, judge_agreement
 from pipeline.evaluate.plan import digest
-from pipeline.evaluate.results import Counts, ItemResult, JudgedGeneration
-from pipeline.evaluate.statistics import OVERALL
+from pipeline.evaluate.results import BenchmarkFigures, Counts, ItemResult, JudgedGeneration, Manifest
+from pipeline.evaluate.statistics import OVERALL, MacroAverage
 from reward.offline.files import file_sha256
 from reward.types import Outcome, Verdict
 
@@ -147,6 +145,6 @@ def _figures(name: str, items: list[ItemResult], counts: Counts) -> BenchmarkFig
         is_judged=True,
         is_calibration=is_calibration,
         estimates={OVERALL: {}},
-        agreement={OVERALL: judge_agreement(label_pairs(items))} if is_calibration else {},
+        agreement={OVERALL: judge_agreement(items)} if is_calibration else {},
         counts=counts,
     )

@@ -9,7 +9,7 @@ from pipeline.evaluate.benchmark import Prompt, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
 from pipeline.evaluate.benchmarks.contextual_judge_bench import POSITIVE_FIRST, POSITIVE_SECOND
 from pipeline.evaluate.benchmarks.replies import ANSWER
-from pipeline.evaluate.judge_agreement import judge_agreement, label_pairs
+from pipeline.evaluate.judge_agreement import judge_agreement
 from pipeline.evaluate.majority import Judged, Judgement, majority
 from pipeline.evaluate.statistics import ItemScores
 from tests.benchmark_files import item_scores, items_of
@@ -203,10 +203,10 @@ def test_calibration_scores_become_kappa() -> None:
         scored.append(ItemScores(item=item.id, slice=item.slice, cluster=item.cluster, scores=scores))
     # people: 1-0 +, 1-1 -, 1-2 +, 1-3 -, 1-4 -, 1-5 +; the judge: + - + + + ?
     assert [one.scores["agreement"] for one in scored] == [1, 1, 1, 0, 0, None]
-    found = judge_agreement(label_pairs(scored))
+    found = judge_agreement(scored)
     cells = (found.both_consistent, found.only_human_consistent, found.only_judge_consistent)
     assert (*cells, found.both_hallucinated, found.num_unjudged) == (2, 0, 2, 1, 1)
     # observed 3/5, by chance (2*4 + 3*1) / 25 = 11/25: kappa (15 - 11) / (25 - 11)
     assert found.cohens_kappa.value == pytest.approx(4 / 14)
     with pytest.raises(ValueError, match="no score 'human_consistent'"):
-        label_pairs([ItemScores(item="a", slice="s", cluster="c", scores={"accuracy": 1.0})])
+        judge_agreement([ItemScores(item="a", slice="s", cluster="c", scores={"accuracy": 1.0})])

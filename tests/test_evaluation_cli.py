@@ -101,6 +101,7 @@ def test_two_evaluations_are_compared_and_the_better_one_is_named(
     ("change", "says"),
     [
         (["--benchmark", "2wiki"], "--benchmark '2wiki': write it as NAME=PATH"),
+        (["--benchmark", f"2wikimultihopqa={TWOWIKI}"], "2wikimultihopqa is given twice"),
         (["--benchmark", "nothing=x"], "'nothing' is not known; give one of ragtruth"),
         (["--benchmark", "hotpotqa=nowhere.json"], "nowhere.json: no such file"),
         (

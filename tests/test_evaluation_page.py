@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("inspect_ai")
+from pipeline.evaluate.benchmarks import NAMES
 from pipeline.evaluate.compare import compare
-from pipeline.evaluate.manifest import Manifest, read_all_results
-from pipeline.evaluate.paper import Beside, beside_paper, load_paper
 from pipeline.evaluate.plan import EvaluationJob
-from pipeline.evaluate.report import render_report, write_report
+from pipeline.evaluate.report import beside_paper, load_paper, render_report
+from pipeline.evaluate.results import Manifest, read_all_results
 from pipeline.evaluate.run import run_evaluation
-from pipeline.evaluate.statistics import Estimate
 from tests.browser import BROWSER, MISSING, opened_page
 from tests.evaluations import QUESTIONS, ChatServer, drawn_answers, drawn_verdict, small_job
 
@@ -43,9 +42,9 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluated]:
 def page_of(evaluated: Evaluated) -> str:
     job, manifest, other = evaluated
     comparison = compare(manifest, read_all_results(job.out, manifest), other)
-    path = job.out.parent / "page.html"
-    write_report(path, manifest, comparison, log_dir="out/logs/judge", viewer="page-items/index.html")
-    return path.read_text()
+    html = render_report(manifest, comparison, log_dir="out/logs/judge", viewer="page-items/index.html")
+    (job.out.parent / "page.html").write_text(html)
+    return html
 
 
 def test_the_page_shows_figures_changes_and_warnings(evaluated: Evaluated) -> None:
@@ -66,15 +65,18 @@ def test_what_others_wrote_is_never_markup(evaluated: Evaluated) -> None:
 
 def test_the_papers_tables_are_whole_and_their_means_are_what_is_printed() -> None:
     tables = load_paper()
-    assert [len(table.columns) for table in tables] == [10, 20, 12, 24, 12]
+    assert [len(table["columns"]) for table in tables] == [10, 20, 12, 24, 12]
     for table in tables:
-        for column in table.columns:
-            assert len(column.values) == len(table.lines)
-            if table.lines[-1].benchmark is None:
-                mean = sum(column.values[:-1]) / (len(column.values) - 1)
+        known = (*NAMES, None)
+        assert table["source"] and all(line.get("benchmark") in known for line in table["lines"])
+        for column in table["columns"]:
+            values, model = column["values"], column["model"]
+            assert len(values) == len(table["lines"])
+            if "benchmark" not in table["lines"][-1]:
+                mean = sum(values[:-1]) / (len(values) - 1)
                 # The paper prints 71.01 for a mean of 72.01.
-                misprint = 1.0 if column.model == "o4-mini-medium-2025-04-16" else 0.0
-                assert mean == pytest.approx(column.values[-1] + misprint, abs=0.11), column.model
+                misprint = 1.0 if model == "o4-mini-medium-2025-04-16" else 0.0
+                assert mean == pytest.approx(values[-1] + misprint, abs=0.11), model
 
 
 def test_our_figures_stand_in_a_column_of_their_own(evaluated: Evaluated) -> None:
@@ -85,11 +87,15 @@ def test_our_figures_stand_in_a_column_of_their_own(evaluated: Evaluated) -> Non
     card = found.card.model_copy(update={"primary": "consistent"})
     known = found.model_copy(update={"estimates": estimates, "card": card})
     ours = manifest.model_copy(update={"benchmarks": {"ragtruth": known}})
-    table = beside_paper(ours)[0]
-    assert isinstance(table, Beside)
-    assert [isinstance(value, Estimate) for value in table.ours] == [True, True, True, False, False]
-    assert table.ours[3] is None and table.ours[4] is None, "no mean over lines that are not all there"
-    row = re.search(r"RAGTruth Summary</td>(.*?)</tr>", render_report(ours), re.DOTALL)
+    lines = load_paper()[0]["lines"]
+    values = beside_paper(ours, lines)
+    assert [value and value.value for value in values[:3]] == [estimates["qa"]["consistent"].value] * 3
+    assert values[3] is None and values[4] is None, "no mean over lines that are not all there"
+    mean = beside_paper(ours, [*lines[:3], {"label": "Average"}])[-1]
+    assert mean is not None and mean.value == pytest.approx(estimates["qa"]["consistent"].value)
+    html = render_report(ours)
+    assert html.count('class="paper"') == 2, "tables of which it has a line"
+    row = re.search(r"RAGTruth Summary</td>(.*?)</tr>", html, re.DOTALL)
     assert row is not None and row[1].count('class="ours"') == 1 and row[1].count('class="n"') == 10
 
 

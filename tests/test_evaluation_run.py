@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 pytest.importorskip("inspect_ai")
-from pipeline.evaluate.manifest import read_all_results, read_manifest
 from pipeline.evaluate.plan import AuditKind, EvaluationJob, Stage
-from pipeline.evaluate.results import Counts
+from pipeline.evaluate.results import Counts, read_all_results, read_manifest
 from pipeline.evaluate.run import run_evaluation
 from pipeline.evaluate.statistics import Estimate
 from reward.config import AuditConfig
@@ -144,7 +143,7 @@ def test_a_changed_file_is_another_evaluation(tmp_path: Path, model: ChatServer,
     rows = json.loads((FOLDERS[QUESTIONS] / "train.json").read_text())[:3]
     path = tmp_path / "rows.json"
     path.write_text(json.dumps(rows))
-    job = small_job(tmp_path / "out", model, judge, benchmarks=[{"name": QUESTIONS, "path": path}])
+    job = small_job(tmp_path / "out", model, judge, benchmarks={QUESTIONS: path})
     run_evaluation(job)
     path.write_text(json.dumps([rows[0] | {"question": "What else?"}, *rows[1:]]))
     with pytest.raises(ValueError, match="was made with other settings or data"):
@@ -311,7 +310,7 @@ def test_a_prompt_that_does_not_fit_is_counted_and_not_asked_again(
 def test_given_answers_measure_the_judge_against_people(
     tmp_path: Path, model: ChatServer, judge: ChatServer
 ) -> None:
-    sources = [{"name": name, "path": FOLDERS[name]} for name in ("ragtruth", "ragtruth_judge")]
+    sources = {name: FOLDERS[name] for name in ("ragtruth", "ragtruth_judge")}
     job = small_job(tmp_path / "out", model, judge, benchmarks=sources, limit=3)
     manifest = run_evaluation(job).manifest
     assert manifest is not None and len(model.bodies) == 12

@@ -5,13 +5,13 @@ import random
 
 import pytest
 
-from pipeline.evaluate.averages import best_checkpoint, macro_average, macro_difference
-from pipeline.evaluate.judge_agreement import LabelPair, judge_agreement
+from pipeline.evaluate.judge_agreement import HUMAN, JUDGE, judge_agreement
 from pipeline.evaluate.statistics import (
-    FEW_CLUSTERS,
+    Estimate,
     ItemScores,
     estimates,
     estimates_by_slice,
+    macro_average,
     paired_difference,
 )
 
@@ -86,14 +86,13 @@ def test_differences_are_paired_by_item() -> None:
     after = items(("a", 1), ("a", 0), ("b", 1), ("b", 1), ("c", 0.25), ("d", 1))
     found = paired_difference(before, after, "s")
     # items 0, 1, 2 and 4: changes 1, 0, 0, -1/4
-    assert (found.num_items, found.num_unpaired, found.num_clusters) == (4, 2, 3)
-    assert (found.num_higher, found.num_lower) == (1, 1)
+    assert (found.num_items, found.num_unscored, found.num_clusters) == (4, 2, 3)
     assert (found.baseline, found.candidate) == (0.375, 0.5625)
-    assert found.difference == pytest.approx(0.1875)
+    assert found.value == pytest.approx(0.1875)
     # sums of deviations: a (1 - .1875) + (0 - .1875) = .625, b -.1875, c -.4375
     assert found.standard_error == pytest.approx(math.sqrt(0.625**2 + 0.1875**2 + 0.4375**2) / 4)
     back = paired_difference(after, before, "s")
-    assert back.difference == pytest.approx(-0.1875)
+    assert back.value == pytest.approx(-0.1875)
     assert found.interval is not None and back.interval is not None
     assert (found.interval.low, found.interval.high) == (-back.interval.high, -back.interval.low)
 
@@ -107,7 +106,7 @@ def test_pairing_takes_out_what_items_share() -> None:
     paired = paired_difference(before, after, "s").standard_error
     assert alone is not None and paired is not None
     assert paired < alone / 2
-    assert paired_difference(before, before, "s").difference == 0
+    assert paired_difference(before, before, "s").value == 0
 
 
 @pytest.mark.parametrize(
@@ -125,9 +124,13 @@ def test_what_cannot_be_compared(before: list[ItemScores], after: list[ItemScore
         paired_difference(before, after, "s")
 
 
-def pairs(kept: int, alarm: int, miss: int, hit: int) -> list[LabelPair]:
-    labels = [(True, True)] * kept + [(True, False)] * alarm + [(False, True)] * miss + [(False, False)] * hit
-    return [LabelPair(cluster=str(i), human=human, judge=judge) for i, (human, judge) in enumerate(labels)]
+def pairs(kept: int, alarm: int, miss: int, hit: int) -> list[ItemScores]:
+    """Labels of people and of the judge, 1 is consistent."""
+    labels = [(1, 1)] * kept + [(1, 0)] * alarm + [(0, 1)] * miss + [(0, 0)] * hit
+    return [
+        ItemScores(item=str(i), slice="all", cluster=str(i), scores={HUMAN: human, JUDGE: judge})
+        for i, (human, judge) in enumerate(labels)
+    ]
 
 
 def test_agreement_by_hand() -> None:
@@ -169,27 +172,27 @@ def test_alpha_equals_krippendorffs_example() -> None:
 
 
 def test_agreement_that_is_not_defined_is_none() -> None:
-    found = judge_agreement([*pairs(4, 0, 0, 0), LabelPair(cluster="x", human=True, judge=None)])
+    unjudged = ItemScores(item="x", slice="all", cluster="x", scores={HUMAN: 1, JUDGE: None})
+    found = judge_agreement([*pairs(4, 0, 0, 0), unjudged])
     assert (found.accuracy.value, found.num_unjudged, found.num_pairs) == (1.0, 1, 4)
     assert found.cohens_kappa.value is None
     assert found.krippendorffs_alpha.value is None
     assert found.recall.value is None
     empty = judge_agreement([])
     assert (empty.num_pairs, empty.accuracy.value, empty.accuracy.interval) == (0, None, None)
+    with pytest.raises(ValueError, match="item 's0': no score 'human_consistent'"):
+        judge_agreement(items(("a", 1), part="s"))
 
 
-PRIMARY = {"x": "s", "y": "t"}
-
-
-def scored(x: list[float], y: list[float | None]) -> dict[str, list[ItemScores]]:
+def figures(x: list[float], y: list[float | None]) -> dict[str, Estimate]:
     return {
-        "x": items(*[(str(i), value) for i, value in enumerate(x)]),
-        "y": items(*[(str(i), value) for i, value in enumerate(y)], score="t"),
+        name: estimates(items(*[(str(i), value) for i, value in enumerate(values)]))["s"]
+        for name, values in {"x": x, "y": y}.items()
     }
 
 
 def test_the_average_counts_each_benchmark_alike() -> None:
-    found = macro_average(scored([1, 1, 0, 0], [1, 1, 1, 0, 1, 1, 1, 0]), PRIMARY)
+    found = macro_average(figures([1, 1, 0, 0], [1, 1, 1, 0, 1, 1, 1, 0]))
     assert found.value == pytest.approx((0.5 + 0.75) / 2)
     assert found.parts == {"x": 0.5, "y": 0.75}
     error = math.sqrt(0.25 / 4 + 0.1875 / 8) / 2
@@ -200,28 +203,7 @@ def test_the_average_counts_each_benchmark_alike() -> None:
 
 
 def test_a_benchmark_without_a_figure_is_not_left_out_of_the_average() -> None:
-    found = macro_average(scored([1, 1], [None, None]), PRIMARY)
-    assert (found.value, found.interval, found.parts) == (None, None, {"x": 1.0, "y": None})
-    with pytest.raises(ValueError, match="x: its items have no score 't'"):
-        macro_average(scored([1], [1]), {"x": "t", "y": "t"})
-
-
-def test_the_best_checkpoint_and_those_that_cannot_be_told_from_it() -> None:
-    n = FEW_CLUSTERS
-    bad, good = [0.0] * n, [float(i % 10 < 8) for i in range(n)]
-    nearly = [*good[:-3], 0.0, 0.0, 0.0]
-    runs = {
-        "step20": scored(bad, [0.0] * n),
-        "step40": scored(nearly, [*good]),
-        "step60": scored(good, [*good]),
-        "step80": scored(good, [*good]),
-    }
-    found = best_checkpoint(runs, PRIMARY)
-    assert found.best == "step60"
-    assert found.averages["step60"].value == pytest.approx(0.8)
-    assert found.behind["step20"].value == pytest.approx(0.8)
-    assert found.not_told_apart == ("step40", "step80")
-    with pytest.raises(ValueError, match=r"only one of the two has \['y'\]"):
-        macro_difference(runs["step20"], {"x": runs["step40"]["x"]}, PRIMARY)
-    with pytest.raises(ValueError, match="none has an average"):
-        best_checkpoint({"step20": scored([1], [None])}, PRIMARY)
+    some = figures([1, 1], [None, None])
+    for parts in (some, {"x": some["x"], "y": None}):
+        found = macro_average(parts)
+        assert (found.value, found.interval, found.parts) == (None, None, {"x": 1.0, "y": None})

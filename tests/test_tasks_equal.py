@@ -102,7 +102,7 @@ def test_figures_and_intervals_are_those_of_before(
     job = EvaluationJob.model_validate(
         {
             "out": tmp_path / "out",
-            "benchmarks": [{"name": name, "path": path}],
+            "benchmarks": {name: path},
             "model": model.config(),
             "judge": judge.config(),
             "style": style,

@@ -16,8 +16,8 @@ from orchestration.terminal.messages import fail, warn_ignored
 if TYPE_CHECKING:
     from pipeline.evaluate.compare import Comparison
     from pipeline.evaluate.cost import Prices
-    from pipeline.evaluate.manifest import Manifest
     from pipeline.evaluate.plan import EvaluationJob
+    from pipeline.evaluate.results import Manifest
     from pipeline.evaluate.run import Outcome
 
 
@@ -134,10 +134,10 @@ def _evaluate(job: EvaluationJob, wanted: Wanted, prices: Prices) -> None:
     from rich.console import Console
 
     from pipeline.evaluate.compare import compare
-    from pipeline.evaluate.manifest import read_all_results, read_manifest
     from pipeline.evaluate.plan import Stage
+    from pipeline.evaluate.results import read_all_results, read_manifest
     from pipeline.evaluate.run import run_evaluation
-    from pipeline.evaluate.terminal import print_comparison, print_manifest
+    from pipeline.evaluate.terminal import print_manifest
 
     if wanted.compare is not None:
         read_manifest(wanted.compare)  # before anything is spent
@@ -151,11 +151,10 @@ def _evaluate(job: EvaluationJob, wanted: Wanted, prices: Prices) -> None:
     if manifest is None:
         print(f"{_spent(outcome, prices)}; {job.out} keeps it, and --only judge goes on")
         return
-    print_manifest(manifest, console)
     comparison = None
     if wanted.compare is not None:
         comparison = compare(manifest, read_all_results(job.out, manifest), wanted.compare)
-        print_comparison(comparison, console)
+    print_manifest(manifest, comparison, console)
     files = [job.results_path, *_write(job, wanted, manifest, comparison)]
     print(f"{_spent(outcome, prices)}: {', '.join(str(file) for file in files)}")
     print(f"Every item: inspect view --log-dir {job.log_dir(Stage.JUDGE)}")
@@ -174,12 +173,13 @@ def _write(
 
     written = []
     if wanted.html is not None:
-        from pipeline.evaluate.report import write_report
+        from pipeline.evaluate.report import render_report
+        from reward.offline.files import replace_file
 
         viewer = _viewer(wanted)
         log_dir = str(job.log_dir(Stage.JUDGE))
         address = f"{viewer.name}/index.html" if viewer else ""
-        write_report(wanted.html, manifest, comparison, log_dir=log_dir, viewer=address)
+        replace_file(wanted.html, render_report(manifest, comparison, log_dir=log_dir, viewer=address))
         written.append(wanted.html)
     if wanted.mlflow is not None:
         from pipeline.evaluate.track import log_evaluation

@@ -152,7 +152,7 @@ def _rate(name: str, measure: Measure, margin: float, champion: Evidence, candid
     """A share that may not rise by more than a margin."""
     found = paired_difference(_scores(champion, measure), _scores(candidate, measure), _FIGURE)
     low, high = _ends(found.interval)
-    shown = "nothing to compare" if found.difference is None else f"{found.difference:+.1%}"
+    shown = "nothing to compare" if found.value is None else f"{found.value:+.1%}"
     return GateResult(
         gate=name,
         state=by_interval(_negative(high), _negative(low), least=-margin),

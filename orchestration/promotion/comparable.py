@@ -6,7 +6,7 @@ from orchestration.promotion.evidence import Contest, Evidence
 from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import GateResult, GateState, by_interval
 from pipeline.evaluate.compare import require_alike
-from pipeline.evaluate.manifest import BenchmarkFigures
+from pipeline.evaluate.results import BenchmarkFigures
 from pipeline.evaluate.statistics import OVERALL
 
 _SAME_SETTINGS = ("version", "generation", "num_generations", "judge", "audit", "audit_settings", "limit")

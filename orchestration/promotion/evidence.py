@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.evaluate.manifest import Manifest, read_all_results, read_manifest
 from pipeline.evaluate.plan import RESULTS_FILE
-from pipeline.evaluate.results import ItemResult
+from pipeline.evaluate.results import ItemResult, Manifest, read_all_results, read_manifest
 from reward.offline.files import file_sha256
 
 

@@ -2,7 +2,7 @@
 
 The primary score must be better: the one-sided lower bound at `alpha` lies above `min_difference`. For one
 benchmark it is the bootstrap's over documents; for the average of several the normal one from clustered
-errors (`pipeline/evaluate/averages.py`).
+errors (`pipeline/evaluate/statistics.py`).
 
 No slice may be worse by more than a margin (non-inferiority). Each of k slices has a bound at alpha / k
 (Bonferroni; Dunn 1961), so that all that is said of slices holds together with 1 - alpha. For the promotion
@@ -21,13 +21,13 @@ from statistics import NormalDist
 from orchestration.promotion.evidence import Contest, Evidence
 from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import GateResult, GateState, by_interval
-from pipeline.evaluate.averages import macro_average, macro_difference
 from pipeline.evaluate.results import ItemResult
 from pipeline.evaluate.statistics import (
     ItemScores,
     PairedDifference,
     estimates,
     group_by_slice,
+    macro_average,
     paired_difference,
 )
 
@@ -45,13 +45,9 @@ def primary_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
     if len(parts) == 1:
         (part,) = parts.values()
         low, high = (part.interval.low, part.interval.high) if part.interval else (None, None)
-        value = part.difference
+        value = part.value
     else:
-        average = macro_difference(
-            {name: champion.items[name] for name in primary},
-            {name: candidate.items[name] for name in primary},
-            primary,
-        )
+        average = macro_average(parts)
         width = NormalDist().inv_cdf(1 - settings.alpha)
         value, error = average.value, average.standard_error
         low, high = (
@@ -126,7 +122,7 @@ def _slice(name: str, found: PairedDifference, policy: GatePolicy) -> GateResult
     settings = policy.slices
     low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
     state = by_interval(low, high, least=-settings.margin)
-    shown = "no difference is known" if found.difference is None else f"{found.difference:+.3f}"
+    shown = "no difference is known" if found.value is None else f"{found.value:+.3f}"
     reason = f"{shown} on {found.num_clusters} documents"
     if name in settings.exempt:
         state, reason = GateState.PASSED, f"{reason}; exempt"
@@ -135,7 +131,7 @@ def _slice(name: str, found: PairedDifference, policy: GatePolicy) -> GateResult
     return GateResult(
         gate=f"slice {name}",
         state=state,
-        figures={"difference": found.difference, "low": low, "high": high, "documents": found.num_clusters},
+        figures={"difference": found.value, "low": low, "high": high, "documents": found.num_clusters},
         bound=f"low >= {-settings.margin:g}, >= {settings.min_documents} documents",
         reason=reason,
     )
@@ -145,13 +141,10 @@ def floor_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
     """Is the first champion good enough, with nothing to be better than?"""
     settings, items = policy.first, contest.candidate.items
     primary = primary_scores(contest.candidate, policy)
-    if len(primary) == 1:
-        ((name, score),) = primary.items()
-        one = estimates(items[name]).get(score)
-        value, interval = (one.value, one.interval) if one else (None, None)
-    else:
-        average = macro_average({name: items[name] for name in primary}, primary)
-        value, interval = average.value, average.interval
+    parts = {name: estimates(items[name]).get(score) for name, score in primary.items()}
+    only = next(iter(parts.values()))  # the bootstrap's interval, where there is but one
+    figure = macro_average(parts) if len(parts) > 1 else only
+    value, interval = (figure.value, figure.interval) if figure else (None, None)
     low, high = (interval.low, interval.high) if interval else (None, None)
     state = by_interval(low, high, least=settings.min_primary)
     num_documents = sum(len({item.cluster for item in items[name]}) for name in primary)

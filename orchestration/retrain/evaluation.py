@@ -9,8 +9,8 @@ from orchestration.retrain.stages import StageRequest, StageResult
 from orchestration.retrain.training import MODEL, bring_parent
 from orchestration.retrain.workshop import Workshop
 from orchestration.settings.evaluate import evaluation_job, judge_config
-from pipeline.evaluate.manifest import Manifest
 from pipeline.evaluate.plan import EvaluationJob
+from pipeline.evaluate.results import Manifest
 
 EVALUATION, CHAMPION, LOGS = "evaluation", "champion", "evaluation-logs"
 

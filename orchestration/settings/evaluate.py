@@ -51,7 +51,7 @@ def evaluation_job(
         "audit_settings": _AUDIT_BY_MODEL | {"seed": seed} if named["audit"] == "model" else {},
     }
     parts = {key: {**part, **(tree.pop(key, None) or {})} for key, part in given.items()}
-    sources = [_source(text) for text in benchmarks]
+    sources = _sources(benchmarks)
     under_test, weights_sha256 = _model(model, model_name, timeout_s)
     return EvaluationJob.model_validate(
         {
@@ -92,11 +92,16 @@ def _defaults(key: str) -> dict[str, Any]:
     return settings.model_dump()
 
 
-def _source(text: str) -> dict[str, str]:
-    name, separator, path = text.partition("=")
-    if not separator or not name or not path:
-        raise ValueError(f"--benchmark {text!r}: write it as NAME=PATH, such as ragtruth=data/ragtruth")
-    return {"name": name, "path": path}
+def _sources(texts: Sequence[str]) -> dict[str, str]:
+    sources: dict[str, str] = {}
+    for text in texts:
+        name, _, path = text.partition("=")
+        if not name or not path:
+            raise ValueError(f"--benchmark {text!r}: write it as NAME=PATH, such as ragtruth=data/ragtruth")
+        if name in sources:
+            raise ValueError(f"--benchmark {text!r}: {name} is given twice; leave it out once")
+        sources[name] = path
+    return sources
 
 
 def _model(

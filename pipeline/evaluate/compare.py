@@ -1,20 +1,32 @@
-"""Two models on the same items, and the best checkpoint of several.
+"""All figures of an evaluation, two models on the same items, and the best checkpoint of several.
 
 Only evaluations that asked alike are held against each other: the same judge with the same prompts and
 settings. Another judge is another yardstick, and the difference would be its own.
+
+The best of several checkpoints is partly the luckiest: its average is too high, the more so the more there
+were to choose from. So the choice also says which others cannot be told from it, by their paired
+difference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
 
-from pipeline.evaluate.averages import Choice, MacroAverage, best_checkpoint, macro_difference
-from pipeline.evaluate.manifest import Manifest, read_all_results, read_manifest
-from pipeline.evaluate.results import ItemResult
-from pipeline.evaluate.statistics import OVERALL, PairedDifference, group_by_slice, paired_difference
+from pipeline.evaluate.results import ItemResult, Manifest, read_all_results, read_manifest
+from pipeline.evaluate.statistics import (
+    OVERALL,
+    Figure,
+    ItemScores,
+    MacroAverage,
+    PairedDifference,
+    group_by_slice,
+    macro_average,
+    paired_difference,
+)
 from reward.types import Record
 
 
@@ -24,7 +36,63 @@ class Comparison(Record):
     name: str = Field(description="The other evaluation's folder.")
     model: str
     benchmarks: dict[str, dict[str, PairedDifference]] = Field(description="Of the primary scores, by slice.")
-    average: MacroAverage | None = Field(description="Over the benchmarks that both have.")
+    average: MacroAverage = Field(description="Over the benchmarks that both have.")
+
+
+class Choice(Record):
+    """The best checkpoint, and what speaks for it."""
+
+    best: str
+    averages: dict[str, MacroAverage] = Field(description="Of all checkpoints.")
+    behind: dict[str, MacroAverage] = Field(description="The best minus each other one, on the same items.")
+    not_told_apart: tuple[str, ...] = Field(description="Others whose difference's interval reaches 0.")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One figure of an evaluation, and how it differs from another evaluation's."""
+
+    benchmark: str  # or the average over all
+    title: str
+    slice: str
+    score: str
+    figure: Figure
+    change: Figure | None = None
+    is_shown: bool = True  # in the table; others are details
+
+    @property
+    def is_overall(self) -> bool:
+        return self.slice == OVERALL
+
+    @property
+    def label(self) -> str:
+        """The benchmark, or indented the slice."""
+        return self.benchmark if self.is_overall else f"  {self.slice}"
+
+    @property
+    def shown_score(self) -> str:
+        """Not again on each slice."""
+        return self.score if self.is_overall else ""
+
+
+def figure_lines(manifest: Manifest, comparison: Comparison | None = None) -> Iterator[Line]:
+    """Every score of every benchmark overall, then of its slices, and last the average.
+
+    Shown are primary scores: overall alone, where there is but one slice.
+    """
+    for name, one in manifest.benchmarks.items():
+        changes = comparison.benchmarks.get(name, {}) if comparison else {}
+        for part, scores in one.estimates.items():
+            for score, figure in scores.items():
+                shown = score == one.card.primary and (part == OVERALL or len(one.estimates) > 2)
+                change = changes.get(part) if shown else None
+                yield Line(name, one.card.title, part, score, figure, change, shown)
+            if part in one.agreement:
+                kappa = one.agreement[part].cohens_kappa
+                yield Line(name, one.card.title, part, "cohens_kappa", kappa, is_shown=False)
+    if manifest.average is not None:
+        gap, shown = comparison.average if comparison else None, len(manifest.measured) > 1
+        yield Line("average", "Average", OVERALL, "", manifest.average, gap, shown)
 
 
 def compare(manifest: Manifest, found: Mapping[str, Sequence[ItemResult]], other: Path) -> Comparison:
@@ -37,31 +105,32 @@ def compare(manifest: Manifest, found: Mapping[str, Sequence[ItemResult]], other
     before = read_manifest(other)
     require_alike(manifest, before, str(other))
     earlier = read_all_results(other, before)
-    common = [name for name in manifest.measured if name in before.measured]
-    if not common:
+    measured = {name: one for name, one in manifest.measured.items() if name in before.measured}
+    if not measured:
         raise ValueError(
             f"--compare: {other} has none of {', '.join(manifest.measured)}; evaluate both on one"
         )
-    primary = {name: manifest.benchmarks[name].card.primary for name in common}
+    changes = {
+        name: _by_slice(earlier[name], found[name], one.card.primary) for name, one in measured.items()
+    }
     return Comparison(
         name=str(other),
         model=before.model,
-        benchmarks={name: _by_slice(earlier[name], found[name], primary[name]) for name in common},
-        average=macro_difference(
-            {name: earlier[name] for name in common}, {name: found[name] for name in common}, primary
-        ),
+        benchmarks=changes,
+        average=macro_average({name: slices[OVERALL] for name, slices in changes.items()}),
     )
 
 
 def choose_best(folders: Sequence[Path]) -> Choice:
-    """The checkpoint with the best average over the benchmarks, and those that cannot be told from it.
+    """The checkpoint with the best average over the benchmarks, the earlier one of equals, and its equals.
 
     Args:
         folders: Whole evaluations, from the earliest checkpoint to the latest.
 
     Raises:
         FileNotFoundError: an evaluation is not there, or not whole.
-        ValueError: they were judged otherwise, or not on the same benchmarks and items.
+        ValueError: they were judged otherwise, or not on the same benchmarks and items, or none has an
+            average.
     """
     manifests = {str(folder): read_manifest(folder) for folder in folders}
     first_name, first = next(iter(manifests.items()))
@@ -70,12 +139,19 @@ def choose_best(folders: Sequence[Path]) -> Choice:
         if manifest.measured.keys() != first.measured.keys():
             apart = ", ".join(sorted(manifest.measured.keys() ^ first.measured.keys()))
             raise ValueError(f"{name}: only one of it and {first_name} has {apart}; evaluate both alike")
+    averages = {name: one.average for name, one in manifests.items() if one.average is not None}
+    values = {name: one.value for name, one in averages.items() if one.value is not None}
+    if not values:
+        raise ValueError("checkpoints: none has an average; each benchmark must have scored items")
+    best = max(values, key=lambda name: values[name])
+    items = {name: read_all_results(Path(name), manifests[name]) for name in values}
     primary = {name: one.card.primary for name, one in first.measured.items()}
-    scored = {
-        name: {key: read_all_results(Path(name), manifest)[key] for key in primary}
-        for name, manifest in manifests.items()
-    }
-    return best_checkpoint(scored, primary)
+    behind = {}
+    for name in (one for one in values if one != best):
+        pairs = {key: (items[name][key], items[best][key], score) for key, score in primary.items()}
+        behind[name] = macro_average({key: paired_difference(*pair) for key, pair in pairs.items()})
+    near = [name for name in values if name in behind and not _is_behind(behind[name])]
+    return Choice(best=best, averages=averages, behind=behind, not_told_apart=tuple(near))
 
 
 def require_alike(one: Manifest, other: Manifest, name: str) -> None:
@@ -93,13 +169,17 @@ def require_alike(one: Manifest, other: Manifest, name: str) -> None:
             )
 
 
+def _is_behind(gap: MacroAverage) -> bool:
+    return gap.interval is not None and gap.interval.low > 0
+
+
 def _by_slice(
-    before: Sequence[ItemResult], after: Sequence[ItemResult], score: str
+    before: Sequence[ItemScores], after: Sequence[ItemScores], score: str
 ) -> dict[str, PairedDifference]:
-    slices = {name: {one.item for one in part} for name, part in group_by_slice(after).items()}
-    found = {OVERALL: paired_difference(before, after, score)}
-    for name, ids in slices.items() if len(slices) > 1 else ():
-        old, new = ([one for one in side if one.item in ids] for side in (before, after))
-        if old and new:
-            found[name] = paired_difference(old, new, score)
+    found = {}
+    for name, part in {OVERALL: after, **group_by_slice(after)}.items():
+        ids = {one.item for one in part}
+        old = before if name == OVERALL else [one for one in before if one.item in ids]
+        if old:
+            found[name] = paired_difference(old, part, score)
     return found

@@ -7,13 +7,14 @@ some are kept; then they are their mean.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inspect_ai.log import EvalLog
 
-from pipeline.evaluate.logs import answered_samples, count, is_judged
+from pipeline.evaluate.logs import answered_samples, read_log
 from pipeline.evaluate.plan import EvaluationJob, PlannedBenchmark, Stage, make_plan
+from pipeline.evaluate.results import Counts
 from pipeline.evaluate.run import newest_logs
 from reward.config import Settings
 from reward.samplers import Message, Sampler, SamplerError, make_sampler
@@ -22,7 +23,6 @@ from reward.types import TokenUse
 ANSWER_TOKENS, VERDICT_TOKENS = 300, 200  # assumed
 _CHARS_PER_TOKEN = 4  # of English
 _MOST_COUNTED = 24  # prompts of a benchmark that are really counted
-_MILLION = 1_000_000
 
 
 class Prices(Settings):
@@ -40,12 +40,9 @@ class Prices(Settings):
 
     def of(self, model: TokenUse, judge: TokenUse) -> float:
         """What model and judge cost."""
-        return (
-            model.num_prompt * self.model_in
-            + model.num_completion * self.model_out
-            + judge.num_prompt * self.judge_in
-            + judge.num_completion * self.judge_out
-        ) / _MILLION
+        model_cost = model.num_prompt * self.model_in + model.num_completion * self.model_out
+        judge_cost = judge.num_prompt * self.judge_in + judge.num_completion * self.judge_out
+        return (model_cost + judge_cost) / 1_000_000
 
 
 @dataclass(frozen=True)
@@ -68,14 +65,16 @@ async def expect(job: EvaluationJob) -> list[Expected]:
         FileNotFoundError: a benchmark's files are not there.
         ValueError: a row or a setting cannot be used.
     """
-    plan = make_plan(job)
-    kept = {stage: newest_logs(job, stage) for stage in Stage}
-    model, judge = make_sampler(job.model), make_sampler(job.judge) if job.judge else None
+    planned = make_plan(job)
+    made, judged = (newest_logs(job, stage) for stage in Stage)
+    samplers = [make_sampler(one) if one else None for one in (job.model, job.judge)]
     try:
-        counting = await _answering(model), await _answering(judge)
-        return [await _expected(job, one, kept, *counting) for one in plan.benchmarks]
+        model, judge = [await _answering(one) for one in samplers]
+        return [
+            await _expected(one, made.get(one.name), judged.get(one.name), model, judge) for one in planned
+        ]
     finally:
-        for sampler in (model, judge):
+        for sampler in samplers:
             if sampler is not None:
                 await sampler.close()
 
@@ -92,22 +91,20 @@ async def _answering(sampler: Sampler | None) -> Sampler | None:
 
 
 async def _expected(
-    job: EvaluationJob,
     one: PlannedBenchmark,
-    kept: Mapping[Stage, Mapping[str, EvalLog]],
+    made: EvalLog | None,
+    judged: EvalLog | None,
     model: Sampler | None,
     judge: Sampler | None,
 ) -> Expected:
+    kept = read_log(one, judged, made)[1] if judged else Counts()
+    num_kept = one.prompts_each * len(answered_samples(made)) if made else 0
+    num_answers = 0 if one.is_given else one.num_answers - num_kept
+    num_judgements = one.num_answers - kept.num_judgements - kept.num_too_long if one.is_judged else 0
+    num_asked = kept.num_judgements + kept.num_unread + kept.num_retries
+    answer = _mean_written(kept.model_use, kept.num_generations, assumed=ANSWER_TOKENS)
+    verdict = _mean_written(kept.judge_use, num_asked, assumed=VERDICT_TOKENS)
     prompts = [(item, prompt) for item in one.asked for prompt in one.prompts(item)]
-    total = len(prompts) if one.is_given else len(prompts) * job.num_generations
-    made, judged = kept[Stage.GENERATE].get(one.name), kept[Stage.JUDGE].get(one.name)
-    each = len(one.prompts(one.items[0]))
-    num_answers = 0 if one.is_given else total - each * len(answered_samples(made) if made else ())
-    num_judgements = 0
-    if one.is_judged:
-        done = [] if judged is None else [found for found in judged.samples or () if is_judged(found)]
-        num_judgements = total - each * sum(found.error is None for found in done)
-    answer, verdict = _lengths(one, made, judged)
     asked = [one.benchmark.judge_request(item, prompt, prompt.given or "") for item, prompt in prompts]
     per_prompt = await _mean_tokens([prompt.messages for _, prompt in prompts], model)
     per_question = await _mean_tokens([request.messages for request in asked if request], judge)
@@ -122,15 +119,8 @@ async def _expected(
     )
 
 
-def _lengths(one: PlannedBenchmark, made: EvalLog | None, judged: EvalLog | None) -> tuple[float, float]:
-    """Tokens of an answer and a verdict: the means of what is kept, or assumptions."""
-    if judged is None:
-        return ANSWER_TOKENS, VERDICT_TOKENS
-    found = count(one, made, judged)
-    num_asked = found.num_judgements + found.num_unread + found.num_retries
-    answer = found.model_use.num_completion / found.num_generations if found.model_use else ANSWER_TOKENS
-    verdict = found.judge_use.num_completion / num_asked if found.judge_use else VERDICT_TOKENS
-    return answer, verdict
+def _mean_written(use: TokenUse | None, number: int, *, assumed: int) -> float:
+    return use.num_completion / number if use and number else assumed
 
 
 def _use(number: int, prompt: float, written: float) -> TokenUse:

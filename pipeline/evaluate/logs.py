@@ -7,8 +7,7 @@ over the epochs stands in its reductions (`tasks/scores.py`).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,75 +28,41 @@ from reward.types import Outcome, TokenUse, Verdict
 _TOO_LONG = "model_length"
 
 
-@dataclass(frozen=True)
-class _Part:
-    """What the model wrote to one prompt, and what was said of it."""
-
-    item: str
-    prompt: str
-    made: Generation
-    judgement: Judgement | None
-    replies: Sequence[str]  # of the judge
-    verdict: Verdict | None  # of the audit
-
-
 def answered_samples(log: EvalLog) -> dict[tuple[str, int], EvalSample]:
     """The samples in which the model answered, by item and epoch."""
     found = (one for one in log.samples or () if one.error is None and is_answered(one))
     return {(str(one.id), one.epoch): one for one in found}
 
 
-def results_of(one: PlannedBenchmark, answers: EvalLog | None, log: EvalLog) -> list[ItemResult]:
-    """The result of every item, in order.
+def read_log(one: PlannedBenchmark, log: EvalLog, answers: EvalLog | None) -> tuple[list[ItemResult], Counts]:
+    """The result of every item, in order, and what they rest on.
 
     Args:
         one: The benchmark.
-        answers: The log of the model's answers; None where they are given.
-        log: The log of their judgements.
+        log: Of its judgements.
+        answers: The log of the model's answers, for its tokens; None where they are given.
 
     Raises:
         ValueError: the log holds more items than are asked for.
     """
-    samples: dict[str, list[_Part]] = defaultdict(list)
-    for part in _parts(one, answers, log):
-        samples[part.item].append(part)
-    if extra := {str(sample.id) for sample in log.samples or ()} - {item.id for item in one.asked}:
+    samples: dict[str, list[EvalSample]] = defaultdict(list)
+    for sample in sorted(log.samples or (), key=lambda sample: sample.epoch):
+        samples[str(sample.id)].append(sample)
+    if extra := samples.keys() - {item.id for item in one.asked}:
         raise ValueError(
             f"{log.location}: item {min(extra)!r} is beyond --limit; leave --limit out, or --overwrite"
         )
     scores = {found.item: found.scores for found in item_scores(log)}
-    return [_result(one, item, samples[item.id], scores.get(item.id, {})) for item in one.asked]
-
-
-def count(one: PlannedBenchmark, answers: EvalLog | None, log: EvalLog) -> Counts:
-    """Counts what a benchmark's results rest on.
-
-    Args:
-        one: The benchmark.
-        answers: The log of the model's answers; None where they are given.
-        log: The log of their judgements.
-    """
-    parts = list(_parts(one, answers, log))
-    failures = Counter(part.made.failure for part in parts if part.made.failure)
-    made = [part for part in parts if not part.made.failure]
-    num_judged = sum(part.judgement is not None for part in made)
-    num_unread = sum(bool(part.replies) and part.judgement is None for part in made)
-    return Counts(
-        num_items=len(one.asked),
-        num_generations=len(made),
-        num_truncated=sum(part.made.is_cut for part in made),
-        num_too_long=failures.pop(_TOO_LONG, 0),
-        num_failed=failures.total(),
-        num_judgements=num_judged,
-        num_unread=num_unread,
-        num_unjudged=len(made) - num_judged - num_unread,
-        num_retries=sum(len(part.replies) - 1 for part in made if part.replies),
-        num_unaudited=sum(
-            part.verdict is not None and part.verdict.outcome is Outcome.UNSCORED for part in made
-        ),
-        model_use=_use(answers.stats.model_usage.values()) if answers else None,
-        judge_use=_use([log.stats.role_usage[ROLE]]) if ROLE in log.stats.role_usage else None,
-    )
+    count = Counter(num_items=len(one.asked))
+    items = [
+        _result(item, one.prompts(item), samples[item.id], scores.get(item.id, {}), count)
+        for item in one.asked
+    ]
+    uses = {
+        "model_use": _use(answers.stats.model_usage.values() if answers else ()),
+        "judge_use": _use([log.stats.role_usage[ROLE]] if ROLE in log.stats.role_usage else ()),
+    }
+    return items, Counts.model_validate({**count, **uses})
 
 
 def ask_again(log: EvalLog, is_final: Callable[[EvalSample], bool]) -> None:
@@ -123,52 +88,52 @@ def is_judged(sample: EvalSample) -> bool:
 
 
 def _result(
-    one: PlannedBenchmark, item: Item, parts: Sequence[_Part], scores: Mapping[str, float | None]
+    item: Item,
+    prompts: Sequence[Prompt],
+    samples: Sequence[EvalSample],
+    scores: Mapping[str, float | None],
+    count: Counter[str],
 ) -> ItemResult:
-    failures = [part.made.failure for part in parts if part.made.failure]
-    order = [prompt.name for prompt in one.prompts(item)]
-    made = sorted(
-        (part for part in parts if not part.made.failure), key=lambda part: order.index(part.prompt)
-    )
+    generations, failures = [], []
+    for prompt in prompts:
+        for sample in samples:
+            made = generations_of(sample, prompts)[prompt.name]
+            if made.failure:
+                failures.append(made.failure)
+            else:
+                generations.append(_judged(sample, prompt.name, made, count))
+    num_too_long = failures.count(_TOO_LONG)
+    count.update(num_too_long=num_too_long, num_failed=len(failures) - num_too_long)
     return ItemResult(
         item=item.id,
         slice=item.slice,
         cluster=item.cluster,
         scores=dict(scores),
-        failure="prompt_too_long" if _TOO_LONG in failures else "failed" if failures else "",
-        generations=tuple(_judged(part) for part in made),
+        failure="prompt_too_long" if num_too_long else "failed" if failures else "",
+        generations=tuple(generations),
     )
 
 
-def _judged(part: _Part) -> JudgedGeneration:
+def _judged(sample: EvalSample, prompt: str, made: Generation, count: Counter[str]) -> JudgedGeneration:
+    about, verdict = _metadata(sample, "verdict"), _verdict(sample)
+    found, replies = about.get(JUDGED, {}).get(prompt), about.get(REPLIES, {}).get(prompt, ())
+    count.update(
+        num_generations=1,
+        num_truncated=made.is_cut,
+        num_judgements=bool(found),
+        num_unread=bool(replies) and not found,
+        num_unjudged=not replies and not found,
+        num_retries=len(replies[1:]),
+        num_unaudited=verdict is not None and verdict.outcome is Outcome.UNSCORED,
+    )
     return JudgedGeneration(
-        prompt=part.prompt,
-        text=part.made.text,
-        is_cut=part.made.is_cut,
-        judgement=part.judgement,
-        reply=part.replies[-1] if part.replies else None,
-        verdict=part.verdict,
+        prompt=prompt,
+        text=made.text,
+        is_cut=made.is_cut,
+        judgement=Judgement.model_validate(found) if found else None,
+        reply=replies[-1] if replies else None,
+        verdict=verdict,
     )
-
-
-def _parts(one: PlannedBenchmark, answers: EvalLog | None, log: EvalLog) -> Iterator[_Part]:
-    """By epoch. What the model wrote is taken from its own log."""
-    prompts = {item.id: one.prompts(item) for item in one.asked}
-    answered = answered_samples(answers) if answers else {}
-    for sample in sorted(log.samples or (), key=lambda sample: sample.epoch):
-        item, about, verdict = str(sample.id), _metadata(sample, "verdict"), _verdict(sample)
-        for name, made in _made(answered.get((item, sample.epoch)), prompts.get(item, ())).items():
-            found = about.get(JUDGED, {}).get(name)
-            judgement = Judgement.model_validate(found) if found else None
-            yield _Part(item, name, made, judgement, about.get(REPLIES, {}).get(name, ()), verdict)
-
-
-def _made(sample: EvalSample | None, prompts: Sequence[Prompt]) -> Mapping[str, Generation]:
-    """What the model wrote to each prompt, or the given answer."""
-    if sample is not None:
-        return generations_of(sample, prompts)
-    nothing = Generation("", NO_RESPONSE)
-    return {one.name: nothing if one.given is None else Generation(one.given) for one in prompts}
 
 
 def _verdict(sample: EvalSample) -> Verdict | None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
+from reward.offline.bootstrap import share
 from reward.types import Record
 
 
@@ -52,7 +53,7 @@ class Majority(Record):
     @property
     def mean(self) -> float | None:
         """The share that passed of the judged, what one generation is expected to score."""
-        return self.num_passed / self.num_judged if self.num_judged else None
+        return share(self.num_passed, self.num_judged)
 
     @property
     def unjudged(self) -> float | None:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from pipeline.evaluate.majority import Majority, as_score
+from reward.offline.bootstrap import share
 from reward.types import ClaimState, Outcome, Verdict
 
 Auditor = Literal["lexical", "model"]  # as in `Provenance.auditor`
@@ -32,7 +33,9 @@ def numeric_scores(auditor: Auditor, verdicts: Sequence[Verdict]) -> dict[str, f
         audited; `..._unscored`: the share whose audit failed.
     """
     counts = Counter(verdict.outcome for verdict in verdicts)
-    num_audited = len(verdicts) - counts[Outcome.UNSCORED]
+    audited = [verdict for verdict in verdicts if verdict.outcome is not Outcome.UNSCORED]
+    claims = Counter(claim.state for verdict in audited for claim in verdict.claims)
+    num_audited, num_decided = len(audited), claims.total() - claims[ClaimState.FAILED]
     with_numbers = Majority(
         num_passed=counts[Outcome.SUPPORTED],
         num_judged=counts[Outcome.SUPPORTED] + counts[Outcome.REFUTED],
@@ -42,18 +45,7 @@ def numeric_scores(auditor: Auditor, verdicts: Sequence[Verdict]) -> dict[str, f
     return {
         name: as_score(with_numbers.passed),
         f"{name}_mean": with_numbers.mean,
-        f"{name}_claims": _supported_claims(verdicts),
-        f"{name}_no_numbers": counts[Outcome.NO_CLAIMS] / num_audited if num_audited else None,
-        f"{name}_unscored": counts[Outcome.UNSCORED] / len(verdicts) if verdicts else None,
+        f"{name}_claims": share(claims[ClaimState.SUPPORTED], num_decided),
+        f"{name}_no_numbers": share(counts[Outcome.NO_CLAIMS], num_audited),
+        f"{name}_unscored": share(counts[Outcome.UNSCORED], len(verdicts)),
     }
-
-
-def _supported_claims(verdicts: Sequence[Verdict]) -> float | None:
-    states = [
-        claim.state
-        for verdict in verdicts
-        if verdict.outcome is not Outcome.UNSCORED
-        for claim in verdict.claims
-        if claim.state is not ClaimState.FAILED
-    ]
-    return states.count(ClaimState.SUPPORTED) / len(states) if states else None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,10 +20,10 @@ from pipeline.evaluate.benchmark import Benchmark, Item, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
 from pipeline.evaluate.sampling import GENERATION, JUDGE_RETRIES, JUDGING, MOST_UNREAD, NUM_GENERATIONS
 from reward.config import AuditConfig, LocalSamplerConfig, OpenAISamplerConfig, SamplingSettings, Settings
-from reward.offline.files import file_sha256
 from reward.provenance import package_version
 
 RESULTS_FILE, ITEMS_FILE = "results.json", "items.jsonl"
+_GENERATING = ("weights_sha256", "generation", "num_generations")
 
 
 class Stage(StrEnum):
@@ -42,18 +41,11 @@ class AuditKind(StrEnum):
     NONE = "none"
 
 
-class BenchmarkSource(Settings):
-    """A benchmark and where its official files are."""
-
-    name: str
-    path: Path
-
-
 class EvaluationJob(Settings):
     """One evaluation of one model. Defaults are the paper's (Table 6) where it names them."""
 
     out: Path
-    benchmarks: tuple[BenchmarkSource, ...] = Field(min_length=1)
+    benchmarks: dict[str, Path] = Field(min_length=1, description="Where the official files of each are.")
     model: OpenAISamplerConfig | LocalSamplerConfig = Field(
         discriminator="kind", description="The model under test."
     )
@@ -81,10 +73,7 @@ class EvaluationJob(Settings):
     overwrite: bool = False
 
     @model_validator(mode="after")
-    def _fields_fit_together(self) -> Self:
-        twice = [name for name, count in Counter(one.name for one in self.benchmarks).items() if count > 1]
-        if twice:
-            raise ValueError(f"benchmarks: {twice[0]!r} is given twice; leave it out once")
+    def _auditor_is_there(self) -> Self:
         if self.audit is AuditKind.MODEL and self.judge is None and self.only is not Stage.GENERATE:
             raise ValueError("audit: model needs a judge, whose model audits; give one or use lexical")
         return self
@@ -98,40 +87,46 @@ class EvaluationJob(Settings):
         """Where Inspect keeps a stage's logs."""
         return (self.logs or self.out / "logs") / stage.value
 
+    def kept(self, *names: str) -> dict[str, JsonValue]:
+        """Some settings, as results and digests have them."""
+        return self.model_dump(mode="json", include=set(names))
+
+    def judge_settings(self) -> dict[str, JsonValue] | None:
+        """The same of the judge, if there is one."""
+        return {"model": self.judge.model, **self.kept("judging", "judge_retries")} if self.judge else None
+
 
 @dataclass(frozen=True)
 class PlannedBenchmark:
-    """A benchmark whose items were read and checked."""
+    """A benchmark of a job whose items were read and checked."""
 
-    source: BenchmarkSource
+    job: EvaluationJob
+    name: str
+    path: Path  # of its official files
     benchmark: Benchmark
     style: PromptStyle
     items: Sequence[Item]  # all of the file: a limit decides at the end
-    limit: int | None
-
-    @property
-    def name(self) -> str:
-        return self.source.name
 
     @property
     def asked(self) -> Sequence[Item]:
         """The items that take part."""
-        return self.items[: self.limit]
+        return self.items[: self.job.limit]
 
     @property
-    def sha256(self) -> str:
-        """Of the items that take part and the benchmark's prompts."""
-        return _items_digest(self.benchmark, self.asked)
-
-    @property
-    def source_sha256(self) -> str | None:
-        """Digest of the benchmark's file; None of a folder, whose items' digest says it."""
-        return file_sha256(self.source.path) if self.source.path.is_file() else None
+    def prompts_each(self) -> int:
+        """Prompts of an item, which is the same number for all."""
+        return len(self.prompts(self.items[0]))
 
     @property
     def is_given(self) -> bool:
         """Whether answers are given, so that it measures the judge and nothing is asked of the model."""
         return self.prompts(self.items[0])[0].given is not None
+
+    @property
+    def num_answers(self) -> int:
+        """Of the items that take part, given ones too."""
+        each = self.prompts_each if self.is_given else self.prompts_each * self.job.num_generations
+        return len(self.asked) * each
 
     @property
     def is_judged(self) -> bool:
@@ -143,84 +138,52 @@ class PlannedBenchmark:
         """The chats of an item."""
         return self.benchmark.prompts(item, self.style)
 
+    def sha256(self, items: Sequence[Item]) -> str:
+        """Of items and the benchmark's prompts."""
+        content: list[JsonValue] = [item.model_dump(mode="json") for item in items]
+        return digest(self.benchmark.card.prompt_digest, content)
 
-@dataclass(frozen=True)
-class Plan:
-    """A job whose every item was read."""
-
-    job: EvaluationJob
-    benchmarks: Sequence[PlannedBenchmark]
-
-    @property
-    def settings(self) -> dict[str, JsonValue]:
-        """Everything that can change a figure: not where a model runs, nor how many requests run at once."""
+    def version(self, stage: Stage) -> str:
+        """Digest of everything but the limit that decides what a stage makes of it."""
         job = self.job
-        return {
-            "version": package_version(),
-            "model": job.model.model,
-            **self._generating(),
-            "judge": self._judge() if any(one.is_judged for one in self.benchmarks) else None,
-            "audit": job.audit.value,
-            "audit_settings": job.audit_settings.model_dump(mode="json"),
-            "limit": job.limit,
-        }
-
-    def version(self, one: PlannedBenchmark, stage: Stage) -> str:
-        """Digest of everything but the limit that decides what a stage makes of a benchmark."""
-        job, style = self.job, one.style.value
         model = job.weights_sha256 or job.model.model
-        made = digest(model, style, self._generating(), _items_digest(one.benchmark, one.items))
+        made = digest(model, self.style.value, job.kept(*_GENERATING), self.sha256(self.items))
         if stage is Stage.GENERATE:
             return made
-        audits: list[JsonValue] = [job.audit.value, job.audit_settings.model_dump(mode="json")]
-        return digest(made, self._judge() if one.is_judged else None, audits)
-
-    def _generating(self) -> dict[str, JsonValue]:
-        job = self.job
-        return {
-            "weights_sha256": job.weights_sha256,
-            "generation": job.generation.model_dump(mode="json"),
-            "num_generations": job.num_generations,
-        }
-
-    def _judge(self) -> dict[str, JsonValue] | None:
-        job = self.job
-        if job.judge is None:
-            return None
-        return {
-            "model": job.judge.model,
-            "judging": job.judging.model_dump(mode="json"),
-            "judge_retries": job.judge_retries,
-        }
+        audits = list(job.kept("audit", "audit_settings").values())
+        return digest(made, job.judge_settings() if self.is_judged else None, audits)
 
 
-def make_plan(job: EvaluationJob) -> Plan:
+def settings_of(job: EvaluationJob, planned: Sequence[PlannedBenchmark]) -> dict[str, JsonValue]:
+    """Everything that can change a figure: not where a model runs, nor how many requests run at once."""
+    return {
+        "version": package_version(),
+        "model": job.model.model,
+        **job.kept(*_GENERATING),
+        "judge": job.judge_settings() if any(one.is_judged for one in planned) else None,
+        **job.kept("audit", "audit_settings", "limit"),
+    }
+
+
+def make_plan(job: EvaluationJob) -> list[PlannedBenchmark]:
     """Reads the items of every benchmark.
 
     Raises:
         FileNotFoundError: a benchmark's files are not there.
         ValueError: a benchmark is not known, cannot be asked in this style or lacks a judge; or a bad row.
     """
-    plan = Plan(job, [_planned(job, source) for source in job.benchmarks])
-    judged = [one.name for one in plan.benchmarks if one.is_judged]
+    planned = []
+    for name, path in job.benchmarks.items():
+        benchmark = make_benchmark(name)
+        style = benchmark.style_of(job.style)
+        planned.append(PlannedBenchmark(job, name, path, benchmark, style, benchmark.read_items(path)))
+    judged = [one.name for one in planned if one.is_judged]
     if judged and job.judge is None and job.only is not Stage.GENERATE:
         fix = "give --judge and --judge-model, or --only generate"
         raise ValueError(f"--judge: missing; a model judges {', '.join(judged)}; {fix}")
-    return plan
+    return planned
 
 
 def digest(*parts: JsonValue) -> str:
     """SHA-256 of values, as JSON with sorted keys."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
-
-
-def _planned(job: EvaluationJob, source: BenchmarkSource) -> PlannedBenchmark:
-    benchmark = make_benchmark(source.name)
-    style = benchmark.style_of(job.style)
-    items = benchmark.read_items(source.path)
-    return PlannedBenchmark(source=source, benchmark=benchmark, style=style, items=items, limit=job.limit)
-
-
-def _items_digest(benchmark: Benchmark, items: Sequence[Item]) -> str:
-    content: list[JsonValue] = [item.model_dump(mode="json") for item in items]
-    return digest(benchmark.card.prompt_digest, content)

@@ -1,17 +1,31 @@
-"""What an evaluation found, item by item: what gates and comparisons read, without Inspect.
+"""What an evaluation found, as gates, comparisons, lineage and MLflow read it, without Inspect.
 
 OUT/BENCHMARK/items.jsonl    one item a line: its scores, its generations, their judgements and audits
+OUT/results.json             last: what was asked how, and every figure; an evaluation without it is not whole
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
+from pipeline.evaluate.benchmark import BenchmarkCard, PromptStyle
+from pipeline.evaluate.judge_agreement import HUMAN, JudgeAgreement, judge_agreement
 from pipeline.evaluate.majority import Judgement
-from pipeline.evaluate.statistics import ItemScores
+from pipeline.evaluate.plan import ITEMS_FILE, RESULTS_FILE, PlannedBenchmark, digest, settings_of
+from pipeline.evaluate.statistics import (
+    OVERALL,
+    Estimate,
+    ItemScores,
+    MacroAverage,
+    estimates_by_slice,
+    group_by_slice,
+    macro_average,
+)
+from reward.offline.files import file_sha256, replace_file
+from reward.offline.rows import read_records
 from reward.types import Record, TokenUse, Verdict
 
 
@@ -38,30 +52,152 @@ class Counts(Record):
 
     num_items: int = 0
     num_generations: int = 0
-    num_truncated: int = Field(default=0, description="Generations that were cut at max_tokens.")
-    num_too_long: int = Field(default=0, description="Answers to prompts that do not fit the model.")
-    num_failed: int = Field(default=0, description="Answers that failed: the same command asks again.")
+    num_truncated: int = Field(default=0, description="answers cut at --max-tokens")
+    num_too_long: int = Field(
+        default=0, description="answers to prompts that do not fit the model, in no figure"
+    )
+    num_failed: int = Field(
+        default=0, description="answers that failed, which the same command asks for again"
+    )
     num_judgements: int = Field(default=0, description="Of the judge, or by rule.")
-    num_unread: int = Field(default=0, description="Replies that could not be read, after all retries.")
-    num_unjudged: int = Field(default=0, description="Generations that no judge has answered for.")
+    num_unread: int = Field(default=0, description="judgements that could not be read, in no figure")
+    num_unjudged: int = Field(
+        default=0, description="answers without a judgement, which the same command asks for again"
+    )
     num_retries: int = Field(default=0, description="Questions to the judge beyond the first.")
-    num_unaudited: int = Field(default=0, description="Answers whose audit failed.")
+    num_unaudited: int = Field(default=0, description="answers whose numbers could not be audited")
     model_use: TokenUse | None = Field(default=None, description="None where the server does not tell.")
     judge_use: TokenUse | None = None
 
+    @property
+    def warnings(self) -> list[str]:
+        """What is in no figure, or only in part, in the words of its description."""
+        wrong = ("truncated", "too_long", "failed", "unread", "unjudged", "unaudited")
+        found = {name: getattr(self, name) for name in (f"num_{one}" for one in wrong)}
+        return [f"{Counts.model_fields[name].description}: {n:,}" for name, n in found.items() if n]
 
-def read_results(path: Path) -> Iterator[ItemResult]:
-    """Yields the results that an evaluation wrote.
+
+class BenchmarkFigures(Record):
+    """What one benchmark found."""
+
+    card: BenchmarkCard
+    source: str
+    source_sha256: str | None = Field(description="Of the official file; None of a folder.")
+    items_sha256: str = Field(description="Of the items and prompts, as they were read.")
+    results_sha256: str = Field(description="Of items.jsonl.")
+    style: PromptStyle
+    is_judged: bool = Field(description="By a model; else by rule.")
+    is_calibration: bool = Field(description="Responses were given: it measures the judge, not the model.")
+    estimates: dict[str, dict[str, Estimate]] = Field(description="By slice, then by score.")
+    agreement: dict[str, JudgeAgreement] = Field(
+        description="Of the judge with people, by slice; where labels are."
+    )
+    counts: Counts
+
+    @property
+    def primary(self) -> Estimate | None:
+        """The figure that stands in tables and averages."""
+        return self.estimates[OVERALL].get(self.card.primary)
+
+
+class Manifest(Record):
+    """A whole evaluation."""
+
+    model: str
+    judge: str | None
+    settings: dict[str, JsonValue] = Field(description="Everything that can change a figure.")
+    settings_sha256: str
+    benchmarks: dict[str, BenchmarkFigures]
+    average: MacroAverage | None = Field(description="Over the benchmarks, of their primary scores.")
+
+    @property
+    def measured(self) -> dict[str, BenchmarkFigures]:
+        """The benchmarks that measure the model."""
+        return {name: one for name, one in self.benchmarks.items() if not one.is_calibration}
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to hold against the figures, in sentences."""
+        found = []
+        for name, one in self.benchmarks.items():
+            few = [one.primary.warning] if one.primary and one.primary.warning else []
+            found += [f"{name}: {warning}" for warning in few + one.counts.warnings]
+        return found
+
+
+def write_results(
+    planned: Sequence[PlannedBenchmark], found: Mapping[str, tuple[Sequence[ItemResult], Counts]]
+) -> Manifest:
+    """Writes the items, works all figures out, and writes them last.
+
+    Args:
+        planned: What was evaluated.
+        found: The results of each benchmark, and what they rest on.
+    """
+    job = planned[0].job
+    for name, (items, _) in found.items():
+        replace_file(job.out / name / ITEMS_FILE, (f"{one.model_dump_json()}\n" for one in items))
+    settings = settings_of(job, planned)
+    benchmarks = {one.name: _figures(one, *found[one.name]) for one in planned}
+    primary = {name: one.primary for name, one in benchmarks.items() if not one.is_calibration}
+    manifest = Manifest(
+        model=job.model.model,
+        judge=job.judge.model if job.judge else None,
+        settings=settings,
+        settings_sha256=digest(settings),
+        benchmarks=benchmarks,
+        average=macro_average(primary) if primary else None,
+    )
+    replace_file(job.results_path, manifest.model_dump_json(indent=2) + "\n")
+    return manifest
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Reads the figures of a whole evaluation.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: a line is no result.
+        FileNotFoundError: there is none.
+        ValueError: it is of another version.
     """
+    path = folder / RESULTS_FILE
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file; give the folder of a whole evaluation")
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                yield ItemResult.model_validate_json(line)
-            except ValidationError as error:
-                raise ValueError(f"{path}:{number}: is no result of this version; evaluate again") from error
+        raise FileNotFoundError(f"{path}: no such file; give the folder of an evaluation that is whole")
+    try:
+        return Manifest.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise ValueError(f"{path}: is of another version; evaluate again") from error
+
+
+def read_all_results(folder: Path, manifest: Manifest) -> dict[str, list[ItemResult]]:
+    """The results of every benchmark of an evaluation.
+
+    Raises:
+        FileNotFoundError: a file is not there.
+        ValueError: a file has changed since, or is of another version.
+    """
+    found = {}
+    for name, one in manifest.benchmarks.items():
+        path = folder / name / ITEMS_FILE
+        found[name] = [item for _, item in read_records(path, ItemResult)]
+        if file_sha256(path) != one.results_sha256:
+            raise ValueError(f"{path}: has changed since its figures were written; evaluate again")
+    return found
+
+
+def _figures(one: PlannedBenchmark, found: Sequence[ItemResult], counts: Counts) -> BenchmarkFigures:
+    path = one.path
+    labelled = any(HUMAN in item.scores for item in found)
+    parts: dict[str, Sequence[ItemScores]] = {OVERALL: found, **group_by_slice(found)} if labelled else {}
+    return BenchmarkFigures(
+        card=one.benchmark.card,
+        source=str(path),
+        source_sha256=file_sha256(path) if path.is_file() else None,
+        items_sha256=one.sha256(one.asked),
+        results_sha256=file_sha256(one.job.out / one.name / ITEMS_FILE),
+        style=one.style,
+        is_judged=one.is_judged,
+        is_calibration=one.is_given,
+        estimates=estimates_by_slice(found),
+        agreement={name: judge_agreement(part) for name, part in parts.items()},
+        counts=counts,
+    )

@@ -12,7 +12,7 @@ resumes what was interrupted and tries again what failed; when all is done, noth
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,9 +21,9 @@ from inspect_ai import Task, eval_set
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
-from pipeline.evaluate.logs import answered_samples, ask_again, count, is_answered, is_judged, results_of
-from pipeline.evaluate.manifest import Manifest, write_results
-from pipeline.evaluate.plan import EvaluationJob, Plan, PlannedBenchmark, Stage, make_plan
+from pipeline.evaluate.logs import answered_samples, ask_again, is_answered, is_judged, read_log
+from pipeline.evaluate.plan import EvaluationJob, PlannedBenchmark, Stage, make_plan
+from pipeline.evaluate.results import Manifest, write_results
 from pipeline.evaluate.tasks.build import benchmark_task, other_scorers
 from pipeline.evaluate.tasks.grader import ROLE
 from pipeline.evaluate.tasks.served import ServedModel, Spent, served_model
@@ -67,17 +67,23 @@ def run_evaluation(
         ValueError: a row or a setting cannot be used, the folder is another evaluation's, a server does not
             answer, or the judge talks nonsense. What was done is kept.
     """
-    plan, outcome = make_plan(job), Outcome()
+    planned, outcome = make_plan(job), Outcome()
     with only_writer(job.out / _LOCK_FILE, what="evaluation"):
         if job.overwrite:
-            _remove(job)
-        sets = _Sets(plan, tell, display)
+            job.results_path.unlink(missing_ok=True)
+            for stage in Stage:
+                shutil.rmtree(job.log_dir(stage), ignore_errors=True)
+        sets = _Sets(job, planned, tell, display)
         if job.only is not Stage.JUDGE:
             outcome.model = sets.generate()
         if job.only is not Stage.GENERATE:
             made = newest_logs(job, Stage.GENERATE)
-            outcome.judge, judged = sets.judge(made, bundle)
-            outcome.manifest = _write(plan, made, judged)
+            outcome.judge = sets.judge(made, bundle)
+            judged = newest_logs(job, Stage.JUDGE)
+            found = {one.name: read_log(one, judged[one.name], made.get(one.name)) for one in planned}
+            for _, counts in (found[one.name] for one in planned if one.is_judged):
+                refuse_nonsense(counts.num_judgements, counts.num_unread, job.most_unread)
+            outcome.manifest = write_results(planned, found)
         return outcome
 
 
@@ -85,49 +91,42 @@ def run_evaluation(
 class _Sets:
     """Inspect's two sets."""
 
-    plan: Plan
+    job: EvaluationJob
+    planned: Sequence[PlannedBenchmark]
     tell: Tell | None
     display: str
 
     def generate(self) -> Spent:
         """Has the model answer."""
-        job, asked = self.plan.job, [one for one in self.plan.benchmarks if not one.is_given]
-        total = sum(_num_prompts(one) for one in asked) * job.num_generations
-        model = self._served(job.model, "model", "generating", total)
-        for log in newest_logs(job, Stage.GENERATE).values():
-            ask_again(log, is_answered)
+        job, asked = self.job, [one for one in self.planned if not one.is_given]
+        model = self._served(job.model, "model", "generating", asked)
         tasks = [self._task(one, Stage.GENERATE, answers(seed=job.generation.seed), []) for one in asked]
         # One item's answers are as many requests, which a server reads the prompt of once.
         self._run(Stage.GENERATE, tasks, [model], job.concurrency * job.num_generations)
         return model.spent
 
-    def judge(self, made: Mapping[str, EvalLog], bundle: Path | None) -> tuple[Spent, dict[str, EvalLog]]:
-        """Has the answers judged and audited; returns the logs by benchmark."""
-        job = self.plan.job
-        for log in newest_logs(job, Stage.JUDGE).values():
-            ask_again(log, is_judged)
+    def judge(self, made: Mapping[str, EvalLog], bundle: Path | None) -> Spent:
+        """Has the answers of the model's logs judged and audited."""
+        job = self.job
         model = served_model(job.model, "model")  # named in the logs, and not asked
-        total = sum(_num_prompts(one) for one in self.plan.benchmarks) * job.num_generations
-        judges = [self._served(job.judge, "judge", "judging", total)] if job.judge else []
-        tasks = [self._judged(one, made.get(one.name)) for one in self.plan.benchmarks]
-        roles = {ROLE: judges[0].as_model} if judges else None
-        options = {"bundle_dir": str(bundle), "bundle_overwrite": True} if bundle else {}
-        self._run(Stage.JUDGE, tasks, [model, *judges], job.concurrency, model_roles=roles, **options)
-        return judges[0].spent if judges else Spent(), newest_logs(job, Stage.JUDGE)
+        judges = [self._served(job.judge, "judge", "judging", self.planned)] if job.judge else []
+        tasks = [self._judged(one, made.get(one.name)) for one in self.planned]
+        options: dict[str, Any] = {"model_roles": {ROLE: judges[0].as_model}} if judges else {}
+        if bundle:
+            options |= {"bundle_dir": str(bundle), "bundle_overwrite": True}
+        self._run(Stage.JUDGE, tasks, [model, *judges], job.concurrency, **options)
+        return judges[0].spent if judges else Spent()
 
     def _judged(self, one: PlannedBenchmark, made: EvalLog | None) -> Task:
-        job = self.plan.job
+        job = self.job
         if made is None and not one.is_given:
             raise ValueError(f"{job.log_dir(Stage.GENERATE)}: holds no answers to {one.name}; generate first")
         solver = answers() if made is None else answered(Answered(answered_samples(made)))
+        judging, audit = (part.model_dump(mode="json") for part in (job.judging, job.audit_settings))
         judge = verdict(
-            retries=job.judge_retries,
-            cache=job.cache,
-            settings=job.judging.model_dump(mode="json"),
-            most_unread=job.most_unread,
+            retries=job.judge_retries, cache=job.cache, settings=judging, most_unread=job.most_unread
         )
-        settings = job.audit_settings.model_dump(mode="json")
-        others = other_scorers(one.benchmark, one.items[0], job.audit, settings)
+        others = other_scorers(one.benchmark, one.items[0], job.audit, audit)
         return self._task(one, Stage.JUDGE, solver, [judge, *others])
 
     def _task(self, one: PlannedBenchmark, stage: Stage, solver: Any, scorers: list[Any]) -> Task:
@@ -137,16 +136,18 @@ class _Sets:
             one.style,
             solver,
             scorers,
-            location=str(one.source.path),
-            generation=self.plan.job.generation,
-            epochs=self.plan.job.num_generations,
+            location=str(one.path),
+            generation=self.job.generation,
+            epochs=self.job.num_generations,
             name=one.name,
-            version=self.plan.version(one, stage),
+            version=one.version(stage),
         )
 
-    def _served(self, config: Any, who: str, label: str, total: int) -> ServedModel:
+    def _served(self, config: Any, who: str, label: str, planned: Sequence[PlannedBenchmark]) -> ServedModel:
+        total = sum(one.num_answers for one in planned)
+
         def on_request() -> None:
-            self.plan.job.results_path.unlink(missing_ok=True)
+            self.job.results_path.unlink(missing_ok=True)
             if self.tell is not None:
                 self.tell(label=label, done=served.spent.num_requests, total=total)
 
@@ -159,13 +160,17 @@ class _Sets:
         """Runs a set of Inspect's; the first model is the one under test."""
         if not tasks:
             return
-        self._refuse_others(stage, tasks)
+        folder, versions = self.job.log_dir(stage), {task.name: task.version for task in tasks}
+        for name, log in newest_logs(self.job, stage).items():
+            if versions.get(name, log.eval.task_version) != log.eval.task_version:  # it was paid for
+                raise ValueError(f"{log.location}: was made with other settings or data; {_FIX}")
+            ask_again(log, is_answered if stage is Stage.GENERATE else is_judged)
         try:
             _, logs = eval_set(
                 tasks,
-                str(self.plan.job.log_dir(stage)),
+                str(folder),
                 model=models[0].as_model,
-                limit=self.plan.job.limit,
+                limit=self.job.limit,
                 max_samples=concurrency,
                 max_connections=concurrency,
                 display=self.display,  # type: ignore[arg-type]
@@ -180,46 +185,16 @@ class _Sets:
                 **options,
             )
         except PrerequisiteError as error:
-            raise ValueError(f"{self.plan.job.log_dir(stage)}: {error}") from error
+            raise ValueError(f"{folder}: {error}") from error
         if len(logs) < len(tasks):  # so it says that it was interrupted
             raise KeyboardInterrupt
         for one in models:
             if one.down is not None:
                 raise one.down
 
-    def _refuse_others(self, stage: Stage, tasks: list[Task]) -> None:
-        """Raises `ValueError` where a log was made otherwise: it was paid for."""
-        versions = {task.name: task.version for task in tasks}
-        for name, log in newest_logs(self.plan.job, stage, header_only=True).items():
-            if versions.get(name, log.eval.task_version) != log.eval.task_version:
-                raise ValueError(f"{log.location}: was made with other settings or data; {_FIX}")
 
-
-def _write(plan: Plan, made: Mapping[str, EvalLog], judged: Mapping[str, EvalLog]) -> Manifest:
-    found = {one.name: results_of(one, made.get(one.name), judged[one.name]) for one in plan.benchmarks}
-    counts = {one.name: count(one, made.get(one.name), judged[one.name]) for one in plan.benchmarks}
-    for one in plan.benchmarks:
-        if one.is_judged:
-            num_read, num_unread = counts[one.name].num_judgements, counts[one.name].num_unread
-            refuse_nonsense(num_read, num_unread, plan.job.most_unread)
-    return write_results(plan, found, counts)
-
-
-def newest_logs(job: EvaluationJob, stage: Stage, *, header_only: bool = False) -> dict[str, EvalLog]:
+def newest_logs(job: EvaluationJob, stage: Stage) -> dict[str, EvalLog]:
     """The newest log of each benchmark."""
     folder = job.log_dir(stage)
-    if not folder.is_dir():
-        return {}
-    newest_last = list_eval_logs(str(folder), descending=False)
-    logs = [read_eval_log(info, header_only=header_only) for info in newest_last]
-    return {log.eval.task: log for log in logs}
-
-
-def _num_prompts(one: PlannedBenchmark) -> int:
-    return len(one.asked) * len(one.prompts(one.items[0]))
-
-
-def _remove(job: EvaluationJob) -> None:
-    job.results_path.unlink(missing_ok=True)
-    for stage in Stage:
-        shutil.rmtree(job.log_dir(stage), ignore_errors=True)
+    infos = list_eval_logs(str(folder), descending=False) if folder.is_dir() else []
+    return {log.eval.task: log for log in map(read_eval_log, infos)}

@@ -1,4 +1,4 @@
-"""Figures of a benchmark with their uncertainty: pure functions over the scores of items.
+"""Figures of a benchmark with their uncertainty, and their average: pure functions over the scores of items.
 
 Items about one document share its difficulty, so documents are what is resampled
 (`reward/offline/bootstrap.py`, the bootstrap of the audits' figures too) and what the standard error is of:
@@ -8,18 +8,19 @@ Items about one document share its difficulty, so documents are what is resample
 (Miller 2024, "Adding Error Bars to Evals", arXiv 2411.00640). Two models are compared on the items that both
 have, item by item: what an item's difficulty adds to both cancels out.
 
-An item without a score is in no mean; it is counted. Scores lie in [0, 1], as `Benchmark.scores` gives them.
+An item without a score is in no mean; it is counted. Scores lie in [0, 1], as `Benchmark.by_majority` gives
+them.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field
 
-from reward.offline.bootstrap import LEVEL, Interval, bootstrap
+from reward.offline.bootstrap import LEVEL, Interval, bootstrap, share
 from reward.types import Record
 
 OVERALL = "overall"
@@ -37,11 +38,16 @@ class ItemScores(Record):
     scores: dict[str, float | None] = Field(description="By name, each in [0, 1]; None: not scored.")
 
 
-class Estimate(Record):
+class Figure(Record):
+    """A figure and how sure it is."""
+
+    value: float | None = Field(description="None where it is not defined, e.g. no item has the score.")
+    interval: Interval | None = Field(description="95%, by document; None with fewer than two documents.")
+
+
+class Estimate(Figure):
     """The mean of a score over items. Example: 0.62 from 0.55 to 0.69, of 150 items on 150 documents."""
 
-    value: float | None = Field(description="None where no item has the score.")
-    interval: Interval | None = Field(description="95%, by document; None with fewer than two documents.")
     standard_error: float | None = Field(description="Clustered by document; None as the interval.")
     num_items: int = Field(ge=0, description="Items that have the score.")
     num_unscored: int = Field(ge=0, description="Items that do not; in none of the figures.")
@@ -49,21 +55,24 @@ class Estimate(Record):
     warning: str = Field(default="", description="What to hold against the interval, for people.")
 
 
-class PairedDifference(Record):
-    """How a score differs between two models on the same items."""
+class PairedDifference(Estimate):
+    """How a score differs between two models on the items that both have; unscored: one lacks it."""
 
-    score: str
     baseline: float | None = Field(description="Mean of the items that both have.")
-    candidate: float | None
-    difference: float | None = Field(description="Candidate minus baseline.")
-    interval: Interval | None = Field(description="Of the difference, by document; 95% unless asked.")
-    standard_error: float | None = Field(description="Of the difference, clustered by document.")
-    num_items: int = Field(ge=0, description="Items that both models have the score of.")
-    num_clusters: int = Field(ge=0)
-    num_higher: int = Field(ge=0, description="Items on which the candidate scores higher.")
-    num_lower: int = Field(ge=0)
-    num_unpaired: int = Field(ge=0, description="Items that one of them lacks, or lacks the score of.")
-    warning: str = ""
+    candidate: float | None = Field(description="The same of the other model; `value` is its lead.")
+
+
+class MacroAverage(Figure):
+    """The mean of one figure a benchmark: each counts alike, however many items it has.
+
+    Benchmarks share no documents, so their errors are independent and the average's is
+    sqrt(sum of squared errors) / k; its interval is the normal one, not cut to [0, 1]. It has no value where
+    a benchmark has none, since none is left out.
+    """
+
+    standard_error: float | None
+    parts: dict[str, float | None] = Field(description="The figure of each benchmark.")
+    warning: str = Field(default="", description="Of the benchmarks with few documents.")
 
 
 def estimates(items: Iterable[ItemScores]) -> dict[str, Estimate]:
@@ -72,28 +81,29 @@ def estimates(items: Iterable[ItemScores]) -> dict[str, Estimate]:
     Raises:
         ValueError: an item stands twice, or a score lies outside [0, 1].
     """
-    items = _require_once(list(items))
+    items = list(_by_id(items).values())
     names = list(dict.fromkeys(name for item in items for name in item.scores))
     counts: dict[str, list[int]] = defaultdict(lambda: [0] * (2 * len(names)))  # a cluster's items and sums
     for item in items:
         for place, name in enumerate(names):
-            score = item.scores.get(name)
-            if score is not None:
+            if (score := item.scores.get(name)) is not None:
                 counts[item.cluster][2 * place] += _UNIT
                 counts[item.cluster][2 * place + 1] += round(_checked(score, name) * _UNIT)
 
     def means(sums: Sequence[int]) -> dict[str, float | None]:
-        return {name: _share(sums[2 * place + 1], sums[2 * place]) for place, name in enumerate(names)}
+        return {name: share(sums[2 * place + 1], sums[2 * place]) for place, name in enumerate(names)}
 
     intervals = bootstrap(list(counts.values()), means)
-    return {name: _estimate(items, name, intervals.get(name)) for name in names}
+    return {
+        name: _estimate([(one.cluster, one.scores.get(name)) for one in items], intervals.get(name))
+        for name in names
+    }
 
 
 def estimates_by_slice(items: Iterable[ItemScores]) -> dict[str, dict[str, Estimate]]:
     """The same for all items together (`overall`) and for each slice, in the order that they appear."""
     items = list(items)
-    slices = group_by_slice(items)
-    return {OVERALL: estimates(items)} | {name: estimates(part) for name, part in slices.items()}
+    return {name: estimates(part) for name, part in {OVERALL: items, **group_by_slice(items)}.items()}
 
 
 def group_by_slice(items: Iterable[ItemScores]) -> dict[str, list[ItemScores]]:
@@ -119,75 +129,56 @@ def paired_difference(
         ValueError: an item stands twice, a score lies outside [0, 1], or the models have no item in common,
             or an item is of another document in the other model's scores.
     """
-    before, after = ({one.item: one for one in _require_once(list(side))} for side in (baseline, candidate))
-    if not before.keys() & after.keys():
+    before, after = _by_id(baseline), _by_id(candidate)
+    common = before.keys() & after.keys()
+    if not common:
         raise ValueError(f"{score}: the two models have no item in common; evaluate both on the same items")
     pairs = []
-    for item in before.keys() & after.keys():
+    for item in common:
         old, new = before[item].scores.get(score), after[item].scores.get(score)
         if before[item].cluster != after[item].cluster:
             raise ValueError(f"item {item!r}: its documents differ; evaluate both on the same files")
         if old is not None and new is not None:
             pairs.append((before[item].cluster, _checked(old, score), _checked(new, score)))
     pairs.sort()  # sets have no order, and the same scores must give the same interval
-    num_all = len(before.keys() | after.keys())
-    return _paired(score, pairs, num_unpaired=num_all - len(pairs), level=level)
-
-
-def _paired(
-    score: str, pairs: Sequence[tuple[str, float, float]], *, num_unpaired: int, level: float
-) -> PairedDifference:
-    changes = [(cluster, new - old) for cluster, old, new in pairs]
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for cluster, old, new in pairs:
         for place, value in enumerate((_UNIT, round(old * _UNIT), round(new * _UNIT))):
             counts[cluster][place] += value
     found = bootstrap(
-        list(counts.values()), lambda sums: {score: _share(sums[2] - sums[1], sums[0])}, level=level
+        list(counts.values()), lambda sums: {score: share(sums[2] - sums[1], sums[0])}, level=level
     )
-    n = len(pairs)
+    changes = _estimate([(cluster, new - old) for cluster, old, new in pairs])
+    num_unpaired = len(before.keys() | after.keys()) - len(pairs)
     return PairedDifference(
-        score=score,
+        **dict(changes) | {"interval": found.get(score), "num_unscored": num_unpaired},
         baseline=_mean([old for _, old, _ in pairs]),
         candidate=_mean([new for _, _, new in pairs]),
-        difference=_mean([change for _, change in changes]),
-        interval=found.get(score),
-        standard_error=clustered_error(changes),
-        num_items=n,
-        num_clusters=len(counts),
-        num_higher=sum(change > 0 for _, change in changes),
-        num_lower=sum(change < 0 for _, change in changes),
-        num_unpaired=num_unpaired,
-        warning=few_clusters(len(counts)),
     )
 
 
-def _estimate(items: Sequence[ItemScores], name: str, interval: Interval | None) -> Estimate:
-    scores = [(item.cluster, item.scores.get(name)) for item in items]
-    scored = [(cluster, score) for cluster, score in scores if score is not None]
-    value = _mean([score for _, score in scored])
-    num_clusters = len({cluster for cluster, _ in scored})
-    if num_clusters < 2:
-        interval = None
-    elif value in (0.0, 1.0):
-        interval = _at_the_border(value, num_clusters)
-    return Estimate(
-        value=value,
-        interval=interval,
-        standard_error=clustered_error(scored),
-        num_items=len(scored),
-        num_unscored=len(scores) - len(scored),
-        num_clusters=num_clusters,
-        warning=few_clusters(num_clusters),
+def macro_average(parts: Mapping[str, Estimate | None]) -> MacroAverage:
+    """Averages a figure, or a paired difference, of each benchmark; None: it has none."""
+    values = {name: part.value if part else None for name, part in parts.items()}
+    errors = [part.standard_error if part else None for part in parts.values()]
+    value = _mean_of_all(list(values.values()))
+    squares = _mean_of_all([None if error is None else error**2 for error in errors])
+    error = math.sqrt(squares / len(errors)) if squares is not None else None
+    interval = None
+    if value is not None and error is not None:
+        interval = Interval(low=value - _Z * error, high=value + _Z * error)
+    few = [f"{name}: {part.warning}" for name, part in parts.items() if part and part.warning]
+    return MacroAverage(
+        value=value, interval=interval, standard_error=error, parts=values, warning="; ".join(few)
     )
 
 
 def clustered_error(scores: Sequence[tuple[str, float]]) -> float | None:
     """Standard error of the mean of (cluster, score) pairs; None with fewer than two clusters."""
     sums: dict[str, float] = defaultdict(float)
-    mean = _mean([score for _, score in scores])
+    mean = _mean([score for _, score in scores]) or 0.0
     for cluster, score in scores:
-        sums[cluster] += score - (mean or 0.0)
+        sums[cluster] += score - mean
     if len(sums) < 2:
         return None
     return math.sqrt(sum(total**2 for total in sums.values())) / len(scores)
@@ -204,19 +195,30 @@ def few_clusters(num_clusters: int) -> str:
     return f"{num_clusters} documents, fewer than {FEW_CLUSTERS}: the interval is too narrow"
 
 
-def _at_the_border(value: float, num_clusters: int) -> Interval:
-    """Wilson's interval where all scores are 0 or all are 1, since every resample is then the same."""
-    width = _Z**2 / (num_clusters + _Z**2)
-    return Interval(low=0.0, high=width) if value == 0 else Interval(low=1 - width, high=1.0)
+def _estimate(scores: Sequence[tuple[str, float | None]], interval: Interval | None = None) -> Estimate:
+    scored = [(cluster, score) for cluster, score in scores if score is not None]
+    value, num_clusters = _mean([score for _, score in scored]), len({cluster for cluster, _ in scored})
+    if value in (0.0, 1.0):  # Wilson's, since every resample is the same
+        width = _Z**2 / (num_clusters + _Z**2)
+        interval = Interval(low=value - width * value, high=value + width * (1 - value))
+    return Estimate(
+        value=value,
+        interval=interval if num_clusters > 1 else None,
+        standard_error=clustered_error(scored),
+        num_items=len(scored),
+        num_unscored=len(scores) - len(scored),
+        num_clusters=num_clusters,
+        warning=few_clusters(num_clusters),
+    )
 
 
-def _require_once(items: list[ItemScores]) -> list[ItemScores]:
-    seen: set[str] = set()
+def _by_id(items: Iterable[ItemScores]) -> dict[str, ItemScores]:
+    found: dict[str, ItemScores] = {}
     for one in items:
-        if one.item in seen:
+        if one.item in found:
             raise ValueError(f"item {one.item!r} stands twice; give each item's scores once")
-        seen.add(one.item)
-    return items
+        found[one.item] = one
+    return found
 
 
 def _checked(score: float, name: str) -> float:
@@ -229,5 +231,6 @@ def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+def _mean_of_all(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return _mean(known) if len(known) == len(values) else None

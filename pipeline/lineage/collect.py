@@ -10,8 +10,8 @@ from typing import Any
 from pipeline.data.prepare import MANIFEST_FILE as DATA_MANIFEST
 from pipeline.data.prepare import Manifest as DataManifest
 from pipeline.data.prepare import read_manifest as read_data_manifest
-from pipeline.evaluate.manifest import read_manifest as read_evaluation
 from pipeline.evaluate.plan import RESULTS_FILE
+from pipeline.evaluate.results import read_manifest as read_evaluation
 from pipeline.evaluate.weights import weights_sha256
 from pipeline.lineage.record import DataRecord, EvaluationRecord, Lineage, ModelRecord
 from pipeline.lineage.surroundings import read_surroundings
