@@ -1,4 +1,4 @@
-"""Two models on the same items, and the best checkpoint of several."""
+"""The best checkpoint of several, and the names of all figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.evaluate.compare import choose_best
-from pipeline.evaluate.statistics import estimates, macro_average
+from pipeline.evaluate.results import read_manifest
+from pipeline.evaluate.statistics import OVERALL, estimates, estimates_by_slice, macro_average
+from pipeline.evaluate.track import metrics_of
 from tests.promotion_evidence import evidence, write_evidence
 
 
@@ -39,3 +41,21 @@ def test_the_best_checkpoint_and_those_that_cannot_be_told_from_it(tmp_path: Pat
 def test_without_an_average_there_is_no_best(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="none has an average"):
         choose_best([whole(tmp_path / "one", lambda index: None)])
+
+
+def test_mlflow_has_every_figure_with_its_ends(tmp_path: Path) -> None:
+    manifest = read_manifest(whole(tmp_path / "one", lambda index: float(index % 2)))
+    items = evidence(lambda index: float(index % 2), num_items=100).items
+    estimated = {"shops": estimates_by_slice(items["shops"]), "calibration": {OVERALL: {}}}
+    figures = {
+        name: one.model_copy(update={"estimates": estimated[name]})
+        for name, one in manifest.benchmarks.items()
+    }
+    found = metrics_of(manifest.model_copy(update={"benchmarks": figures}))
+    east, kappa = estimated["shops"]["east"]["right"], figures["calibration"].agreement[OVERALL].cohens_kappa
+    assert east.interval is not None and kappa.interval is not None and manifest.average is not None
+    assert (found["shops/right"], found["shops/east/right"]) == (0.5, east.value)
+    assert found["shops/east/right/high"] == east.interval.high
+    assert found["calibration/cohens_kappa/low"] == kappa.interval.low
+    assert found["average"] == manifest.average.value and found["shops/num_items"] == 100.0
+    assert "shops/model_use" not in found and "average/right" not in found
