@@ -81,6 +81,14 @@ def test_the_last_time_is_the_same_from_any_moment_before_the_next(
         assert before < after and between is not None and between.timestamp() == before
 
 
+@pytest.mark.parametrize("minute", [0, 30, 59])
+def test_the_last_time_in_the_second_of_two_equal_hours_is_of_that_hour(minute: int) -> None:
+    hourly = CronSettings(expression="0 * * * *", timezone=BERLIN)
+    second = datetime(2026, 10, 25, 1, minute, tzinfo=UTC)  # clocks went back at 01:00 UTC
+    found = last_time(hourly, second.timestamp())
+    assert found is not None and found.astimezone(UTC) == second.replace(minute=0)
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
