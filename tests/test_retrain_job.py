@@ -91,14 +91,14 @@ def test_a_wrong_job_is_told_by_its_key(tmp_path: Path, changes: dict[str, objec
 
 
 def test_a_job_that_is_not_there_names_those_that_are() -> None:
-    with pytest.raises(FileNotFoundError, match="there are: tiny"):
+    with pytest.raises(FileNotFoundError, match="there are: smollm2, tiny"):
         load_job("huge")
 
 
 def test_the_command_tells_a_wrong_job_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "there are: tiny" in refused(capsys, "retrain", "nowhere")
+    assert "there are: smollm2, tiny" in refused(capsys, "retrain", "nowhere")
     assert "unknown key" in refused(capsys, "retrain", write_job(tmp_path), "--set", "budget.hour=2")
     assert "cluster.address" in refused(capsys, "retrain", write_job(tmp_path), "--cluster", "head:8265")
     assert "no bucket" in refused(capsys, "retrain", write_job(tmp_path), "--set", "store.location=s3://")
