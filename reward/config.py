@@ -158,6 +158,9 @@ class AuditConfig(Settings):
     reward_abstention: _Reward | None = Field(
         default=None, description="Of an answer that only says that the documents do not say; None as above."
     )
+    reward_right_abstention: _Reward | None = Field(
+        default=None, description="The same where the query is known to be unanswerable; None as above."
+    )
     max_response_chars: int = Field(default=100_000, ge=1)
     max_documents_chars: int = Field(
         default=1_000_000, ge=1, description="All documents of a query together."
@@ -191,7 +194,7 @@ class AuditConfig(Settings):
             raise ValueError("reward_refuted: must be below reward_supported")
         if len(set(self.kinds)) < len(self.kinds):
             raise ValueError(f"kinds: {list(self.kinds)} names a kind twice; leave it out once")
-        for name in ("reward_no_claims", "reward_abstention"):
+        for name in ("reward_no_claims", "reward_abstention", "reward_right_abstention"):
             reward = getattr(self, name)
             if reward is not None and reward > self.reward_supported:
                 raise ValueError(

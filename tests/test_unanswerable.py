@@ -52,9 +52,14 @@ def test_claims_that_the_check_supports_are_refuted(
     assert said(ignored) == (Outcome.SUPPORTED, 0.0, "supported")
 
 
-def test_an_abstention_is_right(scripted: Any, picnic: RagQuery, taken_away: RagQuery) -> None:
+def test_what_an_abstention_is_worth_is_a_setting(
+    scripted: Any, picnic: RagQuery, taken_away: RagQuery
+) -> None:
     assert said(run(picnic, ABSTENTION, scripted([]))) == (Outcome.NO_CLAIMS, None, "abstention")
-    assert said(run(taken_away, ABSTENTION, scripted([]))) == (Outcome.NO_CLAIMS, 0.0, "abstention")
+    assert said(run(taken_away, ABSTENTION, scripted([]))) == (Outcome.NO_CLAIMS, None, "abstention")
+    paid = {"reward_right_abstention": -0.25, "reward_abstention": -0.5}
+    assert said(run(taken_away, ABSTENTION, scripted([]), **paid)) == (Outcome.NO_CLAIMS, -0.25, "abstention")
+    assert said(run(picnic, ABSTENTION, scripted([]), **paid)) == (Outcome.NO_CLAIMS, -0.5, "abstention")
     assert said(run(taken_away, "It is a picnic.", scripted([]))) == (Outcome.NO_CLAIMS, None, "no_claims")
 
 

@@ -113,7 +113,8 @@ def check_reward_model(
         )
     penalty = audit.coverage_penalty if audit.uncovered is UncoveredPolicy.IGNORE else 0.0
     supported = audit.reward_supported - penalty
-    others = [one for one in (audit.reward_no_claims, audit.reward_abstention) if one is not None]
+    without_claims = (audit.reward_no_claims, audit.reward_abstention, audit.reward_right_abstention)
+    others = [one for one in without_claims if one is not None]
     bound = (supported - max([audit.reward_refuted, *others])) / 2
     if truncated_reward is not None:
         bound = min(bound, supported - truncated_reward)
@@ -121,5 +122,6 @@ def check_reward_model(
         raise ValueError(
             f"reward.model.limit: {model.limit:g} is not below {bound:g}, so the term could lift an answer "
             "that is refuted, cut or without claims over a supported one; lower it, or audit.reward_refuted, "
-            "audit.reward_no_claims, audit.reward_abstention, audit.coverage_penalty or ppo.truncated_reward"
+            "audit.reward_no_claims, audit.reward_abstention, audit.reward_right_abstention, "
+            "audit.coverage_penalty or ppo.truncated_reward"
         )

@@ -1,9 +1,10 @@
 """Queries that are known to be unanswerable: the document that answers was taken away on purpose.
 
 For these it is known without any label what is right. A Solver is right to say that the documents do not say,
-and no claim of its answer is. A Checker that finds an answer to a question about it has taken it from another
-place, so "cannot answer" is right: the only rows on which a Checker is paid for it, since elsewhere a vote is
-paid for bearing out the answer.
+and no claim of its answer is. What an abstention is worth is a setting of its own, by default nothing: paid
+like a right answer, it spread to queries that the documents answer (docs/log.md). A Checker that finds an
+answer to a question about such a query has taken it from another place, so "cannot answer" is right: these
+are the only rows on which a Checker is paid for it, since elsewhere a vote is paid for bearing out the answer.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ def is_known_unanswerable(query: RagQuery, config: AuditConfig) -> bool:
 def decided_by_query(verdict: Verdict, config: AuditConfig) -> Verdict:
     """The verdict on an answer to a query that is known to be unanswerable.
 
-    An abstention gets `reward_supported`, claims `reward_refuted`. What is UNSCORED stays so, and so does an
-    answer that neither claims anything nor abstains.
+    An abstention gets `reward_right_abstention`, claims `reward_refuted`. What is UNSCORED stays so, and so
+    does an answer that neither claims anything nor abstains.
     """
     if verdict.outcome is Outcome.NO_CLAIMS:
         is_right = verdict.reason == Reason.ABSTENTION
-        return verdict.model_copy(update={"reward": config.reward_supported}) if is_right else verdict
+        reward = config.reward_right_abstention
+        return verdict.model_copy(update={"reward": reward}) if is_right else verdict
     if verdict.outcome is not Outcome.SUPPORTED:
         return verdict
     detail = "the documents are known not to answer the query"

@@ -22,7 +22,7 @@ equivalence, so their order never matters, and a minority never decides.
 | else a mention that no claim covers (`uncovered`) | REFUTED | -1 (`refute`) | ignored |
 | else all claims SUPPORTED | SUPPORTED | 0 | 0 |
 | claims, to a query that is known to be unanswerable | REFUTED | -1 | as the claims say |
-| no claim, it says that the documents do not say, and that is known | NO_CLAIMS, `abstention` | 0 | none |
+| no claim, and it says that the documents do not say, as is known | NO_CLAIMS | by setting | none |
 | no claim, and it says that the documents do not say | NO_CLAIMS, `abstention` | none, or by setting | none |
 | no claim, and it says something else | NO_CLAIMS, `no_claims` | none, or by setting | none |
 
