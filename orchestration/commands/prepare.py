@@ -101,7 +101,7 @@ def prepare(
             min=0,
             max=1,
             metavar="SHARE",
-            help="Share of rows whose supporting documents are taken away, so that an abstention is right; "
+            help="Share of rows whose supporting documents are taken away, so that no claim is right; "
             "2wikimultihopqa, musique and hotpotqa.",
             rich_help_panel=_DRAWN,
         ),
