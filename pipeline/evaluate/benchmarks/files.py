@@ -32,6 +32,8 @@ def published(source: Path, *names: str, url: str, renamed: bool = False) -> lis
     Raises:
         FileNotFoundError: none of them is there.
     """
+    if not source.exists():
+        raise FileNotFoundError(f"{source}: no such file; {names[0]} is published at {url}")
     if source.is_file() and (renamed or any(source.match(name) for name in names)):
         return [source]
     found = [file for name in names for file in sorted(source.glob(name))]
