@@ -22,7 +22,9 @@ _BY_HAND = "by hand"
 
 
 def retrain(
-    job: Annotated[str, typer.Argument(help="A job's YAML file, or the name of one that is shipped: tiny.")],
+    job: Annotated[
+        str, typer.Argument(help="A job's YAML file, or the name of one that is shipped: tiny, smollm2.")
+    ],
     assignments: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. budget.hours=2."),
