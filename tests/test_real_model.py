@@ -19,7 +19,7 @@ from tests.march_cli import MARCH
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.training]
 
-STEPS, QUERIES, SAMPLES = 2, 2, 2
+STEPS, QUERIES, SAMPLES = 2, 2, 4
 SMALL = {
     "data.wiki": "{kinds: [date], num_asked: [1], num_documents: 1, max_document_chars: 120}",
     "data.max_steps": STEPS,
@@ -33,6 +33,7 @@ SMALL = {
     "cluster.lora": "{rank: 8, alpha: 16}",
     "warmup.num_demonstrations": 48,
     "checkpoint.every": STEPS,
+    "guards.max_unscored_rate": 0.99,  # 48 demonstrations teach a start that often writes no usable list
 }
 ROW = {
     "id": "1",
