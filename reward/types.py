@@ -122,6 +122,11 @@ class Answer(Record):
     """One voter's answer to one question: a number, name or date, or None for "cannot answer"."""
 
     value: str | None = Field(description="The answer as written; None when the voter says it cannot answer.")
+    unproven: str | None = Field(
+        default=None,
+        exclude_if=lambda unproven: unproven is None,
+        description="What it answered, where evidence is required and no document has it; `value` is None.",
+    )
     evidence: str = Field(default="", description="What the voter quoted or said before its answer.")
     evidence_at: DocumentSpan | None = Field(
         default=None, description="Where a document holds the evidence verbatim; None when none does."

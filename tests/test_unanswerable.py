@@ -81,6 +81,24 @@ def test_a_voter_is_paid_for_not_answering(scripted: Any, picnic: RagQuery, take
     assert paid(taken_away) == [-1.0, 0.0, None]
 
 
+def test_a_voter_that_invents_evidence_has_answered_and_is_not_paid(
+    scripted: Any, picnic: RagQuery, taken_away: RagQuery
+) -> None:
+    """Evidence that is in no document counts against a claim, and is not paid like "cannot answer"."""
+    texts = [CLAIM, CANNOT, "1. Evidence: The picnic raised 900 euros in all. [Answer: 900]", FOUND]
+
+    def paid(query: RagQuery) -> list[float | None]:
+        result = run(query, ANSWER, scripted(texts, with_tokens=True), verbatim_evidence=True)
+        return [turn.own_reward for turn in result.trajectories if turn.role is Role.CHECKER]
+
+    assert paid(taken_away) == [0.0, -1.0, -1.0]
+    assert paid(picnic) == [-1.0, -1.0, 0.0]
+    result = run(taken_away, ANSWER, scripted(texts), verbatim_evidence=True)
+    cannot, invented, found = result.verdict.claims[0].votes
+    assert [vote.value for vote in (cannot, invented, found) if vote] == [None, None, "466"]
+    assert [vote.unproven for vote in (cannot, invented, found) if vote] == [None, "900", None]
+
+
 def test_verdicts_of_both_are_kept_apart(picnic: RagQuery, taken_away: RagQuery) -> None:
     keys = {content_key(one, ANSWER, settings="s", weights=None) for one in (picnic, taken_away)}
     assert len(keys) == 2

@@ -116,7 +116,7 @@ def place_evidence(
     """
     found = find_stated(answer.evidence, within, kind, mention)
     if found is None and required:
-        return answer.model_copy(update={"value": None})
+        return answer.model_copy(update={"value": None, "unproven": answer.value})
     found = found or find_evidence(answer.evidence, within)
     if found is None:
         return answer

@@ -53,4 +53,7 @@ def voter_reward(claims: Sequence[ClaimVerdict], config: AuditConfig) -> float |
     states = {claim.state for claim in claims}
     if ClaimState.FAILED in states:
         return None
-    return config.reward_supported if states == {ClaimState.NOT_IN_DOCUMENTS} else config.reward_refuted
+    # With required evidence an invented quotation counts as "cannot answer" against a claim. It is an answer.
+    has_answered = any(vote and vote.unproven is not None for claim in claims for vote in claim.votes)
+    is_right = states == {ClaimState.NOT_IN_DOCUMENTS} and not has_answered
+    return config.reward_supported if is_right else config.reward_refuted
