@@ -190,7 +190,8 @@ def canary_without_its_actor(folder: Path) -> Canary:
 def test_a_step_without_claims_has_no_figures(picnic: RagQuery, tmp_path: Path) -> None:
     canary = canary_without_its_actor(tmp_path)
     by_lookup = verdict(NO).model_copy(update={"reason": "refuted_without_claims"})  # nobody asked
-    canary.ask(samples(picnic, [FAILED, by_lookup]), 1)
+    by_query = verdict(NO).model_copy(update={"reason": "unanswerable"})  # the voters did not decide
+    canary.ask(samples(picnic, [FAILED, by_lookup, by_query]), 1)
     assert (canary.checker.asked, canary.metrics()) == ([], {})
 
 

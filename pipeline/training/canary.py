@@ -145,7 +145,8 @@ class Canary:
             )
             for sample in samples
             if sample.rollout.verdict.outcome in (Outcome.SUPPORTED, Outcome.REFUTED)
-            and sample.rollout.verdict.reason != Reason.REFUTED_WITHOUT_CLAIMS  # nobody asked a question
+            # Decided without voters: nobody asked a question, or the query itself says so.
+            and sample.rollout.verdict.reason not in (Reason.REFUTED_WITHOUT_CLAIMS, Reason.UNANSWERABLE)
         ]
         self.step = step
         choice = random.Random(f"{self.plan.seed}/{step}")
