@@ -32,13 +32,12 @@ def published(source: Path, *names: str, url: str, renamed: bool = False) -> lis
     Raises:
         FileNotFoundError: none of them is there.
     """
-    if not source.exists():
-        raise FileNotFoundError(f"{source}: no such file; {names[0]} is published at {url}")
     if source.is_file() and (renamed or any(source.match(name) for name in names)):
         return [source]
     found = [file for name in names for file in sorted(source.glob(name))]
     if not found:
-        raise FileNotFoundError(f"{source}: holds none of {', '.join(names)}; they are published at {url}")
+        where = f"{source}:" if source.exists() else f"{source}: no such file, and so it"
+        raise FileNotFoundError(f"{where} holds none of {', '.join(names)}; they are published at {url}")
     return found
 
 
