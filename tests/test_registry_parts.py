@@ -194,6 +194,7 @@ def test_a_password_in_an_address_of_mlflow_is_refused_and_not_shown(
     }.items():
         error = refused(capsys, *command)
         assert f"{field}: " in error and fix in error and "hidden" not in error, error
+    assert not (tmp_path / "a.db").exists()
 
 
 def test_a_user_of_a_database_and_a_file_with_an_at_sign_are_no_password() -> None:

@@ -28,15 +28,21 @@ from orchestration.terminal.messages import error_console
 from pipeline.artifacts.settings import settings_from_environment
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.launch.signals import terminable
+from pipeline.settings.recipe import load_recipe
 
 # A decision is made once (docs/retraining.md), and what lies between costs nothing.
 _REDONE = (Stage.PREPARE, Stage.TRAIN, Stage.EVALUATE, Stage.EVALUATE_CHAMPION)
 
 
 def load(name: str, assignments: list[str] | None, cluster: str | None) -> Job:
-    """The job, with every address and folder as the environment has them now."""
+    """The job, with every address and folder as the environment has them now.
+
+    Its recipe and its gates are read, too: what cannot be used is refused before anything is written.
+    """
     given = [*(assignments or ()), *([f"cluster.address={cluster}"] if cluster else ())]
     job = load_job(name, given)
+    load_recipe(job.recipe.name, list(job.recipe.overrides))
+    job.registry.read_policy()
     store = settings_from_environment(job.store.location, job.store.endpoint)
     location = store.location if store.is_s3 else str(Path(store.location).absolute())
     return job.model_copy(
