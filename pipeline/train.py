@@ -93,7 +93,6 @@ def train(
 
         show_plan(settings, folder)
         return 0
-    _check_model(settings)
     if not has_gpu():
         check_host_memory(settings)
     problem = unreachable_from_nodes(settings.reward.host, num_nodes=settings.cluster.num_nodes)
@@ -143,15 +142,6 @@ def _train_to_the_end(state: RunState, folder: Path, lock: IO[str]) -> None:
 def _quiet_libraries() -> None:
     """Keeps the terminal for the progress: what these say at start is for their developers."""
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # read when it is imported
-
-
-def _check_model(recipe: Recipe) -> None:
-    path = Path(recipe.model_path)
-    looks_local = path.is_absolute() or recipe.model.startswith((".", "~"))
-    if looks_local and not (path / "config.json").is_file():
-        raise FileNotFoundError(
-            f"model: {recipe.model!r} has no config.json; give a Hugging Face model folder or name"
-        )
 
 
 def _open_run(recipe: Recipe, folder: Path, asked: tuple[str, ...]) -> RunState:

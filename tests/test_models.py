@@ -83,6 +83,20 @@ def test_a_known_model_that_is_not_here_names_the_command(capsys: pytest.Capture
         assert "model: 'smollm2' is not in " in error and "`march models fetch smollm2`" in error
 
 
+def test_a_folder_without_a_model_is_refused_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = "model: 'runs/smollm2-warmup/model' has no config.json; give the folder of a Hugging Face model"
+    here = ("--set", "model=runs/smollm2-warmup/model")
+    for command in (
+        ("train", "tiny", *here),
+        ("train", "tiny", *here, "--dry-run"),
+        ("retrain", "smollm2", "--dry-run"),
+    ):
+        assert line in refused(capsys, *command)
+
+
 def test_a_half_written_model_is_none(tmp_path: Path) -> None:
     folder, _, _ = fetch(Request("smollm2", given=str(small_model(tmp_path / "source"))))
     origin_file(folder).unlink()

@@ -19,6 +19,7 @@ from pipeline.data.prepare import MANIFEST_FILE
 from pipeline.evaluate.plan import digest
 from pipeline.evaluate.weights import weights_sha256
 from pipeline.lineage.surroundings import look_around
+from pipeline.models.cache import require_model
 from pipeline.settings.recipe import Recipe, load_recipe
 from reward.offline.files import file_sha256
 from reward.provenance import package_version
@@ -119,6 +120,7 @@ def give(plan: Plan, desk: Desk) -> Given:
             sha256=version.sha256, uri=version.uri, version=version.version, lineage=lineage
         )
     else:
+        require_model(plan.recipe.model)
         folder = Path(plan.recipe.model_path)
         sha256 = weights_sha256(folder) if folder.is_dir() else None
         parent = ParentWeights(sha256=sha256, uri=plan.recipe.model)

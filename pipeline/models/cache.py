@@ -92,15 +92,20 @@ def cached(name: str) -> Path | None:
 
 
 def require_model(name: str) -> None:
-    """Refuses a known model that is not fetched; knows nothing of other names.
+    """Refuses a known model that is not fetched, and a folder without a model; a hub's names are not looked up.
 
     Raises:
-        FileNotFoundError: it is not in the cache, or not whole.
+        FileNotFoundError: it is not in the cache, or not whole; or the folder has no config.json.
     """
     folder = cached(name)
     if folder is not None and read_origin(folder) is None:
         raise FileNotFoundError(
             f"model: {name!r} is not in {cache_folder()}; fetch it first: `march models fetch {name}`"
+        )
+    is_folder = name.startswith((".", "~", "/")) or name.count("/") > 1  # the hub's names are OWNER/NAME
+    if is_folder and not (Path(name) / "config.json").is_file():
+        raise FileNotFoundError(
+            f"model: {name!r} has no config.json; give the folder of a Hugging Face model, or a name"
         )
 
 
