@@ -1,8 +1,8 @@
 """The benchmarks, by the name that the command line gives them.
 
-The paper's seven, two that hold the judge against people (`Calibration`), and two worlds whose truth is
-known, which are no figures of any table. A new one is a file with a `Benchmark` and a line here; it is
-imported when it is asked for.
+The paper's seven, two that hold the judge against people (`Calibration`), and those whose truth is known,
+two worlds and a user's own rows, which are no figures of any table. A new one is a file with a `Benchmark`
+and a line here; it is imported when it is asked for.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ _CLASSES = {
     "faithbench_judge": "faithbench.FaithBenchJudge",
     "tiny": "worlds.TinyWorld",
     "wiki": "worlds.WikiWorldRows",
+    "jsonl": "own_rows.OwnRows",
+    "jsonl_compact": "own_rows.CompactOwnRows",
 }
 ALL_NAMES = tuple(_CLASSES)
 CALIBRATION_NAMES = ("ragtruth_judge", "faithbench_judge")
-NAMES = tuple(name for name in ALL_NAMES if name not in (*CALIBRATION_NAMES, "tiny", "wiki"))
+_KNOWN_TRUTH = ("tiny", "wiki", "jsonl", "jsonl_compact")
+NAMES = tuple(name for name in ALL_NAMES if name not in (*CALIBRATION_NAMES, *_KNOWN_TRUTH))
 
 
 @cache
