@@ -92,7 +92,7 @@ def cached(name: str) -> Path | None:
 
 
 def require_model(name: str) -> None:
-    """Refuses a known model that is not fetched, and a folder without a model; a hub's names are not looked up.
+    """Refuses a known model that is not fetched, and a folder without a model. Looks nothing up in a hub.
 
     Raises:
         FileNotFoundError: it is not in the cache, or not whole; or the folder has no config.json.
