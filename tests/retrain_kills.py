@@ -25,7 +25,7 @@ from tests.retrain_process import Kept, Retraining, Servers, copy_tree, outputs_
 HOLD, DONE = Harm.HOLD, Harm.HOLD_ANSWER
 PARTS = 3
 PART_PUT, COMPLETE = "PUT .*partNumber=", "POST .*uploadId="
-OBJECT, MANIFEST, RANGE = "PUT .*/objects/[^?]*$", "PUT .*/manifests/", "GET .*/objects/"
+OBJECT, MANIFEST, RANGE = "PUT .*/(objects|models)/[^?]*$", "PUT .*/manifests/", "GET .*/(objects|models)/"
 ALL_AGES = timedelta(seconds=-2)  # Swift's times are whole seconds, rounded up
 
 

@@ -14,7 +14,7 @@ import pytest
 from orchestration.cli import main
 from pipeline.artifacts import failures
 from pipeline.artifacts.failures import CorruptError, MovedError, StoreError
-from pipeline.artifacts.layout import manifest_key, object_key, pointer_key
+from pipeline.artifacts.layout import manifest_key, pointer_key
 from pipeline.artifacts.manifest import File, Manifest
 from pipeline.artifacts.s3 import make_client
 from pipeline.artifacts.settings import StoreSettings, redact, settings_from_environment
@@ -98,9 +98,8 @@ def test_of_two_that_move_a_pointer_one_wins_and_the_other_is_told(store: Artifa
 def test_damage_is_found(store: ArtifactStore, model: Path, tmp_path: Path) -> None:
     published = store.publish(model, kind="model")
     whole = list(find_damage(store, store.manifests(), read=True))
-    config, shard = (
-        Path(store.backend.address) / object_key(file.sha256) for file in published.manifest.files
-    )
+    keys = published.manifest.keys()
+    config, shard = (Path(store.backend.address) / keys[file.path] for file in published.manifest.files)
     config.write_text("[]")  # of the same size
     assert not list(find_damage(store, store.manifests(), read=False))
     (damage,) = find_damage(store, store.manifests(), read=True)
@@ -108,7 +107,7 @@ def test_damage_is_found(store: ArtifactStore, model: Path, tmp_path: Path) -> N
     assert [one.problem for one in find_damage(store, store.manifests(), read=False)] == ["is missing"]
     assert (whole, damage.problem) == ([], "has another content than its name says")
     with pytest.raises(CorruptError, match="another content"):
-        store.get_file(published.manifest.files[0], tmp_path / "config.json")
+        store.get_file(published.manifest.files[0], keys["config.json"], tmp_path / "config.json")
     assert not (tmp_path / "config.json").exists()
 
 
@@ -116,8 +115,8 @@ def test_an_object_of_another_content_is_removed_and_then_published_again(
     store: ArtifactStore, model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MARCH_ARTIFACTS", store.backend.address)
-    verify, first = ("artifacts", "verify", "--read"), store.publish(model, kind="model").manifest.files[0]
-    config = Path(store.backend.address) / object_key(first.sha256)
+    verify, published = ("artifacts", "verify", "--read"), store.publish(model, kind="model").manifest
+    config = Path(store.backend.address) / published.keys()[published.files[0].path]
     config.write_text("[]")  # of the same size, which publishing looks at
     store.publish(model, kind="model")
     (damage,) = find_damage(store, store.manifests(), read=True)
@@ -182,7 +181,7 @@ def test_gc_keeps_what_pointers_and_references_reach(store: ArtifactStore, tmp_p
     assert not find_garbage(store).manifests  # all within the grace
     garbage = find_garbage(store, references=[registered], grace=ALL_AGES)
     assert [entry.key for entry in garbage.manifests] == [manifest_key(loose.digest)]
-    assert [entry.key for entry in garbage.objects] == [object_key(loose.manifest.files[0].sha256)]
+    assert [entry.key for entry in garbage.objects] == list(loose.manifest.keys().values())
     assert remove(store, garbage, grace=ALL_AGES) == 2
     assert set(store.manifests()) == {data, model, registered}
     assert not list(find_damage(store, store.manifests(), read=True))

@@ -22,7 +22,7 @@ from orchestration.registry.stored import references
 from orchestration.registry.weights import local_weights
 from pipeline.artifacts.conditions import Conditions
 from pipeline.artifacts.failures import CorruptError, MovedError, StoreError, UnsafeEndpointError
-from pipeline.artifacts.layout import manifest_key, object_key
+from pipeline.artifacts.layout import manifest_key
 from pipeline.artifacts.s3 import S3Backend, make_client
 from pipeline.artifacts.settings import MIB
 from pipeline.artifacts.store import ArtifactStore
@@ -110,8 +110,8 @@ def test_what_is_put_in_parts_comes_out_the_same(
         Fault(PART_PUT, Harm.RESET, times=2),
         Fault(PART_PUT, Harm.LOSE_ANSWER, times=2),
         Fault(PART_PUT, Harm.DAMAGE_REQUEST, times=2),
-        Fault("PUT .*/objects/[^?]*$", Harm.INTERNAL_ERROR, times=2),
-        Fault("PUT .*/objects/[^?]*$", Harm.DAMAGE_REQUEST, times=2),
+        Fault("PUT .*/(objects|models)/[^?]*$", Harm.INTERNAL_ERROR, times=2),
+        Fault("PUT .*/(objects|models)/[^?]*$", Harm.DAMAGE_REQUEST, times=2),
         Fault("PUT .*/manifests/", Harm.SLOW_DOWN, times=2),
         Fault("PUT .*/manifests/", Harm.LOSE_ANSWER),
         Fault("HEAD ", Harm.INTERNAL_ERROR, times=2),
@@ -134,7 +134,7 @@ def test_downloads_get_over_faults(
     store: ArtifactStore, proxy: FaultProxy, checkpoint: Path, tmp_path: Path, harm: Harm
 ) -> None:
     published = store.publish(checkpoint, kind="model")
-    proxy.faults = [Fault("GET .*/objects/", harm)]
+    proxy.faults = [Fault("GET .*/(objects|models)/", harm)]
     store.get(published.digest, tmp_path)
     assert proxy.faults[0].times == 0
     assert [file_sha256(tmp_path / file.path) for file in published.manifest.files] == [
@@ -151,7 +151,7 @@ def test_a_line_that_damages_every_byte_is_an_error_and_never_a_file(
     assert not list(store.manifests())
     proxy.faults = []
     published = store.publish(checkpoint, kind="model")
-    proxy.faults = [Fault("GET .*/objects/", Harm.DAMAGE_ANSWER, times=10**6)]
+    proxy.faults = [Fault("GET .*/(objects|models)/", Harm.DAMAGE_ANSWER, times=10**6)]
     with pytest.raises(CorruptError, match="came 3 times with another content"):
         store.get(published.digest, tmp_path)
     assert not [path for path in tmp_path.iterdir() if not path.name.startswith(".")]
@@ -241,13 +241,13 @@ def test_a_killed_download_reads_only_what_it_lacks(
     store: ArtifactStore, proxy: FaultProxy, checkpoint: Path, tmp_path: Path
 ) -> None:
     published = store.publish(checkpoint, kind="model")
-    proxy.faults = [Fault("GET .*/objects/", Harm.HOLD, times=WORKERS, after=3)]
+    proxy.faults = [Fault("GET .*/(objects|models)/", Harm.HOLD, times=WORKERS, after=3)]
     run_until_held(FETCH, store, proxy, str(tmp_path), published.digest)
     proxy.faults = []
     asked = len(proxy.seen)
     store.get(published.digest, tmp_path)
     again = [
-        request for request, _ in proxy.seen[asked:] if "/objects/" in request and request.startswith("GET")
+        request for request, _ in proxy.seen[asked:] if "/models/" in request and request.startswith("GET")
     ]
     assert len(again) <= 3  # of five ranges, two of which were whole
     assert file_sha256(tmp_path / "model.bin") == published.manifest.files[1].sha256
@@ -268,7 +268,7 @@ def test_registered_weights_come_from_the_bucket_by_their_address(
     assert references(cast(Registry, registry), store) == {published.digest}
     num_asked = len(proxy.seen)
     local_weights(version)
-    assert not [request for request, _ in proxy.seen[num_asked:] if "/objects/" in request]
+    assert not [request for request, _ in proxy.seen[num_asked:] if "/models/" in request]
 
 
 def test_two_publishers_of_one_checkpoint_end_in_one_manifest(store: ArtifactStore, checkpoint: Path) -> None:
@@ -366,8 +366,8 @@ def _race(store: ArtifactStore, digests: list[str]) -> int:
     return len(won)
 
 
-def test_objects_have_their_names_by_content(store: ArtifactStore, checkpoint: Path) -> None:
+def test_only_what_a_manifest_names_is_there(store: ArtifactStore, checkpoint: Path) -> None:
     published = store.publish(checkpoint, kind="model")
     keys = {entry.key for entry in store.backend.entries("")}
-    wanted = {object_key(file.sha256) for file in published.manifest.files}
+    wanted = set(published.manifest.keys().values())
     assert keys == wanted | {manifest_key(published.digest)}

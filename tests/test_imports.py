@@ -54,6 +54,8 @@ INSIDE_FUNCTIONS = (
     "pipeline/record/mlflow_sender.py",
     "pipeline/record/tracking.py",
     "pipeline/evaluate/track.py",
+    "orchestration/registry/logged.py",
+    "orchestration/registry/mlflow_model.py",
     "orchestration/registry/server.py",
     "orchestration/registry/store.py",
     "orchestration/retrain/ledger.py",

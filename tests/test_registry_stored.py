@@ -11,10 +11,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import yaml
 
 from orchestration.promotion.records import GateReport, GateResult, GateState
 from orchestration.registry.decided import version_node
 from orchestration.registry.decisions import Desk
+from orchestration.registry.logged import StoredModel
 from orchestration.registry.register import register_weights
 from orchestration.registry.store import (
     EVALUATION_TAG,
@@ -28,14 +30,16 @@ from orchestration.registry.store import (
 from orchestration.registry.stored import bring_evaluations, references
 from orchestration.registry.weights import local_weights
 from pipeline.artifacts.address import Artifact, find_artifact, located
-from pipeline.artifacts.layout import manifest_key, object_key
+from pipeline.artifacts.layout import manifest_key
+from pipeline.artifacts.manifest import Manifest
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
-from pipeline.artifacts.upkeep import find_garbage, remove
+from pipeline.artifacts.upkeep import find_damage, find_garbage, remove
 from pipeline.evaluate.plan import digest
 from pipeline.evaluate.weights import weights_sha256
-from pipeline.lineage.publish import publish_run
+from pipeline.lineage.publish import publish_record, publish_run, read_lineage
 from pipeline.lineage.show import render_html
+from pipeline.models.cache import Origin
 from reward.types import RagQuery
 from tests.finished_run import write_finished_run
 from tests.promotion_evidence import better, evidence, write_evidence
@@ -50,6 +54,7 @@ class MemoryRegistry:
 
     versions_of: dict[str, list[ModelVersion]] = field(default_factory=dict)
     runs: list[str] = field(default_factory=list)
+    stored: list[StoredModel | None] = field(default_factory=list)
 
     def models(self) -> list[str]:
         return list(self.versions_of)
@@ -61,8 +66,16 @@ class MemoryRegistry:
         return self.runs
 
     def register(
-        self, model: str, *, uri: str, sha256: str, tags: dict[str, str], run_id: str | None
+        self,
+        model: str,
+        *,
+        uri: str,
+        sha256: str,
+        tags: dict[str, str],
+        run_id: str | None,
+        stored: StoredModel | None,
     ) -> tuple[str, bool]:
+        self.stored.append(stored)
         tags = {**tags, URI_TAG: uri, SHA256_TAG: sha256, "run": str(run_id)}
         there = self.versions_of.setdefault(model, [])
         there.append(ModelVersion(str(len(there) + 1), uri, sha256, (), tags, 0))
@@ -109,7 +122,8 @@ def test_registered_weights_are_brought_once_and_verified(
     _, version = registered(store, f"artifact:{publish_run(store, run)}")
     folder = local_weights(version)
     assert weights_sha256(folder) == version.sha256
-    shard, fetched = folder / "model.safetensors", []
+    shard = folder / "model.safetensors"
+    fetched: list[int] = []
     shard.write_bytes(b"Weights")  # of the same size
     assert weights_sha256(local_weights(version)) == version.sha256
     local_weights(version, advance=fetched.append)
@@ -159,6 +173,68 @@ def test_pickles_are_neither_registered_nor_loaded(name: str, store: ArtifactSto
         local_weights(here)
 
 
+def test_a_registered_model_has_what_any_mlflow_client_reads(store: ArtifactStore, run: Path) -> None:
+    (run / "model" / "tokenizer.json").write_text("{}")
+    (run / "model" / "LICENSE").write_text("free")
+    registry, version = registered(store, f"artifact:{publish_run(store, run)}")
+    found = find_artifact(version.uri)
+    assert found is not None
+    (address,) = (one.address for one in registry.stored if one)
+    assert address == found.mlflow_address
+    folder = Path(address.removeprefix("file://"))
+    described = yaml.safe_load((folder / "MLmodel").read_text())
+    assert described["flavors"].keys() == {"transformers", "python_function"}
+    assert described["metadata"]["weights_sha256"] == version.sha256
+    assert weights_sha256(folder / "model") == version.sha256
+    copies = sorted(path.name for path in (folder / "components" / "tokenizer").iterdir())
+    assert (copies, (folder / "LICENSE").read_text()) == (["config.json", "tokenizer.json"], "free")
+    card = (folder / "model_card.md").read_text()
+    assert "| rows | 1 of picnics" in card and version.tags[LINEAGE_TAG] in card
+    assert "torch==" in (folder / "requirements.txt").read_text()
+
+
+def test_registering_weights_alone_leaves_the_card_of_their_lineage(store: ArtifactStore, run: Path) -> None:
+    _, version = registered(store, f"artifact:{publish_run(store, run)}")
+    found = find_artifact(version.uri)
+    assert found is not None
+    card = Path(found.mlflow_address.removeprefix("file://")) / "model_card.md"
+    before = card.read_text()
+    registered(store, f"artifact:{found.digest}")
+    assert card.read_text() == before
+
+
+def test_the_licence_is_that_of_the_first_ancestor_that_has_one(store: ArtifactStore, run: Path) -> None:
+    first = read_lineage(store, publish_run(store, run))
+    origin = Origin(
+        name="base", source="hub", location="some/base", licence="Apache-2.0", end_token="</s>",
+        num_parameters=1, dtype="bfloat16", fetched="2026", files={},
+    )  # fmt: skip
+    parent = publish_record(
+        store, first.model_copy(update={"parent": first.parent.model_copy(update={"origin": origin})})
+    )
+    child = first.model_copy(update={"parent": first.parent.model_copy(update={"lineage": parent})})
+    _, version = registered(store, f"artifact:{publish_record(store, child)}")
+    found = find_artifact(version.uri)
+    assert found is not None
+    folder = Path(found.mlflow_address.removeprefix("file://"))
+    assert yaml.safe_load((folder / "MLmodel").read_text())["metadata"]["licence"] == "Apache-2.0"
+    assert "license: apache-2.0" in (folder / "model_card.md").read_text()
+
+
+def test_a_model_that_was_stored_among_the_objects_is_still_registered_and_read(
+    store: ArtifactStore, run: Path
+) -> None:
+    files = store.publish(run / "model", kind="files").manifest.files
+    earlier = Manifest(kind="model", files=files)
+    store.backend.create(manifest_key(earlier.digest), earlier.text)
+    registry, version = registered(store, f"artifact:{earlier.digest}")
+    assert registry.stored == [None]
+    assert weights_sha256(local_weights(version)) == version.sha256
+    assert not list(find_damage(store, [earlier.digest], read=True))
+    remove(store, find_garbage(store, references=[earlier.digest], grace=ALL_AGES), grace=ALL_AGES)
+    assert not list(find_damage(store, [earlier.digest], read=True))
+
+
 def test_what_disagrees_with_the_store_is_not_registered(
     store: ArtifactStore, run: Path, tmp_path: Path
 ) -> None:
@@ -174,7 +250,7 @@ def test_what_disagrees_with_the_store_is_not_registered(
     model = located(registered(store, lineage)[1].uri)
     assert model is not None
     (shard,) = (one for one in store.manifest(model[1]).files if one.path == "model.safetensors")
-    store.backend.delete(object_key(shard.sha256))
+    store.backend.delete(store.manifest(model[1]).keys()[shard.path])
     with pytest.raises(ValueError, match="is missing; publish it again"):
         registered(store, lineage)
 
@@ -239,7 +315,8 @@ def test_a_reference_holds_by_whatever_name_the_store_has(
 def test_what_is_registered_is_made_young_for_gc(store: ArtifactStore, run: Path) -> None:
     lineage = publish_run(store, run)
     root = Path(store.backend.address)
-    for path in [*root.rglob("manifests/*/*/*"), *root.rglob("objects/*/*/*")]:
+    patterns = ("manifests/*/*/*", "objects/*/*/*", "models/*/model/*")
+    for path in (path for pattern in patterns for path in root.rglob(pattern)):
         os.utime(path, (0, 0))
     assert find_garbage(store).manifests
     registered(store, f"artifact:{lineage}")

@@ -1,7 +1,8 @@
 """Registering weights: their address, their digest, and where they came from.
 
 Weights in the artifact store are registered by the address of their manifest, from which alone their digest
-is known; by the reference of a lineage, the lineage is registered with them.
+is known; by the reference of a lineage, the lineage is registered with them. The version's source is a folder
+of the store that any MLflow client loads.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from orchestration.registry.mlflow_model import write_mlflow_model
 from orchestration.registry.store import LINEAGE_TAG, Registry
 from orchestration.registry.stored import stored_weights
 from pipeline.artifacts.address import OpenStore, environments_store, find_artifact
@@ -49,15 +51,17 @@ def register_weights(
         ValueError: the digest is missing or another's, as is the lineage; a tag is no KEY=VALUE; or a file is
             a pickle.
     """
-    tags, run_id = _tags(assignments), None
+    tags, run_id, model_there = _tags(assignments), None, None
     found = find_artifact(uri, store)
     if found is not None:
         stored = stored_weights(found)
         if not pickles_allowed:
             refuse_pickles(uri, stored.paths)
-        uri, run_id = stored.uri, stored.run_id
+        uri, run_id, model_there = stored.artifact.address, stored.run_id, stored.model
         sha256 = _agreed("--sha256", sha256, stored.sha256)
         lineage = _agreed("--lineage", lineage, stored.lineage) if stored.lineage else lineage
+        if model_there is not None:
+            write_mlflow_model(stored.artifact, weights_sha256=sha256, lineage=stored.lineage)
     elif urlsplit(uri).scheme in ("", "file"):
         folder = Path(urlsplit(uri).path).resolve()
         if not (folder / "config.json").is_file():
@@ -69,7 +73,7 @@ def register_weights(
         if not _SHA256.fullmatch(lineage):
             raise ValueError(f"--lineage: {lineage!r} is no SHA-256; `march lineage --publish` prints one")
         tags[LINEAGE_TAG] = lineage
-    return registry.register(model, uri=uri, sha256=sha256, tags=tags, run_id=run_id)
+    return registry.register(model, uri=uri, sha256=sha256, tags=tags, run_id=run_id, stored=model_there)
 
 
 def _tags(assignments: Sequence[str]) -> dict[str, str]:

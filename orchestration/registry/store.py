@@ -3,8 +3,9 @@
     MODEL            one version a set of weights; aliases candidate, champion, previous; tags march.*
     MODEL.history    one version an entry of the log (`log.py`), in the tag march.entry
 
-The server refuses a local path as a version's source, so such a source is written as march-local://PATH; the
-true address of the weights is the tag march.weights_uri in any case.
+The source of a stored model is what MLflow's clients load (`mlflow_model.py`). The server refuses any other
+local path as a version's source, which is written as march-local://PATH. The address of the weights that our
+own commands read is the tag march.weights_uri in any case.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from orchestration.registry.log import Entry
+from orchestration.registry.logged import StoredModel, log_stored_model
 from orchestration.registry.server import pages, past_races, require_credentials, told, unless_missing
 from pipeline.artifacts.address import located
 from pipeline.record.tracking import LINEAGE_RUN_TAG, refuse_password
@@ -91,7 +93,14 @@ class Registry:
         ]
 
     def register(
-        self, model: str, *, uri: str, sha256: str, tags: Mapping[str, str], run_id: str | None = None
+        self,
+        model: str,
+        *,
+        uri: str,
+        sha256: str,
+        tags: Mapping[str, str],
+        run_id: str | None = None,
+        stored: StoredModel | None = None,
     ) -> tuple[str, bool]:
         """Registers weights by their address; the same content is the same version.
 
@@ -104,6 +113,7 @@ class Registry:
             sha256: Of the weights.
             tags: Kept with the version.
             run_id: MLflow run of their training; passed over where this server has none of that id.
+            stored: The weights as MLflow's clients load them; None of weights that they cannot.
 
         Returns:
             The version, and whether it is new.
@@ -114,7 +124,7 @@ class Registry:
         else:
             kept = {key: value[:_MOST_TAG_CHARS] for key, value in tags.items()}
             kept |= {URI_TAG: uri, SHA256_TAG: sha256}
-            made = self._create(model, uri, kept, run_id)
+            made = self._create(model, uri, kept, run_id, stored)
             there = self._with_digest(model, sha256)
         first, *twins = (str(one.version) for one in there)
         # Two at once, or a retry of a lost answer, make two versions: the lower number stays.
@@ -197,11 +207,18 @@ class Registry:
             if name not in one.tags or (name == URI_TAG and moves and value != one.tags[name]):
                 self.set_tag(model, str(one.version), name, value)
 
-    def _create(self, model: str, uri: str, tags: dict[str, str], run_id: str | None) -> str:
+    def _create(
+        self, model: str, uri: str, tags: dict[str, str], run_id: str | None, stored: StoredModel | None
+    ) -> str:
         with told(self.uri):
             self._make(model)
+            source, run_id, model_id = _as_source(uri), self._run(run_id), None
+            if stored is not None:
+                has_server = urlsplit(self.uri).scheme in ("http", "https")
+                logged = log_stored_model(self._client, model, stored, run_id=run_id, has_server=has_server)
+                source, model_id = logged.source, logged.model_id
             made = self._client.create_model_version(
-                model, _as_source(uri), run_id=self._run(run_id), tags=tags, await_creation_for=0
+                model, source, run_id=run_id, tags=tags, await_creation_for=0, model_id=model_id
             )
         return str(made.version)
 

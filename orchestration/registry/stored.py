@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestration.registry.logged import StoredModel
 from orchestration.registry.store import (
     CHAMPION_EVALUATION_TAG,
     EVALUATION_TAG,
@@ -23,11 +24,12 @@ from pipeline.lineage.publish import EVALUATION, LINEAGE, read_lineage
 class StoredWeights:
     """Weights in the store, and what is known of where they came from."""
 
-    uri: str
+    artifact: Artifact
     sha256: str
     paths: tuple[str, ...]
     lineage: str | None
     run_id: str | None
+    model: StoredModel | None  # as MLflow's clients load it; None of one that was stored before they could
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def stored_weights(found: Artifact) -> StoredWeights:
     Raises:
         ValueError: they are no whole Hugging Face model, or other ones than the lineage says.
     """
-    lineage, run_id, recorded = None, None, None
+    lineage, made, run_id, recorded = None, None, None, None
     if found.manifest().kind == LINEAGE:
         made, lineage = read_lineage(found.store, found.digest), found.digest
         if made.model is None or made.model.artifact is None:
@@ -59,7 +61,8 @@ def stored_weights(found: Artifact) -> StoredWeights:
     if recorded not in (None, sha256):
         raise ValueError(f"{lineage}: is the lineage of other weights than it names; publish the run again")
     found.store.renew(lineage or found.digest)  # gc may be at work
-    return StoredWeights(found.address, sha256, tuple(sha256s), lineage, run_id)
+    model = StoredModel(found.mlflow_address, made) if found.manifest().is_mlflow_model else None
+    return StoredWeights(found, sha256, tuple(sha256s), lineage, run_id, model)
 
 
 def bring_evaluations(candidate: str, champion: str | None, store: OpenStore) -> Evaluations:

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from pipeline.artifacts.backend import Advance, no_progress
 from pipeline.artifacts.conditions import locked
-from pipeline.artifacts.layout import MANIFESTS, manifest_key
+from pipeline.artifacts.layout import MANIFESTS, MODELS, manifest_key
 from pipeline.artifacts.manifest import Manifest
 from pipeline.artifacts.settings import settings_from_environment
 from pipeline.artifacts.store import ArtifactStore, files_of, open_store
@@ -36,9 +36,17 @@ class Artifact:
     @property
     def address(self) -> str:
         """Where the manifest is; whoever reads it there needs nothing else but credentials."""
+        return f"{self._root}/{manifest_key(self.digest)}"
+
+    @property
+    def mlflow_address(self) -> str:
+        """Where a model is, as MLflow's clients read it."""
+        return f"{self._root}/{MODELS}{self.digest}"
+
+    @property
+    def _root(self) -> str:
         root = self.store.backend.address
-        root = root if root.startswith("s3://") else Path(root).as_uri()
-        return f"{root}/{manifest_key(self.digest)}"
+        return root if root.startswith("s3://") else Path(root).as_uri()
 
     def manifest(self) -> Manifest:
         """The manifest, verified."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 OBJECTS, MANIFESTS, RECEIPTS, POINTERS = "objects/", "manifests/", "receipts/", "pointers/"
+MODELS, WEIGHTS = "models/", "model"  # and the folder in a model of what its manifest names
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}(/[A-Za-z0-9][A-Za-z0-9._-]{0,127}){0,3}")
 
@@ -24,6 +25,16 @@ def manifest_key(digest: str) -> str:
     return _by_digest(MANIFESTS, digest)
 
 
+def model_key(digest: str, path: str) -> str:
+    """Where a file of a model is.
+
+    Args:
+        digest: Of the model's manifest.
+        path: In the model's folder, as MLflow has it.
+    """
+    return f"{MODELS}{digest}/{path}"
+
+
 def receipt_key(digest: str) -> str:
     """Where the version ids of a manifest's objects are."""
     return _by_digest(RECEIPTS, digest)
@@ -41,7 +52,9 @@ def pointer_key(name: str) -> str:
 
 
 def digest_of(key: str) -> str:
-    """The digest that ends an object's, a manifest's or a receipt's key."""
+    """The digest that an object's, a manifest's, a receipt's or a model file's key has."""
+    if key.startswith(MODELS):
+        return key.removeprefix(MODELS).partition("/")[0]
     return key.rpartition("/")[2]
 
 

@@ -9,8 +9,11 @@ from pathlib import PurePosixPath
 from pydantic import Field, JsonValue, ValidationError, field_validator
 
 from pipeline.artifacts.failures import CorruptError
-from pipeline.artifacts.layout import is_digest
+from pipeline.artifacts.layout import WEIGHTS, is_digest, model_key, object_key
 from reward.types import Record
+
+MODEL = "model"  # the kind whose files lie together, where MLflow's clients look for them
+LAYOUT: dict[str, JsonValue] = {"layout": "mlflow"}  # in its record; earlier models lie among the objects
 
 
 class File(Record):
@@ -70,6 +73,18 @@ class Manifest(Record):
     def digest(self) -> str:
         """SHA-256 of the text."""
         return hashlib.sha256(self.text).hexdigest()
+
+    @property
+    def is_mlflow_model(self) -> bool:
+        """Whether its files lie as MLflow's clients read them."""
+        return self.kind == MODEL and self.record.items() >= LAYOUT.items()
+
+    def keys(self) -> dict[str, str]:
+        """Where each file is, by its path."""
+        if not self.is_mlflow_model:
+            return {file.path: object_key(file.sha256) for file in self.files}
+        digest = self.digest
+        return {file.path: model_key(digest, f"{WEIGHTS}/{file.path}") for file in self.files}
 
     @property
     def size(self) -> int:

@@ -24,12 +24,11 @@ from pipeline.artifacts.layout import (
     digest_of,
     is_digest,
     manifest_key,
-    object_key,
     pointer_key,
     receipt_key,
 )
 from pipeline.artifacts.local import LocalBackend
-from pipeline.artifacts.manifest import File, Manifest, read_manifest
+from pipeline.artifacts.manifest import LAYOUT, MODEL, File, Manifest, read_manifest
 from pipeline.artifacts.ranges import journal_of
 from pipeline.artifacts.settings import StoreSettings
 from reward.offline.files import file_sha256
@@ -84,29 +83,33 @@ class ArtifactStore:
         for digest in refers:
             self.manifest(digest)
         paths = files_of(source) if source else {}
-        stored = {path: self.put(file, advance=advance) for path, file in paths.items()}
-        files = tuple(File(path=path, sha256=one.sha256, size=one.size) for path, one in stored.items())
-        manifest = Manifest(kind=kind, files=files, refers=tuple(refers), record=record or {})
+        files = tuple(
+            File(path=path, sha256=file_sha256(one), size=one.stat().st_size) for path, one in paths.items()
+        )
+        record = (record or {}) | (LAYOUT if kind == MODEL else {})
+        manifest = Manifest(kind=kind, files=files, refers=tuple(refers), record=record)
+        keys = manifest.keys()
+        stored = {
+            file.path: self._put(paths[file.path], file, keys[file.path], advance=advance) for file in files
+        }
         versions = {path: one.version_id for path, one in stored.items() if one.version_id}
         if versions:
             receipt = json.dumps(versions, sort_keys=True).encode()
             self.backend.write(receipt_key(manifest.digest), receipt)
         self._write(manifest)
-        for path, file in paths.items():  # gc may have run between a reused object and the manifest
-            if self.backend.stat(object_key(stored[path].sha256)) is None:
-                self.put(file)
+        for file in files:  # gc may have run between a reused object and the manifest
+            if self.backend.stat(keys[file.path]) is None:
+                self._put(paths[file.path], file, keys[file.path])
         return Published(manifest.digest, manifest, tuple(stored.values()), versions)
 
-    def put(self, source: Path, *, advance: Advance = no_progress) -> Stored:
-        """Puts one file, unless its content is there."""
-        sha256, size = file_sha256(source), source.stat().st_size
-        key = object_key(sha256)
+    def _put(self, source: Path, file: File, key: str, *, advance: Advance = no_progress) -> Stored:
+        """Puts one file, unless it is there."""
         there = self.backend.stat(key)
-        if there is None or there.size != size:
-            return self.backend.store(source, key, sha256, advance=advance)
+        if there is None or there.size != file.size:
+            return self.backend.store(source, key, file.sha256, advance=advance)
         self._renew(there)
-        advance(size)
-        return Stored(sha256, size, version_id=there.version_id)
+        advance(file.size)
+        return Stored(file.sha256, file.size, version_id=there.version_id)
 
     def manifest(self, digest: str) -> Manifest:
         """A manifest.
@@ -144,8 +147,7 @@ class ArtifactStore:
             ValueError: something of it is missing.
         """
         for one in self.closure([digest]):
-            files = self.manifest(one).files
-            for key in (manifest_key(one), *(object_key(file.sha256) for file in files)):
+            for key in (manifest_key(one), *self.manifest(one).keys().values()):
                 there = self.backend.stat(key)
                 if there is None:
                     raise ValueError(f"{self.backend.address}: {key} is missing; publish it again")
@@ -221,19 +223,27 @@ class ArtifactStore:
             CorruptError: an object is not what its name says.
         """
         manifest = self.manifest(digest)
+        keys = manifest.keys()
         for file in manifest.files:
-            self.get_file(file, folder / file.path, advance=advance)
+            self.get_file(file, keys[file.path], folder / file.path, advance=advance)
         return manifest
 
-    def get_file(self, file: File, target: Path, *, advance: Advance = no_progress) -> int:
-        """Brings one file; returns the bytes received. What came wrong is read again from the start."""
+    def get_file(self, file: File, key: str, target: Path, *, advance: Advance = no_progress) -> int:
+        """Brings one file; returns the bytes received. What came wrong is read again from the start.
+
+        Args:
+            file: Of a manifest.
+            key: Where it is, as `Manifest.keys` says.
+            target: Where it goes.
+            advance: Told of bytes that are there.
+        """
         if target.is_file() and target.stat().st_size == file.size and file_sha256(target) == file.sha256:
             advance(file.size)
             return 0
         target.parent.mkdir(parents=True, exist_ok=True)
         part, num_received = target.with_name(f".{target.name}.{file.sha256[:12]}.part"), 0
         for _ in range(_TRIES):
-            num_received += self.backend.fetch(object_key(file.sha256), part, size=file.size, advance=advance)
+            num_received += self.backend.fetch(key, part, size=file.size, advance=advance)
             is_right = file_sha256(part) == file.sha256
             journal_of(part).unlink(missing_ok=True)
             if is_right:
@@ -242,7 +252,7 @@ class ArtifactStore:
             part.unlink()
             advance(-file.size)
         raise CorruptError(
-            f"{self.backend.address}: {object_key(file.sha256)} came {_TRIES} times with another content; "
+            f"{self.backend.address}: {key} came {_TRIES} times with another content; "
             f"`march artifacts verify --read --remove-damaged` takes it out, then publish it again"
         )
 

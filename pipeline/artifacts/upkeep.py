@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pipeline.artifacts.backend import Advance, Entry, Unfinished, no_progress
 from pipeline.artifacts.failures import CorruptError, StoreError
-from pipeline.artifacts.layout import MANIFESTS, OBJECTS, RECEIPTS, digest_of, manifest_key, object_key
+from pipeline.artifacts.layout import MANIFESTS, MODELS, OBJECTS, RECEIPTS, digest_of, manifest_key
 from pipeline.artifacts.manifest import File, Manifest
 from pipeline.artifacts.store import ArtifactStore
 
@@ -28,7 +28,7 @@ class Garbage:
     """What gc found, in the order in which it is removed."""
 
     manifests: tuple[Entry, ...]
-    objects: tuple[Entry, ...]  # receipts of manifests that are gone too
+    objects: tuple[Entry, ...]  # files of models, and receipts of manifests that are gone too
     uploads: tuple[Unfinished, ...]
     num_kept: int
     num_young: int  # not referred to, within the grace
@@ -67,17 +67,19 @@ def find_garbage(
     young = {digest_of(entry.key) for entry in manifests if entry.modified > before}
     roots = {*references, *store.pointers().values()}
     kept = store.closure(roots | young)
-    needed = {file.sha256 for digest in kept for file in store.manifest(digest).files}
+    # A model's files have its manifest's digest in their keys, which is among the kept ones.
+    needed = {digest_of(key) for digest in kept for key in store.manifest(digest).keys().values()} - kept
     old_manifests, num_young = _old(manifests, kept, before)
     objects, num_young_objects = _old(store.backend.entries(OBJECTS), needed, before)
+    models, num_young_files = _old(store.backend.entries(MODELS), kept, before)
     receipts, _ = _old(store.backend.entries(RECEIPTS), kept, before)
     uploads = tuple(one for one in store.backend.unfinished() if one.started <= before)
     return Garbage(
         manifests=old_manifests,
-        objects=objects + receipts,
+        objects=objects + models + receipts,
         uploads=uploads,
         num_kept=len(kept) + len(needed),
-        num_young=len(young - store.closure(roots)) + num_young + num_young_objects,
+        num_young=len(young - store.closure(roots)) + num_young + num_young_objects + num_young_files,
     )
 
 
@@ -111,10 +113,12 @@ def find_damage(
         if isinstance(manifest, Damage):
             yield manifest
             continue
+        keys = manifest.keys()
         for file in manifest.files:
-            if file.sha256 not in seen:
-                seen.add(file.sha256)
-                damage = _damage(store, digest, file, read=read)
+            key = keys[file.path]
+            if key not in seen:
+                seen.add(key)
+                damage = _damage(store, digest, file, key, read=read)
                 if damage is not None:
                     yield damage
             advance(file.size)
@@ -155,8 +159,8 @@ def _manifest_or_damage(store: ArtifactStore, digest: str) -> Manifest | Damage:
         return Damage(key, str(error), there)
 
 
-def _damage(store: ArtifactStore, digest: str, file: File, *, read: bool) -> Damage | None:
-    what, there = f"{digest[:12]} {file.path}", store.backend.stat(object_key(file.sha256))
+def _damage(store: ArtifactStore, digest: str, file: File, key: str, *, read: bool) -> Damage | None:
+    what, there = f"{digest[:12]} {file.path}", store.backend.stat(key)
     if there is None:
         return Damage(what, "is missing")
     if there.size != file.size:
@@ -164,7 +168,7 @@ def _damage(store: ArtifactStore, digest: str, file: File, *, read: bool) -> Dam
     if read:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                store.get_file(file, Path(folder) / "copy")
+                store.get_file(file, key, Path(folder) / "copy")
             except CorruptError:
                 return Damage(what, "has another content than its name says", there)
     return None

@@ -8,6 +8,7 @@ from pathlib import Path
 from pipeline.artifacts.address import Artifact
 from pipeline.artifacts.backend import Advance, no_progress
 from pipeline.artifacts.failures import CorruptError
+from pipeline.artifacts.manifest import MODEL
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.data.prepare import ROWS_FILE
 from pipeline.evaluate.weights import digest_of_files
@@ -16,7 +17,7 @@ from pipeline.lineage.record import Lineage
 from pipeline.lineage.show import render_html, tree_of
 from pipeline.record.tracking import link_lineage
 
-MODEL, DATA, EVALUATION, LINEAGE = "model", "data", "evaluation", "lineage"  # kinds of manifests
+DATA, EVALUATION, LINEAGE = "data", "evaluation", "lineage"  # kinds of manifests, beside MODEL
 _FIELD = "lineage"
 
 
