@@ -41,8 +41,7 @@ def serve_canned(canned: Canned) -> Iterator[Canned]:
                     status, body = (403 if given else 401), "Forbidden"
             self._answer(status, body if isinstance(body, str) else json.dumps(body))
 
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
+        def do_HEAD(self) -> None:
             self.do_GET()
 
         def date_time_string(self, timestamp: float | None = None) -> str:
@@ -52,7 +51,8 @@ def serve_canned(canned: Canned) -> Iterator[Canned]:
             self.send_response(status)
             self.send_header("Content-Length", str(len(text.encode())))
             self.end_headers()
-            self.wfile.write(text.encode())
+            if self.command != "HEAD":
+                self.wfile.write(text.encode())
 
         def log_message(self, *_: object) -> None:
             pass

@@ -10,9 +10,18 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
-from orchestration.doctor.checks import Check, run_checks
-from orchestration.doctor.records import Finding, Report, Section, State, failed, ok, skipped, warning
-from orchestration.doctor.view import print_report
+from orchestration.doctor.checks import run_checks
+from orchestration.doctor.report import (
+    Finding,
+    Report,
+    Section,
+    State,
+    failed,
+    ok,
+    print_report,
+    skipped,
+    warning,
+)
 from tests.doctor_facts import only, states
 from tests.march_cli import march, refused
 
@@ -34,14 +43,14 @@ def test_a_check_that_crashes_or_hangs_is_one_failed_line_and_the_others_are_tol
         return []
 
     looks = {"crash": crash, "value": bad_value, "hang": hang, "fine": lambda: [ok("fine", "yes")]}
-    found = [only(one) for one in run_checks([Check(*one) for one in looks.items()], timeout_s=0.2)]
+    found = [only(one) for one in run_checks(looks, timeout_s=0.2).values()]
     never.set()
     assert [one.state for one in found] == [State.FAILED, State.FAILED, State.FAILED, State.OK]
     assert found[0].found == "RuntimeError: two lines" and "MARCH_DEBUG" in found[0].fix
     assert found[1].found == "field: 'x' is no y; fix it"
     assert "no answer within 0.2 s" in found[2].found
     with pytest.raises(RuntimeError):
-        run_checks([Check("crash", crash)], timeout_s=5, debug=True)
+        run_checks({"crash": crash}, timeout_s=5, debug=True)
 
 
 # The report
@@ -109,10 +118,9 @@ def test_the_command_prints_json_and_its_exit_code_says_whether_something_failed
     ("arguments", "says"),
     [
         (["--cluster", "head:8265"], "--cluster: 'head:8265' is no address"),
-        (["--reward", "ftp://x"], "--reward: 'ftp://x' is no address"),
-        (["--engine", "http://u:pw@x"], "--engine: http://x was given with a user or password"),
+        (["--cluster", "http://u:pw@x"], "--cluster: http://x was given with a user or password"),
         (["--only", "gpus"], "--only: 'gpus' is no check; there are python, packages,"),
-        (["--only", "gpus"], "engine, recipe"),
+        (["--only", "gpus"], "mlflow, s3, recipe"),
         (["--recipe", "no-such-recipe"], "no-such-recipe"),
         (["--recipe", "tiny", "--set", "ppo.nothing=1"], "ppo.nothing"),
     ],

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from orchestration.doctor.fit import check_fit, estimate_there
-from orchestration.doctor.have import Have, have_there
+from orchestration.doctor.fit import Resources, check_fit, cluster_resources
 from orchestration.doctor.machine import GIB
 from orchestration.doctor.ray_cluster import Node
-from orchestration.doctor.records import Finding, State
+from orchestration.doctor.report import Finding, State
 from pipeline.settings.recipe import load_recipe
 from tests.march_cli import march
 
@@ -19,7 +18,7 @@ HYBRID, LORA, FOUR_NODES = "llama31_8b_stem", "llama31_8b_stem_lora_1gpu", "llam
 ATTENTION = frozenset({"flash-attn", "ring-flash-attn"})
 
 
-def machine(num_gpus: int = 8, **changes: Any) -> Have:
+def machine(num_gpus: int = 8, **changes: Any) -> Resources:
     """A node of H100s with all that a recipe may want."""
     facts: dict[str, Any] = {
         "where": "this machine",
@@ -30,12 +29,12 @@ def machine(num_gpus: int = 8, **changes: Any) -> Have:
         "is_here": True,
         "packages": ATTENTION,
     }
-    return Have(**facts | changes)
+    return Resources(**facts | changes)
 
 
-def fit(recipe: str, have: Have, *overrides: str) -> dict[str, Finding]:
+def fit(recipe: str, have: Resources, *overrides: str) -> dict[str, Finding]:
     read = load_recipe(recipe, list(overrides))
-    return {one.check: one for one in check_fit(read, estimate_there(read, have), have)}
+    return {one.check: one for one in check_fit(read, have)}
 
 
 @pytest.mark.parametrize(
@@ -60,7 +59,7 @@ def fit(recipe: str, have: Have, *overrides: str) -> dict[str, Finding]:
         (FOUR_NODES, machine(nodes=(8,) * 3), "GPUs", State.FAILED, "has 24 on 3 nodes"),
     ],
 )
-def test_need_and_have(recipe: str, have: Have, check: str, state: State, says: str) -> None:
+def test_need_and_have(recipe: str, have: Resources, check: str, state: State, says: str) -> None:
     found = fit(recipe, have)[check]
     assert found.state is state and says in found.found
 
@@ -99,7 +98,7 @@ def test_a_cluster_is_as_good_as_its_smallest_node() -> None:
         Node("a", num_gpus=8, gpu_memory=80 * GIB, memory=1000 * GIB, disk_free=10**12),
         Node("b", num_gpus=8, gpu_memory=40 * GIB, memory=900 * GIB),
     )
-    found = have_there(nodes)
+    found = cluster_resources(nodes)
     assert (found.nodes, found.gpu_memory, found.memory, found.disk_free) == (
         (8, 8),
         40 * GIB,

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from orchestration.doctor.cgroup import Limits, read_limits
 from orchestration.doctor.gpu import GpuFacts, check_gpus, gather_gpus, read_gpus
 from orchestration.doctor.machine import GIB, MachineFacts, check_machine, gather_machine
-from orchestration.doctor.packages import Kit
-from orchestration.doctor.records import State
+from orchestration.doctor.packages import Installation
+from orchestration.doctor.report import State
 from tests.doctor_facts import CPU, GPU, LIGHT
 
 # GPUs
@@ -56,7 +55,7 @@ def test_gpus_that_fit_their_driver_and_torch() -> None:
         (gpus(H100, nvcc="13.1"), GPU, "CUDA compiler", State.FAILED, "DeepSpeed refuses"),
     ],
 )
-def test_gpus(facts: GpuFacts, kit: Kit, check: str, state: State, says: str) -> None:
+def test_gpus(facts: GpuFacts, kit: Installation, check: str, state: State, says: str) -> None:
     found = next(one for one in check_gpus(facts, kit) if one.check == check)
     assert found.state is state and says in found.found
     assert bool(found.fix) == (state is not State.OK)
@@ -89,11 +88,11 @@ def test_nvidia_smi_is_asked_and_what_it_complains_of_is_told(
     assert gather_gpus().problem == "Failed to initialize NVML: Driver/library version mismatch"
 
 
-# Cores, memory, shared memory, open files
+# Cores, memory, shared memory
 
 MACHINE = MachineFacts(
     cores=8, cores_allowed=None, memory=64 * GIB, memory_free=50 * GIB, memory_allowed=None,
-    shared=32 * GIB, shared_free=32 * GIB, open_files=1 << 20,
+    shared=32 * GIB, shared_free=32 * GIB,
 )  # fmt: skip
 
 
@@ -112,60 +111,13 @@ MACHINE = MachineFacts(
         ({"shared": 4 * GIB, "shared_free": 4 * GIB}, GPU, "/dev/shm", State.WARNING, "tight for NCCL"),
         ({"shared": None, "shared_free": 0}, CPU, "/dev/shm", State.FAILED, "is not there"),
         ({"shared": None, "shared_free": 0}, LIGHT, "/dev/shm", State.SKIPPED, "no training stack"),
-        ({"open_files": 1024}, LIGHT, "open files", State.WARNING, "up to 1,024"),
-        ({"open_files": 20_000}, CPU, "open files", State.OK, "Ray likes 65,536"),
     ],
 )
-def test_machine(changes: dict[str, Any], kit: Kit, check: str, state: State, says: str) -> None:
+def test_machine(changes: dict[str, Any], kit: Installation, check: str, state: State, says: str) -> None:
     found = next(one for one in check_machine(replace(MACHINE, **changes), kit) if one.check == check)
     assert found.state is state and says in found.found
 
 
 def test_this_machine_is_looked_at() -> None:
     facts = gather_machine()
-    assert facts.cores >= 1 and 0 <= facts.memory_free <= facts.usable_memory and facts.open_files > 0
-
-
-def write(folder: Path, **files: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (folder / name.replace("__", ".")).write_text(text + "\n")
-
-
-def own(tmp_path: Path, *lines: str) -> Path:
-    path = tmp_path / "own"
-    path.write_text("".join(f"{line}\n" for line in lines))
-    return path
-
-
-def test_limits_of_control_groups_version_2_are_the_least_around(tmp_path: Path) -> None:
-    root = tmp_path / "cgroup"
-    write(root, cgroup__controllers="cpu memory")
-    write(root / "pods", memory__max=str(8 * GIB), memory__current=str(7 * GIB), cpu__max="max 100000")
-    (root / "pods" / "memory.stat").write_text(f"anon 5\ninactive_file {2 * GIB}\n")
-    write(root / "pods" / "a", memory__max="max", memory__current="5", cpu__max="150000 100000")
-    found = read_limits(root, own(tmp_path, "0::/pods/a"))
-    assert found == Limits(memory=8 * GIB, memory_free=3 * GIB, cores=1.5)
-
-
-def test_limits_of_control_groups_version_1(tmp_path: Path) -> None:
-    root = tmp_path / "cgroup"
-    write(root / "memory", memory__limit_in_bytes="9223372036854771712", memory__usage_in_bytes="5")
-    write(
-        root / "memory" / "docker" / "a", memory__limit_in_bytes=str(4 * GIB), memory__usage_in_bytes=str(GIB)
-    )
-    write(root / "cpu" / "docker" / "a", cpu__cfs_quota_us="-1", cpu__cfs_period_us="100000")
-    lines = own(tmp_path, "4:memory:/docker/a", "1:cpu,cpuacct:/docker/a", "0::/")
-    assert read_limits(root, lines) == Limits(memory=4 * GIB, memory_free=3 * GIB, cores=None)
-    write(root / "cpu" / "docker" / "a", cpu__cfs_quota_us="50000", cpu__cfs_period_us="100000")
-    assert read_limits(root, lines).cores == 0.5
-
-
-def test_a_container_that_sees_only_its_own_group_is_limited_by_the_root_that_it_sees(tmp_path: Path) -> None:
-    root = tmp_path / "cgroup"
-    write(root / "memory", memory__limit_in_bytes=str(4 * GIB), memory__usage_in_bytes="0")
-    assert read_limits(root, own(tmp_path, "4:memory:/docker/of-the-host")).memory == 4 * GIB
-
-
-def test_no_control_groups_no_limits(tmp_path: Path) -> None:
-    assert read_limits(tmp_path / "none", tmp_path / "none") == Limits()
+    assert facts.cores >= 1 and 0 <= facts.memory_free <= facts.usable_memory

@@ -1,106 +1,165 @@
-"""Runs checks side by side: each has its time, and what goes wrong inside one is one line of the report."""
+"""Which checks there are for what was asked for; all run at the same time, each with its time."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 
-from orchestration.doctor.records import Finding, Section, failed
+from orchestration.doctor.compiler import check_compiler
+from orchestration.doctor.disk import check_disks, gather_disks, places
+from orchestration.doctor.fit import check_fit, cluster_resources, machine_resources
+from orchestration.doctor.gpu import check_gpus, gather_gpus
+from orchestration.doctor.machine import check_machine, gather_machine
+from orchestration.doctor.mlflow_server import check_mlflow
+from orchestration.doctor.packages import (
+    Installation,
+    PackageFacts,
+    check_packages,
+    check_python,
+    gather_packages,
+    installation_of,
+)
+from orchestration.doctor.ray_cluster import check_ray, gather_ray
+from orchestration.doctor.report import Finding, Section, failed, skipped
+from orchestration.doctor.s3_store import check_store
+from pipeline.artifacts.settings import StoreSettings
+from pipeline.settings.recipe import Recipe
 
+_REQUEST_TIMEOUT_S = 5.0
 _MOST_CHARS = 400
 _LOOK_AT_LOG = "MARCH_DEBUG=1 shows where; please report it"
 
-Look = Callable[[], Iterable[Finding]]
+Check = Callable[[], Iterable[Finding]]
 
 
 @dataclass(frozen=True)
-class Check:
-    """A check by the name that `--only` takes."""
+class Targets:
+    """What the command line and the environment name."""
 
-    name: str
-    look: Look
-
-
-@dataclass
-class _Running:
-    check: Check
-    findings: tuple[Finding, ...] | None = None
-    error: Exception | None = None
-    thread: threading.Thread = field(init=False)
-
-    def start(self) -> None:
-        """On a daemon thread: one that hangs must not keep the command from ending."""
-        self.thread = threading.Thread(target=self._look, name=f"doctor {self.check.name}", daemon=True)
-        self.thread.start()
-
-    def _look(self) -> None:
-        try:
-            self.findings = tuple(self.check.look())
-        except Exception as error:
-            self.error = error
+    store: StoreSettings
+    run_dir: Path
+    mlflow: str | None = None
+    cluster: str | None = None
+    recipe: Recipe | None = None
 
 
 def run_sections(
-    sections: Mapping[str, Sequence[Check]], *, only: Sequence[str], timeout_s: float, debug: bool = False
+    targets: Targets, *, only: Sequence[str], timeout_s: float, debug: bool = False
 ) -> tuple[Section, ...]:
-    """Runs the checks of all sections at the same time.
+    """Runs the checks, by section of the report.
 
     Args:
-        sections: Checks by title.
-        only: Names of those that are run; all when empty.
+        targets: What is looked at.
+        only: Names of the checks that are run; all when empty.
         timeout_s: Of each check.
         debug: Whether an error that only we can fix is raised.
 
     Raises:
         ValueError: `only` names a check that there is not.
     """
-    known = [check.name for checks in sections.values() for check in checks]
-    if unknown := [name for name in only if name not in known]:
-        raise ValueError(f"--only: {unknown[0]!r} is no check; there are {', '.join(known)}")
-    chosen = {
-        title: [check for check in checks if not only or check.name in only]
-        for title, checks in sections.items()
-    }
-    every = [check for checks in chosen.values() for check in checks]
-    found = dict(zip(every, run_checks(every, timeout_s=timeout_s, debug=debug), strict=True))
+    sections = _sections(targets)
+    every = {name: check for checks in sections.values() for name, check in checks.items()}
+    if unknown := [name for name in only if name not in every]:
+        raise ValueError(f"--only: {unknown[0]!r} is no check; there are {', '.join(every)}")
+    chosen = {name: check for name, check in every.items() if not only or name in only}
+    found = run_checks(chosen, timeout_s=timeout_s, debug=debug)
     return tuple(
-        Section(title=title, findings=tuple(one for check in checks for one in found[check]))
-        for title, checks in chosen.items()
-        if checks
+        Section(title=title, findings=tuple(one for name in checks for one in found.get(name, ())))
+        for title, checks in sections.items()
+        if checks.keys() & chosen.keys()
     )
 
 
 def run_checks(
-    checks: Sequence[Check], *, timeout_s: float, debug: bool = False
-) -> list[tuple[Finding, ...]]:
-    """Returns the findings of each check, in their order.
+    checks: Mapping[str, Check], *, timeout_s: float, debug: bool = False
+) -> dict[str, tuple[Finding, ...]]:
+    """Returns the findings of each check; one that takes longer or crashes is one failed finding."""
+    ended: dict[str, tuple[Finding, ...] | Exception] = {}
 
-    Args:
-        checks: Run at the same time.
-        timeout_s: Of each; one that takes longer has failed.
-        debug: Whether an error that only we can fix is raised.
-    """
-    running = [_Running(check) for check in checks]
-    for one in running:
-        one.start()
+    def run(name: str, check: Check) -> None:
+        try:
+            ended[name] = tuple(check())
+        except Exception as error:
+            ended[name] = error
+
+    # Daemon threads: one that hangs must not keep the command from ending.
+    threads = [threading.Thread(target=run, args=one, daemon=True) for one in checks.items()]
+    for thread in threads:
+        thread.start()
     until = time.monotonic() + timeout_s
-    for one in running:
-        one.thread.join(max(until - time.monotonic(), 0))
-    return [_ended(one, timeout_s, debug=debug) for one in running]
+    for thread in threads:
+        thread.join(max(until - time.monotonic(), 0))
+    return {name: _findings(name, ended.get(name), timeout_s, debug=debug) for name in checks}
 
 
-def _ended(one: _Running, timeout_s: float, *, debug: bool) -> tuple[Finding, ...]:
-    name = one.check.name
-    if one.findings is not None:
-        return one.findings
-    if one.error is None:
+def _findings(
+    name: str, ended: tuple[Finding, ...] | Exception | None, timeout_s: float, *, debug: bool
+) -> tuple[Finding, ...]:
+    if isinstance(ended, tuple):
+        return ended
+    if ended is None:
         return (failed(name, f"no answer within {timeout_s:g} s", "raise --timeout, or look what hangs"),)
+    if debug:
+        raise ended
     from orchestration.terminal.errors import user_error
 
-    if debug:
-        raise one.error
-    line = user_error(one.error)
-    problem = " ".join((line or f"{type(one.error).__name__}: {one.error}").split())
+    line = user_error(ended)
+    problem = " ".join((line or f"{type(ended).__name__}: {ended}").split())
     return (failed(name, problem[:_MOST_CHARS], "" if line else _LOOK_AT_LOG),)
+
+
+def _sections(targets: Targets) -> dict[str, dict[str, Check]]:
+    """The checks by name, under the titles of the report."""
+    facts = gather_packages()
+    here = installation_of(facts)
+    title = f"recipe {targets.recipe.name}" if targets.recipe else "recipe"
+    on_machine, on_cluster = _machine(targets, facts, here), _cluster(targets, here)
+    services: dict[str, Check] = {
+        "mlflow": lambda: check_mlflow(targets.mlflow, client=here.mlflow, timeout_s=_REQUEST_TIMEOUT_S),
+        "s3": lambda: check_store(targets.store, timeout_s=_REQUEST_TIMEOUT_S),
+    }
+    return {
+        "this machine": on_machine,
+        **({"the cluster": on_cluster} if targets.cluster else {}),
+        "services": services if targets.cluster else on_cluster | services,
+        title: {"recipe": lambda: _recipe(targets)},
+    }
+
+
+def _machine(targets: Targets, facts: PackageFacts, here: Installation) -> dict[str, Check]:
+    found: dict[str, Check] = {
+        "python": lambda: check_python(facts),
+        "packages": lambda: check_packages(facts),
+    }
+    if targets.cluster is not None:
+        return found
+    return found | {
+        "compiler": lambda: check_compiler(here),
+        "gpu": lambda: check_gpus(gather_gpus(), here),
+        "machine": lambda: check_machine(gather_machine(), here),
+        "disk": lambda: check_disks(gather_disks(places(targets.run_dir, targets.store, here)), here),
+    }
+
+
+def _cluster(targets: Targets, here: Installation) -> dict[str, Check]:
+    if (url := targets.cluster) is None:
+        return {"ray": lambda: [skipped("Ray", "no --cluster URL was given; a run starts its own")]}
+    unseen = skipped("compiler, limits", "not to be seen from here; run `march doctor` on a node")
+    return {
+        "ray": lambda: check_ray(gather_ray(url, timeout_s=_REQUEST_TIMEOUT_S), ours=here.ray),
+        "compiler": lambda: [unseen],
+    }
+
+
+def _recipe(targets: Targets) -> Iterable[Finding]:
+    if targets.recipe is None:
+        return [skipped("recipe", "needs --recipe")]
+    if targets.cluster is None:
+        return check_fit(targets.recipe, machine_resources(gather_gpus(), gather_machine(), targets.run_dir))
+    facts = gather_ray(targets.cluster, timeout_s=_REQUEST_TIMEOUT_S)
+    if not facts.nodes:
+        return [skipped("recipe", "the cluster shows no node to hold it against")]
+    return check_fit(targets.recipe, cluster_resources(facts.nodes, gpus_in_use=facts.gpus_in_use))

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestration.doctor.packages import Kit
-from orchestration.doctor.records import Finding, failed, ok, warning
+from orchestration.doctor.packages import Installation
+from orchestration.doctor.report import Finding, failed, ok, warning
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.launch.build_locks import extensions_folder
 from reward.offline.files import user_cache
@@ -33,13 +33,17 @@ class DiskFacts:
     noexec: tuple[str, ...] = ()  # paths of what is compiled and loaded
 
 
-def places(run_dir: Path, store: StoreSettings, kit: Kit) -> dict[str, Path]:
+def places(run_dir: Path, store: StoreSettings, here: Installation) -> dict[str, Path]:
     """What is written where; only trainings on GPUs compile."""
-    hugging_face = os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface"
     found = {"runs": run_dir}
     found |= {} if store.is_s3 else {"store": Path(store.location)}
-    found |= {"cache": user_cache(), "models": Path(hugging_face), _TEMPORARY: Path(tempfile.gettempdir())}
-    return found | ({_COMPILED: extensions_folder()} if kit.has_gpu_build else {})
+    found |= {"cache": user_cache(), "models": hugging_face_home(), _TEMPORARY: Path(tempfile.gettempdir())}
+    return found | ({_COMPILED: extensions_folder()} if here.has_gpu_build else {})
+
+
+def hugging_face_home() -> Path:
+    """Where Hugging Face's libraries keep what they fetch."""
+    return Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
 
 
 def gather_disks(wanted: Mapping[str, Path]) -> list[DiskFacts]:
@@ -57,16 +61,16 @@ def nearest(path: Path) -> Path:
     return next(one for one in (path, *path.parents) if one.exists())
 
 
-def check_disks(disks: Sequence[DiskFacts], kit: Kit) -> Iterator[Finding]:
+def check_disks(disks: Sequence[DiskFacts], here: Installation) -> Iterator[Finding]:
     """One finding a file system."""
     for disk in disks:
         found = (
             f"{disk.free / GB:,.1f} GB free of {disk.total / GB:,.1f} at {disk.path} ({', '.join(disk.uses)})"
         )
-        problem, fix = _problem(disk, kit)
+        problem, fix = _problem(disk, here)
         if problem:
             yield failed("disk", f"{problem}; {found}", fix)
-        elif "runs" in disk.uses and kit.trains and disk.free < _COMFORT:
+        elif "runs" in disk.uses and here.trains and disk.free < _COMFORT:
             yield warning(
                 "disk", found, "checkpoints need room; `--recipe` says how much, --run-dir moves them"
             )
@@ -74,14 +78,14 @@ def check_disks(disks: Sequence[DiskFacts], kit: Kit) -> Iterator[Finding]:
             yield ok("disk", found)
 
 
-def _problem(disk: DiskFacts, kit: Kit) -> tuple[str, str]:
+def _problem(disk: DiskFacts, here: Installation) -> tuple[str, str]:
     if disk.unwritable:
         return f"{disk.unwritable[0]} cannot be written", "fix its owner, or mount a volume there"
     if disk.free < _LEAST:
         return "full", "remove old runs (`march artifacts gc` for the store), or mount a larger volume"
     if disk.free_inodes is not None and disk.free_inodes < _LEAST_INODES:
         return f"{disk.free_inodes:,} inodes left", "remove small files, or make the file system with more"
-    if disk.noexec and kit.has_gpu_build:
+    if disk.noexec and here.has_gpu_build:
         fix = "mount it without noexec (docker: --tmpfs /tmp:exec)"
         return f"{disk.noexec[0]} is mounted noexec, so nothing compiled can be loaded", fix
     return "", ""

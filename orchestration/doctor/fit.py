@@ -7,38 +7,89 @@ fraction. It was never measured on a GPU, so what just fits is told as a warning
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from orchestration.doctor.have import Have
-from orchestration.doctor.machine import GIB
-from orchestration.doctor.records import Finding, failed, ok, warning
+from orchestration.doctor.disk import GB, hugging_face_home, nearest
+from orchestration.doctor.gpu import GpuFacts
+from orchestration.doctor.machine import GIB, MachineFacts
+from orchestration.doctor.packages import version_of
+from orchestration.doctor.ray_cluster import Node
+from orchestration.doctor.report import Finding, failed, ok, warning
 from pipeline.data.prepare import MANIFEST_FILE
 from pipeline.estimate.plan import Estimate, estimate
 from pipeline.estimate.without_gpus import host_bytes, needs_no_gpu
 from pipeline.settings.cluster import Colocation
 from pipeline.settings.recipe import Recipe
 
-GB = 1e9
 _TIGHT = 0.9  # of what is there: the estimate is no measurement
+_PTRACE = Path("/proc/sys/kernel/yama/ptrace_scope")
+_OPTIONAL = ("flash-attn", "ring-flash-attn")
 
 
-def estimate_there(recipe: Recipe, have: Have) -> Estimate:
-    """The estimate for the GPUs that are there.
+@dataclass(frozen=True)
+class Resources:
+    """What a recipe can run on. Bytes; None for what nobody tells."""
+
+    where: str
+    nodes: tuple[int, ...]  # GPUs of each node
+    gpu_memory: int | None  # of the smallest
+    memory: int | None  # of the smallest node
+    disk_free: int | None  # where the run goes
+    is_here: bool
+    gpus_in_use: float = 0.0  # by what else runs
+    packages: frozenset[str] = frozenset()  # of those that only some recipes need; known here alone
+    ptrace_scope: int = 0
+
+    @property
+    def num_gpus(self) -> int:
+        """On all nodes."""
+        return sum(self.nodes)
+
+
+def machine_resources(gpus: GpuFacts, machine: MachineFacts, run_dir: Path) -> Resources:
+    """This machine."""
+    space = os.statvfs(nearest(run_dir))
+    return Resources(
+        where="this machine",
+        nodes=(len(gpus.gpus),),
+        gpu_memory=min((gpu.memory for gpu in gpus.gpus), default=None),
+        memory=machine.usable_memory,
+        disk_free=space.f_frsize * space.f_bavail,
+        is_here=True,
+        packages=frozenset(name for name in _OPTIONAL if version_of(name)),
+        ptrace_scope=int(_PTRACE.read_text()) if _PTRACE.is_file() else 0,
+    )
+
+
+def cluster_resources(nodes: Sequence[Node], *, gpus_in_use: float = 0.0) -> Resources:
+    """A cluster; nodes without GPUs give no memory to models where others have GPUs."""
+    workers = [node for node in nodes if node.num_gpus] or list(nodes)
+    return Resources(
+        where="the cluster",
+        nodes=tuple(int(node.num_gpus) for node in workers),
+        gpu_memory=min((node.gpu_memory for node in workers if node.gpu_memory), default=None),
+        memory=min((node.memory for node in workers if node.memory), default=None),
+        disk_free=min((node.disk_free for node in nodes if node.disk_free is not None), default=None),
+        is_here=False,
+        gpus_in_use=gpus_in_use,
+    )
+
+
+def check_fit(recipe: Recipe, have: Resources) -> Iterator[Finding]:
+    """Need and have of each thing, as one finding.
 
     Raises:
-        FileNotFoundError, ValueError: as `estimate` does.
+        FileNotFoundError, ValueError: as `pipeline.estimate.plan.estimate` does.
     """
-    if have.gpu_memory is None:
-        return estimate(recipe)
-    cluster = recipe.cluster.model_copy(update={"gpu_memory_gib": have.gpu_memory / GIB})
-    return estimate(recipe.model_copy(update={"cluster": cluster}))
-
-
-def check_fit(recipe: Recipe, plan: Estimate, have: Have) -> Iterator[Finding]:
-    """Need and have of each thing, as one finding."""
+    there = {} if have.gpu_memory is None else {"gpu_memory_gib": have.gpu_memory / GIB}
+    cluster = recipe.cluster.model_copy(update=there)
+    plan = estimate(recipe.model_copy(update={"cluster": cluster}))
     on_cpu = have.gpu_memory is None and needs_no_gpu(plan.dimensions.num_parameters)
-    yield _whole(recipe, plan, on_cpu=on_cpu)
+    size = f"{plan.dimensions.num_parameters / 1e6:,.1f} million parameters, {plan.num_steps:,} steps"
+    time = "on CPUs" if on_cpu else f"{plan.hours:,.1f} hours, {plan.gpu_hours:,.0f} GPU hours on H100s"
+    yield ok("recipe", f"{recipe.name}: {size}, {time}")
     yield _gpus(recipe, have, on_cpu=on_cpu)
     if not on_cpu and have.num_gpus:
         yield _gpu_memory(plan, have)
@@ -50,15 +101,7 @@ def check_fit(recipe: Recipe, plan: Estimate, have: Have) -> Iterator[Finding]:
         yield failed("settings", *_split(problem))
 
 
-def _whole(recipe: Recipe, plan: Estimate, *, on_cpu: bool) -> Finding:
-    millions = plan.dimensions.num_parameters / 1e6
-    size = f"{recipe.name}: {millions:,.1f} million parameters, {plan.num_steps:,} steps"
-    if on_cpu:
-        return ok("recipe", f"{size}, on CPUs")
-    return ok("recipe", f"{size}, {plan.hours:,.1f} hours, {plan.gpu_hours:,.0f} GPU hours on H100s")
-
-
-def _gpus(recipe: Recipe, have: Have, *, on_cpu: bool) -> Finding:
+def _gpus(recipe: Recipe, have: Resources, *, on_cpu: bool) -> Finding:
     cluster, needed = recipe.cluster, recipe.num_gpus
     if on_cpu:
         return ok("GPUs", f"needs {needed}; they are logical, on {have.where}'s CPUs")
@@ -83,34 +126,28 @@ def _gpus(recipe: Recipe, have: Have, *, on_cpu: bool) -> Finding:
     return ok("GPUs", found)
 
 
-def _gpu_memory(plan: Estimate, have: Have) -> Finding:
+def _gpu_memory(plan: Estimate, have: Resources) -> Finding:
     worst = max(plan.memory.loads, key=lambda load: load.used / load.limit)
     needed, there = worst.used / GIB, worst.limit / GIB
     whose = f"each has {there:,.1f}" if have.gpu_memory else f"assumed {there:,.0f} (no node tells it)"
     found = f"needs {needed:,.1f} GiB ({worst.gpu}, {worst.phase}), {whose}"
-    if not worst.fits:
-        fix = "shard (cluster.zero_stage), offload, or shorten rollout.max_*_tokens; `march train --dry-run`"
-        return failed("GPU memory", found, fix)
-    if worst.used > _TIGHT * worst.limit:
-        return warning("GPU memory", f"{found}; tight", "the estimate was never measured: leave it room")
-    return ok("GPU memory", found)
+    fix = "shard (cluster.zero_stage), offload, or shorten rollout.max_*_tokens; `march train --dry-run`"
+    tight = "the estimate was never measured: leave it room"
+    return _held_against("GPU memory", found, worst.used / worst.limit, fix=fix, tight=tight)
 
 
-def _host_memory(plan: Estimate, have: Have, *, on_cpu: bool) -> Finding:
+def _host_memory(plan: Estimate, have: Resources, *, on_cpu: bool) -> Finding:
     needed = host_bytes(plan) if on_cpu else plan.memory.host_per_node
     if have.memory is None:
         found = f"needs {needed / GIB:,.0f} GiB a node; no node tells what it has"
         return warning("host memory", found, "look there: free -g")
     found = f"needs {needed / GIB:,.0f} GiB a node, {have.where} has {have.memory / GIB:,.0f}"
     fix = "offload less (cluster.adam_offload, trainer_sleep, engine_sleep), or take nodes with more"
-    if needed > have.memory:
-        return failed("host memory", found, fix)
-    if not on_cpu and needed > _TIGHT * have.memory:
-        return warning("host memory", f"{found}; tight", fix)
-    return ok("host memory", found)
+    tight = None if on_cpu else fix  # without GPUs the need was measured
+    return _held_against("host memory", found, needed / have.memory, fix=fix, tight=tight)
 
 
-def _disk(recipe: Recipe, plan: Estimate, have: Have) -> Finding:
+def _disk(recipe: Recipe, plan: Estimate, have: Resources) -> Finding:
     """A checkpoint more than are kept: the oldest goes when the newest stands."""
     held, fetched = plan.storage, 0.0 if _is_local(recipe) else plan.storage.model
     needed = held.kept + held.checkpoint + fetched
@@ -120,14 +157,17 @@ def _disk(recipe: Recipe, plan: Estimate, have: Have) -> Finding:
         return warning("disk", f"{found}; {have.where} does not tell what is free", "look there: df -h")
     found += f", {have.where} has {have.disk_free / GB:,.1f}"
     fix = "lower checkpoint.keep, leave checkpoint.models out, or give --run-dir a larger volume"
-    if needed > have.disk_free:
-        return failed("disk", found, fix)
-    if needed > _TIGHT * have.disk_free:
-        return warning("disk", f"{found}; tight", fix)
-    return ok("disk", found)
+    return _held_against("disk", found, needed / max(have.disk_free, 1), fix=fix, tight=fix)
 
 
-def _here(recipe: Recipe, plan: Estimate, have: Have) -> Iterator[Finding]:
+def _held_against(check: str, found: str, share: float, *, fix: str, tight: str | None) -> Finding:
+    """By the share of what there is that is needed; `tight` is the fix where that is nearly all."""
+    if share > 1:
+        return failed(check, found, fix)
+    return warning(check, f"{found}; tight", tight) if tight and share > _TIGHT else ok(check, found)
+
+
+def _here(recipe: Recipe, plan: Estimate, have: Resources) -> Iterator[Finding]:
     """What only the machine itself can tell."""
     data, cluster = recipe.data, recipe.cluster
     yield _model(recipe, plan)
@@ -147,8 +187,7 @@ def _here(recipe: Recipe, plan: Estimate, have: Have) -> Iterator[Finding]:
 def _model(recipe: Recipe, plan: Estimate) -> Finding:
     if _is_local(recipe):
         return ok("model", f"{recipe.model}, on this machine")
-    home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
-    if (home / "hub" / f"models--{recipe.model.replace('/', '--')}").is_dir():
+    if (hugging_face_home() / "hub" / f"models--{recipe.model.replace('/', '--')}").is_dir():
         return ok("model", f"{recipe.model}, in Hugging Face's cache")
     size = f"{recipe.model} is not here: {plan.storage.model / GB:,.1f} GB are fetched on first use"
     if os.environ.get("HF_HUB_OFFLINE", "") not in ("", "0"):

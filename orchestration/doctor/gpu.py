@@ -14,16 +14,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestration.doctor.packages import Kit
-from orchestration.doctor.records import Finding, failed, ok, warning
+from packaging.version import Version
+
+from orchestration.doctor.packages import Installation
+from orchestration.doctor.report import Finding, failed, ok, warning
 from reward.offline.excerpt import printable
 
 MIB, GIB = 1024**2, 1024**3
 _SMI = "nvidia-smi"
-_FIELDS = (
-    *("index", "uuid", "name", "memory.total", "memory.used", "driver_version"),
-    "ecc.errors.uncorrected.volatile.total",
-)
+_FIELDS = "index,uuid,name,memory.total,memory.used,driver_version,ecc.errors.uncorrected.volatile.total"
 _SMI_TIMEOUT_S = 30.0  # it wakes GPUs up that sleep, some seconds each
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _IDLE = GIB  # bytes: what a driver and a display take
@@ -58,7 +57,7 @@ def gather_gpus() -> GpuFacts:
     """Asks nvidia-smi, and the CUDA compiler for its version."""
     if shutil.which(_SMI) is None:
         return GpuFacts(has_tool=False)
-    query = [_SMI, f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits"]
+    query = [_SMI, f"--query-gpu={_FIELDS}", "--format=csv,noheader,nounits"]
     code, said = _run(query)
     if code:
         return GpuFacts(problem=printable(" ".join(said.split()))[:160] or f"ended with code {code}")
@@ -76,7 +75,7 @@ def read_gpus(csv: str, *, visible: str | None, cuda: str | None = None, nvcc: s
         nvcc: The compiler's.
     """
     rows = [[cell.strip() for cell in line.split(",")] for line in csv.splitlines() if line.strip()]
-    rows = [row for row in rows if len(row) == len(_FIELDS)]
+    rows = [row for row in rows if len(row) == _FIELDS.count(",") + 1]
     chosen = rows if visible is None else [row for row in rows if _is_visible(row, visible)]
     gpus = tuple(
         Gpu(row[2], _number(row[3]) * MIB, _number(row[4]) * MIB, num_errors=_number(row[6]))
@@ -86,25 +85,25 @@ def read_gpus(csv: str, *, visible: str | None, cuda: str | None = None, nvcc: s
     return GpuFacts(gpus, num_hidden=len(rows) - len(gpus), driver=driver, cuda=cuda, nvcc=nvcc)
 
 
-def check_gpus(facts: GpuFacts, kit: Kit) -> Iterator[Finding]:
+def check_gpus(facts: GpuFacts, here: Installation) -> Iterator[Finding]:
     """Judges what there is for what is installed."""
     if facts.problem:
         fix = "load the driver's module, or restart the machine after an upgrade of the driver"
         yield failed("GPU", f"nvidia-smi: {facts.problem}", fix)
     elif not facts.gpus:
-        yield _none(facts, kit)
+        yield _none(facts, here)
     else:
         yield _found(facts)
-        yield _driver(facts, kit)
-        if kit.has_gpu_build:
-            yield _compiler(facts, kit)
+        yield _driver(facts, here)
+        if here.has_gpu_build:
+            yield _compiler(facts, here)
 
 
-def _none(facts: GpuFacts, kit: Kit) -> Finding:
+def _none(facts: GpuFacts, here: Installation) -> Finding:
     if facts.num_hidden:
         found = f"none of {facts.num_hidden}: {_VISIBLE} hides them"
         return failed("GPU", found, f"unset {_VISIBLE}, or name those to use")
-    if kit.has_gpu_build:
+    if here.has_gpu_build:
         found = "none" if facts.has_tool else "none: nvidia-smi is not there"
         fix = "install NVIDIA's driver; docker: --gpus all; Kubernetes: request nvidia.com/gpu"
         return failed("GPU", f"{found}, and vLLM's build for GPUs is installed", fix)
@@ -125,28 +124,28 @@ def _found(facts: GpuFacts) -> Finding:
     return ok("GPU", found)
 
 
-def _driver(facts: GpuFacts, kit: Kit) -> Finding:
+def _driver(facts: GpuFacts, here: Installation) -> Finding:
     found = f"{facts.driver}, runs CUDA {facts.cuda or 'of a version that it does not tell'}"
-    if kit.torch_cuda is None:
-        if not kit.trains:
+    if here.torch_cuda is None:
+        if not here.trains:
             return ok("driver", found)
         fix = "install march-pipeline[train-gpu] to use the GPUs"
         return warning("driver", f"{found}; torch is a build for CPUs", fix)
-    found += f"; torch is built for {kit.torch_cuda}"
-    if facts.cuda is None or _parts(facts.cuda) >= _parts(kit.torch_cuda):
+    found += f"; torch is built for {here.torch_cuda}"
+    if facts.cuda is None or Version(facts.cuda) >= Version(here.torch_cuda):
         return ok("driver", found)
-    fix = f"install a driver that runs CUDA {kit.torch_cuda}"
-    if _parts(facts.cuda)[0] < _parts(kit.torch_cuda)[0]:
+    fix = f"install a driver that runs CUDA {here.torch_cuda}"
+    if Version(facts.cuda).major < Version(here.torch_cuda).major:
         return failed("driver", found, fix)
     return warning("driver", f"{found}, newer by a minor version", fix)
 
 
-def _compiler(facts: GpuFacts, kit: Kit) -> Finding:
-    name, wanted = "CUDA compiler", kit.torch_cuda
+def _compiler(facts: GpuFacts, here: Installation) -> Finding:
+    name, wanted = "CUDA compiler", here.torch_cuda
     if facts.nvcc is None:
         found = "nvcc is not there; DeepSpeed compiles its fused Adam on first use, unless it was built in"
         return warning(name, found, f"install CUDA's toolkit {wanted or ''} and set CUDA_HOME")
-    if wanted and _parts(facts.nvcc)[0] != _parts(wanted)[0]:
+    if wanted and Version(facts.nvcc).major != Version(wanted).major:
         found = f"nvcc {facts.nvcc}, but torch is built for CUDA {wanted}; DeepSpeed refuses to compile"
         return failed(name, found, f"install CUDA's toolkit {wanted} and set CUDA_HOME")
     return ok(name, f"nvcc {facts.nvcc}")
@@ -178,7 +177,3 @@ def _is_visible(row: list[str], visible: str) -> bool:
 def _number(text: str) -> int:
     """0 for what a GPU does not tell ("[N/A]")."""
     return int(text) if text.isdecimal() else 0
-
-
-def _parts(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))

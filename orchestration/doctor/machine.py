@@ -1,16 +1,16 @@
-"""This machine's cores, memory, shared memory and open files, as a process in this container may use them."""
+"""This machine's cores, memory and shared memory, as a process in this container may use them."""
 
 from __future__ import annotations
 
 import os
-import resource
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestration.doctor.cgroup import read_limits
-from orchestration.doctor.packages import Kit
-from orchestration.doctor.records import Finding, failed, ok, skipped, warning
+from orchestration.doctor.packages import Installation
+from orchestration.doctor.report import Finding, failed, ok, skipped, warning
+from pipeline.container import read_limits
 from pipeline.estimate.without_gpus import TINY_BYTES
 from pipeline.launch.ray_start import OBJECT_STORE_BYTES
 
@@ -18,10 +18,7 @@ GIB = 1024**3
 _LIGHT_BYTES = GIB
 _MIN_CORES = 2
 _SHARED_WITH_GPUS = 8 * GIB  # NCCL's segments and vLLM's queues of eight ranks; a guess on the safe side
-_RAY_FILES = 65_536  # what Ray raises its own limit to, where it may
-_LEAST_FILES = 4_096
 _SHARED = Path("/dev/shm")
-_MEMINFO = Path("/proc/meminfo")
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,6 @@ class MachineFacts:
     memory_allowed: int | None
     shared: int | None  # None: there is no /dev/shm
     shared_free: int
-    open_files: int  # the most that a process may raise its limit to
 
     @property
     def usable_cores(self) -> float:
@@ -50,10 +46,10 @@ class MachineFacts:
 
 def gather_machine() -> MachineFacts:
     """Looks at /proc, /sys and /dev/shm."""
-    limits, known = read_limits(), _meminfo(_MEMINFO.read_text())
+    limits, text = read_limits(), Path("/proc/meminfo").read_text()
+    known = {name: int(kib) * 1024 for name, kib in re.findall(r"^(\w+): +(\d+) kB", text, re.MULTILINE)}
     free = known["MemAvailable"]
     shared = os.statvfs(_SHARED) if _SHARED.is_dir() else None
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     return MachineFacts(
         cores=len(os.sched_getaffinity(0)),
         cores_allowed=limits.cores,
@@ -62,33 +58,31 @@ def gather_machine() -> MachineFacts:
         memory_allowed=limits.memory,
         shared=shared.f_frsize * shared.f_blocks if shared else None,
         shared_free=shared.f_frsize * shared.f_bavail if shared else 0,
-        open_files=1 << 30 if hard == resource.RLIM_INFINITY else hard,
     )
 
 
-def check_machine(facts: MachineFacts, kit: Kit) -> Iterator[Finding]:
+def check_machine(facts: MachineFacts, here: Installation) -> Iterator[Finding]:
     """Judges them for what is installed: a light install needs little."""
-    yield _cores(facts, kit)
-    yield _memory(facts, kit)
-    yield _shared(facts, kit)
-    yield _open_files(facts, kit)
+    yield _cores(facts, here)
+    yield _memory(facts, here)
+    yield _shared(facts, here)
 
 
-def _cores(facts: MachineFacts, kit: Kit) -> Finding:
+def _cores(facts: MachineFacts, here: Installation) -> Finding:
     found = f"{facts.usable_cores:g} cores"
     if facts.usable_cores < facts.cores:
         found += f" by the container's limit, of {facts.cores}"
-    if kit.trains and facts.usable_cores < _MIN_CORES:
+    if here.trains and facts.usable_cores < _MIN_CORES:
         return warning("CPU", found, f"training needs {_MIN_CORES}; raise the container's limit")
     return ok("CPU", found)
 
 
-def _memory(facts: MachineFacts, kit: Kit) -> Finding:
+def _memory(facts: MachineFacts, here: Installation) -> Finding:
     found = f"{facts.usable_memory / GIB:,.1f} GiB, {facts.memory_free / GIB:,.1f} free"
     if facts.usable_memory < facts.memory:
         found += f"; the container's limit, of {facts.memory / GIB:,.1f}"
-    needed = TINY_BYTES if kit.trains else _LIGHT_BYTES
-    what = "the smallest training" if kit.trains else "a light install"
+    needed = TINY_BYTES if here.trains else _LIGHT_BYTES
+    what = "the smallest training" if here.trains else "a light install"
     if facts.usable_memory < needed:
         return failed("memory", found, f"{what} needs {needed / GIB:g} GiB; raise the container's limit")
     if facts.memory_free < needed:
@@ -96,32 +90,16 @@ def _memory(facts: MachineFacts, kit: Kit) -> Finding:
     return ok("memory", found)
 
 
-def _shared(facts: MachineFacts, kit: Kit) -> Finding:
+def _shared(facts: MachineFacts, here: Installation) -> Finding:
     name, fix = "/dev/shm", "docker: --shm-size 8g; Kubernetes: an emptyDir of medium Memory on /dev/shm"
-    if not kit.trains:
+    if not here.trains:
         return skipped(name, "no training stack is installed; Ray and NCCL use it")
     if facts.shared is None:
         return failed(name, "is not there; Ray and NCCL use it", fix)
     found = f"{facts.shared / GIB:,.2f} GiB, {facts.shared_free / GIB:,.2f} free"
     if facts.shared_free < OBJECT_STORE_BYTES:
         found += f"; Ray's object store takes {OBJECT_STORE_BYTES / GIB:g} GiB"
-        return failed(name, found, fix) if kit.has_gpu_build else warning(name, found, fix)
-    if kit.has_gpu_build and facts.shared_free < _SHARED_WITH_GPUS:
+        return failed(name, found, fix) if here.has_gpu_build else warning(name, found, fix)
+    if here.has_gpu_build and facts.shared_free < _SHARED_WITH_GPUS:
         return warning(name, f"{found}; tight for NCCL and vLLM on several GPUs", fix)
     return ok(name, found)
-
-
-def _open_files(facts: MachineFacts, kit: Kit) -> Finding:
-    found = f"up to {facts.open_files:,}"
-    fix = f"ulimit -Hn {_RAY_FILES}; systemd: LimitNOFILE; docker: --ulimit nofile={_RAY_FILES}"
-    if facts.open_files < _LEAST_FILES:
-        return warning("open files", f"{found}; Ray and the reward server run out of them", fix)
-    if kit.trains and facts.open_files < _RAY_FILES:
-        return ok("open files", f"{found}; Ray likes {_RAY_FILES:,} for hundreds of workers")
-    return ok("open files", found)
-
-
-def _meminfo(text: str) -> dict[str, int]:
-    """Bytes by name."""
-    split = (line.split() for line in text.splitlines())
-    return {words[0].rstrip(":"): int(words[1]) * 1024 for words in split if len(words) >= 2}

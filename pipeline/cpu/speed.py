@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from pipeline.container import read_limits
+
 CpuDtype = Literal["bfloat16", "float32"]
 ENGINE_THREADS_VARIABLE = "MARCH_ENGINE_THREADS"  # `PhaseThreads.rollout`, in a training without a GPU
 
 _MULTIPLIES_BFLOAT16 = {"avx512_bf16", "amx_bf16", "bf16"}  # flags of x86, and the last a feature of Arm
 _CPU_INFO = Path("/proc/cpuinfo")
-_QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of this container, where control groups are of version 2
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,7 @@ def phase_threads(cores: int, *, engines: int, scoring: int, updating: int, at_o
 def num_cores() -> int:
     """Cores that this process may use, by its affinity and by its container's quota."""
     cores = len(os.sched_getaffinity(0))
-    quota, _, period = (_QUOTA.read_text() if _QUOTA.is_file() else "max").partition(" ")
-    return cores if quota.strip() == "max" else max(min(cores, int(quota) // int(period)), 1)
+    return max(int(min(cores, read_limits().cores or cores)), 1)
 
 
 def multiplies_bfloat16(cpu_info: str | None = None) -> bool:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
+from pipeline.container import usable_memory
 from pipeline.estimate.memory import GIB
 from pipeline.estimate.plan import estimate
 from pipeline.estimate.without_gpus import host_bytes, needs_no_gpu
 from pipeline.settings.recipe import Recipe
 
-_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of this container, where control groups are of version 2
 _SURE = 0.8  # of the estimate; a training that needs less than that has not been seen
 
 
@@ -28,7 +25,7 @@ def check_host_memory(recipe: Recipe, have: int | None = None) -> None:
         plan = estimate(recipe)
     except (ValueError, FileNotFoundError):  # dimensions that are not known, rows that are still to be made
         return
-    have = usable_bytes() if have is None else have
+    have = usable_memory() if have is None else have
     needed = host_bytes(plan)
     if needs_no_gpu(plan.dimensions.num_parameters) and have < _SURE * needed:
         raise ValueError(
@@ -37,10 +34,3 @@ def check_host_memory(recipe: Recipe, have: int | None = None) -> None:
             f"rollout.max_prompt_tokens ({recipe.rollout.max_prompt_tokens}), or train adapters: --set "
             "'cluster.lora={rank: 8, alpha: 16}'"
         )
-
-
-def usable_bytes() -> int:
-    """Memory of this machine, or of its container where that is less."""
-    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    limit = _LIMIT.read_text().strip() if _LIMIT.is_file() else "max"
-    return min(whole, int(limit)) if limit.isdigit() else whole

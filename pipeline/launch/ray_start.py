@@ -14,7 +14,7 @@ import secrets
 import sys
 from typing import Any
 
-from pipeline.launch.host_memory import usable_bytes
+from pipeline.container import usable_memory
 from pipeline.launch.reward_servers import NAMESPACE
 from pipeline.settings.recipe import Recipe
 
@@ -45,7 +45,7 @@ def object_store_bytes(recipe: Recipe, have: int | None = None) -> int:
     """
     needed = recipe.rows_per_step * recipe.max_model_len * _BYTES_OF_A_TOKEN
     needed *= 1 + recipe.rollout.max_staleness  # batches that wait
-    most = int(_MOST_OF_MEMORY * (usable_bytes() if have is None else have))
+    most = int(_MOST_OF_MEMORY * (usable_memory() if have is None else have))
     return max(OBJECT_STORE_BYTES, min(needed, most))
 
 

@@ -1,0 +1,115 @@
+"""What the doctor says: findings, the report that they make, and its tables in a terminal."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import Field
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from reward.offline.excerpt import printable
+from reward.types import Record
+
+_WIDE = 110  # characters; from here on there is room for a column of its own
+_NAME_WIDTH, _STATE_WIDTH = 15, 7
+
+
+class State(StrEnum):
+    """How a check ended."""
+
+    OK = "ok"
+    WARNING = "warning"  # works, and will hurt
+    FAILED = "failed"
+    SKIPPED = "skipped"  # not configured, or not to be seen from here
+
+
+class Finding(Record):
+    """One line of the report."""
+
+    check: str
+    state: State
+    found: str
+    fix: str = Field(default="", description="What to do about it; empty where nothing is to be done.")
+
+
+class Section(Record):
+    """Findings about one thing: the machine, the services, a recipe."""
+
+    title: str
+    findings: tuple[Finding, ...]
+
+
+class Report(Record):
+    """All of it."""
+
+    version: str = Field(description="Of this package.")
+    host: str = Field(description="Where the doctor ran.")
+    at: datetime
+    sections: tuple[Section, ...]
+
+    def count(self, state: State) -> int:
+        """Findings of a state."""
+        return sum(finding.state is state for section in self.sections for finding in section.findings)
+
+    @property
+    def exit_code(self) -> int:
+        """1 when something failed; warnings do not count."""
+        return 1 if self.count(State.FAILED) else 0
+
+
+def ok(check: str, found: str) -> Finding:
+    """Nothing to be done."""
+    return Finding(check=check, state=State.OK, found=found)
+
+
+def warning(check: str, found: str, fix: str) -> Finding:
+    """It works, and will hurt."""
+    return Finding(check=check, state=State.WARNING, found=found, fix=fix)
+
+
+def failed(check: str, found: str, fix: str) -> Finding:
+    """It will not work."""
+    return Finding(check=check, state=State.FAILED, found=found, fix=fix)
+
+
+def skipped(check: str, why: str) -> Finding:
+    """Nothing was looked at."""
+    return Finding(check=check, state=State.SKIPPED, found=why)
+
+
+_STYLES = {State.OK: "green", State.WARNING: "yellow", State.FAILED: "bold red", State.SKIPPED: "dim"}
+
+
+def print_report(report: Report, console: Console) -> None:
+    """One table a section, and how many findings there are of each state."""
+    for section in report.sections:
+        console.print(Text(section.title, style="bold"))
+        console.print(_table(section, wide=console.width >= _WIDE), "")
+    counts = [(report.count(state), state) for state in State]
+    parts = [
+        Text(f"{num} {state}{'s' * (state is State.WARNING and num > 1)}", style=_STYLES[state])
+        for num, state in counts
+        if num
+    ]
+    console.print(Text.assemble(Text(", ").join(parts), f"   march {report.version} on {report.host}"))
+
+
+def _table(section: Section, *, wide: bool) -> Table:
+    """On a narrow terminal what to fix is under what was found."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim", expand=True)
+    table.add_column("check", width=_NAME_WIDTH, overflow="fold")
+    table.add_column("state", width=_STATE_WIDTH, no_wrap=True)
+    table.add_column("found" if wide else "found, → what to fix", ratio=3, overflow="fold")
+    if wide:
+        table.add_column("what to fix", ratio=2, overflow="fold")
+    for one in section.findings:
+        quiet = "dim" if one.state is State.SKIPPED else ""
+        found, fix = Text(printable(one.found), style=quiet), Text(printable(one.fix), style="bold")
+        below = Text("\n→ ").join((found, fix)) if one.fix else found
+        cells = (found, fix) if wide else (below,)
+        table.add_row(Text(one.check, style=quiet), Text(one.state, style=_STYLES[one.state]), *cells)
+    return table
