@@ -232,7 +232,6 @@ AROUND = {
     "promotion": set(),
     "terminal": set(),
     "inspect": set(),
-    "live": set(),
     "doctor": {"terminal"},
     "registry": {"promotion"},
     "settings": {"terminal"},

@@ -15,7 +15,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from reward.config import OpenAISamplerConfig, SamplingSettings
-from reward.samplers import EngineState, Message, SamplerError
+from reward.samplers import Message, SamplerError
 from reward.samplers.openai import OpenAISampler
 from reward.types import SampleGroup, TokenUse
 
@@ -337,27 +337,6 @@ def test_ready_asks_for_the_model_by_name(fake: FakeServer) -> None:
     asyncio.run(make_sampler(fake).ready())
     with pytest.raises(SamplerError, match=r"'other' is not among \['tiny'\]"):
         asyncio.run(make_sampler(fake, model="other").ready())
-
-
-def test_what_was_last_seen_of_each_server_is_known(fake: FakeServer) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        dead = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-
-    async def run() -> list[list[EngineState]]:
-        config = OpenAISamplerConfig(base_urls=(fake.base_url, dead), model=MODEL, max_retries=0)
-        sampler = OpenAISampler(config)
-        seen = [[one.state for one in sampler.engines()]]
-        await sampler.ready()
-        seen.append([one.state for one in sampler.engines()])
-        fake.behaviour = "broken"
-        with pytest.raises(SamplerError):
-            await sampler.sample(MESSAGES, n=1, settings=SETTINGS)
-        seen.append([one.state for one in sampler.engines()])
-        await sampler.close()
-        return seen
-
-    unknown, ready, failing = EngineState.UNKNOWN, EngineState.READY, EngineState.FAILING
-    assert asyncio.run(run()) == [[unknown, unknown], [ready, failing], [failing, failing]]
 
 
 def test_the_key_comes_from_the_environment(fake: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from reward.samplers import EngineState, EngineStatus, SamplerError
+from reward.samplers import SamplerError
 from reward.samplers.pool import Engine, Pool
 
 
@@ -139,21 +139,5 @@ def test_engines_that_are_no_more_are_forgotten_and_known_ones_are_not() -> None
     engines = Engines(a=Died(), b=0.0)
     asyncio.run(engines.ask())
     engines.hold("c", "a")
-    assert engines.pool.statuses() == (
-        EngineStatus("c", EngineState.UNKNOWN, 0),
-        EngineStatus("a", EngineState.FAILING, 0),
-    )
-
-
-def test_what_was_last_seen_of_each_engine_is_known() -> None:
-    engines = Engines(a=Died(), b=0.0)
-
-    async def run() -> None:
-        assert engines.pool.statuses() == ()
-        await engines.ask()
-
-    asyncio.run(run())
-    assert engines.pool.statuses() == (
-        EngineStatus("a", EngineState.FAILING, 0),
-        EngineStatus("b", EngineState.READY, 0),
-    )
+    found = [(one.name, one.failed, one.num_requests) for one in engines.pool.engines]
+    assert found == [("c", False, 0), ("a", True, 0)]

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
-
-from orchestration.terminal.messages import warn_ignored
 
 
 def serve(
@@ -39,10 +35,6 @@ def serve(
         float | None,
         typer.Option(min=1, help="End with an error if no engine has answered after so many seconds."),
     ] = None,
-    live: Annotated[
-        bool | None,
-        typer.Option("--live/--no-live", help="Show what it does.", show_default="on a terminal"),
-    ] = None,
 ) -> None:
     """Run the reward server: audits over HTTP, for OpenRLHF and for any RAG system.
 
@@ -55,16 +47,4 @@ def serve(
     settings = server_config(config, openai_url=openai_url, model=model, lexical=lexical, options=options)
     from reward.serving.server import serve as run_server
 
-    if not is_shown(live):
-        return run_server(settings)
-    from orchestration.live.screen import watch
-
-    run_server(settings, watch=watch)
-
-
-def is_shown(live: bool | None) -> bool:
-    """Whether there is a terminal that can show the view, and nobody who does not want it."""
-    can_show = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-    if not can_show:
-        warn_ignored("where standard output is no terminal", live=live)
-    return can_show and live is not False
+    run_server(settings)

@@ -7,7 +7,6 @@ never returns a made-up or empty stand-in: whatever fails must reach the audit a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from typing_extensions import TypedDict  # typing's own cannot be a field of a record before Python 3.12
@@ -96,31 +95,6 @@ class TrainedSampler(Protocol):
         Raises:
             SamplerError: they cannot be asked for now.
         """
-        ...
-
-
-class EngineState(StrEnum):
-    """What was last seen of an engine."""
-
-    UNKNOWN = "not asked yet"
-    READY = "ready"
-    FAILING = "failing"  # and left alone, as long as another can be asked
-
-
-class EngineStatus(NamedTuple):
-    """One of several engines, as its sampler knows it."""
-
-    name: str
-    state: EngineState
-    num_requests: int  # of ours, under way
-
-
-@runtime_checkable
-class ManyEngines(Protocol):
-    """What a sampler that chooses among engines has beside `Sampler`."""
-
-    def engines(self) -> tuple[EngineStatus, ...]:
-        """The engines, without asking any of them."""
         ...
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reward.config import RaySamplerConfig, SamplingSettings
-from reward.samplers import EngineStatus, Message, SamplerError, Weights
+from reward.samplers import Message, SamplerError, Weights
 from reward.samplers.pool import Engine, Pool
 from reward.samplers.start import SharedStart
 from reward.samplers.token_ids import (
@@ -98,10 +98,6 @@ class RayEngineSampler:
         """Returns when the registry hands out an engine; none is sampled, as they sleep between rollouts."""
         async with self._request() as training:
             await self._snapshot(training)
-
-    def engines(self) -> tuple[EngineStatus, ...]:
-        """The rollout engines that were asked, by their actors' ids."""
-        return self._pool.statuses()
 
     async def close(self) -> None:
         """Forgets the registry. The connection to Ray belongs to the process and ends with it."""

@@ -26,7 +26,7 @@ from pydantic import JsonValue
 
 from reward import telemetry
 from reward.config import OpenAISamplerConfig, SamplingSettings, bare_url
-from reward.samplers import EngineStatus, Message, SamplerError
+from reward.samplers import Message, SamplerError
 from reward.samplers.completions import (
     REQUEST_ID_HEADER,
     named_failure,
@@ -163,18 +163,12 @@ class OpenAISampler:
             SamplerError: no server answers, or one of them serves other models.
         """
         failures = await asyncio.gather(*(self._not_ready(one.handle) for one in self._pool.engines))
-        for engine, failure in zip(self._pool.engines, failures, strict=True):
-            engine.is_up = failure is None
         found = [failure for failure in failures if failure is not None]
         for failure in found:
             if not is_of_engine(failure):
                 raise failure
         if len(found) == len(failures):
             raise SamplerError(found[-1].reason, "; ".join(failure.detail for failure in found))
-
-    def engines(self) -> tuple[EngineStatus, ...]:
-        """The servers, as the latest requests found them."""
-        return self._pool.statuses()
 
     async def close(self) -> None:
         """Closes the connections."""

@@ -23,7 +23,7 @@ from typing import Generic, TypeVar
 from opentelemetry.trace import SpanKind
 
 from reward import telemetry
-from reward.samplers import EngineState, EngineStatus, SamplerError
+from reward.samplers import SamplerError
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,6 @@ class Engine(Generic[_E]):
     num_requests: int = 0  # under way or waiting for a slot
     avoided_until: float = 0.0  # on the monotonic clock, seconds
     failed: bool = False  # its latest request did
-    is_up: bool | None = None  # at the latest request or look; None before
 
     @property
     def avoided(self) -> bool:
@@ -89,11 +88,6 @@ class Pool(Generic[_E]):
             known.get(name) or Engine(name, handle, asyncio.Semaphore(self._max_in_flight), address)
             for name, handle, address in handles
         )
-
-    def statuses(self) -> tuple[EngineStatus, ...]:
-        """What is known of each engine."""
-        states = {None: EngineState.UNKNOWN, True: EngineState.READY, False: EngineState.FAILING}
-        return tuple(EngineStatus(one.name, states[one.is_up], one.num_requests) for one in self.engines)
 
     async def ask(
         self,
@@ -212,7 +206,7 @@ class Pool(Generic[_E]):
         return self._named(error, engine.name)
 
     def _note(self, engine: Engine[_E], *, failed: bool) -> None:
-        engine.failed, engine.is_up = failed, not failed
+        engine.failed = failed
         engine.avoided_until = time.monotonic() + self._cool_down_s if failed else 0.0
 
 

@@ -37,8 +37,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator
 from types import FrameType
 
 import uvicorn
@@ -62,8 +61,6 @@ from reward.serving.tokens import TOKEN_ENV, TokenBook, read_token
 logger = logging.getLogger(__name__)
 
 _SHUTDOWN_GRACE_S = 10
-
-Watch = Callable[[ServerConfig, FastAPI], AbstractContextManager[object]]
 
 
 def create_app(
@@ -91,7 +88,6 @@ def create_app(
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.loop = asyncio.get_running_loop()
         yield
         await service.close()
         await readiness.close()
@@ -101,7 +97,6 @@ def create_app(
     app = FastAPI(title="MARCH reward server", lifespan=lifespan, docs_url=None, redoc_url=None)
     readiness = Readiness(service, chosen)
     app.state.service, app.state.readiness = service, readiness
-    app.state.sampler, app.state.loop = chosen, None
     registry = service.metrics.registry
     app.state.refused_connections = Counter(
         "march_connections_refused",
@@ -124,13 +119,8 @@ def create_app(
     return app
 
 
-def serve(config: ServerConfig, *, watch: Watch | None = None) -> None:
+def serve(config: ServerConfig) -> None:
     """Runs the server until SIGINT or SIGTERM, and then ends in order.
-
-    Args:
-        config: The server's settings.
-        watch: Entered while the server runs; `app.state` holds `service`, `sampler`, `readiness` and, once
-            it runs, `loop`.
 
     Raises:
         SystemExit: with one line, when the token, the prompts, the model or the port cannot be used.
@@ -165,8 +155,7 @@ def serve(config: ServerConfig, *, watch: Watch | None = None) -> None:
         timeout_graceful_shutdown=_SHUTDOWN_GRACE_S,
     )
     server = DrainingServer(settings, config, app, is_socket_shared=listener.is_passed)
-    watching = watch(config, app) if watch is not None else contextlib.nullcontext()
-    with contextlib.suppress(KeyboardInterrupt), watching:  # uvicorn raises it again after its orderly end
+    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after its orderly end
         server.run(sockets=[listener.socket])
     if server.never_ready is not None:
         raise SystemExit(

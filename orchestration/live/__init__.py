@@ -1,1 +1,0 @@
-"""What `march serve` shows while it serves."""
