@@ -204,18 +204,8 @@ def _registered(registry: str | None, store: ArtifactStore) -> set[str]:
 
 @contextmanager
 def byte_progress(label: str, total: int | None) -> Iterator[Advance]:
-    """A bar with rate and remaining time; lines where there is no terminal. Parts end on other threads."""
-    import threading
-
+    """A bar with rate and remaining time; lines where there is no terminal."""
     from orchestration.terminal.progress import ByteProgress
 
-    lock, done = threading.Lock(), 0
     with ByteProgress(error_console(), label, total=total) as bar:
-
-        def advance(num_bytes: int) -> None:
-            nonlocal done
-            with lock:
-                done += num_bytes
-                bar.reach(done, total)
-
-        yield advance
+        yield bar.advance

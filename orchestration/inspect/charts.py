@@ -122,20 +122,27 @@ def columns_of(num: int) -> list[tuple[float, float]]:
 
 def charts(found: Sequence[Bin]) -> list[Chart]:
     """Returns the charts that the run has figures for."""
-    drawn = (_chart(plan, found) for plan in PLANS)
-    return [chart for chart in drawn if chart is not None]
+    known = {key for one in found for key in one.figures}
+    lines = [(plan, [line for line in plan.lines if line.key in known]) for plan in PLANS]
+    return [_chart(plan, some, found) for plan, some in lines if some]
 
 
 def outcome_stacks(found: Sequence[Bin]) -> list[Stack]:
     """Returns the share of each outcome, bin by bin."""
-    return [_stack(one) for one in found]
+    stacks = []
+    for one in found:
+        parts, top = [], 0.0
+        for outcome in Outcome:
+            share = one.figures.get(f"audit/{outcome.value.lower()}_rate", 0.0)
+            parts += [(outcome.value, round(top, 2), round(HEIGHT * share, 2))] if share else []
+            top += HEIGHT * share
+        shares = (f"{height:.0f}% {name.lower().replace('_', ' ')}" for name, _, height in parts)
+        stacks.append(Stack(parts, f"{_steps(one)}: {', '.join(shares)}"))
+    return stacks
 
 
-def _chart(plan: Plan, found: Sequence[Bin]) -> Chart | None:
-    lines = [line for line in plan.lines if any(line.key in one.figures for one in found)]
+def _chart(plan: Plan, lines: Sequence[Line], found: Sequence[Bin]) -> Chart:
     values = [one.figures[line.key] for line in lines for one in found if line.key in one.figures]
-    if not values:
-        return None
     low, high = min(0.0, *values), 1.0 if plan.percent else max(0.0, *values)
     high = high if high > low else low + 1.0
     return Chart(
@@ -155,16 +162,6 @@ def _curve(line: Line, found: Sequence[Bin], low: float, high: float, *, percent
         for (left, width), value in ((columns[place], value) for place, value in known)
     ]
     return Curve(line, points, _words(known[-1][1], percent=percent))
-
-
-def _stack(one: Bin) -> Stack:
-    parts, top = [], 0.0
-    for outcome in Outcome:
-        share = one.figures.get(f"audit/{outcome.value.lower()}_rate", 0.0)
-        parts += [(outcome.value, round(top, 2), round(HEIGHT * share, 2))] if share else []
-        top += HEIGHT * share
-    shares = ", ".join(f"{height:.0f}% {name.lower().replace('_', ' ')}" for name, _, height in parts)
-    return Stack(parts, f"{_steps(one)}: {shares}")
 
 
 def _hint(one: Bin, lines: Sequence[Line], *, percent: bool) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from orchestration.inspect.charts import HEIGHT, WIDTH, charts, columns_of, outcome_stacks
 from orchestration.inspect.choice import Totals
 from orchestration.inspect.run import Run, as_audited, truth_in_words, turn_in_words
-from orchestration.inspect.steps import Bin, bins
+from orchestration.inspect.steps import bins
 from orchestration.inspect.terminal import kept_in_words
 from pipeline.record.rollout_rows import RolloutRow
 from reward.offline.page import render_page, stacked_bar
@@ -47,6 +47,7 @@ def render_run(run: Run, rows: Sequence[RolloutRow], found: Totals) -> str:
     drawn = bins(run.steps, _MOST_BINS)
     labels = {step: one.label for one in drawn for step in range(one.first, one.last + 1)}
     shown = [_shown(row, labels) for row in rows]
+    held = {one.steps for one in shown}
     return render_page(
         "run.html",
         folder=_TEMPLATES,
@@ -61,7 +62,7 @@ def render_run(run: Run, rows: Sequence[RolloutRow], found: Totals) -> str:
         height=HEIGHT,
         figures=found,
         rows=shown,
-        steps=_steps_of(drawn, shown),
+        steps=[one.label for one in drawn if one.label in held],
         truths=list(dict.fromkeys(one.truth for one in shown if one.truth)),
         outcomes=list(Outcome),
         states=list(ClaimState),
@@ -81,9 +82,3 @@ def _shown(row: RolloutRow, labels: Mapping[int, str]) -> Shown:
         truth=truth_in_words(row),
         turns=[turn_in_words(turn) for turn in row.turns],
     )
-
-
-def _steps_of(drawn: Sequence[Bin], shown: Sequence[Shown]) -> list[str]:
-    """The bins that the page has answers of."""
-    held = {one.steps for one in shown}
-    return [one.label for one in drawn if one.label in held]

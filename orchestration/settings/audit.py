@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from orchestration.settings.sampler import audit_sampler
-from orchestration.terminal.messages import note, warn_ignored
+from orchestration.terminal.messages import warn_ignored
 from reward.assignments import assign
 from reward.config import AuditConfig
 from reward.offline.inputs import RowFormat
@@ -84,7 +85,8 @@ def audit_job(
 
 
 def _with_checks(job: AuditJob) -> AuditJob:
-    note(f"RAGTruth's rows, so checks=[{', '.join(CHECKS)}] is set; --set checks=[] leaves them out")
+    line = f"RAGTruth's rows, so checks=[{', '.join(CHECKS)}] is set; --set checks=[] leaves them out"
+    print(f"march: {line}", file=sys.stderr)
     return job.model_copy(update={"audit": job.audit.model_copy(update={"checks": CHECKS})})
 
 

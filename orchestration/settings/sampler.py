@@ -19,17 +19,17 @@ def audit_sampler(model: str, model_name: str | None) -> SamplerConfig:
     Raises:
         ValueError: a URL without a name, or a name without a URL.
     """
-    if not _is_url(model):
+    if not model.startswith(("http://", "https://")):
         if model_name is not None:
             raise ValueError(f"--model-name: {model_name!r} is for a --model that is a URL; leave it out")
-        return _local(model)
+        # The start-up log and warnings of the training stack would bury ours.
+        os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+        os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
+        warnings.filterwarnings("ignore", category=FutureWarning)
+        return LocalSamplerConfig(model=model)
     if model_name is None:
         raise ValueError(f"--model-name: missing; say which model {model} shall use")
     return engine_servers(model, model_name)
-
-
-def _is_url(text: str) -> bool:
-    return text.startswith(("http://", "https://"))
 
 
 def engine_servers(urls: str, model: str) -> OpenAISamplerConfig:
@@ -42,11 +42,3 @@ def _versioned(url: str) -> str:
     """A bare http://host:port means its /v1, where every OpenAI-compatible server answers."""
     parts = urlsplit(url)
     return url if parts.path.strip("/") else parts._replace(path="/v1").geturl()
-
-
-def _local(model: str) -> LocalSamplerConfig:
-    # The start-up log and warnings of the training stack would bury ours.
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
-    os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
-    warnings.filterwarnings("ignore", category=FutureWarning)
-    return LocalSamplerConfig(model=model)

@@ -24,11 +24,6 @@ def warn_ignored(where: str, **options: object) -> None:
             print(f"march: --{name.replace('_', '-')} has no effect {where}", file=sys.stderr)
 
 
-def note(line: str) -> None:
-    """Says in one line what a command does without having been asked."""
-    print(f"march: {line}", file=sys.stderr)
-
-
 def error_console() -> Console:
     """Where progress is shown."""
     from rich.console import Console

@@ -1,0 +1,39 @@
+"""Progress where there is no terminal: lines of a log."""
+
+from __future__ import annotations
+
+import io
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from rich.console import Console
+
+from orchestration.terminal import progress
+from orchestration.terminal.progress import AuditProgress, ByteProgress
+from reward.types import Outcome, Verdict
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """Where lines go, of which each is due at once."""
+    monkeypatch.setattr(progress, "_LINE_EVERY_S", 0.0)
+    return io.StringIO()
+
+
+def test_bytes_are_counted_from_all_threads(log: io.StringIO) -> None:
+    with ByteProgress(Console(file=log, width=200), "sending", total=8_000_000) as bar:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(bar.advance, [1000] * 4000))
+        bar.add_rows(1_000_000, 5)
+    *_, before, after = log.getvalue().splitlines()
+    assert before.startswith("sending: 4.0 of 8 MB, ") and "s left" in before
+    assert after.startswith("sending: 5.0 of 8 MB, ") and "5 rows" in after
+
+
+def test_rows_of_an_earlier_run_are_counted_apart(log: io.StringIO) -> None:
+    with AuditProgress(Console(file=log, width=200)) as bar:
+        bar.start(10, done=8)
+        bar.advance(Verdict(id="a", outcome=Outcome.NO_CLAIMS, reward=None))
+    first, second = log.getvalue().splitlines()
+    assert first == "auditing: 8 of 10 rows stand from an earlier run"
+    assert second.startswith("auditing: 9 of 10 rows, ") and second.endswith("1 NO_CLAIMS")
