@@ -32,7 +32,7 @@ def read_limits(root: Path = _ROOT, own: Path = _SELF) -> Limits:
     return Limits(
         memory=min((limit for limit, _ in memory), default=None),
         memory_free=min((limit - used for limit, used in memory), default=None),
-        cores=min((found for folder in groups if (found := _cores(folder)) is not None), default=None),
+        cores=min((num for folder in groups if (num := _cores(folder)) is not None), default=None),
     )
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from orchestration.doctor.fit import Resources, check_fit, cluster_resources
-from orchestration.doctor.machine import GIB
 from orchestration.doctor.ray_cluster import Node
 from orchestration.doctor.report import Finding, State
+from pipeline.estimate.memory import GIB
 from pipeline.settings.recipe import load_recipe
 from tests.march_cli import march
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from orchestration.doctor.gpu import GpuFacts, check_gpus, gather_gpus, read_gpus
-from orchestration.doctor.machine import GIB, MachineFacts, check_machine, gather_machine
+from orchestration.doctor.machine import MachineFacts, check_machine, gather_machine
 from orchestration.doctor.packages import Installation
 from orchestration.doctor.report import State
+from pipeline.estimate.memory import GIB
 from tests.doctor_facts import CPU, GPU, LIGHT
 
 # GPUs

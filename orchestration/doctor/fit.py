@@ -13,11 +13,12 @@ from pathlib import Path
 
 from orchestration.doctor.disk import GB, hugging_face_home, nearest
 from orchestration.doctor.gpu import GpuFacts
-from orchestration.doctor.machine import GIB, MachineFacts
+from orchestration.doctor.machine import MachineFacts
 from orchestration.doctor.packages import version_of
 from orchestration.doctor.ray_cluster import Node
 from orchestration.doctor.report import Finding, failed, ok, warning
 from pipeline.data.prepare import MANIFEST_FILE
+from pipeline.estimate.memory import GIB
 from pipeline.estimate.plan import Estimate, estimate
 from pipeline.estimate.without_gpus import host_bytes, needs_no_gpu
 from pipeline.settings.cluster import Colocation

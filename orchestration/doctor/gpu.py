@@ -18,9 +18,10 @@ from packaging.version import Version
 
 from orchestration.doctor.packages import Installation
 from orchestration.doctor.report import Finding, failed, ok, warning
+from pipeline.estimate.memory import GIB
 from reward.offline.excerpt import printable
 
-MIB, GIB = 1024**2, 1024**3
+_MIB = 1024**2
 _SMI = "nvidia-smi"
 _FIELDS = "index,uuid,name,memory.total,memory.used,driver_version,ecc.errors.uncorrected.volatile.total"
 _SMI_TIMEOUT_S = 30.0  # it wakes GPUs up that sleep, some seconds each
@@ -78,7 +79,7 @@ def read_gpus(csv: str, *, visible: str | None, cuda: str | None = None, nvcc: s
     rows = [row for row in rows if len(row) == _FIELDS.count(",") + 1]
     chosen = rows if visible is None else [row for row in rows if _is_visible(row, visible)]
     gpus = tuple(
-        Gpu(row[2], _number(row[3]) * MIB, _number(row[4]) * MIB, num_errors=_number(row[6]))
+        Gpu(row[2], _number(row[3]) * _MIB, _number(row[4]) * _MIB, num_errors=_number(row[6]))
         for row in chosen
     )
     driver = rows[0][5] if rows else None

@@ -11,10 +11,10 @@ from pathlib import Path
 from orchestration.doctor.packages import Installation
 from orchestration.doctor.report import Finding, failed, ok, skipped, warning
 from pipeline.container import read_limits
+from pipeline.estimate.memory import GIB
 from pipeline.estimate.without_gpus import TINY_BYTES
 from pipeline.launch.ray_start import OBJECT_STORE_BYTES
 
-GIB = 1024**3
 _LIGHT_BYTES = GIB
 _MIN_CORES = 2
 _SHARED_WITH_GPUS = 8 * GIB  # NCCL's segments and vLLM's queues of eight ranks; a guess on the safe side

@@ -17,8 +17,9 @@ import httpx
 
 from orchestration.doctor.http import UnansweredError, get, line_of, object_of
 from orchestration.doctor.report import Finding, failed, ok, warning
+from pipeline.estimate.memory import GIB
 
-MIB, GIB = 1024**2, 1024**3
+_MIB = 1024**2
 _NAME, _NODES, _GPUS = "Ray", "nodes", "GPUs"
 _VERSION, _METADATA, _SUMMARY = "/api/version", "/api/v0/cluster_metadata", "/nodes?view=summary"
 _STATUS = "/api/cluster_status"
@@ -145,7 +146,7 @@ def _node(row: Mapping[str, Any]) -> Node:
         name=str(name),
         num_gpus=float(total.get("GPU", 0)),
         gpu_names=tuple(sorted({str(one.get("name")) for one in gpus})),
-        gpu_memory=min((int(size) * MIB for one in gpus if (size := one.get("memoryTotal"))), default=None),
+        gpu_memory=min((int(size) * _MIB for one in gpus if (size := one.get("memoryTotal"))), default=None),
         num_cpus=float(total.get("CPU", 0)),
         memory=(row.get("mem") or [None])[0],
         # Of the fullest; Ray says 1 byte where it was told not to look, as in Kubernetes.
