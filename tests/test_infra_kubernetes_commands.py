@@ -40,7 +40,7 @@ def test_commands_are_marchs_own(overlay: str) -> None:
     for word in shlex.split(asked["submit"])[1:]:
         assert word.rpartition("/")[0] in mounts
     (reward,) = containers(pods(objects)["Deployment/reward"])
-    assert "command" not in reward and parsed(reward["args"])["live"] is False
+    assert "command" not in reward and str(parsed(reward["args"])["config"]) == "/etc/march/reward.yaml"
     for where, pod in pods(objects).items():
         if where.startswith("RayJob"):  # KubeRay makes its `ray start`
             assert not any({"command", "args"} & set(one) for one in containers(pod))
