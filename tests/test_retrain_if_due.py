@@ -22,6 +22,7 @@ from orchestration.cli import main
 from orchestration.commands import retrain_run
 from orchestration.retrain import attempt
 from orchestration.retrain.ledger import Ledger
+from tests.benchmark_files import FOLDERS
 from tests.schedule_jobs import SCRIPTED_MARCH, script, wait_until
 from tests.supervised import environment
 from tests.test_bad_surroundings import free_port
@@ -167,6 +168,14 @@ def test_submit_runs_a_command_when_it_is_due_and_nothing_here(
     assert march(site, capsys)[0] == 0  # what was submitted
     (site.folder / "submitted").unlink()
     assert march(site, capsys, *submit)[0] == 8 and not (site.folder / "submitted").exists()
+
+
+def test_what_a_stage_would_refuse_is_not_submitted(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    unjudged = f"evaluation.benchmarks={{ragtruth: {FOLDERS['ragtruth']}}}"
+    submit = ("--if-due", "--submit", f"touch {site.folder}/submitted", "--set", unjudged)
+    code, report = march(site, capsys, *submit)
+    assert code == 2 and "evaluation.judge: missing" in report["line"]
+    assert not (site.folder / "submitted").exists()
 
 
 def test_submit_needs_if_due(site: Site, capsys: pytest.CaptureFixture[str]) -> None:

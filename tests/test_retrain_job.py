@@ -20,6 +20,7 @@ from orchestration.retrain.records import ParentWeights
 from orchestration.retrain.rows import counted
 from orchestration.retrain.stages import Spent, Stage, StageRequest, StageResult, stage_key
 from pipeline.settings.recipe import load_recipe
+from tests.benchmark_files import FOLDERS
 from tests.march_cli import refused
 
 PARENT = ParentWeights(sha256="a" * 64, uri="tiny")
@@ -193,6 +194,36 @@ def test_a_missing_file_is_told_by_the_key_that_names_it(tmp_path: Path) -> None
     path = write_job(tmp_path, data={"rows": "nowhere"})
     with pytest.raises(FileNotFoundError, match=r"data\.rows: .*manifest\.json"):
         make_plan(load_job(str(path)))
+
+
+RAGTRUTH: dict[str, object] = {"benchmarks": {"ragtruth": str(FOLDERS["ragtruth"])}}
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "said"),
+    [
+        (RAGTRUTH, r"evaluation\.judge: missing; a model judges ragtruth"),
+        (RAGTRUTH | {"style": "10-shot"}, "10-shot"),
+        ({"benchmarks": {"ragtruht": "worlds.json"}}, "ragtruht"),
+        ({"benchmarks": {"tiny": "worlds.json"}, "audit": "model"}, "needs a judge"),
+        ({"benchmarks": {"tiny": "worlds.json"}, "overrides": ["most_unred=0.5"]}, "most_unred"),
+    ],
+)
+def test_what_the_evaluation_would_refuse_is_refused_before_the_training(
+    tmp_path: Path, evaluation: dict[str, object], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_job(tmp_path, evaluation=evaluation, work=str(tmp_path / "work"))
+    with pytest.raises(ValueError, match=said):
+        make_plan(load_job(str(path)))
+    store = f"store.location={tmp_path / 'store'}"
+    told = refused(capsys, "retrain", path, "--dry-run", "--set", store)
+    assert re.search(said, " ".join(told.split()))
+
+
+def test_a_benchmark_with_its_judge_is_planned(tmp_path: Path) -> None:
+    judge = {"url": "http://judge:8000/v1", "model": "JUDGE"}
+    job = load_job(str(write_job(tmp_path, evaluation=RAGTRUTH | {"judge": judge})))
+    assert make_plan(job).digest
 
 
 @pytest.mark.parametrize(

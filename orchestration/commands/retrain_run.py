@@ -93,6 +93,7 @@ def retrain_if_due(name: str, job: Job, submit: str | None) -> Report:
                 return _not_due(name, look)
             if submit is None:
                 return _run(name, job, store, lease, look, look.why)
+            make_plan(job)  # what the retraining would refuse is refused before machines are paid for
     return _submit(name, look, submit)
 
 

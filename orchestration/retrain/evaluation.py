@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from orchestration.retrain.benchmarks import job_of
 from orchestration.retrain.records import ParentWeights
 from orchestration.retrain.stages import StageRequest, StageResult
 from orchestration.retrain.training import MODEL, bring_parent
 from orchestration.retrain.workshop import Workshop
-from orchestration.settings.evaluate import evaluation_job, judge_config
 from pipeline.evaluate.plan import EvaluationJob
 from pipeline.evaluate.results import Manifest
 
@@ -74,24 +74,6 @@ def _weights(shop: Workshop) -> Path:
 
 def _job(shop: Workshop, weights: Path) -> EvaluationJob:
     given = shop.job.evaluation
-    judge = given.judge
     paths = {name: shop.file(f"benchmarks.{name}", path) for name, path in given.benchmarks.items()}
-    return evaluation_job(
-        str(weights),
-        [f"{name}={path}" for name, path in paths.items()],
-        model_name=None,
-        judge=judge_config(judge.url, judge.model, key_env=judge.key_env) if judge else None,
-        timeout_s=given.timeout_s,
-        seed=given.seed,
-        max_tokens=given.max_tokens,
-        named={
-            "out": shop.folder / EVALUATION,
-            "logs": shop.folder / LOGS,  # have times in them, and are no part of what is published
-            "style": given.style,
-            "limit": given.limit,
-            "concurrency": given.concurrency,
-            "audit": given.audit,
-            "num_generations": given.generations,
-        },
-        assignments=given.overrides,
-    )
+    # The logs have times in them, and are no part of what is published.
+    return job_of(given, str(weights), paths, out=shop.folder / EVALUATION, logs=shop.folder / LOGS)

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from orchestration.promotion.policy import GatePolicy
 from orchestration.registry.decisions import Desk
 from orchestration.registry.store import LINEAGE_TAG
+from orchestration.retrain.benchmarks import check_evaluation
 from orchestration.retrain.job import EvaluationSettings, Job, Parent, PrepareSettings
 from orchestration.retrain.ledger import Given
 from orchestration.retrain.records import ParentWeights
@@ -93,7 +94,7 @@ class Plan:
 
 
 def make_plan(job: Job) -> Plan:
-    """Looks up and reads all that a job names.
+    """Looks up and reads all that a job names, so that nothing is refused by a later stage.
 
     Raises:
         FileNotFoundError: something is not there.
@@ -184,6 +185,7 @@ def _evaluation(given: EvaluationSettings) -> JsonValue:
         name: content_sha256(f"evaluation.benchmarks.{name}", path) for name, path in given.benchmarks.items()
     }
     judge = given.judge.model if given.judge else None
+    check_evaluation(given)
     settings = given.model_dump(mode="json", exclude=_NOT_DECIDING)
     return {"settings": settings, "judge": judge, "benchmarks": benchmarks}
 

@@ -166,22 +166,36 @@ def settings_of(job: EvaluationJob, planned: Sequence[PlannedBenchmark]) -> dict
 
 
 def make_plan(job: EvaluationJob) -> list[PlannedBenchmark]:
-    """Reads the items of every benchmark.
+    """Reads the items of every benchmark, and demands a judge where one is needed.
 
     Raises:
         FileNotFoundError: a benchmark's files are not there.
         ValueError: a benchmark is not known, cannot be asked in this style or lacks a judge; or a bad row.
+    """
+    planned = read_benchmarks(job)
+    if (judged := lacking_judge(planned)) and job.only is not Stage.GENERATE:
+        fix = "give --judge and --judge-model, or --only generate"
+        raise ValueError(f"--judge: missing; a model judges {', '.join(judged)}; {fix}")
+    return planned
+
+
+def read_benchmarks(job: EvaluationJob) -> list[PlannedBenchmark]:
+    """Reads the items of every benchmark.
+
+    Raises:
+        FileNotFoundError, ValueError: as `make_plan`, which also demands a judge.
     """
     planned = []
     for name, path in job.benchmarks.items():
         benchmark = make_benchmark(name)
         style = benchmark.style_of(job.style)
         planned.append(PlannedBenchmark(job, name, path, benchmark, style, benchmark.read_items(path)))
-    judged = [one.name for one in planned if one.is_judged]
-    if judged and job.judge is None and job.only is not Stage.GENERATE:
-        fix = "give --judge and --judge-model, or --only generate"
-        raise ValueError(f"--judge: missing; a model judges {', '.join(judged)}; {fix}")
     return planned
+
+
+def lacking_judge(planned: Sequence[PlannedBenchmark]) -> list[str]:
+    """Names of the benchmarks that a model must judge, where their job has none."""
+    return [one.name for one in planned if one.is_judged and one.job.judge is None]
 
 
 def digest(*parts: JsonValue) -> str:
