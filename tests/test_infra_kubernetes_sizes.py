@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from orchestration.retrain.benchmarks import check_evaluation
 from orchestration.retrain.job import Job, load_job
 from pipeline.estimate.memory import GIB
 from pipeline.estimate.plan import Estimate, estimate
 from pipeline.settings.recipe import Recipe, load_recipe
-from tests.kubernetes_files import OVERLAYS, built, named, of_kind, quantity
+from tests.benchmark_files import FOLDERS
+from tests.kubernetes_files import OVERLAYS, built, containers, named, of_kind, pods, quantity
 
 GPU_OVERLAYS = OVERLAYS[1:]
 
@@ -20,7 +22,8 @@ def job_of(overlay: str, folder: Path) -> tuple[Job, Recipe]:
     file = folder / "job.yaml"
     file.write_text(named(built(overlay), "ConfigMap", "retrain-job")["data"]["job.yaml"])
     job = load_job(str(file))
-    return job, load_recipe(job.recipe.name, list(job.recipe.overrides))
+    overrides = [one for one in job.recipe.overrides if not one.startswith("model=")]  # in a cluster's cache
+    return job, load_recipe(job.recipe.name, overrides)
 
 
 def ray_pods(overlay: str) -> list[tuple[int, dict[str, str]]]:
@@ -71,7 +74,8 @@ def test_the_smoke_test_declares_the_gpus_that_its_roles_ask_for(tmp_path: Path)
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_the_quota_is_one_training(overlay: str) -> None:
     objects = built(overlay)
-    labels = named(objects, "RayJob", "retrain")["metadata"]["labels"]
+    (look,) = containers(pods(objects)["CronJob/retrain"])
+    labels = dict(word.split("=") for word in look["args"][-1].split()[-2:])
     queue = named(objects, "LocalQueue", labels["kueue.x-k8s.io/queue-name"])
     named(objects, "WorkloadPriorityClass", labels["kueue.x-k8s.io/priority-class"])
     (group,) = named(objects, "ClusterQueue", queue["spec"]["clusterQueue"])["spec"]["resourceGroups"]
@@ -87,6 +91,13 @@ def test_the_quota_is_one_training(overlay: str) -> None:
         assert quota == needed
     else:
         assert all(needed[name] <= quota[name] < 2 * needed[name] + 1 for name in quota)
+
+
+@pytest.mark.parametrize("overlay", GPU_OVERLAYS)
+def test_the_evaluation_of_a_job_is_not_refused_after_the_training(overlay: str, tmp_path: Path) -> None:
+    job, _ = job_of(overlay, tmp_path)
+    here = {name: FOLDERS[name] for name in job.evaluation.benchmarks}
+    check_evaluation(job.evaluation.model_copy(update={"benchmarks": here}))
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

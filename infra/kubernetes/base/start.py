@@ -1,32 +1,67 @@
-"""Creates a RayJob; one of its name that is there already is left alone: `python start.py rayjob.yaml`."""
+"""Starts a RayJob from a suspended one that is its template: `python start.py TEMPLATE LABEL=VALUE...`.
+
+The copy gets a name of its own and the labels given, such as those of Kueue. While a copy is queued or runs, no
+other is created; of those that are over, the newest stay for people to look at.
+"""
 
 import os
 import ssl
 import sys
 from pathlib import Path
+from typing import Any
 
 import httpx
-import yaml
 
 API = os.environ.get("KUBERNETES_API", "https://kubernetes.default.svc")
 ACCOUNT = Path(os.environ.get("KUBERNETES_ACCOUNT", "/var/run/secrets/kubernetes.io/serviceaccount"))
-EXISTS = 409
+TEMPLATE = "march/template"  # label of a copy
+OVER = ("Complete", "Failed", "ValidationFailed")
+KEPT = 3
 
-rayjob = yaml.safe_load(Path(sys.argv[1]).read_text())
-name, namespace = rayjob["metadata"]["name"], rayjob["metadata"]["namespace"]
+
+def ask(client: httpx.Client, method: str, path: str, **given: Any) -> Any:
+    """The API's answer; ends the program where it refuses."""
+    answer = client.request(method, path, **given)
+    if not answer.is_success:
+        sys.exit(f"RayJob {name}: {method}: {answer.status_code}: {answer.text:.500}")
+    return answer.json()
+
+
+def copy_of(template: dict[str, Any], labels: dict[str, str]) -> dict[str, Any]:
+    """What is created."""
+    metadata = template["metadata"]
+    spec = {key: value for key, value in template["spec"].items() if key != "suspend"}
+    labels = {**metadata.get("labels", {}), **labels, TEMPLATE: metadata["name"]}
+    return {
+        "apiVersion": template["apiVersion"],
+        "kind": template["kind"],
+        "metadata": {"generateName": f"{metadata['name']}-", "labels": labels},
+        "spec": spec,
+    }
+
+
+name, labels = sys.argv[1], dict(word.split("=", 1) for word in sys.argv[2:])
+namespace = (ACCOUNT / "namespace").read_text().strip()
 authority = ACCOUNT / "ca.crt" if API.startswith("https:") else None
-answer = httpx.post(
-    f"{API}/apis/{rayjob['apiVersion']}/namespaces/{namespace}/rayjobs",
-    params={"fieldValidation": "Strict"},
+client = httpx.Client(
+    base_url=f"{API}/apis/ray.io/v1/namespaces/{namespace}/rayjobs",
     headers={"Authorization": f"Bearer {(ACCOUNT / 'token').read_text().strip()}"},
-    json=rayjob,
     timeout=60,
     trust_env=False,
     verify=ssl.create_default_context(cafile=authority),
 )
-if answer.status_code == EXISTS:
-    print(f"RayJob {name}: is there already")
-elif answer.is_success:
-    print(f"RayJob {name}: created")
-else:
-    sys.exit(f"RayJob {name}: {answer.status_code}: {answer.text:.500}")
+with client:
+    copies = ask(client, "GET", "", params={"labelSelector": f"{TEMPLATE}={name}"})["items"]
+    copies.sort(key=lambda one: one["metadata"]["creationTimestamp"])
+    names = {True: [], False: []}
+    for one in copies:
+        is_over = one.get("status", {}).get("jobDeploymentStatus") in OVER
+        names[is_over].append(one["metadata"]["name"])
+    if names[False]:
+        print(f"RayJob {names[False][-1]}: is there already")
+        sys.exit()
+    template = ask(client, "GET", f"/{name}")
+    made = ask(client, "POST", "", params={"fieldValidation": "Strict"}, json=copy_of(template, labels))
+    print(f"RayJob {made['metadata']['name']}: created")
+    for old in names[True][:-KEPT]:
+        ask(client, "DELETE", f"/{old}")
