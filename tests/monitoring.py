@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import typing
@@ -21,7 +22,10 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 MONITORING = Path(__file__).parents[1] / "infra" / "monitoring"
 SELECTOR = re.compile(r"(march_\w+)(?:\{([^}]*)\})?")
 LABEL = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"')
-needs_promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="no promtool (Debian: prometheus)")
+# The gate installs it, and fails without it.
+needs_promtool = pytest.mark.skipif(
+    not shutil.which("promtool") and not os.environ.get("CI"), reason="no promtool (Debian: prometheus)"
+)
 
 
 def alert_rules(file: str) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Starts a RayJob from a suspended one that is its template: `python start.py TEMPLATE LABEL=VALUE...`.
 
-The copy gets a name of its own and the labels given, such as those of Kueue. While a copy is queued or runs, no
-other is created; of those that are over, the newest stay for people to look at.
+The copy gets a name of its own and the labels given, such as those of Kueue. While a copy is queued or
+runs, no other is created; of those that are over, the newest stay for people to look at.
 """
 
 import os
