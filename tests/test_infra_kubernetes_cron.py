@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -131,10 +132,26 @@ def test_the_newest_that_are_over_stay(api: tuple[Api, str], tmp_path: Path) -> 
     for _ in range(6):
         assert start(address, tmp_path).returncode == 0
         for one in found.jobs.values():
-            one["status"] = {"jobDeploymentStatus": "Failed"}
+            one["status"] = {"jobDeploymentStatus": "Complete"}
     template, *copies = found.jobs
     assert template == "retrain" and len(copies) == 4
     assert copies == sorted(copies)
+
+
+def test_three_that_failed_in_a_row_are_for_a_person(api: tuple[Api, str], tmp_path: Path) -> None:
+    """Such as an image that cannot start `march`, which then records nothing."""
+    found, address = api
+    for _ in range(3):
+        assert start(address, tmp_path).returncode == 0
+        for one in found.jobs.values():
+            one["status"] = {"jobDeploymentStatus": "Failed"}
+    now = datetime.now(UTC)
+    last = list(found.jobs.values())[-1]
+    last["metadata"]["creationTimestamp"] = f"{now:%Y-%m-%dT%H:%M:%SZ}"
+    done = start(address, tmp_path)
+    assert done.returncode == 1 and "the last 3 failed" in done.stderr and len(found.jobs) == 4
+    last["status"] = {"jobDeploymentStatus": "Complete"}
+    assert start(address, tmp_path).returncode == 0
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])

@@ -1,12 +1,14 @@
 """Starts a RayJob from a suspended one that is its template: `python start.py TEMPLATE LABEL=VALUE...`.
 
 The copy gets a name of its own and the labels given, such as those of Kueue. While a copy is queued or
-runs, no other is created; of those that are over, the newest stay for people to look at.
+runs, no other is created; of those that are over, the newest stay for people to look at. Three that failed
+in a row are an error here for six hours: `march retrain` counts only failures that it could record.
 """
 
 import os
 import ssl
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,9 @@ import httpx
 API = os.environ.get("KUBERNETES_API", "https://kubernetes.default.svc")
 ACCOUNT = Path(os.environ.get("KUBERNETES_ACCOUNT", "/var/run/secrets/kubernetes.io/serviceaccount"))
 TEMPLATE = "march/template"  # label of a copy
-OVER = ("Complete", "Failed", "ValidationFailed")
-KEPT = 3
+FAILED = ("Failed", "ValidationFailed")
+OVER = ("Complete", *FAILED)
+KEPT, REST = 3, timedelta(hours=6)
 
 
 def ask(client: httpx.Client, method: str, path: str, **given: Any) -> Any:
@@ -40,6 +43,11 @@ def copy_of(template: dict[str, Any], labels: dict[str, str]) -> dict[str, Any]:
     }
 
 
+def status_of(copy: dict[str, Any]) -> str:
+    """How far it is, as KubeRay says; nothing yet for a new one."""
+    return copy.get("status", {}).get("jobDeploymentStatus", "")
+
+
 name, labels = sys.argv[1], dict(word.split("=", 1) for word in sys.argv[2:])
 namespace = (ACCOUNT / "namespace").read_text().strip()
 authority = ACCOUNT / "ca.crt" if API.startswith("https:") else None
@@ -53,15 +61,17 @@ client = httpx.Client(
 with client:
     copies = ask(client, "GET", "", params={"labelSelector": f"{TEMPLATE}={name}"})["items"]
     copies.sort(key=lambda one: one["metadata"]["creationTimestamp"])
-    names = {True: [], False: []}
     for one in copies:
-        is_over = one.get("status", {}).get("jobDeploymentStatus") in OVER
-        names[is_over].append(one["metadata"]["name"])
-    if names[False]:
-        print(f"RayJob {names[False][-1]}: is there already")
-        sys.exit()
+        if status_of(one) not in OVER:
+            print(f"RayJob {one['metadata']['name']}: is there already")
+            sys.exit()
+    newest = copies[-KEPT:]
+    if len(newest) == KEPT and all(status_of(one) in FAILED for one in newest):
+        last = datetime.fromisoformat(newest[-1]["metadata"]["creationTimestamp"])
+        if datetime.now(UTC) - last < REST:
+            sys.exit(f"RayJob {name}: the last {KEPT} failed; look at them, then delete them to go on")
     template = ask(client, "GET", f"/{name}")
     made = ask(client, "POST", "", params={"fieldValidation": "Strict"}, json=copy_of(template, labels))
     print(f"RayJob {made['metadata']['name']}: created")
-    for old in names[True][:-KEPT]:
-        ask(client, "DELETE", f"/{old}")
+    for old in copies[:-KEPT]:
+        ask(client, "DELETE", f"/{old['metadata']['name']}")
