@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import subprocess
@@ -36,7 +37,8 @@ class Api:
     """The RayJobs that are there, by name, and what was asked with which token."""
 
     def __init__(self) -> None:
-        self.jobs: dict[str, Any] = {"retrain": named(built("single-node-gpu"), "RayJob", "retrain")}
+        template = named(built("single-node-gpu"), "RayJob", "retrain")
+        self.jobs: dict[str, Any] = {"retrain": copy.deepcopy(template)}
         self.asked: list[tuple[str, str | None]] = []
         self.refuses = ""
 
@@ -113,16 +115,16 @@ def test_a_copy_starts_and_is_the_only_one_while_it_is_not_over(api: tuple[Api, 
     found, address = api
     first = start(address, tmp_path)
     assert first.returncode == 0 and first.stdout.endswith(": created\n"), first.stderr
-    template, copy = found.jobs.values()
-    assert copy["spec"] == {key: value for key, value in template["spec"].items() if key != "suspend"}
-    assert copy["metadata"]["labels"][QUEUE] == "training"
-    created = {**copy, "metadata": {"name": copy["metadata"]["name"], "labels": copy["metadata"]["labels"]}}
+    template, made = found.jobs.values()
+    assert made["spec"] == {key: value for key, value in template["spec"].items() if key != "suspend"}
+    assert made["metadata"]["labels"][QUEUE] == "training"
+    created = {**made, "metadata": {"name": made["metadata"]["name"], "labels": made["metadata"]["labels"]}}
     assert problems(created, VERSIONS[-1]) == []
     for status in ({}, {"jobDeploymentStatus": "Suspended"}, {"jobDeploymentStatus": "Running"}):
-        copy["status"] = status
+        made["status"] = status
         again = start(address, tmp_path)
-        assert again.stdout == f"RayJob {copy['metadata']['name']}: is there already\n"
-    copy["status"] = {"jobDeploymentStatus": "Complete"}
+        assert again.stdout == f"RayJob {made['metadata']['name']}: is there already\n"
+    made["status"] = {"jobDeploymentStatus": "Complete"}
     assert start(address, tmp_path).stdout.endswith(": created\n") and len(found.jobs) == 3
     assert {token for _, token in found.asked} == {"Bearer a-token"}
 
