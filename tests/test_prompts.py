@@ -147,3 +147,22 @@ def test_no_renderer_of_the_checker_accepts_a_response() -> None:
         "questions",
         "kinds",
     ]
+
+
+def test_full_puts_the_documents_first_so_that_solver_and_checker_share_them(picnic: RagQuery) -> None:
+    prompts = load_prompts("full")
+    solver, checker = prompts.solver(picnic), prompts.checker(picnic.documents, ["How much?"])
+    assert solver[0] == checker[0]
+    shared = solver[1]["content"].partition("Task:\n")[0]
+    assert checker[1]["content"].startswith(shared)
+    assert all(document.text in shared for document in picnic.documents) and picnic.query not in shared
+
+
+def test_a_prompt_file_of_ones_own_may_put_the_role_first(tmp_path: Path, picnic: RagQuery) -> None:
+    role_first = {
+        "system": "Check.",
+        "user": "{% for d in documents %}{{ d.text }}{% endfor %}{{ questions[0] }}",
+    }
+    messages = load_prompts(write(tmp_path, checker=role_first)).checker(picnic.documents, ["How much?"])
+    assert messages[0]["content"] == "Check."
+    assert messages[1]["content"] == "".join(one.text for one in picnic.documents) + "How much?"

@@ -1,23 +1,24 @@
 """The reward server: against its engine's limit and the published schedule, over HTTP alone, cold, for long.
 
-    python -m bench reward_server       about twenty minutes on two quiet cores
+    python -m bench reward_server       about half an hour on two quiet cores
     python -m bench reward_server_soak  ten
 
 `ratio_to_engine_limit` is the time of the limit by that of the server, `speedup_over_barrier_schedule` that
-of the published schedule by that of the server (engine.py), `http_audits_per_s` the HTTP path alone in one
-process (http.py); medians over the rounds. `SOAK_MINUTES` and `BENCH_ROUNDS` make them shorter.
+of the published schedule by that of the server (engine.py), `documents_first_speedup` what prompts gain that
+begin with the documents (documents_first.py), `http_audits_per_s` the HTTP path alone in one process
+(http.py); medians over the rounds. `SOAK_MINUTES` and `BENCH_ROUNDS` make them shorter.
 """
 
 from __future__ import annotations
 
 from bench.measure import write_result
-from bench.reward_server import engine, http, soak, start
+from bench.reward_server import documents_first, engine, http, soak, start
 
 
 def run() -> None:
     """Measures and writes `reward_server.json`."""
     figures, samples_s = engine.measure()
-    for part in (start, http):
+    for part in (documents_first, start, http):
         measured = part.measure()
         print(measured, flush=True)
         figures |= measured

@@ -96,10 +96,11 @@ def _one_by_one(work: Work) -> list[Work]:
 
 
 async def _batch(engine: Any, work: Sequence[Work]) -> None:
-    await asyncio.gather(*(_generate(engine, one.prompt, n) for one in work for n in one.lengths))
+    await asyncio.gather(*(generate(engine, one.prompt, n) for one in work for n in one.lengths))
 
 
-async def _generate(engine: Any, prompt: tuple[int, ...], num_tokens: int) -> None:
+async def generate(engine: Any, prompt: tuple[int, ...], num_tokens: int) -> int:
+    """Samples so many tokens; returns how many of the prompt the engine's prefix cache held."""
     from vllm import SamplingParams
     from vllm.inputs import TokensPrompt
     from vllm.sampling_params import RequestOutputKind
@@ -114,5 +115,7 @@ async def _generate(engine: Any, prompt: tuple[int, ...], num_tokens: int) -> No
         output_kind=RequestOutputKind.FINAL_ONLY,
     )
     tokens = TokensPrompt(prompt_token_ids=list(prompt))
-    async for _ in engine.generate(tokens, params, f"bench-{random.getrandbits(64):x}"):
-        pass
+    num_cached = 0
+    async for output in engine.generate(tokens, params, f"bench-{random.getrandbits(64):x}"):
+        num_cached = output.num_cached_tokens or 0
+    return num_cached
