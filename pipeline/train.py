@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
 from itertools import count
@@ -20,6 +21,7 @@ from typing import IO, Any
 from pydantic import Field, field_validator
 
 from pipeline.launch.failures import ERROR_FILE, read_failure, write_failure
+from pipeline.launch.held_out_rows import write_held_out
 from pipeline.launch.host_memory import check_host_memory
 from pipeline.launch.openrlhf_args import num_steps
 from pipeline.launch.reward_servers import has_gpu, uncounted_gpu
@@ -29,13 +31,14 @@ from pipeline.launch.signals import terminable
 from pipeline.launch.worker import run_openrlhf
 from pipeline.lineage.surroundings import note_surroundings
 from pipeline.models.cache import require_model
-from pipeline.record.checkpoints import prepare_resume, write_atomically
+from pipeline.record.checkpoints import model_of, prepare_resume, write_atomically
 from pipeline.record.mlflow_sender import kept_status, sent_to_mlflow
 from pipeline.record.run_status import GUARDS_TAG, RESTARTS_TAG, note_status, one_line
 from pipeline.record.tracking import RUN_FILE, drop_steps_after, read_steps
 from pipeline.settings.cluster import unreachable_from_nodes
 from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.settings.resume import asked_settings, gone_settings, resumed, without_gone
+from pipeline.training.held_out import best_look, recorded_looks
 from pipeline.worlds.training_rows import write_made
 from reward.config import Settings
 
@@ -155,6 +158,7 @@ def _open_run(recipe: Recipe, folder: Path, asked: tuple[str, ...]) -> RunState:
     if recipe.data.is_made:
         num_rows = write_made(recipe, rows.parent, num_rows)
     num_steps(recipe, num_rows)
+    write_held_out(recipe, folder, rows)
     uri = recipe.tracking.uri or f"sqlite:///{folder.parent / 'mlflow.db'}"
     run_id = start_mlflow_run(
         tracking_uri=uri,
@@ -213,12 +217,26 @@ def run_worker(folder: Path) -> None:
     except BaseException as error:
         write_failure(folder, error)
         raise
+    num_done = len(read_steps(folder))
     result: dict[str, Any] = {
-        "steps": len(read_steps(folder)),
+        "steps": num_done,
         "model": "model",
         "worker_s": time.monotonic() - start,
     }
+    if best := best_look(recorded_looks(folder)):
+        result["best"] = {"step": best.step, "score": best.score}
+        if best.step < num_done:
+            _take_model(model_of(folder / "checkpoints", best.step), folder / "model")
     write_atomically(folder / RESULT_FILE, json.dumps(result) + "\n")
+
+
+def _take_model(best: Path, model: Path) -> None:
+    """Puts the best model in the place of the last one."""
+    partial = model.with_name("model.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    shutil.copytree(best, partial)
+    shutil.rmtree(model)
+    partial.rename(model)
 
 
 if __name__ == "__main__":

@@ -293,6 +293,25 @@ def test_checkpoints_are_saved_inside_the_method_after_which_the_guards_act() ->
     )
 
 
+def test_a_run_is_over_when_no_samples_come_and_a_held_out_set_is_answered_once_a_query() -> None:
+    source = inspect.getsource(PPOTrainer.__ray_metadata__.modified_class.fit)
+    assert (
+        "if not rollout_samples:\n                    if is_exhausted:\n                        break"
+        in source
+    )
+    assert "global_step % self.args.eval.steps == 0 and self.eval_dataloader" in source  # never: it is inf
+    generator = samples_generator.SamplesGenerator
+    assert "**generate_kwargs" in inspect.getsource(generator.generate_eval_samples)
+    dispatch = inspect.getsource(generator._dispatch_prompts_to_vllm)
+    assert 'generate_kwargs.get("n_samples_per_prompt"' in dispatch
+
+
+def test_trap_upstream_an_unscored_answer_is_rewarded_where_the_evaluation_averages() -> None:
+    from openrlhf.trainer.ppo_trainer import compute_eval_metrics
+
+    assert "torch.tensor(all_rewards)" in inspect.getsource(compute_eval_metrics)
+
+
 def test_trap_only_fit_clears_the_policys_rows_and_no_warm_up_step_calls_it() -> None:
     from openrlhf.trainer.ppo_trainer import BasePPOTrainer
     from openrlhf.trainer.ray import ppo_actor

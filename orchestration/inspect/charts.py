@@ -44,6 +44,15 @@ PLANS = (
         ),
         percent=True,
     ),
+    Plan(
+        "Held-out answers",
+        (
+            Line("held_out/supported_rate", "accepted", "one"),
+            Line("held_out/right_rate", "right", "two"),
+            Line("held_out/unscored_rate", "unscored", "three"),
+        ),
+        percent=True,
+    ),
     Plan("Reward", (Line("audit/reward", "scored answers", "one"),)),
     Plan(
         "Agreement",

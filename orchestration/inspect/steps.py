@@ -35,6 +35,7 @@ COLUMNS = (
     Column("oracle/faithful_rate", "true", "faithful", percent=True),
     Column("oracle/false_accept_rate", "f.acc", "false accepts", percent=True),
     Column("oracle/consensus_accuracy", "right", "consensus right", percent=True),
+    Column("held_out/score", "held", "held out", percent=True),
 )
 
 

@@ -28,6 +28,7 @@ class Estimate:
     storage: Storage
     num_steps: int
     num_gpus: int
+    held_out_s: float  # of all looks at the held-out set
     warnings: tuple[str, ...]  # of GPUs' memory first
 
     @property
@@ -37,8 +38,8 @@ class Estimate:
 
     @property
     def hours(self) -> float:
-        """Of all steps; starting, evaluating and uploading are not in it."""
-        return self.num_steps * self.step.total_s / 3600
+        """Of all steps and held-out answers; starting, evaluating and uploading are not in it."""
+        return (self.num_steps * self.step.total_s + self.held_out_s) / 3600
 
     @property
     def gpu_hours(self) -> float:
@@ -56,14 +57,17 @@ def estimate(recipe: Recipe) -> Estimate:
     dimensions, load = dimensions_of(recipe.model_path), workload(recipe)
     space = memory(recipe, dimensions)
     steps = num_steps(recipe, load.num_rows)
+    step, held_out = step_time(recipe, dimensions, load, cached_tokens=space.cached_tokens), recipe.held_out
+    looks = -(-steps // held_out.every) * held_out.num_rows / recipe.answers_per_step if held_out else 0.0
     return Estimate(
         dimensions=dimensions,
         workload=load,
         memory=space,
-        step=step_time(recipe, dimensions, load, cached_tokens=space.cached_tokens),
+        step=step,
         storage=storage(recipe, dimensions, num_steps=steps),
         num_steps=steps,
         num_gpus=recipe.num_gpus,
+        held_out_s=looks * step.rollout_s,
         warnings=tuple(_warnings(recipe, dimensions, space)),
     )
 

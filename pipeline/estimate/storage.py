@@ -26,7 +26,7 @@ class Storage:
     num_written: int  # over the run
     num_kept: int
     model: float
-    num_models: int  # that of the end, and those beside checkpoints
+    num_models: int  # that of the end, and those beside checkpoints or the best
 
     @property
     def written(self) -> float:
@@ -48,7 +48,7 @@ def storage(recipe: Recipe, dimensions: Dimensions, *, num_steps: int) -> Storag
         num_written=num_written,
         num_kept=min(num_written, recipe.checkpoint.keep),
         model=_WEIGHT * dimensions.num_parameters,
-        num_models=1 + (num_written if recipe.checkpoint.models else 0),
+        num_models=1 + (num_written if recipe.checkpoint.models else recipe.held_out is not None),
     )
 
 

@@ -17,6 +17,7 @@ from rich.table import Table
 from pipeline.estimate.memory import GIB, RoleMemory
 from pipeline.estimate.plan import Estimate, estimate
 from pipeline.estimate.without_gpus import host_bytes, needs_no_gpu
+from pipeline.launch.held_out_rows import held_out_file
 from pipeline.launch.openrlhf_args import openrlhf_arguments
 from pipeline.launch.reward_servers import has_gpu
 from pipeline.launch.rows import rows_file
@@ -86,6 +87,7 @@ def command(recipe: Recipe, folder: Path, *, num_rows: int, cuda: bool = True) -
         checkpoints=folder / "checkpoints",
         output=folder / "model",
         cuda=cuda,
+        held_out=held_out_file(recipe, folder),
     )
     return "python -m openrlhf.cli.train_ppo_ray " + shlex.join(arguments)
 
@@ -161,6 +163,8 @@ def _time(plan: Estimate) -> Table:
     for name, seconds in phases.items():
         table.add_row(name, f"{seconds:,.0f}", "s")
     table.add_row("steps", f"{plan.num_steps:,}", "")
+    if plan.held_out_s:
+        table.add_row("held-out answers", f"{plan.held_out_s / 3600:,.1f}", "hours")
     table.add_row("the run", f"{plan.hours:,.1f}", "hours", style="bold")
     table.add_row("", f"{plan.gpu_hours:,.0f}", "GPU hours", style="bold")
     return table

@@ -16,7 +16,14 @@ AGENT_FILE = Path(__file__).parents[1] / "training" / "agent.py"
 
 
 def openrlhf_arguments(
-    recipe: Recipe, *, rows: Path, num_rows: int, checkpoints: Path, output: Path, cuda: bool
+    recipe: Recipe,
+    *,
+    rows: Path,
+    num_rows: int,
+    checkpoints: Path,
+    output: Path,
+    cuda: bool,
+    held_out: Path | None = None,
 ) -> list[str]:
     """Returns the arguments of `openrlhf.cli.train_ppo_ray` for a run.
 
@@ -27,6 +34,7 @@ def openrlhf_arguments(
         checkpoints: folder to save to and resume from.
         output: folder of the final Hugging Face model.
         cuda: whether this machine has an NVIDIA GPU; without one the weights travel over gloo.
+        held_out: the JSONL of the held-out rows, if there are any; when they are answered our trainer says.
     """
     max_steps = num_steps(recipe, num_rows)
     pairs = (
@@ -47,6 +55,8 @@ def openrlhf_arguments(
             "ckpt.best_metric_key": "none",
         }
     )
+    if held_out:
+        pairs["eval.dataset"] = held_out
     arguments = [part for key, value in pairs.items() for part in (f"--{key}", str(value))]
     arguments += lora_arguments(recipe.cluster.lora) + _correction(recipe.ppo.correction)
     return arguments + _flags(recipe, cuda=cuda)

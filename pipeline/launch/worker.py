@@ -21,7 +21,8 @@ from pipeline.launch import ray_worker
 from pipeline.launch.batching import batching
 from pipeline.launch.build_locks import drop_stale_locks, extensions_folder
 from pipeline.launch.cpu_speed import for_cpus, threads_of
-from pipeline.launch.openrlhf_args import openrlhf_arguments
+from pipeline.launch.held_out_rows import held_out_file
+from pipeline.launch.openrlhf_args import num_steps, openrlhf_arguments
 from pipeline.launch.ray_start import demand_token, start_ray
 from pipeline.launch.reward_servers import (
     NAMESPACE,
@@ -75,7 +76,7 @@ def run_openrlhf(state: RunState, folder: Path) -> None:
 def _environment(
     state: RunState, folder: Path, *, ports: Sequence[int], keys: dict[str, str], cuda: bool
 ) -> dict[str, str]:
-    from pipeline.training import rollout, trainer_settings
+    from pipeline.training import held_out, rollout, trainer_settings
 
     recipe = state.recipe
     for_rollout = rollout.RolloutSettings(
@@ -88,6 +89,13 @@ def _environment(
         oracle=recipe.oracle,
         wiki=recipe.data.wiki,
         reward_model=recipe.reward.model,
+    )
+    looks = recipe.held_out and held_out.HeldOutPlan(
+        every=recipe.held_out.every,
+        num_steps=num_steps(recipe, state.num_rows),
+        patience=recipe.held_out.patience,
+        max_unscored_rate=recipe.guards.max_unscored_rate,
+        thinking=recipe.audit.thinking,
     )
     for_trainer = trainer_settings.TrainerSettings(
         run_dir=folder,
@@ -103,6 +111,7 @@ def _environment(
         rollouts=recipe.tracking.rollouts,
         guards=recipe.guards,
         canary=recipe.canary_plan,
+        held_out=looks,
         # An engine asleep gives no samples to compare.
         probe_tolerance=None if recipe.cluster.engine_sleep else recipe.guards.probe_tolerance,
     )
@@ -139,6 +148,7 @@ def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
         checkpoints=folder / "checkpoints",
         output=folder / "model",
         cuda=cuda,
+        held_out=held_out_file(state.recipe, folder),
     )
     openrlhf.trainer.ppo_trainer.PPOTrainer = ray.remote(MarchTrainer)
     openrlhf.trainer.ppo_trainer_async.PPOTrainerAsync = ray.remote(MarchAsyncTrainer)

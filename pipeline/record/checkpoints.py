@@ -109,6 +109,18 @@ def prepare_resume(folder: Path) -> int:
     return newest
 
 
+def model_of(folder: Path, step: int) -> Path:
+    """Where the model of a step is saved to be evaluated."""
+    return folder / f"global_step{step}{_TO_EVALUATE}"
+
+
+def keep_model_of(folder: Path, step: int | None) -> None:
+    """Removes the models to evaluate of all steps but one."""
+    for model in folder.glob(f"global_step*{_TO_EVALUATE}"):
+        if step is None or model != model_of(folder, step):
+            shutil.rmtree(model)
+
+
 def _whole(folder: Path) -> list[Manifest]:
     models = [folder / name for name in MODEL_FOLDERS if (folder / name).is_dir()]
     found = (Manifest.model_validate_json(path.read_text()) for path in folder.glob("global_step*.json"))

@@ -3,6 +3,7 @@ trainer.
 
     solver/ checker/ proposer/    reward, KL, entropy, value error, advantages, lengths, tokens a second
     audit/ oracle/ canary/        outcomes, claims and votes; the truth, where it is known; a frozen Checker
+    held_out/                     answers to rows that are never trained on (pipeline.training.held_out)
     ppo/ sync/                    the update, as OpenRLHF tells it; the weight sync
     time/ guards/                 seconds by phase and our own share of them; how near each guard is to acting
 
@@ -127,7 +128,9 @@ def oracle_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
     if not judged:
         return {}
     consensus = sum(j.num_consensus for j in judged)
-    metrics = {
+    known = [j.right for j in judged if j.right is not None]
+    metrics = {"oracle/right_rate": sum(known) / len(known)} if known else {}
+    metrics |= {
         "oracle/faithful_rate": sum(j.faithful for j in judged) / len(judged),
         "oracle/false_accept_rate": sum(j.false_accept for j in judged) / len(judged),
         "oracle/false_reject_rate": sum(j.false_reject for j in judged) / len(judged),

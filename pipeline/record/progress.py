@@ -27,6 +27,7 @@ _FIGURES = (
     ("oracle/faithful_rate", "true"),
     ("oracle/false_accept_rate", "false accepts"),
     ("audit/unscored_rate", "unscored"),
+    ("held_out/score", "held out"),
 )
 
 

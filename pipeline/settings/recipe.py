@@ -19,13 +19,8 @@ from pipeline.estimate.assumptions import EstimateSettings
 from pipeline.models.cache import cached
 from pipeline.record.tracking import refuse_password
 from pipeline.settings.cluster import ClusterSettings, Colocation, check_batches, check_gpus
-from pipeline.settings.ppo import (
-    AdvantageEstimator,
-    LossScale,
-    PpoSettings,
-    check_credit,
-    check_warmup,
-)
+from pipeline.settings.held_out import HeldOutSettings, check_held_out
+from pipeline.settings.ppo import AdvantageEstimator, LossScale, PpoSettings, check_credit, check_warmup
 from pipeline.settings.record import CheckpointSettings, TrackingSettings
 from pipeline.settings.sampling import RolloutSettings
 from pipeline.settings.sources import DataSettings, RewardSettings, check_reward_model
@@ -79,6 +74,9 @@ class Recipe(Settings):
     guards: GuardSettings = GuardSettings()
     canary: CanarySettings | None = Field(
         default=None, description="A frozen Checker beside the live one; none when left out."
+    )
+    held_out: HeldOutSettings | None = Field(
+        default=None, description="Rows that are answered while it trains, never trained on; none by default."
     )
     tracking: TrackingSettings = TrackingSettings()
     estimate: EstimateSettings = EstimateSettings()
@@ -202,6 +200,13 @@ class Recipe(Settings):
             raise ValueError("guards.kl: ppo.kl_coef 0 runs no reference to measure it; raise it above 0")
         checkpoint, staleness = self.checkpoint, self.rollout.max_staleness
         check_roll_back(self.guards, every=checkpoint.every, keep=checkpoint.keep, max_staleness=staleness)
+        return self
+
+    @model_validator(mode="after")
+    def _held_out_rows_can_be_judged(self) -> Self:
+        if self.held_out:
+            staleness = self.rollout.max_staleness
+            check_held_out(self.held_out, self.data, oracle=self.oracle, max_staleness=staleness)
         return self
 
     @property

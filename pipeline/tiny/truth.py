@@ -26,6 +26,7 @@ class OracleFigures:
     empty: bool  # no value at all
     abstained: bool  # no value, and it says that the documents do not say
     answerable: bool  # the documents hold something that is asked
+    right: bool  # each asked item and nothing else, all true; or a right abstention
 
 
 def oracle(query: RagQuery, response: str) -> OracleFigures:
@@ -44,14 +45,17 @@ def oracle(query: RagQuery, response: str) -> OracleFigures:
     covered = asked & {fact.key for fact in stated}
     abstained = num_values == 0 and _SAYS_NOTHING in response.casefold()
     answerable = not asked or bool(asked & truth.keys())
+    is_whole = covered == asked and num_values == len(asked)
+    faithful = (num_values > 0 and num_right == num_values) or (abstained and not answerable)
     return OracleFigures(
-        faithful=(num_values > 0 and num_right == num_values) or (abstained and not answerable),
+        faithful=faithful,
         num_values=num_values,
         num_right=num_right,
         coverage=len(covered) / len(asked) if asked else 0.0,
         empty=num_values == 0,
         abstained=abstained,
         answerable=answerable,
+        right=faithful and (is_whole or abstained),
     )
 
 

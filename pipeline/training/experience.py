@@ -25,7 +25,7 @@ Five rules keep this sound:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -67,6 +67,14 @@ class MarchSamplesGenerator(SamplesGenerator):  # type: ignore[misc]  # OpenRLHF
     def __init__(self, *, rows_by_role: Mapping[Role, int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.rows_by_role = rows_by_role
+        self.is_over: Callable[[], bool] = lambda: False
+
+    def generate_samples(self, **generate_kwargs: Any) -> tuple[list[Experience], float | None, int, bool]:
+        """As OpenRLHF's; nothing more once the run is over, which ends its loop as the last row would."""
+        if self.is_over():
+            return [], None, 0, True
+        drawn: tuple[list[Experience], float | None, int, bool] = super().generate_samples(**generate_kwargs)
+        return drawn
 
     def _process_response_into_experience(
         self, response: dict[str, Any], **generate_kwargs: Any

@@ -1,4 +1,4 @@
-"""Ground truth beside the reward, where a world has one. It is looked at and never trained on.
+"""Ground truth beside the reward, where a world or a row has it. It is looked at and never trained on.
 
 A rising reward proves nothing by itself: every collapse of self-checking (all roles agree on one number, a
 Checker that invents the evidence, answers without claims) looks fine in it. What shows them is how often the
@@ -7,11 +7,18 @@ reward is the best one while the answer is wrong.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from pipeline.worlds.wiki.settings import WikiSettings
+from reward.claims import kinds_for, targets_of
+from reward.claims.kind import ClaimKind, Target
+from reward.config import AuditConfig
+from reward.judging.unjudged import abstains, says_nothing
 from reward.types import ClaimState, Outcome, RagQuery, Record, Verdict
+
+_ALL_KINDS = AuditConfig(kinds=("number", "name", "date"))
 
 
 class OracleJudgement(Record):
@@ -22,12 +29,16 @@ class OracleJudgement(Record):
     false_reject: bool
     abstained: bool = False
     answerable: bool = True
+    right: bool | None = None  # all that is asked for and nothing wrong; None in records of earlier versions
     num_consensus: int = 0
     num_consensus_right: int = 0
 
 
 class _Truth(Protocol):
     """What each world says of an answer."""
+
+    @property
+    def right(self) -> bool: ...
 
     @property
     def faithful(self) -> bool: ...
@@ -102,9 +113,39 @@ def judge_against(truth: _Truth, verdict: Verdict, decided: Sequence[bool] = ())
         false_reject=truth.faithful and _is_refused(verdict),
         abstained=truth.abstained,
         answerable=truth.answerable,
+        right=truth.right,
         num_consensus=len(decided),
         num_consensus_right=sum(decided),
     )
+
+
+def is_right(query: RagQuery, answer: str, accepted: Sequence[str]) -> bool | None:
+    """Whether an answer states one of the accepted ones: the same number, name or date, else the same words.
+
+    What it says beside that is not looked at: the audit does. Where the query is known to be unanswerable,
+    whether the answer says so and nothing else.
+
+    Returns:
+        None where no answer is known.
+    """
+    if not accepted and not query.unanswerable:
+        return None
+    kinds = kinds_for(_ALL_KINDS, query, answer)
+    values = targets_of(answer, kinds)
+    if query.unanswerable:
+        return abstains(answer) and says_nothing(query, answer, values)
+    return any(_states(answer, values, one, kinds) for one in accepted)
+
+
+def _states(answer: str, values: Sequence[Target], accepted: str, kinds: dict[str, ClaimKind]) -> bool:
+    for kind in kinds.values():
+        truth = kind.read(accepted, of_documents=True)
+        mentions = [value.mention for value in values if truth is not None and value.kind.name == kind.name]
+        if any(kind.bears_out(kind.taken_as(truth, mention), mention) for mention in mentions):
+            return True
+    words = r"\s+".join(map(re.escape, accepted.split()))
+    # No part of a word or of a longer number: "5" is not in "2.5".
+    return re.search(rf"(?<![\w.,]){words}(?!\w|[.,]\d)", answer, re.IGNORECASE) is not None
 
 
 def _is_refused(verdict: Verdict) -> bool:

@@ -128,8 +128,9 @@ class MarchPolicyActor(HoldsItsPort, PlainPolicyModelActor):  # type: ignore[mis
 
     def save_model(self) -> None:
         """Saves the policy, an adapted one as one model that needs no PEFT to load."""
-        args = self.strategy.args
-        if not args.ds.lora.rank:
-            super().save_model()
-            return
-        self.strategy.save_model(merged_for_saving(self.actor), self.tokenizer, args.ckpt.output_dir)
+        self.save_model_to(self.strategy.args.ckpt.output_dir)
+
+    def save_model_to(self, folder: str) -> None:
+        """Saves it elsewhere."""
+        actor = merged_for_saving(self.actor) if self.strategy.args.ds.lora.rank else self.actor
+        self.strategy.save_model(actor, self.tokenizer, folder)

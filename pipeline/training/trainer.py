@@ -20,20 +20,21 @@ from openrlhf.trainer.ppo_trainer import PPOTrainer as _RayPPOTrainer
 from openrlhf.trainer.ppo_utils.kl_controller import FixedKLController
 from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
 
-from pipeline.record.checkpoints import mark_complete
-from pipeline.record.metrics import step_metrics
+from pipeline.record.checkpoints import keep_model_of, mark_complete, model_of
+from pipeline.record.metrics import Stopwatch, step_metrics
 from pipeline.record.tracking import StepLog, read_steps
 from pipeline.training.engine_actor import wait_for_engines
 from pipeline.training.engines import EngineRegistry
 from pipeline.training.equal_answers import share_turns
 from pipeline.training.experience import MarchExperienceMaker, MarchSamplesGenerator
+from pipeline.training.held_out import HeldOut
 from pipeline.training.lora import UnadaptedPolicy
 from pipeline.training.probe import first_prompt, log_probability_gap
 from pipeline.training.saying_less import refuse_less
 from pipeline.training.staleness import mask_stale, staleness
 from pipeline.training.trainer_settings import TrainerSettings
 from pipeline.training.watch import Watch
-from reward.types import Outcome
+from reward.types import Outcome, RagQuery
 
 STALE = "stale"  # beside the reasons of verdicts without a reward
 
@@ -84,6 +85,8 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         self.probe: dict[str, float] = {}
         self.ages: dict[str, float] = {}
         self.watch = Watch(self.settings)
+        plan = self.settings.held_out
+        self.held_out = HeldOut(plan, self.settings.run_dir) if plan else None
 
     def broadcast_to_vllm(self) -> None:
         """Syncs the weights, counts the version and checks that actor and engine agree on the same tokens.
@@ -159,13 +162,35 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         figures = self.experience_maker.metrics | self.ages | self.probe
         metrics = self.watch.judged(figures)
         metrics |= step_metrics(status, figures, own_s=self._own_s(status))
+        metrics |= self._look(global_step)
         with self.watch.clock:
             self.log.write(global_step, metrics, self.experience_maker.answers)
         super().save_logs_and_checkpoints(global_step, logs_dict, client_states)
         checkpoints = Path(self.args.ckpt.path)
         if global_step % self.args.ckpt.save_steps == 0:
             mark_complete(checkpoints, global_step)
+            if self.held_out and not self.args.ckpt.save_hf:  # a resume does not go behind this step
+                keep_model_of(checkpoints, self.held_out.best.step if self.held_out.best else None)
         self.watch.act(checkpoints, global_step)
+
+    def _look(self, global_step: int) -> dict[str, float]:
+        """The figures of the held-out set, if it is due; saves the model if it is the best one up to now.
+
+        OpenRLHF would look after the step is written down, and count what is UNSCORED as a reward of 0.
+        """
+        held_out, watch = self.held_out, Stopwatch()
+        if held_out is None or not held_out.is_due(global_step):
+            return {}
+        with watch:
+            samples = self.samples_generator.generate_eval_samples(
+                **self.generate_kwargs | {"n_samples_per_prompt": 1}
+            )
+            answers = [(RagQuery.model_validate_json(one.labels[0]), one.rollout) for one in samples]
+            metrics = held_out.judged(answers, global_step)
+            if held_out.best and held_out.best.step == global_step:
+                folder = str(model_of(Path(self.args.ckpt.path), global_step))
+                ray.get(self.actor_model_group.async_run_method(method_name="save_model_to", folder=folder))
+        return metrics | {"time/held_out_s": watch.take()}
 
     def _own_s(self, status: dict[str, Any]) -> float:
         """Seconds in our own code since the last step; writing the record of a step counts in the next."""
@@ -181,7 +206,9 @@ class MarchTrainer(PlainPPOTrainer, MarchSteps):  # type: ignore[misc]  # OpenRL
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         seed_order(TrainerSettings.from_environment())
         super().__init__(*args, **kwargs)
-        self.samples_generator = march_generator(self.samples_generator, self.settings)
+        self.samples_generator = generator = march_generator(self.samples_generator, self.settings)
+        if self.held_out:
+            generator.is_over = self.held_out.is_over
         self.max_steps = horizon(self.args, self.prompts_dataloader, self.settings)
 
     def get_max_steps(self) -> int:

@@ -13,6 +13,7 @@ from pipeline.record.rollout_rows import RolloutFileSettings
 from pipeline.settings.ppo import PpoSettings
 from pipeline.training.canary import CanaryPlan
 from pipeline.training.guards import GuardSettings
+from pipeline.training.held_out import HeldOutPlan
 from reward.config import Settings
 from reward.types import Role
 
@@ -49,6 +50,7 @@ class TrainerSettings(Settings):
     rollouts: RolloutFileSettings
     guards: GuardSettings
     canary: CanaryPlan | None
+    held_out: HeldOutPlan | None = None
     probe_tolerance: float | None = Field(
         description="None switches the probe off: an engine that sleeps gives no samples."
     )

@@ -37,12 +37,11 @@ class TinyRows:
     def judge(self, row: WorldRow, response: str) -> Judgement:
         """What the documents, which can be read back into facts, say of an answer."""
         found = oracle(row.query, response)
-        is_whole = found.coverage == 1 and found.num_values == len(row.asked)
         truth, read = truth_of(row.query), read_facts(response)
         keys = read_questions(row.query.query)
         stated = [any(one.key == key and one.value == truth.get(key) for one in read) for key in keys]
         return Judgement(
-            right=found.faithful and (is_whole or found.abstained),
+            right=found.right,
             faithful=found.faithful,
             stated=tuple(stated),
             abstained=found.abstained,

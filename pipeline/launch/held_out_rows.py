@@ -1,0 +1,95 @@
+"""The held-out rows of a run: made when it starts, and held against the rows that it trains on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from pipeline.data.plain import PlainRow
+from pipeline.data.prepare import ROWS_FILE, write_rows
+from pipeline.data.rows import parse_row
+from pipeline.settings.recipe import Recipe
+from pipeline.training.held_out import HELD_OUT_FOLDER, write_answers
+from reward.roles.prompts import load_prompts
+from reward.types import RagQuery
+
+_SEED = 25  # of the tiny world's draw: another one than measurements before and after a training have
+Key = tuple[str, bytes]  # a question, and the digest of one of its documents
+
+
+class HeldOutRow(PlainRow):
+    """A row of plain JSONL with the answers that are accepted."""
+
+    answers: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+
+
+def held_out_file(recipe: Recipe, folder: Path) -> Path | None:
+    """The JSONL that OpenRLHF reads; None without a held-out set."""
+    return folder / HELD_OUT_FOLDER / ROWS_FILE if recipe.held_out else None
+
+
+def write_held_out(recipe: Recipe, folder: Path, training_rows: Path) -> None:
+    """Writes the held-out rows of a run, and the answers that are known.
+
+    Args:
+        recipe: The run; without `held_out` nothing is written.
+        folder: Of the run.
+        training_rows: The JSONL that it trains on.
+
+    Raises:
+        ValueError: the file cannot be read, no row fits, or a row is among those that are trained on.
+    """
+    if recipe.held_out is None:
+        return
+    queries, answers = _rows_of(recipe)
+    write_rows(
+        queries,
+        folder / HELD_OUT_FOLDER,
+        prompts=load_prompts(recipe.audit.prompts),
+        tokenizer_path=recipe.model_path,
+        max_prompt_tokens=recipe.rollout.max_prompt_tokens,
+        source="held out",
+    )
+    write_answers(folder, answers)
+    refuse_trained(queries, training_rows)
+
+
+def refuse_trained(held_out: Iterable[RagQuery], training_rows: Path) -> None:
+    """Raises `ValueError` when a held-out question is asked of one of its documents in the training, too."""
+    trained: set[Key] = set()
+    with training_rows.open(encoding="utf-8") as lines:
+        for line in lines:
+            trained |= _keys(RagQuery.model_validate_json(json.loads(line)["label"]))
+    if shared := [query.id for query in held_out if _keys(query) & trained]:
+        raise ValueError(
+            f"held_out: {len(shared)} rows are among those that are trained on ({', '.join(shared[:3])}"
+            f"{', ...' if len(shared) > 3 else ''}); take them out of held_out.path or of the training"
+        )
+
+
+def _rows_of(recipe: Recipe) -> tuple[list[RagQuery], dict[str, tuple[str, ...]]]:
+    assert recipe.held_out is not None
+    num, path = recipe.held_out.num_rows, recipe.held_out.path
+    if path is not None:
+        raws = HeldOutRow.raw_rows(path)
+        rows = [(parse_row(raw, HeldOutRow), raw.place) for raw, _ in zip(raws, range(num), strict=False)]
+        answers = {row.id: row.answers for row, _ in rows if row.answers}
+        return [query for row, place in rows for query in row.queries(place)], answers
+    if recipe.data.source == "tiny":
+        from pipeline.tiny.world import sample_worlds
+
+        return [one.query for one in sample_worlds(num, _SEED, "held_out", recipe.data.world)], {}
+    from pipeline.worlds.wiki.world import WikiWorld
+
+    # From the end: measurements before and after a training begin at the first one.
+    return [row.query for row in WikiWorld(recipe.data.wiki).rows("held_out")[-num:]], {}
+
+
+def _keys(query: RagQuery) -> set[Key]:
+    asked = " ".join(query.query.casefold().split())
+    return {(asked, hashlib.sha256(document.text.encode()).digest()) for document in query.documents}
