@@ -164,6 +164,7 @@ def watch(folder: Path, *, staleness: int = 0, **settings: object) -> Watch:
             run_dir=folder,
             namespace="",
             registry="",
+            num_steps=1,
             seed=1,
             rows_by_role={Role.SOLVER: 1},
             ppo=PpoSettings(),

@@ -43,7 +43,7 @@ QUERY = RagQuery(
 
 
 def plan(**changes: Any) -> HeldOutPlan:
-    settings = {"every": 2, "num_steps": 9, "patience": None, "max_unscored_rate": 0.5, "thinking": False}
+    settings = {"every": 2, "patience": None, "max_unscored_rate": 0.5, "thinking": False}
     return HeldOutPlan.model_validate(settings | changes)
 
 
@@ -126,12 +126,12 @@ def test_a_worlds_truth_says_what_is_right_and_not_only_what_is_faithful() -> No
 
 
 def test_looks_are_every_so_many_steps_and_after_the_last_one(tmp_path: Path) -> None:
-    held_out = HeldOut(plan(), tmp_path)
+    held_out = HeldOut(plan(), tmp_path, num_steps=9)
     assert [step for step in range(1, 10) if held_out.is_due(step)] == [2, 4, 6, 8, 9]
 
 
 def test_a_run_is_over_when_its_patience_is_and_the_first_of_equals_is_the_best(tmp_path: Path) -> None:
-    held_out = HeldOut(plan(patience=2), tmp_path)
+    held_out = HeldOut(plan(patience=2), tmp_path, num_steps=9)
     over = []
     for step, score in enumerate([0.2, 0.5, 0.5, 0.6, 0.1, 0.6], 1):
         held_out.looks.append(Look(step, score))
@@ -150,7 +150,7 @@ def test_a_resumed_run_knows_its_looks_from_the_best_one_whose_model_is_there(tm
     for step in (4, 6):
         model_of(tmp_path / "checkpoints", step).mkdir(parents=True)
     assert recorded_looks(tmp_path) == [Look(6, 0.5), Look(8, 0.4)]
-    assert HeldOut(plan(patience=1), tmp_path).is_over()
+    assert HeldOut(plan(patience=1), tmp_path, num_steps=9).is_over()
     keep_model_of(tmp_path / "checkpoints", 6)
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["global_step6_hf"]
     assert best_look([]) is None
@@ -200,7 +200,7 @@ def test_a_file_of_rows_gives_answers_that_no_prompt_shows(tmp_path: Path) -> No
         oracle=None, response="1117 sold it.", verdict=SimpleNamespace(outcome=SUPPORTED)
     )
     query = RagQuery.model_validate_json(json.loads(written.splitlines()[11])["label"])
-    found = HeldOut(plan(), tmp_path).judged([(query, rollout)], 2)  # type: ignore[list-item]
+    found = HeldOut(plan(), tmp_path, num_steps=9).judged([(query, rollout)], 2)  # type: ignore[list-item]
     assert query.id == "h11" and found["held_out/right_rate"] == 1
 
 
@@ -224,3 +224,43 @@ def test_no_recipe_has_one_unless_it_asks(tmp_path: Path) -> None:
     assert (
         recipe.held_out is None and held_out_file(recipe, tmp_path) is None and not list(tmp_path.iterdir())
     )
+
+
+def test_the_trainer_saves_the_best_model_and_ends_its_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pipeline import cpu
+
+    cpu.install()
+    from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
+
+    from pipeline.training import trainer as module
+    from pipeline.training.experience import MarchSamplesGenerator
+
+    monkeypatch.setattr(module.ray, "get", lambda value: value)
+    monkeypatch.setattr(SamplesGenerator, "generate_samples", lambda self, **kwargs: ([1], None, 1, False))
+    rollout = SimpleNamespace(oracle=SimpleNamespace(right=True), verdict=SimpleNamespace(outcome=SUPPORTED))
+    asked: list[dict[str, int]] = []
+
+    def answered(**kwargs: int) -> list[Any]:
+        asked.append(kwargs)
+        return [SimpleNamespace(labels=[QUERY.model_dump_json()], rollout=rollout)]
+
+    generator = object.__new__(MarchSamplesGenerator)
+    generator.generate_eval_samples = answered
+    saved: list[str] = []
+    trainer = object.__new__(module.MarchTrainer)
+    trainer.held_out = HeldOut(plan(every=1, patience=1), tmp_path, num_steps=9)
+    trainer.samples_generator = generator
+    trainer.generate_kwargs = {"max_len": 512, "n_samples_per_prompt": 4}
+    trainer.args = SimpleNamespace(ckpt=SimpleNamespace(path=str(tmp_path)))
+    trainer.actor_model_group = SimpleNamespace(
+        async_run_method=lambda method_name, folder: saved.append(f"{method_name} {Path(folder).name}")
+    )
+    generator.is_over = trainer.held_out.is_over
+    assert trainer._look(1)[SCORE] == 1 and generator.generate_samples()[0] == [1]
+    assert trainer._look(2)[SCORE] == 1 and generator.generate_samples() == ([], None, 0, True)
+    assert asked == [{"max_len": 512, "n_samples_per_prompt": 1}] * 2
+    assert saved == ["save_model_to global_step1_hf"]
+    trainer.held_out = None
+    assert trainer._look(3) == {}

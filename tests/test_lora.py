@@ -1,16 +1,17 @@
 """LoRA on the tiny policy: engines and saved model get the adapted weights, the frozen ones never move."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from peft import LoraConfig, get_peft_model
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from pipeline import cpu
 from pipeline.settings.recipe import TINY_POLICY, load_recipe
-from pipeline.training.lora import UnadaptedPolicy, merged_actor, merged_for_saving
+from pipeline.training.lora import UnadaptedPolicy, merged_actor, save_merged
 
 cpu.install()
 
@@ -71,12 +72,17 @@ def test_what_is_sent_computes_what_the_adapted_policy_computes(actor: Any) -> N
     assert not torch.allclose(unadapted, wanted, atol=0.1)
 
 
-def test_the_saved_model_needs_no_peft_and_is_what_was_sent(actor: Any) -> None:
+def test_the_saved_model_needs_no_peft_and_is_what_was_sent_and_training_goes_on(
+    actor: Any, tmp_path: Path
+) -> None:
+    before = weights(actor.model.module)
     sent = {name: p.data.clone() for name, p in merged_actor(actor).model.module.named_parameters()}
-    saved = weights(merged_for_saving(actor).module)
-    assert set(saved) == set(sent)
-    for name in saved:
-        assert torch.allclose(saved[name].float(), sent[name].float(), rtol=0.01, atol=1e-3), name
+    save_merged(actor, AutoTokenizer.from_pretrained(TINY_POLICY), str(tmp_path))
+    saved = weights(AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.bfloat16))
+    assert set(saved) == set(sent) and AutoTokenizer.from_pretrained(tmp_path)
+    assert all(torch.equal(saved[name], sent[name]) for name in saved)
+    after = weights(actor.model.module)
+    assert set(after) == set(before) and all(torch.equal(before[name], after[name]) for name in before)
 
 
 class Engine(torch.nn.Module):

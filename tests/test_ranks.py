@@ -82,6 +82,7 @@ def trained(
         run_dir=folder,
         namespace="",
         registry="",
+        num_steps=1,
         seed=1,
         rows_by_role=recipe.rows_by_role,
         ppo=recipe.ppo,

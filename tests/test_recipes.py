@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import cpu
 from pipeline.launch.openrlhf_args import num_steps
 from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.settings.tree import RECIPES
@@ -197,15 +196,10 @@ def test_too_few_rows_are_refused_before_anything_starts() -> None:
 def test_the_methods_switches_decide_the_rows_and_the_divisor(
     overrides: list[str], rows: dict[str, int], divisor: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cpu.install()
-    from pipeline.training.trainer import optimizer_steps
-
     recipe = load_recipe("tiny", overrides)
     assert (recipe.rows_by_role, recipe.loss_divisor) == (rows, divisor)
     parsed = parse_with_openrlhf(arguments_of(recipe), monkeypatch)
-    assert parsed.train.batch_size == recipe.rows_per_step == 64 * sum(rows.values())
-    num_rows = 40 * 64 * sum(rows.values())
-    assert optimizer_steps(num_rows=num_rows, batch_size=parsed.train.batch_size, passes=1) == 40
+    assert parsed.train.batch_size == recipe.rows_per_step == 64 * sum(rows.values())  # one optimizer step
 
 
 @pytest.mark.parametrize("estimator", ["rloo", "reinforce_baseline", "group_norm", "dr_grpo"])

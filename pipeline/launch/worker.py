@@ -92,7 +92,6 @@ def _environment(
     )
     looks = recipe.held_out and held_out.HeldOutPlan(
         every=recipe.held_out.every,
-        num_steps=num_steps(recipe, state.num_rows),
         patience=recipe.held_out.patience,
         max_unscored_rate=recipe.guards.max_unscored_rate,
         thinking=recipe.audit.thinking,
@@ -101,6 +100,7 @@ def _environment(
         run_dir=folder,
         namespace=NAMESPACE,
         registry=registry_name(state),
+        num_steps=num_steps(recipe, state.num_rows),
         seed=recipe.seed,
         rows_by_role=recipe.rows_by_role,
         ppo=recipe.ppo,

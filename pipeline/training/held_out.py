@@ -47,7 +47,6 @@ class HeldOutPlan(Settings):
     """What the trainer needs to know of the held-out set."""
 
     every: int = Field(description="Steps between two looks.")
-    num_steps: int = Field(description="Of the run; the last one is a look, too.")
     patience: int | None = Field(description="Looks that may be no better than the best; None: any number.")
     max_unscored_rate: float = Field(description="Above it a look has no score.")
     thinking: bool = Field(description="Whether a response begins with thought, which is no answer.")
@@ -79,14 +78,14 @@ def recorded_looks(run_dir: Path) -> list[Look]:
 class HeldOut:
     """Of one run, in the trainer's process; a resumed run goes on with the looks of the one before."""
 
-    def __init__(self, plan: HeldOutPlan, run_dir: Path) -> None:
-        self.plan = plan
+    def __init__(self, plan: HeldOutPlan, run_dir: Path, *, num_steps: int) -> None:
+        self.plan, self.num_steps = plan, num_steps
         self.looks = recorded_looks(run_dir)
         self._answers = read_answers(run_dir)
 
     def is_due(self, step: int) -> bool:
-        """Whether the held-out set is answered after a step."""
-        return step % self.plan.every == 0 or step == self.plan.num_steps
+        """Whether the held-out set is answered after a step; after the last one it is."""
+        return step % self.plan.every == 0 or step == self.num_steps
 
     @property
     def best(self) -> Look | None:

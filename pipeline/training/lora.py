@@ -1,8 +1,9 @@
 """LoRA for the rollout engines: the adapter's product added to the weights that it adapts, under their names.
 
 OpenRLHF 0.11.2 sends an adapted policy's parameters as they are called inside PEFT, which no engine knows
-(OpenRLHF issue 1349), and saves the adapter alone. Here each weight is added up when it is sent, into a new
-tensor: merging in place and taking apart again would round the frozen weights in bfloat16 at every step.
+(OpenRLHF issue 1349), and saves the adapter alone. Here each weight is added up when it is sent or saved,
+into a new tensor: merging in place and taking apart again would round the frozen weights in bfloat16 at every
+step.
 
 The reference is the policy without its adapters (`UnadaptedPolicy`), so no second model is loaded.
 """
@@ -86,6 +87,9 @@ def merged_actor(actor: Any) -> Any:
     return SimpleNamespace(model=SimpleNamespace(module=MergedModel(actor.model.module)))
 
 
-def merged_for_saving(actor: Any) -> Any:
-    """Returns the trained model without adapters, for `save_model`; nothing may be trained after it."""
-    return SimpleNamespace(module=actor.model.module.merge_and_unload())
+def save_merged(actor: Any, tokenizer: Any, folder: str) -> None:
+    """Saves what the engines are sent as a model that needs no PEFT to load; training may go on."""
+    adapted = actor.model.module
+    weights = {name: weight.data.cpu() for name, weight in MergedModel(adapted).named_parameters()}
+    adapted.get_base_model().save_pretrained(folder, state_dict=weights)
+    tokenizer.save_pretrained(folder)

@@ -25,10 +25,11 @@ from typing import Any
 import torch
 from openrlhf.trainer.ray.ppo_actor import ActorPPOTrainer
 from openrlhf.trainer.ray.ppo_actor import PolicyModelActor as _RayPolicyModelActor
+from openrlhf.utils.distributed_util import torch_dist_barrier_and_cuda_sync
 
 from pipeline.cpu.speed import PhaseThreads
 from pipeline.training.buffer import batch_by_tokens, end_step_with, take_any_batches
-from pipeline.training.lora import merged_actor, merged_for_saving
+from pipeline.training.lora import merged_actor, save_merged
 from pipeline.training.rendezvous import HoldsItsPort
 from pipeline.training.response_logits import with_response_logits
 from pipeline.training.threads import scoring_threads, update_threads
@@ -132,5 +133,9 @@ class MarchPolicyActor(HoldsItsPort, PlainPolicyModelActor):  # type: ignore[mis
 
     def save_model_to(self, folder: str) -> None:
         """Saves it elsewhere."""
-        actor = merged_for_saving(self.actor) if self.strategy.args.ds.lora.rank else self.actor
-        self.strategy.save_model(actor, self.tokenizer, folder)
+        if not self.strategy.args.ds.lora.rank:
+            self.strategy.save_model(self.actor, self.tokenizer, folder)
+            return
+        if self.strategy.is_rank_0():  # each rank has all weights: adapters need a ZeRO stage of 2 or lower
+            save_merged(self.actor, self.tokenizer, folder)
+        torch_dist_barrier_and_cuda_sync()

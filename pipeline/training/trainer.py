@@ -85,8 +85,8 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         self.probe: dict[str, float] = {}
         self.ages: dict[str, float] = {}
         self.watch = Watch(self.settings)
-        plan = self.settings.held_out
-        self.held_out = HeldOut(plan, self.settings.run_dir) if plan else None
+        plan, run_dir = self.settings.held_out, self.settings.run_dir
+        self.held_out = HeldOut(plan, run_dir, num_steps=self.settings.num_steps) if plan else None
 
     def broadcast_to_vllm(self) -> None:
         """Syncs the weights, counts the version and checks that actor and engine agree on the same tokens.
@@ -209,7 +209,7 @@ class MarchTrainer(PlainPPOTrainer, MarchSteps):  # type: ignore[misc]  # OpenRL
         self.samples_generator = generator = march_generator(self.samples_generator, self.settings)
         if self.held_out:
             generator.is_over = self.held_out.is_over
-        self.max_steps = horizon(self.args, self.prompts_dataloader, self.settings)
+        self.max_steps = self.settings.num_optimizer_steps
 
     def get_max_steps(self) -> int:
         """Optimizer steps of the run; OpenRLHF asks before it loads the models, so engines are waited for.
@@ -239,21 +239,6 @@ def march_generator(plain: SamplesGenerator, settings: TrainerSettings) -> March
         tokenizer=plain.tokenizer,
         vllm_engines=plain.vllm_engines,
     )
-
-
-def horizon(args: Any, prompts_dataloader: Any, settings: TrainerSettings) -> int:
-    """Returns the optimizer steps of the run, of which OpenRLHF counts only those of the Solver's rows."""
-    rows_per_answer = sum(settings.rows_by_role.values())
-    return optimizer_steps(
-        num_rows=len(prompts_dataloader) * args.rollout.n_samples_per_prompt * rows_per_answer,
-        batch_size=args.train.batch_size,
-        passes=args.train.num_episodes * args.train.max_epochs,
-    )
-
-
-def optimizer_steps(*, num_rows: int, batch_size: int, passes: int) -> int:
-    """The horizon of the learning-rate schedule: optimizer steps really taken, injected rows counted."""
-    return num_rows // batch_size * passes
 
 
 def refuse_unscored(reasons: list[str], *, total: int, limit: float) -> None:

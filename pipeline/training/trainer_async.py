@@ -17,7 +17,7 @@ from openrlhf.trainer import ppo_trainer_async as upstream
 from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
 
 from pipeline.training.engine_actor import wait_for_engines
-from pipeline.training.trainer import MarchSteps, horizon, march_generator, seed_order
+from pipeline.training.trainer import MarchSteps, march_generator, seed_order
 from pipeline.training.trainer_settings import TrainerSettings
 
 # The classes that were written (`pipeline.training.trainer` says why).
@@ -36,7 +36,7 @@ class MarchGenerator(PlainGenerator):  # type: ignore[misc]  # OpenRLHF is untyp
         seed_order(settings)
         super().__init__(*args, **kwargs)
         self.samples_generator = march_generator(self.samples_generator, settings)
-        self.max_steps = horizon(self.args, self.prompts_dataloader, settings)
+        self.max_steps = settings.num_optimizer_steps
 
     def get_max_steps(self) -> int:
         """As `MarchTrainer`'s."""

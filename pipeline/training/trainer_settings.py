@@ -34,6 +34,7 @@ class TrainerSettings(Settings):
     run_dir: Path
     namespace: str
     registry: str
+    num_steps: int = Field(description="PPO steps of the run.")
     seed: int = Field(description="Of the order in which the queries are asked.")
     rows_by_role: dict[Role, int] = Field(description="Rows of one answer, the Solver's first.")
     ppo: PpoSettings
@@ -54,6 +55,11 @@ class TrainerSettings(Settings):
     probe_tolerance: float | None = Field(
         description="None switches the probe off: an engine that sleeps gives no samples."
     )
+
+    @property
+    def num_optimizer_steps(self) -> int:
+        """The horizon of the learning rates; OpenRLHF counts only those of the Solver's rows."""
+        return self.num_steps * self.ppo.epochs
 
     @classmethod
     def from_environment(cls) -> Self:
