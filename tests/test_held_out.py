@@ -6,19 +6,20 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from pipeline.data.prepare import ROWS_FILE
 from pipeline.launch.held_out_rows import held_out_file, refuse_trained, write_held_out
 from pipeline.record.checkpoints import keep_model_of, model_of
+from pipeline.settings.held_out import HeldOutSettings
 from pipeline.settings.recipe import Recipe, load_recipe
+from pipeline.training.guards import GuardSettings
 from pipeline.training.held_out import (
     HELD_OUT_FOLDER,
     SCORE,
     HeldOut,
-    HeldOutPlan,
     Look,
     best_look,
     held_out_metrics,
@@ -26,6 +27,7 @@ from pipeline.training.held_out import (
     recorded_looks,
 )
 from pipeline.training.oracle import is_right, judge_tiny
+from pipeline.training.trainer_settings import TrainerSettings
 from pipeline.worlds.training_rows import write_made
 from reward.types import Document, Outcome, RagQuery, Verdict
 
@@ -42,9 +44,9 @@ QUERY = RagQuery(
 )
 
 
-def plan(**changes: Any) -> HeldOutPlan:
-    settings = {"every": 2, "patience": None, "max_unscored_rate": 0.5, "thinking": False}
-    return HeldOutPlan.model_validate(settings | changes)
+def held_out_of(folder: Path, *, every: int = 2, patience: int | None = None) -> HeldOut:
+    settings = SimpleNamespace(run_dir=folder, num_steps=9, guards=GuardSettings(), thinking=False)
+    return HeldOut(HeldOutSettings(every=every, patience=patience), cast("TrainerSettings", settings))
 
 
 @pytest.mark.parametrize(
@@ -126,19 +128,19 @@ def test_a_worlds_truth_says_what_is_right_and_not_only_what_is_faithful() -> No
 
 
 def test_looks_are_every_so_many_steps_and_after_the_last_one(tmp_path: Path) -> None:
-    held_out = HeldOut(plan(), tmp_path, num_steps=9)
+    held_out = held_out_of(tmp_path)
     assert [step for step in range(1, 10) if held_out.is_due(step)] == [2, 4, 6, 8, 9]
 
 
 def test_a_run_is_over_when_its_patience_is_and_the_first_of_equals_is_the_best(tmp_path: Path) -> None:
-    held_out = HeldOut(plan(patience=2), tmp_path, num_steps=9)
+    held_out = held_out_of(tmp_path, patience=2)
     over = []
     for step, score in enumerate([0.2, 0.5, 0.5, 0.6, 0.1, 0.6], 1):
         held_out.looks.append(Look(step, score))
         over.append(held_out.is_over())
     assert over == [False, False, False, False, False, True]
     assert held_out.best == Look(4, 0.6)
-    held_out.plan = plan(patience=None)
+    held_out.asked = HeldOutSettings()
     assert not held_out.is_over()
 
 
@@ -150,7 +152,7 @@ def test_a_resumed_run_knows_its_looks_from_the_best_one_whose_model_is_there(tm
     for step in (4, 6):
         model_of(tmp_path / "checkpoints", step).mkdir(parents=True)
     assert recorded_looks(tmp_path) == [Look(6, 0.5), Look(8, 0.4)]
-    assert HeldOut(plan(patience=1), tmp_path, num_steps=9).is_over()
+    assert held_out_of(tmp_path, patience=1).is_over()
     keep_model_of(tmp_path / "checkpoints", 6)
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["global_step6_hf"]
     assert best_look([]) is None
@@ -200,7 +202,7 @@ def test_a_file_of_rows_gives_answers_that_no_prompt_shows(tmp_path: Path) -> No
         oracle=None, response="1117 sold it.", verdict=SimpleNamespace(outcome=SUPPORTED)
     )
     query = RagQuery.model_validate_json(json.loads(written.splitlines()[11])["label"])
-    found = HeldOut(plan(), tmp_path, num_steps=9).judged([(query, rollout)], 2)  # type: ignore[list-item]
+    found = held_out_of(tmp_path).judged([(query, rollout)], 2)  # type: ignore[list-item]
     assert query.id == "h11" and found["held_out/right_rate"] == 1
 
 
@@ -250,7 +252,7 @@ def test_the_trainer_saves_the_best_model_and_ends_its_loop(
     generator.generate_eval_samples = answered
     saved: list[str] = []
     trainer = object.__new__(module.MarchTrainer)
-    trainer.held_out = HeldOut(plan(every=1, patience=1), tmp_path, num_steps=9)
+    trainer.held_out = held_out_of(tmp_path, every=1, patience=1)
     trainer.samples_generator = generator
     trainer.generate_kwargs = {"max_len": 512, "n_samples_per_prompt": 4}
     trainer.args = SimpleNamespace(ckpt=SimpleNamespace(path=str(tmp_path)))

@@ -76,7 +76,7 @@ def run_openrlhf(state: RunState, folder: Path) -> None:
 def _environment(
     state: RunState, folder: Path, *, ports: Sequence[int], keys: dict[str, str], cuda: bool
 ) -> dict[str, str]:
-    from pipeline.training import held_out, rollout, trainer_settings
+    from pipeline.training import rollout, trainer_settings
 
     recipe = state.recipe
     for_rollout = rollout.RolloutSettings(
@@ -89,12 +89,6 @@ def _environment(
         oracle=recipe.oracle,
         wiki=recipe.data.wiki,
         reward_model=recipe.reward.model,
-    )
-    looks = recipe.held_out and held_out.HeldOutPlan(
-        every=recipe.held_out.every,
-        patience=recipe.held_out.patience,
-        max_unscored_rate=recipe.guards.max_unscored_rate,
-        thinking=recipe.audit.thinking,
     )
     for_trainer = trainer_settings.TrainerSettings(
         run_dir=folder,
@@ -111,7 +105,8 @@ def _environment(
         rollouts=recipe.tracking.rollouts,
         guards=recipe.guards,
         canary=recipe.canary_plan,
-        held_out=looks,
+        held_out=recipe.held_out,
+        thinking=recipe.audit.thinking,
         # An engine asleep gives no samples to compare.
         probe_tolerance=None if recipe.cluster.engine_sleep else recipe.guards.probe_tolerance,
     )

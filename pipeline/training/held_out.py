@@ -25,31 +25,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 
 from pipeline.record.checkpoints import model_of
 from pipeline.record.tracking import read_steps
+from pipeline.settings.held_out import HeldOutSettings
 from pipeline.training.oracle import is_right
-from reward.config import AuditConfig, Settings
+from reward.config import AuditConfig
 from reward.roles.asking import answer_of
 from reward.types import Outcome, RagQuery
 
 if TYPE_CHECKING:
     from pipeline.training.rollout import RolloutRecord
+    from pipeline.training.trainer_settings import TrainerSettings
 
 HELD_OUT_FOLDER, ANSWERS_FILE = "held_out", "answers.json"
 SCORE = "held_out/score"
 Answers = Mapping[str, tuple[str, ...]]  # by the query's id; for rows of a file
 _ANSWERS = TypeAdapter(dict[str, tuple[str, ...]])
-
-
-class HeldOutPlan(Settings):
-    """What the trainer needs to know of the held-out set."""
-
-    every: int = Field(description="Steps between two looks.")
-    patience: int | None = Field(description="Looks that may be no better than the best; None: any number.")
-    max_unscored_rate: float = Field(description="Above it a look has no score.")
-    thinking: bool = Field(description="Whether a response begins with thought, which is no answer.")
 
 
 @dataclass(frozen=True)
@@ -78,14 +71,14 @@ def recorded_looks(run_dir: Path) -> list[Look]:
 class HeldOut:
     """Of one run, in the trainer's process; a resumed run goes on with the looks of the one before."""
 
-    def __init__(self, plan: HeldOutPlan, run_dir: Path, *, num_steps: int) -> None:
-        self.plan, self.num_steps = plan, num_steps
-        self.looks = recorded_looks(run_dir)
-        self._answers = read_answers(run_dir)
+    def __init__(self, asked: HeldOutSettings, settings: TrainerSettings) -> None:
+        self.asked, self._settings = asked, settings
+        self.looks = recorded_looks(settings.run_dir)
+        self._answers = read_answers(settings.run_dir)
 
     def is_due(self, step: int) -> bool:
         """Whether the held-out set is answered after a step; after the last one it is."""
-        return step % self.plan.every == 0 or step == self.num_steps
+        return step % self.asked.every == 0 or step == self._settings.num_steps
 
     @property
     def best(self) -> Look | None:
@@ -94,15 +87,16 @@ class HeldOut:
 
     def is_over(self) -> bool:
         """Whether the last looks were no better than the best, as many as the patience has."""
-        if self.plan.patience is None or self.best is None:
+        if self.asked.patience is None or self.best is None:
             return False
-        return len(self.looks) - 1 - self.looks.index(self.best) >= self.plan.patience
+        return len(self.looks) - 1 - self.looks.index(self.best) >= self.asked.patience
 
     def judged(self, answers: Sequence[tuple[RagQuery, RolloutRecord]], step: int) -> dict[str, float]:
         """The figures of a look, which is remembered if it has a score."""
         rights = [self._is_right(query, record) for query, record in answers]
         outcomes = [record.verdict.outcome for _, record in answers]
-        metrics = held_out_metrics(outcomes, rights, max_unscored_rate=self.plan.max_unscored_rate)
+        limit = self._settings.guards.max_unscored_rate
+        metrics = held_out_metrics(outcomes, rights, max_unscored_rate=limit)
         if SCORE in metrics:
             self.looks.append(Look(step, metrics[SCORE]))
         return metrics
@@ -110,7 +104,7 @@ class HeldOut:
     def _is_right(self, query: RagQuery, record: RolloutRecord) -> bool | None:
         if record.oracle is not None:
             return record.oracle.right
-        answer = answer_of(record.response, AuditConfig(thinking=self.plan.thinking))
+        answer = answer_of(record.response, AuditConfig(thinking=self._settings.thinking))
         return is_right(query, answer, self._answers.get(query.id, ()))
 
 

@@ -85,8 +85,8 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         self.probe: dict[str, float] = {}
         self.ages: dict[str, float] = {}
         self.watch = Watch(self.settings)
-        plan, run_dir = self.settings.held_out, self.settings.run_dir
-        self.held_out = HeldOut(plan, run_dir, num_steps=self.settings.num_steps) if plan else None
+        asked = self.settings.held_out
+        self.held_out = HeldOut(asked, self.settings) if asked else None
 
     def broadcast_to_vllm(self) -> None:
         """Syncs the weights, counts the version and checks that actor and engine agree on the same tokens.

@@ -10,10 +10,10 @@ from pydantic import Field
 
 from pipeline.cpu.speed import PhaseThreads
 from pipeline.record.rollout_rows import RolloutFileSettings
+from pipeline.settings.held_out import HeldOutSettings
 from pipeline.settings.ppo import PpoSettings
 from pipeline.training.canary import CanaryPlan
 from pipeline.training.guards import GuardSettings
-from pipeline.training.held_out import HeldOutPlan
 from reward.config import Settings
 from reward.types import Role
 
@@ -51,7 +51,8 @@ class TrainerSettings(Settings):
     rollouts: RolloutFileSettings
     guards: GuardSettings
     canary: CanaryPlan | None
-    held_out: HeldOutPlan | None = None
+    held_out: HeldOutSettings | None = None
+    thinking: bool = Field(default=False, description="Whether responses begin with thought.")
     probe_tolerance: float | None = Field(
         description="None switches the probe off: an engine that sleeps gives no samples."
     )
