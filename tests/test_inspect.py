@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from orchestration.inspect.charts import charts
 from orchestration.inspect.choice import Order, Wanted, choose, totals
 from orchestration.inspect.page import render_run
 from orchestration.inspect.run import Run, as_audited, open_run, read_answers, read_entries
@@ -95,6 +96,22 @@ def test_every_figure_of_a_long_run_fits_80_columns() -> None:
     text = overview(Run(Path("run"), "long", "", [{"step": i, **figures} for i in range(1, 2001)]), 80)
     assert all(len(line) <= 80 for line in text.splitlines()) and "\u2026" not in text
     assert "1921-2000" in text and "2,000 steps; each line is the mean of up to 80 of them" in text
+
+
+def test_the_best_and_the_last_look_at_the_held_out_rows_are_shown() -> None:
+    rates = {"held_out/num_answers": 50.0, "held_out/unscored_rate": 0.02, "held_out/supported_rate": 0.75}
+    steps: list[dict[str, float]] = [{"step": float(step), "audit/reward": 0.0} for step in range(1, 7)]
+    assert "held out" not in overview(Run(Path("run"), "r", "", steps), 140)
+    for place, score in ((1, 0.25), (3, 0.5), (5, 0.5)):
+        steps[place] |= {**rates, "held_out/right_rate": score, "held_out/score": score}
+    text = overview(Run(Path("run"), "r", "", steps), 140)
+    assert "held out, best, step 4: 75% supported, 50% right, 2% unscored; held out, last, step 6" in text
+    (chart,) = [one for one in charts(bins(steps, 25)) if one.title == "Held-out answers"]
+    assert [(curve.line.label, curve.last) for curve in chart.curves] == [
+        ("accepted", "75%"),
+        ("right", "50%"),
+        ("unscored", "2%"),
+    ]
 
 
 def test_a_run_without_an_oracle_has_no_columns_of_it(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline.record.tracking import KEPT
+from pipeline.training.held_out import SCORE
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,6 @@ COLUMNS = (
     Column("oracle/faithful_rate", "true", "faithful", percent=True),
     Column("oracle/false_accept_rate", "f.acc", "false accepts", percent=True),
     Column("oracle/consensus_accuracy", "right", "consensus right", percent=True),
-    Column("held_out/score", "held", "held out", percent=True),
 )
 
 
@@ -70,6 +70,22 @@ def in_words(column: Column, value: float | None) -> str:
     if value is None:
         return "\u2013"
     return f"{value:.0%}" if column.percent else f"{value:.2f}"
+
+
+def held_out_in_words(steps: Sequence[Mapping[str, float]]) -> str:
+    """What the best and the last look at the held-out rows say; nothing where there was none."""
+    looks = [step for step in steps if "held_out/num_answers" in step]
+    scored = [step for step in looks if SCORE in step]
+    shown = {"best": max(scored, key=lambda step: step[SCORE])} if scored else {}
+    shown |= {"last": looks[-1]} if looks else {}
+    return "; ".join(
+        f"held out, {name}, step {int(step['step'])}: {_rates(step)}" for name, step in shown.items()
+    )
+
+
+def _rates(step: Mapping[str, float]) -> str:
+    rates = {name: step.get(f"held_out/{name}_rate") for name in ("supported", "right", "unscored")}
+    return ", ".join(f"{value:.0%} {name}" for name, value in rates.items() if value is not None)
 
 
 def _bin(steps: Sequence[Mapping[str, float]]) -> Bin:

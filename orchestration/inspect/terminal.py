@@ -10,7 +10,7 @@ from rich.text import Text
 
 from orchestration.inspect.choice import Totals
 from orchestration.inspect.run import Run, as_audited, truth_in_words, turn_in_words
-from orchestration.inspect.steps import Bin, Column, bins, in_words, known_columns
+from orchestration.inspect.steps import Bin, Column, bins, held_out_in_words, in_words, known_columns
 from pipeline.record.rollout_rows import RolloutRow
 from reward.offline.excerpt import printable
 from reward.offline.explain import explanation
@@ -89,7 +89,7 @@ def _legend(columns: Sequence[Column]) -> str:
 
 
 def _remarks(run: Run, found: Sequence[Bin]) -> list[str]:
-    lines = [kept_in_words(run)]
+    lines = [*filter(None, [held_out_in_words(run.steps)]), kept_in_words(run)]
     if len(found) < len(run.steps):
         most = found[0].last - found[0].first + 1
         lines.append(f"{len(run.steps):,} steps; each line is the mean of up to {most} of them")
