@@ -1,58 +1,66 @@
-"""Shared by the tests of decisions: a real desk over a registry in memory whose server can fail."""
+"""Shared by the tests of decisions: a real chain in a folder, and MLflow's side in memory, which can fail."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 from orchestration.promotion.policy import ApprovalPolicy, GatePolicy
 from orchestration.promotion.records import GateReport, GateResult, GateState
-from orchestration.registry.decisions import Desk
-from orchestration.registry.log import Entry, Numbered
+from orchestration.registry.chain import Chain, Made, State
+from orchestration.registry.decisions import Decisions
 from orchestration.registry.store import ModelVersion, Registry
+from orchestration.registry.stored import Evaluations
+from pipeline.artifacts.local import LocalBackend
+from pipeline.artifacts.store import ArtifactStore
 
 AWAY = ValueError("--registry http://registry: does not answer")
 
 
 @dataclass
 class MemoryRegistry:
-    """The log, aliases and versions of one model."""
+    """Aliases, tags and versions of one model."""
 
-    log: list[Entry] = field(default_factory=list)
+    numbers: str = "1234"
     alias: dict[str, str] = field(default_factory=dict)
-    failures: dict[str, list[Exception]] = field(default_factory=dict)  # by what is called, one a call
-    after_append: Callable[[], None] = lambda: None
-
-    def entries(self, _model: str) -> list[tuple[int, Entry]]:
-        self._may_fail("entries")
-        return list(enumerate(self.log, start=1))
-
-    def append(self, _model: str, entry: Entry) -> None:
-        self._may_fail("append")
-        self.log.append(Entry.model_validate_json(entry.model_dump_json()))
-        self.after_append()
+    tags: dict[tuple[str, str], str] = field(default_factory=dict)
+    failures: list[Exception] = field(default_factory=list)  # one a write
+    is_old: bool = False
 
     def aliases(self, _model: str) -> dict[str, str]:
         return dict(self.alias)
 
     def set_alias(self, _model: str, alias: str, version: str | None) -> None:
-        self._may_fail("set_alias")
+        self._may_fail()
         if version is None:
             self.alias.pop(alias, None)
         else:
             self.alias[alias] = version
 
-    def set_tag(self, *_given: str) -> None:
-        """No test reads tags."""
+    def set_tag(self, _model: str, version: str, key: str, value: str) -> None:
+        self._may_fail()
+        self.tags[version, key] = value
 
     def versions(self, _model: str) -> list[ModelVersion]:
-        return [version(number) for number in "1234"]
+        return [
+            ModelVersion(
+                number,
+                f"s3://b/{number}",
+                number * 64,
+                tuple(alias for alias, version in self.alias.items() if version == number),
+                {key: value for (version, key), value in self.tags.items() if version == number},
+                0,
+            )
+            for number in self.numbers
+        ]
 
-    def _may_fail(self, called: str) -> None:
-        if left := self.failures.get(called):
-            raise left.pop(0)
+    def has_old_decisions(self, _model: str) -> bool:
+        return self.is_old
+
+    def _may_fail(self) -> None:
+        if self.failures:
+            raise self.failures.pop(0)
 
 
 def version(number: str) -> ModelVersion:
@@ -60,14 +68,24 @@ def version(number: str) -> ModelVersion:
     return ModelVersion(number, f"s3://b/{number}", number * 64, (), {}, 0)
 
 
-def desk_over(registry: MemoryRegistry, history: Path, *, by: str = "ann", key: str | None = None) -> Desk:
-    """A real desk over it."""
-    return Desk(cast(Registry, registry), "shop", history, key=key, by=by)
+def decisions_over(
+    registry: MemoryRegistry, store: Path, *, by: str = "ann", key: str | None = None
+) -> Decisions:
+    """Decisions in a folder, shown by the registry in memory."""
+    chain = Chain(ArtifactStore(LocalBackend(store)), "shop", key)
+    return Decisions(cast(Registry, registry), chain, by)
 
 
-def promote(desk: Desk, number: str, **approval: bool) -> Numbered:
-    """Decides about a version that passed its gates."""
-    gates = (GateResult(gate="primary", state=GateState.PASSED, reason="better"),)
+def promote(
+    decisions: Decisions,
+    candidate: ModelVersion | str,
+    state: str = "passed",
+    seen: State | None = None,
+    **approval: bool,
+) -> Made:
+    """Decides about a version whose gates say the state."""
+    gates = (GateResult(gate="primary", state=GateState(state), reason="by chance"),)
     report = GateReport(gates=gates, policy_sha256="p" * 64, candidate_sha256="c" * 64)
     policy = GatePolicy(approval=ApprovalPolicy(**approval))
-    return desk.promote(version(number), report, policy, desk.fix())
+    candidate = version(candidate) if isinstance(candidate, str) else candidate
+    return decisions.promote(candidate, report, policy, seen or decisions.state(), Evaluations(Path()))

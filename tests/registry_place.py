@@ -6,9 +6,12 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestration.registry.decisions import Desk
+from orchestration.registry.decisions import Decisions
+from orchestration.registry.open import open_decisions
 from orchestration.registry.register import register_weights
 from orchestration.registry.store import Registry
+from pipeline.artifacts.local import LocalBackend
+from pipeline.artifacts.store import ArtifactStore
 from pipeline.evaluate.weights import weights_sha256
 from tests.march_cli import march
 from tests.promotion_evidence import better, evidence, worse, write_evidence
@@ -25,12 +28,16 @@ class Place:
     folder: Path
 
     @property
-    def desk(self) -> Desk:
-        return Desk(Registry(self.uri), self.model, self.folder / "history", by="tester")
+    def store(self) -> ArtifactStore:
+        return ArtifactStore(LocalBackend(self.folder / "store"))
+
+    @property
+    def decisions(self) -> Decisions:
+        return open_decisions(self.model, self.uri, self.store, by="tester")
 
     @property
     def common(self) -> list[object]:
-        return ["--registry", self.uri, "--history", self.folder / "history", "--policy", self.policy]
+        return ["--registry", self.uri, "--store", self.folder / "store", "--policy", self.policy]
 
     @property
     def policy(self) -> Path:
@@ -50,7 +57,7 @@ class Place:
         return march(*given, *self.common, *more)
 
     def aliases(self) -> dict[str, str]:
-        return self.desk.registry.aliases(self.model)
+        return self.decisions.registry.aliases(self.model)
 
 
 def make_place(uri: str, model: str, folder: Path) -> Place:

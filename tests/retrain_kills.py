@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from orchestration.registry.decisions import Desk
-from orchestration.registry.log import Action, Effect
+from orchestration.registry.chain import Action, Chain
 from orchestration.registry.store import Registry
 from orchestration.registry.stored import references
 from orchestration.retrain.ledger import Ledger
@@ -103,8 +102,8 @@ def assert_as_if_never_killed(
     registry = Registry(servers.registry)
     assert [one.version for one in registry.versions(model)] == ["1"]
     assert registry.aliases(model) == {"champion": "1"}
-    history = Desk(registry, model, kept.folder / "history").state().history
-    made = [one for one in history if one.entry.action is Action.PROMOTE and one.effect is Effect.IN_EFFECT]
+    history = Chain(store, model).history()
+    made = [one for one in history if one.decision.action is Action.PROMOTE]
     assert len(made) == 1
     found = next(one for one in Ledger(servers.registry).retrainings("small") if one.model == model)
     assert found.outcome is Outcome.PROMOTED

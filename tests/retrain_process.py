@@ -74,7 +74,7 @@ def write_small_job(
             "max_tokens": 64,
             "overrides": ["generation.temperature=1.0", "generation.top_p=1.0", "generation.top_k=null"],
         },
-        "registry": {"model": model, "policy": "policy.yaml", "history": str(folder / "history")},
+        "registry": {"model": model, "policy": "policy.yaml"},
         "retries": {"first_wait_s": 0.5, "attempts": 2},
         "lease_s": 5.0,
         "work": str(folder / "work"),

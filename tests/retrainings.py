@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from orchestration.promotion.policy import GatePolicy
-from orchestration.registry.decisions import Desk
+from orchestration.registry.decisions import Decisions
 from orchestration.retrain.attempt import Place
 from orchestration.retrain.inputs import Plan
 from orchestration.retrain.job import Job, load_job
@@ -43,7 +43,7 @@ class Version:
     tags: dict[str, str] = field(default_factory=dict)
 
 
-class ScriptedDesk:
+class ScriptedDecisions:
     """A registry that knows who is champion."""
 
     def __init__(self) -> None:
@@ -191,7 +191,7 @@ class Rig:
 
     place: Place
     factory: Factory
-    desk: ScriptedDesk
+    decisions: ScriptedDecisions
     ledger: MemoryLedger
     notes: Notes
 
@@ -200,9 +200,9 @@ def rig(folder: Path, *assignments: str) -> Rig:
     """A place on a store in a folder; a second one in the same folder finds what the first has made."""
     store = ArtifactStore(LocalBackend(folder / "store"))
     job = load_job(str(write_job(folder / "job")), ["retries.first_wait_s=0", *assignments])
-    results, desk, ledger, notes = Results(store, job.name), ScriptedDesk(), MemoryLedger(), Notes()
+    results, decisions, ledger, notes = Results(store, job.name), ScriptedDecisions(), MemoryLedger(), Notes()
     recipe = load_recipe(job.recipe.name, list(job.recipe.overrides))
     plan = Plan(job, recipe, GatePolicy(), code="1", data="2", evaluation="3")
     factory = Factory(results)
-    place = Place(plan, cast(Desk, desk), results, cast(Ledger, ledger), None, factory, notes)
-    return Rig(place, factory, desk, ledger, notes)
+    place = Place(plan, cast(Decisions, decisions), results, cast(Ledger, ledger), None, factory, notes)
+    return Rig(place, factory, decisions, ledger, notes)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from orchestration.commands import retrain_run
-from orchestration.registry.decisions import Desk
+from orchestration.registry.decisions import Decisions
 from orchestration.retrain.job import Job
 from orchestration.retrain.records import Outcome as Decision
 from orchestration.retrain.records import ParentWeights, Retraining, RetrainingState, Seen
@@ -26,7 +26,7 @@ from orchestration.retrain.workshop import open_job_store
 from orchestration.schedule import timer
 from reward.offline.resume import AuditedRow
 from reward.types import Outcome, Verdict
-from tests.retrainings import Factory, ScriptedDesk
+from tests.retrainings import Factory, ScriptedDecisions
 
 SCRIPTED_MARCH = (sys.executable, str(Path(__file__).absolute()))
 
@@ -94,7 +94,7 @@ def script(folder: Path, put: Callable[[Any, str, object], None] = setattr) -> N
         return factory
 
     put(retrain_run, "_start", start)
-    put(retrain_run, "open_desk", lambda *_: cast(Desk, ScriptedDesk()))
+    put(retrain_run, "open_decisions", lambda *_: cast(Decisions, ScriptedDecisions()))
     put(timer, "_MARCH", SCRIPTED_MARCH)
 
 

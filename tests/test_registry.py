@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -12,16 +12,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from mlflow import MlflowClient
 
-from orchestration.registry.decisions import Desk, LostRaceError
-from orchestration.registry.log import Entry, State
+from orchestration.registry.decisions import LostRaceError
+from orchestration.registry.open import open_decisions
 from orchestration.registry.register import register_weights
 from orchestration.registry.store import Registry
 from tests.march_cli import march, refused
+from tests.memory_registry import promote
 from tests.mlflow_process import mlflow_server
 from tests.postgres import serve_postgres
 from tests.registry_place import POLICY, Place, make_place
-from tests.test_promotion_log import KEY, entry
+from tests.test_decision_chain import KEY
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
@@ -62,24 +64,31 @@ def test_promote_and_roll_back(place: Place, capsys: pytest.CaptureFixture[str])
     assert "champion" in capsys.readouterr().out
     assert "is the champion already" in refused(capsys, "promote", place.model, "--candidate", 1,
         "--evaluation", place.folder / "eval1", *place.common)  # fmt: skip
-    lines = (place.folder / "history" / place.model / "history.jsonl").read_text().splitlines()
-    said = [row["entry"]["action"] for row in map(json.loads, lines) if row["kind"] == "entry"]
-    assert said == ["promote", "promote", "refuse", "rollback"]
+    made = [one.decision for one in place.decisions.chain.history()]
+    assert [str(one.action) for one in made] == ["rollback", "refuse", "promote", "promote"]
+    assert all(one.report and one.evaluation for one in made[1:]), "gates and evaluation are named"
+    shutil.rmtree(place.folder / "eval2")  # the evidence is in the store
+    assert place.store.manifest(str(made[2].evaluation)).kind == "evaluation"
 
 
 def test_the_same_weights_are_one_version(place: Place) -> None:
     assert place.register(1) == ("1", False)
-    s3 = register_weights(place.desk.registry, place.model, "s3://b/m", sha256="e" * 64, lineage="f" * 64)
-    assert s3 == ("4", True) and place.desk.version("@candidate").uri == "s3://b/m"
+    s3 = register_weights(
+        place.decisions.registry, place.model, "s3://b/m", sha256="e" * 64, lineage="f" * 64
+    )
+    assert s3 == ("4", True) and place.decisions.version("@candidate").uri == "s3://b/m"
 
 
 def test_an_address_in_the_store_takes_the_place_of_another_and_keeps_it(place: Place) -> None:
-    version, lineage = place.desk.version("1"), "f" * 64
+    registry, version, lineage = Registry(place.uri), place.decisions.version("1"), "f" * 64
     for uri in (f"s3://b/manifests/sha256/ab/ab{'0' * 62}", version.uri):
-        register_weights(place.desk.registry, place.model, version.uri)
+        register_weights(registry, place.model, version.uri)
         tags = {"march.lineage_sha256": lineage, "note": uri}
-        assert place.desk.registry.register(place.model, uri=uri, sha256=version.sha256, tags=tags)[0] == "1"
-    found = place.desk.version("1")
+        assert (
+            place.decisions.registry.register(place.model, uri=uri, sha256=version.sha256, tags=tags)[0]
+            == "1"
+        )
+    found = place.decisions.version("1")
     assert found.uri.startswith("s3://b/manifests/")
     assert (found.tags["march.lineage_sha256"], found.tags["note"]) == (lineage, found.uri)
 
@@ -101,32 +110,29 @@ def test_a_person_has_the_last_word(place: Place, capsys: pytest.CaptureFixture[
 
 # Decides when told to on standard input, by the state that it saw before.
 RACER = """
-import sys
+import os, signal, sys
 from pathlib import Path
-from orchestration.promotion.policy import GatePolicy
-from orchestration.promotion.records import GateReport, GateResult, GateState
-from orchestration.registry.decisions import Desk, LostRaceError
-from orchestration.registry.store import Registry
-uri, model, version, history, kill_at = sys.argv[1:]
-desk = Desk(Registry(uri), model, Path(history), by=f"racer {version}")
-seen, candidate = desk.fix(), desk.version(version)
-gate = GateResult(gate="all", state=GateState.PASSED, reason="")
-report = GateReport(gates=(gate,), policy_sha256="", candidate_sha256="")
+from orchestration.registry.decisions import LostRaceError
+from orchestration.registry.open import open_decisions
+from pipeline.artifacts.local import LocalBackend
+from pipeline.artifacts.store import ArtifactStore
+from tests.memory_registry import promote
+uri, model, version, folder, kill_at = sys.argv[1:]
+store = ArtifactStore(LocalBackend(Path(folder)))
+decisions = open_decisions(model, uri, store, by=f"racer {version}")
+seen, candidate = decisions.rebuild(), decisions.version(version)
+def kill(*_given, **_named):
+    os.kill(os.getpid(), signal.SIGKILL)
 def killed(real, wanted):
-    def call(model, alias, version):
-        if alias == wanted:
-            import os, signal
-            os.kill(os.getpid(), signal.SIGKILL)
-        real(model, alias, version)
-    return call
-if kill_at == "append":
-    desk.registry.append = lambda *_: killed(None, "")("", "", "")
+    return lambda model, alias, version: kill() if alias == wanted else real(model, alias, version)
+if kill_at == "move":
+    ArtifactStore.move = kill
 elif kill_at:
-    desk.registry.set_alias = killed(desk.registry.set_alias, kill_at)
+    decisions.registry.set_alias = killed(decisions.registry.set_alias, kill_at)
 print("ready", flush=True)
 sys.stdin.readline()
 try:
-    desk.promote(candidate, report, GatePolicy(), seen)
+    promote(decisions, candidate, seen=seen)
     print("won")
 except LostRaceError as error:
     print("lost:", error)
@@ -134,12 +140,13 @@ except LostRaceError as error:
 
 
 def racer(place: Place, version: int, *, kill_at: str = "") -> subprocess.Popen[str]:
-    arguments = [place.uri, place.model, str(version), str(place.folder / "history"), kill_at]
+    arguments = [place.uri, place.model, str(version), str(place.folder / "store"), kill_at]
     return subprocess.Popen(
         [sys.executable, "-c", RACER, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
 
@@ -161,8 +168,9 @@ def test_of_two_promotions_at_once_one_wins_and_the_other_is_told(place: Place) 
     won, lost = sorted(said, key=lambda text: not text.startswith("won"))
     winner = str(2 + said.index(won))
     assert won.startswith("won") and f"racer {winner} was first (promote of version {winner})" in lost
-    state = place.desk.fix()
-    assert (state.champion, state.previous) == (winner, "1")
+    state = place.decisions.rebuild()
+    assert state.champion and state.previous
+    assert (state.champion.version, state.previous.version) == (winner, "1")
     assert {key: place.aliases()[key] for key in ("champion", "previous")} == {
         "champion": winner,
         "previous": "1",
@@ -172,7 +180,7 @@ def test_of_two_promotions_at_once_one_wins_and_the_other_is_told(place: Place) 
 @pytest.mark.parametrize(
     ("kill_at", "left", "champion"),
     [
-        ("append", {"champion": "2", "previous": "1"}, "2"),
+        ("move", {"champion": "2", "previous": "1"}, "2"),
         ("previous", {"champion": "2", "previous": "1"}, "3"),
         ("champion", {"champion": "2", "previous": "2"}, "3"),
         ("candidate", {"champion": "3", "previous": "2"}, "3"),
@@ -190,22 +198,54 @@ def test_the_next_command_fixes_what_a_kill_left(
     process.communicate("\n", timeout=300)
     assert process.returncode == -9
     assert place.aliases() == left | {"candidate": "3"}
-    assert march("registered", place.model, *place.common[:4]) == 0
-    state: State = place.desk.state()
-    assert state.champion == champion
+    assert march("registered", place.model, "--rebuild", *place.common[:4]) == 0
+    state = place.decisions.state()
+    assert state.champion and state.champion.version == champion
     assert place.aliases().get("champion") == champion
-    assert place.aliases().get("previous") == state.previous
+    assert place.aliases().get("previous") == (state.previous.version if state.previous else None)
     assert place.aliases().get("candidate") == (None if champion == "3" else "3")
 
 
-def test_an_alias_that_was_moved_by_hand_is_put_back(place: Place) -> None:
-    assert place.promote(1, None) == 0
-    place.desk.registry.set_alias(place.model, "champion", "3")
-    assert march("registered", place.model, *place.common[:4]) == 0
+def test_what_is_edited_or_deleted_in_mlflow_is_reported_and_written_again(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The champion stays the same, is served and can be rolled back, whatever MLflow shows."""
+    assert place.promote(1, None) == 0 and place.promote(2, 1) == 0
+    client, listed = MlflowClient(place.uri), ["registered", place.model, *place.common[:4]]
+    client.set_registered_model_alias(place.model, "champion", "3")
+    client.set_model_version_tag(place.model, "2", "march.gate_report", "{}")
+    capsys.readouterr()
+    assert march(*listed) == 0
+    said = capsys.readouterr()
+    assert "champion 2; decision 2: promote" in " ".join(said.out.split())
+    assert "MLflow's alias champion is version 3, by the decisions it is 2" in said.err
+    assert "MLflow's tag march.gate_report of version 2 is not that of the decision" in said.err
+    assert place.aliases()["champion"] == "3", "a list writes nothing"
+    assert march(*listed, "--rebuild") == 0 and place.aliases()["champion"] == "2"
+    capsys.readouterr()
+    assert march(*listed) == 0 and capsys.readouterr().err == ""
+    client.delete_model_version(place.model, "2")
+    assert march("serve-model", f"{place.model}@champion", "--print", *place.common) == 0
+    assert "weights2" in capsys.readouterr().out
+    assert march("rollback", place.model, *place.common) == 0
     assert place.aliases()["champion"] == "1"
 
 
-def test_a_signed_history_takes_no_unsigned_decision(
+def test_decisions_of_an_earlier_release_are_taken_over(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client = MlflowClient(place.uri)
+    client.create_registered_model(f"{place.model}.history")
+    for alias, version in (("champion", "2"), ("previous", "1")):
+        client.set_registered_model_alias(place.model, alias, version)
+    line = refused(capsys, "rollback", place.model, *place.common)
+    assert f"`march registered {place.model} --adopt` takes over the champion" in line
+    assert march("registered", place.model, "--adopt", *place.common[:4]) == 0
+    assert march("rollback", place.model, *place.common) == 0
+    assert place.aliases() == {"champion": "1", "previous": "2", "candidate": "3"}
+
+
+def test_signed_decisions_take_no_unsigned_decision(
     place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MARCH_PROMOTION_KEY", KEY)
@@ -217,29 +257,26 @@ def test_a_signed_history_takes_no_unsigned_decision(
     assert place.aliases()["champion"] == "1"
 
 
-def test_a_stale_decision_is_told_who_was_first(place: Place) -> None:
+def test_a_stale_decision_says_who_was_first(place: Place) -> None:
     assert place.promote(1, None) == 0 and place.promote(2, 1) == 0
-    stale = Desk(place.desk.registry, place.model, place.folder / "history", by="slow")
-    seen = stale.state()
+    seen = place.decisions.state()
     assert march("rollback", place.model, *place.common) == 0
     with pytest.raises(LostRaceError, match="rollback of version 1"):
-        stale._decide(stale._entry("promote", seen, version="3"))  # type: ignore[arg-type]
+        promote(place.decisions, place.decisions.version("3"), seen=seen)
 
 
 def test_of_many_writers_at_once_none_is_lost(place: Place) -> None:
     """MLflow looks and then inserts: over PostgreSQL writers of one alias or tag meet."""
-    entries = [entry("refuse", 0, str(number)) for number in range(8)]
-    start = threading.Barrier(len(entries))
+    num, start = 8, threading.Barrier(8)
 
-    def write(one: Entry) -> None:
-        registry = Registry(place.uri)
+    def write(number: int) -> None:
+        decisions = open_decisions(place.model, place.uri, place.store, by=str(number))
+        candidate = decisions.version("1")
         start.wait()
-        registry.append(place.model, one)
-        registry.set_alias(place.model, "champion", "1")
-        registry.set_tag(place.model, "1", "seen", one.id)
+        promote(decisions, candidate, "failed")
 
-    with ThreadPoolExecutor(len(entries)) as pool:
-        list(pool.map(write, entries))
-    found = place.desk.registry.entries(place.model)
-    assert [number for number, _ in found] == list(range(1, len(entries) + 1))
-    assert {one.id for _, one in found} == {one.id for one in entries}
+    with ThreadPoolExecutor(num) as pool:
+        list(pool.map(write, range(num)))
+    made = [one.decision for one in place.decisions.chain.history()]
+    assert [one.number for one in made] == list(range(num, 0, -1))
+    assert {one.by for one in made} == {str(number) for number in range(num)}

@@ -46,7 +46,7 @@ def place(proxy: FaultProxy, tmp_path: Path, request: pytest.FixtureRequest) -> 
     return make_place(proxy.endpoint, name, tmp_path)
 
 
-def told(capsys: pytest.CaptureFixture[str]) -> str:
+def line_of(capsys: pytest.CaptureFixture[str]) -> str:
     """The one line that a command ended with."""
     error = capsys.readouterr().err
     assert error.startswith("march: --registry http://127.0.0.1:"), error
@@ -65,53 +65,49 @@ def test_a_registration_that_broke_off_is_gone_on_with(
 ) -> None:
     proxy.faults = [Fault(where, harm, times=ALWAYS)]
     assert register(place, 1) == 2
-    told(capsys)
+    line_of(capsys)
     proxy.faults = []
     assert register(place, 1) == 0
-    assert [one.version for one in place.desk.registry.versions(place.model)] == ["1"]
+    assert [one.version for one in place.decisions.registry.versions(place.model)] == ["1"]
     assert place.aliases() == {"candidate": "1"}
 
 
 def test_an_answer_that_is_lost_once_makes_no_second_version(place: Place, proxy: FaultProxy) -> None:
     proxy.faults = [Fault(CREATE, Harm.LOSE_ANSWER)]
     assert register(place, 1) == 0
-    assert [one.version for one in place.desk.registry.versions(place.model)] == ["1"]
+    assert [one.version for one in place.decisions.registry.versions(place.model)] == ["1"]
     assert place.aliases() == {"candidate": "1"}
 
 
 @pytest.mark.parametrize("harm", HARMS, ids=str)
-@pytest.mark.parametrize("where", [TAG, CREATE, ALIAS], ids=["report", "decision", "alias"])
-def test_a_promotion_that_broke_off_is_made_or_not(
-    where: str, harm: Harm, place: Place, proxy: FaultProxy, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("where", [TAG, ALIAS], ids=["tag", "alias"])
+def test_a_promotion_is_made_though_mlflow_cannot_show_it(
+    where: str, harm: Harm, place: Place, proxy: FaultProxy, caplog: pytest.LogCaptureFixture
 ) -> None:
     for number in (1, 2):
         assert register(place, number) == 0
     assert place.promote(1, None) == 0
-    capsys.readouterr()
     proxy.faults = [Fault(where, harm, times=ALWAYS)]
-    is_made = where == ALIAS or (where == CREATE and harm in (Harm.LOSE_ANSWER, Harm.CUT_ANSWER))
-    assert place.promote(2, 1) == (0 if is_made else 2)
-    if not is_made:
-        told(capsys)
+    assert place.promote(2, 1) == 0
+    assert "is decided; `march registered --rebuild` shows it" in caplog.text
     proxy.faults = []
-    assert march("registered", place.model, *place.common[:4]) == 0
-    assert place.desk.state().champion == ("2" if is_made else "1")
-    assert place.promote(2, 1) == (2 if is_made else 0)
+    assert march("registered", place.model, "--rebuild", *place.common[:4]) == 0
+    champion = place.decisions.state().champion
+    assert champion is not None and champion.version == "2"
+    assert place.promote(2, 1) == 2, "it is the champion already"
     assert place.aliases() == {"champion": "2", "previous": "1"}
 
 
 def test_a_server_that_hangs_is_given_up(
     place: Place, proxy: FaultProxy, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert register(place, 1) == 0
-    capsys.readouterr()
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "5")
     proxy.faults = [Fault(CREATE, Harm.HOLD, times=ALWAYS)]
-    assert place.promote(1, None) == 2
-    told(capsys)
+    assert register(place, 1) == 2
+    line_of(capsys)
     proxy.faults = []
     monkeypatch.delenv("MLFLOW_HTTP_REQUEST_TIMEOUT")
-    assert place.promote(1, None) == 0
+    assert register(place, 1) == 0
 
 
 def test_gc_stops_where_the_registry_fails(
@@ -124,7 +120,7 @@ def test_gc_stops_where_the_registry_fails(
     for where in ("registered-models/search", "experiments/search", "runs/search"):
         proxy.faults = [Fault(where, Harm.INTERNAL_ERROR, times=ALWAYS)]
         assert march(*gc) == 2
-        told(capsys)
+        line_of(capsys)
         assert left.exists()
     proxy.faults = []
     assert march(*gc) == 0
@@ -147,7 +143,7 @@ def test_a_server_that_is_killed_in_the_middle_of_a_decision(
         for number in (1, 2):
             assert register(place, number) == 0
         assert place.promote(1, None) == 0
-        proxy.faults = [Fault(CREATE, harm)]
+        proxy.faults = [Fault(ALIAS, harm)]
         command = [*MARCH, "promote", "shop", "--candidate", "2", *map(str, place.common)]
         command += ["--evaluation", str(tmp_path / "eval2"), "--champion-evaluation", str(tmp_path / "eval1")]
         promoting = subprocess.Popen(
@@ -157,11 +153,8 @@ def test_a_server_that_is_killed_in_the_middle_of_a_decision(
         os.killpg(process.pid, signal.SIGKILL)
         proxy.left.set()  # what is held ends, and what is asked from now on finds no server
         error = promoting.communicate(timeout=300)[1]
-        assert (promoting.returncode, error.count("\n")) == (2, 1), error
+        assert promoting.returncode == 0 and "is decided" in error, error
         with running_mlflow(tmp_path) as (second, _):
             place.uri = second
-            assert march("registered", "shop", *place.common[:4]) == 0
-            is_made = harm is Harm.HOLD_ANSWER
-            assert place.desk.state().champion == ("2" if is_made else "1")
-            assert place.promote(2, 1) == (2 if is_made else 0)
+            assert march("registered", "shop", "--rebuild", *place.common[:4]) == 0
             assert place.aliases() == {"champion": "2", "previous": "1"}

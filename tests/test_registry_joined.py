@@ -61,9 +61,12 @@ def test_from_a_run_to_a_champion_that_says_what_made_it(
     promoting = ["promote", "shop", "--evaluation", f"artifact:{kept}", "--policy", "policy.yaml"]
     assert "is the champion" in says(*promoting, "--by", "ann")
 
-    monkeypatch.setenv("MARCH_ARTIFACTS", str(tmp_path / "another"))  # the version knows where it is
     monkeypatch.setenv("COLUMNS", "200")
-    shown = says("lineage", "shop@champion", "--history", "elsewhere")
+    monkeypatch.setenv("MARCH_ARTIFACTS", str(tmp_path / "another"))  # the version knows where it is
+    assert march("lineage", "shop@champion") == 2
+    assert f"MLflow names file://{tmp_path}/store/manifests/" in capsys.readouterr().err
+    monkeypatch.setenv("MARCH_ARTIFACTS", str(tmp_path / "store"))
+    shown = says("lineage", "shop@champion")
     for said in ("shop version 1", "decision 1: promote", "by ann at", "floor", "my-run", weights):
         assert said in shown
     says("lineage", "shop@champion", "--html", "page.html")
@@ -71,7 +74,6 @@ def test_from_a_run_to_a_champion_that_says_what_made_it(
     assert "march train" in says("reproduce", "shop@champion", "--out", "again")
     assert "--model" in says("serve-model", "shop", "--print")
 
-    monkeypatch.setenv("MARCH_ARTIFACTS", str(tmp_path / "store"))
     loose = store.publish(kind="loose").digest
     before = set(store.manifests())
     says("artifacts", "gc", "--delete", "--grace-hours", "0")

@@ -1,4 +1,4 @@
-"""Parts of the registry that need no MLflow: notifications, the smoke test, history files, refusals."""
+"""Parts of the registry that need no MLflow: notifications, the smoke test, refusals."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ import pytest
 from orchestration.promotion.policy import GatePolicy, SmokePolicy, WebhookPolicy
 from orchestration.promotion.records import GateState
 from orchestration.registry import trial
-from orchestration.registry.history import append_rows, read_rows, write_delivery, write_history
 from orchestration.registry.notify import notify
-from orchestration.registry.server import require_credentials
 from orchestration.registry.smoke import smoke_gate
 from orchestration.registry.store import ModelVersion, _checked
 from pipeline.record.tracking import refuse_password
 from tests.march_cli import refused
-from tests.test_promotion_log import KEY, entry, state
+from tests.test_decision_chain import KEY
 from tests.test_retrain_job import write_job
 from tests.vllm_process import TINY_POLICY
 
@@ -63,7 +61,7 @@ def webhook(server: Receiver, attempts: int = 4) -> WebhookPolicy:
 
 def test_a_notification_is_signed_with_its_time(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MARCH_WEBHOOK_KEY", KEY)
-    assert notify(webhook(receiver), {"model": "m"}).delivered
+    assert notify(webhook(receiver), {"model": "m"}) == ""
     ((headers, body),) = receiver.got
     seconds, mac = (part.partition("=")[2] for part in headers["March-Signature"].split(","))
     right = hmac.new(KEY.encode(), f"{seconds}.".encode() + body, hashlib.sha256).hexdigest()
@@ -72,8 +70,8 @@ def test_a_notification_is_signed_with_its_time(receiver: Receiver, monkeypatch:
 
 def test_a_notification_is_sent_again_under_one_name(receiver: Receiver) -> None:
     receiver.statuses = [503, 429]
-    found = notify(webhook(receiver), {})
-    assert (found.delivered, found.attempts) == (True, 3)
+    assert notify(webhook(receiver), {}) == ""
+    assert len(receiver.got) == 3
     assert len({headers["March-Delivery"] for headers, _ in receiver.got}) == 1
 
 
@@ -82,38 +80,12 @@ def test_a_notification_that_fails_is_told_and_never_raised(
     receiver: Receiver, statuses: list[int], attempts: int
 ) -> None:
     receiver.statuses = list(statuses)
-    found = notify(webhook(receiver, attempts=2), {})
-    assert (found.delivered, found.attempts) == (False, attempts) and str(statuses[0]) in found.problem
+    assert str(statuses[0]) in notify(webhook(receiver, attempts=2), {})
+    assert len(receiver.got) == attempts
 
 
 def test_a_receiver_that_is_not_there_is_told() -> None:
-    gone = notify(WebhookPolicy(url="http://127.0.0.1:9/", attempts=1), {})
-    assert not gone.delivered and gone.problem
-
-
-def test_history_files_are_appended_once_and_survive_a_torn_line(tmp_path: Path) -> None:
-    found = state(entry("promote", 0, "1"), entry("promote", 1, "2"))
-    write_history(tmp_path, "m", state(entry("promote", 0, "1")))
-    path = tmp_path / "m" / "history.jsonl"
-    with path.open("a") as file:
-        file.write('{"kind": "entry", "numb')
-    assert [row["number"] for row in read_rows(path)] == [1]
-    for _ in range(2):
-        write_history(tmp_path, "m", found)
-    assert [row["number"] for row in read_rows(path)] == [1, 2]
-    for _ in range(2):
-        write_delivery(tmp_path, "m", {"delivered": False})
-    assert len(read_rows(tmp_path / "m" / "deliveries.jsonl")) == 2
-
-
-def test_a_line_torn_inside_a_letter_and_one_with_another_line_separator_are_read(tmp_path: Path) -> None:
-    path, said = tmp_path / "rows.jsonl", "früh\u2028\u0085\u2029\x0b"
-    append_rows(path, {"": {"reason": said}})
-    whole = path.read_bytes()
-    path.write_bytes(whole + whole[: whole.index("ü".encode()) + 1])
-    assert read_rows(path) == [{"reason": said}]
-    append_rows(path, {"": {"reason": "late"}})
-    assert read_rows(path) == [{"reason": said}, {"reason": "late"}]
+    assert notify(WebhookPolicy(url="http://127.0.0.1:9/", attempts=1), {})
 
 
 @pytest.mark.parametrize(
@@ -151,17 +123,6 @@ def test_the_tiny_policy_loads_and_answers_in_vllm(tmp_path: Path) -> None:
     assert found.state is GateState.PASSED, found.reason
     (tmp_path / "config.json").write_text("{}")
     assert smoke_gate(tmp_path, policy).state is GateState.FAILED
-
-
-def test_another_machines_server_needs_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_CLIENT_CERT_PATH"):
-        monkeypatch.delenv(name, raising=False)
-    with pytest.raises(ValueError, match="MLFLOW_TRACKING_USERNAME"):
-        require_credentials("https://mlflow.example:5000", has_key=False)
-    require_credentials("https://mlflow.example:5000", has_key=True)
-    require_credentials("http://127.0.0.1:5000", has_key=False)
-    monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "ann")
-    require_credentials("https://mlflow.example:5000", has_key=False)
 
 
 @pytest.mark.parametrize(

@@ -7,43 +7,41 @@ import threading
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 import yaml
 
+from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import GateReport, GateResult, GateState
-from orchestration.registry.decided import version_node
-from orchestration.registry.decisions import Desk
 from orchestration.registry.logged import StoredModel
 from orchestration.registry.register import register_weights
 from orchestration.registry.store import (
-    EVALUATION_TAG,
     LINEAGE_TAG,
-    REPORT_TAG,
     SHA256_TAG,
     URI_TAG,
     ModelVersion,
     Registry,
 )
-from orchestration.registry.stored import bring_evaluations, references
+from orchestration.registry.stored import Evaluations, bring_evaluations, references
+from orchestration.registry.version_tree import version_node
 from orchestration.registry.weights import local_weights
 from pipeline.artifacts.address import Artifact, find_artifact, located
 from pipeline.artifacts.layout import manifest_key
+from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.manifest import Manifest
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_damage, find_garbage, remove
-from pipeline.evaluate.plan import digest
 from pipeline.evaluate.weights import weights_sha256
 from pipeline.lineage.publish import publish_record, publish_run, read_lineage
 from pipeline.lineage.show import render_html
 from pipeline.models.cache import Origin
 from reward.types import RagQuery
 from tests.finished_run import write_finished_run
+from tests.memory_registry import MemoryRegistry as DecidedRegistry
+from tests.memory_registry import decisions_over, version
 from tests.promotion_evidence import better, evidence, write_evidence
-from tests.test_promotion_log import entry, state
 
 ALL_AGES = timedelta(0)
 
@@ -255,18 +253,27 @@ def test_what_disagrees_with_the_store_is_not_registered(
         registered(store, lineage)
 
 
-def test_evaluations_come_from_the_store_and_are_named_in_the_version(
+def test_what_the_gates_read_is_in_the_store_whatever_happens_to_a_folder(
     store: ArtifactStore, tmp_path: Path
 ) -> None:
     folder = write_evidence(tmp_path / "eval", evidence(better, num_items=4))
+    content = (folder / "results.json").read_bytes()
+    dry = bring_evaluations(str(folder), str(folder), store, is_dry=True)
+    assert (dry.candidate, dry.champion, dry.candidate_digest) == (folder, folder, None)
+    assert not list(store.manifests())
     kept = store.publish(folder, kind="evaluation").digest
-    found = bring_evaluations(f"artifact:{kept}", str(folder), lambda: store)
-    assert (found.candidate / "results.json").read_bytes() == (folder / "results.json").read_bytes()
-    assert found.champion == folder
-    assert found.tags == {EVALUATION_TAG: Artifact(store, kept).address}
+    found = bring_evaluations(f"artifact:{kept}", str(folder), store)
+    assert (found.candidate_digest, found.champion_digest) == (kept, kept)
+    elsewhere = ArtifactStore(LocalBackend(tmp_path / "another"))
+    copied = bring_evaluations(Artifact(store, kept).address, None, elsewhere).candidate_digest
+    assert copied is not None and elsewhere.manifest(copied).kind == "evaluation"
+    (folder / "results.json").write_text("{}")
+    assert found.champion is not None and (found.champion / "results.json").read_bytes() == content
     other = store.publish(folder, kind="files").digest
     with pytest.raises(ValueError, match="of kind files; publish it with --kind evaluation"):
-        bring_evaluations(f"artifact:{other}", None, lambda: store)
+        bring_evaluations(f"artifact:{other}", None, store)
+    with pytest.raises(FileNotFoundError):
+        bring_evaluations(str(tmp_path), None, store)
 
 
 def test_gc_keeps_what_versions_and_runs_refer_to(store: ArtifactStore, run: Path, tmp_path: Path) -> None:
@@ -328,25 +335,15 @@ def test_a_version_says_who_promoted_it_when_and_by_which_gates(tmp_path: Path) 
     evil = "<b>[red]worse</b>"
     gates = (GateResult(gate="primary", state=GateState.PASSED, reason=evil, bound="low > 0"),)
     report = GateReport(gates=gates, policy_sha256="p" * 64, candidate_sha256="c" * 64)
-    made = entry("promote", 0, "1").model_copy(
-        update={"report_sha256": digest(report.model_dump(mode="json")), "by": "ann"}
-    )
-    found = state(made, entry("promote", 1, "2").model_copy(update={"champion": "1"}))
-    tags = {REPORT_TAG: report.model_dump_json()}
-    version = ModelVersion("1", "s3://b/m", "e" * 64, ("previous",), tags, 0)
-    desk = SimpleNamespace(model="shop", history=tmp_path, state=lambda: found)
-    node = version_node(cast(Desk, desk), version)
-    decisions = [one for one in node.below if one.label.startswith("decision ")]
-    assert [one.label for one in decisions] == [
-        "decision 1: promote version 1",
-        "decision 2: promote version 2",
-    ]
-    assert decisions[0].value.startswith("by ann at ")
-    (shown,) = decisions[0].below
+    decisions = decisions_over(DecidedRegistry(), tmp_path)
+    for number in "12":
+        decisions.promote(version(number), report, GatePolicy(), decisions.state(), Evaluations(tmp_path))
+    node = version_node(decisions, decisions.version("1"))
+    made = [one for one in node.below if one.label.startswith("decision ")]
+    assert [one.label for one in made] == ["decision 1: promote version 1", "decision 2: promote version 2"]
+    assert made[0].value.startswith("by ann at ")
+    shown = made[0].below[-1]
     assert (shown.value, shown.below[0].label) == ("passed", "primary")
     page = render_html(node)
     assert evil not in page
     assert "&lt;b&gt;" in page
-    version.tags[REPORT_TAG] = report.model_copy(update={"policy_sha256": "q"}).model_dump_json()  # type: ignore[index]
-    (changed,) = version_node(cast(Desk, desk), version).below[3].below
-    assert "is in the history file" in changed.value

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from orchestration.registry.desk import approval_command
+from orchestration.registry.open import approval_command
 from orchestration.retrain.budget import money_of, over_budget
 from orchestration.retrain.evaluation import IncompleteError, demand_whole
 from orchestration.retrain.inputs import make_plan

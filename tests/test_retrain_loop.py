@@ -53,7 +53,7 @@ def test_a_finished_retraining_is_not_done_again(tested: Rig) -> None:
 def test_one_that_ended_and_was_killed_before_it_was_closed_is_told_and_not_begun_anew(tested: Rig) -> None:
     ended = retrain(tested.place)
     tested.ledger.runs[ended.run_id] = ended.model_copy(update={"is_closed": False})
-    tested.desk.champion = Version("7", CANDIDATE)  # its own, from which another one would begin
+    tested.decisions.champion = Version("7", CANDIDATE)  # its own, from which another one would begin
     tested.factory.started.clear()
     assert retrain(tested.place).run_id == ended.run_id and not tested.factory.started
     assert tested.ledger.runs[ended.run_id].is_closed
@@ -174,7 +174,7 @@ def test_a_lost_output_is_made_again(tested: Rig, tmp_path: Path) -> None:
 
 
 def test_the_champion_is_evaluated_by_the_same_settings_and_only_once(tested: Rig) -> None:
-    tested.desk.champion = Version("3", CHAMPION)
+    tested.decisions.champion = Version("3", CHAMPION)
     retrain(tested.place)
     assert tested.factory.started[Stage.EVALUATE_CHAMPION] == 1
     promote = tested.factory.requests[-1]
@@ -184,18 +184,18 @@ def test_the_champion_is_evaluated_by_the_same_settings_and_only_once(tested: Ri
 
 
 def test_a_champion_with_the_candidates_weights_needs_no_second_evaluation(tested: Rig) -> None:
-    tested.desk.champion = Version("7", CANDIDATE)
+    tested.decisions.champion = Version("7", CANDIDATE)
     retrain(tested.place)
     assert tested.factory.started[Stage.EVALUATE_CHAMPION] == 0
 
 
 def test_a_decision_that_lost_the_race_is_tried_against_the_new_champion(tested: Rig) -> None:
-    tested.desk.champion = Version("3", CHAMPION)
+    tested.decisions.champion = Version("3", CHAMPION)
     tested.factory.problems = {Stage.PROMOTE: [StageProblem(line="somebody was first", transient=True)]}
 
     def crown_another(stage: Stage) -> None:
         if stage is Stage.PROMOTE:
-            tested.desk.champion = Version("4", "d" * 64)
+            tested.decisions.champion = Version("4", "d" * 64)
 
     tested.factory.before_end = crown_another
     retrain(tested.place)
@@ -204,13 +204,13 @@ def test_a_decision_that_lost_the_race_is_tried_against_the_new_champion(tested:
 
 
 def test_a_champion_crowned_during_an_evaluation_is_not_paired_with_it(tested: Rig) -> None:
-    tested.desk.champion = Version("3", CHAMPION)
+    tested.decisions.champion = Version("3", CHAMPION)
     tested.factory.problems = {Stage.PROMOTE: [StageProblem(line="the champion has changed", transient=True)]}
     crowned = [Version("5", "f" * 64), Version("4", "d" * 64)]
 
     def crown_another(stage: Stage) -> None:
         if stage in (Stage.PUBLISH, Stage.EVALUATE_CHAMPION) and tested.factory.started[Stage.PUBLISH]:
-            tested.desk.champion = crowned.pop() if crowned else tested.desk.champion
+            tested.decisions.champion = crowned.pop() if crowned else tested.decisions.champion
 
     tested.factory.before_end = crown_another
     retrain(tested.place)
@@ -226,7 +226,7 @@ def test_a_retraining_that_was_left_goes_on_from_its_own_parent(tested: Rig) -> 
     tested.factory.problems = {Stage.REGISTER: [FINAL]}
     with pytest.raises(StageFailedError):
         retrain(tested.place)
-    tested.desk.champion = Version("7", CANDIDATE)  # by a decision that was made before a kill, say
+    tested.decisions.champion = Version("7", CANDIDATE)  # by a decision that was made before a kill, say
     found = retrain(tested.place)
     assert found.parent.version is None
     assert tested.factory.started[Stage.TRAIN] == 1
@@ -284,7 +284,7 @@ def test_a_lost_lease_stops_the_stage(tested: Rig) -> None:
 
 
 def test_a_registry_that_is_away_for_a_moment_is_waited_for(tested: Rig) -> None:
-    tested.desk.errors = [ConnectionError("refused")]
+    tested.decisions.errors = [ConnectionError("refused")]
     assert retrain(tested.place).outcome is Outcome.PROMOTED
 
 

@@ -12,8 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from orchestration.registry.decisions import Desk
-from orchestration.registry.log import Action
+from orchestration.registry.chain import Action, Chain
 from orchestration.registry.store import LINEAGE_TAG, REPORT_TAG, Registry
 from orchestration.retrain.ledger import Ledger
 from orchestration.retrain.records import Outcome, RetrainingState, StageState
@@ -58,9 +57,9 @@ def test_retrain_twice_promote_and_roll_back(place: SimpleNamespace) -> None:
     better = write_small_job(place.folder / "second", model=MODEL, overrides=["seed=1"], parent="recipe")
     assert "version 2 is the champion" in Retraining(better, place.env).end()
 
-    desk = Desk(Registry(place.registry), MODEL, place.folder / "second" / "history")
-    assert desk.registry.aliases(MODEL) == {"champion": "2", "previous": "1"}
-    versions = desk.registry.versions(MODEL)
+    registry = Registry(place.registry)
+    assert registry.aliases(MODEL) == {"champion": "2", "previous": "1"}
+    versions = registry.versions(MODEL)
     report = json.loads(versions[1].tags[REPORT_TAG])
     found = {one["gate"]: one["state"] for one in report["gates"]}
     assert set(found) > GATES and set(found.values()) == {"passed"}
@@ -70,13 +69,12 @@ def test_retrain_twice_promote_and_roll_back(place: SimpleNamespace) -> None:
 
     again = Retraining(better, place.env).end()
     assert "version 2 is the champion" in again and "running" not in again
-    back = [*MARCH, "rollback", MODEL, "--history", str(place.folder / "second" / "history")]
-    subprocess.run(back, env=place.env, check=True)
-    assert desk.registry.aliases(MODEL) == {"champion": "1", "previous": "2"}
+    subprocess.run([*MARCH, "rollback", MODEL], env=place.env, check=True)
+    assert registry.aliases(MODEL) == {"champion": "1", "previous": "2"}
     said = Retraining(better, place.env).end()  # a roll-back is a person's word: nothing promotes again
-    assert "running" not in said and desk.registry.aliases(MODEL)["champion"] == "1"
-    actions = [one.entry.action for one in desk.state().history]
-    assert actions == [Action.PROMOTE, Action.PROMOTE, Action.ROLLBACK]
+    assert "running" not in said and registry.aliases(MODEL)["champion"] == "1"
+    actions = [one.decision.action for one in Chain(place.store, MODEL).history()]
+    assert actions == [Action.ROLLBACK, Action.PROMOTE, Action.PROMOTE]
 
 
 def test_mlflow_shows_every_stage_of_both(place: SimpleNamespace) -> None:

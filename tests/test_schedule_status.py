@@ -13,12 +13,14 @@ from rich.console import Console
 from orchestration.cli import main
 from orchestration.promotion.policy import ApprovalPolicy, GatePolicy
 from orchestration.promotion.records import GateReport, GateResult, GateState
-from orchestration.registry.desk import open_desk
+from orchestration.registry.open import open_decisions
 from orchestration.registry.store import Registry
+from orchestration.registry.stored import Evaluations
 from orchestration.retrain.job import load_job
 from orchestration.retrain.ledger import Given, Ledger
 from orchestration.retrain.records import Outcome, ParentWeights, RetrainingState, StageState
 from orchestration.retrain.triggers import Cause
+from orchestration.retrain.workshop import open_job_store
 from orchestration.schedule import status as schedule_status
 from orchestration.schedule.drift import DriftState
 from orchestration.schedule.due import Trigger
@@ -186,7 +188,7 @@ def test_a_registry_that_does_not_answer_is_named_beside_the_rest(
         raise ValueError("--registry http://127.0.0.1:5000: connection refused; fix the address")
 
     (tmp_path / "mlflow.db").touch()
-    monkeypatch.setattr(schedule_status, "open_desk", refuse)
+    monkeypatch.setattr(schedule_status, "open_decisions", refuse)
     found = read_status([str(job)]).jobs[0]
     assert "connection refused" in found.problems[0] and found.look is None and found.model is None
 
@@ -200,16 +202,17 @@ def test_a_real_registry_and_ledger_are_shown(job: Path, tmp_path: Path) -> None
     ledger = Ledger(address)
     given = Given(digest="0" * 64, parent=ParentWeights(uri="model", sha256=None))
     ledger.open(load_job(str(job)), given, cause="data: changed: rows")
-    desk = open_desk("shop-solver", address, tmp_path / "history", by="ana")
+    decisions = open_decisions("shop-solver", address, open_job_store(load_job(str(job))), by="ana")
     policy = GatePolicy(approval=ApprovalPolicy(required=True))
     gate = GateResult(gate="primary", state=GateState.PASSED, reason="better")
     report = GateReport(gates=(gate,), policy_sha256="", candidate_sha256="")
-    desk.promote(desk.version("2"), report, policy, desk.state())
+    seen = decisions.state()
+    decisions.promote(decisions.version("2"), report, policy, seen, Evaluations(tmp_path))
     [one] = read_status([str(job)]).jobs
     assert not one.problems and one.model is not None
     assert (one.model.champion, one.model.candidate) == (None, "2")
     assert one.model.waiting[0].command == "march approve shop-solver 2" and one.model.waiting[0].by == "ana"
-    desk.reject("2", reason="not now")
+    decisions.reject("2", reason="not now")
     [later] = read_status([str(job)]).jobs
     assert later.model is not None and later.model.decided == {"2": "rejected by ana"}
     assert one.retrainings[0].cause == "data: changed: rows"

@@ -16,8 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from orchestration.registry.decisions import Desk
-from orchestration.registry.log import Action, Effect
+from orchestration.registry.chain import Action, Chain
 from orchestration.registry.store import Registry
 from orchestration.retrain.ledger import Ledger
 from orchestration.retrain.records import Outcome
@@ -69,7 +68,7 @@ class Place:
             self.jobs,
             model=model,
             smoke=False,
-            registry={"model": model, "policy": "policy.yaml", "history": f"runs/history/{model}"},
+            registry={"model": model, "policy": "policy.yaml"},
             store={"location": f"s3://march-artifacts/{model}"},
             work="runs/retrain",
             retries={"first_wait_s": 2.0, "attempts": 6},
@@ -150,8 +149,8 @@ def assert_decided_once(place: Place, model: str) -> None:
     registry, record, store = Registry(place.registry), place.record(model), place.store(model)
     assert [one.version for one in registry.versions(model)] == ["1"]
     assert registry.aliases(model) == {"champion": "1"} and record.outcome is Outcome.PROMOTED
-    history = Desk(registry, model, place.jobs / "history" / model).state().history
-    made = [one for one in history if one.entry.action is Action.PROMOTE and one.effect is Effect.IN_EFFECT]
+    history = Chain(store, model).history()
+    made = [one for one in history if one.decision.action is Action.PROMOTE]
     assert len(made) == 1
     assert not list(find_damage(store, store.manifests(), read=True))
 

@@ -192,12 +192,14 @@ def probe(store: StoreOption = None, endpoint: EndpointOption = None) -> None:
 def _registered(registry: str | None, store: ArtifactStore) -> set[str]:
     """What the registry refers to; says how much, or that none was asked."""
     if registry is None:
-        print("march: no registry was asked; only pointers and --keep protect", file=sys.stderr)
-        return set()
-    from orchestration.registry.desk import open_desk
+        from orchestration.registry.chain import chosen_in
+
+        print("march: no registry was asked; only pointers, champions and --keep protect", file=sys.stderr)
+        return chosen_in(store)
+    from orchestration.registry.open import open_registry
     from orchestration.registry.stored import references
 
-    found = references(open_desk("any", registry).registry, store)
+    found = references(open_registry(registry), store)
     print(f"{len(found):,} manifests are referred to by registered versions and MLflow's runs")
     return found
 

@@ -14,7 +14,7 @@ import typer
 
 from orchestration.commands import promote_options as options
 from orchestration.commands.artifacts import EndpointOption, StoreOption, byte_progress, open_named
-from orchestration.registry.desk import HISTORY, open_version
+from orchestration.registry.open import open_version
 from orchestration.terminal.messages import warn_ignored
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ def lineage(
         bool, typer.Option(help="Name it in the run's MLflow tags, with its page; --publish.")
     ] = True,
     registry: options.RegistryUri = None,
-    history: options.History = HISTORY,
     store: StoreOption = None,
     endpoint: EndpointOption = None,
 ) -> None:
@@ -64,7 +63,7 @@ def lineage(
             Path(ref), evaluation or [], gate_report, parent, link=link, store=store, endpoint=endpoint
         )
     warn_ignored("without --publish", evaluation=evaluation, gate_report=gate_report, parent=parent)
-    root = _tree(ref, registry, history, store, endpoint)
+    root = _tree(ref, registry, store, endpoint)
     if html is None:
         Console().print(_as_rich(root))
     else:
@@ -81,14 +80,13 @@ def reproduce(
         ),
     ] = None,
     registry: options.RegistryUri = None,
-    history: options.History = HISTORY,
     store: StoreOption = None,
     endpoint: EndpointOption = None,
 ) -> None:
     """Write the recipe of a model and print the commands that make the model again."""
     from pipeline.lineage.reproduce import commands, write_recipe
 
-    found = _resolve(ref, registry, history, store, endpoint)
+    found = _resolve(ref, registry, store, endpoint)
     folder = out or Path(f"reproduce-{found.lineage.run}")
     write_recipe(found.lineage, folder)
     print("\n".join(commands(found.lineage, folder, store=found.store)))
@@ -117,22 +115,22 @@ def _publish(
         link_run(opened, run_dir, digest)
 
 
-def _tree(ref: str, registry: str | None, history: Path, store: str | None, endpoint: str | None) -> Node:
+def _tree(ref: str, registry: str | None, store: str | None, endpoint: str | None) -> Node:
     """What made it; of a registered version also where it is and what was decided about it."""
     from dataclasses import replace
 
-    from orchestration.registry.decided import version_node
     from orchestration.registry.store import LINEAGE_TAG
+    from orchestration.registry.version_tree import version_node
     from pipeline.lineage.publish import read_lineage
     from pipeline.lineage.show import leaf, tree_of
 
     if not _is_registered(ref):
-        return tree_of(_resolve(ref, registry, history, store, endpoint).lineage)
-    desk, version = open_version(ref, registry, history)
-    about = version_node(desk, version)
+        return tree_of(_resolve(ref, registry, store, endpoint).lineage)
+    decisions, version = open_version(ref, registry, open_named(store, endpoint))
+    about = version_node(decisions, version)
     if LINEAGE_TAG not in version.tags:
         return replace(about, below=(*about.below, leaf("what made it", None)))
-    found = _lineage_of(desk.model, version, store, endpoint)
+    found = _lineage_of(decisions.model, version, store, endpoint)
     root = tree_of(read_lineage(found.store, found.digest))
     return replace(root, below=(about, *root.below))
 
@@ -141,12 +139,12 @@ def _is_registered(ref: str) -> bool:
     return "@" in ref and not Path(ref).exists()
 
 
-def _resolve(ref: str, registry: str | None, history: Path, store: str | None, endpoint: str | None) -> Found:
+def _resolve(ref: str, registry: str | None, store: str | None, endpoint: str | None) -> Found:
     from pipeline.lineage.resolve import resolve_lineage
 
     def registered(reference: str) -> Artifact:
-        desk, version = open_version(reference, registry, history)
-        return _lineage_of(desk.model, version, store, endpoint)
+        decisions, version = open_version(reference, registry, open_named(store, endpoint))
+        return _lineage_of(decisions.model, version, store, endpoint)
 
     return resolve_lineage(ref, partial(open_named, store, endpoint), registered)
 

@@ -7,19 +7,25 @@ Exit codes of `promote`: 0 promoted, or waiting for approval; 2 for what a user 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from orchestration.commands import promote_options as options
 from orchestration.commands.artifacts import EndpointOption, StoreOption, byte_progress, open_named
-from orchestration.registry.desk import HISTORY, approval_command, open_desk, open_version
+from orchestration.registry.open import approval_command, open_decisions, open_registry, open_version
 from orchestration.terminal.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
-    from orchestration.registry.log import Numbered
+    from pathlib import Path
 
-_REFUSED, _INCONCLUSIVE, _LOST = 3, 4, 5
+    from orchestration.commands.promote_view import ModelReport
+    from orchestration.promotion.policy import GatePolicy
+    from orchestration.registry.chain import Decision, Made
+    from orchestration.registry.decisions import Decisions
+
+_UNREADABLE, _REFUSED, _INCONCLUSIVE, _LOST = 2, 3, 4, 5
 
 
 def register(
@@ -41,7 +47,7 @@ def register(
     from orchestration.registry.register import register_weights
 
     version, is_new = register_weights(
-        open_desk(model, registry, HISTORY).registry,
+        open_registry(registry),
         model,
         uri,
         sha256=sha256,
@@ -61,38 +67,33 @@ def promote(
     policy: options.Policy = None,
     dry_run: options.DryRun = False,
     registry: options.RegistryUri = None,
-    history: options.History = HISTORY,
     by: options.By = None,
     store: StoreOption = None,
     endpoint: EndpointOption = None,
 ) -> None:
     """Make a candidate the champion if every gate passes; else say which does not.
 
-    Who may: the MLflow server decides (MLFLOW_TRACKING_USERNAME, ...); MARCH_PROMOTION_KEY signs the history.
+    Decisions are in the artifact store: who may write there may decide; MARCH_PROMOTION_KEY signs decisions.
     """
     from rich.console import Console
 
     from orchestration.commands.promote_view import print_report
     from orchestration.promotion.policy import read_policy
     from orchestration.promotion.records import GateState
-    from orchestration.registry.decisions import LostRaceError
-    from orchestration.registry.notify import tell
     from orchestration.registry.stored import bring_evaluations
     from orchestration.registry.trial import try_candidate
 
     rules = read_policy(policy)
-    desk = open_desk(model, registry, history, by=by)
-    given = bring_evaluations(evaluation, champion_evaluation, partial(open_named, store, endpoint))
-    trial = try_candidate(desk, candidate, given.candidate, given.champion, rules, is_dry=dry_run)
+    opened = open_named(store, endpoint)
+    decisions = open_decisions(model, registry, opened, by=by)
+    given = bring_evaluations(evaluation, champion_evaluation, opened, is_dry=dry_run)
+    trial = try_candidate(decisions, candidate, given, rules, is_dry=dry_run)
     print_report(trial.report, Console())
-    if trial.is_first and champion_evaluation is not None:
+    if trial.seen.champion is None and champion_evaluation is not None:
         warn_ignored("where there is no champion", champion_evaluation=champion_evaluation)
     if not dry_run:
-        try:
-            made = desk.promote(trial.candidate, trial.report, rules, trial.seen, tags=given.tags)
-        except LostRaceError as error:
-            fail(str(error), code=_LOST)
-        tell(desk, rules, made)
+        found = trial.candidate, trial.report, rules, trial.seen, given
+        made = _decide(decisions, policy, lambda decisions, _: decisions.promote(*found))
     state = trial.report.state
     name = f"{model} version {trial.candidate.version}"
     if state is not GateState.PASSED:
@@ -101,9 +102,10 @@ def promote(
     if dry_run:
         print(f"{name} would be promoted")
     elif rules.approval.required:
-        print(f"{name} waits: {approval_command(model, trial.candidate.version, policy)}")
+        number = trial.candidate.version
+        print(f"{name} waits: {approval_command(model, number, policy, registry=registry, store=store)}")
     else:
-        print(f"{name} is the champion; it was {trial.seen.champion or 'nobody'}")
+        print(f"{name} is the champion; it was {made.was or 'nobody'}")
 
 
 def approve(
@@ -112,17 +114,18 @@ def approve(
     reason: options.Reason = "",
     policy: options.Policy = None,
     registry: options.RegistryUri = None,
-    history: options.History = HISTORY,
     by: options.By = None,
+    store: StoreOption = None,
+    endpoint: EndpointOption = None,
 ) -> None:
     """Promote a version that waits for a person."""
-    from orchestration.promotion.policy import read_policy
-    from orchestration.registry.notify import tell
 
-    rules, desk = read_policy(policy), open_desk(model, registry, history, by=by)
-    made = _first(lambda: desk.approve(version, reason=reason, by_another=rules.approval.by_another))
-    tell(desk, rules, made)
-    print(f"{model} version {version} is the champion; it was {made.entry.champion or 'nobody'}")
+    def decide(decisions: Decisions, rules: GatePolicy) -> Made:
+        return decisions.approve(version, reason=reason, by_another=rules.approval.by_another)
+
+    decisions = open_decisions(model, registry, open_named(store, endpoint), by=by)
+    made = _decide(decisions, policy, decide)
+    print(f"{model} version {version} is the champion; it was {made.was or 'nobody'}")
 
 
 def reject(
@@ -131,16 +134,13 @@ def reject(
     reason: options.Reason = "",
     policy: options.Policy = None,
     registry: options.RegistryUri = None,
-    history: options.History = HISTORY,
     by: options.By = None,
+    store: StoreOption = None,
+    endpoint: EndpointOption = None,
 ) -> None:
     """Turn down a version that waits for a person."""
-    from orchestration.promotion.policy import read_policy
-    from orchestration.registry.notify import tell
-
-    rules, desk = read_policy(policy), open_desk(model, registry, history, by=by)
-    made = _first(lambda: desk.reject(version, reason=reason))
-    tell(desk, rules, made)
+    decisions = open_decisions(model, registry, open_named(store, endpoint), by=by)
+    _decide(decisions, policy, lambda decisions, _: decisions.reject(version, reason=reason))
     print(f"{model} version {version} is rejected")
 
 
@@ -149,32 +149,52 @@ def rollback(
     reason: options.Reason = "",
     policy: options.Policy = None,
     registry: options.RegistryUri = None,
-    history: options.History = HISTORY,
     by: options.By = None,
+    store: StoreOption = None,
+    endpoint: EndpointOption = None,
 ) -> None:
     """Make the previous champion the champion again; a second time, the other way round."""
-    from orchestration.promotion.policy import read_policy
-    from orchestration.registry.notify import tell
-
-    rules, desk = read_policy(policy), open_desk(model, registry, history, by=by)
-    made = _first(lambda: desk.rollback(reason=reason))
-    tell(desk, rules, made)
-    print(f"{model} version {made.entry.version} is the champion again; it was {made.entry.champion}")
+    decisions = open_decisions(model, registry, open_named(store, endpoint), by=by)
+    made = _decide(decisions, policy, lambda decisions, _: decisions.rollback(reason=reason))
+    print(f"{model} version {made.about.version} is the champion again; it was {made.was}")
 
 
 def registered(
     names: options.Models = None,
+    rebuild: options.Rebuild = False,
+    adopt: options.Adopt = False,
     registry: options.RegistryUri = None,
-    history: options.History = HISTORY,
+    by: options.By = None,
+    store: StoreOption = None,
+    endpoint: EndpointOption = None,
 ) -> None:
-    """List registered models: versions, who is champion, what waits for approval, the last decision."""
+    """List registered models: versions, who is champion, what waits for approval, the last decision.
+
+    Where MLflow shows something else than was decided, that is reported; --rebuild writes it again.
+    """
     from rich.console import Console
 
     from orchestration.commands.promote_view import print_models
 
-    store = open_desk("any", registry, history).registry
-    desks = [open_desk(name, registry, history) for name in names or store.models()]
-    print_models([(desk.model, store.versions(desk.model), desk.fix()) for desk in desks], Console())
+    opened = open_named(store, endpoint)
+    named = names or open_registry(registry).models()
+    models = [open_decisions(name, registry, opened, by=by) for name in named]
+    if adopt:
+        if not names:
+            raise ValueError("--adopt: name the models")
+        for decisions in models:
+            made = _decide(decisions, None, lambda decisions, _: decisions.adopt())
+            print(f"{decisions.model} version {made.about.version} is the champion, as MLflow says")
+    if rebuild:
+        for decisions in models:
+            decisions.rebuild(whole=True)
+    reports = [_report(decisions) for decisions in models]
+    print_models(reports, Console())
+    for one in reports:
+        for line in one.problems:
+            print(f"march: {one.model}: {line}", file=sys.stderr)
+    if any(one.last is None and one.problems for one in reports):
+        raise SystemExit(_UNREADABLE)
 
 
 def serve_model(
@@ -184,7 +204,8 @@ def serve_model(
     show: options.ShowCommand = False,
     policy: options.Policy = None,
     registry: options.RegistryUri = None,
-    history: options.History = HISTORY,
+    store: StoreOption = None,
+    endpoint: EndpointOption = None,
 ) -> None:
     """Serve a registered version with vLLM, verified against its digest: march serve-model MODEL@champion."""
     import shlex
@@ -193,25 +214,46 @@ def serve_model(
     from orchestration.registry.weights import local_weights, vllm_command
     from reward.samplers.start import demand_libraries
 
-    desk, version = open_version(reference, registry, history)
-    desk.fix()
+    decisions, version = open_version(reference, registry, open_named(store, endpoint))
     if not show:
         demand_libraries()
     with byte_progress("fetching", None) as advance:
         allowed = read_policy(policy).pickles_allowed
         folder = local_weights(version, pickles_allowed=allowed, advance=advance)
-    command = vllm_command(folder, name=desk.model, host=host, port=port, more=())
+    command = vllm_command(folder, name=decisions.model, host=host, port=port, more=())
     if show:
         print(shlex.join(command))
     else:
         os.execv(command[0], command)
 
 
-def _first(decide: Callable[[], Numbered]) -> Numbered:
-    """Decides; a decision that lost the race ends the command."""
-    from orchestration.registry.decisions import LostRaceError
+def _report(decisions: Decisions) -> ModelReport:
+    """What is decided about a model, and where MLflow shows something else; or why that cannot be said."""
+    from orchestration.commands.promote_view import ModelReport
+    from orchestration.registry.view import differences
 
+    versions = decisions.registry.versions(decisions.model)
     try:
-        return decide()
+        decisions.state()
+        last, waiting = decisions.chain.last(), decisions.waiting()
+        problems = [one.text for one in differences(decisions.registry, decisions.chain, whole=True)]
+        return ModelReport(decisions.model, versions, last.decision if last else None, waiting, problems)
+    except ValueError as error:
+        return ModelReport(decisions.model, versions, problems=[str(error)])
+
+
+def _decide(
+    decisions: Decisions, policy: Path | None, decide: Callable[[Decisions, GatePolicy], Made]
+) -> Decision:
+    """Decides, and notifies whom the policy names; a decision that lost the race ends the command."""
+    from orchestration.promotion.policy import read_policy
+    from orchestration.registry.decisions import LostRaceError
+    from orchestration.registry.notify import notify_all
+
+    rules = read_policy(policy)
+    try:
+        made = decide(decisions, rules).decision
     except LostRaceError as error:
         fail(str(error), code=_LOST)
+    notify_all(rules, made)
+    return made

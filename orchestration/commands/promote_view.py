@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
 from orchestration.promotion.records import GateReport, GateState
-from orchestration.registry.log import State
+from orchestration.registry.chain import Decision
 from orchestration.registry.store import ModelVersion
 from reward.offline.excerpt import printable
 
@@ -24,6 +25,17 @@ _STYLES = {
 }
 
 
+@dataclass(frozen=True)
+class ModelReport:
+    """What is registered and decided about a model."""
+
+    model: str
+    versions: Sequence[ModelVersion]
+    last: Decision | None = None
+    waiting: Sequence[Decision] = ()
+    problems: Sequence[str] = ()
+
+
 def print_report(report: GateReport, console: Console) -> None:
     """One row a gate."""
     table = Table("gate", "state", "finding", "bound", "figures", box=None, header_style="bold")
@@ -36,22 +48,23 @@ def print_report(report: GateReport, console: Console) -> None:
     console.print(table)
 
 
-def print_models(found: Sequence[tuple[str, Sequence[ModelVersion], State]], console: Console) -> None:
+def print_models(reports: Sequence[ModelReport], console: Console) -> None:
     """One row a version, and the last decision about each model."""
     table = Table("model", "version", "aliases", "waits", "weights", "at", box=None, header_style="bold")
-    for model, versions, state in found:
-        waiting = {entry.version: entry.by for entry in state.waiting.values()}
-        for one in versions:
-            asked = f"asked by {waiting[one.version]}" if one.version in waiting else ""
-            cells = (model, one.version, ", ".join(one.aliases), asked, one.sha256[:12], one.uri)
+    for report in reports:
+        waiting = {one.about.version: f"asked by {one.by}" for one in report.waiting}
+        for one in report.versions:
+            asked = waiting.get(one.version, "")
+            cells = (report.model, one.version, ", ".join(one.aliases), asked, one.sha256[:12], one.uri)
             table.add_row(*(Text(printable(cell)) for cell in cells))
     console.print(table)
-    for model, _, state in found:
-        if state.history:
-            last = state.history[-1]
-            entry = last.entry
-            said = f"{entry.action} of version {entry.version} by {entry.by} at {entry.at}: {last.effect}"
-            console.print(Text(printable(f"{model}: entry {last.number}, {said}")))
+    for report in reports:
+        if last := report.last:
+            champion = last.after.champion.version if last.after.champion else "none"
+            said = (
+                f"champion {champion}; decision {last.number}: {last.action} of version {last.about.version}"
+            )
+            console.print(Text(printable(f"{report.model}: {said} by {last.by} at {last.at}")))
 
 
 def _shown(value: float | None) -> str:

@@ -9,7 +9,7 @@ import uuid
 from contextlib import nullcontext
 from pathlib import Path
 
-from orchestration.registry.desk import open_desk
+from orchestration.registry.open import open_decisions
 from orchestration.retrain.attempt import Place, Start, Watch
 from orchestration.retrain.inputs import give, make_plan
 from orchestration.retrain.job import Job, job_file, load_job
@@ -48,9 +48,7 @@ def load(name: str, assignments: list[str] | None, cluster: str | None) -> Job:
     return job.model_copy(
         update={
             "store": job.store.model_copy(update={"location": location, "endpoint": store.endpoint}),
-            "registry": job.registry.model_copy(
-                update={"uri": job.registry.address, "history": job.registry.history.absolute()}
-            ),
+            "registry": job.registry.model_copy(update={"uri": job.registry.address}),
             "work": job.work.absolute(),
         }
     )
@@ -102,7 +100,7 @@ def dry_run(job: Job) -> None:
     from rich.console import Console
 
     place = _place(job, open_job_store(job), None, LiveWatch(error_console(), job.budget))
-    given = give(place.plan, place.desk)
+    given = give(place.plan, place.decisions)
     left = place.ledger.find(job, given)
     parent = left.parent if left else given.parent
     Console().print(plan_table(given, parent, standing_stages(place, parent), left, job.budget))
@@ -130,7 +128,7 @@ def _run(
     with LiveWatch(error_console(), job.budget) as watch:
         done = retrain(_place(job, store, lease, watch), cause=cause, seen=look.seen, redo=redo)
     assert done.outcome is not None, "it ended"
-    line = outcome_line(done, job.registry.policy)
+    line = outcome_line(done, job)
     return report_of(name, ENDINGS[done.outcome], line, look=look, retraining=done)
 
 
@@ -145,7 +143,7 @@ def _place(job: Job, store: ArtifactStore, lease: Lease | None, watch: Watch) ->
     registry = job.registry
     return Place(
         plan=make_plan(job),
-        desk=open_desk(registry.model, registry.address, registry.history),
+        decisions=open_decisions(registry.model, registry.address, store),
         results=Results(store, job.name),
         ledger=Ledger(registry.address),
         lease=lease,

@@ -1,8 +1,8 @@
-"""What changes who is champion: promote, approve, reject, roll back; and the fixing of what a kill left.
+"""What changes who is champion: promote, approve, reject, roll back.
 
-Each decision is one append (`log.py`), which is the moment it is made: before it nothing happened, after it
-everything did, whatever is killed. The aliases are written after it and are read back against the log until
-the two agree, so a writer that slept fixes what it overwrote; and every command does so first.
+Each is one decision on the model's chain (`chain.py`), which is the moment it is made: before it nothing
+happened, after it everything did, whatever is killed. MLflow's aliases and tags are a view that is written
+after (`view.py`) and can be written again at any time.
 """
 
 from __future__ import annotations
@@ -12,22 +12,18 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import GateReport, GateState
-from orchestration.registry.history import write_history, write_report
-from orchestration.registry.log import Action, Effect, Entry, Numbered, State, replay, signed
-from orchestration.registry.store import CANDIDATE, CHAMPION, PREVIOUS, REPORT_TAG, ModelVersion, Registry
-from pipeline.evaluate.plan import digest
+from orchestration.registry.chain import KEY_ENV, Action, Chain, Chosen, Decision, Made, State
+from orchestration.registry.store import CHAMPION, DECISION_TAG, LINEAGE_TAG, PREVIOUS, ModelVersion, Registry
+from orchestration.registry.stored import Evaluations
+from orchestration.registry.view import chosen_version, differences
+from pipeline.artifacts.failures import MovedError
 
 logger = logging.getLogger(__name__)
-
-KEY_ENV = "MARCH_PROMOTION_KEY"
-_MOST_ROUNDS = 20  # of writing aliases, while others write too
 
 
 class LostRaceError(RuntimeError):
@@ -35,56 +31,76 @@ class LostRaceError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Desk:
-    """Where decisions about one model are made.
+class Decisions:
+    """Decisions about one model.
 
     Args:
-        registry: The MLflow registry.
-        model: Name of the model.
-        history: Folder of the history files.
-        key: Signs and checks entries; None: unsigned.
+        registry: MLflow's registry, which has the versions and shows what was decided.
+        chain: Of the model.
         by: Who decides; None: MLflow's user, or the system's.
     """
 
     registry: Registry
-    model: str
-    history: Path
-    key: str | None = None
+    chain: Chain
     by: str | None = None
 
-    def state(self) -> State:
-        """What the log says now."""
-        return replay(self.model, self.registry.entries(self.model), key=self.key)
+    @property
+    def model(self) -> str:
+        """Name of the model."""
+        return self.chain.model
 
-    def fix(self) -> State:
-        """Makes the aliases and the history file say what the log says; returns its state.
+    def state(self) -> State:
+        """What is decided now.
 
         Raises:
-            ValueError: others changed the log again and again meanwhile.
+            ValueError: it cannot be read, or MLflow says that there are decisions elsewhere.
         """
-        for _ in range(_MOST_ROUNDS):
-            state = self.state()
-            if state.head:  # without a decision the aliases are nobody's
-                self._write_aliases(state)
-            if self.state().head == state.head:
-                write_history(self.history, self.model, state)
+        last = self.chain.last()
+        if last is None:
+            self._refuse_others()
+        return last.decision.after if last else State()
+
+    def waiting(self) -> list[Decision]:
+        """Requests that wait for a person, the last one first."""
+        waiting = self.state().waiting
+        history = self.chain.history() if waiting else ()
+        return [one.decision for one in history if one.decision.id in waiting]
+
+    def rebuild(self, *, whole: bool = False, level: int = logging.WARNING) -> State:
+        """Writes MLflow's aliases and tags again where they are not what was decided, and logs each.
+
+        Args:
+            whole: The tags of all versions, not only of the one that was decided about last.
+            level: Of what is logged.
+
+        Raises:
+            ValueError: MLflow cannot be written.
+        """
+        while True:
+            state, last = self.state(), self.chain.last()
+            for one in differences(self.registry, self.chain, whole=whole):
+                logger.log(level, "%s: %s", self.model, one.text)
+                one.write()
+            if self.chain.last() == last:  # a slower writer would leave the view of an earlier decision
                 return state
-        raise ValueError(f"{self.model}: others decide about it all the time; try again later")
 
     def version(self, reference: str) -> ModelVersion:
-        """A version by its number or @ALIAS; who is champion and who was, the log says.
+        """A version by its number or @ALIAS; champion and previous are those of the decisions.
 
         Raises:
             ValueError: there is none.
         """
         wanted = reference.removeprefix("@")
         by_alias = reference != wanted or not wanted.isdigit()
-        decided: str | None = None
-        if by_alias and wanted in (CHAMPION, PREVIOUS) and (state := self.state()).head:
-            decided, by_alias = (state.champion if wanted == CHAMPION else state.previous), False
         versions = self.registry.versions(self.model)
+        if by_alias and wanted in (CHAMPION, PREVIOUS):
+            state = self.state()
+            chosen = state.champion if wanted == CHAMPION else state.previous
+            if chosen is None:
+                raise ValueError(f"{self.model}@{wanted}: no decision made one; `march promote` does")
+            return chosen_version(chosen, versions)
         for one in versions:
-            if wanted in one.aliases if by_alias else one.version == (decided or wanted):
+            if wanted in one.aliases if by_alias else one.version == wanted:
                 return one
         there = ", ".join(one.version for one in versions) or "none"
         raise ValueError(f"{self.model}@{wanted}: no such version; there are: {there}")
@@ -95,149 +111,144 @@ class Desk:
         report: GateReport,
         policy: GatePolicy,
         seen: State,
-        *,
-        tags: Mapping[str, str] | None = None,
-    ) -> Numbered:
+        evaluations: Evaluations,
+    ) -> Made:
         """Decides by a report: promotes, asks a person, or notes that it is refused.
 
         Args:
             candidate: The version that the report is about.
             report: What the gates said.
             policy: Whether a person is asked.
-            seen: The log's state when the champion's evaluation was chosen.
-            tags: Kept with the version, e.g. where its evaluation lies.
-
-        Returns:
-            The entry that was made.
+            seen: What was decided when the champion's evaluation was chosen.
+            evaluations: What the gates saw, in the store.
 
         Raises:
             LostRaceError: another decision was made meanwhile.
-            ValueError: it cannot be, e.g. since it is the champion already.
         """
-        sha256 = digest(report.model_dump(mode="json"))
-        write_report(self.history, self.model, candidate.version, report, sha256)
-        for name, value in {**(tags or {}), REPORT_TAG: report.model_dump_json()}.items():
-            self.registry.set_tag(self.model, candidate.version, name, value)
-        action = Action.REFUSE
+        action, reason = Action.REFUSE, "; ".join(report.reasons)[:1_000]
         if report.state is GateState.PASSED:
-            action = Action.REQUEST if policy.approval.required else Action.PROMOTE
-        reason = "" if action is not Action.REFUSE else "; ".join(report.reasons)[:1_000]
-        entry = self._entry(action, seen, version=candidate.version, reason=reason)
-        asks_another = action is Action.REQUEST and policy.approval.by_another
-        found = {"gates": report.state, "report_sha256": sha256, "by_another": asks_another}
-        return self._decide(entry.model_copy(update=found))
+            action, reason = Action.REQUEST if policy.approval.required else Action.PROMOTE, ""
+        return self._decide(
+            seen,
+            action,
+            _chosen(candidate),
+            reason,
+            report=report,
+            evaluation=evaluations.candidate_digest,
+            champion_evaluation=evaluations.champion_digest,
+            by_another=action is Action.REQUEST and policy.approval.by_another,
+        )
 
-    def approve(self, version: str, *, reason: str = "", by_another: bool = False) -> Numbered:
+    def approve(self, version: str, *, reason: str = "", by_another: bool = False) -> Made:
         """Promotes a version that waits.
 
         Args:
             version: Which.
-            reason: Kept in the history.
+            reason: Kept with the decision.
             by_another: Whether who asked may not approve it, though the request does not say so.
 
         Raises:
             LostRaceError: another decision was made meanwhile.
             ValueError: it does not wait, or the champion changed since, or the asker may not approve.
         """
-        state = self.fix()
-        number, request = self._waiting(state, version)
-        if (by_another or request.by_another) and request.by == self._me():
+        state, asked = self.rebuild(), self._asked(version)
+        if (by_another or asked.by_another) and asked.by == self._me():
+            raise ValueError(f"approve: {asked.by} asked for version {version}; another one must approve it")
+        if asked.was != (state.champion.version if state.champion else None):
             raise ValueError(
-                f"approve: {request.by} asked for version {version}; another one must approve it"
+                f"{self.model}: version {version}: the champion has changed since its gates were run; "
+                "promote it anew"
             )
-        return self._decide(
-            self._entry(Action.APPROVE, state, version=version, request=number, reason=reason)
-        )
+        seen = {name: getattr(asked, name) for name in ("report", "evaluation", "champion_evaluation")}
+        return self._decide(state, Action.APPROVE, asked.about, reason, request=asked.id, **seen)
 
-    def reject(self, version: str, *, reason: str = "") -> Numbered:
+    def reject(self, version: str, *, reason: str = "") -> Made:
         """Ends the wait of a version without promoting it; raises as `approve`."""
-        state = self.fix()
-        number, _ = self._waiting(state, version)
-        return self._decide(self._entry(Action.REJECT, state, version=version, request=number, reason=reason))
+        state, asked = self.rebuild(), self._asked(version)
+        return self._decide(state, Action.REJECT, asked.about, reason, request=asked.id)
 
-    def rollback(self, *, reason: str = "") -> Numbered:
+    def rollback(self, *, reason: str = "") -> Made:
         """Makes the previous champion the champion again, and the other way round.
 
         Raises:
             LostRaceError: another decision was made meanwhile.
             ValueError: there is no previous champion.
         """
-        state = self.fix()
+        state = self.rebuild()
         if state.previous is None:
             raise ValueError(f"{self.model}: has no previous champion to go back to")
-        return self._decide(self._entry(Action.ROLLBACK, state, version=state.previous, reason=reason))
+        return self._decide(state, Action.ROLLBACK, state.previous, reason)
 
-    def _decide(self, entry: Entry) -> Numbered:
-        """Appends an entry and says what became of it."""
-        if self.key is not None:
-            entry = signed(self.model, entry, self.key)
-        elif self.state().is_signed:
-            raise ValueError(f"{self.model}: its history is signed; set {KEY_ENV} to decide about it")
-        try:
-            self.registry.append(self.model, entry)
-            state = self.fix()
-        except (ValueError, OSError) as error:
-            state = self._state_with(entry, error)
-        made = state.of(entry.id)
-        assert made is not None, "what was appended is in the log"
-        if made.effect is Effect.LOST:
-            winner = next(one for one in state.history if one.number == made.after)
-            raise LostRaceError(
-                f"{self.model}: {winner.entry.by} was first ({winner.entry.action} of version "
-                f"{winner.entry.version}); nothing was changed; run the gates against the new champion"
-            )
-        if made.effect is Effect.VOID:
-            raise ValueError(f"{self.model}: {entry.action} of version {entry.version}: {made.why}")
-        return made
-
-    def _state_with(self, entry: Entry, error: ValueError | OSError) -> State:
-        """The log, if it has the entry though something failed: who then repeats the command decides twice.
+    def adopt(self) -> Made:
+        """Begins the chain with the champion and the previous champion that MLflow's aliases name.
 
         Raises:
-            ValueError, OSError: what failed; the log has no such entry, or cannot be read.
+            LostRaceError: another decision was made meanwhile.
+            ValueError: it has decisions already, or MLflow names no champion.
         """
-        state = State()
-        with suppress(ValueError):
-            state = self.state()
-        if state.of(entry.id) is None:
-            raise error
-        logger.warning(
-            "%s: the decision is in the log; the next command does the rest: %s", self.model, error
-        )
-        return state
+        if self.chain.last() is not None:
+            raise ValueError(f"{self.model}: has decisions already; nothing is adopted")
+        aliased = {alias: _chosen(one) for one in self.registry.versions(self.model) for alias in one.aliases}
+        if CHAMPION not in aliased:
+            raise ValueError(f"{self.model}: no version has MLflow's alias {CHAMPION}; give it to one")
+        after = State(previous=aliased.get(PREVIOUS))
+        return self._decide(State(), Action.ADOPT, aliased[CHAMPION], "MLflow's aliases", after=after)
 
-    def _entry(
-        self, action: Action, state: State, *, version: str, request: int | None = None, reason: str = ""
-    ) -> Entry:
-        return Entry(
-            id=uuid.uuid4().hex,
-            action=action,
-            parent=state.head,
-            version=version,
-            champion=state.champion,
-            request=request,
-            by=self._me(),
-            at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            reason=reason,
-        )
+    def _decide(self, seen: State, action: Action, about: Chosen, reason: str, **more: object) -> Made:
+        """Makes a decision on what was seen, and writes MLflow's view of it."""
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        who = {"id": uuid.uuid4().hex, "model": self.model, "by": self._me(), "at": at}
+        what = {"action": action, "about": about, "reason": reason, **more}
+        made = self._append(seen, Decision.model_validate(who | what))
+        try:
+            self.rebuild(level=logging.INFO)
+        except (ValueError, OSError) as error:
+            logger.warning("%s: is decided; `march registered --rebuild` shows it: %s", self.model, error)
+        return made
 
-    def _waiting(self, state: State, version: str) -> tuple[int, Entry]:
-        found = [(number, one) for number, one in state.waiting.items() if one.version == version]
-        if not found:
-            there = ", ".join(one.version for one in state.waiting.values()) or "none"
-            raise ValueError(f"{self.model}: version {version} does not wait for approval; waiting: {there}")
-        return found[-1]
+    def _append(self, seen: State, decision: Decision) -> Made:
+        while True:
+            last = self.chain.last()
+            if self.chain.key is None and last and last.decision.mac is not None:
+                raise ValueError(f"{self.model}: its decisions are signed; set {KEY_ENV} to decide about it")
+            # A refusal changes nothing: it loses to no decision, and none loses to it.
+            if decision.action is not Action.REFUSE and seen != (last.decision.after if last else State()):
+                made = (one.decision for one in self.chain.history())
+                first = next(one for one in made if one.action is not Action.REFUSE)
+                raise LostRaceError(
+                    f"{self.model}: {first.by} was first ({first.action} of version {first.about.version}); "
+                    "nothing was changed; run the gates against the new champion"
+                )
+            with suppress(MovedError):
+                return self.chain.append(decision, last)
 
-    def _write_aliases(self, state: State) -> None:
-        """Previous first: a kill in between leaves the old champion in both, never an unknown one."""
-        now = self.registry.aliases(self.model)
-        wanted = {PREVIOUS: state.previous, CHAMPION: state.champion}
-        if now.get(CANDIDATE) is not None and now[CANDIDATE] == state.champion:
-            wanted[CANDIDATE] = None
-        for alias, version in wanted.items():
-            if now.get(alias) != version:
-                logger.info("%s: %s is version %s", self.model, alias, version)
-                self.registry.set_alias(self.model, alias, version)
+    def _asked(self, version: str) -> Decision:
+        """The last request about a version that waits."""
+        waiting = self.waiting()
+        for one in waiting:
+            if one.about.version == version:
+                return one
+        there = ", ".join(one.about.version for one in waiting) or "none"
+        raise ValueError(f"{self.model}: version {version} does not wait for approval; waiting: {there}")
+
+    def _refuse_others(self) -> None:
+        """Refuses to take a model for one without decisions where MLflow says that it has some."""
+        here, versions = self.chain.store.backend.address, self.registry.versions(self.model)
+        if named := [one.tags[DECISION_TAG] for one in versions if DECISION_TAG in one.tags]:
+            raise ValueError(
+                f"--store: {here} has no decisions about {self.model}, but MLflow names {named[-1]}; "
+                "give that store, or set MARCH_ARTIFACTS"
+            )
+        if self.registry.has_old_decisions(self.model):
+            raise ValueError(
+                f"{self.model}: its decisions were kept in MLflow by an earlier release; "
+                f"`march registered {self.model} --adopt` takes over the champion that MLflow's alias names"
+            )
 
     def _me(self) -> str:
         return self.by or os.environ.get("MLFLOW_TRACKING_USERNAME") or getpass.getuser()
+
+
+def _chosen(version: ModelVersion) -> Chosen:
+    lineage = version.tags.get(LINEAGE_TAG)
+    return Chosen(version=version.version, sha256=version.sha256, uri=version.uri, lineage=lineage)

@@ -1,4 +1,4 @@
-"""Notifications: who wants to know is told by a signed request; a promotion never waits on it to be made.
+"""Notifications: a signed request to each receiver, after a decision; a failure changes nothing of it.
 
     POST URL
     March-Delivery: RANDOM              the same for every attempt, so that a receiver can drop repeats
@@ -6,7 +6,7 @@
 
 A receiver compares the MAC in constant time and refuses SECONDS that are far from its clock (a replay). The
 key stands in the variable that the policy names; without one nothing is signed. A delivery is tried again on
-transport errors, 429 and 5xx, with growing waits, and what failed in the end is in `deliveries.jsonl`.
+transport errors, 429 and 5xx, with growing waits, and what failed in the end is on standard error.
 """
 
 from __future__ import annotations
@@ -23,50 +23,33 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from orchestration.promotion.policy import GatePolicy, WebhookPolicy
-from orchestration.registry.decisions import Desk
-from orchestration.registry.history import write_delivery
-from orchestration.registry.log import MOVES, Numbered
-from reward.types import Record
+from orchestration.registry.chain import Decision
 
 SIGNATURE_HEADER, DELIVERY_HEADER = "March-Signature", "March-Delivery"
 _LONGEST_WAIT_S = 5.0
-
-
-class Delivery(Record):
-    """How a notification fared."""
-
-    id: str
-    url: str
-    delivered: bool
-    attempts: int
-    problem: str = ""
 
 
 class _NotTaken(Exception):
     """The receiver did not take it, and may later."""
 
 
-def event(model: str, made: Numbered) -> dict[str, JsonValue]:
-    """What is told of a decision."""
-    champion = made.entry.version if made.entry.action in MOVES else made.entry.champion
-    kept = made.entry.model_dump(mode="json", include={"action", "version", "gates", "by", "at", "reason"})
-    return {"model": model, "number": made.number, "champion": champion, **kept}
+def event(decision: Decision) -> dict[str, JsonValue]:
+    """What is sent of a decision."""
+    kept = decision.model_dump(mode="json", include={"model", "number", "action", "by", "at", "reason"})
+    gates = decision.report.state if decision.report else None
+    champion = decision.after.champion.version if decision.after.champion else None
+    return {**kept, "version": decision.about.version, "gates": gates, "champion": champion}
 
 
-def tell(desk: Desk, policy: GatePolicy, made: Numbered) -> None:
-    """Notifies after the decision is made; a failed delivery is recorded and said, and changes nothing."""
+def notify_all(policy: GatePolicy, decision: Decision) -> None:
+    """Notifies after the decision is made; a failed delivery is said, and changes nothing."""
     for webhook in policy.webhooks:
-        delivery = notify(webhook, event(desk.model, made))
-        if not delivery.delivered:
-            print(f"march: {webhook.url} was not told: {delivery.problem}", file=sys.stderr)
-        try:
-            write_delivery(desk.history, desk.model, delivery.model_dump(mode="json"))
-        except OSError as error:
-            print(f"march: {error.filename}: {error.strerror}; a delivery is not in it", file=sys.stderr)
+        if problem := notify(webhook, event(decision)):
+            print(f"march: {webhook.url} was not notified: {problem}", file=sys.stderr)
 
 
-def notify(webhook: WebhookPolicy, body: Mapping[str, JsonValue]) -> Delivery:
-    """Tells one receiver; never raises for what the receiver or the network does."""
+def notify(webhook: WebhookPolicy, body: Mapping[str, JsonValue]) -> str:
+    """Notifies one receiver; returns why it did not take it, or nothing."""
     import httpx
     from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt
     from tenacity import wait_random_exponential as wait_growing
@@ -84,9 +67,7 @@ def notify(webhook: WebhookPolicy, body: Mapping[str, JsonValue]) -> Delivery:
         problem = str(error.last_attempt.exception() or "")
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         problem = str(error)
-    attempts = int(retrying.statistics.get("attempt_number", 0))
-    problem = f"{' '.join(problem.split()):.200}"
-    return Delivery(id=delivery, url=webhook.url, delivered=not problem, attempts=attempts, problem=problem)
+    return f"{' '.join(problem.split()):.200}"
 
 
 def signature(content: bytes, key: str, *, seconds: int) -> str:

@@ -1,4 +1,4 @@
-"""How MLflow's server is spoken to: who asks, page by page, and its errors in one line."""
+"""How MLflow's server is spoken to: page by page, and its errors in one line."""
 
 from __future__ import annotations
 
@@ -6,35 +6,13 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 _PAGE = 1_000
-_CREDENTIALS = ("MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_CLIENT_CERT_PATH")
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 # A server that hangs is given up after two minutes; MLflow's own limits make that a quarter of an hour.
 _PATIENCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3", "MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}
 _HURRIED = set[str]()  # of those, what this process has set and nobody before it
 _UNSURE = ("INTERNAL_ERROR", "TEMPORARILY_UNAVAILABLE")  # the request may have been done
 _Found = TypeVar("_Found")
-
-
-def require_credentials(uri: str, *, has_key: bool) -> None:
-    """Refuses to change who is champion on another machine's server as nobody.
-
-    Who may write is the server's to decide (MLflow's basic-auth, or a proxy before it); a check in this
-    process alone would stop nobody who has the server's address.
-
-    Raises:
-        ValueError: the server is remote, and neither credentials nor a promotion key are set.
-    """
-    parts = urlsplit(uri)
-    is_remote = parts.scheme in ("http", "https") and parts.hostname not in _LOOPBACK
-    if is_remote and not has_key and not any(os.environ.get(name) for name in _CREDENTIALS):
-        raise ValueError(
-            f"--registry: {parts.hostname} is another machine, and nothing says who you are; set "
-            "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, MLFLOW_TRACKING_TOKEN, or "
-            "MARCH_PROMOTION_KEY"
-        )
 
 
 def hurry() -> None:
@@ -91,7 +69,7 @@ def past_races(write: Callable[..., object], *arguments: object) -> None:
 
 
 @contextmanager
-def told(uri: str) -> Iterator[None]:
+def one_line_errors(uri: str) -> Iterator[None]:
     """Gives MLflow's errors, and a server that is not there, one line."""
     from mlflow.exceptions import MlflowException
 

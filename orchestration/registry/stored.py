@@ -5,17 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestration.registry.chain import chosen_in
 from orchestration.registry.logged import StoredModel
-from orchestration.registry.store import (
-    CHAMPION_EVALUATION_TAG,
-    EVALUATION_TAG,
-    LINEAGE_TAG,
-    ModelVersion,
-    Registry,
-)
-from pipeline.artifacts.address import Artifact, OpenStore, find_artifact, located
+from orchestration.registry.store import LINEAGE_TAG, ModelVersion, Registry
+from pipeline.artifacts.address import Artifact, find_artifact, located
 from pipeline.artifacts.layout import is_digest
 from pipeline.artifacts.store import ArtifactStore
+from pipeline.evaluate.results import read_manifest
 from pipeline.evaluate.weights import digest_of_files
 from pipeline.lineage.publish import EVALUATION, LINEAGE, read_lineage
 
@@ -34,11 +30,12 @@ class StoredWeights:
 
 @dataclass(frozen=True)
 class Evaluations:
-    """What a promotion rests on."""
+    """What a promotion rests on: folders, and their manifests' digests, which a dry run has not."""
 
     candidate: Path
-    champion: Path | None
-    tags: dict[str, str]  # where those of the store are, to be kept with the version
+    champion: Path | None = None
+    candidate_digest: str | None = None
+    champion_digest: str | None = None
 
 
 def stored_weights(found: Artifact) -> StoredWeights:
@@ -65,38 +62,46 @@ def stored_weights(found: Artifact) -> StoredWeights:
     return StoredWeights(found, sha256, tuple(sha256s), lineage, run_id, model)
 
 
-def bring_evaluations(candidate: str, champion: str | None, store: OpenStore) -> Evaluations:
-    """The folders of two evaluations; those of the store are brought here, verified.
+def bring_evaluations(
+    candidate: str, champion: str | None, store: ArtifactStore, *, is_dry: bool = False
+) -> Evaluations:
+    """Two evaluations as the store has them, verified; those that are elsewhere are stored.
+
+    What the gates read is what the decision refers to, whatever happens to a folder meanwhile.
 
     Args:
         candidate: A folder, or a reference to the store.
         champion: The same.
-        store: Opens the store.
+        store: That of the decisions.
+        is_dry: Folders are read where they are; nothing is stored.
 
     Raises:
+        FileNotFoundError: there is no such folder.
         ValueError: the store has it not, or it is something else.
     """
-    folder, address = _bring_evaluation(candidate, store)
-    tags = {EVALUATION_TAG: address} if address else {}
-    if champion is None:
-        return Evaluations(folder, None, tags)
-    champions, address = _bring_evaluation(champion, store)
-    return Evaluations(folder, champions, tags | ({CHAMPION_EVALUATION_TAG: address} if address else {}))
+    folder, digest = _bring_evaluation(candidate, store, is_dry=is_dry)
+    champions, other = _bring_evaluation(champion, store, is_dry=is_dry) if champion else (None, None)
+    return Evaluations(folder, champions, digest, other)
 
 
-def _bring_evaluation(reference: str, store: OpenStore) -> tuple[Path, str | None]:
-    found = find_artifact(reference, store)
-    if found is None:
-        return Path(reference), None
-    kind = found.manifest().kind
-    if kind != EVALUATION:
-        raise ValueError(f"{reference}: is of kind {kind}; publish it with --kind {EVALUATION}")
+def _bring_evaluation(reference: str, store: ArtifactStore, *, is_dry: bool) -> tuple[Path, str | None]:
+    found = find_artifact(reference, lambda: store)
+    if found is not None and found.manifest().kind != EVALUATION:
+        raise ValueError(
+            f"{reference}: is of kind {found.manifest().kind}; publish it with --kind {EVALUATION}"
+        )
+    folder = found.bring() if found else Path(reference)
+    if is_dry:
+        return folder, None
+    if found is None or found.store.backend.address != store.backend.address:
+        read_manifest(folder)  # says so of a folder that holds no evaluation
+        found = Artifact(store, store.publish(folder, kind=EVALUATION).digest)
     found.store.renew(found.digest)
-    return found.bring(), found.address
+    return found.bring(), found.digest
 
 
 def references(registry: Registry, store: ArtifactStore) -> set[str]:
-    """Manifests of a store that a registered version or an MLflow run refers to.
+    """Manifests of a store that a registered version, an MLflow run or who is champion refers to.
 
     A digest counts wherever it is said to be, since one store may have several addresses.
 
@@ -113,7 +118,7 @@ def references(registry: Registry, store: ArtifactStore) -> set[str]:
             f"{store.backend.address}: has no manifest {lost[0]}, which the registry refers to"
             f"{f' (and {len(lost) - 1} more)' if lost[1:] else ''}; publish it again, or take it from there"
         )
-    return {digest for _, digest in named} & there
+    return ({digest for _, digest in named} & there) | chosen_in(store)
 
 
 def _named(version: ModelVersion) -> set[tuple[str, str]]:

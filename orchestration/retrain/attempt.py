@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from orchestration.registry.decisions import Desk
+from orchestration.registry.decisions import Decisions
 from orchestration.retrain.budget import over_budget
 from orchestration.retrain.inputs import Plan
 from orchestration.retrain.lease import Lease
@@ -59,7 +59,7 @@ class Place:
     """What a retraining works with."""
 
     plan: Plan
-    desk: Desk
+    decisions: Decisions
     results: Results
     ledger: Ledger
     lease: Lease | None

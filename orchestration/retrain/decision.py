@@ -9,11 +9,11 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from orchestration.promotion.policy import GatePolicy
-from orchestration.promotion.records import GateReport, GateState
-from orchestration.registry.decisions import Desk, LostRaceError
-from orchestration.registry.desk import open_desk
-from orchestration.registry.log import Action, Effect, Numbered, State
-from orchestration.registry.notify import tell
+from orchestration.promotion.records import GateState
+from orchestration.registry.chain import Action, Decision, State
+from orchestration.registry.decisions import Decisions, LostRaceError
+from orchestration.registry.notify import notify_all
+from orchestration.registry.open import open_decisions, open_registry
 from orchestration.registry.register import register_weights
 from orchestration.registry.stored import bring_evaluations
 from orchestration.registry.trial import try_candidate
@@ -29,7 +29,6 @@ from pipeline.lineage.publish import LINEAGE, publish_record
 from pipeline.lineage.record import Lineage
 
 _KEY_DIGITS = 12
-_MADE = (Action.PROMOTE, Action.REQUEST, Action.REFUSE)
 _OUTCOMES = {Action.PROMOTE: Outcome.PROMOTED, Action.REQUEST: Outcome.WAITS, Action.REFUSE: Outcome.REFUSED}
 
 
@@ -58,7 +57,7 @@ def publish(shop: Workshop) -> StageResult:
 def register(shop: Workshop) -> StageResult:
     """Registers the weights by their address in the store; the same content is the same version."""
     settings = shop.job.registry
-    registry = open_desk(settings.model, settings.address, settings.history).registry
+    registry = open_registry(settings.address)
     sha256 = str(shop.request.inputs["weights"])
     made_by = Artifact(shop.store, shop.material(LINEAGE)).address
     allowed = settings.read_policy().pickles_allowed
@@ -76,55 +75,55 @@ def promote(shop: Workshop) -> StageResult:
     """
     settings, policy = shop.job.registry, shop.job.registry.read_policy()
     by = f"retrain {shop.job.name} {shop.request.key[:_KEY_DIGITS]}"
-    desk = open_desk(settings.model, settings.address, settings.history, by=by)
-    seen = desk.fix()
+    decisions = open_decisions(settings.model, settings.address, shop.store, by=by)
+    seen = decisions.rebuild()
     version = str(shop.request.inputs["version"])
-    made = next((one for one in seen.history if one.entry.by == by and _stands(one)), None)
-    if made is not None:
+    made = next((one.decision for one in decisions.chain.history() if one.decision.by == by), None)
+    if made is not None and made.action in _OUTCOMES:
         return _said(shop, made, "decided by an attempt that was killed")
-    if version == seen.champion:
+    if version == _champion(seen):
         return shop.result(
             facts={"outcome": Outcome.UNCHANGED, "version": version, "reason": "the same weights"}
         )
-    _demand_the_evaluated(shop, desk, seen)
-    return _decide(shop, desk, version, policy)
+    _demand_the_evaluated(shop, decisions, seen)
+    return _decide(shop, decisions, version, policy)
 
 
-def _decide(shop: Workshop, desk: Desk, version: str, policy: GatePolicy) -> StageResult:
+def _decide(shop: Workshop, decisions: Decisions, version: str, policy: GatePolicy) -> StageResult:
     theirs = shop.request.materials.get("champion_evaluation")
     candidate = Artifact(shop.store, shop.material(EVALUATION)).address
     champion = Artifact(shop.store, str(theirs)).address if theirs else None
-    given = bring_evaluations(candidate, champion, lambda: shop.store)
-    trial = try_candidate(desk, version, given.candidate, given.champion, policy)
-    _demand_the_evaluated(shop, desk, trial.seen)
+    given = bring_evaluations(candidate, champion, shop.store)
+    trial = try_candidate(decisions, version, given, policy)
+    _demand_the_evaluated(shop, decisions, trial.seen)
     if trial.report.state is GateState.ERROR:
         raise GateBrokeError("; ".join(trial.report.reasons))
-    made = desk.promote(trial.candidate, trial.report, policy, trial.seen, tags=given.tags)
-    tell(desk, policy, made)
-    return _said(shop, made, "; ".join(trial.report.reasons), trial.report)
+    made = decisions.promote(trial.candidate, trial.report, policy, trial.seen, given)
+    notify_all(policy, made.decision)
+    return _said(shop, made.decision, "; ".join(trial.report.reasons))
 
 
-def _demand_the_evaluated(shop: Workshop, desk: Desk, seen: State) -> None:
+def _demand_the_evaluated(shop: Workshop, decisions: Decisions, seen: State) -> None:
     """Before the gates, which would call another one's evaluation wrong, and of what the gates saw."""
-    if seen.champion != shop.request.materials.get("champion"):
-        raise LostRaceError(f"{desk.model}: the champion has changed; its evaluation is not of this one")
+    if _champion(seen) != shop.request.materials.get("champion"):
+        raise LostRaceError(f"{decisions.model}: the champion has changed; its evaluation is not of this one")
 
 
-def _said(shop: Workshop, made: Numbered, reason: str, report: GateReport | None = None) -> StageResult:
-    outcome = _OUTCOMES[made.entry.action]
-    if made.entry.gates is GateState.INCONCLUSIVE:
+def _said(shop: Workshop, made: Decision, reason: str) -> StageResult:
+    outcome, report = _OUTCOMES[made.action], made.report
+    assert report is not None, "the gates were asked"
+    if report.state is GateState.INCONCLUSIVE:
         outcome = Outcome.INCONCLUSIVE
     facts: dict[str, JsonValue] = {
         "outcome": outcome,
-        "version": made.entry.version,
-        "was": made.entry.champion,
-        "reason": made.entry.reason or reason,
+        "version": made.about.version,
+        "was": made.was,
+        "reason": made.reason or reason,
         "decision": made.number,
+        "gates": report.model_dump(mode="json"),
     }
-    if report is not None:
-        facts["gates"] = report.model_dump(mode="json")
     return shop.result(facts=facts)
 
 
-def _stands(made: Numbered) -> bool:
-    return made.entry.action in _MADE and made.effect in (Effect.IN_EFFECT, Effect.NOTED)
+def _champion(seen: State) -> str | None:
+    return seen.champion.version if seen.champion else None

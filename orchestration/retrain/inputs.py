@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from orchestration.promotion.policy import GatePolicy
-from orchestration.registry.decisions import Desk
+from orchestration.registry.decisions import Decisions
 from orchestration.registry.store import LINEAGE_TAG
 from orchestration.retrain.benchmarks import check_evaluation
 from orchestration.retrain.job import EvaluationSettings, Job, Parent, PrepareSettings
@@ -111,11 +111,11 @@ def make_plan(job: Job) -> Plan:
     )
 
 
-def give(plan: Plan, desk: Desk) -> Given:
+def give(plan: Plan, decisions: Decisions) -> Given:
     """What a retraining begins with now: the plan, and the weights to start from."""
-    state = desk.state()
+    state = decisions.state()
     if plan.job.parent is Parent.CHAMPION and state.champion is not None:
-        version = desk.version(state.champion)
+        version = decisions.version("@champion")
         lineage = version.tags.get(LINEAGE_TAG)
         parent = ParentWeights(
             sha256=version.sha256, uri=version.uri, version=version.version, lineage=lineage

@@ -112,7 +112,6 @@ class RegistrySettings(Settings):
     uri: str | None = Field(default=None, description="MLflow; MLFLOW_TRACKING_URI, else a file under runs/.")
     model: str = Field(description="Its name in the registry.")
     policy: InputPath = Field(default=POLICY_FILE, description="The gates' bounds (docs/promotion.md).")
-    history: Path = Path("runs/registry")
 
     @property
     def address(self) -> str:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
-from orchestration.registry.decisions import KEY_ENV
+from orchestration.registry.chain import KEY_ENV
 from orchestration.registry.server import unhurried_environment
 from orchestration.retrain.stage import ERROR_FILE, reserve
 from orchestration.retrain.stages import StageProblem, StageProgress, StageRequest, stage_folder

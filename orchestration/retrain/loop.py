@@ -63,7 +63,7 @@ def retrain(
         LeaseLostError: another machine took over.
         ValueError: the registry, the store or MLflow cannot be used.
     """
-    given = patiently(lambda: give(place.plan, place.desk))
+    given = patiently(lambda: give(place.plan, place.decisions))
     params = {"recipe": place.plan.recipe.name, "parent": given.parent.uri}
     params |= {"seed": str(place.plan.recipe.seed), "job": place.plan.job.model_dump_json()}
     found = place.ledger.open(place.plan.job, given, cause=cause, params=params)
@@ -157,11 +157,11 @@ class _Loop:
         return champion
 
     def _champion(self) -> ParentWeights | None:
-        desk = self._place.desk
-        state = desk.state()
+        decisions = self._place.decisions
+        state = decisions.state()
         if state.champion is None:
             return None
-        version = desk.version(state.champion)
+        version = decisions.version("@champion")
         return ParentWeights(sha256=version.sha256, uri=version.uri, version=version.version)
 
     def _tried(self, stage: Stage, act: Callable[[], None]) -> None:

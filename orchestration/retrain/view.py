@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -13,9 +12,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from orchestration.registry.desk import approval_command
+from orchestration.registry.open import approval_command
 from orchestration.retrain.budget import money_of
-from orchestration.retrain.job import BudgetSettings
+from orchestration.retrain.job import BudgetSettings, Job
 from orchestration.retrain.ledger import Given
 from orchestration.retrain.records import Outcome, ParentWeights, Retraining, StageState, StageStatus
 from orchestration.retrain.results import Standing
@@ -147,10 +146,16 @@ def spent_line(retraining: Retraining, budget: BudgetSettings, *, note: str = ""
     return "  ".join(filter(None, [", ".join(parts), note]))
 
 
-def outcome_line(retraining: Retraining, policy: Path | None = None) -> str:
-    """What became of the candidate; the job's policy is in the command that approves it."""
+def outcome_line(retraining: Retraining, job: Job | None = None) -> str:
+    """What became of the candidate; the command that approves it names what the job names, if it is given."""
     assert retraining.outcome is not None, "it is finished"
-    approve = approval_command(retraining.model, retraining.version or "", policy)
+    approve = approval_command(
+        retraining.model,
+        retraining.version or "",
+        job.registry.policy if job else None,
+        registry=job.registry.uri if job else None,
+        store=job.store.location if job else None,
+    )
     line = _LINES[retraining.outcome].format(
         version=retraining.version, reason=retraining.reason, approve=approve
     )

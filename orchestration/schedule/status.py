@@ -8,12 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 from pydantic import Field
 
-from orchestration.registry.desk import approval_command, open_desk
-from orchestration.registry.log import Action, Effect
+from orchestration.registry.chain import Action
+from orchestration.registry.open import approval_command, open_decisions
 from orchestration.registry.store import CANDIDATE
 from orchestration.retrain.job import BudgetSettings, Job, job_file, load_job
 from orchestration.retrain.ledger import Ledger
@@ -22,7 +23,7 @@ from orchestration.retrain.workshop import open_job_store
 from orchestration.schedule.due import Look, Watched, look_around
 from reward.types import Record
 
-NUM_RETRAININGS = 5
+NUM_RETRAININGS, _NUM_DECISIONS = 5, 50  # the last ones
 _DECIDED = {Action.APPROVE: "approved", Action.REJECT: "rejected"}
 _PATIENCE_S = 2.0  # for an MLflow server that does not answer
 
@@ -105,25 +106,32 @@ def _job_status(file: Path, now: float) -> JobStatus:
 
 def _model_status(job: Job) -> ModelStatus:
     name = job.registry.model
-    desk = open_desk(name, job.registry.address, job.registry.history)
-    state = desk.state()
+    decisions = open_decisions(name, job.registry.address, open_job_store(job))
+    state = decisions.state()
+    last = islice(decisions.chain.history(), _NUM_DECISIONS)
     return ModelStatus(
-        champion=state.champion,
-        previous=state.previous,
-        candidate=desk.registry.aliases(name).get(CANDIDATE),
+        champion=state.champion.version if state.champion else None,
+        previous=state.previous.version if state.previous else None,
+        candidate=decisions.registry.aliases(name).get(CANDIDATE),
         waiting=tuple(
             WaitingVersion(
-                version=one.version,
+                version=one.about.version,
                 by=one.by,
                 at=one.at,
-                command=approval_command(name, one.version, job.registry.policy),
+                command=approval_command(
+                    name,
+                    one.about.version,
+                    job.registry.policy,
+                    registry=job.registry.uri,
+                    store=job.store.location,
+                ),
             )
-            for one in state.waiting.values()
+            for one in decisions.waiting()
         ),
         decided={
-            one.entry.version: f"{_DECIDED[one.entry.action]} by {one.entry.by}"
-            for one in state.history
-            if one.effect is Effect.IN_EFFECT and one.entry.action in _DECIDED
+            one.about.version: f"{_DECIDED[one.action]} by {one.by}"
+            for one in reversed([made.decision for made in last])
+            if one.action in _DECIDED
         },
     )
 

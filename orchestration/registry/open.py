@@ -1,0 +1,68 @@
+"""The registry and the decisions that a command's options name."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orchestration.registry.decisions import Decisions
+    from orchestration.registry.store import ModelVersion, Registry
+    from pipeline.artifacts.store import ArtifactStore
+
+
+def open_registry(registry: str | None) -> Registry:
+    """MLflow's registry.
+
+    Raises:
+        ValueError: none is named, or its address holds a password.
+    """
+    from orchestration.registry.store import Registry
+
+    if registry is None:
+        raise ValueError("--registry: missing; give MLflow's address, or set MLFLOW_TRACKING_URI")
+    return Registry(registry)
+
+
+def open_decisions(
+    model: str, registry: str | None, store: ArtifactStore, *, by: str | None = None
+) -> Decisions:
+    """Decisions about a model, which are in the store; raises as `open_registry`."""
+    from orchestration.registry.chain import KEY_ENV, Chain
+    from orchestration.registry.decisions import Decisions
+    from reward.serving.signing import read_signing_key
+
+    return Decisions(open_registry(registry), Chain(store, model, read_signing_key(KEY_ENV)), by)
+
+
+def open_version(
+    reference: str, registry: str | None, store: ArtifactStore
+) -> tuple[Decisions, ModelVersion]:
+    """The version that MODEL@ALIAS, MODEL@NUMBER or MODEL (its champion) names.
+
+    Raises:
+        ValueError: there is none, or no registry is named.
+    """
+    model, _, wanted = reference.partition("@")
+    decisions = open_decisions(model, registry, store)
+    return decisions, decisions.version(wanted if wanted.isdigit() else f"@{wanted or 'champion'}")
+
+
+def approval_command(
+    model: str,
+    version: str,
+    policy: Path | None,
+    *,
+    registry: str | None = None,
+    store: str | None = None,
+) -> str:
+    """What approves a version that waits; the policy that it was judged by names who is notified."""
+    from orchestration.promotion.policy import POLICY_FILE
+
+    words = ["march", "approve", model, version]
+    if policy is not None and policy != POLICY_FILE:
+        words += ["--policy", str(policy)]
+    for option, value in (("--registry", registry), ("--store", store)):
+        words += [option, value] if value is not None else []
+    return shlex.join(words)

@@ -1,0 +1,119 @@
+"""What MLflow shows of decisions: aliases and tags, written after them and never read to decide anything."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from orchestration.registry.chain import Chain, Chosen, Made, State
+from orchestration.registry.store import (
+    CANDIDATE,
+    CHAMPION,
+    CHAMPION_EVALUATION_TAG,
+    DECISION_TAG,
+    EVALUATION_TAG,
+    LINEAGE_TAG,
+    MOST_TAG_CHARS,
+    PREVIOUS,
+    REPORT_TAG,
+    ModelVersion,
+    Registry,
+)
+from pipeline.artifacts.address import Artifact
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that MLflow shows otherwise than it was decided, and what writes it again."""
+
+    text: str
+    write: Callable[[], object] = lambda: None
+
+
+def differences(registry: Registry, chain: Chain, *, whole: bool) -> Iterator[Difference]:
+    """Where MLflow's aliases, tags and versions are not what was decided.
+
+    Args:
+        registry: MLflow's.
+        chain: Of the model.
+        whole: The tags of all versions, not only of the one that was decided about last.
+    """
+    last = chain.last()
+    if last is not None:  # without a decision the aliases are nobody's
+        versions = registry.versions(chain.model)
+        yield from _aliases(registry, chain.model, last.decision.after, versions)
+        yield from _tags(registry, chain, list(chain.history()) if whole else [last], versions)
+
+
+def chosen_version(chosen: Chosen, versions: Sequence[ModelVersion]) -> ModelVersion:
+    """A version that was decided about; as the decision knows it where MLflow does not."""
+    found = _registered(chosen, versions)
+    if found is None:
+        logger.warning("%s", _lost(chosen))
+        tags = {LINEAGE_TAG: chosen.lineage} if chosen.lineage else {}
+        return ModelVersion(chosen.version, chosen.uri, chosen.sha256, (), tags, 0)
+    return found
+
+
+def _registered(chosen: Chosen, versions: Sequence[ModelVersion]) -> ModelVersion | None:
+    """MLflow's entry of a version: by its weights, which may have been registered again."""
+    found = [one for one in versions if one.sha256 == chosen.sha256]
+    return next((one for one in found if one.version == chosen.version), found[0] if found else None)
+
+
+def _lost(chosen: Chosen) -> str:
+    return (
+        f"MLflow has no version {chosen.version} with the weights {chosen.sha256[:12]} any more; they are at "
+        f"{chosen.uri}, register them again"
+    )
+
+
+def _aliases(
+    registry: Registry, model: str, state: State, versions: Sequence[ModelVersion]
+) -> Iterator[Difference]:
+    """Previous first: a kill in between leaves the old champion in both, never an unknown one."""
+    there = {alias: one.version for one in versions for alias in one.aliases}
+    wanted: dict[str, str | None] = {}
+    for alias, chosen in ((PREVIOUS, state.previous), (CHAMPION, state.champion)):
+        found = _registered(chosen, versions) if chosen else None
+        wanted[alias] = found.version if found else None
+        if chosen and found is None:
+            yield Difference(_lost(chosen))
+    if CANDIDATE in there and there[CANDIDATE] == wanted[CHAMPION]:
+        wanted[CANDIDATE] = None
+    for alias, version in wanted.items():
+        if there.get(alias) != version:
+            now, by_decision = there.get(alias) or "none", version or "none"
+            text = f"MLflow's alias {alias} is version {now}, by the decisions it is {by_decision}"
+            yield Difference(text, partial(registry.set_alias, model, alias, version))
+
+
+def _tags(
+    registry: Registry, chain: Chain, decided: Sequence[Made], versions: Sequence[ModelVersion]
+) -> Iterator[Difference]:
+    """Of each version those of the last decision that has them; decisions come the last one first."""
+    wanted: dict[tuple[str, str], str] = {}
+    for made in decided:
+        if found := _registered(made.decision.about, versions):
+            wanted = {(found.version, tag): value for tag, value in _tags_of(chain, made).items()} | wanted
+    there = {(one.version, tag): value for one in versions for tag, value in one.tags.items()}
+    for (version, tag), value in wanted.items():
+        if there.get((version, tag)) != value:
+            text = f"MLflow's tag {tag} of version {version} is not that of the decision"
+            yield Difference(text, partial(registry.set_tag, chain.model, version, tag, value))
+
+
+def _tags_of(chain: Chain, made: Made) -> dict[str, str]:
+    decision = made.decision
+    named = {
+        DECISION_TAG: made.digest,
+        EVALUATION_TAG: decision.evaluation,
+        CHAMPION_EVALUATION_TAG: decision.champion_evaluation,
+    }
+    tags = {tag: Artifact(chain.store, digest).address for tag, digest in named.items() if digest}
+    report = decision.report.model_dump_json() if decision.report else ""
+    return tags | ({REPORT_TAG: report} if 0 < len(report) <= MOST_TAG_CHARS else {})

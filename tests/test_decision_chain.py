@@ -1,0 +1,274 @@
+"""The chain that decides who is champion: one of two wins, signatures, evidence that stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestration.registry.chain import Action, Chain, Chosen, Decision, Made, chosen_in, following
+from pipeline.artifacts.failures import CorruptError, MovedError, StoreError
+from pipeline.artifacts.layout import manifest_key, object_key, pointer_key
+from pipeline.artifacts.local import LocalBackend
+from pipeline.artifacts.store import ArtifactStore
+from pipeline.artifacts.upkeep import find_garbage, remove
+
+KEY = "k" * 32
+ROOT = Path(__file__).parents[1]
+
+
+def decision(action: str, version: str = "1", *, model: str = "m", **more: object) -> Decision:
+    about = Chosen(version=version, sha256=version * 64, uri=f"s3://b/{version}")
+    tree = {"id": os.urandom(4).hex(), "model": model, "action": action, "about": about, "by": "a", "at": ""}
+    return Decision.model_validate(tree | more)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ArtifactStore:
+    return ArtifactStore(LocalBackend(tmp_path / "store"))
+
+
+def add(chain: Chain, action: str, version: str = "1", **more: object) -> Made:
+    return chain.append(decision(action, version, model=chain.model, **more), chain.last())
+
+
+def roles(made: Made | None) -> tuple[str | None, str | None]:
+    assert made is not None
+    after = made.decision.after
+    champion, previous = after.champion, after.previous
+    return champion.version if champion else None, previous.version if previous else None
+
+
+def test_each_decision_names_its_parent_and_holds_the_state_after_it(store: ArtifactStore) -> None:
+    chain = Chain(store, "m")
+    first, second, back = add(chain, "promote", "1"), add(chain, "promote", "2"), add(chain, "rollback", "1")
+    assert [roles(one) for one in (first, second, back)] == [("1", None), ("2", "1"), ("1", "2")]
+    assert [one.decision.parent for one in (first, second, back)] == [None, first.digest, second.digest]
+    assert [one.decision.number for one in chain.history()] == [3, 2, 1]
+    assert [one.decision.was for one in chain.history()] == ["2", "1", None]
+    assert roles(add(chain, "refuse", "3")) == ("1", "2"), "a refusal changes nothing"
+    assert add(chain, "request", "3", id="r").decision.after.waiting == ("r",)
+    approved = add(chain, "approve", "3", request="r")
+    assert (roles(approved), approved.decision.after.waiting) == (("3", "1"), ())
+
+
+# Moves the pointer when it is told to, from the parent that it saw before.
+RACER = """
+import sys
+from pathlib import Path
+from orchestration.registry.chain import Chain
+from pipeline.artifacts.failures import MovedError
+from pipeline.artifacts.local import LocalBackend
+from pipeline.artifacts.store import ArtifactStore
+from tests.test_decision_chain import decision
+chain = Chain(ArtifactStore(LocalBackend(Path(sys.argv[1]))), "m")
+parent = chain.last()
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    chain.append(decision("promote", sys.argv[2]), parent)
+    print("won")
+except MovedError as error:
+    print("lost:", error)
+"""
+
+
+def test_of_two_processes_that_decide_at_once_exactly_one_wins(store: ArtifactStore) -> None:
+    add(Chain(store, "m"), "promote", "1")
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", RACER, store.backend.address, version],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+        )
+        for version in "23"
+    ]
+    for one in racers:
+        assert one.stdout is not None and one.stdout.readline() == "ready\n"
+    for one in racers:
+        assert one.stdin is not None
+        one.stdin.write("\n")
+        one.stdin.flush()
+    said = [one.communicate(timeout=300)[0] for one in racers]
+    assert sorted(one[:3] for one in said) == ["los", "won"], said
+    winner = "23"[said.index("won\n")]
+    assert roles(Chain(store, "m").last()) == (winner, "1")
+    assert [one.decision.about.version for one in Chain(store, "m").history()] == [winner, "1"]
+
+
+def test_of_many_threads_each_decision_is_made_on_the_one_before_it(store: ArtifactStore) -> None:
+    num, start = 6, threading.Barrier(6)
+
+    def decide(number: int) -> None:
+        chain = Chain(store, "m")
+        start.wait()
+        while True:
+            try:
+                add(chain, "refuse", str(number))
+                return
+            except MovedError:
+                continue
+
+    with ThreadPoolExecutor(num) as pool:
+        list(pool.map(decide, range(num)))
+    history = list(Chain(store, "m").history())
+    assert [one.decision.number for one in history] == list(range(num, 0, -1))
+    assert {one.decision.about.version for one in history} == {str(number) for number in range(num)}
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["last", "another behind it"])
+def test_a_move_whose_answer_was_lost_is_made(
+    later: bool, store: ArtifactStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain, move = Chain(store, "m"), store.move
+
+    def lose(name: str, digest: str, *, expected: str | None) -> None:
+        move(name, digest, expected=expected)
+        monkeypatch.undo()
+        if later:
+            add(chain, "promote", "2")
+        raise (MovedError if later else StoreError)("reset")
+
+    monkeypatch.setattr(store, "move", lose)
+    made = add(chain, "promote", "1")
+    assert made.digest in {one.digest for one in chain.history()}
+
+
+def test_a_move_that_was_not_done_is_an_error(store: ArtifactStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_given: object, **_named: object) -> None:
+        raise StoreError("AccessDenied")
+
+    monkeypatch.setattr(store, "move", refuse)
+    with pytest.raises(StoreError, match="AccessDenied"):
+        add(Chain(store, "m"), "promote", "1")
+    assert Chain(store, "m").last() is None
+
+
+def test_gc_keeps_every_decision_its_evidence_and_the_champions_weights(
+    store: ArtifactStore, tmp_path: Path
+) -> None:
+    def put(name: str, kind: str) -> str:
+        (tmp_path / name).write_text(name)
+        return store.publish(tmp_path / name, kind=kind).digest
+
+    chain, evaluations = Chain(store, "m"), [put(f"evaluation{number}", "evaluation") for number in (1, 2)]
+    weights = put("weights", "model")
+    loose = put("loose", "files")
+    uri = f"{tmp_path.as_uri()}/store/{manifest_key(weights)}"
+    about = Chosen(version="1", sha256="1" * 64, uri=uri)
+    add(chain, "promote", "1", about=about, evaluation=evaluations[0])
+    add(chain, "promote", "2", evaluation=evaluations[1], champion_evaluation=evaluations[0])
+    add(chain, "refuse", "3")
+    remove(store, find_garbage(store, references=chosen_in(store), grace=timedelta(0)), grace=timedelta(0))
+    left = set(store.manifests())
+    assert {*evaluations, weights, *(one.digest for one in chain.history())} == left and loose not in left
+    assert store.backend.stat(object_key(store.manifest(evaluations[0]).files[0].sha256)) is not None
+
+
+def test_a_decision_is_signed_with_all_before_it(store: ArtifactStore) -> None:
+    signed = Chain(store, "m", KEY)
+    add(Chain(store, "m"), "promote", "1")
+    assert roles(signed.last()) == ("1", None), "unsigned ones count until one is signed"
+    add(signed, "promote", "2")
+    assert roles(signed.last()) == ("2", "1")
+    with pytest.raises(ValueError, match="no decision is signed by this MARCH_PROMOTION_KEY"):
+        Chain(store, "m", "x" * 32).append(decision("promote", "3"), None)
+
+
+@pytest.mark.parametrize("forge", ["unsigned", "other key", "edited"])
+def test_what_is_put_behind_a_signed_decision_does_not_count_and_is_left_out(
+    forge: str, store: ArtifactStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    chain = Chain(store, "m", KEY)
+    right = add(chain, "promote", "1")
+    if forge == "edited":
+        forged = following(decision("promote", "2", by="mallory"), right)
+        forged = forged.model_copy(update={"mac": right.decision.mac})
+        digest = store.publish(kind="decision", record=forged.model_dump(mode="json")).digest
+        store.move(chain.pointer, digest, expected=right.digest)
+    else:
+        other = Chain(store, "m", None if forge == "unsigned" else "x" * 32)
+        other.append(decision("promote", "2", by="mallory"), right) if forge == "unsigned" else _force(
+            store, other, right
+        )
+    assert chain.last() == right
+    assert "promote by mallory is not signed by this MARCH_PROMOTION_KEY" in caplog.text
+    assert [one.decision.about.version for one in (add(chain, "promote", "3"), right)] == ["3", "1"]
+    assert [one.decision.about.version for one in chain.history()] == ["3", "1"]
+
+
+def _force(store: ArtifactStore, chain: Chain, parent: Made) -> None:
+    forged = following(decision("promote", "2", by="mallory"), parent)
+    forged = forged.model_copy(update={"mac": chain._mac(forged)})
+    digest = store.publish(kind="decision", record=forged.model_dump(mode="json")).digest
+    store.move(chain.pointer, digest, expected=parent.digest)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda record: {"kind": "files", "record": record},
+        lambda record: {"kind": "decision", "record": record | {"model": "other"}},
+        lambda record: {"kind": "decision", "record": record | {"action": "crown"}},
+    ],
+    ids=["another kind", "another model", "a later release"],
+)
+def test_a_pointer_to_something_else_decides_nothing(
+    harm: Callable[[dict[str, object]], dict[str, object]], store: ArtifactStore
+) -> None:
+    chain = Chain(store, "m")
+    made = add(chain, "promote", "1")
+    strange = store.publish(**harm(made.decision.model_dump(mode="json"))).digest  # type: ignore[arg-type]
+    store.move(chain.pointer, strange, expected=made.digest)
+    with pytest.raises(CorruptError, match=f"decisions/m: leads to {strange}, no decision about m"):
+        chain.last()
+
+
+def test_an_edited_manifest_is_refused(store: ArtifactStore, tmp_path: Path) -> None:
+    chain = Chain(store, "m")
+    made = add(chain, "promote", "1")
+    file = tmp_path / "store" / manifest_key(made.digest)
+    tree = json.loads(file.read_text())
+    tree["record"]["by"] = "mallory"
+    file.write_text(json.dumps(tree))
+    with pytest.raises(CorruptError):
+        chain.last()
+
+
+@pytest.mark.parametrize("name", ["shop", "my shop", "Läden", "a.b", "a_b-c"])
+def test_every_name_of_a_model_has_a_pointer(name: str, store: ArtifactStore) -> None:
+    assert pointer_key(Chain(store, name).pointer)
+    add(Chain(store, name), "promote", "1")
+    assert roles(Chain(store, name).last()) == ("1", None)
+
+
+STEP = st.tuples(st.sampled_from(list(Action)), st.sampled_from("123"), st.integers(0, 7))
+
+
+@given(st.lists(STEP, max_size=8))
+def test_a_chain_is_in_one_line_and_a_version_is_not_both(steps: list[tuple[Action, str, int]]) -> None:
+    parent: Made | None = None
+    for number, (action, version, request) in enumerate(steps, start=1):
+        champion = parent.decision.after.champion if parent else None
+        moves = action in (Action.PROMOTE, Action.APPROVE, Action.ADOPT)
+        if moves and champion and champion.version == version:
+            continue  # refused before it comes here
+        made = following(decision(action, version, id=str(number), request=str(request)), parent)
+        assert made.parent == (parent.digest if parent else None)
+        assert made.number == (parent.decision.number + 1 if parent else 1)
+        assert str(request) not in made.after.waiting
+        parent = Made(str(number), made)
+        assert made.after.champion is None or made.after.champion != made.after.previous
