@@ -15,6 +15,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from orchestration.commands import prune  # noqa: F401 (its commands are of `march artifacts`)
 from orchestration.commands.artifacts import artifacts
 from orchestration.commands.audit import audit, review
 from orchestration.commands.doctor import doctor

@@ -20,6 +20,7 @@ from pipeline.artifacts.s3 import make_client
 from pipeline.artifacts.settings import StoreSettings, redact, settings_from_environment
 from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_damage, find_garbage, remove, remove_damaged
+from pipeline.lineage.publish import LINEAGE
 from reward.offline.files import file_sha256
 from tests.march_cli import march, refused
 
@@ -327,3 +328,68 @@ def test_gc_without_a_registry_removes_only_when_told_that_there_is_none(
     assert list(store.manifests()) == [digest]
     assert march(*command, "--delete", "--no-registry") == 0
     assert not list(store.manifests())
+
+
+def publish_text(store: ArtifactStore, folder: Path, name: str, *refers: str, kind: str = "model") -> str:
+    """A manifest of one file of its own."""
+    (folder / name).write_text(name)
+    return store.publish(folder / name, kind=kind, refers=refers).digest
+
+
+def test_gc_keeps_what_anything_else_in_the_store_names(store: ArtifactStore, tmp_path: Path) -> None:
+    """A later version may keep decisions under keys, and in manifests, that this one does not know."""
+    evaluation, weights, loose = (publish_text(store, tmp_path, name) for name in ("one", "two", "three"))
+    store.backend.write("decisions/shop/7", json.dumps({"evaluation": f"s3://b/{evaluation}"}).encode())
+    decision = store.publish(kind="decision", record={"weights": weights}).digest
+    store.move("shop", decision, expected=None)
+    garbage = find_garbage(store, grace=ALL_AGES)
+    assert [entry.key for entry in garbage.manifests] == [manifest_key(loose)]
+
+
+def test_ancestors_keep_their_records_and_only_on_request_lose_their_weights(
+    store: ArtifactStore, tmp_path: Path
+) -> None:
+    weights = [publish_text(store, tmp_path, f"weights-{number}") for number in range(3)]
+    lineages: list[str] = []
+    for one in weights:
+        lineages.append(store.publish(kind=LINEAGE, refers=[one, *lineages[-1:]]).digest)
+    references = [lineages[2], lineages[0]]  # the one between was deleted
+    assert not find_garbage(store, references=references, grace=ALL_AGES).manifests
+    found = find_garbage(store, references=references, grace=ALL_AGES, with_ancestors=False)
+    assert [entry.key for entry in found.manifests] == [manifest_key(weights[1])]
+    assert remove(store, found, grace=ALL_AGES) == 2
+    assert not find_garbage(store, references=references, grace=ALL_AGES).manifests
+    with pytest.raises(
+        ValueError, match="has no manifest"
+    ):  # of a kept version itself nothing may be missing
+        find_garbage(store, references=lineages, grace=ALL_AGES)
+
+
+def test_what_a_publisher_refers_to_meanwhile_is_not_removed(store: ArtifactStore, tmp_path: Path) -> None:
+    """gc has called the rows garbage; before it removes them a publisher refers to them."""
+    rows, loose = (publish_text(store, tmp_path, name, kind="data") for name in ("rows", "loose"))
+    for entry in store.backend.entries(""):
+        os.utime(Path(store.backend.address) / entry.key, (0, 0))
+    garbage = find_garbage(store)
+    assert {entry.key for entry in garbage.manifests} == {manifest_key(rows), manifest_key(loose)}
+    store.publish(kind="lineage", refers=[rows])
+    assert remove(store, garbage) == 2
+    assert rows in set(store.manifests()) and not list(find_damage(store, store.manifests(), read=True))
+
+
+def test_making_something_young_copies_none_of_its_ancestors(
+    store: ArtifactStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lineages: list[str] = []
+    for number in range(6):
+        weights = publish_text(store, tmp_path, f"weights-{number}")
+        lineages.append(store.publish(kind=LINEAGE, refers=[weights, *lineages[-1:]]).digest)
+    touched: list[str] = []
+    monkeypatch.setattr(store.backend, "touch", lambda entry: touched.append(entry.key))
+    store.renew(lineages[-1])
+    assert touched == [manifest_key(lineages[-1])]
+
+
+def test_receipts_of_earlier_versions_are_garbage(store: ArtifactStore) -> None:
+    store.backend.write("receipts/sha256/ab/abcd", b"{}")
+    assert [entry.key for entry in find_garbage(store, grace=ALL_AGES).objects] == ["receipts/sha256/ab/abcd"]

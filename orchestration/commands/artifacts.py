@@ -5,17 +5,14 @@ The store is --store, else MARCH_ARTIFACTS, else the folder runs/artifacts. Cred
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestration.commands import promote_options as options
 from orchestration.terminal.messages import error_console, fail
 
 if TYPE_CHECKING:
@@ -81,10 +78,9 @@ def put(
     if pointer:
         opened.move(pointer, published.digest, expected=opened.pointed(pointer))
     print(published.digest)
-    num_kept = sum(one.num_kept for one in published.stored)
     error_console().print(
         f"{len(published.manifest.files):,} files, {published.manifest.size / 1e6:,.1f} MB; "
-        f"{published.num_sent / 1e6:,.1f} MB sent, {num_kept / 1e6:,.1f} MB of an earlier upload kept"
+        f"{published.num_sent / 1e6:,.1f} MB sent"
     )
 
 
@@ -142,66 +138,17 @@ def verify(
 
 
 @artifacts.command()
-def gc(
-    delete: Annotated[bool, typer.Option("--delete", help="Remove it; else only say what would go.")] = False,
-    grace_hours: Annotated[float, typer.Option(min=0, help="What is younger stays.")] = 168.0,
-    keep: Annotated[
-        list[str] | None, typer.Option(metavar="REF", help="Keep this too, beside what pointers point to.")
-    ] = None,
-    registry: options.RegistryUri = None,
-    no_registry: Annotated[
-        bool, typer.Option("--no-registry", help="Ask none: no version or run refers to this store.")
-    ] = False,
-    store: StoreOption = None,
-    endpoint: EndpointOption = None,
-) -> None:
-    """Find what no pointer, registered version or MLflow run refers to, and unfinished uploads.
-
-    Removes it only with --delete. A registry that cannot be read stops it.
-    """
-    from rich.console import Console
-
-    from pipeline.artifacts.terminal import garbage_table
-    from pipeline.artifacts.upkeep import find_garbage, remove
-
-    opened, grace = open_named(store, endpoint), timedelta(hours=grace_hours)
-    asked = None if no_registry else registry
-    if delete and not (asked or no_registry or keep):
-        raise ValueError(
-            "--delete: no registry is set, and registered versions would count as garbage; give --registry "
-            "(or MLFLOW_TRACKING_URI), --keep REF for each that must stay, or --no-registry"
-        )
-    references = {opened.resolve(ref) for ref in keep or ()} | _registered(asked, opened)
-    garbage = find_garbage(opened, references=references, grace=grace)
-    Console().print(garbage_table(garbage))
-    if delete:
-        print(f"removed: {remove(opened, garbage, grace=grace):,}")
-    else:
-        print("nothing was removed; --delete does")
-
-
-@artifacts.command()
 def probe(store: StoreOption = None, endpoint: EndpointOption = None) -> None:
     """Say what the store's endpoint does with conditional writes; writes to keys of its own."""
-    opened = open_named(store, endpoint)
-    conditions = getattr(opened.backend, "conditions", None)
-    described = conditions.describe() if conditions else "a folder: links and locks are atomic"
-    print(f"{opened.backend.address}: {described}")
+    from pipeline.artifacts.conditions import probe as find_conditions
+    from pipeline.artifacts.s3 import make_client
+    from pipeline.artifacts.settings import settings_from_environment
 
-
-def _registered(registry: str | None, store: ArtifactStore) -> set[str]:
-    """What the registry refers to; says how much, or that none was asked."""
-    if registry is None:
-        from orchestration.registry.chain import chosen_in
-
-        print("march: no registry was asked; only pointers, champions and --keep protect", file=sys.stderr)
-        return chosen_in(store)
-    from orchestration.registry.open import open_registry
-    from orchestration.registry.stored import references
-
-    found = references(open_registry(registry), store)
-    print(f"{len(found):,} manifests are referred to by registered versions and MLflow's runs")
-    return found
+    settings = settings_from_environment(store, endpoint)
+    described = "a folder: links and locks are atomic"
+    if settings.is_s3:
+        described = find_conditions(make_client(settings), settings.bucket, settings.prefix).describe()
+    print(f"{settings.location}: {described}")
 
 
 @contextmanager

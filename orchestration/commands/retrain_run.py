@@ -18,6 +18,7 @@ from orchestration.retrain.ledger import Ledger
 from orchestration.retrain.local_stage import LocalStage
 from orchestration.retrain.loop import retrain, standing_stages
 from orchestration.retrain.results import Results
+from orchestration.retrain.retention import prune_after
 from orchestration.retrain.stages import Stage
 from orchestration.retrain.triggers import Cause
 from orchestration.retrain.view import LiveWatch, outcome_line, plan_table
@@ -126,7 +127,9 @@ def _run(
     redo: Stage | None = None,
 ) -> Report:
     with LiveWatch(error_console(), job.budget) as watch:
-        done = retrain(_place(job, store, lease, watch), cause=cause, seen=look.seen, redo=redo)
+        place = _place(job, store, lease, watch)
+        done = retrain(place, cause=cause, seen=look.seen, redo=redo)
+    prune_after(job, store, place.decisions)
     assert done.outcome is not None, "it ended"
     line = outcome_line(done, job)
     return report_of(name, ENDINGS[done.outcome], line, look=look, retraining=done)

@@ -123,6 +123,11 @@ class Registry:
         self._become_candidate(model, first)
         return first, first == made
 
+    def delete(self, model: str, version: str) -> None:
+        """Deletes a version, if it is there; its weights stay where they are."""
+        with one_line_errors(self.uri):
+            unless_missing(self._client.delete_model_version, model, version)
+
     def lineages_of_runs(self) -> list[str]:
         """Addresses of the lineages that MLflow's runs name."""
         with one_line_errors(self.uri):

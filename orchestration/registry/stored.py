@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,15 +101,23 @@ def _bring_evaluation(reference: str, store: ArtifactStore, *, is_dry: bool) -> 
     return found.bring(), found.digest
 
 
-def references(registry: Registry, store: ArtifactStore) -> set[str]:
+def references(
+    registry: Registry, store: ArtifactStore, *, without: Collection[ModelVersion] = ()
+) -> set[str]:
     """Manifests of a store that a registered version, an MLflow run or who is champion refers to.
 
     A digest counts wherever it is said to be, since one store may have several addresses.
 
+    Args:
+        registry: Which.
+        store: Which.
+        without: Versions that count no more.
+
     Raises:
         ValueError: the registry cannot be read, or what is said to be here is not.
     """
-    versions = [one for model in registry.models() for one in registry.versions(model)]
+    found = [one for model in registry.models() for one in registry.versions(model)]
+    versions = [one for one in found if one not in without]
     named = {place for one in versions for place in _named(one)}
     named |= {place for uri in registry.lineages_of_runs() if (place := located(uri))}
     there = set(store.manifests())  # what is registered by now was published before

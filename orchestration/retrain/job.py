@@ -181,6 +181,31 @@ class RetrySettings(Settings):
     longest_wait_s: float = Field(default=600.0, ge=0)
 
 
+class RetentionSettings(Settings):
+    """What is removed after a retraining; what a registered version or a decision needs stays."""
+
+    keep_last: int | None = Field(
+        default=None, ge=1, description="Results of so many retrainings stay; None: nothing is removed."
+    )
+    versions: int | None = Field(
+        default=None,
+        ge=1,
+        description="Beside the newest so many versions those are deleted that have no alias, are neither "
+        "champion nor the one before, and wait for nobody; None: no version is deleted.",
+    )
+    ancestors: bool = Field(
+        default=True,
+        description="Whether weights, rows and evaluations stay that only the lineage of a descendant names.",
+    )
+    grace_hours: float = Field(default=168.0, ge=0, description="What is younger stays.")
+
+    @model_validator(mode="after")
+    def _removes_something(self) -> Self:
+        if self.keep_last is None and (self.versions is not None or not self.ancestors):
+            raise ValueError("keep_last: missing, and without it nothing is removed; give it")
+        return self
+
+
 class Job(Settings):
     """One retraining, as often as it is triggered."""
 
@@ -201,6 +226,7 @@ class Job(Settings):
     )
     budget: BudgetSettings = BudgetSettings()
     retries: RetrySettings = RetrySettings()
+    retention: RetentionSettings = RetentionSettings()
     work: Path = Field(default=Path("runs/retrain"), description="Local files; all of it can be removed.")
     lease_s: float = Field(default=60.0, gt=0, description="A holder that is silent for longer is gone.")
     triggers: Triggers = Triggers()

@@ -220,6 +220,8 @@ class _Loop:
                 command_attempt=self._attempts[key],
             )
             standing = self._attempt(request)
+        elif reused:
+            self._place.results.use(stage, key)
         done = {"state": StageState.DONE, "key": key, "error": None, "result": standing.digest}
         self._account.stage(stage, **done, reused=reused, figures=_figures(standing))
         self._account.save()

@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from orchestration.retrain.stages import Stage, StageResult
+from pipeline.artifacts.backend import Entry
 from pipeline.artifacts.failures import CorruptError, MovedError, StoreError
+from pipeline.artifacts.layout import POINTERS, digest_of, pointer_key
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.artifacts.upkeep import find_damage
 
 logger = logging.getLogger(__name__)
 
 KIND, FIELD = "stage", "stage"
+_PREFIX = "retrain/"
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,17 @@ class Results:
             self.store.move(name, published.digest, expected=self.store.pointed(name))  # over a damaged one
         return Standing(result, published.digest)
 
+    def keys(self, stage: Stage) -> list[str]:
+        """Keys for which a result stands, whole or not."""
+        pointers = self.store.backend.entries(POINTERS + self._pointer(stage.shelf, ""))
+        return [digest_of(entry.key) for entry in pointers]
+
+    def use(self, stage: Stage, key: str) -> None:
+        """Makes a result that stands the one used last, which decides what `stale_results` finds."""
+        there = self.store.backend.stat(pointer_key(self._pointer(stage.shelf, key)))
+        if there is not None:
+            self.store.backend.touch(there)
+
     def forget(self, stage: Stage, key: str) -> None:
         """Lets no result stand for a key, so that the stage runs again; what refers to the old one keeps it.
 
@@ -89,7 +103,44 @@ class Results:
             self.store.move(name, withdrawn.digest, expected=digest)
 
     def _pointer(self, shelf: str, key: str) -> str:
-        return f"retrain/{self._job}/{shelf}/{key}"
+        return f"{_PREFIX}{self._job}/{shelf}/{key}"
+
+
+def stale_results(store: ArtifactStore, keep_last: int) -> set[str]:
+    """Names of pointers to results that none of each job's last retrainings made or used.
+
+    Args:
+        store: Which.
+        keep_last: Of so many retrainings all results stay.
+    """
+    stages: dict[str, list[Entry]] = {}
+    for entry in store.backend.entries(f"{POINTERS}{_PREFIX}"):
+        stages.setdefault(entry.key.rpartition("/")[0], []).append(entry)
+    stale: set[str] = set()
+    for folder, found in stages.items():
+        # A retraining uses two evaluations, its candidate's and the champion's.
+        num_kept = keep_last * (2 if folder.endswith(f"/{Stage.EVALUATE.shelf}") else 1)
+        found.sort(key=lambda entry: entry.modified, reverse=True)
+        stale |= {entry.key.removeprefix(POINTERS) for entry in found[num_kept:]}
+    return stale
+
+
+def results_of(store: ArtifactStore, manifests: set[str], weights_sha256: str) -> set[str]:
+    """Names of pointers to results that made these weights, or one of these manifests.
+
+    Prepared rows are left out: other weights are trained on them, too.
+    """
+    found: set[str] = set()
+    for entry in store.backend.entries(f"{POINTERS}{_PREFIX}"):
+        name = entry.key.removeprefix(POINTERS)
+        digest = store.pointed(name)
+        result = store.manifest(digest).record.get(FIELD) if digest else None
+        if not isinstance(result, dict) or result.get("stage") == Stage.PREPARE.shelf:
+            continue
+        made = StageResult.model_validate(result)
+        if manifests & {*made.outputs.values()} or made.facts.get("weights_sha256") == weights_sha256:
+            found.add(name)
+    return found
 
 
 def read_result(store: ArtifactStore, digest: str) -> StageResult:

@@ -5,7 +5,6 @@ One layout in an S3 bucket and in a local folder:
     objects/sha256/ab/abcd...      a file
     models/abcd.../                a model, as MLflow's clients read it: MLmodel, model/, components/, a card
     manifests/sha256/ab/abcd...    what belongs together; written last, and only if absent
-    receipts/sha256/ab/abcd...     the version ids of a manifest's objects, where the bucket keeps versions
     pointers/NAME                  the digest of one manifest; moved by compare-and-set
 
 A reader trusts manifests alone. `docs/artifacts.md` says what each kind of endpoint guarantees.

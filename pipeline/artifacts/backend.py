@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 Advance = Callable[[int], None]  # bytes more
-MOST_BYTES = 64 << 20  # of a manifest, a receipt or a pointer: some 300,000 files
+MOST_BYTES = 64 << 20  # of a manifest or a pointer: some 300,000 files
 
 
 def no_progress(_num_bytes: int) -> None:
@@ -40,8 +40,7 @@ class Stored:
 
     sha256: str
     size: int
-    num_sent: int = field(default=0)  # bytes; 0 where it was there already
-    num_kept: int = field(default=0)  # bytes of parts that an earlier, killed upload had sent
+    num_sent: int = 0  # bytes; none where it was there already
     version_id: str | None = None
 
 
@@ -63,11 +62,11 @@ class Backend(Protocol):
         ...
 
     def store(self, source: Path, key: str, sha256: str, *, advance: Advance) -> Stored:
-        """Brings a file under a key, whole and verified or not at all; goes on where a killed one stopped."""
+        """Brings a file under a key, whole and verified or not at all."""
         ...
 
-    def fetch(self, key: str, target: Path, *, size: int, advance: Advance) -> int:
-        """Brings an object into a file, which an earlier call may have begun; returns the bytes received."""
+    def fetch(self, key: str, target: Path, *, advance: Advance) -> None:
+        """Brings an object into a file, over what is there."""
         ...
 
     def stat(self, key: str) -> Entry | None:
@@ -75,7 +74,7 @@ class Backend(Protocol):
         ...
 
     def touch(self, entry: Entry) -> None:
-        """Makes something as new as if it were written now, so that gc's grace begins anew."""
+        """Makes what is there as new as if it were written now, so that gc's grace begins anew."""
         ...
 
     def read(self, key: str) -> Blob | None:

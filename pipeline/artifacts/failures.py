@@ -26,7 +26,7 @@ class StoreError(ValueError):
 
 
 def refuse_large(key: str, size: int) -> None:
-    """Refuses what no manifest, receipt or pointer can be.
+    """Refuses what no manifest or pointer can be.
 
     Raises:
         CorruptError: it is too large.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-OBJECTS, MANIFESTS, RECEIPTS, POINTERS = "objects/", "manifests/", "receipts/", "pointers/"
+OBJECTS, MANIFESTS, POINTERS = "objects/", "manifests/", "pointers/"
 MODELS, WEIGHTS = "models/", "model"  # and the folder in a model of what its manifest names
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}(/[A-Za-z0-9][A-Za-z0-9._-]{0,127}){0,3}")
@@ -35,11 +35,6 @@ def model_key(digest: str, path: str) -> str:
     return f"{MODELS}{digest}/{path}"
 
 
-def receipt_key(digest: str) -> str:
-    """Where the version ids of a manifest's objects are."""
-    return _by_digest(RECEIPTS, digest)
-
-
 def pointer_key(name: str) -> str:
     """Where a pointer is.
 
@@ -52,7 +47,7 @@ def pointer_key(name: str) -> str:
 
 
 def digest_of(key: str) -> str:
-    """The digest that an object's, a manifest's, a receipt's or a model file's key has."""
+    """The digest that an object's, a manifest's or a model file's key has."""
     if key.startswith(MODELS):
         return key.removeprefix(MODELS).partition("/")[0]
     return key.rpartition("/")[2]

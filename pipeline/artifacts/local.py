@@ -6,7 +6,7 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -44,21 +44,12 @@ class LocalBackend:
         size = target.stat().st_size
         return Stored(sha256=sha256, size=size, num_sent=size)
 
-    def fetch(self, key: str, target: Path, *, size: int, advance: Advance) -> int:
-        """Copies on from where the target ends."""
-        begun = target.stat().st_size if target.exists() else 0
-        if begun > size:
-            target.unlink()
-            begun = 0
-        advance(begun)
-        num_received = 0
-        with self._path(key).open("rb") as file, target.open("ab") as out:
-            file.seek(begun)
+    def fetch(self, key: str, target: Path, *, advance: Advance) -> None:
+        """Copies the file."""
+        with self._path(key).open("rb") as file, target.open("wb") as out:
             while chunk := file.read(_CHUNK):
                 out.write(chunk)
-                num_received += len(chunk)
                 advance(len(chunk))
-        return num_received
 
     def stat(self, key: str) -> Entry | None:
         """Size and time of a file."""
@@ -69,8 +60,9 @@ class LocalBackend:
         return Entry(key=key, size=found.st_size, modified=_time(found.st_mtime))
 
     def touch(self, entry: Entry) -> None:
-        """Sets the file's time."""
-        os.utime(self._path(entry.key))
+        """Sets the file's time, if it is there."""
+        with suppress(FileNotFoundError):
+            os.utime(self._path(entry.key))
 
     def read(self, key: str) -> Blob | None:
         """The file's content, tagged by its digest."""

@@ -1,17 +1,19 @@
-"""A store in an S3 bucket, Amazon's or another's, by boto3."""
+"""A store in an S3 bucket, Amazon's or another's, by boto3 and its transfer manager.
+
+Large files go and come in parts, several at once, in bounded memory. Every request signs the SHA-256 of its
+body, which any S3 server must check, so a part that arrives damaged is refused; it is then sent again.
+"""
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from pipeline.artifacts.backend import MOST_BYTES, Advance, Blob, Entry, Stored, Unfinished
-from pipeline.artifacts.conditions import RACERS, Conditions, locked, probe
+from pipeline.artifacts.conditions import RACERS, locked
 from pipeline.artifacts.failures import (
     AlreadyThereError,
     CorruptError,
@@ -20,13 +22,12 @@ from pipeline.artifacts.failures import (
     UnsafeEndpointError,
     refuse_large,
 )
-from pipeline.artifacts.multipart import Sent, send_parts, until_whole
-from pipeline.artifacts.ranges import fetch_ranges
 from pipeline.artifacts.settings import MIB, StoreSettings, refuse_secret
 
-SHA256_METADATA = "sha256"
 _CHUNK = 1 << 20
 _MOST_COPIED = 5 << 30  # bytes of one CopyObject
+_DAMAGED = ("BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch")
+_TRIES = 3  # of a request that arrives damaged
 
 
 def make_client(settings: StoreSettings) -> Any:
@@ -40,66 +41,51 @@ def make_client(settings: StoreSettings) -> Any:
         connect_timeout=settings.timeout_s,
         read_timeout=settings.timeout_s,
         max_pool_connections=max(settings.workers, RACERS) + 4,
-        s3={"addressing_style": "path" if settings.endpoint else "auto"},
-        # The checksums are ours, of whole parts and in headers: other servers often refuse trailing ones.
+        # Over TLS, too: trailing checksums, which boto3 sends there instead, are refused by many servers.
+        s3={"addressing_style": "path" if settings.endpoint else "auto", "payload_signing_enabled": True},
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )
     region = settings.region or ("us-east-1" if settings.endpoint else None)
-    return Session().client("s3", endpoint_url=settings.endpoint, region_name=region, config=config)
+    client = Session().client("s3", endpoint_url=settings.endpoint, region_name=region, config=config)
+    for operation in ("PutObject", "UploadPart"):
+        client.meta.events.register(f"needs-retry.s3.{operation}", _again_if_damaged)
+    return client
 
 
 class S3Backend:
     """A bucket, or what is under a prefix of one."""
 
     def __init__(self, settings: StoreSettings, client: Any = None) -> None:
+        from boto3.s3.transfer import TransferConfig
+
         self.settings = settings
         self.client = client or make_client(settings)
+        part = settings.part_mib * MIB
+        sizes = {"multipart_threshold": part + 1, "multipart_chunksize": part}
+        self._transfer = TransferConfig(max_concurrency=settings.workers, **sizes)
+        self._copying = TransferConfig(multipart_threshold=_MOST_COPIED + 1, multipart_chunksize=_MOST_COPIED)
 
     @property
     def address(self) -> str:
         """`s3://bucket/prefix`."""
         return f"s3://{self.settings.bucket}/{self.settings.prefix}".rstrip("/")
 
-    @cached_property
-    def conditions(self) -> Conditions:
-        """What the endpoint was found to do with conditional writes; asked once, before the first."""
-        with _named(self.address):
-            return probe(self.client, self.settings.bucket, self.settings.prefix)
-
-    @cached_property
-    def _is_versioned(self) -> bool:
-        with _named(self.address):
-            found = self.client.get_bucket_versioning(Bucket=self.settings.bucket)
-        return bool(found.get("Status") == "Enabled")
-
     def store(self, source: Path, key: str, sha256: str, *, advance: Advance) -> Stored:
-        """In one request where it is small, else in parts side by side; verified when it is there."""
+        """In one request where it is small, else in parts side by side; looked at when it is there."""
         size, before = source.stat().st_size, _identity(source)
         with _named(f"{self.address}: {source.name}"):
-            if size <= self.settings.part_mib * MIB:
-                sent = self._store_whole(source, key, sha256)
-                advance(size)
-            else:
-                sent = send_parts(
-                    self.client,
-                    self._at(key),
-                    source,
-                    settings=self.settings,
-                    metadata={SHA256_METADATA: sha256},
-                    advance=advance,
-                )
-            if _identity(source) != before:
-                self.delete(key)
-                raise CorruptError(f"{source}: has changed while it was stored; store it again")
-            version_id = self._verify(key, sha256, size, sent)
-        return Stored(sha256, size, num_sent=sent.num_sent, num_kept=sent.num_kept, version_id=version_id)
+            self.client.upload_file(str(source), **self._at(key), Config=self._transfer, Callback=advance)
+        if _identity(source) != before:
+            self.delete(key)
+            raise CorruptError(f"{source}: has changed while it was stored; store it again")
+        return Stored(sha256, size, num_sent=size, version_id=self._verify(key, sha256, size))
 
-    def fetch(self, key: str, target: Path, *, size: int, advance: Advance) -> int:
-        """Reads ranges side by side, those alone that are missing."""
-        with _named(f"{self.address}: {key}"):
-            return fetch_ranges(
-                self.client, self._at(key), target, size=size, settings=self.settings, advance=advance
+    def fetch(self, key: str, target: Path, *, advance: Advance) -> None:
+        """Reads ranges side by side."""
+        with _named(f"{self.address}: {key}"), target.open("wb") as file:
+            self.client.download_fileobj(
+                **self._at(key), Fileobj=file, Config=self._transfer, Callback=advance
             )
 
     def stat(self, key: str) -> Entry | None:
@@ -110,19 +96,14 @@ class S3Backend:
         return Entry(key, head["ContentLength"], head["LastModified"], head.get("VersionId"))
 
     def touch(self, entry: Entry) -> None:
-        """Copies an object onto itself. One too large for that keeps its age: `store.py` looks again."""
-        if entry.size > _MOST_COPIED:
-            return
-        head = self._head(entry.key)
-        if head is None:
-            return
+        """Copies an object onto itself, above 5 GiB in parts, if it is there."""
+        at, replace = self._at(entry.key), {"MetadataDirective": "REPLACE"}
         with _named(f"{self.address}: {entry.key}"):
-            self.client.copy_object(
-                **self._at(entry.key),
-                CopySource={"Bucket": self.settings.bucket, "Key": self.settings.prefix + entry.key},
-                Metadata=head["Metadata"],
-                MetadataDirective="REPLACE",
-            )
+            try:
+                self.client.copy(at, **at, ExtraArgs=replace, Config=self._copying)
+            except self.client.exceptions.ClientError as error:
+                if status(error) != 404:
+                    raise
 
     def read(self, key: str) -> Blob | None:
         """By GET."""
@@ -143,28 +124,16 @@ class S3Backend:
             self._put(key, content)
 
     def create(self, key: str, content: bytes) -> None:
-        """By PUT with IfNoneMatch; an endpoint that ignores it is asked first what is there."""
-        if not self.conditions.if_none_match:
-            if self._head(key) is not None:
-                raise AlreadyThereError(f"{key}: is there already")
-            return self.write(key, content)
-        with _named(f"{self.address}: {key}"):
-            try:
-                self._put(key, content, IfNoneMatch="*")
-            except self.client.exceptions.ClientError as error:
-                if status(error) in (409, 412):
-                    raise AlreadyThereError(f"{key}: is there already") from None
-                raise
+        """By PUT with IfNoneMatch; under the lock where one is set."""
+        try:
+            self.compare_and_set(key, content, tag=None)
+        except MovedError:
+            raise AlreadyThereError(f"{key}: is there already") from None
 
     def compare_and_set(self, key: str, content: bytes, *, tag: str | None) -> None:
-        """By PUT with IfMatch or IfNoneMatch where they are atomic; else under the lock that is set."""
-        if self.conditions.can_compare_and_set:
-            return self._set_if(key, content, tag)
+        """By PUT with IfMatch or IfNoneMatch; under the lock where one is set."""
         if self.settings.pointer_lock is None:
-            raise UnsafeEndpointError(
-                f"{self.address}: {self.conditions.describe()}; a pointer moved here could be lost. Set "
-                "MARCH_ARTIFACTS_LOCK to a file on a disk that all who move pointers share"
-            )
+            return self._set_if(key, content, tag)
         with locked(self.settings.pointer_lock):
             found = self.read(key)
             if (found.tag if found else None) != tag:
@@ -198,29 +167,18 @@ class S3Backend:
         with _named(f"{self.address}: {upload.key}"):
             self.client.abort_multipart_upload(**self._at(upload.key), UploadId=upload.upload_id)
 
-    def _store_whole(self, source: Path, key: str, sha256: str) -> Sent:
-        content = source.read_bytes()
-        if hashlib.sha256(content).hexdigest() != sha256:
-            raise CorruptError(f"{source}: has changed while it was stored; store it again")
-        put = self._put(key, content, Metadata={SHA256_METADATA: sha256})
-        etag = hashlib.md5(content, usedforsecurity=False).hexdigest()
-        return Sent(etag=etag, num_sent=len(content), num_kept=0, version_id=put.get("VersionId"))
-
-    def _verify(self, key: str, sha256: str, size: int, sent: Sent) -> str | None:
+    def _verify(self, key: str, sha256: str, size: int) -> str | None:
         """Holds what is there against what was sent; returns its version."""
         head = self._head(key)
         problem = "is not there" if head is None else ""
         if head and head["ContentLength"] != size:
             problem = f"has {head['ContentLength']:,} bytes instead of {size:,}"
-        # An ETag is no digest of the content where the bucket encrypts by KMS.
-        elif head and head["ETag"].strip('"') != sent.etag and "aws:kms" not in head.get(_KMS, ""):
-            problem = f"has the ETag {head['ETag']} instead of {sent.etag}"
         elif head and self.settings.read_back and self._digest(key) != sha256:
             problem = "reads back as something else"
         if problem or head is None:
             self.delete(key)
             raise CorruptError(f"{self.address}: {key} {problem} after it was stored; store it again")
-        return head.get("VersionId", sent.version_id) if self._is_versioned else None
+        return head.get("VersionId")
 
     def _digest(self, key: str) -> str:
         found = hashlib.sha256()
@@ -243,6 +201,11 @@ class S3Backend:
             try:
                 self._put(key, content, **condition)
             except self.client.exceptions.ClientError as error:
+                if status(error) == 501:
+                    raise UnsafeEndpointError(
+                        f"{self.address}: has no conditional writes; a pointer moved here could be lost. Set "
+                        "MARCH_ARTIFACTS_LOCK to a file on a disk that all who move pointers share"
+                    ) from error
                 if status(error) not in (404, 409, 412):
                     raise
                 # A retry of a write that did succeed is told the same: look whose content is there.
@@ -250,19 +213,14 @@ class S3Backend:
                 if found is None or found.content != content:
                     raise MovedError(f"{key}: somebody else has moved it; look again") from None
 
-    def _put(self, key: str, content: bytes, **more: Any) -> Any:
-        digest = base64.b64encode(hashlib.sha256(content).digest()).decode()
-        put = partial(self.client.put_object, **self._at(key), Body=content, ChecksumSHA256=digest, **more)
-        return until_whole(self.client, key, put)
+    def _put(self, key: str, content: bytes, **more: Any) -> None:
+        self.client.put_object(**self._at(key), Body=content, **more)
 
     def _at(self, key: str) -> dict[str, str]:
         return {"Bucket": self.settings.bucket, "Key": self.settings.prefix + key}
 
     def _key(self, name: str) -> str:
         return name.removeprefix(self.settings.prefix)
-
-
-_KMS = "ServerSideEncryption"
 
 
 def _identity(source: Path) -> tuple[int, int, int]:
@@ -275,16 +233,31 @@ def status(error: Any) -> int:
     return int(error.response["ResponseMetadata"]["HTTPStatusCode"])
 
 
+def _again_if_damaged(response: Any, attempts: int, **_event: Any) -> int | None:
+    """Seconds to wait before botocore sends a request again; None: what botocore itself says."""
+    code = response[1].get("Error", {}).get("Code") if response else None
+    return 0 if code in _DAMAGED and attempts < _TRIES else None
+
+
 @contextmanager
 def _named(what: str) -> Iterator[None]:
     """Gives errors of the wire and of the server a line of ours; retries are over by then."""
+    from boto3.exceptions import S3UploadFailedError
     from botocore.exceptions import BotoCoreError, ClientError
+    from s3transfer.exceptions import RetriesExceededError
     from urllib3.exceptions import HTTPError
 
     try:
-        yield
+        try:
+            yield
+        except (S3UploadFailedError, RetriesExceededError) as error:
+            raise (getattr(error, "last_exception", None) or error.__context__ or error) from None
     except ClientError as error:
         found = error.response["Error"]
+        if found.get("Code") in _DAMAGED:
+            raise CorruptError(
+                f"{what} arrived {_TRIES} times otherwise than it was sent; look at the network between"
+            ) from error
         fix = _FIXES.get(found.get("Code", ""), "the same command goes on")
         raise StoreError(f"{what}: {found.get('Code')}: {found.get('Message')}; {fix}") from error
     except (BotoCoreError, HTTPError) as error:

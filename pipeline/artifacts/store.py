@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,11 +25,9 @@ from pipeline.artifacts.layout import (
     is_digest,
     manifest_key,
     pointer_key,
-    receipt_key,
 )
 from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.manifest import LAYOUT, MODEL, File, Manifest, read_manifest
-from pipeline.artifacts.ranges import journal_of
 from pipeline.artifacts.settings import StoreSettings
 from reward.offline.files import file_sha256
 
@@ -82,6 +80,7 @@ class ArtifactStore:
         """
         for digest in refers:
             self.manifest(digest)
+            self._renew(manifest_key(digest))
         paths = files_of(source) if source else {}
         files = tuple(
             File(path=path, sha256=file_sha256(one), size=one.stat().st_size) for path, one in paths.items()
@@ -93,13 +92,12 @@ class ArtifactStore:
             file.path: self._put(paths[file.path], file, keys[file.path], advance=advance) for file in files
         }
         versions = {path: one.version_id for path, one in stored.items() if one.version_id}
-        if versions:
-            receipt = json.dumps(versions, sort_keys=True).encode()
-            self.backend.write(receipt_key(manifest.digest), receipt)
         self._write(manifest)
         for file in files:  # gc may have run between a reused object and the manifest
             if self.backend.stat(keys[file.path]) is None:
                 self._put(paths[file.path], file, keys[file.path])
+        for digest in refers:
+            self.manifest(digest)
         return Published(manifest.digest, manifest, tuple(stored.values()), versions)
 
     def _put(self, source: Path, file: File, key: str, *, advance: Advance = no_progress) -> Stored:
@@ -107,7 +105,7 @@ class ArtifactStore:
         there = self.backend.stat(key)
         if there is None or there.size != file.size:
             return self.backend.store(source, key, file.sha256, advance=advance)
-        self._renew(there)
+        self._renew(key, there)
         advance(file.size)
         return Stored(file.sha256, file.size, version_id=there.version_id)
 
@@ -125,42 +123,23 @@ class ArtifactStore:
             )
         return read_manifest(blob.content, digest)
 
-    def closure(self, digests: Iterable[str]) -> set[str]:
-        """These manifests, and all that they refer to.
-
-        Raises:
-            ValueError: one cannot be read.
-        """
-        found: set[str] = set()
-        waiting = list(digests)
-        while waiting:
-            digest = waiting.pop()
-            if digest not in found:
-                found.add(digest)
-                waiting.extend(self.manifest(digest).refers)
-        return found
-
     def renew(self, digest: str) -> None:
-        """Makes a manifest young, with all that it needs: before something new refers to it.
+        """Makes a manifest young, so that gc keeps what it needs: before something new refers to it.
 
         Raises:
-            ValueError: something of it is missing.
+            ValueError: it is missing, or something that it names is.
         """
-        for one in self.closure([digest]):
-            for key in (manifest_key(one), *self.manifest(one).keys().values()):
-                there = self.backend.stat(key)
-                if there is None:
+        manifest, there = self.manifest(digest), self.backend.stat(manifest_key(digest))
+        if there:
+            self.backend.touch(there)
+        for one in (manifest, *map(self.manifest, manifest.refers)):
+            for key in one.keys().values():
+                if self.backend.stat(key) is None:
                     raise ValueError(f"{self.backend.address}: {key} is missing; publish it again")
-                self._renew(there)
 
     def manifests(self) -> Iterator[str]:
         """Digests of all manifests."""
         return (digest_of(entry.key) for entry in self.backend.entries(MANIFESTS))
-
-    def versions(self, digest: str) -> dict[str, str]:
-        """Version ids of a manifest's objects by path; none where the bucket kept none."""
-        blob = self.backend.read(receipt_key(digest))
-        return dict(json.loads(blob.content)) if blob else {}
 
     def resolve(self, name: str) -> str:
         """The digest of a manifest: by pointer, whole, or by its first eight digits or more.
@@ -228,8 +207,8 @@ class ArtifactStore:
             self.get_file(file, keys[file.path], folder / file.path, advance=advance)
         return manifest
 
-    def get_file(self, file: File, key: str, target: Path, *, advance: Advance = no_progress) -> int:
-        """Brings one file; returns the bytes received. What came wrong is read again from the start.
+    def get_file(self, file: File, key: str, target: Path, *, advance: Advance = no_progress) -> None:
+        """Brings one file, unless it is there. What came wrong is read again from the start.
 
         Args:
             file: Of a manifest.
@@ -238,17 +217,14 @@ class ArtifactStore:
             advance: Told of bytes that are there.
         """
         if target.is_file() and target.stat().st_size == file.size and file_sha256(target) == file.sha256:
-            advance(file.size)
-            return 0
+            return advance(file.size)
         target.parent.mkdir(parents=True, exist_ok=True)
-        part, num_received = target.with_name(f".{target.name}.{file.sha256[:12]}.part"), 0
+        part = target.with_name(f".{target.name}.{file.sha256[:12]}.part")
         for _ in range(_TRIES):
-            num_received += self.backend.fetch(key, part, size=file.size, advance=advance)
-            is_right = file_sha256(part) == file.sha256
-            journal_of(part).unlink(missing_ok=True)
-            if is_right:
+            self.backend.fetch(key, part, advance=advance)
+            if file_sha256(part) == file.sha256:
                 os.replace(part, target)
-                return num_received
+                return None
             part.unlink()
             advance(-file.size)
         raise CorruptError(
@@ -263,15 +239,14 @@ class ArtifactStore:
         try:
             self.backend.create(key, manifest.text)
         except AlreadyThereError:
-            there = self.backend.stat(key)
-            if there:
-                self._renew(there)
+            self._renew(key)
         self.manifest(manifest.digest)
 
-    def _renew(self, entry: Entry) -> None:
-        """Makes it young for gc that may run now, unless it is."""
-        if datetime.now(UTC) - entry.modified > _FRESH:
-            self.backend.touch(entry)
+    def _renew(self, key: str, there: Entry | None = None) -> None:
+        """Makes something young for gc that may run now, unless it is."""
+        there = there or self.backend.stat(key)
+        if there and datetime.now(UTC) - there.modified > _FRESH:
+            self.backend.touch(there)
 
 
 def open_store(settings: StoreSettings) -> ArtifactStore:

@@ -29,23 +29,24 @@ def manifests_table(store: ArtifactStore) -> Table:
 
 def files_table(store: ArtifactStore, digest: str) -> Table:
     """The files of a manifest."""
-    versions = store.versions(digest)
-    table = _table(digest, "path", "MB", "sha256", "version id")
+    table = _table(digest, "path", "MB", "sha256")
     for file in store.manifest(digest).files:
-        _add(table, file.path, f"{file.size / 1e6:,.1f}", file.sha256[:16], versions.get(file.path, ""))
+        _add(table, file.path, f"{file.size / 1e6:,.1f}", file.sha256[:16])
     return table
 
 
 def garbage_table(garbage: Garbage) -> Table:
-    """What gc found."""
+    """What can go."""
     title = f"{garbage.num_kept:,} kept, {garbage.num_young:,} loose but within the grace"
     table = _table(title, "what", "key", "MB", "since")
-    for what, entries in (("manifest", garbage.manifests), ("object", garbage.objects)):
+    found = {"pointer": garbage.pointers, "manifest": garbage.manifests, "object": garbage.objects}
+    for what, entries in found.items():
         for row in _rows(entries):
             _add(table, what, *row)
     for upload in garbage.uploads:
         _add(table, "unfinished upload", upload.key, "", f"{upload.started:%Y-%m-%d %H:%M}")
-    table.caption = f"{garbage.size / 1e6:,.1f} MB"
+    counts = ", ".join(f"{len(entries):,} {what}s" for what, entries in found.items())
+    table.caption = f"{counts}; {garbage.size / 1e6:,.1f} MB"
     return table
 
 

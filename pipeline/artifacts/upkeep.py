@@ -1,37 +1,49 @@
-"""What is damaged in a store, and what nothing refers to any more.
+"""What is damaged in a store, and what nothing needs any more.
 
-Kept are the manifests that pointers and given references name, what those refer to, and everything younger
-than the grace: a publisher at work writes its objects first. Manifests are removed before objects, so that
-no manifest ever names an object that gc has removed. A reused object is made young by its publisher, and gc
-looks at the age again before it removes.
+Kept are the manifests that pointers, given references and whatever else lies in the store name, what those
+refer to, and everything younger than the grace: a publisher at work writes its objects first. The kept ones
+are looked up again before anything is removed, and manifests are removed before objects. A publisher makes
+young what it reuses, and looks once more after its manifest is written.
+
+The lineage of a kept model refers to that of its parent, and so on. Of such ancestors the records stay; their
+weights, rows and evaluations stay unless the caller says otherwise, and may be gone already.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 from pipeline.artifacts.backend import Advance, Entry, Unfinished, no_progress
 from pipeline.artifacts.failures import CorruptError, StoreError
-from pipeline.artifacts.layout import MANIFESTS, MODELS, OBJECTS, RECEIPTS, digest_of, manifest_key
+from pipeline.artifacts.layout import MANIFESTS, MODELS, OBJECTS, POINTERS, digest_of, manifest_key
 from pipeline.artifacts.manifest import File, Manifest
 from pipeline.artifacts.store import ArtifactStore
 
 DEFAULT_GRACE = timedelta(days=7)
+_LINEAGE = "lineage"  # the kind of `pipeline.lineage.publish`
+_RECEIPTS = "receipts/"  # of earlier versions; nothing reads them
+_NAMES_NOTHING = (OBJECTS, MANIFESTS, _RECEIPTS, "uploads/", "probe/")
+_MOST_SCANNED = 4 << 20  # bytes; what is larger is no record of ours
+_DIGEST = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
 @dataclass(frozen=True)
 class Garbage:
-    """What gc found, in the order in which it is removed."""
+    """What can go, in the order in which it is removed."""
 
+    pointers: tuple[Entry, ...]
     manifests: tuple[Entry, ...]
-    objects: tuple[Entry, ...]  # files of models, and receipts of manifests that are gone too
+    objects: tuple[Entry, ...]  # files of models, too
     uploads: tuple[Unfinished, ...]
     num_kept: int
     num_young: int  # not referred to, within the grace
+    with_ancestors: bool = True
 
     @property
     def size(self) -> int:
@@ -49,7 +61,12 @@ class Damage:
 
 
 def find_garbage(
-    store: ArtifactStore, *, references: Iterable[str] = (), grace: timedelta = DEFAULT_GRACE
+    store: ArtifactStore,
+    *,
+    references: Iterable[str] = (),
+    grace: timedelta = DEFAULT_GRACE,
+    stale: Collection[str] = (),
+    with_ancestors: bool = True,
 ) -> Garbage:
     """Finds what can go; removes nothing.
 
@@ -57,43 +74,113 @@ def find_garbage(
         store: Which.
         references: Digests of manifests that others refer to: registered versions, runs.
         grace: What is younger stays.
+        stale: Names of pointers that keep nothing, and go, too.
+        with_ancestors: Whether weights, rows and evaluations stay that only a descendant's lineage names.
 
     Raises:
         ValueError: a manifest that must be kept cannot be read; then nothing is said to be garbage.
     """
-    now = datetime.now(UTC)
-    before = now - grace
-    manifests = list(store.backend.entries(MANIFESTS))
-    young = {digest_of(entry.key) for entry in manifests if entry.modified > before}
-    roots = {*references, *store.pointers().values()}
-    kept = store.closure(roots | young)
-    # A model's files have its manifest's digest in their keys, which is among the kept ones.
-    needed = {digest_of(key) for digest in kept for key in store.manifest(digest).keys().values()} - kept
-    old_manifests, num_young = _old(manifests, kept, before)
-    objects, num_young_objects = _old(store.backend.entries(OBJECTS), needed, before)
-    models, num_young_files = _old(store.backend.entries(MODELS), kept, before)
-    receipts, _ = _old(store.backend.entries(RECEIPTS), kept, before)
-    uploads = tuple(one for one in store.backend.unfinished() if one.started <= before)
+    before, there = datetime.now(UTC) - grace, _Contents(store)
+    named = [entry for entry in there.of(POINTERS) if entry.key.removeprefix(POINTERS) in stale]
+    pointers = tuple(entry for entry in named if entry.modified <= before)
+    roots = {*references, *there.roots(without={entry.key for entry in pointers})}
+    young = there.young(before)
+    kept = there.needed(roots | young, with_ancestors=with_ancestors)
+    files = {file.sha256 for manifest in kept.values() for file in manifest.files}
+    manifests, num_young = _old(there.of(MANIFESTS), kept.keys(), before)
+    objects, num_young_objects = _old(there.of(OBJECTS), files, before)
+    models, num_young_files = _old(there.of(MODELS), kept.keys(), before)
+    receipts, _ = _old(there.of(_RECEIPTS), (), before)
+    num_young += num_young_objects + num_young_files
     return Garbage(
-        manifests=old_manifests,
+        pointers=pointers,
+        manifests=manifests,
         objects=objects + models + receipts,
-        uploads=uploads,
-        num_kept=len(kept) + len(needed),
-        num_young=len(young - store.closure(roots)) + num_young + num_young_objects + num_young_files,
+        uploads=tuple(one for one in store.backend.unfinished() if one.started <= before),
+        num_kept=len(kept) + len(files),
+        with_ancestors=with_ancestors,
+        num_young=len(young - there.needed(roots).keys()) + num_young,
     )
 
 
 def remove(store: ArtifactStore, garbage: Garbage, *, grace: timedelta = DEFAULT_GRACE) -> int:
     """Removes what was found, unless it has been used since; returns how many things went."""
-    num_removed = 0
-    for entry in (*garbage.manifests, *garbage.objects):
-        there = store.backend.stat(entry.key)
-        if there and there.modified <= datetime.now(UTC) - grace:
-            store.backend.delete(entry.key)
-            num_removed += 1
+    num_removed = sum(_remove(store, entry, grace) for entry in garbage.pointers)
+    there = _Contents(store)
+    roots = there.roots() | there.young(datetime.now(UTC) - grace)
+    used = there.needed(roots, with_ancestors=garbage.with_ancestors)
+    digests = {*used, *(file.sha256 for manifest in used.values() for file in manifest.files)}
+    loose = [entry for entry in (*garbage.manifests, *garbage.objects) if digest_of(entry.key) not in digests]
+    num_removed += sum(_remove(store, entry, grace) for entry in loose)
     for upload in garbage.uploads:
         store.backend.give_up(upload)
     return num_removed + len(garbage.uploads)
+
+
+class _Contents:
+    """What lies in a store at one moment."""
+
+    def __init__(self, store: ArtifactStore) -> None:
+        self._store, self._manifest = store, cache(store.manifest)
+        self._entries = list(store.backend.entries(""))
+        self._digests = {digest_of(entry.key) for entry in self.of(MANIFESTS)}
+
+    def of(self, prefix: str) -> list[Entry]:
+        """What is under a prefix."""
+        return [entry for entry in self._entries if entry.key.startswith(prefix)]
+
+    def young(self, before: datetime) -> set[str]:
+        """Manifests that were written or used since."""
+        return {digest_of(entry.key) for entry in self.of(MANIFESTS) if entry.modified > before}
+
+    def roots(self, *, without: Collection[str] = ()) -> set[str]:
+        """Manifests that pointers point to, or that anything else in the store names."""
+        found: set[str] = set()
+        for entry in self._entries:
+            if entry.key in without or entry.key.startswith(_NAMES_NOTHING):
+                continue
+            if entry.key.startswith(POINTERS):
+                found |= {self._store.pointed(entry.key[len(POINTERS) :])} - {None}
+            elif entry.size <= _MOST_SCANNED and (blob := self._store.backend.read(entry.key)):
+                found |= self._named(blob.content.decode(errors="replace"))
+        return found
+
+    def needed(self, roots: Iterable[str], *, with_ancestors: bool = True) -> dict[str, Manifest]:
+        """These manifests and all that they need.
+
+        Raises:
+            ValueError: one cannot be read, and is not only what an ancestor of a lineage needs.
+        """
+        found: dict[str, Manifest] = {}
+        whole, past = list(roots), list[str]()
+        while whole or past:
+            is_past = not whole
+            digest = past.pop() if is_past else whole.pop()
+            if digest in found or (is_past and digest not in self._digests):
+                continue
+            manifest = found[digest] = self._manifest(digest)
+            if manifest.kind != _LINEAGE:
+                (past if is_past else whole).extend({*manifest.refers, *self._named(manifest.text.decode())})
+                continue
+            for one in manifest.refers:
+                if one in self._digests and self._manifest(one).kind == _LINEAGE:
+                    past.append(one)
+                elif with_ancestors or not is_past:
+                    (past if is_past else whole).append(one)
+        return found
+
+    def _named(self, text: str) -> set[str]:
+        """Manifests of this store that a text names."""
+        return set(_DIGEST.findall(text)) & self._digests
+
+
+def _remove(store: ArtifactStore, entry: Entry, grace: timedelta) -> bool:
+    """Removes something, unless it is young by now."""
+    there = store.backend.stat(entry.key)
+    if there is None or there.modified > datetime.now(UTC) - grace:
+        return False
+    store.backend.delete(entry.key)
+    return True
 
 
 def find_damage(
@@ -136,7 +223,7 @@ def remove_damaged(store: ArtifactStore, damage: Damage) -> bool:
     return True
 
 
-def _old(entries: Iterable[Entry], kept: set[str], before: datetime) -> tuple[tuple[Entry, ...], int]:
+def _old(entries: Iterable[Entry], kept: Collection[str], before: datetime) -> tuple[tuple[Entry, ...], int]:
     """Those that are old and not kept, and the number of those that are young and not kept."""
     loose = [entry for entry in entries if digest_of(entry.key) not in kept]
     old = tuple(entry for entry in loose if entry.modified <= before)

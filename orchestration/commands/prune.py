@@ -1,0 +1,157 @@
+"""`march artifacts gc` and `prune`: what can go from the artifact store, and its removal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orchestration.commands import promote_options as options
+from orchestration.commands.artifacts import EndpointOption, StoreOption, artifacts, open_named
+
+if TYPE_CHECKING:
+    from orchestration.registry.store import ModelVersion
+    from pipeline.artifacts.store import ArtifactStore
+
+GraceOption = Annotated[float, typer.Option(min=0, help="What is younger stays.")]
+KeepOption = Annotated[
+    list[str] | None, typer.Option(metavar="REF", help="Keep this too, beside what pointers point to.")
+]
+NoRegistryOption = Annotated[
+    bool, typer.Option("--no-registry", help="Ask none: no version or run refers to this store.")
+]
+
+
+@artifacts.command()
+def gc(
+    delete: Annotated[bool, typer.Option("--delete", help="Remove it; else only say what would go.")] = False,
+    grace_hours: GraceOption = 168.0,
+    keep: KeepOption = None,
+    registry: options.RegistryUri = None,
+    no_registry: NoRegistryOption = False,
+    store: StoreOption = None,
+    endpoint: EndpointOption = None,
+) -> None:
+    """Find what no pointer, registered version or MLflow run refers to, and unfinished uploads.
+
+    Removes it only with --delete. A registry that cannot be read stops it.
+    """
+    from rich.console import Console
+
+    from pipeline.artifacts.terminal import garbage_table
+    from pipeline.artifacts.upkeep import find_garbage, remove
+
+    opened, grace = open_named(store, endpoint), timedelta(hours=grace_hours)
+    asked = None if no_registry else registry
+    if delete and not (asked or no_registry or keep):
+        raise ValueError(f"--delete: {_UNASKED}")
+    references = {opened.resolve(ref) for ref in keep or ()} | _registered(asked, opened)
+    garbage = find_garbage(opened, references=references, grace=grace)
+    Console().print(garbage_table(garbage))
+    if delete:
+        print(f"removed: {remove(opened, garbage, grace=grace):,}")
+    else:
+        print("nothing was removed; --delete does")
+
+
+@artifacts.command()
+def prune(
+    keep_last: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Results of each job's last N retrainings stay; else all."),
+    ] = None,
+    version: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MODEL@NUMBER", help="Delete this version, with what only it needs."),
+    ] = None,
+    ancestors: Annotated[
+        bool,
+        typer.Option(
+            "--ancestors/--no-ancestors",
+            help="Keep weights, rows and evaluations that only the lineage of a descendant names.",
+        ),
+    ] = True,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    grace_hours: GraceOption = 168.0,
+    keep: KeepOption = None,
+    registry: options.RegistryUri = None,
+    no_registry: NoRegistryOption = False,
+    store: StoreOption = None,
+    endpoint: EndpointOption = None,
+) -> None:
+    """Remove old results of retrainings, or a version, and then all that nothing needs any more.
+
+    What another version, its lineage, an MLflow run, a decision or a pointer of yours needs stays.
+    """
+    from rich.console import Console
+
+    from orchestration.retrain.results import stale_results
+    from orchestration.retrain.retention import results_of_version
+    from pipeline.artifacts.terminal import garbage_table
+    from pipeline.artifacts.upkeep import find_garbage, remove
+
+    opened, grace = open_named(store, endpoint), timedelta(hours=grace_hours)
+    asked = None if no_registry else registry
+    if not (dry_run or asked or no_registry or keep):
+        raise ValueError(f"prune: {_UNASKED}")
+    gone = [_deletable(one, registry, opened) for one in version or ()]
+    stale = stale_results(opened, keep_last) if keep_last else set[str]()
+    stale |= {name for one in gone for name in results_of_version(opened, one)}
+    references = {opened.resolve(ref) for ref in keep or ()} | _registered(asked, opened, without=gone)
+    garbage = find_garbage(opened, references=references, grace=grace, stale=stale, with_ancestors=ancestors)
+    Console().print(garbage_table(garbage))
+    if dry_run:
+        return print("nothing was removed: --dry-run")
+    for reference, one in zip(version or (), gone, strict=True):
+        _delete(reference, one, registry)
+    print(f"removed: {remove(opened, garbage, grace=grace):,}")
+
+
+_UNASKED = (
+    "no registry is set, and registered versions would count as garbage; give --registry "
+    "(or MLFLOW_TRACKING_URI), --keep REF for each that must stay, or --no-registry"
+)
+
+
+def _deletable(reference: str, registry: str | None, store: ArtifactStore) -> ModelVersion:
+    """A version that may be deleted.
+
+    Raises:
+        ValueError: there is none, or somebody needs it.
+    """
+    from orchestration.registry.open import open_version
+    from orchestration.retrain.retention import why_needed
+
+    decisions, found = open_version(reference, registry, store)
+    why = why_needed(decisions, found)
+    if why is not None:
+        raise ValueError(f"--version {reference}: {why}; decide otherwise first (docs/promotion.md)")
+    return found
+
+
+def _delete(reference: str, version: ModelVersion, registry: str | None) -> None:
+    from orchestration.registry.open import open_registry
+
+    model = reference.partition("@")[0]
+    open_registry(registry).delete(model, version.version)
+    print(f"deleted: {model}@{version.version}")
+
+
+def _registered(
+    registry: str | None, store: ArtifactStore, *, without: Sequence[ModelVersion] = ()
+) -> set[str]:
+    """What the registry refers to; says how much, or that none was asked."""
+    if registry is None:
+        from orchestration.registry.chain import chosen_in
+
+        print("march: no registry was asked; only pointers, champions and --keep protect", file=sys.stderr)
+        return chosen_in(store)
+    from orchestration.registry.open import open_registry
+    from orchestration.registry.stored import references
+
+    found = references(open_registry(registry), store, without=without)
+    print(f"{len(found):,} manifests are referred to by registered versions and MLflow's runs")
+    return found

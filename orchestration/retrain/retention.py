@@ -1,0 +1,91 @@
+"""What nothing needs any more after retrainings: results of stages, versions that lost, and what they kept.
+
+The loop removes it after each retraining that ended, where its job says so; `march artifacts prune` does on
+request. What registered versions, MLflow's runs, pointers and decisions name stays in any case.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from datetime import timedelta
+
+from orchestration.registry.chain import Chosen
+from orchestration.registry.decisions import Decisions
+from orchestration.registry.store import LINEAGE_TAG, ModelVersion
+from orchestration.registry.stored import references
+from orchestration.retrain.job import Job
+from orchestration.retrain.results import Results, results_of, stale_results
+from orchestration.retrain.stages import Stage, stage_folder
+from pipeline.artifacts.address import located
+from pipeline.artifacts.layout import is_digest
+from pipeline.artifacts.store import ArtifactStore
+from pipeline.artifacts.upkeep import find_garbage, remove
+from pipeline.lineage.publish import EVALUATION
+
+logger = logging.getLogger(__name__)
+
+
+def prune_after(job: Job, store: ArtifactStore, decisions: Decisions) -> None:
+    """Does what the job's `retention` says, under its lease. A failure is a warning: the next one does it.
+
+    Args:
+        job: Whose retraining has ended.
+        store: Its store.
+        decisions: About its model.
+    """
+    settings, grace = job.retention, timedelta(hours=job.retention.grace_hours)
+    if settings.keep_last is None:
+        return
+    try:
+        for key in Results(store, job.name).keys(Stage.TRAIN):  # checkpoints of what is in the store
+            shutil.rmtree(stage_folder(job, Stage.TRAIN, key), ignore_errors=True)
+        idle = idle_versions(decisions, settings.versions)
+        stale = stale_results(store, settings.keep_last)
+        stale |= {name for version in idle for name in results_of_version(store, version)}
+        named = references(decisions.registry, store, without=idle)
+        garbage = find_garbage(
+            store, references=named, grace=grace, stale=stale, with_ancestors=settings.ancestors
+        )
+        for version in idle:
+            decisions.registry.delete(decisions.model, version.version)
+        num_removed = remove(store, garbage, grace=grace)
+    except (OSError, ValueError) as error:
+        logger.warning("retention: nothing or not all was removed, the next retraining does it: %s", error)
+        return
+    logger.info("retention: removed %d things, %.1f MB", num_removed, garbage.size / 1e6)
+
+
+def idle_versions(decisions: Decisions, num_kept: int | None) -> list[ModelVersion]:
+    """Versions beside the newest so many that are nothing to anybody; None: none is."""
+    if num_kept is None:
+        return []
+    versions = decisions.registry.versions(decisions.model)
+    return [one for one in versions[:-num_kept] if why_needed(decisions, one) is None]
+
+
+def why_needed(decisions: Decisions, version: ModelVersion) -> str | None:
+    """Why a version cannot be deleted, for people; None: it can."""
+    state = decisions.state()
+    if state.champion is not None and _is(version, state.champion):
+        return "is champion"
+    if state.previous is not None and _is(version, state.previous):
+        return "was champion before, and a rollback needs it"
+    if any(_is(version, request.about) for request in decisions.waiting()):
+        return "waits for approval"
+    return f"is {version.aliases[0]}" if version.aliases else None
+
+
+def _is(version: ModelVersion, chosen: Chosen) -> bool:
+    """Whether a decision is about a version; one registered again under another number has its weights."""
+    return version.version == chosen.version or version.sha256 == chosen.sha256
+
+
+def results_of_version(store: ArtifactStore, version: ModelVersion) -> set[str]:
+    """Names of pointers to results that made a version, which keep what it needs from being garbage."""
+    weights, lineage = located(version.uri), version.tags.get(LINEAGE_TAG, "")
+    made = {digest for digest in (weights[1] if weights else "", lineage) if is_digest(digest)}
+    made &= set(store.manifests())
+    named = {one for digest in made for one in store.manifest(digest).refers}
+    evaluations = {one for one in named if store.manifest(one).kind == EVALUATION}
+    return results_of(store, made | evaluations, version.sha256)
