@@ -22,7 +22,9 @@ import pytest
 from orchestration.registry.store import LINEAGE_TAG, Registry
 from orchestration.retrain.ledger import Ledger
 from orchestration.retrain.records import Outcome
+from pipeline.artifacts.conditions import probe
 from pipeline.artifacts.failures import MovedError
+from pipeline.artifacts.s3 import S3Backend
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_damage
@@ -148,7 +150,8 @@ def test_mlflow_lets_nobody_in_without_a_password_or_by_another_name(stack: Stac
 def test_of_many_that_move_a_pointer_at_once_one_wins_without_a_lock(stack: Stack) -> None:
     """SeaweedFS compares and sets, which Swift, the S3 of other tests, does not."""
     store = store_of(stack)
-    assert store.backend.conditions.can_compare_and_set  # type: ignore[attr-defined]
+    assert isinstance(store.backend, S3Backend)
+    assert probe(store.backend.client, "march-artifacts", "").can_compare_and_set
     first, *others = [store.publish(kind=f"racer {number}").digest for number in range(9)]
 
     def wins(name: str, digest: str) -> bool:

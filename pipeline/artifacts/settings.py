@@ -31,8 +31,8 @@ class StoreSettings(Settings):
     read_back: bool = Field(default=False, description="Verify uploads by reading them whole.")
     pointer_lock: Path | None = Field(
         default=None,
-        description="Where the endpoint cannot compare and set: a file on a disk that all who move pointers "
-        "share, which serialises them. Without it such an endpoint's pointers do not move.",
+        description="Where the endpoint cannot compare and set (`march artifacts probe`): a file on a "
+        "disk that all who move pointers share, which serialises them. None: by IfMatch and IfNoneMatch.",
     )
 
     @model_validator(mode="after")
