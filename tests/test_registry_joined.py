@@ -13,7 +13,7 @@ from pipeline.evaluate.weights import weights_sha256
 from pipeline.record.tracking import start_mlflow_run
 from reward.types import RagQuery
 from tests.finished_run import write_finished_run
-from tests.march_cli import march
+from tests.march_cli import march, refused
 from tests.promotion_evidence import better, evidence, write_evidence
 from tests.registry_place import POLICY
 
@@ -94,3 +94,25 @@ def test_a_version_without_a_lineage_says_so(
     assert "not recorded" in shown
     assert march("reproduce", "plain@1") == 2
     assert "registered without a lineage" in capsys.readouterr().err
+
+
+def test_a_version_is_deleted_with_its_weights_unless_somebody_needs_it(
+    mlflow_uri: str, store: ArtifactStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    digests: list[str] = []
+    for number in range(3):
+        folder = tmp_path / f"weights-{number}"
+        folder.mkdir()
+        (folder / "config.json").write_text("{}")
+        (folder / "model.safetensors").write_text(str(number))
+        digests.append(store.publish(folder, kind="model").digest)
+        assert march("register", "pruned", f"artifact:{digests[-1]}") == 0
+    prune = ("artifacts", "prune", "--grace-hours", "0", "--version")
+    assert "is candidate" in refused(capsys, *prune, "pruned@3")
+    client = MlflowClient(mlflow_uri)
+    assert march(*prune, "pruned@1", "--dry-run") == 0
+    assert "1 manifests, 1 objects" in capsys.readouterr().out
+    assert len(client.search_model_versions("name = 'pruned'")) == 3
+    assert march(*prune, "pruned@1") == 0
+    assert {one.version for one in client.search_model_versions("name = 'pruned'")} in ({2, 3}, {"2", "3"})
+    assert set(store.manifests()) == set(digests[1:])

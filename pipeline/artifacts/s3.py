@@ -178,7 +178,8 @@ class S3Backend:
         if problem or head is None:
             self.delete(key)
             raise CorruptError(f"{self.address}: {key} {problem} after it was stored; store it again")
-        return head.get("VersionId")
+        version_id: str | None = head.get("VersionId")
+        return version_id
 
     def _digest(self, key: str) -> str:
         found = hashlib.sha256()

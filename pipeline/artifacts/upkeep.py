@@ -140,7 +140,8 @@ class _Contents:
             if entry.key in without or entry.key.startswith(_NAMES_NOTHING):
                 continue
             if entry.key.startswith(POINTERS):
-                found |= {self._store.pointed(entry.key[len(POINTERS) :])} - {None}
+                if pointed := self._store.pointed(entry.key.removeprefix(POINTERS)):
+                    found.add(pointed)
             elif entry.size <= _MOST_SCANNED and (blob := self._store.backend.read(entry.key)):
                 found |= self._named(blob.content.decode(errors="replace"))
         return found
