@@ -359,6 +359,7 @@ def test_the_command_says_what_would_go_and_removes_it(
     tested = loop(tmp_path)
     for _ in range(3):
         tested.retrain(Outcome.REFUSED)
+    capsys.readouterr()
     prune = ["artifacts", "prune", "--store", tested.store.backend.address, "--keep-last", "1"]
     assert "no registry is set" in refused(capsys, *prune)
     prune += ["--no-registry", "--grace-hours", "0"]

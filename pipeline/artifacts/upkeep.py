@@ -28,7 +28,7 @@ from pipeline.artifacts.store import ArtifactStore
 DEFAULT_GRACE = timedelta(days=7)
 _LINEAGE = "lineage"  # the kind of `pipeline.lineage.publish`
 _RECEIPTS = "receipts/"  # of earlier versions; nothing reads them
-_NAMES_NOTHING = (OBJECTS, MANIFESTS, _RECEIPTS, "models/", "uploads/", "probe/")
+_NAMES_NOTHING = (OBJECTS, MANIFESTS, _RECEIPTS, MODELS, "uploads/", "probe/")
 _MOST_SCANNED = 4 << 20  # bytes; what is larger is no record of ours
 _DIGEST = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
