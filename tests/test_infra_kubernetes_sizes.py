@@ -49,6 +49,19 @@ def volume_gib(plan: Estimate) -> int:
 
 
 @pytest.mark.parametrize("overlay", GPU_OVERLAYS)
+def test_the_second_retraining_fits_the_volume_since_finished_checkpoints_go(
+    overlay: str, tmp_path: Path
+) -> None:
+    """Weights are in S3; on the volume are checkpoints, the model at the end, and the parent's weights."""
+    job, recipe = job_of(overlay, tmp_path)
+    assert job.retention.keep_last is not None
+    held = estimate(recipe).storage
+    one = held.kept + held.checkpoint + 2 * held.model  # as infra/kubernetes/README.md counts it
+    second = one + 2 * held.model  # the first one's, and as the parent's weights in the cache
+    assert second <= volume_gib(estimate(recipe)) * GIB
+
+
+@pytest.mark.parametrize("overlay", GPU_OVERLAYS)
 def test_requests_are_those_of_the_estimate(overlay: str, tmp_path: Path) -> None:
     _, recipe = job_of(overlay, tmp_path)
     plan, cluster = estimate(recipe), recipe.cluster
