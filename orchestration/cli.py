@@ -31,11 +31,11 @@ from orchestration.commands.promote import (
     registered,
     reject,
     rollback,
-    serve_model,
 )
 from orchestration.commands.retrain import retrain
 from orchestration.commands.schedule import schedule
 from orchestration.commands.serve import serve
+from orchestration.commands.serve_model import serve_model
 from orchestration.commands.status import status
 from orchestration.commands.world import world
 from orchestration.terminal.messages import error_console, fail

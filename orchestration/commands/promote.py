@@ -1,4 +1,4 @@
-"""`march register`, `promote`, `approve`, `reject`, `rollback`, `registered` and `serve-model`.
+"""`march register`, `promote`, `approve`, `reject`, `rollback` and `registered`.
 
 Exit codes of `promote`: 0 promoted, or waiting for approval; 2 for what a user can fix; 3 refused by a gate;
 4 inconclusive; 5 another decision was first. In the last three nothing has changed.
@@ -6,15 +6,14 @@ Exit codes of `promote`: 0 promoted, or waiting for approval; 2 for what a user 
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from orchestration.commands import promote_options as options
-from orchestration.commands.artifacts import EndpointOption, StoreOption, byte_progress, open_named
-from orchestration.registry.open import approval_command, open_decisions, open_registry, open_version
+from orchestration.commands.artifacts import EndpointOption, StoreOption, open_named
+from orchestration.registry.open import approval_command, open_decisions, open_registry
 from orchestration.terminal.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
@@ -195,36 +194,6 @@ def registered(
             print(f"march: {one.model}: {line}", file=sys.stderr)
     if any(one.last is None and one.problems for one in reports):
         raise SystemExit(_UNREADABLE)
-
-
-def serve_model(
-    reference: options.Reference,
-    host: options.Host = "127.0.0.1",
-    port: options.Port = 8000,
-    show: options.ShowCommand = False,
-    policy: options.Policy = None,
-    registry: options.RegistryUri = None,
-    store: StoreOption = None,
-    endpoint: EndpointOption = None,
-) -> None:
-    """Serve a registered version with vLLM, verified against its digest: march serve-model MODEL@champion."""
-    import shlex
-
-    from orchestration.promotion.policy import read_policy
-    from orchestration.registry.weights import local_weights, vllm_command
-    from reward.samplers.start import demand_libraries
-
-    decisions, version = open_version(reference, registry, open_named(store, endpoint))
-    if not show:
-        demand_libraries()
-    with byte_progress("fetching", None) as advance:
-        allowed = read_policy(policy).pickles_allowed
-        folder = local_weights(version, pickles_allowed=allowed, advance=advance)
-    command = vllm_command(folder, name=decisions.model, host=host, port=port, more=())
-    if show:
-        print(shlex.join(command))
-    else:
-        os.execv(command[0], command)
 
 
 def _report(decisions: Decisions) -> ModelReport:

@@ -26,6 +26,10 @@ from pipeline.artifacts.failures import MovedError
 logger = logging.getLogger(__name__)
 
 
+class NoVersionError(ValueError):
+    """No version has this number or alias."""
+
+
 class LostRaceError(RuntimeError):
     """Another decision about the model was made first; nothing of this one was done."""
 
@@ -88,7 +92,7 @@ class Decisions:
         """A version by its number or @ALIAS; champion and previous are those of the decisions.
 
         Raises:
-            ValueError: there is none.
+            NoVersionError: there is none.
         """
         wanted = reference.removeprefix("@")
         by_alias = reference != wanted or not wanted.isdigit()
@@ -97,13 +101,13 @@ class Decisions:
             state = self.state()
             chosen = state.champion if wanted == CHAMPION else state.previous
             if chosen is None:
-                raise ValueError(f"{self.model}@{wanted}: no decision made one; `march promote` does")
+                raise NoVersionError(f"{self.model}@{wanted}: no decision made one; `march promote` does")
             return chosen_version(chosen, versions)
         for one in versions:
             if wanted in one.aliases if by_alias else one.version == wanted:
                 return one
         there = ", ".join(one.version for one in versions) or "none"
-        raise ValueError(f"{self.model}@{wanted}: no such version; there are: {there}")
+        raise NoVersionError(f"{self.model}@{wanted}: no such version; there are: {there}")
 
     def promote(
         self,

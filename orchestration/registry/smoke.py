@@ -15,9 +15,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestration.promotion.policy import SmokePolicy
 from orchestration.promotion.records import GateResult, GateState
+
+if TYPE_CHECKING:
+    from reward.samplers import Sampler
 
 _GATE = "smoke"
 _MOST_CHARS = 200  # of what is shown of an error
@@ -74,11 +78,15 @@ def _said(state: GateState, reason: str) -> GateResult:
     return GateResult(gate=_GATE, state=state, reason=reason)
 
 
-async def _answers(folder: str, policy: SmokePolicy) -> list[str]:
-    from reward.config import LocalSamplerConfig, SamplingSettings
-    from reward.samplers import Message, make_sampler
+async def ask(sampler: Sampler, policy: SmokePolicy) -> list[str]:
+    """The answers to the policy's prompts.
 
-    sampler = make_sampler(LocalSamplerConfig(model=folder, timeout_s=policy.timeout_s))
+    Raises:
+        SamplerError: one was not answered.
+    """
+    from reward.config import SamplingSettings
+    from reward.samplers import Message
+
     settings = SamplingSettings(temperature=0, max_tokens=policy.max_tokens, seed=0)
     try:
         groups = [
@@ -90,7 +98,14 @@ async def _answers(folder: str, policy: SmokePolicy) -> list[str]:
     return [group.samples[0].text for group in groups]
 
 
+async def _load_and_ask(folder: str, policy: SmokePolicy) -> list[str]:
+    from reward.config import LocalSamplerConfig
+    from reward.samplers import make_sampler
+
+    return await ask(make_sampler(LocalSamplerConfig(model=folder, timeout_s=policy.timeout_s)), policy)
+
+
 if __name__ == "__main__":
     _folder, _out, _settings = sys.argv[1:]
-    _found = asyncio.run(_answers(_folder, SmokePolicy.model_validate_json(_settings)))
+    _found = asyncio.run(_load_and_ask(_folder, SmokePolicy.model_validate_json(_settings)))
     Path(_out).write_text(json.dumps(_found))

@@ -57,11 +57,20 @@ def _require(version: ModelVersion, found: str) -> None:
         )
 
 
-def vllm_command(folder: Path, *, name: str, host: str, port: int, more: Sequence[str]) -> list[str]:
+def vllm_command(
+    weights: str, *, names: Sequence[str], host: str, port: int, more: Sequence[str]
+) -> list[str]:
     """The command of an OpenAI-compatible server of a folder's weights.
 
     `vllm serve` is not used, since the CPU build's does not start.
+
+    Args:
+        weights: A folder, or a model's name.
+        names: Under which requests may ask for it; answers name the first.
+        host: To listen on.
+        port: To listen on.
+        more: Further arguments of vLLM's.
     """
-    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder)]
-    command += ["--served-model-name", name, "--host", host, "--port", str(port)]
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", weights]
+    command += ["--served-model-name", *names, "--host", host, "--port", str(port)]
     return [*command, *more]

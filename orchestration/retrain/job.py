@@ -155,6 +155,11 @@ class ClusterSettings(Settings):
     cpus: float = Field(default=0.0, ge=0, description="Of a stage's own process; Ray counts them.")
     gpus: float = Field(default=0.0, ge=0)
     resources: dict[str, float] = Field(default={}, description="Custom resources of the same.")
+    patience_s: float = Field(
+        default=1_800.0,
+        gt=0,
+        description="A cluster that answers nothing for longer ends an attempt, whose job is not stopped.",
+    )
 
 
 class BudgetSettings(Settings):

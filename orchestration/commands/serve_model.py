@@ -1,0 +1,182 @@
+"""`march serve-model`: a registered version in vLLM, and the next one when the champion changes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orchestration.commands import promote_options as options
+from orchestration.commands.artifacts import EndpointOption, StoreOption, byte_progress, open_named
+from orchestration.registry.open import open_version
+from orchestration.terminal.messages import warn_ignored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from orchestration.promotion.policy import SmokePolicy
+    from orchestration.registry.store import ModelVersion
+    from orchestration.serving.follow import Check
+
+_EVERY_S = 30.0
+_PATIENCE_S = 600.0  # for a registry or a store that is away at the start
+
+
+def serve_model(
+    reference: options.Reference,
+    vllm_options: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- VLLM_OPTION...]", help="Passed on to vLLM.", show_default=False),
+    ] = None,
+    host: options.Host = "127.0.0.1",
+    port: options.Port = 8000,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Take promotions and rollbacks up while it serves.")
+    ] = False,
+    every: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="With --follow: from one look to the next.")
+    ] = _EVERY_S,
+    one_at_a_time: Annotated[
+        bool,
+        typer.Option(
+            "--one-at-a-time",
+            help="With --follow: end the old version before the new one starts; for memory that holds one.",
+        ),
+    ] = False,
+    first: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="With --follow: folder or hub name served until there is such a version."
+        ),
+    ] = None,
+    show: options.ShowCommand = False,
+    policy: options.Policy = None,
+    registry: options.RegistryUri = None,
+    store: StoreOption = None,
+    endpoint: EndpointOption = None,
+) -> None:
+    """Serve a registered version with vLLM, verified against its digest: march serve-model MODEL@champion.
+
+    With --follow another version is fetched, started and asked before it answers here; one that fails is
+    reported, and the old one goes on.
+    """
+    import shlex
+
+    from orchestration.promotion.policy import read_policy
+    from orchestration.registry.weights import local_weights, vllm_command
+    from reward.samplers.start import demand_libraries
+
+    rules, model = read_policy(policy), reference.partition("@")[0]
+
+    def find() -> ModelVersion:
+        return open_version(reference, registry, open_named(store, endpoint))[1]
+
+    def fetch(version: ModelVersion) -> Path:
+        with byte_progress("fetching", None) as advance:
+            return local_weights(version, pickles_allowed=rules.pickles_allowed, advance=advance)
+
+    def command(version: str, weights: str, host: str, port: int) -> list[str]:
+        names = [model, *([f"{model}@{version}"] if version else [])]
+        return vllm_command(weights, names=names, host=host, port=port, more=vllm_options or ())
+
+    if not show:
+        demand_libraries()
+    if follow and not show:
+        if reference.partition("@")[2].isdigit():
+            raise ValueError(f"--follow: {reference} never changes; name an alias, or leave --follow out")
+        _follow(
+            find,
+            fetch,
+            command,
+            _asks(model, rules.smoke),
+            host=host,
+            port=port,
+            every_s=every,
+            first=first,
+            one_at_a_time=one_at_a_time,
+            limit_s=rules.smoke.timeout_s,
+        )
+        return
+    where = "beside --print" if show else "without --follow"
+    ignored = every if every != _EVERY_S else None
+    warn_ignored(where, follow=follow, every=ignored, one_at_a_time=one_at_a_time, first=first)
+    version = find()
+    line = command(version.version, str(fetch(version)), host, port)
+    if show:
+        print(shlex.join(line))
+    else:
+        os.execv(line[0], line)
+
+
+def _follow(
+    find: Callable[[], ModelVersion],
+    fetch: Callable[[ModelVersion], Path],
+    command: Callable[[str, str, str, int], Sequence[str]],
+    check: Check,
+    *,
+    host: str,
+    port: int,
+    every_s: float,
+    first: str | None,
+    one_at_a_time: bool,
+    limit_s: float,
+) -> None:
+    """Serves what the registry names, until a signal ends it."""
+    import logging
+    from contextlib import suppress
+
+    from orchestration.registry.decisions import NoVersionError
+    from orchestration.retrain.transient import patiently
+    from orchestration.serving.follow import Follower
+    from orchestration.serving.forward import LOOPBACK, Forwarder
+    from orchestration.serving.scout import Fetched, Scout
+    from pipeline.launch.signals import terminable
+
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("orchestration").setLevel(logging.INFO)
+    scout, front = Scout(find, fetch, every_s=every_s), Forwarder()
+    with terminable(), suppress(KeyboardInterrupt), front.listening(host, port):
+        try:
+            served = patiently(scout.look, patience_s=_PATIENCE_S)
+        except NoVersionError:
+            if first is None:
+                raise
+            served = Fetched("", first)
+        follower = Follower(
+            scout,
+            front,
+            lambda chosen, free: command(chosen.version, chosen.weights, LOOPBACK, free),
+            check,
+            limit_s=limit_s,
+            one_at_a_time=one_at_a_time,
+        )
+        follower.run(served)
+
+
+def _asks(model: str, policy: SmokePolicy) -> Check:
+    """The smoke test's prompts, asked of a server."""
+
+    def check(port: int) -> str | None:
+        import asyncio
+
+        from orchestration.registry.smoke import ask
+        from orchestration.serving.forward import LOOPBACK
+        from reward.config import OpenAISamplerConfig
+        from reward.samplers import SamplerError, make_sampler
+
+        config = OpenAISamplerConfig(
+            base_urls=(f"http://{LOOPBACK}:{port}/v1",),
+            model=model,
+            api_key_env="VLLM_API_KEY",  # vLLM's own name of it, which the server has inherited
+            max_retries=0,
+        )
+        try:
+            answers = asyncio.run(ask(make_sampler(config), policy))
+        except SamplerError as error:
+            return f"it does not answer ({error})"
+        num_empty = sum(not answer.strip() for answer in answers)
+        return f"{num_empty} of {len(answers)} prompts have an empty answer" if num_empty else None
+
+    return check

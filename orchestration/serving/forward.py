@@ -1,0 +1,120 @@
+"""One address for whichever server answers now: connections are passed on, byte by byte.
+
+A new connection goes to the present target and stays with it until it ends. Nothing of HTTP is read, so
+streams, keys and metrics pass as they are. Where no target answers, the client gets 503.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from asyncio import StreamReader, StreamWriter
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+LOOPBACK = "127.0.0.1"
+_CHUNK = 65_536
+_LINGER_S = 2.0
+_AWAY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+)
+
+
+class Forwarder:
+    """Passes connections on to a port of this machine, in a thread of its own."""
+
+    def __init__(self) -> None:
+        self.target: int | None = None  # a port; may be set from any thread
+        self.port = 0  # that it listens on
+        self._open = Counter[int]()
+        self._tasks = set[asyncio.Task[None]]()  # the loop alone would not keep those whose client is done
+
+    def num_open(self, port: int) -> int:
+        """Connections to a port that have not ended."""
+        return self._open[port]
+
+    @contextmanager
+    def listening(self, host: str, port: int) -> Iterator[None]:
+        """Listens until it is left.
+
+        Raises:
+            ValueError: the address cannot be listened on.
+        """
+        self.port = port
+        with _loop_in_a_thread() as loop:
+            starting = asyncio.start_server(self._connected, host, port)
+            try:
+                server = asyncio.run_coroutine_threadsafe(starting, loop).result()
+            except OSError as error:
+                line = f"--port: {host}:{port} cannot be listened on ({error}); give another"
+                raise ValueError(line) from None
+            try:
+                yield
+            finally:
+                asyncio.run_coroutine_threadsafe(self._end(server), loop).result()
+
+    async def _end(self, server: asyncio.Server) -> None:
+        server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # connections are closed by the loop's next turn
+
+    def _connected(self, reader: StreamReader, writer: StreamWriter) -> None:
+        task = asyncio.create_task(self._pass_on(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _pass_on(self, reader: StreamReader, writer: StreamWriter) -> None:
+        port = self.target
+        try:
+            if port is None:
+                raise ConnectionError
+            server = await asyncio.open_connection(LOOPBACK, port)
+        except OSError:
+            await _refuse(reader, writer)
+            return
+        self._open[port] += 1
+        asking = asyncio.create_task(_copy(reader, server[1]))
+        try:
+            await _copy(server[0], writer)
+        finally:
+            self._open[port] -= 1
+            asking.cancel()
+            server[1].close()
+            writer.close()
+
+
+@contextmanager
+def _loop_in_a_thread() -> Iterator[asyncio.AbstractEventLoop]:
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        yield loop
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+async def _copy(reader: StreamReader, writer: StreamWriter) -> None:
+    """All bytes, and then the end, also where the reader's side was cut off."""
+    with suppress(OSError):
+        while data := await reader.read(_CHUNK):
+            writer.write(data)
+            await writer.drain()
+    with suppress(OSError):
+        writer.write_eof()
+
+
+async def _refuse(reader: StreamReader, writer: StreamWriter) -> None:
+    """Answers 503, and reads on: closing a connection with unread bytes would reset it, answer and all."""
+    with suppress(OSError, TimeoutError):
+        writer.write(_AWAY)
+        writer.write_eof()
+        async with asyncio.timeout(_LINGER_S):
+            while await reader.read(_CHUNK):
+                pass
+    writer.close()

@@ -1,0 +1,243 @@
+"""`march serve-model --follow`: real processes, a real registry, and a small server in vLLM's place."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from orchestration.registry.decisions import Desk
+from orchestration.registry.register import register_weights
+from orchestration.registry.store import Registry
+from tests.march_cli import MARCH, refused
+from tests.memory_registry import promote
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[1]
+STUB = Path(__file__).with_name("served_stub.py")
+
+
+@dataclass
+class Site:
+    """A registry, its model, and a place for vLLM's stand-in."""
+
+    desk: Desk
+    folder: Path
+    port: int
+
+    @property
+    def uri(self) -> str:
+        return self.desk.registry.uri
+
+    @property
+    def base(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def said(self) -> str:
+        return (self.folder / "said.txt").read_text()
+
+    @property
+    def servers(self) -> list[list[str]]:
+        """What the servers noted: start or end, number of the weights, process."""
+        file = self.folder / "servers.txt"
+        return [line.split() for line in file.read_text().splitlines()] if file.exists() else []
+
+    def register(self, number: int, **config: object) -> None:
+        weights = self.folder / f"weights{number}"
+        weights.mkdir()
+        (weights / "config.json").write_text(json.dumps({"number": number, **config}))
+        found, _ = register_weights(self.desk.registry, self.desk.model, str(weights))
+        assert found == str(number)
+
+    def ask(self, content: str = "Which?") -> str | None:
+        """The number of the weights that answer; None for no answer."""
+        asked = {"model": self.desk.model, "messages": [{"role": "user", "content": content}]}
+        try:
+            got = httpx.post(f"{self.base}/v1/chat/completions", json=asked, timeout=30, trust_env=False)
+        except httpx.TransportError:
+            return None
+        return str(got.json()["choices"][0]["message"]["content"]) if got.is_success else None
+
+    @contextmanager
+    def serving(self, *options: object) -> Iterator[subprocess.Popen[bytes]]:
+        command = [*MARCH, "serve-model", f"{self.desk.model}@champion", "--follow", "--every", "0.3"]
+        command += ["--port", str(self.port), "--registry", self.uri, *map(str, options)]
+        command += ["--policy", str(self.folder / "policy.yaml"), "--", "--extra", "kept"]
+        paths = os.pathsep.join([str(self.folder / "stub"), str(ROOT)])
+        environment = os.environ | {"PYTHONPATH": paths, "STUB_LOG": str(self.folder / "servers.txt")}
+        with (self.folder / "said.txt").open("w") as said:
+            process = subprocess.Popen(command, stdout=said, stderr=said, env=environment)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Registry:
+    return Registry(f"sqlite:///{tmp_path_factory.mktemp('registry') / 'mlflow.db'}")
+
+
+@pytest.fixture
+def site(registry: Registry, tmp_path: Path) -> Site:
+    """Version 1 is the champion, version 2 is registered."""
+    package = tmp_path / "stub" / "vllm" / "entrypoints" / "openai"
+    package.mkdir(parents=True)
+    for folder in (package.parents[1], package.parent, package):
+        (folder / "__init__.py").touch()
+    (package / "api_server.py").write_text(STUB.read_text())
+    (tmp_path / "policy.yaml").write_text("{smoke: {timeout_s: 120}}")
+    desk = Desk(registry, f"shop-{uuid.uuid4().hex}", tmp_path / "history", by="ann")
+    made = Site(desk, tmp_path, random.randrange(10_000, 30_000))  # none that clients' connections have
+    for number in (1, 2):
+        made.register(number)
+    promote(made.desk, "1")
+    return made
+
+
+def until(is_so: Callable[[], bool], site: Site, limit_s: float = 240) -> None:
+    end = time.monotonic() + limit_s
+    while not is_so():
+        assert time.monotonic() < end, site.said
+        time.sleep(0.05)
+
+
+def is_running(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_promotion_and_a_rollback_are_taken_up_and_every_request_is_answered(site: Site) -> None:
+    answers: list[str | None] = []
+    ended = threading.Event()
+
+    def keep_asking() -> None:
+        while not ended.wait(0.02):
+            answers.append(site.ask())
+
+    with site.serving() as process:
+        until(lambda: site.ask() == "1", site)
+        asking, slow = threading.Thread(target=keep_asking), list[str | None]()
+        asking.start()
+        promote(site.desk, "2")
+        until(lambda: ["start", "2"] in [one[:2] for one in site.servers], site)
+        late = threading.Thread(target=lambda: slow.append(site.ask("slow")))
+        late.start()  # the old version's, when the new one answers already
+        until(lambda: site.ask() == "2", site)
+        late.join()
+        until(lambda: ["end", "1"] in [one[:2] for one in site.servers], site)
+        site.desk.rollback()
+        until(lambda: site.ask() == "1", site)
+        ended.set()
+        asking.join()
+        assert slow == ["1"]
+        assert None not in answers
+        assert "ERROR" not in site.said
+        shown: Any = httpx.get(f"{site.base}/v1/models", trust_env=False).json()
+        assert [one["id"] for one in shown["data"]] == [site.desk.model, f"{site.desk.model}@1"]
+        process.terminate()
+        assert process.wait(60) == 0
+    assert [one[3] for one in site.servers if one[0] == "start"] == ["kept"] * 3
+    assert not any(is_running(one[2]) for one in site.servers)
+
+
+@pytest.mark.parametrize(
+    ("behaves", "options", "problem"),
+    [
+        ("ends", [], "ended with code 3"),
+        ("nothing", [], "empty answer"),
+        ("never up", [], "not up after 8 s"),
+        ("ends", ["--one-at-a-time"], "ended with code 3"),
+    ],
+)
+def test_a_version_that_fails_is_reported_once_and_the_old_one_goes_on(
+    behaves: str, options: list[str], problem: str, site: Site
+) -> None:
+    site.register(3, behaves=behaves)
+    if behaves == "never up":
+        (site.folder / "policy.yaml").write_text("{smoke: {timeout_s: 8}}")
+    with site.serving(*options):
+        until(lambda: site.ask() == "1", site)
+        promote(site.desk, "3")
+        until(lambda: "version 3 fails" in site.said, site)
+        until(lambda: site.ask() == "1", site)
+        time.sleep(2)  # several looks
+        assert site.said.count("version 3 fails") == 1 and problem in site.said
+        promote(site.desk, "2")
+        until(lambda: site.ask() == "2", site)
+
+
+def test_one_at_a_time_never_two_run(site: Site) -> None:
+    with site.serving("--one-at-a-time"):
+        until(lambda: site.ask() == "1", site)
+        promote(site.desk, "2")
+        until(lambda: site.ask() == "2", site)
+    assert [one[:2] for one in site.servers][:3] == [["start", "1"], ["end", "1"], ["start", "2"]]
+
+
+def test_a_dead_server_is_started_again_and_a_registry_that_is_away_does_not_matter(site: Site) -> None:
+    file = Path(site.uri.removeprefix("sqlite:///"))
+    with site.serving():
+        until(lambda: site.ask() == "1", site)
+        away = file.rename(file.with_name("away"))
+        file.mkdir()  # nothing can be opened there
+        try:
+            until(lambda: "the served version stays" in site.said, site)
+            os.kill(int(site.servers[0][2]), signal.SIGKILL)
+            until(lambda: site.ask() is None, site)
+            until(lambda: site.ask() == "1", site)
+        finally:
+            file.rmdir()
+            away.rename(file)
+        promote(site.desk, "2")
+        until(lambda: site.ask() == "2", site)
+
+
+def test_a_killed_follower_leaves_no_server(site: Site) -> None:
+    with site.serving() as process:
+        until(lambda: site.ask() == "1", site)
+        process.kill()
+        process.wait()
+        until(lambda: not is_running(site.servers[0][2]), site)
+
+
+def test_another_model_is_served_until_there_is_a_champion(site: Site) -> None:
+    desk = Desk(site.desk.registry, f"{site.desk.model}-later", site.folder / "history", by="ann")
+    later = Site(desk, site.folder / "later", site.port)
+    (later.folder / "other").mkdir(parents=True)
+    (later.folder / "other" / "config.json").write_text('{"number": 99}')
+    for name in ("policy.yaml", "stub"):
+        (later.folder / name).symlink_to(site.folder / name)
+    with later.serving("--first", later.folder / "other"):
+        until(lambda: later.ask() == "99", later)
+        later.register(1)
+        promote(desk, "1")
+        until(lambda: later.ask() == "1", later)
+
+
+def test_what_cannot_be_followed_is_refused(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    common = ["--follow", "--registry", site.uri, "--policy", site.folder / "policy.yaml"]
+    name = site.desk.model
+    assert "never changes" in refused(capsys, "serve-model", f"{name}@1", *common)
+    assert "no such version" in refused(capsys, "serve-model", f"{name}@nobody", *common)
+    with socket.create_server(("127.0.0.1", site.port)):
+        taken = refused(capsys, "serve-model", name, *common, "--port", site.port)
+    assert f"--port: 127.0.0.1:{site.port} cannot be listened on" in taken
