@@ -16,9 +16,12 @@ from orchestration.retrain.budget import money_of, over_budget
 from orchestration.retrain.evaluation import IncompleteError, demand_whole
 from orchestration.retrain.inputs import make_plan
 from orchestration.retrain.job import JOBS, BudgetSettings, Job, load_job
+from orchestration.retrain.materials import MAX_MISSING
 from orchestration.retrain.records import ParentWeights
 from orchestration.retrain.rows import counted
 from orchestration.retrain.stages import Spent, Stage, StageRequest, StageResult, stage_key
+from orchestration.retrain.training import drop_checkpoints
+from orchestration.retrain.workshop import Workshop
 from pipeline.settings.recipe import load_recipe
 from tests.benchmark_files import FOLDERS
 from tests.march_cli import refused
@@ -244,22 +247,53 @@ def test_a_budget_ends_where_it_says(budget: BudgetSettings, spent: Spent, said:
 
 
 @pytest.mark.parametrize(
-    ("num_missing", "attempt", "command_attempt", "asks_again"),
-    [(3, 1, 1, True), (3, 9, 1, True), (3, 9, 3, True), (3, 9, 4, False), (3, 4, 4, False), (0, 1, 1, False)],
+    ("num_missing", "share", "attempt", "command_attempt", "asks_again"),
+    [
+        (3, 0.05, 1, 1, True),
+        (3, 0.05, 9, 1, True),
+        (3, 0.05, 9, 3, True),
+        (3, 0.05, 9, 4, False),
+        (3, 0.05, 4, 4, False),
+        (3, 0.06, 4, 4, True),
+        (3, 1.0, 9, 4, True),
+        (0, 0.0, 1, 1, False),
+    ],
 )
-def test_missing_answers_are_asked_for_until_the_commands_own_last_attempt(
-    num_missing: int, attempt: int, command_attempt: int, asks_again: bool, tmp_path: Path
+def test_missing_answers_are_asked_for_again_and_more_than_the_gates_allow_is_no_refusal(
+    num_missing: int, share: float, attempt: int, command_attempt: int, asks_again: bool, tmp_path: Path
 ) -> None:
     request = StageRequest(
         job=load_job(str(write_job(tmp_path))),
         stage=Stage.EVALUATE,
         key="k" * 64,
         inputs={},
+        materials={MAX_MISSING: 0.05},
         attempt=attempt,
         command_attempt=command_attempt,
     )
     with pytest.raises(IncompleteError, match="3 answers") if asks_again else nullcontext():
-        demand_whole(request, num_missing)
+        demand_whole(request, num_missing, share=share)
+
+
+@pytest.mark.parametrize(
+    ("more", "overrides", "is_kept"),
+    [({}, [], False), ({"keep_checkpoints": True}, [], True), ({}, ["checkpoint.models=true"], True)],
+)
+def test_a_finished_training_leaves_checkpoints_where_they_are_wanted(
+    more: dict[str, bool], overrides: list[str], is_kept: bool, tmp_path: Path
+) -> None:
+    job = load_job(str(write_job(tmp_path, recipe={"name": "tiny", "overrides": overrides}, **more)))
+    request = StageRequest(
+        job=job.model_copy(update={"work": tmp_path / "work"}),
+        stage=Stage.TRAIN,
+        key="k" * 64,
+        inputs={},
+        attempt=1,
+        command_attempt=1,
+    )
+    (tmp_path / "run" / "checkpoints" / "actor").mkdir(parents=True)
+    drop_checkpoints(Workshop(request), tmp_path / "run")
+    assert (tmp_path / "run" / "checkpoints").exists() is is_kept
 
 
 def test_money_is_time_and_tokens() -> None:

@@ -33,6 +33,8 @@ def test_every_stage_runs_once_and_in_order(tested: Rig) -> None:
     found = retrain(tested.place, cause="a test")
     order = [stage for stage in Stage if stage is not Stage.EVALUATE_CHAMPION]
     assert [one.stage for one in tested.factory.requests] == order
+    evaluated = next(one for one in tested.factory.requests if one.stage is Stage.EVALUATE)
+    assert evaluated.materials["max_missing"] == 0.05, "of the job's policy"
     assert (found.state, found.outcome, found.version) == (RetrainingState.DONE, Outcome.PROMOTED, "7")
     assert found.cause == "a test"
     states = {one.stage: one.state for one in found.stages}

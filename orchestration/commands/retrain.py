@@ -55,6 +55,13 @@ def retrain(
             help="With --if-due: what is run instead when it is due; it starts the same command elsewhere.",
         ),
     ] = None,
+    cancel: Annotated[
+        bool,
+        typer.Option("--cancel", help="Stop what runs for the job here, or what it has left on its cluster."),
+    ] = False,
+    logs: Annotated[
+        str | None, typer.Option(metavar="STAGE", help="Print the log of a stage's last attempt: train, ...")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what happened as JSON.")] = False,
     exit_zero: Annotated[
         bool,
@@ -66,6 +73,11 @@ def retrain(
     Killed or failed, the same command goes on. Weights, rows, evaluations and what made them are in the
     artifact store (MARCH_ARTIFACTS), the stages in MLflow (MLFLOW_TRACKING_URI).
     """
+    if cancel or logs is not None:
+        from orchestration.commands.retrain_run import cancel_or_show, load
+
+        cancel_or_show(load(job, assignments, cluster), logs=None if cancel else logs)
+        return
     if submit is not None and not if_due:
         raise ValueError("--submit: needs --if-due; add it")
     if redo is not None and if_due:

@@ -13,7 +13,7 @@ from orchestration.registry.open import open_decisions
 from orchestration.retrain.attempt import Place, Start, Watch
 from orchestration.retrain.inputs import give, make_plan
 from orchestration.retrain.job import Job, job_file, load_job
-from orchestration.retrain.lease import Lease, only_here
+from orchestration.retrain.lease import BusyError, Lease, only_here
 from orchestration.retrain.ledger import Ledger
 from orchestration.retrain.local_stage import LocalStage
 from orchestration.retrain.loop import retrain, standing_stages
@@ -25,7 +25,7 @@ from orchestration.retrain.view import LiveWatch, outcome_line, plan_table
 from orchestration.retrain.workshop import open_job_store
 from orchestration.schedule.due import Look, Watched, look_around
 from orchestration.schedule.report import ENDINGS, Ending, Report, report_of
-from orchestration.terminal.messages import error_console
+from orchestration.terminal.messages import error_console, fail, note
 from pipeline.artifacts.settings import settings_from_environment
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.launch.signals import terminable
@@ -94,6 +94,27 @@ def retrain_if_due(name: str, job: Job, submit: str | None) -> Report:
                 return _run(name, job, store, lease, look, look.why)
             make_plan(job)  # what the retraining would refuse is refused before machines are paid for
     return _submit(name, look, submit)
+
+
+def cancel_or_show(job: Job, *, logs: str | None) -> None:
+    """Prints a stage's log; or stops what runs, where no stage is named."""
+    from orchestration.retrain.running import cancel, read_log
+
+    if logs is not None:
+        if logs not in list(Stage):
+            raise ValueError(f"--logs: {logs!r} is none of {', '.join(Stage)}")
+        text, place = read_log(job, Stage(logs))
+        note(place)
+        print(text, end="")
+        return
+    try:
+        stopped = cancel(job)
+    except BusyError as error:
+        fail(f"{error}; cancel it there", code=Ending.RUNNING.code)
+    except TimeoutError as error:
+        fail(str(error), code=Ending.FAILED.code)
+    goes_on = "; what is done stands, and the same command goes on"
+    print(f"stopped {', '.join(stopped)}{goes_on}" if stopped else f"nothing runs for {job.name}")
 
 
 def dry_run(job: Job) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from orchestration.retrain.benchmarks import job_of
+from orchestration.retrain.materials import MAX_MISSING
 from orchestration.retrain.records import ParentWeights
 from orchestration.retrain.stages import StageRequest, StageResult
 from orchestration.retrain.training import MODEL, bring_parent
 from orchestration.retrain.workshop import Workshop
 from pipeline.evaluate.plan import EvaluationJob
-from pipeline.evaluate.results import Manifest
+from pipeline.evaluate.results import BenchmarkFigures, Manifest
 
 EVALUATION, CHAMPION, LOGS = "evaluation", "champion", "evaluation-logs"
 
@@ -37,7 +38,7 @@ def evaluate(shop: Workshop) -> StageResult:
     assert manifest is not None, "model and judge were asked together"
     shop.tell(label="evaluated", done=1, total=1, tokens=tokens, now=True)
     missing = num_missing(manifest)
-    demand_whole(shop.request, missing)
+    demand_whole(shop.request, missing, share=share_missing(manifest))
     published = shop.publish(job.out, kind=EVALUATION)
     primary = {name: one.primary.value if one.primary else None for name, one in manifest.measured.items()}
     return shop.result(
@@ -47,22 +48,44 @@ def evaluate(shop: Workshop) -> StageResult:
     )
 
 
-def demand_whole(request: StageRequest, num_missing: int) -> None:
-    """Raises where answers or judgements are missing and this command has another attempt for them.
+def demand_whole(request: StageRequest, num_missing: int, *, share: float) -> None:
+    """Raises where answers or judgements are missing that may yet come.
 
-    Attempts of earlier commands do not count: they may have failed for other reasons.
+    In the last attempt of a command as many may be missing as the gates allow: they then decide about what is
+    there. More would refuse the candidate for good, for what a server did. Attempts of earlier commands do
+    not count: they may have failed for other reasons.
+
+    Args:
+        request: What is asked for.
+        num_missing: Answers and judgements.
+        share: The most that is missing of a benchmark, by its items.
 
     Raises:
-        IncompleteError: they are asked for again.
+        IncompleteError: they are asked for again, by this command or by the next.
     """
-    if num_missing and request.command_attempt < request.job.retries.attempts:
-        raise IncompleteError(f"{num_missing:,} answers or judgements are missing; they are asked for again")
+    is_last = request.command_attempt >= request.job.retries.attempts
+    allowed = request.materials.get(MAX_MISSING, 0.0)
+    assert isinstance(allowed, float)
+    if num_missing and not (is_last and share <= allowed):
+        raise IncompleteError(
+            f"{num_missing:,} answers or judgements are missing ({share:.0%} of a benchmark's items); "
+            "they are asked for again"
+        )
 
 
 def num_missing(manifest: Manifest) -> int:
     """Answers and judgements that a server did not give."""
-    counts = [one.counts for one in manifest.benchmarks.values()]
-    return sum(one.num_failed + one.num_unjudged for one in counts)
+    return sum(map(_not_given, manifest.benchmarks.values()))
+
+
+def share_missing(manifest: Manifest) -> float:
+    """The most of them in a benchmark, for each of its items."""
+    found = manifest.benchmarks.values()
+    return max((_not_given(one) / max(one.counts.num_items, 1) for one in found), default=0.0)
+
+
+def _not_given(one: BenchmarkFigures) -> int:
+    return one.counts.num_failed + one.counts.num_unjudged
 
 
 def _weights(shop: Workshop) -> Path:

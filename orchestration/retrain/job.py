@@ -233,6 +233,9 @@ class Job(Settings):
     retries: RetrySettings = RetrySettings()
     retention: RetentionSettings = RetentionSettings()
     work: Path = Field(default=Path("runs/retrain"), description="Local files; all of it can be removed.")
+    keep_checkpoints: bool = Field(
+        default=False, description="Of a training that is finished; its weights are in the store."
+    )
     lease_s: float = Field(default=60.0, gt=0, description="A holder that is silent for longer is gone.")
     triggers: Triggers = Triggers()
 

@@ -36,6 +36,11 @@ class BusyError(ValueError):
     """Another process runs this job."""
 
 
+def lock_file(folder: Path) -> Path:
+    """What is locked in a job's folder."""
+    return folder / ".lock"
+
+
 @contextmanager
 def only_here(folder: Path) -> Iterator[str]:
     """Holds the job's lock on this machine.
@@ -47,7 +52,7 @@ def only_here(folder: Path) -> Iterator[str]:
         BusyError: another process holds it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("a+") as lock:
+    with lock_file(folder).open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -24,7 +24,7 @@ from orchestration.retrain.attempt import (
 )
 from orchestration.retrain.inputs import give
 from orchestration.retrain.ledger import now_ms
-from orchestration.retrain.materials import materials_of, put_files
+from orchestration.retrain.materials import MAX_MISSING, materials_of, put_files
 from orchestration.retrain.records import (
     Outcome,
     ParentWeights,
@@ -239,6 +239,8 @@ class _Loop:
         found = materials_of(stage, self._account.retraining.parent, self._done, champion)
         if job.cluster is not None and stage.is_heavy:
             found[FILES] = put_files(stage, job, store)
+        if stage in (Stage.EVALUATE, Stage.EVALUATE_CHAMPION):  # a cluster does not have the policy's file
+            found[MAX_MISSING] = job.registry.read_policy().scored.max_missing
         return found
 
     def _attempt(self, request: StageRequest) -> Standing:

@@ -13,6 +13,8 @@ from orchestration.retrain.stages import Stage, StageResult
 from orchestration.retrain.workshop import FILE_KIND, FOLDER_KIND
 from pipeline.artifacts.store import ArtifactStore
 
+MAX_MISSING = "max_missing"  # a share: what the gates let an evaluation lack
+
 
 def files_of_job(stage: Stage, job: Job) -> dict[str, Path]:
     """Files that a stage reads where the job says, by name; a cluster gets them from the store."""

@@ -28,7 +28,7 @@ from pipeline.record.checkpoints import write_atomically
 
 logger = logging.getLogger(__name__)
 
-_LIVING, _SUCCEEDED = ("PENDING", "RUNNING"), "SUCCEEDED"
+LIVING, _SUCCEEDED = ("PENDING", "RUNNING"), "SUCCEEDED"
 _LOOK_EVERY_S, _READ_EVERY_S = 2.0, 10.0
 _STOP_S = 60.0
 _ASK_S = 15.0  # for one answer of the dashboard; Ray's client waits for ever
@@ -62,13 +62,13 @@ class RayStage:
             status = self._asked("status", lambda: self._client.get_job_status(self.id).value)
             self._status = status or self._status
             self._looked = time.monotonic()
-            if status in _LIVING and now - self._read >= _READ_EVERY_S:
+            if status in LIVING and now - self._read >= _READ_EVERY_S:
                 self._read_log()
-        return self._status not in _LIVING or self._is_lost
+        return self._status not in LIVING or self._is_lost
 
     def problem(self) -> StageProblem | None:
         """What the stage's process said last, or what Ray says."""
-        if self._status in _LIVING:
+        if self._status in LIVING:
             line = f"Ray job {self.id}: the cluster has not answered for {self._patience_s:.0f} s"
             return StageProblem(line=f"{line}; the job was not stopped", transient=True)
         is_read = self._read_log()
@@ -106,7 +106,7 @@ class RayStage:
         """Asks it to stop, and whether it has; asking again does no harm."""
         self._asked("stop", lambda: self._client.stop_job(self.id))
         status = self._asked("status", lambda: self._client.get_job_status(self.id).value)
-        return status is not None and status not in _LIVING
+        return status is not None and status not in LIVING
 
     @property
     def _is_lost(self) -> bool:
@@ -131,7 +131,7 @@ class RayStage:
         living = [
             one.submission_id
             for one in self._jobs(request)
-            if one.status.value in _LIVING and one.submission_id is not None
+            if one.status.value in LIVING and one.submission_id is not None
         ]
         if living:
             logger.info("%s runs already; attached to it", living[-1])

@@ -51,6 +51,7 @@ def train(shop: Workshop) -> StageResult:
     record = shop.publish(_record(run_dir, shop.folder / "record", parent), kind=RUN)
     state = RunState.model_validate_json((run_dir / RUN_FILE).read_text())
     steps = read_steps(run_dir)
+    drop_checkpoints(shop, run_dir)
     return shop.result(
         outputs={MODEL: weights.digest, RUN: record.digest},
         facts={
@@ -60,6 +61,12 @@ def train(shop: Workshop) -> StageResult:
         },
         tokens=max(0, num_tokens(steps) - before),
     )
+
+
+def drop_checkpoints(shop: Workshop, run_dir: Path) -> None:
+    """Removes what only an unfinished training needs, unless it is to be kept, or models to choose from."""
+    if not (shop.job.keep_checkpoints or shop.recipe.checkpoint.models):
+        shutil.rmtree(run_dir / "checkpoints", ignore_errors=True)
 
 
 def overrides(shop: Workshop, rows: Path, parent: ParentWeights) -> list[str]:
