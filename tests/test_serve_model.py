@@ -23,6 +23,9 @@ import pytest
 from orchestration.registry.decisions import Desk
 from orchestration.registry.register import register_weights
 from orchestration.registry.store import Registry
+from pipeline.artifacts.address import Artifact
+from pipeline.artifacts.settings import StoreSettings
+from pipeline.artifacts.store import open_store
 from tests.march_cli import MARCH, refused
 from tests.memory_registry import promote
 
@@ -61,8 +64,15 @@ class Site:
         weights = self.folder / f"weights{number}"
         weights.mkdir()
         (weights / "config.json").write_text(json.dumps({"number": number, **config}))
-        found, _ = register_weights(self.desk.registry, self.desk.model, str(weights))
+        store = open_store(StoreSettings(location=str(self.folder / "store")))
+        address = Artifact(store, store.publish(weights, kind="model").digest).address
+        found, _ = register_weights(self.desk.registry, self.desk.model, address)
         assert found == str(number)
+
+    def fetched(self) -> set[int]:
+        """Numbers of the weights in the cache."""
+        files = (self.folder / "cache").glob("march/artifacts/*/config.json")
+        return {int(json.loads(file.read_text())["number"]) for file in files}
 
     def ask(self, content: str = "Which?") -> str | None:
         """The number of the weights that answer; None for no answer."""
@@ -80,6 +90,7 @@ class Site:
         command += ["--policy", str(self.folder / "policy.yaml"), "--", "--extra", "kept"]
         paths = os.pathsep.join([str(self.folder / "stub"), str(ROOT)])
         environment = os.environ | {"PYTHONPATH": paths, "STUB_LOG": str(self.folder / "servers.txt")}
+        environment["XDG_CACHE_HOME"] = str(self.folder / "cache")
         with (self.folder / "said.txt").open("w") as said:
             process = subprocess.Popen(command, stdout=said, stderr=said, env=environment)
         try:
@@ -135,11 +146,11 @@ def test_a_promotion_and_a_rollback_are_taken_up_and_every_request_is_answered(s
 
     with site.serving() as process:
         until(lambda: site.ask() == "1", site)
-        asking, slow = threading.Thread(target=keep_asking), list[str | None]()
+        asking, slow = threading.Thread(target=keep_asking, daemon=True), list[str | None]()
         asking.start()
         promote(site.desk, "2")
         until(lambda: ["start", "2"] in [one[:2] for one in site.servers], site)
-        late = threading.Thread(target=lambda: slow.append(site.ask("slow")))
+        late = threading.Thread(target=lambda: slow.append(site.ask("slow")), daemon=True)
         late.start()  # the old version's, when the new one answers already
         until(lambda: site.ask() == "2", site)
         late.join()
@@ -185,11 +196,16 @@ def test_a_version_that_fails_is_reported_once_and_the_old_one_goes_on(
         until(lambda: site.ask() == "2", site)
 
 
-def test_one_at_a_time_never_two_run(site: Site) -> None:
+def test_one_at_a_time_never_two_run_and_old_weights_go(site: Site) -> None:
     with site.serving("--one-at-a-time"):
         until(lambda: site.ask() == "1", site)
         promote(site.desk, "2")
         until(lambda: site.ask() == "2", site)
+        assert site.fetched() == {1, 2}
+        site.register(3)
+        promote(site.desk, "3")
+        until(lambda: site.ask() == "3", site)
+        assert site.fetched() == {2, 3}, "the last, and the one before"
     assert [one[:2] for one in site.servers][:3] == [["start", "1"], ["end", "1"], ["start", "2"]]
 
 

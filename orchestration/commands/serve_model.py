@@ -125,6 +125,7 @@ def _follow(
 ) -> None:
     """Serves what the registry names, until a signal ends it."""
     import logging
+    import shutil
     from contextlib import suppress
 
     from orchestration.registry.decisions import NoVersionError
@@ -133,10 +134,18 @@ def _follow(
     from orchestration.serving.forward import LOOPBACK, Forwarder
     from orchestration.serving.scout import Fetched, Scout
     from pipeline.launch.signals import terminable
+    from reward.offline.files import user_cache
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("orchestration").setLevel(logging.INFO)
-    scout, front = Scout(find, fetch, every_s=every_s), Forwarder()
+    cache = user_cache() / "artifacts"
+    before = set(cache.glob("*"))  # somebody else's, perhaps
+
+    def forget(weights: Path) -> None:
+        if weights.parent == cache and weights not in before:
+            shutil.rmtree(weights, ignore_errors=True)
+
+    scout, front = Scout(find, fetch, forget, every_s=every_s), Forwarder()
     with terminable(), suppress(KeyboardInterrupt), front.listening(host, port):
         try:
             served = patiently(scout.look, patience_s=_PATIENCE_S)

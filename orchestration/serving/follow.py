@@ -54,6 +54,7 @@ class Follower:
         Raises:
             ValueError: that does not answer; there is nothing to go back to.
         """
+        self.scout.in_use = frozenset((first.version,))
         self.scout.start()
         serving = _Serving(self, Child(first, self.command, above=self.front.port))
         try:
@@ -91,6 +92,7 @@ class _Serving:
 
     def _replace_by(self, found: Fetched) -> None:
         old = self._current
+        self._given.scout.in_use = frozenset((found.version, old.served.version))
         logger.info("%s is to be served; %s answers meanwhile", _named(found), _named(old.served))
         if self._given.one_at_a_time:
             self._is_kept, self._given.front.target = False, None

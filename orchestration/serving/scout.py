@@ -33,14 +33,21 @@ class Scout:
     Args:
         find: Asks the registry.
         fetch: Brings a version's weights here, verified.
+        forget: Takes away weights that are no longer needed.
         every_s: From one look to the next; longer after failures, at most ten minutes or this.
     """
 
     def __init__(
-        self, find: Callable[[], ModelVersion], fetch: Callable[[ModelVersion], Path], *, every_s: float
+        self,
+        find: Callable[[], ModelVersion],
+        fetch: Callable[[ModelVersion], Path],
+        forget: Callable[[Path], None],
+        *,
+        every_s: float,
     ) -> None:
-        self._find, self._fetch, self._every_s = find, fetch, every_s
-        self._said = ""
+        self._find, self._fetch, self._forget, self._every_s = find, fetch, forget, every_s
+        self._said, self._here = "", dict[str, Path]()
+        self.in_use = frozenset[str]()  # versions whose weights stay; may be set from any thread
         self.found: Fetched | None = None  # the newest; may be read from any thread
 
     def look(self) -> Fetched:
@@ -51,7 +58,10 @@ class Scout:
         """
         version = self._find()
         if self.found is None or self.found.version != version.version:
-            self.found = Fetched(version.version, str(self._fetch(version)))
+            self._here[version.version] = self._fetch(version)
+            self.found = Fetched(version.version, str(self._here[version.version]))
+            for name in self._here.keys() - self.in_use - {version.version}:
+                self._forget(self._here.pop(name))
         return self.found
 
     def start(self) -> None:
