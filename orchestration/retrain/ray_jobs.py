@@ -186,7 +186,7 @@ def open_client(address: str) -> Any:
     """
     from ray.job_submission import JobSubmissionClient
 
-    class Client(JobSubmissionClient):
+    class Client(JobSubmissionClient):  # type: ignore[misc]  # Ray has no types
         def _do_request(self, method: str, endpoint: str, **given: Any) -> Any:
             return super()._do_request(method, endpoint, **{"timeout": _ASK_S, **given})
 
