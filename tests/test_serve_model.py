@@ -7,12 +7,13 @@ import os
 import random
 import signal
 import socket
+import sqlite3
 import subprocess
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -211,16 +212,12 @@ def test_a_dead_server_is_started_again_and_a_registry_that_is_away_does_not_mat
     file = Path(site.uri.removeprefix("sqlite:///"))
     with site.serving() as process:
         until(lambda: site.ask() == "1", site)
-        away = file.rename(file.with_name("away"))
-        file.mkdir()  # nothing can be opened there
-        try:
+        with closing(sqlite3.connect(file, isolation_level=None)) as held:
+            held.execute("BEGIN EXCLUSIVE")  # nobody else can read
             until(lambda: "the served version stays" in site.said, site)
             os.kill(int(site.servers[0][2]), signal.SIGKILL)
             until(lambda: site.ask() is None, site)
             until(lambda: site.ask() == "1", site)
-        finally:
-            file.rmdir()
-            away.rename(file)
         promote(site.desk, "2")
         until(lambda: site.ask() == "2", site)
         process.kill()

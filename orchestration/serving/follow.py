@@ -107,6 +107,7 @@ class _Serving:
             return
         self._next.stop()
         self._next, self._left_alone = None, found.version
+        self._given.scout.in_use = frozenset((old.served.version,))
         logger.error(
             "%s fails: %s; %s goes on, and the other is tried again when it is named anew",
             *(_named(found), problem, _named(old.served)),
