@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+import sys
 import time
 import uuid
 from contextlib import nullcontext
@@ -25,7 +26,7 @@ from orchestration.retrain.view import LiveWatch, outcome_line, plan_table
 from orchestration.retrain.workshop import open_job_store
 from orchestration.schedule.due import Look, Watched, look_around
 from orchestration.schedule.report import ENDINGS, Ending, Report, report_of
-from orchestration.terminal.messages import error_console, fail, note
+from orchestration.terminal.messages import error_console, fail
 from pipeline.artifacts.settings import settings_from_environment
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.launch.signals import terminable
@@ -104,7 +105,7 @@ def cancel_or_show(job: Job, *, logs: str | None) -> None:
         if logs not in list(Stage):
             raise ValueError(f"--logs: {logs!r} is none of {', '.join(Stage)}")
         text, place = read_log(job, Stage(logs))
-        note(place)
+        print(f"march: {place}", file=sys.stderr)
         print(text, end="")
         return
     try:
