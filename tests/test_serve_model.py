@@ -21,7 +21,8 @@ from typing import Any
 import httpx
 import pytest
 
-from orchestration.registry.decisions import Desk
+from orchestration.registry.chain import Chain
+from orchestration.registry.decisions import Decisions
 from orchestration.registry.register import register_weights
 from orchestration.registry.store import Registry
 from pipeline.artifacts.address import Artifact
@@ -39,13 +40,13 @@ STUB = Path(__file__).with_name("served_stub.py")
 class Site:
     """A registry, its model, and a place for vLLM's stand-in."""
 
-    desk: Desk
+    decisions: Decisions
     folder: Path
     port: int
 
     @property
     def uri(self) -> str:
-        return self.desk.registry.uri
+        return self.decisions.registry.uri
 
     @property
     def base(self) -> str:
@@ -65,10 +66,13 @@ class Site:
         weights = self.folder / f"weights{number}"
         weights.mkdir()
         (weights / "config.json").write_text(json.dumps({"number": number, **config}))
-        store = open_store(StoreSettings(location=str(self.folder / "store")))
+        store = self.decisions.chain.store
         address = Artifact(store, store.publish(weights, kind="model").digest).address
-        found, _ = register_weights(self.desk.registry, self.desk.model, address)
+        found, _ = register_weights(self.decisions.registry, self.decisions.model, address)
         assert found == str(number)
+
+    def promote(self, number: str) -> None:
+        promote(self.decisions, self.decisions.version(number))
 
     def fetched(self) -> set[int]:
         """Numbers of the weights in the cache."""
@@ -77,7 +81,7 @@ class Site:
 
     def ask(self, content: str = "Which?") -> str | None:
         """The number of the weights that answer; None for no answer."""
-        asked = {"model": self.desk.model, "messages": [{"role": "user", "content": content}]}
+        asked = {"model": self.decisions.model, "messages": [{"role": "user", "content": content}]}
         try:
             got = httpx.post(f"{self.base}/v1/chat/completions", json=asked, timeout=30, trust_env=False)
         except httpx.TransportError:
@@ -86,8 +90,9 @@ class Site:
 
     @contextmanager
     def serving(self, *options: object) -> Iterator[subprocess.Popen[bytes]]:
-        command = [*MARCH, "serve-model", f"{self.desk.model}@champion", "--follow", "--every", "0.3"]
+        command = [*MARCH, "serve-model", f"{self.decisions.model}@champion", "--follow", "--every", "0.3"]
         command += ["--port", str(self.port), "--registry", self.uri, *map(str, options)]
+        command += ["--store", self.decisions.chain.store.backend.address]
         command += ["--policy", str(self.folder / "policy.yaml"), "--", "--extra", "kept"]
         paths = os.pathsep.join([str(self.folder / "stub"), str(ROOT)])
         environment = os.environ | {"PYTHONPATH": paths, "STUB_LOG": str(self.folder / "servers.txt")}
@@ -115,12 +120,20 @@ def site(registry: Registry, tmp_path: Path) -> Site:
         (folder / "__init__.py").touch()
     (package / "api_server.py").write_text(STUB.read_text())
     (tmp_path / "policy.yaml").write_text("{smoke: {timeout_s: 120}}")
-    desk = Desk(registry, f"shop-{uuid.uuid4().hex}", tmp_path / "history", by="ann")
-    made = Site(desk, tmp_path, random.randrange(10_000, 30_000))  # none that clients' connections have
+    made = Site(
+        decisions_about(f"shop-{uuid.uuid4().hex}", registry, tmp_path),
+        tmp_path,
+        random.randrange(10_000, 30_000),
+    )  # none that clients' connections have
     for number in (1, 2):
         made.register(number)
-    promote(made.desk, "1")
+    made.promote("1")
     return made
+
+
+def decisions_about(model: str, registry: Registry, folder: Path) -> Decisions:
+    store = open_store(StoreSettings(location=str(folder / "store")))
+    return Decisions(registry, Chain(store, model), "ann")
 
 
 def until(is_so: Callable[[], bool], site: Site, limit_s: float = 240) -> None:
@@ -149,14 +162,14 @@ def test_a_promotion_and_a_rollback_are_taken_up_and_every_request_is_answered(s
         until(lambda: site.ask() == "1", site)
         asking, slow = threading.Thread(target=keep_asking, daemon=True), list[str | None]()
         asking.start()
-        promote(site.desk, "2")
+        site.promote("2")
         until(lambda: ["start", "2"] in [one[:2] for one in site.servers], site)
         late = threading.Thread(target=lambda: slow.append(site.ask("slow")), daemon=True)
         late.start()  # the old version's, when the new one answers already
         until(lambda: site.ask() == "2", site)
         late.join()
         until(lambda: ["end", "1"] in [one[:2] for one in site.servers], site)
-        site.desk.rollback()
+        site.decisions.rollback()
         until(lambda: site.ask() == "1", site)
         ended.set()
         asking.join()
@@ -164,7 +177,7 @@ def test_a_promotion_and_a_rollback_are_taken_up_and_every_request_is_answered(s
         assert None not in answers
         assert "ERROR" not in site.said
         shown: Any = httpx.get(f"{site.base}/v1/models", trust_env=False).json()
-        assert [one["id"] for one in shown["data"]] == [site.desk.model, f"{site.desk.model}@1"]
+        assert [one["id"] for one in shown["data"]] == [site.decisions.model, f"{site.decisions.model}@1"]
         process.terminate()
         assert process.wait(60) == 0
     assert [one[3] for one in site.servers if one[0] == "start"] == ["kept"] * 3
@@ -178,11 +191,11 @@ def test_a_version_that_fails_is_reported_once_and_the_old_one_goes_on(site: Sit
         until(lambda: site.ask() == "1", site)
         for number, (behaves, problem) in enumerate(problems.items(), start=3):
             site.register(number, behaves=behaves)
-            promote(site.desk, str(number))
+            site.promote(str(number))
             until(lambda n=number: f"version {n} fails" in site.said, site)  # type: ignore[misc]
             assert problem in site.said
             assert site.ask() == "1"
-        promote(site.desk, "2")
+        site.promote("2")
         until(lambda: site.ask() == "2", site)
     assert all(site.said.count(f"version {number} fails") == 1 for number in (3, 4, 5))
 
@@ -191,10 +204,10 @@ def test_one_at_a_time_never_two_run_and_old_weights_go(site: Site) -> None:
     site.register(3, behaves="ends")
     with site.serving("--one-at-a-time"):
         until(lambda: site.ask() == "1", site)
-        promote(site.desk, "3")
+        site.promote("3")
         until(lambda: "version 3 fails" in site.said, site)
         until(lambda: site.ask() == "1", site)
-        promote(site.desk, "2")
+        site.promote("2")
         until(lambda: site.ask() == "2", site)
         assert site.fetched() == {1, 2}, "the last, and the one before"
     begun = [one[:2] for one in site.servers][:6]
@@ -218,7 +231,7 @@ def test_a_dead_server_is_started_again_and_a_registry_that_is_away_does_not_mat
             os.kill(int(site.servers[0][2]), signal.SIGKILL)
             until(lambda: site.ask() is None, site)
             until(lambda: site.ask() == "1", site)
-        promote(site.desk, "2")
+        site.promote("2")
         until(lambda: site.ask() == "2", site)
         process.kill()
         process.wait()
@@ -226,8 +239,8 @@ def test_a_dead_server_is_started_again_and_a_registry_that_is_away_does_not_mat
 
 
 def test_another_model_is_served_until_there_is_a_champion(site: Site) -> None:
-    desk = Desk(site.desk.registry, f"{site.desk.model}-later", site.folder / "history", by="ann")
-    later = Site(desk, site.folder / "later", site.port)
+    name, registry = f"{site.decisions.model}-later", site.decisions.registry
+    later = Site(decisions_about(name, registry, site.folder), site.folder / "later", site.port)
     (later.folder / "other").mkdir(parents=True)
     (later.folder / "other" / "config.json").write_text('{"number": 99}')
     for name in ("policy.yaml", "stub"):
@@ -235,13 +248,14 @@ def test_another_model_is_served_until_there_is_a_champion(site: Site) -> None:
     with later.serving("--first", later.folder / "other"):
         until(lambda: later.ask() == "99", later)
         later.register(1)
-        promote(desk, "1")
+        later.promote("1")
         until(lambda: later.ask() == "1", later)
 
 
 def test_what_cannot_be_followed_is_refused(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     common = ["--follow", "--registry", site.uri, "--policy", site.folder / "policy.yaml"]
-    name = site.desk.model
+    common += ["--store", site.decisions.chain.store.backend.address]
+    name = site.decisions.model
     assert "never changes" in refused(capsys, "serve-model", f"{name}@1", *common)
     assert "no such version" in refused(capsys, "serve-model", f"{name}@nobody", *common)
     with socket.create_server(("127.0.0.1", site.port)):
