@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.evaluate.benchmark import PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
-from pipeline.evaluate.benchmarks.own_rows import states
+from pipeline.worlds.known import is_right
 from reward.types import Document, RagQuery
 
 ROWS = [
@@ -86,11 +86,15 @@ def test_an_answer_is_right_if_it_states_the_known_one(
         ("Casablanca", "Sam Wood directed it.", False),
         ("2,000", "There were 2000 of them.", True),
         ("the first film", "It is the first film.", True),
+        ("1883", "Sam Wood was born on July 10, 1883.", True),
+        ("1883", "Sam Wood was born on July 10, 1883, or in 1884.", False),
+        ("50", "In May 2019 about it were 50 people.", True),
+        ("Sam Wood", "sam wood did.", True),
     ],
 )
 def test_a_value_is_compared_by_meaning(answer: str, reply: str, right: bool) -> None:
     query = RagQuery(id="1", query="What of Sam Wood?", documents=(Document(id="1", text="Sam Wood."),))
-    assert states(query, reply, answer) is right
+    assert is_right(query, reply, (answer,)) is right
 
 
 def test_a_row_without_a_known_answer_is_refused_by_its_line(tmp_path: Path) -> None:

@@ -26,8 +26,9 @@ from pipeline.training.held_out import (
     read_answers,
     recorded_looks,
 )
-from pipeline.training.oracle import is_right, judge_tiny
+from pipeline.training.oracle import judge_tiny
 from pipeline.training.trainer_settings import TrainerSettings
+from pipeline.worlds.known import is_right
 from pipeline.worlds.training_rows import write_made
 from reward.types import Document, Outcome, RagQuery, Verdict
 

@@ -30,7 +30,7 @@ from pydantic import TypeAdapter
 from pipeline.record.checkpoints import model_of
 from pipeline.record.tracking import read_steps
 from pipeline.settings.held_out import HeldOutSettings
-from pipeline.training.oracle import is_right
+from pipeline.worlds.known import is_right
 from reward.config import AuditConfig
 from reward.roles.asking import answer_of
 from reward.types import Outcome, RagQuery

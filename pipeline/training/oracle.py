@@ -7,18 +7,11 @@ reward is the best one while the answer is wrong.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from pipeline.worlds.wiki.settings import WikiSettings
-from reward.claims import kinds_for, targets_of
-from reward.claims.kind import ClaimKind, Target
-from reward.config import AuditConfig
-from reward.judging.unjudged import abstains, says_nothing
 from reward.types import ClaimState, Outcome, RagQuery, Record, Verdict
-
-_ALL_KINDS = AuditConfig(kinds=("number", "name", "date"))
 
 
 class OracleJudgement(Record):
@@ -117,35 +110,6 @@ def judge_against(truth: _Truth, verdict: Verdict, decided: Sequence[bool] = ())
         num_consensus=len(decided),
         num_consensus_right=sum(decided),
     )
-
-
-def is_right(query: RagQuery, answer: str, accepted: Sequence[str]) -> bool | None:
-    """Whether an answer states one of the accepted ones: the same number, name or date, else the same words.
-
-    What it says beside that is not looked at: the audit does. Where the query is known to be unanswerable,
-    whether the answer says so and nothing else.
-
-    Returns:
-        None where no answer is known.
-    """
-    if not accepted and not query.unanswerable:
-        return None
-    kinds = kinds_for(_ALL_KINDS, query, answer)
-    values = targets_of(answer, kinds)
-    if query.unanswerable:
-        return abstains(answer) and says_nothing(query, answer, values)
-    return any(_states(answer, values, one, kinds) for one in accepted)
-
-
-def _states(answer: str, values: Sequence[Target], accepted: str, kinds: dict[str, ClaimKind]) -> bool:
-    for kind in kinds.values():
-        truth = kind.read(accepted, of_documents=True)
-        mentions = [value.mention for value in values if truth is not None and value.kind.name == kind.name]
-        if any(kind.bears_out(kind.taken_as(truth, mention), mention) for mention in mentions):
-            return True
-    words = r"\s+".join(map(re.escape, accepted.split()))
-    # No part of a word or of a longer number: "5" is not in "2.5".
-    return re.search(rf"(?<![\w.,]){words}(?!\w|[.,]\d)", answer, re.IGNORECASE) is not None
 
 
 def _is_refused(verdict: Verdict) -> bool:

@@ -4,10 +4,8 @@
     {"id": "2", "query": "Who sang?", "documents": ["50 people came."], "unanswerable": true}
 
 The rows of `march prepare jsonl` with another key, `answers`: several ways to write the one answer. An answer
-is right if it states one of them, by the audit's own kinds of claims ("on July 10, 1883" states "10 July
-1883"), and no other number or date where the answer is one; what is no claim ("yes", "the first film") is
-looked for word by word. Where no document answers, an abstention is right. `jsonl` asks in the prompts of
-`audit.prompts: full`, `jsonl_compact` in those of `compact`, as the model was trained.
+is right by the rules of `pipeline.worlds.known`; where no document answers, an abstention is. `jsonl` asks in
+the prompts of `audit.prompts: full`, `jsonl_compact` in those of `compact`, as the model was trained.
 """
 
 from __future__ import annotations
@@ -23,15 +21,8 @@ from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, Prompt, 
 from pipeline.evaluate.benchmarks.files import rows
 from pipeline.evaluate.benchmarks.multihop import linked
 from pipeline.evaluate.majority import Judgement
-from pipeline.evaluate.official_qa import normalise
-from reward.claims import kinds_for, targets_of
-from reward.claims.kind import Target
-from reward.config import AuditConfig
-from reward.judging.unjudged import abstains
+from pipeline.worlds.known import is_right
 from reward.roles.prompts import load_prompts
-from reward.types import RagQuery
-
-_CONFIG = AuditConfig(kinds=("number", "name", "date"))
 
 
 class _Row(PlainRow):
@@ -79,8 +70,8 @@ class OwnRows(Benchmark):
 
     def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
         """What the known answers say of a reply."""
-        answers = item.references
-        passed = any(states(item.query, reply, one) for one in answers) if answers else abstains(reply)
+        query = item.query.model_copy(update={"unanswerable": not item.references})
+        passed = bool(is_right(query, reply, item.references))
         return Judgement(passed=passed, label="right" if passed else "wrong")
 
 
@@ -91,23 +82,3 @@ class CompactOwnRows(OwnRows):
     card = OwnRows.card.model_copy(
         update={"name": "jsonl_compact", "prompt_digest": load_prompts(prompt_set).digest}
     )
-
-
-def states(query: RagQuery, reply: str, answer: str) -> bool:
-    """Whether a reply states a known answer."""
-    kinds = kinds_for(_CONFIG, query, reply)
-    wanted = targets_of(answer, kinds)
-    if not wanted:
-        return f" {normalise(answer)} " in f" {normalise(reply)} "
-    said = targets_of(reply, kinds)
-    named = targets_of(query.query, kinds)
-    stated = [one for one in said if any(_same(one, other) for other in wanted)]
-    beside = [one for one in said if one not in stated and not any(_same(one, other) for other in named)]
-    exact = {one.kind.name for one in wanted} - {"name"}
-    return all(any(_same(one, other) for other in stated) for one in wanted) and not any(
-        one.kind.name in exact for one in beside
-    )
-
-
-def _same(one: Target, other: Target) -> bool:
-    return one.kind.name == other.kind.name and one.kind.equal(one.mention, other.mention)

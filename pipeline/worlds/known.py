@@ -1,0 +1,77 @@
+"""Whether an answer is right by answers that are known: of a user's own rows, which no world has made.
+
+accepted          answer                                                right
+10 July 1883      She was born on July 10, 1883.                        yes
+1883              She was born on July 10, 1883.                        yes: it says more exactly the same
+10 July 1883      She was born in 1883.                                 no: less exactly
+50                50 or 60 people came.                                 no: another number beside it
+Anna Berg         anna berg led them.                                   yes
+yes               Yes, they came.                                       yes: no claim, so by its words
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from reward.claims import kinds_for, targets_of
+from reward.claims.kind import Target
+from reward.claims.numbers.dates import looks_like_year
+from reward.config import AuditConfig
+from reward.judging.unjudged import abstains, says_nothing
+from reward.types import RagQuery
+
+_CONFIG = AuditConfig(kinds=("number", "name", "date"))
+
+
+def is_right(query: RagQuery, answer: str, accepted: Sequence[str]) -> bool | None:
+    """Whether an answer states one of the accepted ones; a number or date, and no other one of its kind.
+
+    Numbers and dates that the query gives may stand beside it. Where the query is known to be unanswerable, whether
+    the answer says so and nothing else.
+
+    Args:
+        query: What is asked.
+        answer: Without any thought before it.
+        accepted: Several ways to write the one answer.
+
+    Returns:
+        None where no answer is known.
+    """
+    if not accepted and not query.unanswerable:
+        return None
+    kinds = kinds_for(_CONFIG, query, answer)
+    values = targets_of(answer, kinds)
+    if query.unanswerable:
+        return abstains(answer) and says_nothing(query, answer, values)
+    given = targets_of(query.query, kinds)
+    return any(_states(answer, values, one, targets_of(one, kinds), given) for one in accepted)
+
+
+def _states(
+    answer: str, values: Sequence[Target], accepted: str, wanted: Sequence[Target], given: Sequence[Target]
+) -> bool:
+    if all(one.kind.name == "name" for one in wanted) and _has_words(answer, accepted):
+        return True
+    stated = [value for value in values if any(_says(value, one) for one in wanted)]
+    beside = [
+        value for value in values if value not in stated and not any(_says(one, value) for one in given)
+    ]
+    is_whole = bool(wanted) and all(any(_says(value, one) for value in stated) for one in wanted)
+    exact = {one.kind.name for one in stated} - {"name"}
+    return is_whole and not any(one.kind.name in exact for one in beside)
+
+
+def _says(value: Target, wanted: Target) -> bool:
+    """Whether a value is the wanted one, or the same more exactly; four bare digits may be a year."""
+    kind = value.kind
+    is_year = wanted.kind.name == "number" and looks_like_year(wanted.mention)
+    if not (kind.name == wanted.kind.name or (kind.name == "date" and is_year)):
+        return False
+    meant = kind.taken_as(wanted.mention, value.mention)
+    return kind.equal(meant, value.mention) or kind.bears_out(value.mention, meant)
+
+
+def _has_words(answer: str, accepted: str) -> bool:
+    words = r"\s+".join(map(re.escape, accepted.split()))
+    return re.search(rf"(?<!\w){words}(?!\w)", answer, re.IGNORECASE) is not None
