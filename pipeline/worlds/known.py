@@ -27,8 +27,8 @@ _CONFIG = AuditConfig(kinds=("number", "name", "date"))
 def is_right(query: RagQuery, answer: str, accepted: Sequence[str]) -> bool | None:
     """Whether an answer states one of the accepted ones; a number or date, and no other one of its kind.
 
-    Numbers and dates that the query gives may stand beside it. Where the query is known to be unanswerable, whether
-    the answer says so and nothing else.
+    Numbers and dates that the query gives may stand beside it. Where the query is known to be unanswerable,
+    whether the answer says so and nothing else.
 
     Args:
         query: What is asked.
