@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ from tests.vllm_process import vllm_server
 
 # With Python's own threshold, 700 new objects, collections take a tenth of the tests' time and find nothing.
 gc.set_threshold(50_000, 20, 50)
+# As the command sets it, whichever test imports MLflow first.
+os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
 # An example that waits for a core is no slow one.
 settings.register_profile("march", deadline=None)
 settings.load_profile("march")

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import pytest
 
+from orchestration.registry.chain import Chain
 from orchestration.registry.store import Registry
 from orchestration.registry.stored import references
 from orchestration.registry.weights import local_weights
@@ -30,6 +31,7 @@ from pipeline.evaluate.weights import weights_sha256
 from reward.offline.files import file_sha256
 from tests.fault_proxy import Fault, FaultProxy, Harm, proxy_to
 from tests.s3_server import S3Server, serve_moto, serve_swift
+from tests.test_decision_chain import add
 from tests.test_registry_stored import registered
 
 pytestmark = pytest.mark.slow
@@ -291,7 +293,11 @@ def test_swift_lacks_compare_and_set_so_pointers_need_a_lock(
     store.move("champion", one, expected=None)
     with pytest.raises(UnsafeEndpointError, match="no conditional writes"):
         store.move("champion", two, expected=one)
+    with pytest.raises(UnsafeEndpointError, match=r"lacks IfMatch.*MARCH_ARTIFACTS_LOCK"):
+        add(Chain(store, "m"), "promote", "1")
+    assert Chain(store, "m").last() is None
     locked = open_bucket(swift, monkeypatch, pointer_lock=tmp_path / "lock")
+    add(Chain(locked, "m"), "promote", "1")
     one, two = (locked.publish(kind=kind).digest for kind in ("one", "two"))
     assert _race(locked, [one, two]) == 1
     with pytest.raises(MovedError):

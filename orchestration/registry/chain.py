@@ -144,6 +144,8 @@ class Chain:
         pointed = self.store.pointed(self.pointer)
         if self._last_from(pointed) != parent:
             raise MovedError(f"{self.model}: another decision was made meanwhile; look again")
+        if pointed is None:  # once a model; from here on the store alone tells two writers apart
+            self.store.backend.demand_conditions()
         made = following(decision, parent)
         made = made.model_copy(update={"mac": self._mac(made)}) if self.key else made
         refers = [*filter(None, (made.parent, made.evaluation, made.champion_evaluation))]

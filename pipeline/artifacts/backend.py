@@ -106,6 +106,14 @@ class Backend(Protocol):
         """
         ...
 
+    def demand_conditions(self) -> None:
+        """Finds out whether `compare_and_set` is safe here.
+
+        Raises:
+            UnsafeEndpointError: it is not.
+        """
+        ...
+
     def entries(self, prefix: str) -> Iterator[Entry]:
         """What is under a prefix, in the order of keys."""
         ...

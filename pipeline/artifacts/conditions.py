@@ -1,7 +1,7 @@
 """What an endpoint does with conditional writes: found out by behaviour, since some ignore what they accept.
 
-`march doctor` and `march artifacts probe` ask. The store takes them for granted, unless its setting
-`pointer_lock` says otherwise.
+`march doctor`, `march artifacts probe` and the first decision about a model ask. Else the store takes them
+for granted, unless its setting `pointer_lock` says otherwise.
 
 Amazon's S3 has all of them. OpenStack Swift's s3api knows IfNoneMatch, but several of many writers at once
 win; it has no IfMatch. A race that shows one winner is evidence, not proof.

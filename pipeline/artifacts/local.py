@@ -99,6 +99,9 @@ class LocalBackend:
                 raise MovedError(f"{key}: somebody else has moved it; look again")
             self.write(key, content)
 
+    def demand_conditions(self) -> None:
+        """Links and locks of a folder are atomic."""
+
     def entries(self, prefix: str) -> Iterator[Entry]:
         """The files under a prefix."""
         for path in sorted(self._path(prefix).rglob("*")):

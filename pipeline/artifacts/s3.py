@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.artifacts.backend import MOST_BYTES, Advance, Blob, Entry, Stored, Unfinished
-from pipeline.artifacts.conditions import RACERS, locked
+from pipeline.artifacts.conditions import RACERS, locked, probe
 from pipeline.artifacts.failures import (
     AlreadyThereError,
     CorruptError,
@@ -28,6 +28,10 @@ _CHUNK = 1 << 20
 _MOST_COPIED = 5 << 30  # bytes of one CopyObject
 _DAMAGED = ("BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch")
 _TRIES = 3  # of a request that arrives damaged
+_LOCK = (
+    "so a pointer moved here could be lost; set MARCH_ARTIFACTS_LOCK to a file on a disk that all who move "
+    "pointers share"
+)
 
 
 def make_client(settings: StoreSettings) -> Any:
@@ -140,6 +144,15 @@ class S3Backend:
                 raise MovedError(f"{key}: somebody else has moved it; look again")
             self.write(key, content)
 
+    def demand_conditions(self) -> None:
+        """Writes to keys of its own, since some endpoints ignore a condition; not where a lock is set."""
+        if self.settings.pointer_lock is not None:
+            return
+        with _named(self.address):
+            found = probe(self.client, self.settings.bucket, self.settings.prefix)
+        if not found.can_compare_and_set:
+            raise UnsafeEndpointError(f"{self.address}: {found.describe()}, {_LOCK}")
+
     def entries(self, prefix: str) -> Iterator[Entry]:
         """By ListObjectsV2."""
         with _named(self.address):
@@ -204,8 +217,7 @@ class S3Backend:
             except self.client.exceptions.ClientError as error:
                 if status(error) == 501:
                     raise UnsafeEndpointError(
-                        f"{self.address}: has no conditional writes; a pointer moved here could be lost. Set "
-                        "MARCH_ARTIFACTS_LOCK to a file on a disk that all who move pointers share"
+                        f"{self.address}: has no conditional writes, {_LOCK}"
                     ) from error
                 if status(error) not in (404, 409, 412):
                     raise
