@@ -6,6 +6,7 @@ import json
 import re
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -184,13 +185,18 @@ def test_verdicts_that_cannot_be_read_are_shown_beside_the_other_triggers(job: P
 def test_a_registry_that_does_not_answer_is_named_beside_the_rest(
     job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise ValueError("--registry http://127.0.0.1:5000: connection refused; fix the address")
 
     (tmp_path / "mlflow.db").touch()
     monkeypatch.setattr(schedule_status, "open_decisions", refuse)
+    monkeypatch.setattr(schedule_status, "Ledger", lambda *_, **__: SimpleNamespace(retrainings=lambda _: []))
     found = read_status([str(job)]).jobs[0]
-    assert "connection refused" in found.problems[0] and found.look is None and found.model is None
+    assert "connection refused" in found.problems[0] and found.model is None
+    assert found.look is not None, "decisions that cannot be read hide no retrainings and no triggers"
+    monkeypatch.setattr(schedule_status, "Ledger", refuse)
+    found = read_status([str(job)]).jobs[0]
+    assert len(found.problems) == 1 and found.look is None and found.model is None
 
 
 @pytest.mark.slow

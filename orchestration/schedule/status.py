@@ -86,9 +86,11 @@ def read_status(names: Sequence[str]) -> Status:
 def _job_status(file: Path, now: float) -> JobStatus:
     job, problems = load_job(str(file)), list[str]()
     look, model, retrainings = None, None, list[Retraining]()
-    with _told(problems):
-        if _has_registry(job.registry.address):
-            model = _model_status(job)
+    has_registry = _has_registry(job.registry.address)
+    with _named_problem(problems):
+        model = _model_status(job) if has_registry else None
+    with _named_problem(problems):
+        if has_registry:
             retrainings = Ledger(job.registry.address, patience_s=_PATIENCE_S).retrainings(job.name)
         watched = Watched(job, file.parent, lambda pointer: open_job_store(job).pointed(pointer))
         look = look_around(watched, retrainings, now)
@@ -143,9 +145,11 @@ def _has_registry(address: str) -> bool:
 
 
 @contextmanager
-def _told(problems: list[str]) -> Iterator[None]:
+def _named_problem(problems: list[str]) -> Iterator[None]:
     """What cannot be read is named; the rest is shown."""
     try:
         yield
     except (ValueError, OSError) as error:
-        problems.append(" ".join(str(error).split()))
+        line = " ".join(str(error).split())
+        if line not in problems:
+            problems.append(line)
