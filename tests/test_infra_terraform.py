@@ -165,7 +165,7 @@ def test_policies_are_narrow() -> None:
 
 
 DENIED = "AccessDenied|Forbidden|forbidden"
-ROLES = ("trainer", "gc", "auditor")
+ROLES = ("trainer", "promoter", "gc", "auditor")
 _FREE = 2 + 3 * len(ROLES)  # requests that make bucket and users, before rights count
 
 
@@ -196,7 +196,7 @@ def stores(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, ArtifactS
 @set_initial_no_auth_action_count(_FREE)
 def test_each_role_can_do_its_work_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     roles = stores(tmp_path, monkeypatch)
-    trainer, gc, auditor = (roles[name] for name in ROLES)
+    trainer, promoter, gc, auditor = (roles[name] for name in ROLES)
     small, large = tmp_path / "small", tmp_path / "large"
     small.write_bytes(b"rows")
     large.write_bytes(b"weights" * 1_000_000)  # above a part: a multipart upload
@@ -205,6 +205,14 @@ def test_each_role_can_do_its_work_and_no_more(tmp_path: Path, monkeypatch: pyte
     lost = trainer.publish(large, kind="model").digest
     trainer.move("champion", kept, expected=None)
     assert trainer.publish(small, kind="rows").digest == kept  # found there, and made young
+
+    with pytest.raises(StoreError, match=DENIED):
+        trainer.move("decisions/solver", kept, expected=None)
+    promoter.move("decisions/solver", kept, expected=None)
+    trainer.move("retrain/solver/1", kept, expected=None)
+    with pytest.raises(StoreError, match=DENIED):
+        trainer.backend.delete("pointers/retrain/solver/1")
+    gc.backend.delete("pointers/retrain/solver/1")
 
     assert auditor.resolve("champion") == kept
     auditor.get(kept, tmp_path / "copy")
@@ -220,4 +228,6 @@ def test_each_role_can_do_its_work_and_no_more(tmp_path: Path, monkeypatch: pyte
         auditor.publish(small, kind="other")
     with pytest.raises(StoreError, match=DENIED):
         gc.backend.delete("pointers/champion")
+    with pytest.raises(StoreError, match=DENIED):
+        gc.backend.delete("pointers/decisions/solver")
     assert auditor.resolve("champion") == kept

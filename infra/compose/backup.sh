@@ -2,7 +2,7 @@
 # Copies MLflow's database, the artifact store and MLflow's artifacts into a folder, while all of them run.
 #   sudo ./backup.sh FOLDER
 # What refers to something is copied before what it refers to: pointers, then the database, then manifests, then
-# objects. All are written the other way round (objects first), so whatever a copy names was there when it was
+# objects and models. All are written the other way round (objects first), so whatever a copy names was there when it was
 # copied, and is in a later step's copy. Only gc removes things: never run `march artifacts gc` meanwhile.
 set -eu
 [ $# -eq 1 ] || { echo "usage: backup.sh FOLDER" >&2; exit 2; }
@@ -20,9 +20,10 @@ tool() {
 
 tool rclone sync s3:march-artifacts /backup/march-artifacts --include "/pointers/**"
 tool database pg_dump --format=custom --file=/backup/mlflow.dump
-for room in manifests receipts objects; do # named by their content: of one size they are the same
+for room in manifests objects; do # named by their content: of one size they are the same
     tool rclone copy s3:march-artifacts /backup/march-artifacts --size-only --include "/$room/**"
 done
+tool rclone copy s3:march-artifacts /backup/march-artifacts --include "/models/**"
 tool rclone sync s3:mlflow-artifacts /backup/mlflow-artifacts
 date -u +%Y-%m-%dT%H:%M:%SZ >"$BACKUP/complete"
 echo "$BACKUP: complete"

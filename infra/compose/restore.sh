@@ -18,7 +18,8 @@ docker compose --profile cpu --profile gpu stop schedule schedule-gpu mlflow
 docker compose up --detach --wait postgres s3
 docker compose run --rm --no-deps buckets
 tool rclone copy /backup/mlflow-artifacts s3:mlflow-artifacts
-for room in objects receipts manifests; do
+tool rclone copy /backup/march-artifacts s3:march-artifacts --include "/models/**"
+for room in objects manifests; do
     tool rclone copy /backup/march-artifacts s3:march-artifacts --size-only --include "/$room/**"
 done
 tool database pg_restore --clean --if-exists --no-owner --single-transaction --exit-on-error --dbname=mlflow \

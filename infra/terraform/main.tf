@@ -80,7 +80,7 @@ resource "aws_s3_bucket_lifecycle_configuration" "artifacts" {
   }
 
   dynamic "rule" {
-    for_each = var.removed_days == null ? [] : ["objects", "manifests", "receipts"]
+    for_each = var.removed_days == null ? [] : ["objects", "models", "manifests"]
     content {
       id     = "removed-${rule.value}"
       status = "Enabled"
@@ -97,9 +97,10 @@ resource "aws_s3_bucket_lifecycle_configuration" "artifacts" {
 locals {
   names = { bucket_arn = aws_s3_bucket.artifacts.arn, prefix = var.prefix }
   roles = {
-    trainer = "Publishes and reads; removes nothing but the probe of the endpoint."
-    gc      = "Reads, and removes current versions; a removal can be taken back."
-    auditor = "Reads."
+    trainer  = "Publishes and reads, and decides nothing; removes nothing but the probe of the endpoint."
+    promoter = "The same, and decides who is champion."
+    gc       = "Reads, and removes current versions; a removal can be taken back."
+    auditor  = "Reads."
   }
 }
 

@@ -4,7 +4,7 @@ output "location" {
 }
 
 output "policy_arns" {
-  description = "By who needs it: trainer, gc, auditor, and key where there is one. Attach them to roles."
+  description = "By who needs it: trainer, promoter, gc, auditor, and key where there is one. Attach them to roles."
   value = merge(
     { for name, policy in aws_iam_policy.role : name => policy.arn },
     { for policy in aws_iam_policy.key : "key" => policy.arn },
