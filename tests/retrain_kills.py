@@ -25,6 +25,7 @@ HOLD, DONE = Harm.HOLD, Harm.HOLD_ANSWER
 PARTS = 3
 PART_PUT, COMPLETE = "PUT .*partNumber=", "POST .*uploadId="
 OBJECT, MANIFEST, RANGE = "PUT .*/(objects|models)/[^?]*$", "PUT .*/manifests/", "GET .*/(objects|models)/"
+DECISION = "PUT .*/pointers/decisions/"
 ALL_AGES = timedelta(seconds=-2)  # Swift's times are whole seconds, rounded up
 
 
@@ -56,6 +57,8 @@ S3_POINTS = {
     "publish: after the lineage": Fault(MANIFEST, DONE, after=7),
     "publish: before the result stands": Fault(pointer("publish"), HOLD),
     "register: before the result stands": Fault(pointer("register"), HOLD),
+    "promote: before the decision": Fault(DECISION, HOLD),
+    "promote: after the decision": Fault(DECISION, DONE),
     "promote: before the result stands": Fault(pointer("promote"), HOLD),
     "promote: after it stands": Fault(pointer("promote"), DONE),
 }
@@ -67,8 +70,6 @@ MLFLOW_POINTS = {
     "register: before the version": Fault(VERSION, HOLD),
     "register: after the version": Fault(VERSION, DONE),
     "register: before its alias": Fault(ALIAS, HOLD),
-    "promote: before the decision": Fault(VERSION, HOLD, after=1),
-    "promote: after the decision": Fault(VERSION, DONE, after=1),
     "promote: between the aliases": Fault(ALIAS, DONE, after=1),
 }
 POINTS = S3_POINTS | MLFLOW_POINTS
@@ -121,7 +122,7 @@ def _assert_gc_finds_the_rest(store: ArtifactStore, registry: Registry) -> None:
     assert not (left.manifests or left.objects or left.uploads)
     assert not list(find_damage(store, store.manifests(), read=True))
     rooms = {entry.key.split("/")[0] for entry in store.backend.entries("")}
-    assert rooms <= {"objects", "manifests", "pointers", "leases"}
+    assert rooms <= {"objects", "models", "manifests", "pointers", "leases"}
 
 
 def _has_parts(name: str) -> bool:
