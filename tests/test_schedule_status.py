@@ -217,7 +217,8 @@ def test_a_real_registry_and_ledger_are_shown(job: Path, tmp_path: Path) -> None
     [one] = read_status([str(job)]).jobs
     assert not one.problems and one.model is not None
     assert (one.model.champion, one.model.candidate) == (None, "2")
-    assert one.model.waiting[0].command == "march approve shop-solver 2" and one.model.waiting[0].by == "ana"
+    (waiting,) = one.model.waiting
+    assert waiting.command == f"march approve shop-solver 2 --registry {address}" and waiting.by == "ana"
     decisions.reject("2", reason="not now")
     [later] = read_status([str(job)]).jobs
     assert later.model is not None and later.model.decided == {"2": "rejected by ana"}
