@@ -53,6 +53,7 @@ def test_a_row_is_asked_in_the_prompts_it_was_trained_in_and_shows_no_answer(tmp
     [
         (0, "In all, 50 people came.", True),
         (0, "Fifty.", True),
+        (0, "<think>Were it 40 or 60? No.</think>\nFifty.", True),
         (0, "About 500 came.", False),
         (0, "50 or 60 people came.", False),
         (0, "The documents do not say.", False),

@@ -272,3 +272,25 @@ def test_a_chain_is_in_one_line_and_a_version_is_not_both(steps: list[tuple[Acti
         assert str(request) not in made.after.waiting
         parent = Made(str(number), made)
         assert made.after.champion is None or made.after.champion != made.after.previous
+
+
+def test_weights_of_decisions_that_are_past_are_garbage(store: ArtifactStore, tmp_path: Path) -> None:
+    chain, made = Chain(store, "m"), dict[str, str]()
+
+    def decide(action: str, version: str, **more: object) -> Made:
+        if version not in made:
+            (tmp_path / version).write_text(version)
+            made[version] = store.publish(tmp_path / version, kind="model").digest
+        uri = f"{store.backend.address}/{manifest_key(made[version])}"
+        about = Chosen(version=version, sha256=version * 64, uri=uri)
+        return add(chain, action, version, about=about, **more)
+
+    decide("request", "4", id="asked")
+    for version in "123":
+        decide("promote", version)
+    decide("refuse", "5")
+    decide("refuse", "6")
+    remove(store, find_garbage(store, references=chosen_in(store), grace=timedelta(0)), grace=timedelta(0))
+    left = {version for version, digest in made.items() if digest in set(store.manifests())}
+    assert left == {"2", "3", "4", "6"}, "champion, previous, who waits, and the last one decided about"
+    assert [one.decision.about.version for one in chain.history()] == ["6", "5", "3", "2", "1", "4"]

@@ -221,11 +221,25 @@ def following(decision: Decision, parent: Made | None) -> Decision:
 
 
 def chosen_in(store: ArtifactStore) -> set[str]:
-    """Manifests that gc must keep for champions and previous champions: their weights and lineages."""
+    """Manifests that gc must keep: weights and lineages of champions, previous ones and those that wait."""
     found: set[str | None] = set()
     for name, digest in store.pointers().items():
         if name.startswith(POINTERS):
-            state = Decision.model_validate(store.manifest(digest).record).after
-            for one in filter(None, (state.champion, state.previous)):
+            for one in _chosen_by(store, digest):
                 found |= {one.lineage, (located(one.uri) or (None, None))[1]}
     return {digest for digest in store.manifests() if digest in found}
+
+
+def _chosen_by(store: ArtifactStore, last: str) -> Iterator[Chosen]:
+    """Versions that the state after a decision names."""
+    decision = Decision.model_validate(store.manifest(last).record)
+    state = decision.after
+    yield from filter(None, (state.champion, state.previous))
+    waiting = set(state.waiting)
+    while waiting:
+        if decision.id in waiting:
+            waiting.remove(decision.id)
+            yield decision.about
+        if decision.parent is None:
+            return
+        decision = Decision.model_validate(store.manifest(decision.parent).record)

@@ -27,6 +27,7 @@ from pipeline.artifacts.store import ArtifactStore
 
 DEFAULT_GRACE = timedelta(days=7)
 _LINEAGE = "lineage"  # the kind of `pipeline.lineage.publish`
+_DECISION = "decision"  # the kind of `orchestration.registry.chain`
 _RECEIPTS = "receipts/"  # of earlier versions; nothing reads them
 _NAMES_NOTHING = (OBJECTS, MANIFESTS, _RECEIPTS, MODELS, "uploads/", "probe/")
 _MOST_SCANNED = 4 << 20  # bytes; what is larger is no record of ours
@@ -153,13 +154,18 @@ class _Contents:
             ValueError: one cannot be read, and is not only what an ancestor of a lineage needs.
         """
         found: dict[str, Manifest] = {}
-        whole, past = list(roots), list[str]()
+        first = frozenset(roots)
+        whole, past = list(first), list[str]()
         while whole or past:
             is_past = not whole
             digest = past.pop() if is_past else whole.pop()
             if digest in found or (is_past and digest not in self._digests):
                 continue
             manifest = found[digest] = self._manifest(digest)
+            if manifest.kind == _DECISION and digest not in first:
+                # One of the past keeps its evidence. Which weights its state named is history.
+                (past if is_past else whole).extend(manifest.refers)
+                continue
             if manifest.kind != _LINEAGE:
                 (past if is_past else whole).extend({*manifest.refers, *self._named(manifest.text.decode())})
                 continue

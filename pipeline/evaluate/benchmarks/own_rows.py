@@ -20,6 +20,7 @@ from pipeline.data.plain import PlainRow
 from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks.files import rows
 from pipeline.evaluate.benchmarks.multihop import linked
+from pipeline.evaluate.benchmarks.replies import judged_text
 from pipeline.evaluate.majority import Judgement
 from pipeline.worlds.known import is_right
 from reward.roles.prompts import load_prompts
@@ -71,7 +72,7 @@ class OwnRows(Benchmark):
     def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
         """What the known answers say of a reply."""
         query = item.query.model_copy(update={"unanswerable": not item.references})
-        passed = bool(is_right(query, reply, item.references))
+        passed = bool(is_right(query, judged_text(prompt.name, reply), item.references))
         return Judgement(passed=passed, label="right" if passed else "wrong")
 
 
