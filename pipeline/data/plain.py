@@ -10,9 +10,9 @@ Licence: that of your data.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from pipeline.data.rows import QuestionRow
 from reward.offline.rows import InputDocument, texts_as_documents
@@ -34,3 +34,15 @@ class PlainRow(QuestionRow):
         """The one question."""
         known = {"unanswerable": self.unanswerable}
         return tuple(query.model_copy(update=known) for query in super().queries(place))
+
+
+class AnsweredPlainRow(PlainRow):
+    """A row to evaluate by: several ways to write the one answer, where it is known. No training reads it."""
+
+    answers: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+
+    @model_validator(mode="after")
+    def _has_no_answer_to_what_nothing_answers(self) -> Self:
+        if self.answers and self.unanswerable:
+            raise ValueError("answers: given beside unanswerable: true; leave one out")
+        return self

@@ -6,11 +6,8 @@ import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import Field
-
-from pipeline.data.plain import PlainRow
+from pipeline.data.plain import AnsweredPlainRow
 from pipeline.data.prepare import ROWS_FILE, write_rows
 from pipeline.data.rows import parse_row
 from pipeline.settings.recipe import Recipe
@@ -20,12 +17,6 @@ from reward.types import RagQuery
 
 _SEED = 25  # of the tiny world's draw: another one than measurements before and after a training have
 Key = tuple[str, bytes]  # a question, and the digest of one of its documents
-
-
-class HeldOutRow(PlainRow):
-    """A row of plain JSONL with the answers that are accepted."""
-
-    answers: tuple[Annotated[str, Field(min_length=1)], ...] = ()
 
 
 def held_out_file(recipe: Recipe, folder: Path) -> Path | None:
@@ -76,8 +67,10 @@ def _rows_of(recipe: Recipe) -> tuple[list[RagQuery], dict[str, tuple[str, ...]]
     assert recipe.held_out is not None
     num, path = recipe.held_out.num_rows, recipe.held_out.path
     if path is not None:
-        raws = HeldOutRow.raw_rows(path)
-        rows = [(parse_row(raw, HeldOutRow), raw.place) for raw, _ in zip(raws, range(num), strict=False)]
+        raws = AnsweredPlainRow.raw_rows(path)
+        rows = [
+            (parse_row(raw, AnsweredPlainRow), raw.place) for raw, _ in zip(raws, range(num), strict=False)
+        ]
         answers = {row.id: row.answers for row, _ in rows if row.answers}
         return [query for row, place in rows for query in row.queries(place)], answers
     if recipe.data.source == "tiny":

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from pipeline.data.plain import PlainRow
+from pipeline.data.plain import AnsweredPlainRow
 from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks.files import rows
 from pipeline.evaluate.benchmarks.multihop import linked
@@ -26,13 +26,11 @@ from pipeline.worlds.known import is_right
 from reward.roles.prompts import load_prompts
 
 
-class _Row(PlainRow):
-    answers: tuple[Annotated[str, Field(min_length=1)], ...] = ()
-
+class _Row(AnsweredPlainRow):
     @model_validator(mode="after")
     def _has_a_known_answer(self) -> Self:
-        if bool(self.answers) == self.unanswerable:
-            raise ValueError("answers: give at least one, or unanswerable: true and none")
+        if not (self.answers or self.unanswerable):
+            raise ValueError("answers: give at least one, or unanswerable: true")
         return self
 
 
