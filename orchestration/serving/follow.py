@@ -97,15 +97,19 @@ class _Serving:
         if self._given.one_at_a_time:
             self._is_kept, self._given.front.target = False, None
             self._retire(old)
-        self._next = Child(found, self._given.command, above=self._given.front.port)
-        problem = self._problem(self._next)
-        if problem is None:
+        try:
+            self._next = Child(found, self._given.command, above=self._given.front.port)
+            problem = self._problem(self._next)
+        except (ValueError, OSError) as error:  # it cannot even be started, or asked
+            problem = str(error)
+        if problem is None and self._next is not None:
             self._current, self._next = self._next, None
             self._answer_with(self._current)
             if not self._given.one_at_a_time:
                 self._retire(old)
             return
-        self._next.stop()
+        if self._next is not None:
+            self._next.stop()
         self._next, self._left_alone = None, found.version
         self._given.scout.in_use = frozenset((old.served.version,))
         logger.error(
