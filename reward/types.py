@@ -197,6 +197,14 @@ class Trajectory(Record):
         "was asked about the only ones; None where that would be UNSCORED, and for other roles. Of a query "
         'that is known to be unanswerable: of a supported answer for "cannot answer", else of a refuted one.',
     )
+    undisputed_reward: float | None = Field(
+        default=None,
+        ge=-1,
+        le=0,
+        allow_inf_nan=False,
+        description="`own_reward` without the claims that the consensus contradicts by the very answer that "
+        "this voter gave: either the Solver or the Checkers are wrong. None where no claim is left.",
+    )
     answer_rewards: tuple[float | None, ...] = Field(
         default=(), description="(Q,) of a Checker's turn: the same for each of its numbered questions alone."
     )

@@ -29,6 +29,7 @@ RIGHT = "1. Evidence: The July picnic in Kabul raised 466 euros. [Answer: 466]"
 OTHER = "1. Evidence: The May picnic in Kabul raised 120 euros. [Answer: 120]"
 ABSENT = "1. Evidence: nothing is said. [Answer: Cannot answer]"
 BROKEN = "1. Evidence: I am not sure"
+THIRD = "1. Evidence: Berlin raised more. [Answer: 500]"
 
 
 def run(query, response, sampler, **settings) -> AuditResult:
@@ -280,6 +281,42 @@ def test_trajectories_are_the_turns_in_order(scripted, picnic) -> None:
 def test_each_voter_has_the_reward_of_its_own_votes(votes, settings, rewards, scripted, picnic) -> None:
     result = run(picnic, RESPONSE, scripted([CLAIM, *votes], with_tokens=True), **settings)
     assert [turn.own_reward for turn in result.trajectories] == [None, *rewards]
+
+
+@pytest.mark.parametrize(
+    ("votes", "settings", "rewards"),
+    [
+        ([RIGHT, OTHER, RIGHT], {}, [0, -1, 0]),  # the claim is supported: who says otherwise is wrong
+        ([OTHER, RIGHT, OTHER], {}, [None, 0, None]),
+        ([OTHER, OTHER.replace("Answer: 120", "Answer: 120.00 euros"), RIGHT], {}, [None, None, 0]),
+        ([OTHER, THIRD, RIGHT], {}, [-1, -1, 0]),  # no majority
+        ([OTHER, OTHER, THIRD], {}, [None, None, -1]),
+        ([ABSENT, RIGHT, ABSENT], {}, [-1, 0, -1]),  # "cannot answer" is no other answer
+        ([OTHER, BROKEN, OTHER], {}, [None, None, None]),
+        ([OTHER, OTHER, OTHER], {"early_stop": True}, [None, None]),
+    ],
+)
+def test_a_vote_is_not_punished_for_the_majoritys_answer_against_the_claim(
+    votes, settings, rewards, scripted, picnic
+) -> None:
+    result = run(picnic, RESPONSE, scripted([CLAIM, *votes], with_tokens=True), **settings)
+    assert [turn.undisputed_reward for turn in result.trajectories] == [None, *rewards]
+
+
+def test_of_several_claims_the_disputed_ones_alone_pay_nobody(scripted, picnic) -> None:
+    response = "In 2025, 50 people came."
+    claims = (
+        "- Question: In which year did people come? [Answer: 2025]\n"
+        "- Question: How many people came? [Answer: 50]"
+    )
+    disputing, wrong = (
+        f"1. Evidence: a [Answer: {year}]\n2. Evidence: b [Answer: 51]" for year in (2025, 2024)
+    )
+    sampler = scripted([claims, disputing, disputing, wrong], with_tokens=True)
+    result = run(picnic, response, sampler)
+    assert result.verdict.reason == "contradicted"
+    assert [turn.own_reward for turn in result.trajectories] == [None, -1, -1, -1]
+    assert [turn.undisputed_reward for turn in result.trajectories] == [None, 0, 0, -1]
 
 
 def test_no_trajectories_without_token_ids(scripted, picnic) -> None:

@@ -103,13 +103,18 @@ def test_only_an_answer_that_ended_and_was_audited_has_a_reward(
         ("vote", (None, None, None), -1.0, []),
         ("vote", (0.0, 0.0, 0.0), None, []),  # UNSCORED: whatever the votes say
         ("answer", (0.0, 0.0, 0.0), None, []),
+        ("undisputed_vote", (-1.0, None, 0.0), -1.0, [-1.0, 0.0]),
+        ("undisputed_vote", (0.0, 0.0, 0.0), None, []),
     ],
 )
 def test_a_checkers_turn_is_paid_for_the_answer_or_for_its_own_votes(
     monkeypatch: pytest.MonkeyPatch, credit: str, own: Any, reward: float | None, paid: list[float]
 ) -> None:
     outcome = {0.0: Outcome.SUPPORTED, -1.0: Outcome.REFUTED, None: Outcome.UNSCORED}[reward]
-    turns = [turn_of(1).model_copy(update={"own_reward": one}) for one in own]
+    field, other = "own_reward", "undisputed_reward"
+    if credit == "undisputed_vote":
+        field, other = other, field
+    turns = [turn_of(1).model_copy(update={field: one, other: -0.5}) for one in own]
     told = AuditResult(verdict=Verdict(id="q", outcome=outcome, reward=reward), trajectories=tuple(turns))
 
     class Voters:

@@ -418,7 +418,7 @@ def test_each_vote_is_paid_on_its_own_answer() -> None:
         ),
         (
             ["ppo.checker_reward=each_answer", "ppo.estimator=rloo", "rollout.samples_per_query=4"],
-            "checker_reward: each_answer with checker_credit: answer, which pays no vote for itself",
+            "checker_reward: each_answer with checker_credit: answer, which pays no answer for itself",
         ),
         (
             [

@@ -70,6 +70,9 @@ class CheckerCredit(StrEnum):
     # What its own votes alone would make of the claims (`reward.types.Trajectory.own_reward`), so that an
     # outvoted voter is not paid for the majority. A turn whose votes cannot be read is not trained.
     VOTE = "vote"
+    # The same, without the claims that the majority contradicts by this voter's own answer
+    # (`Trajectory.undisputed_reward`), so that a right vote against a wrong claim is not punished.
+    UNDISPUTED_VOTE = "undisputed_vote"
 
 
 class LossScale(StrEnum):
@@ -194,10 +197,10 @@ class PpoSettings(Settings):
                     f"{said} with estimator {self.estimator}; a token is held against the other answers to "
                     "its query, as rloo does, so set estimator: rloo, or leave it out"
                 )
-        if self.checker_reward is CheckerReward.EACH_ANSWER and self.checker_credit is CheckerCredit.ANSWER:
+        if self.checker_reward is CheckerReward.EACH_ANSWER and self.checker_credit is not CheckerCredit.VOTE:
             raise ValueError(
-                "checker_reward: each_answer with checker_credit: answer, which pays no vote for itself; set "
-                "checker_credit: vote, or checker_reward: last_token"
+                f"checker_reward: each_answer with checker_credit: {self.checker_credit}, which pays no "
+                "answer for itself; set checker_credit: vote, or checker_reward: last_token"
             )
         return self
 
@@ -272,8 +275,8 @@ def check_credit(
             "ppo.checker_reward: last_slot loses the Checker's reward, as the published code does; use "
             "last_token, or set ablation: true where this is what the run is to show"
         )
-    if ppo.checker_credit is CheckerCredit.VOTE and Role.CHECKER not in train_roles:
+    if ppo.checker_credit is not CheckerCredit.ANSWER and Role.CHECKER not in train_roles:
         raise ValueError(
-            "ppo.checker_credit: vote pays the Checker's turns, and train_roles leaves the Checker out; add "
-            "it, or set the credit to answer"
+            f"ppo.checker_credit: {ppo.checker_credit} pays the Checker's turns, and train_roles leaves the "
+            "Checker out; add it, or set the credit to answer"
         )

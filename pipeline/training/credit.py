@@ -39,7 +39,11 @@ def turn_reward(turn: Trajectory, verdict: Verdict, credit: CheckerCredit) -> fl
     """
     if verdict.reward is None:
         return None
-    if turn.role is Role.CHECKER and (turn.own_reward is None or credit is CheckerCredit.VOTE):
+    if turn.role is not Role.CHECKER:
+        return verdict.reward
+    if credit is CheckerCredit.UNDISPUTED_VOTE:
+        return turn.undisputed_reward
+    if turn.own_reward is None or credit is CheckerCredit.VOTE:
         return turn.own_reward
     return verdict.reward
 

@@ -162,6 +162,14 @@ def vote(
     )
 
 
+def gives_majority(answers: Sequence[Answer | None], target: Target) -> list[bool]:
+    """(V,) whether each vote gives the number, name or date of more than half of the readable votes."""
+    options = _options(answers, target)
+    valid = sum(len(option.votes) for option in options)
+    won = [one for one in options if one.answer is not None and len(one.votes) * 2 > valid]
+    return [any(answer is vote_ for one in won for vote_ in one.votes) for answer in answers]
+
+
 def is_decided(
     claim: Claim,
     answers: Sequence[Answer | None],

@@ -139,6 +139,7 @@ class OwnRewards:
     """What a turn's own words say of the claims: of all of them, and of each; nothing for a Proposer's."""
 
     reward: float | None = None
+    undisputed: float | None = None
     answers: tuple[float | None, ...] = ()
 
 
@@ -155,6 +156,7 @@ def turns(role: Role, group: SampleGroup, own: Sequence[OwnRewards]) -> list[Tra
             finish_reason=sample.finish_reason,
             weights_version=group.weights_version,
             own_reward=rewards.reward,
+            undisputed_reward=rewards.undisputed,
             answer_rewards=rewards.answers,
         )
         for sample, rewards in zip(group.samples, own, strict=True)

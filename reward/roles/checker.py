@@ -19,7 +19,7 @@ from reward.judging.coverage import CoveredClaim
 from reward.judging.evidence import Source, place_evidence
 from reward.judging.unanswerable import voter_reward
 from reward.judging.unjudged import AuditFailure
-from reward.judging.vote import Reason, is_decided, judge, read_vote, vote
+from reward.judging.vote import Reason, gives_majority, is_decided, judge, read_vote, vote
 from reward.roles.asking import Means, OwnRewards, answer_of, has_tokens, turns
 from reward.roles.formats import checker_pattern, parse_answers
 from reward.roles.parts import Parts, split_documents
@@ -208,6 +208,9 @@ def own_rewards(one: Round, config: AuditConfig, *, unanswerable: bool = False) 
     Where the query is known to be unanswerable, that of `reward.judging.unanswerable.voter_reward`.
 
     None where a lone voter would leave them UNSCORED: it wrote nothing readable, or could not read it all.
+
+    A voter that gives the answer by which all voters together contradict a claim is not known to be wrong:
+    its `undisputed` reward is that of the other claims.
     """
     alone = config.model_copy(update={"voters": 1, "min_valid_voters": None})
 
@@ -217,8 +220,26 @@ def own_rewards(one: Round, config: AuditConfig, *, unanswerable: bool = False) 
         is_unread = any(claim.note == UNREAD_NOTE for claim in claims)
         return judge(claims, num_uncovered=0, config=alone, any_unread=is_unread).reward
 
+    disputing = _disputing(one, config)
     by_voter = [claim_verdicts(replace(one, votes=(row,)), alone) for row in one.votes]
-    return [OwnRewards(rewarded(claims), tuple(rewarded([claim]) for claim in claims)) for claims in by_voter]
+    own = []
+    for voter, claims in enumerate(by_voter):
+        reward = rewarded(claims)
+        left = [claim for place, claim in enumerate(claims) if unanswerable or voter not in disputing[place]]
+        undisputed = reward if len(left) == len(claims) else rewarded(left) if left else None
+        own.append(OwnRewards(reward, undisputed, tuple(rewarded([claim]) for claim in claims)))
+    return own
+
+
+def _disputing(one: Round, config: AuditConfig) -> list[set[int]]:
+    """(Q,) for each claim, who gives the answer by which all voters together contradict it."""
+    voters: list[set[int]] = []
+    for place, verdict in enumerate(claim_verdicts(one, config)):
+        covered = one.claims[place]
+        told = gives_majority([row[place] for row in one.votes], covered.target)
+        is_contradicted = verdict.state is ClaimState.CONTRADICTED
+        voters.append({voter for voter, gives in enumerate(told) if gives and is_contradicted})
+    return voters
 
 
 def unread_spans(rounds: Sequence[Round]) -> tuple[DocumentSpan, ...]:
