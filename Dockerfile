@@ -1,6 +1,6 @@
 # Four images from one file; `make image` builds them, infra/images/README.md describes them.
 #   audit         `march audit` and `march serve`, without a model
-#   orchestrator  `march retrain --if-due`, `march retrain --cluster`, `march promote`, and MLflow's server
+#   orchestrator  `march retrain --if-due`, `march retrain --cluster`, `march model promote`, and MLflow's server
 #   train-cpu     all of it, for training without a GPU
 #   train-gpu     the same with CUDA, vLLM and flash-attn
 # A stage build-X makes the environment /opt/march with compilers and uv; the image X gets the environment alone.

@@ -18,11 +18,12 @@ import typer
 from orchestration.commands import prune  # noqa: F401 (its commands are of `march artifacts`)
 from orchestration.commands.artifacts import artifacts
 from orchestration.commands.audit import audit, review
+from orchestration.commands.base_model import base_model
 from orchestration.commands.doctor import doctor
 from orchestration.commands.evaluate import best, evaluate
+from orchestration.commands.init import init
 from orchestration.commands.inspect import inspect
 from orchestration.commands.lineage import lineage, reproduce
-from orchestration.commands.models import models
 from orchestration.commands.prepare import prepare
 from orchestration.commands.promote import (
     approve,
@@ -32,6 +33,7 @@ from orchestration.commands.promote import (
     reject,
     rollback,
 )
+from orchestration.commands.recipe import recipe
 from orchestration.commands.retrain import retrain
 from orchestration.commands.schedule import schedule
 from orchestration.commands.serve import serve
@@ -45,7 +47,6 @@ _DEBUG = "MARCH_DEBUG"
 app = typer.Typer(
     name="march",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Check answers against their documents, and train models that answer from nothing else.",
 )
@@ -90,24 +91,41 @@ def _root(
         os.environ[_DEBUG] = "1"
 
 
-_AUDIT, _TRAIN, _EVALUATE, _REGISTRY, _LOOP, _ORIGIN, _PLACE = (
-    "Audit", "Train", "Evaluate", "Register and promote", "Retrain", "Where weights came from",
-    "Where it runs",
+_AUDIT, _TRAIN, _EVALUATE, _LOOP, _KEPT, _MACHINE = (
+    "Audit", "Train", "Evaluate", "Retrain", "Models, and where they are kept", "This machine",
 )  # fmt: skip
 _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     _AUDIT: (audit, review, serve),
     _TRAIN: (prepare, world, inspect),
     _EVALUATE: (evaluate, best),
-    _LOOP: (retrain, schedule, status),
-    _REGISTRY: (register, promote, approve, reject, rollback, registered, serve_model),
-    _ORIGIN: (lineage, reproduce),
-    _PLACE: (doctor,),
+    _LOOP: (init, retrain, schedule, status),
+    _MACHINE: (doctor,),
 }
+_MODEL_COMMANDS: dict[str, Callable[..., None]] = {
+    "register": register,
+    "promote": promote,
+    "approve": approve,
+    "reject": reject,
+    "rollback": rollback,
+    "list": registered,
+    "serve": serve_model,
+    "lineage": lineage,
+    "reproduce": reproduce,
+}
+model = typer.Typer(
+    name="model",
+    no_args_is_help=True,
+    help="Models of the registry: register and promote, list and serve, what made them.",
+)
 for _panel, _commands in _COMMANDS.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)
-app.add_typer(artifacts, rich_help_panel=_ORIGIN)
-app.add_typer(models, rich_help_panel=_TRAIN)
+for _name, _command in _MODEL_COMMANDS.items():
+    model.command(_name)(_command)
+    app.command(hidden=True, deprecated=True)(_command)  # its name up to 0.1
+for _group, _panel in ((recipe, _TRAIN), (base_model, _TRAIN), (model, _KEPT), (artifacts, _KEPT)):
+    app.add_typer(_group, rich_help_panel=_panel)
+app.add_typer(base_model, name="models", hidden=True, deprecated=True)  # likewise
 
 
 @app.command(rich_help_panel=_AUDIT)

@@ -50,7 +50,7 @@ class Place:
         return register_weights(Registry(self.uri), self.model, self.weights(number))
 
     def promote(self, version: int, champion: int | None, *more: object) -> int:
-        given = ["promote", self.model, "--candidate", version]
+        given = ["model", "promote", self.model, "--candidate", version]
         given += ["--evaluation", self.folder / f"eval{version}"]
         if champion is not None:
             given += ["--champion-evaluation", self.folder / f"eval{champion}"]

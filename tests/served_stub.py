@@ -1,4 +1,4 @@
-"""Put in vLLM's place for the tests of `march serve-model`: a server that answers with its model's number.
+"""Put in vLLM's place for the tests of `march model serve`: a server that answers with its model's number.
 
 What the model's config.json says of `behaves` it does: "ends" at once, answers "nothing", or is "never up".
 Each start and end is a line of the file that STUB_LOG names.

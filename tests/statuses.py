@@ -108,7 +108,10 @@ def shop() -> JobStatus:
             candidate="4",
             waiting=(
                 WaitingVersion(
-                    version="4", by=MARKUP, at="2026-10-25T20:11:00Z", command="march approve shop-solver 4"
+                    version="4",
+                    by=MARKUP,
+                    at="2026-10-25T20:11:00Z",
+                    command="march model approve shop-solver 4",
                 ),
             ),
         ),

@@ -104,7 +104,7 @@ def test_a_decision_is_made_though_mlflow_cannot_show_it(
     registry.failures = [AWAY]
     made = decisions.rollback(reason="complaints")
     assert (made.decision.about.version, made.decision.was) == ("1", "2")
-    assert "is decided; `march registered --rebuild` shows it" in caplog.text
+    assert "is decided; `march model list --rebuild` shows it" in caplog.text
     assert registry.alias["champion"] == "2"
     decisions_over(registry, tmp_path).rebuild()  # as the next command does, whichever it is
     assert registry.alias == {"champion": "1", "previous": "2"}
@@ -168,7 +168,7 @@ def test_another_store_and_old_decisions_are_one_line_with_the_fix(
         promote(other, "3")
     old = MemoryRegistry(is_old=True, alias={"champion": "2", "previous": "1"})
     decisions = decisions_over(old, tmp_path / "old")
-    with pytest.raises(ValueError, match="by an earlier release; `march registered shop --adopt`"):
+    with pytest.raises(ValueError, match="by an earlier release; `march model list shop --adopt`"):
         decisions.state()
     made = decisions.adopt()
     assert made.decision.action is Action.ADOPT
@@ -244,7 +244,7 @@ def test_signed_decisions_take_no_unsigned_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("policy", [None, POLICY_FILE, Path("my rules.yaml")])
 def test_the_command_that_approves_names_what_is_not_the_default(policy: Path | None) -> None:
     own = " --policy 'my rules.yaml'" if policy and policy != POLICY_FILE else ""
-    assert approval_command("shop", "4", policy) == f"march approve shop 4{own}"
+    assert approval_command("shop", "4", policy) == f"march model approve shop 4{own}"
     assert approval_command("shop", "4", policy, registry="sqlite:///a b.db", store="s3://b") == (
-        f"march approve shop 4{own} --registry 'sqlite:///a b.db' --store s3://b"
+        f"march model approve shop 4{own} --registry 'sqlite:///a b.db' --store s3://b"
     )

@@ -126,7 +126,7 @@ def modules_after(code: str) -> set[str]:
         ["--help"],
         ["--version"],
         *(
-            [name, "--help"]
+            [*name.split(), "--help"]
             for name in (
                 "audit",
                 "serve",
@@ -138,20 +138,29 @@ def modules_after(code: str) -> set[str]:
                 "evaluate",
                 "best",
                 "artifacts",
-                "lineage",
-                "reproduce",
-                "register",
-                "promote",
                 "retrain",
                 "schedule",
                 "status",
+                "init",
                 "doctor",
-                "approve",
-                "rollback",
-                "models",
                 "world",
-                "registered",
-                "serve-model",
+                "recipe list",
+                "recipe show",
+                "base-model fetch",
+                *(
+                    f"model {name}"
+                    for name in (
+                        "register",
+                        "promote",
+                        "approve",
+                        "reject",
+                        "rollback",
+                        "list",
+                        "serve",
+                        "lineage",
+                        "reproduce",
+                    )
+                ),
             )
         ),
         ["audit", "--no-such-option"],

@@ -168,13 +168,13 @@ def test_the_orchestrator_image_knows_its_commands(orchestrator: Image, volume: 
         "retrain",
         "schedule",
         "status",
-        "promote",
-        "rollback",
-        "registered",
-        "lineage",
+        "model promote",
+        "model rollback",
+        "model list",
+        "model lineage",
         "artifacts",
     ):
-        done = orchestrator.run(command, "--help", volume=volume)
+        done = orchestrator.run(*command.split(), "--help", volume=volume)
         assert done.returncode == 0 and f"march {command}" in done.stdout, done.stderr
     assert "MLflow" in orchestrator.run("mlflow", "--help", volume=volume).stdout
     done = orchestrator.run("retrain", "tiny", "--dry-run", volume=volume)
@@ -200,7 +200,7 @@ def test_the_orchestrator_image_serves_mlflow_and_a_schedule(orchestrator: Image
     with started(orchestrator.command(*server, volume=volume, **no_jobs)):
         assert becomes_healthy(orchestrator, volume, port, "/health")
         tracking = {"MLFLOW_TRACKING_URI": f"http://127.0.0.1:{port}"}
-        assert orchestrator.run("registered", volume=volume, **tracking).returncode == 0
+        assert orchestrator.run("model", "list", volume=volume, **tracking).returncode == 0
         command = ("schedule", "tiny.yaml", f"--port={schedule}")
         with started(orchestrator.command(*command, volume=volume, **tracking)):
             assert becomes_healthy(orchestrator, volume, schedule, "/healthz")

@@ -163,13 +163,15 @@ def test_the_commands_publish_show_and_reproduce(
         assert not ended.value.code
         return capsys.readouterr().out
 
-    digest = march("lineage", str(run), "--publish", "--no-link", "--gate-report", str(report)).strip()
-    shown = march("lineage", digest)
+    digest = march(
+        "model", "lineage", str(run), "--publish", "--no-link", "--gate-report", str(report)
+    ).strip()
+    shown = march("model", "lineage", digest)
     assert "my-run" in shown
     assert "promote" in shown
-    march("lineage", digest[:9], "--html", str(tmp_path / "page.html"))
+    march("model", "lineage", digest[:9], "--html", str(tmp_path / "page.html"))
     assert "my-run" in (tmp_path / "page.html").read_text()
-    assert "march train" in march("reproduce", digest, "--out", str(tmp_path / "again"))
+    assert "march train" in march("model", "reproduce", digest, "--out", str(tmp_path / "again"))
     assert (tmp_path / "again" / "recipe.yaml").is_file()
 
 
@@ -177,7 +179,7 @@ def test_nothing_that_a_lineage_says_commands_the_terminal(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (run / "steps.jsonl").write_text(json.dumps({"step": 1, "\x1b]0;evil\x07[red]": 0.5}) + "\n")
-    assert march("lineage", str(run)) == 0
+    assert march("model", "lineage", str(run)) == 0
     shown = capsys.readouterr().out
     assert "\x1b" not in shown
     assert "[red]" in shown

@@ -97,9 +97,9 @@ def test_a_client_without_our_packages_loads_the_champion_and_gets_an_answer(
     weights = weights_sha256(run / "model")
     evaluation = write_evidence(tmp_path / "eval", evidence(better, num_items=60, weights=weights))
     (tmp_path / "policy.yaml").write_text(POLICY % "")
-    lineage = says("lineage", run, "--publish", "--evaluation", evaluation)
-    says("register", name, f"artifact:{lineage}")
-    says("promote", name, "--evaluation", evaluation, "--policy", "policy.yaml")
+    lineage = says("model", "lineage", run, "--publish", "--evaluation", evaluation)
+    says("model", "register", name, f"artifact:{lineage}")
+    says("model", "promote", name, "--evaluation", evaluation, "--policy", "policy.yaml")
 
     found = _as_a_client(mlflow_uri, f"models:/{name}@champion", stored, tmp_path)
     assert found["said"].strip()
@@ -109,7 +109,7 @@ def test_a_client_without_our_packages_loads_the_champion_and_gets_an_answer(
     version = client.get_model_version_by_alias(name, "champion")
     _demand_everything_is_linked(client, version, run_id)
     folder = _demand_the_files(version, weights)
-    assert "--model" in says("serve-model", f"{name}@champion", "--print")
+    assert "--model" in says("model", "serve", f"{name}@champion", "--print")
     says("artifacts", "gc", "--delete", "--grace-hours", "0")
     says("artifacts", "verify", "--read")
     assert (folder.store.backend.stat(f"models/{folder.digest}/MLmodel")) is not None

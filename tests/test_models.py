@@ -39,7 +39,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def unfetched(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """The last line of a fetch that fails; those before say what it was doing."""
-    assert march("models", "fetch", *arguments) == 2
+    assert march("base-model", "fetch", *arguments) == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("march: ")
     return error
@@ -61,12 +61,13 @@ def test_a_damaged_model_is_fetched_again(tmp_path: Path, capsys: pytest.Capture
     folder, origin, _ = fetch(request)
     (folder / "config.json").write_text("{}")
     assert damaged_files(folder, origin) == ["config.json"]
-    assert march("models", "show", "mine") == 1
+    assert march("base-model", "show", "mine") == 1
     assert (
-        "config.json differ from their digests; `march models fetch mine --again`" in capsys.readouterr().err
+        "config.json differ from their digests; `march base-model fetch mine --again`"
+        in capsys.readouterr().err
     )
     assert fetch(request)[2] is True
-    assert march("models", "show", "mine") == 0
+    assert march("base-model", "show", "mine") == 0
 
 
 def test_names_that_are_no_models_of_the_cache_stay_as_they_are() -> None:
@@ -76,11 +77,11 @@ def test_names_that_are_no_models_of_the_cache_stay_as_they_are() -> None:
 
 
 def test_a_known_model_that_is_not_here_names_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(FileNotFoundError, match="`march models fetch smollm2`"):
+    with pytest.raises(FileNotFoundError, match="`march base-model fetch smollm2`"):
         require_model("smollm2")
     for arguments in (("--dry-run",), ()):
         error = refused(capsys, "train", "tiny", "--set", "model=smollm2", *arguments)
-        assert "model: 'smollm2' is not in " in error and "`march models fetch smollm2`" in error
+        assert "model: 'smollm2' is not in " in error and "`march base-model fetch smollm2`" in error
 
 
 def test_a_folder_without_a_model_is_refused_before_anything_starts(
@@ -113,7 +114,7 @@ def test_a_wrong_end_token_is_refused_and_set_right_where_it_is_given(
     assert "--end-token '<|im_end|>'" in error and not list(cache_folder().glob("*"))
     error = unfetched(capsys, "mine", "--from", source, "--end-token", "</s>")
     assert "the chat template ends a turn with '<|im_end|>'" in error
-    assert march("models", "fetch", "mine", "--from", source, "--end-token", "<|im_end|>") == 0
+    assert march("base-model", "fetch", "mine", "--from", source, "--end-token", "<|im_end|>") == 0
     folder = cache_folder() / "mine"
     assert json.loads((folder / "tokenizer_config.json").read_text())["eos_token"] == "<|im_end|>"
     assert json.loads((folder / "config.json").read_text())["eos_token_id"] == 2
@@ -259,14 +260,14 @@ def test_a_model_of_the_hub_is_fetched_with_its_commit(
 
 def test_the_table_and_the_card(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fetch(Request("mine", given=str(small_model(tmp_path / "source"))))
-    assert march("models", "list") == 0
+    assert march("base-model", "list") == 0
     table = capsys.readouterr().out
     assert "mine" in table and "smollm2" in table and "not fetched" in table
-    assert march("models", "show", "mine") == 0
+    assert march("base-model", "show", "mine") == 0
     card = capsys.readouterr().out
     assert "<|im_end|>" in card and "as they were fetched" in card
-    assert march("models", "remove", "mine") == 0 and not fetched()
-    assert "is no model of the cache" in refused(capsys, "models", "show", "mine")
+    assert march("base-model", "remove", "mine") == 0 and not fetched()
+    assert "is no model of the cache" in refused(capsys, "base-model", "show", "mine")
 
 
 def test_the_name_of_a_request() -> None:

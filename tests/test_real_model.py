@@ -50,7 +50,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     patch = pytest.MonkeyPatch()
     patch.setenv(ENVIRONMENT, str(folder / "models"))
     patch.setenv("HF_HUB_OFFLINE", "1")
-    march(folder, "models", "fetch", "smollm2")
+    march(folder, "base-model", "fetch", "smollm2")
     yield folder
     patch.undo()
 

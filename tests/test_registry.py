@@ -58,11 +58,11 @@ def test_promote_and_roll_back(place: Place, capsys: pytest.CaptureFixture[str])
     assert place.aliases() == {"champion": "2", "previous": "1", "candidate": "3"}
     assert place.promote(3, 2) == 3, "it is only as good"
     assert "primary: failed: +0.000, not better" in capsys.readouterr().err
-    assert march("rollback", place.model, *place.common) == 0
+    assert march("model", "rollback", place.model, *place.common) == 0
     assert place.aliases() == {"champion": "1", "previous": "2", "candidate": "3"}
-    assert march("registered", place.model, *place.common[:4]) == 0
+    assert march("model", "list", place.model, *place.common[:4]) == 0
     assert "champion" in capsys.readouterr().out
-    assert "is the champion already" in refused(capsys, "promote", place.model, "--candidate", 1,
+    assert "is the champion already" in refused(capsys, "model", "promote", place.model, "--candidate", 1,
         "--evaluation", place.folder / "eval1", *place.common)  # fmt: skip
     made = [one.decision for one in place.decisions.chain.history()]
     assert [str(one.action) for one in made] == ["rollback", "refuse", "promote", "promote"]
@@ -97,14 +97,16 @@ def test_a_person_has_the_last_word(place: Place, capsys: pytest.CaptureFixture[
     place.policy.write_text(POLICY % ", approval: {required: true, by_another: true}")
     assert place.promote(1, None, "--by", "ann") == 0
     assert place.aliases() == {"candidate": "3"}
-    approve = ["approve", place.model, 1, *place.common]
+    approve = ["model", "approve", place.model, 1, *place.common]
     assert "another one must approve it" in refused(capsys, *approve, "--by", "ann")
     assert march(*approve, "--by", "bob") == 0
     assert place.aliases()["champion"] == "1"
     assert place.promote(2, 1, "--by", "ann") == 0
-    assert march("reject", place.model, 2, *place.common, "--by", "bob", "--reason", "not now") == 0
+    assert march("model", "reject", place.model, 2, *place.common, "--by", "bob", "--reason", "not now") == 0
     capsys.readouterr()
-    assert "does not wait" in refused(capsys, "approve", place.model, 2, *place.common, "--by", "bob")
+    assert "does not wait" in refused(
+        capsys, "model", "approve", place.model, 2, *place.common, "--by", "bob"
+    )
     assert place.aliases()["champion"] == "1"
 
 
@@ -198,7 +200,7 @@ def test_the_next_command_fixes_what_a_kill_left(
     process.communicate("\n", timeout=300)
     assert process.returncode == -9
     assert place.aliases() == left | {"candidate": "3"}
-    assert march("registered", place.model, "--rebuild", *place.common[:4]) == 0
+    assert march("model", "list", place.model, "--rebuild", *place.common[:4]) == 0
     state = place.decisions.state()
     assert state.champion and state.champion.version == champion
     assert place.aliases().get("champion") == champion
@@ -211,7 +213,7 @@ def test_what_is_edited_or_deleted_in_mlflow_is_reported_and_written_again(
 ) -> None:
     """The champion stays the same, is served and can be rolled back, whatever MLflow shows."""
     assert place.promote(1, None) == 0 and place.promote(2, 1) == 0
-    client, listed = MlflowClient(place.uri), ["registered", place.model, *place.common[:4]]
+    client, listed = MlflowClient(place.uri), ["model", "list", place.model, *place.common[:4]]
     client.set_registered_model_alias(place.model, "champion", "3")
     client.set_model_version_tag(place.model, "2", "march.gate_report", "{}")
     capsys.readouterr()
@@ -225,9 +227,9 @@ def test_what_is_edited_or_deleted_in_mlflow_is_reported_and_written_again(
     capsys.readouterr()
     assert march(*listed) == 0 and capsys.readouterr().err == ""
     client.delete_model_version(place.model, "2")
-    assert march("serve-model", f"{place.model}@champion", "--print", *place.common) == 0
+    assert march("model", "serve", f"{place.model}@champion", "--print", *place.common) == 0
     assert "weights2" in capsys.readouterr().out
-    assert march("rollback", place.model, *place.common) == 0
+    assert march("model", "rollback", place.model, *place.common) == 0
     assert place.aliases()["champion"] == "1"
 
 
@@ -238,10 +240,10 @@ def test_decisions_of_an_earlier_release_are_taken_over(
     client.create_registered_model(f"{place.model}.history")
     for alias, version in (("champion", "2"), ("previous", "1")):
         client.set_registered_model_alias(place.model, alias, version)
-    line = refused(capsys, "rollback", place.model, *place.common)
-    assert f"`march registered {place.model} --adopt` takes over the champion" in line
-    assert march("registered", place.model, "--adopt", *place.common[:4]) == 0
-    assert march("rollback", place.model, *place.common) == 0
+    line = refused(capsys, "model", "rollback", place.model, *place.common)
+    assert f"`march model list {place.model} --adopt` takes over the champion" in line
+    assert march("model", "list", place.model, "--adopt", *place.common[:4]) == 0
+    assert march("model", "rollback", place.model, *place.common) == 0
     assert place.aliases() == {"champion": "1", "previous": "2", "candidate": "3"}
 
 
@@ -260,7 +262,7 @@ def test_signed_decisions_take_no_unsigned_decision(
 def test_a_stale_decision_says_who_was_first(place: Place) -> None:
     assert place.promote(1, None) == 0 and place.promote(2, 1) == 0
     seen = place.decisions.state()
-    assert march("rollback", place.model, *place.common) == 0
+    assert march("model", "rollback", place.model, *place.common) == 0
     with pytest.raises(LostRaceError, match="rollback of version 1"):
         promote(place.decisions, place.decisions.version("3"), seen=seen)
 

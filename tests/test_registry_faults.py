@@ -55,7 +55,7 @@ def line_of(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def register(place: Place, number: int) -> int:
-    return march("register", place.model, place.weights(number), "--registry", place.uri)
+    return march("model", "register", place.model, place.weights(number), "--registry", place.uri)
 
 
 @pytest.mark.parametrize("harm", HARMS, ids=str)
@@ -89,9 +89,9 @@ def test_a_promotion_is_made_though_mlflow_cannot_show_it(
     assert place.promote(1, None) == 0
     proxy.faults = [Fault(where, harm, times=ALWAYS)]
     assert place.promote(2, 1) == 0
-    assert "is decided; `march registered --rebuild` shows it" in caplog.text
+    assert "is decided; `march model list --rebuild` shows it" in caplog.text
     proxy.faults = []
-    assert march("registered", place.model, "--rebuild", *place.common[:4]) == 0
+    assert march("model", "list", place.model, "--rebuild", *place.common[:4]) == 0
     champion = place.decisions.state().champion
     assert champion is not None and champion.version == "2"
     assert place.promote(2, 1) == 2, "it is the champion already"
@@ -144,7 +144,7 @@ def test_a_server_that_is_killed_in_the_middle_of_a_decision(
             assert register(place, number) == 0
         assert place.promote(1, None) == 0
         proxy.faults = [Fault(ALIAS, harm)]
-        command = [*MARCH, "promote", "shop", "--candidate", "2", *map(str, place.common)]
+        command = [*MARCH, "model", "promote", "shop", "--candidate", "2", *map(str, place.common)]
         command += ["--evaluation", str(tmp_path / "eval2"), "--champion-evaluation", str(tmp_path / "eval1")]
         promoting = subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
@@ -156,5 +156,5 @@ def test_a_server_that_is_killed_in_the_middle_of_a_decision(
         assert promoting.returncode == 0 and "is decided" in error, error
         with running_mlflow(tmp_path) as (second, _):
             place.uri = second
-            assert march("registered", "shop", "--rebuild", *place.common[:4]) == 0
+            assert march("model", "list", "shop", "--rebuild", *place.common[:4]) == 0
             assert place.aliases() == {"champion": "2", "previous": "1"}

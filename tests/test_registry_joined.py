@@ -50,29 +50,29 @@ def test_from_a_run_to_a_champion_that_says_what_made_it(
     evaluation = write_evidence(tmp_path / "eval", evidence(better, num_items=60, weights=weights))
     (tmp_path / "policy.yaml").write_text(POLICY % "")
 
-    lineage = says("lineage", run, "--publish", "--evaluation", evaluation).strip()
+    lineage = says("model", "lineage", run, "--publish", "--evaluation", evaluation).strip()
     client = MlflowClient(mlflow_uri)
     assert client.get_run(run_id).data.tags["march.lineage_uri"].endswith(lineage)
     assert [one.path for one in client.list_artifacts(run_id)] == ["lineage.html"]
 
-    says("register", "shop", f"artifact:{lineage[:10]}")
+    says("model", "register", "shop", f"artifact:{lineage[:10]}")
     assert client.get_model_version("shop", "1").run_id == run_id
     kept = says("artifacts", "put", evaluation, "--kind", "evaluation").strip()
-    promoting = ["promote", "shop", "--evaluation", f"artifact:{kept}", "--policy", "policy.yaml"]
+    promoting = ["model", "promote", "shop", "--evaluation", f"artifact:{kept}", "--policy", "policy.yaml"]
     assert "is the champion" in says(*promoting, "--by", "ann")
 
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("MARCH_ARTIFACTS", str(tmp_path / "another"))  # the version knows where it is
-    assert march("lineage", "shop@champion") == 2
+    assert march("model", "lineage", "shop@champion") == 2
     assert f"MLflow names file://{tmp_path}/store/manifests/" in capsys.readouterr().err
     monkeypatch.setenv("MARCH_ARTIFACTS", str(tmp_path / "store"))
-    shown = says("lineage", "shop@champion")
+    shown = says("model", "lineage", "shop@champion")
     for said in ("shop version 1", "decision 1: promote", "by ann at", "floor", "my-run", weights):
         assert said in shown
-    says("lineage", "shop@champion", "--html", "page.html")
+    says("model", "lineage", "shop@champion", "--html", "page.html")
     assert "by ann at" in (tmp_path / "page.html").read_text()
-    assert "march train" in says("reproduce", "shop@champion", "--out", "again")
-    assert "--model" in says("serve-model", "shop", "--print")
+    assert "march train" in says("model", "reproduce", "shop@champion", "--out", "again")
+    assert "--model" in says("model", "serve", "shop", "--print")
 
     loose = store.publish(kind="loose").digest
     before = set(store.manifests())
@@ -87,12 +87,12 @@ def test_a_version_without_a_lineage_says_so(
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "config.json").write_text("{}")
     digest = store.publish(tmp_path / "plain", kind="model").digest
-    assert march("register", "plain", f"artifact:{digest}") == 0
-    assert march("lineage", "plain@1") == 0
+    assert march("model", "register", "plain", f"artifact:{digest}") == 0
+    assert march("model", "lineage", "plain@1") == 0
     shown = capsys.readouterr().out
     assert "none yet" in shown
     assert "not recorded" in shown
-    assert march("reproduce", "plain@1") == 2
+    assert march("model", "reproduce", "plain@1") == 2
     assert "registered without a lineage" in capsys.readouterr().err
 
 
@@ -106,7 +106,7 @@ def test_a_version_is_deleted_with_its_weights_unless_somebody_needs_it(
         (folder / "config.json").write_text("{}")
         (folder / "model.safetensors").write_text(str(number))
         digests.append(store.publish(folder, kind="model").digest)
-        assert march("register", "pruned", f"artifact:{digests[-1]}") == 0
+        assert march("model", "register", "pruned", f"artifact:{digests[-1]}") == 0
     prune = ("artifacts", "prune", "--grace-hours", "0", "--version")
     capsys.readouterr()
     assert "is candidate" in refused(capsys, *prune, "pruned@3")

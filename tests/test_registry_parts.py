@@ -140,7 +140,7 @@ def test_a_password_in_an_address_of_mlflow_is_refused_and_not_shown(
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     job = write_job(tmp_path)
     for field, command in {
-        "--registry": ("registered",),
+        "--registry": ("model", "list"),
         "MLFLOW_TRACKING_URI": ("retrain", job),
         "registry.uri": ("retrain", job, "--set", f"registry.uri={uri}"),
         "tracking.uri": (
@@ -181,7 +181,7 @@ def test_a_password_in_the_query_of_a_databases_address_is_refused(user: str) ->
 
 def test_no_registry_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    assert "--registry: missing" in refused(capsys, "registered")
+    assert "--registry: missing" in refused(capsys, "model", "list")
 
 
 def test_a_name_that_cannot_be_is_refused() -> None:

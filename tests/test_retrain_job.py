@@ -68,9 +68,10 @@ def test_what_is_read_lies_beside_the_job_and_what_is_written_does_not(tmp_path:
     assert job.folder == Path("runs/retrain/shop").absolute()
     without = load_job(str(write_job(tmp_path)))
     assert (
-        approval_command("m", "1", job.registry.policy) == f"march approve m 1 --policy {tmp_path}/rules.yaml"
+        approval_command("m", "1", job.registry.policy)
+        == f"march model approve m 1 --policy {tmp_path}/rules.yaml"
     )
-    assert approval_command("m", "1", without.registry.policy) == "march approve m 1"
+    assert approval_command("m", "1", without.registry.policy) == "march model approve m 1"
 
 
 @pytest.mark.parametrize(

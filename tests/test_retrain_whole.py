@@ -69,7 +69,7 @@ def test_retrain_twice_promote_and_roll_back(place: SimpleNamespace) -> None:
 
     again = Retraining(better, place.env).end()
     assert "version 2 is the champion" in again and "running" not in again
-    subprocess.run([*MARCH, "rollback", MODEL], env=place.env, check=True)
+    subprocess.run([*MARCH, "model", "rollback", MODEL], env=place.env, check=True)
     assert registry.aliases(MODEL) == {"champion": "1", "previous": "2"}
     said = Retraining(better, place.env).end()  # a roll-back is a person's word: nothing promotes again
     assert "running" not in said and registry.aliases(MODEL)["champion"] == "1"

@@ -76,7 +76,7 @@ def test_the_terminal_shows_what_a_person_asks_for() -> None:
     said = in_terminal(status(shop(), books()))
     assert "now retraining since 1 h 30 min" in said
     assert "shop-solver: champion 3, previous 2, candidate 4" in said
-    assert "march approve shop-solver 4" in said
+    assert "march model approve shop-solver 4" in said
     assert "30 2 * * mon-fri next Tue 2026-10-27 02:30 CET, in 17 h 56 min" in said
     assert "4.6% of 412 answers refuted, known to be 2.6% or more, 5.0% allowed; 9 unscored apart" in said
     assert "✓ prepare 30 min ✓ train 30 min ● evaluate" in said
@@ -105,7 +105,7 @@ def test_what_a_person_decided_later_is_said() -> None:
     decided = ModelStatus(champion="4", decided={"4": "approved by ana"})
     assert retraining_said(waits, NOW, decided).text == "version 4 was approved by ana"
     assert retraining_said(waits, NOW, ModelStatus()).text.startswith("version 4 waits")
-    command = "march approve shop-solver 4 --policy policy.yaml"
+    command = "march model approve shop-solver 4 --policy policy.yaml"
     asked = WaitingVersion(version="4", by="ann", at="", command=command)
     assert retraining_said(waits, NOW, ModelStatus(waiting=(asked,))).text == f"version 4 waits: {command}"
 
@@ -114,7 +114,7 @@ def test_what_a_person_decided_later_is_said() -> None:
     ("more", "said"),
     [
         ({"outcome": Outcome.PROMOTED, "version": "4"}, "version 4 is the champion"),
-        ({"outcome": Outcome.WAITS, "version": "4"}, "version 4 waits: march approve shop-solver 4"),
+        ({"outcome": Outcome.WAITS, "version": "4"}, "version 4 waits: march model approve shop-solver 4"),
         ({"state": RetrainingState.FAILED, "reason": "train: killed"}, "failed: train: killed"),
         ({"state": RetrainingState.STOPPED_BY_BUDGET, "reason": "hours"}, "stopped by budget: hours"),
         ({}, "running: train"),
@@ -147,7 +147,7 @@ def test_a_page_escapes_and_holds_all(tmp_path: Path) -> None:
     page = render_status(status(shop(), books()))
     assert MARKUP not in page and "&lt;b onclick=alert(1)&gt;" in page
     for said in (
-        "march approve shop-solver 4",
+        "march model approve shop-solver 4",
         "champion 3",
         "CUDA out of memory",
         "stopped",
@@ -162,7 +162,7 @@ def test_a_browser_shows_the_page(tmp_path: Path) -> None:
     page = tmp_path / "status.html"
     page.write_text(render_status(status(shop(), books())))
     shown = opened_page(page, "shop")
-    assert shown.count('<section class="job"') == 2 and "march approve shop-solver 4" in shown
+    assert shown.count('<section class="job"') == 2 and "march model approve shop-solver 4" in shown
 
 
 def test_a_job_is_read_with_its_triggers(job: Path, tmp_path: Path) -> None:
@@ -218,7 +218,9 @@ def test_a_real_registry_and_ledger_are_shown(job: Path, tmp_path: Path) -> None
     assert not one.problems and one.model is not None
     assert (one.model.champion, one.model.candidate) == (None, "2")
     (waiting,) = one.model.waiting
-    assert waiting.command == f"march approve shop-solver 2 --registry {address}" and waiting.by == "ana"
+    assert (
+        waiting.command == f"march model approve shop-solver 2 --registry {address}" and waiting.by == "ana"
+    )
     decisions.reject("2", reason="not now")
     [later] = read_status([str(job)]).jobs
     assert later.model is not None and later.model.decided == {"2": "rejected by ana"}

@@ -1,4 +1,4 @@
-"""`march serve-model --follow`: real processes, a real registry, and a small server in vLLM's place."""
+"""`march model serve --follow`: real processes, a real registry, and a small server in vLLM's place."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Site:
 
     @contextmanager
     def serving(self, *options: object) -> Iterator[subprocess.Popen[bytes]]:
-        command = [*MARCH, "serve-model", f"{self.decisions.model}@champion", "--follow", "--every", "0.3"]
+        command = [*MARCH, "model", "serve", f"{self.decisions.model}@champion", "--follow", "--every", "0.3"]
         command += ["--port", str(self.port), "--registry", self.uri, *map(str, options)]
         command += ["--store", self.decisions.chain.store.backend.address]
         command += ["--policy", str(self.folder / "policy.yaml"), "--", "--extra", "kept"]
@@ -256,8 +256,8 @@ def test_what_cannot_be_followed_is_refused(site: Site, capsys: pytest.CaptureFi
     common = ["--follow", "--registry", site.uri, "--policy", site.folder / "policy.yaml"]
     common += ["--store", site.decisions.chain.store.backend.address]
     name = site.decisions.model
-    assert "never changes" in refused(capsys, "serve-model", f"{name}@1", *common)
-    assert "no such version" in refused(capsys, "serve-model", f"{name}@nobody", *common)
+    assert "never changes" in refused(capsys, "model", "serve", f"{name}@1", *common)
+    assert "no such version" in refused(capsys, "model", "serve", f"{name}@nobody", *common)
     with socket.create_server(("127.0.0.1", site.port)):
-        taken = refused(capsys, "serve-model", name, *common, "--port", site.port)
+        taken = refused(capsys, "model", "serve", name, *common, "--port", site.port)
     assert f"--port: 127.0.0.1:{site.port} cannot be listened on" in taken

@@ -1,4 +1,4 @@
-"""`march lineage`: what made a model. `march reproduce`: the commands that make it again.
+"""`march model lineage`: what made a model. `march model reproduce`: the commands that make it again.
 
 REF is a run's folder, MODEL@ALIAS or MODEL@VERSION of the registry, a pointer of the artifact store, or a
 digest. Of a registered version it is shown, too, who promoted it, when, and by which gates.

@@ -1,4 +1,4 @@
-"""`march register`, `promote`, `approve`, `reject`, `rollback` and `registered`.
+"""`march model register`, `promote`, `approve`, `reject`, `rollback` and `list`.
 
 Exit codes of `promote`: 0 promoted, or waiting for approval; 2 for what a user can fix; 3 refused by a gate;
 4 inconclusive; 5 another decision was first. In the last three nothing has changed.
@@ -40,7 +40,8 @@ def register(
 ) -> None:
     """Register weights as the candidate; the same content is the same version.
 
-    The reference of a lineage (march lineage RUN --publish) registers the weights that it made, and itself.
+    The reference of a lineage (march model lineage RUN --publish) registers the weights that it made, and
+    itself.
     """
     from orchestration.promotion.policy import read_policy
     from orchestration.registry.register import register_weights

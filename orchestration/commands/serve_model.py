@@ -1,4 +1,4 @@
-"""`march serve-model`: a registered version in vLLM, and the next one when the champion changes."""
+"""`march model serve`: a registered version in vLLM, and the next one when the champion changes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def serve_model(
     store: StoreOption = None,
     endpoint: EndpointOption = None,
 ) -> None:
-    """Serve a registered version with vLLM, verified against its digest: march serve-model MODEL@champion.
+    """Serve a registered version with vLLM, verified against its digest: march model serve MODEL@champion.
 
     With --follow another version is fetched, started and asked before it answers here; one that fails is
     reported, and the old one goes on.

@@ -101,7 +101,9 @@ class Decisions:
             state = self.state()
             chosen = state.champion if wanted == CHAMPION else state.previous
             if chosen is None:
-                raise NoVersionError(f"{self.model}@{wanted}: no decision made one; `march promote` does")
+                raise NoVersionError(
+                    f"{self.model}@{wanted}: no decision made one; `march model promote` does"
+                )
             return chosen_version(chosen, versions)
         for one in versions:
             if wanted in one.aliases if by_alias else one.version == wanted:
@@ -207,7 +209,7 @@ class Decisions:
         try:
             self.rebuild(level=logging.INFO)
         except (ValueError, OSError) as error:
-            logger.warning("%s: is decided; `march registered --rebuild` shows it: %s", self.model, error)
+            logger.warning("%s: is decided; `march model list --rebuild` shows it: %s", self.model, error)
         return made
 
     def _append(self, seen: State, decision: Decision) -> Made:
@@ -246,7 +248,7 @@ class Decisions:
         if self.registry.has_old_decisions(self.model):
             raise ValueError(
                 f"{self.model}: its decisions were kept in MLflow by an earlier release; "
-                f"`march registered {self.model} --adopt` takes over the champion that MLflow's alias names"
+                f"`march model list {self.model} --adopt` takes over the champion that MLflow's alias names"
             )
 
     def _me(self) -> str:

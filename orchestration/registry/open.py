@@ -60,7 +60,7 @@ def approval_command(
     """What approves a version that waits; the policy that it was judged by names who is notified."""
     from orchestration.promotion.policy import POLICY_FILE
 
-    words = ["march", "approve", model, version]
+    words = ["march", "model", "approve", model, version]
     if policy is not None and policy != POLICY_FILE:
         words += ["--policy", str(policy)]
     for option, value in (("--registry", registry), ("--store", store)):

@@ -71,7 +71,9 @@ def register_weights(
         raise ValueError(f"--sha256: {sha256!r} is no SHA-256; give that of the weights at {uri}")
     if lineage is not None:
         if not _SHA256.fullmatch(lineage):
-            raise ValueError(f"--lineage: {lineage!r} is no SHA-256; `march lineage --publish` prints one")
+            raise ValueError(
+                f"--lineage: {lineage!r} is no SHA-256; `march model lineage --publish` prints one"
+            )
         tags[LINEAGE_TAG] = lineage
     return registry.register(model, uri=uri, sha256=sha256, tags=tags, run_id=run_id, stored=model_there)
 

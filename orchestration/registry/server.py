@@ -79,5 +79,5 @@ def one_line_errors(uri: str) -> Iterator[None]:
     except MlflowException as error:
         problem, fix = " ".join(str(error).split()), "fix the address or the name"
         if error.error_code in _UNSURE:
-            fix = "look at `march registered` first; unless it was done, the same command goes on"
+            fix = "look at `march model list` first; unless it was done, the same command goes on"
         raise ValueError(f"--registry {uri}: {problem:.300}; {fix}") from error

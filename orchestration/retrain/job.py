@@ -33,10 +33,19 @@ def _beside(path: Path, info: ValidationInfo) -> Path:
 InputPath = Annotated[Path, AfterValidator(_beside)]
 
 
+def _recipe_beside(name: str, info: ValidationInfo) -> str:
+    """A recipe's file in the job's own folder, if it is there."""
+    folder = (info.context or {}).get(_BESIDE)
+    file = None if folder is None else (Path(folder) / name).resolve()
+    return str(file) if file is not None and file.is_file() else name
+
+
 class RecipeSettings(Settings):
     """What is trained, and how."""
 
-    name: str = Field(description="Of a recipe, or the path of one.")
+    name: Annotated[str, AfterValidator(_recipe_beside)] = Field(
+        description="Of a recipe, or the path of one, first seen from the job's folder."
+    )
     overrides: tuple[str, ...] = Field(default=(), description="KEY=VALUE, as of `march train --set`.")
 
 

@@ -43,7 +43,7 @@ _CODES = {
     Ending.FAILED: 1,
     Ending.GAVE_UP: 1,  # a job that waits for a person does not look well from outside
     Ending.FIX: 2,
-    Ending.REFUSED: 3,  # as of march promote
+    Ending.REFUSED: 3,  # as of march model promote
     Ending.INCONCLUSIVE: 4,
     Ending.OVER_BUDGET: 6,
     Ending.RUNNING: 7,

@@ -46,7 +46,7 @@ class ModelRecord(Record):
     )
     artifact: str | None = Field(default=None, description="Digest of its manifest in the store.")
     lineage: str | None = Field(default=None, description="Digest of what made it, where that is known.")
-    origin: Origin | None = Field(default=None, description="Of a model that `march models` fetched.")
+    origin: Origin | None = Field(default=None, description="Of a model that `march base-model` fetched.")
 
 
 class EvaluationRecord(Record):
@@ -73,7 +73,9 @@ class Lineage(Record):
     run: str = Field(description="Name of the run.")
     recipe_name: str
     recipe_digest: str
-    recipe: dict[str, JsonValue] = Field(description="As it was merged; `march reproduce` writes it out.")
+    recipe: dict[str, JsonValue] = Field(
+        description="As it was merged; `march model reproduce` writes it out."
+    )
     data: DataRecord | None = Field(description="None where the rows' folder is gone.")
     parent: ModelRecord
     model: ModelRecord | None = Field(description="None of a run that is not finished.")

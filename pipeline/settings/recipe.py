@@ -49,7 +49,7 @@ class Recipe(Settings):
     note: str = Field(default="", description="One sentence that every report of a run shows.")
     seed: int = Field(default=0, ge=0)
     model: str = Field(
-        description='Folder or name of a Hugging Face model, or a name of `march models`; "tiny" and '
+        description='Folder or name of a Hugging Face model, or a name of `march base-model`; "tiny" and '
         '"tiny_kinds" are the policies in this repository.'
     )
     train_roles: tuple[Role, ...] = Field(

@@ -40,7 +40,7 @@ def read_tree(path: Path) -> dict[str, Any]:
         FileNotFoundError: a base is not there.
         ValueError: a file is not YAML or no mapping, `extends` is no name, or a recipe extends itself.
     """
-    return _read(path, above=())
+    return _merged(layers(path))
 
 
 def read_own(path: Path) -> dict[str, Any]:
@@ -49,7 +49,28 @@ def read_own(path: Path) -> dict[str, Any]:
     Raises:
         FileNotFoundError, ValueError: as `read_tree` does.
     """
-    return _read(path, above=(), own_only=True)
+    return _merged([layer for layer in layers(path) if layer[0].resolve().parent != RECIPES])
+
+
+def layers(path: Path) -> list[tuple[Path, dict[str, Any]]]:
+    """What a recipe's file and those that it extends say, each without `extends`, the recipe itself last.
+
+    Raises:
+        FileNotFoundError, ValueError: as `read_tree` does.
+    """
+    found: list[tuple[Path, dict[str, Any]]] = []
+    file: Path | None = path
+    while file is not None:
+        if file.resolve() in (known := [one.resolve() for one, _ in found]):
+            names = " -> ".join(one.name for one in (*known, file))
+            raise ValueError(f"{file.name}: extends: recipes go round in a circle ({names}); leave one out")
+        tree = read_settings(file, see="docs/recipes.md")
+        base = tree.pop(_EXTENDS, None)
+        if not isinstance(base, str | None):
+            raise ValueError(f"{file.name}: extends: {base!r} is no name; write one recipe's name or path")
+        found.append((file, tree))
+        file = None if base is None else recipe_file(base, beside=file.parent)
+    return found[::-1]
 
 
 def with_preset(tree: dict[str, Any], *, named_in: Path) -> dict[str, Any]:
@@ -63,23 +84,19 @@ def with_preset(tree: dict[str, Any], *, named_in: Path) -> dict[str, Any]:
         return tree
     if name not in known:
         raise ValueError(f"{named_in.name}: preset: {name!r} is unknown; use {' or '.join(known)}")
-    return merge(read_settings(PRESETS / f"{name}.yaml", see="docs/presets.md"), tree)
+    return merge(preset_layer(name), tree)
 
 
-def _read(path: Path, above: tuple[Path, ...], *, own_only: bool = False) -> dict[str, Any]:
-    if own_only and path.resolve().parent == RECIPES:
-        return {}
-    chain = (*above, path.resolve())
-    if path.resolve() in above:
-        names = " -> ".join(file.name for file in chain)
-        raise ValueError(f"{path.name}: extends: recipes go round in a circle ({names}); leave one out")
-    tree = read_settings(path, see="docs/recipes.md")
-    base = tree.pop(_EXTENDS, None)
-    if base is None:
-        return tree
-    if not isinstance(base, str):
-        raise ValueError(f"{path.name}: extends: {base!r} is no name; write one recipe's name or path")
-    return merge(_read(recipe_file(base, beside=path.parent), chain, own_only=own_only), tree)
+def preset_layer(name: str) -> dict[str, Any]:
+    """What a known preset says."""
+    return read_settings(PRESETS / f"{name}.yaml", see="docs/presets.md")
+
+
+def _merged(trees: Sequence[tuple[Path, dict[str, Any]]]) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for _, tree in trees:
+        merged = merge(merged, tree)
+    return merged
 
 
 def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`march models`: the models that a recipe can name, where they are here, and what each came from."""
+"""`march base-model`: the models that a recipe can name, where they are here, and what each came from."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
     from pipeline.models.cache import Origin
 
-models = typer.Typer(
-    name="models",
+base_model = typer.Typer(
+    name="base-model",
     no_args_is_help=True,
     help="Models by name for `model:` of a recipe: fetch them, list them, show what they came from.",
 )
 
-_Name = Annotated[str, typer.Argument(metavar="NAME", help="As `march models list` shows it.")]
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="As `march base-model list` shows it.")]
 
 
-@models.command()
+@base_model.command()
 def fetch(
     model: Annotated[
         str,
@@ -76,7 +76,7 @@ def fetch(
     print(f"use it in a recipe: model: {origin.name}")
 
 
-@models.command("list")
+@base_model.command("list")
 def list_models() -> None:
     """List the models of the cache, and the known ones that can be fetched."""
     from rich.console import Console
@@ -94,10 +94,10 @@ def list_models() -> None:
         table.add_row(f"[dim]{name}[/dim]", "", "", f"[dim]{about}[/dim]", "[dim]not fetched[/dim]")
     console = Console(highlight=False)
     console.print(table)
-    console.print(f"[dim]in {cache_folder()}; `march models fetch NAME` brings one here[/dim]")
+    console.print(f"[dim]in {cache_folder()}; `march base-model fetch NAME` brings one here[/dim]")
 
 
-@models.command()
+@base_model.command()
 def show(name: _Name) -> None:
     """Show what a model is and came from, and verify its files; exit code 1 if any is damaged."""
     from rich.console import Console
@@ -109,7 +109,7 @@ def show(name: _Name) -> None:
     folder = cached(name)
     origin = read_origin(folder) if folder else None
     if folder is None or origin is None:
-        raise ValueError(f"{name!r} is no model of the cache; `march models list` says what is")
+        raise ValueError(f"{name!r} is no model of the cache; `march base-model list` says what is")
     known = KNOWN.get(name)
     damaged = damaged_files(folder, origin)
     table = _table("", "", header=False)
@@ -132,12 +132,13 @@ def show(name: _Name) -> None:
     Console(highlight=False).print(table)
     if damaged:
         fail(
-            f"{name}: {', '.join(damaged)} differ from their digests; `march models fetch {name} --again`",
+            f"{name}: {', '.join(damaged)} differ from their digests; "
+            f"`march base-model fetch {name} --again`",
             code=1,
         )
 
 
-@models.command()
+@base_model.command()
 def remove(name: _Name) -> None:
     """Remove a model from the cache."""
     from pipeline.models.cache import forget

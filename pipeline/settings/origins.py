@@ -1,0 +1,72 @@
+"""Each setting of a recipe with where its value comes from, for `march recipe show`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.settings.recipe import load_recipe
+from pipeline.settings.tree import RECIPES, layers, preset_layer, recipe_file
+from reward.assignments import assign
+
+DEFAULT = "default"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One leaf of a recipe's tree."""
+
+    key: str  # dotted, as `--set` takes it
+    value: Any  # as JSON has it
+    origin: str  # "--set", a file, "recipe NAME", "preset NAME" or "default"
+
+
+def settings_with_origins(name_or_path: str, overrides: Sequence[str] = ()) -> list[Setting]:
+    """Returns every setting of a recipe, in the order of the tree.
+
+    Args:
+        name_or_path: Which recipe.
+        overrides: `dotted.key=yaml value`.
+
+    Raises:
+        FileNotFoundError, ValueError: as `pipeline.settings.recipe.load_recipe` does.
+    """
+    recipe = load_recipe(name_or_path, list(overrides))
+    said = layers(recipe_file(name_or_path))
+    weakest_first = [(_name_of(file), tree) for file, tree in said] + [("--set", assign({}, overrides))]
+    if recipe.preset is not None:
+        weakest_first.insert(0, (f"preset {recipe.preset}", preset_layer(recipe.preset)))
+    strongest_first = weakest_first[::-1]
+    return [
+        Setting(
+            ".".join(path),
+            value,
+            next((name for name, tree in strongest_first if _says(tree, path)), DEFAULT),
+        )
+        for path, value in _leaves(recipe.model_dump(mode="json"))
+    ]
+
+
+def _name_of(file: Path) -> str:
+    return f"recipe {file.stem}" if file.resolve().parent == RECIPES else str(file)
+
+
+def _leaves(tree: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, (*above, key))
+        else:
+            yield (*above, key), value
+
+
+def _says(tree: Any, path: Sequence[str]) -> bool:
+    """Whether a layer decides a setting: by its key, or by a value in the place of a group above it."""
+    for key in path:
+        if not isinstance(tree, Mapping):
+            return True
+        if key not in tree:
+            return False
+        tree = tree[key]
+    return True
