@@ -2,7 +2,8 @@
 
     python -m bench [NAME ...] [--data PATH ...]
 
-`--data` is for `ragtruth` (one folder) and `swaps` (any number), which read the rows of the tests without it.
+`--data` is for `ragtruth` (one folder) and `swaps` (any number), which read the rows of the tests without it,
+and for `credit`: the folders of trainings on a world.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from bench import (
     artifacts,
     audit,
+    credit,
     drift,
     lexical,
     prepare,
@@ -28,6 +30,7 @@ from bench import (
 BENCHMARKS: dict[str, Callable[[], None]] = {
     "artifacts": artifacts.run,
     "audit": audit.run,
+    "credit": credit.run,
     "drift": drift.run,
     "lexical": lexical.run,
     "prepare": prepare.run,
@@ -39,7 +42,11 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "swaps": swaps.run,
     "training": training.run,
 }
-WITH_DATA: dict[str, Callable[[Sequence[Path]], None]] = {"ragtruth": ragtruth.run, "swaps": swaps.run}
+WITH_DATA: dict[str, Callable[[Sequence[Path]], None]] = {
+    "credit": credit.run,
+    "ragtruth": ragtruth.run,
+    "swaps": swaps.run,
+}
 
 
 def main() -> None:
