@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mlflow import MlflowClient
@@ -47,6 +49,30 @@ def place(server: str, tmp_path: Path, request: pytest.FixtureRequest) -> Place:
     made = make_place(server, request.node.name.partition("[")[0], tmp_path)
     assert [made.register(number)[0] for number in (1, 2, 3)] == ["1", "2", "3"]
     return made
+
+
+def test_promotions_and_the_list_as_json(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    def printed() -> Any:
+        return json.loads(capsys.readouterr().out)
+
+    assert place.promote(1, None, "--json") == 0
+    made = printed()
+    assert (made["model"], made["version"], made["ending"]) == (place.model, "1", "promoted")
+    assert {gate["state"] for gate in made["report"]["gates"]} == {"passed"}
+    assert place.promote(2, 1, "--dry-run", "--json") == 0
+    assert printed()["ending"] == "would_promote"
+    assert place.promote(2, 1) == 0
+    capsys.readouterr()
+    assert place.promote(3, 2, "--json") == 3, "it is only as good"
+    assert printed()["ending"] == "refused"
+    assert march("model", "list", place.model, *place.common[:4], "--json") == 0
+    [listed] = printed()
+    assert (listed["champion"], listed["waiting"], listed["problems"]) == ("2", [], [])
+    assert [one["version"] for one in listed["versions"]] == ["1", "2", "3"]
+    assert listed["last_decision"]["action"] == "refuse"
+    elsewhere = ["--registry", place.uri, "--store", place.folder / "another"]
+    assert march("model", "list", place.model, *elsewhere, "--json") == 2, "nobody can say"
+    assert printed()[0]["champion"] is None
 
 
 def test_promote_and_roll_back(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

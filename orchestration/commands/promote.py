@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from orchestration.registry.chain import Decision, Made
     from orchestration.registry.decisions import Decisions
 
-_UNREADABLE, _REFUSED, _INCONCLUSIVE, _LOST = 2, 3, 4, 5
+_UNREADABLE, _LOST = 2, 5
+_CODES = {"refused": 3, "inconclusive": 4}  # of `promote`
 
 
 def register(
@@ -70,6 +71,7 @@ def promote(
     by: options.By = None,
     store: StoreOption = None,
     endpoint: EndpointOption = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Make a candidate the champion if every gate passes; else say which does not.
 
@@ -77,7 +79,7 @@ def promote(
     """
     from rich.console import Console
 
-    from orchestration.commands.promote_view import print_report
+    from orchestration.commands.promote_view import print_report, promotion_json
     from orchestration.promotion.policy import read_policy
     from orchestration.promotion.records import GateState
     from orchestration.registry.stored import bring_evaluations
@@ -88,24 +90,31 @@ def promote(
     decisions = open_decisions(model, registry, opened, by=by)
     given = bring_evaluations(evaluation, champion_evaluation, opened, is_dry=dry_run)
     trial = try_candidate(decisions, candidate, given, rules, is_dry=dry_run)
-    print_report(trial.report, Console())
+    if not as_json:
+        print_report(trial.report, Console())
     if trial.seen.champion is None and champion_evaluation is not None:
         warn_ignored("where there is no champion", champion_evaluation=champion_evaluation)
     if not dry_run:
         found = trial.candidate, trial.report, rules, trial.seen, given
         made = _decide(decisions, policy, lambda decisions, _: decisions.promote(*found))
-    state = trial.report.state
-    name = f"{model} version {trial.candidate.version}"
+    state, number = trial.report.state, trial.candidate.version
+    name = f"{model} version {number}"
     if state is not GateState.PASSED:
-        code = _INCONCLUSIVE if state is GateState.INCONCLUSIVE else _REFUSED
-        fail(f"{name} is not promoted: {'; '.join(trial.report.reasons)}", code=code)
-    if dry_run:
-        print(f"{name} would be promoted")
+        ending = "inconclusive" if state is GateState.INCONCLUSIVE else "refused"
+        line = f"{name} is not promoted: {'; '.join(trial.report.reasons)}"
+    elif dry_run:
+        ending, line = "would_promote", f"{name} would be promoted"
     elif rules.approval.required:
-        number = trial.candidate.version
-        print(f"{name} waits: {approval_command(model, number, policy, registry=registry, store=store)}")
+        command = approval_command(model, number, policy, registry=registry, store=store)
+        ending, line = "waits", f"{name} waits: {command}"
     else:
-        print(f"{name} is the champion; it was {made.was or 'nobody'}")
+        ending, line = "promoted", f"{name} is the champion; it was {made.was or 'nobody'}"
+    if as_json:
+        print(promotion_json(model, number, ending, line, trial.report))
+    if ending in _CODES:
+        fail(line, code=_CODES[ending])
+    if not as_json:
+        print(line)
 
 
 def approve(
@@ -167,6 +176,7 @@ def registered(
     by: options.By = None,
     store: StoreOption = None,
     endpoint: EndpointOption = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """List registered models: versions, who is champion, what waits for approval, the last decision.
 
@@ -174,7 +184,7 @@ def registered(
     """
     from rich.console import Console
 
-    from orchestration.commands.promote_view import print_models
+    from orchestration.commands.promote_view import models_json, print_models
 
     opened = open_named(store, endpoint)
     named = names or open_registry(registry).models()
@@ -189,7 +199,10 @@ def registered(
         for decisions in models:
             decisions.rebuild(whole=True)
     reports = [_report(decisions) for decisions in models]
-    print_models(reports, Console())
+    if as_json:
+        print(models_json(reports))
+    else:
+        print_models(reports, Console())
     for one in reports:
         for line in one.problems:
             print(f"march: {one.model}: {line}", file=sys.stderr)

@@ -47,6 +47,7 @@ ChampionEvaluation = Annotated[
     typer.Option(metavar="DIR|REF", help="The champion's, the same way; none only for the first champion."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what the gates say; change nothing.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")]
 Version = Annotated[str, typer.Argument(metavar="VERSION", help="Version number that waits.")]
 Models = Annotated[list[str] | None, typer.Argument(metavar="[MODEL]...", help="All, if none is named.")]
 Reference = Annotated[str, typer.Argument(metavar="MODEL@REF", help="Model, and version number or alias.")]

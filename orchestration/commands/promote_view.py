@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -65,6 +66,32 @@ def print_models(reports: Sequence[ModelReport], console: Console) -> None:
                 f"champion {champion}; decision {last.number}: {last.action} of version {last.about.version}"
             )
             console.print(Text(printable(f"{report.model}: {said} by {last.by} at {last.at}")))
+
+
+def promotion_json(model: str, version: str, ending: str, line: str, report: GateReport) -> str:
+    """What `march model promote` found, for programs."""
+    found = {"model": model, "version": version, "ending": ending, "line": line}
+    return json.dumps({**found, "report": report.model_dump(mode="json")}, indent=1)
+
+
+def models_json(reports: Sequence[ModelReport]) -> str:
+    """What is registered and decided, for programs; `champion` is null where nobody is or nobody can say."""
+    return json.dumps([_as_tree(report) for report in reports], indent=1)
+
+
+def _as_tree(report: ModelReport) -> dict[str, object]:
+    champion = report.last.after.champion if report.last else None
+    return {
+        "model": report.model,
+        "champion": champion.version if champion else None,
+        "versions": [
+            {"version": one.version, "aliases": list(one.aliases), "sha256": one.sha256, "uri": one.uri}
+            for one in report.versions
+        ],
+        "waiting": [{"version": one.about.version, "by": one.by, "at": one.at} for one in report.waiting],
+        "last_decision": report.last.model_dump(mode="json") if report.last else None,
+        "problems": list(report.problems),
+    }
 
 
 def _shown(value: float | None) -> str:
