@@ -28,6 +28,7 @@ from reward import telemetry
 from reward.claims import kinds_for, targets_of
 from reward.claims.kind import num_atoms
 from reward.config import AuditConfig
+from reward.judging.asked import refuted_by_count
 from reward.judging.coverage import Coverage, blind_rounds, covered_by
 from reward.judging.evidence import sources
 from reward.judging.unanswerable import decided_by_query, is_known_unanswerable
@@ -100,9 +101,11 @@ async def audit(
     else:
         means = Means(sampler, prompts or _prompts(config.prompts), config, observer)
         result = await _by_model(query, response, means)
-    if not is_known_unanswerable(query, config):
-        return result
-    return result.model_copy(update={"verdict": decided_by_query(result.verdict, config)})
+    if is_known_unanswerable(query, config):
+        decided = decided_by_query(result.verdict, config)
+    else:
+        decided = refuted_by_count(result.verdict, query, response[answer_start(response, config) :], config)
+    return result if decided is result.verdict else result.model_copy(update={"verdict": decided})
 
 
 async def _by_model(query: RagQuery, response: str, means: Means) -> AuditResult:

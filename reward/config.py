@@ -149,6 +149,11 @@ class AuditConfig(Settings):
     refute_unanswerable: bool = Field(
         default=True, description="Whether a query that is known to be unanswerable decides its verdict."
     )
+    refute_other_counts: bool = Field(
+        default=True,
+        description="Whether an answer that counts something else than its query asks, and a document "
+        "counts, is REFUTED though its claims are true (`reward.judging.asked`).",
+    )
     reward_supported: _Reward = 0.0
     reward_refuted: _Reward = -1.0
     reward_no_claims: _Reward | None = Field(

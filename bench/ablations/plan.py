@@ -224,8 +224,9 @@ def _said(recipe: Recipe) -> dict[str, Any]:
     said: dict[str, Any] = recipe.model_dump(mode="json", include=_RESULT_FIELDS, exclude_defaults=True)
     if said.get("audit", {}).get("kinds") == ["number"]:  # all that there was when the first cells were run
         del said["audit"]["kinds"]
-    if not said.get("audit", {}).get("refute_unanswerable", True):  # no row was known to be, then
-        del said["audit"]["refute_unanswerable"]
+    for name in ("refute_unanswerable", "refute_other_counts"):  # nothing of the kind was refuted, then
+        if not said.get("audit", {}).get(name, True):
+            del said["audit"][name]
     cluster = said.get("cluster", {})
     for name, value in _FIRST_CPU.items():  # nor was there a choice of these
         if cluster.get(name) == value:

@@ -25,7 +25,7 @@ from pydantic import Field, model_validator
 
 from pipeline.record.checkpoints import write_atomically
 from reward.config import AuditConfig, LocalSamplerConfig, OpenAISamplerConfig, SamplerConfig, Settings
-from reward.judging.vote import Reason
+from reward.judging.vote import WITHOUT_VOTERS
 from reward.types import ClaimState, ClaimVerdict, Outcome, RagQuery, Verdict
 
 if TYPE_CHECKING:
@@ -145,8 +145,7 @@ class Canary:
             )
             for sample in samples
             if sample.rollout.verdict.outcome in (Outcome.SUPPORTED, Outcome.REFUTED)
-            # Decided without voters: nobody asked a question, or the query itself says so.
-            and sample.rollout.verdict.reason not in (Reason.REFUTED_WITHOUT_CLAIMS, Reason.UNANSWERABLE)
+            and sample.rollout.verdict.reason not in WITHOUT_VOTERS
         ]
         self.step = step
         choice = random.Random(f"{self.plan.seed}/{step}")

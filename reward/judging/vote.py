@@ -22,6 +22,7 @@ equivalence, so their order never matters, and a minority never decides.
 | else a mention that no claim covers (`uncovered`) | REFUTED | -1 (`refute`) | ignored |
 | else all claims SUPPORTED | SUPPORTED | 0 | 0 |
 | claims, to a query that is known to be unanswerable | REFUTED | -1 | as the claims say |
+| all claims SUPPORTED, and they count something else than the query asks | REFUTED | -1 | 0 |
 | no claim, and it says that the documents do not say, as is known | NO_CLAIMS | by setting | none |
 | no claim, and it says that the documents do not say | NO_CLAIMS, `abstention` | none, or by setting | none |
 | no claim, and it says something else | NO_CLAIMS, `no_claims` | none, or by setting | none |
@@ -60,6 +61,7 @@ class Reason(StrEnum):
     # REFUTED or UNSCORED, by the setting `uncovered`.
     UNCOVERED = "uncovered"
     UNANSWERABLE = "unanswerable"  # REFUTED: the documents are known not to answer, and it makes claims
+    OTHER_COUNT = "other_count"  # REFUTED: true, and about another count than the query asks for
     REFUTED_WITHOUT_CLAIMS = "refuted_without_claims"  # REFUTED by a lookup, since the Proposer failed
     # NO_CLAIMS
     ABSTENTION = "abstention"  # it says that the documents do not say
@@ -85,6 +87,10 @@ class Reason(StrEnum):
     REWARD_SERVER = "reward_server"
     UNTRUSTED = "untrusted_answer"  # something answered in its place, or altered what it said
     REWARD_MODEL = "reward_model"  # that of an extra term gave no score
+
+
+# Nobody asked a question about these, or the query itself decides: another Checker cannot agree or disagree.
+WITHOUT_VOTERS = (Reason.REFUTED_WITHOUT_CLAIMS, Reason.UNANSWERABLE, Reason.OTHER_COUNT)
 
 
 @dataclass(frozen=True)
