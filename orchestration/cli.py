@@ -225,7 +225,7 @@ def demo(
 
 def _finish(command: Callable[[], int]) -> NoReturn:
     """Ends with a training's exit code; a training that stopped says why in one line."""
-    from pipeline.train import TrainingFailedError
+    from pipeline.record.run import TrainingFailedError
 
     try:
         code = command()

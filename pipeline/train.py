@@ -18,63 +18,27 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
-from pydantic import Field, field_validator
-
+from pipeline.atomic import write_atomically
 from pipeline.launch.failures import ERROR_FILE, read_failure, write_failure
 from pipeline.launch.held_out_rows import write_held_out
 from pipeline.launch.host_memory import check_host_memory
-from pipeline.launch.openrlhf_args import num_steps
 from pipeline.launch.reward_servers import has_gpu, uncounted_gpu
-from pipeline.launch.rows import planned_rows, rows_file
 from pipeline.launch.run_lock import LOG_FILE, only_run_in, start_worker
 from pipeline.launch.signals import terminable
 from pipeline.launch.worker import run_openrlhf
 from pipeline.lineage.surroundings import note_surroundings
 from pipeline.models.cache import require_model
-from pipeline.record.checkpoints import model_of, prepare_resume, write_atomically
+from pipeline.record.checkpoints import model_of, prepare_resume
 from pipeline.record.mlflow_sender import kept_status, sent_to_mlflow
-from pipeline.record.run_status import GUARDS_TAG, RESTARTS_TAG, note_status, one_line
+from pipeline.record.run import RESULT_FILE, RunState, TrainingFailedError
+from pipeline.record.run_status import GUARDS_TAG, RESTARTS_TAG, note_status
 from pipeline.record.tracking import RUN_FILE, drop_steps_after, read_steps
+from pipeline.redaction import one_line
+from pipeline.rows import num_steps, planned_rows, rows_file, write_made
 from pipeline.settings.cluster import unreachable_from_nodes
 from pipeline.settings.recipe import Recipe, load_recipe
-from pipeline.settings.resume import asked_settings, gone_settings, resumed, without_gone
+from pipeline.settings.resume import asked_settings, gone_settings, resumed
 from pipeline.training.held_out import best_look, recorded_looks
-from pipeline.worlds.training_rows import write_made
-from reward.config import Settings
-
-RESULT_FILE = "result.json"
-
-
-class RunState(Settings):
-    """What a run is; written at its start, compared on every resume."""
-
-    recipe: Recipe
-    recipe_digest: str
-    asked: tuple[str, ...] | None = Field(
-        default=None,
-        description="Settings that its user gave, by `--set` or a file of their own; None in the files of "
-        "earlier versions.",
-    )
-    rows: Path = Field(description="The prepared JSONL.")
-    num_rows: int
-    tracking_uri: str
-    mlflow_run_id: str
-
-    @field_validator("recipe", mode="before")
-    @classmethod
-    def _earlier_versions_are_read(cls, recipe: Any) -> Any:
-        return without_gone(recipe) if isinstance(recipe, dict) else recipe
-
-
-class TrainingFailedError(RuntimeError):
-    """The worker ended with an error; the message says which and where its log is.
-
-    `exit_code` is 1, or 3 and 4 when a guard stopped the run or rolled it back.
-    """
-
-    def __init__(self, message: str, *, exit_code: int = 1) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
 
 
 def train(

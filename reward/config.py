@@ -16,6 +16,8 @@ from pydantic import (
     model_validator,
 )
 
+from reward.locales import AUTO, usual_of
+
 _Reward = Annotated[float, Field(ge=-1, le=0)]
 _Seed = Annotated[int | None, Field(ge=0, lt=2**62)]
 
@@ -177,9 +179,8 @@ class AuditConfig(Settings):
     @field_validator("locale")
     @classmethod
     def _locale_is_known(cls, locale: str) -> str:
-        from reward.claims.numbers.conventions import conventions_of  # what is known is there
-
-        conventions_of("", locale=locale)
+        if locale != AUTO:
+            usual_of(locale)
         return locale
 
     @model_validator(mode="after")

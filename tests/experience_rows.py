@@ -24,9 +24,9 @@ from openrlhf.trainer.ppo_utils.experience import Experience, split_experience_b
 from openrlhf.utils.loss_utils import get_loss_batch_info  # noqa: E402
 
 from pipeline.record.metrics import Stopwatch  # noqa: E402
+from pipeline.record.rollout_record import RolloutRecord  # noqa: E402
 from pipeline.training.buffer import TokenBuffer, batch_by_tokens  # noqa: E402
 from pipeline.training.experience import MarchExperienceMaker, MarchSamplesGenerator  # noqa: E402
-from pipeline.training.rollout import RolloutRecord  # noqa: E402
 from pipeline.training.trainer_settings import Batching  # noqa: E402
 
 TWO_ROLES = {Role.SOLVER: 1, Role.CHECKER: 1}

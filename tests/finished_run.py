@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pipeline.data.prepare import write_rows
 from pipeline.lineage.surroundings import note_surroundings
+from pipeline.record.run import RunState
 from pipeline.settings.recipe import load_recipe
-from pipeline.train import RunState
 from reward.roles.prompts import load_prompts
 from reward.types import RagQuery
 

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from pipeline.record import tracking
-from pipeline.record.rollout_rows import RolloutFileSettings, RolloutTurn, TrainedAnswer
-from pipeline.training.oracle import OracleJudgement
+from pipeline.record.rollout_record import OracleJudgement
+from pipeline.record.rollout_rows import RolloutTurn, TrainedAnswer
+from pipeline.settings.record import RolloutFileSettings
 from reward.types import Outcome, Role, Verdict
 from tests.audit_jobs import picnic_pair
 

@@ -19,10 +19,10 @@ from bench.ablations.locks import held, lane
 from bench.ablations.plan import Cell, Comparison, Plan, load_plan
 from bench.ablations.plot import draw
 from bench.ablations.results import Figures, Row, Trained, append_row, figures_of, read_rows, trained_of
+from pipeline.record.run import TrainingFailedError
 from pipeline.settings.recipe import TINY_POLICY, Recipe, load_recipe
 from pipeline.tiny.manifest import read_manifest
 from pipeline.tiny.supervised import parse_arguments, stages_of
-from pipeline.train import TrainingFailedError
 from tests.test_demo_report import evaluation, judged
 
 PLAN = load_plan()

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.evaluate.benchmark import Item, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
-from pipeline.worlds.wiki.settings import WikiSettings
+from pipeline.settings.worlds import WikiSettings
 from pipeline.worlds.wiki.world import WikiWorld
 from pipeline.worlds.world import WorldRow
 

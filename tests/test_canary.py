@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from ray.exceptions import RayActorError
 
+from pipeline.settings.canary import CanaryPlan
 from pipeline.settings.recipe import load_recipe
-from pipeline.training.canary import Canary, CanaryPlan, FrozenChecker, canary_metrics
+from pipeline.training.canary import Canary, FrozenChecker, canary_metrics
 from reward.auditor import audit, recheck
 from reward.config import LocalSamplerConfig, OpenAISamplerConfig
 from reward.roles.prompts import load_prompts

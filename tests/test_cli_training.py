@@ -53,7 +53,7 @@ def test_train_and_demo_pass_on_what_they_are_given(monkeypatch: pytest.MonkeyPa
 def test_a_training_that_stopped_says_why_in_one_line(
     code: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pipeline.train import TrainingFailedError
+    from pipeline.record.run import TrainingFailedError
 
     def stops(*_: object, **__: object) -> int:
         raise TrainingFailedError("the worker ended with code 1", exit_code=code)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from pipeline import cpu
-from pipeline.launch.openrlhf_args import num_steps
+from pipeline.rows import num_steps
 from pipeline.settings.ppo import PpoSettings
 from pipeline.settings.recipe import load_recipe
 from tests.experience_rows import Experience, Maker, answer

@@ -21,9 +21,9 @@ from pipeline.demo.measure import EvaluationFailedError
 from pipeline.demo.report import Piece, describe, find, mark_values, render_page
 from pipeline.demo.summary import Summary
 from pipeline.record.mlflow_sender import kept_status
+from pipeline.record.run import RunState, TrainingFailedError
 from pipeline.record.tracking import start_mlflow_run
 from pipeline.settings.recipe import load_recipe
-from pipeline.train import RunState, TrainingFailedError
 from pipeline.worlds.tiny import TinyRows
 from pipeline.worlds.world import Asked, WorldRow
 from reward.types import Claim, ClaimState, ClaimVerdict, Document, Outcome, RagQuery, Span, Verdict

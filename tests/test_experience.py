@@ -18,9 +18,10 @@ from reward.types import Claim, ClaimState, ClaimVerdict, Outcome, Role, Traject
 from tests.experience_rows import PLAIN, TWO_ROLES, Experience, Maker, answer, rows_of, trained, turn
 
 from openrlhf.models.loss import PolicyLoss, ValueLoss  # isort: skip  # after cpu.install()
-from pipeline.training.guards import GuardSettings, findings  # isort: skip
+from pipeline.settings.guards import GuardSettings  # isort: skip
+from pipeline.training.guards import findings  # isort: skip
 from pipeline.training.credit import choose_turns  # isort: skip
-from pipeline.training.rollout import RolloutRecord  # isort: skip
+from pipeline.record.rollout_record import RolloutRecord  # isort: skip
 
 
 def test_row_01_the_terminal_reward_stands_on_the_last_valid_token_of_each_row() -> None:

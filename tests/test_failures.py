@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.launch.failures import Failure, failure_of, read_failure, write_failure
-from pipeline.train import TrainingFailedError
+from pipeline.record.run import TrainingFailedError
 
 # As Ray 2.55 writes it, but for the ids.
 OUT_OF_MEMORY = (

@@ -13,10 +13,11 @@ import pytest
 
 from pipeline.record.checkpoints import mark_complete, prepare_resume
 from pipeline.record.progress import figures
-from pipeline.record.rollout_rows import RolloutFileSettings
+from pipeline.settings.guards import GuardAction, GuardSettings
 from pipeline.settings.ppo import PpoSettings
 from pipeline.settings.recipe import load_recipe
-from pipeline.training.guards import GuardAction, GuardSettings, due, findings, guard_metrics
+from pipeline.settings.record import RolloutFileSettings
+from pipeline.training.guards import due, findings, guard_metrics
 from pipeline.training.trainer_settings import Batching, TrainerSettings
 from pipeline.training.watch import RolledBackError, StoppedByGuardError, Watch
 from reward.types import Role

@@ -13,9 +13,10 @@ import pytest
 from pipeline.data.prepare import ROWS_FILE
 from pipeline.launch.held_out_rows import held_out_file, refuse_trained, write_held_out
 from pipeline.record.checkpoints import keep_model_of, model_of
+from pipeline.rows import write_made
+from pipeline.settings.guards import GuardSettings
 from pipeline.settings.held_out import HeldOutSettings
 from pipeline.settings.recipe import Recipe, load_recipe
-from pipeline.training.guards import GuardSettings
 from pipeline.training.held_out import (
     HELD_OUT_FOLDER,
     SCORE,
@@ -29,7 +30,6 @@ from pipeline.training.held_out import (
 from pipeline.training.oracle import judge_tiny
 from pipeline.training.trainer_settings import TrainerSettings
 from pipeline.worlds.known import is_right
-from pipeline.worlds.training_rows import write_made
 from reward.types import Document, Outcome, RagQuery, Verdict
 
 SUPPORTED, REFUTED, NO_CLAIMS, UNSCORED = (

@@ -190,87 +190,80 @@ def test_the_benchmarks_as_tasks_need_the_extra_evaluate_alone() -> None:
     assert not loaded & HEAVY
 
 
-# Inside the audit: kinds of claims know only texts, and what decides knows neither prompts nor engines.
+# The rooms of each package, its folders and the modules beside them, from low to high: a room imports only
+# rooms before it, inside functions and for types, too. So no circle can be closed.
 ROOMS = {
-    "claims": {"types", "config"},
-    "judging": {"claims", "types", "config", "samplers"},  # the samplers' error, for its type alone
-    "checks": {"claims", "types", "config"},
-    "lexical": {"checks", "claims", "judging", "roles", "types", "config", "provenance"},
-    "samplers": {"types", "config", "telemetry"},
-    "roles": {"claims", "judging", "samplers", "types", "config", "provenance", "telemetry"},
+    "reward": """
+        locales config types claims checks provenance tracing telemetry samplers judging roles lexical auditor
+        serving assignments offline __main__
+    """,
+    "pipeline": """
+        atomic container orphans ports cpu artifacts redaction models settings record data tiny worlds rows
+        estimate evaluate lineage training launch train warmup demo
+    """,
+    "orchestration": """
+        promotion registry terminal inspect doctor settings retrain schedule serving commands cli
+    """,
 }
-
-
-@pytest.mark.parametrize("room", ROOMS)
-def test_rooms_of_the_audit_import_one_way(room: str) -> None:
-    for file in (ROOT / "reward" / room).rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("reward."):
-                assert (node.module or "").split(".")[1] in ROOMS[room] | {room}, f"{file}: {node.module}"
-
-
-def test_no_module_of_these_folders_is_in_a_circle_of_imports() -> None:
-    files = {dotted(file): file for file in (ROOT / "reward").rglob("*.py")}
-    graph = {name: imported_modules(file, set(files)) - {name} for name, file in files.items()}
-    of_these = [name for name in graph if name.split(".")[1:2] in (["offline"], ["lexical"], ["checks"])]
-    assert [name for name in of_these if name in reachable(name, graph)] == []
+# Some may know less than all rooms before them: what decides knows neither prompts nor engines.
+ONLY = {
+    "reward.samplers": {"types", "config", "telemetry"},
+    "reward.judging": {"claims", "types", "config", "samplers"},  # the samplers' error, for its type alone
+    "reward.roles": {"claims", "judging", "samplers", "types", "config", "provenance", "telemetry"},
+    "reward.lexical": {"checks", "claims", "judging", "roles", "types", "config", "provenance"},
+    "orchestration.terminal": set(),
+    "orchestration.inspect": set(),
+    "orchestration.doctor": {"terminal"},
+    "orchestration.settings": {"terminal"},
+    "orchestration.retrain": {"promotion", "registry", "settings", "terminal"},
+    "orchestration.schedule": {"promotion", "registry", "retrain", "terminal"},
+}
 
 
 def dotted(file: Path) -> str:
-    return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    return ".".join(file.with_suffix("").parts).removesuffix(".__init__")
 
 
-def imported_modules(file: Path, modules: set[str]) -> set[str]:
-    """Modules that a file imports, inside functions too; `from a import b` may name `a.b`."""
-    nodes = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ImportFrom)]
-    pairs = {(node.module or "", alias.name) for node in nodes for alias in node.names}
-    return {f"{a}.{b}" if f"{a}.{b}" in modules else a for a, b in pairs} & modules
+MODULES = {dotted(file): file for file in FILES}
 
 
-def reachable(start: str, graph: dict[str, set[str]]) -> set[str]:
-    seen: set[str] = set()
-    todo = {start}
-    while todo:
-        todo = set().union(*(graph[name] for name in todo)) - seen
-        seen |= todo
-    return seen
-
-
-# Around the audit and the training: only the command line imports commands, and the gates know nothing else.
-AROUND = {
-    "promotion": set(),
-    "terminal": set(),
-    "inspect": set(),
-    "doctor": {"terminal"},
-    "registry": {"promotion"},
-    "settings": {"terminal"},
-    "retrain": {"promotion", "registry", "settings", "terminal"},
-    "schedule": {"promotion", "registry", "retrain", "terminal"},
-}
-
-
-@pytest.mark.parametrize("room", AROUND)
-def test_rooms_around_it_import_one_way(room: str) -> None:
-    for file in (ROOT / "orchestration" / room).rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("orchestration."):
-                assert (node.module or "").split(".")[1] in AROUND[room] | {room}, f"{file}: {node.module}"
-
-
-def inner_imports(file: Path) -> set[str]:
-    """Modules of `reward` that a file imports, anywhere in it: inside functions and for types, too."""
+def imported_modules(module: str) -> set[str]:
+    """Our modules that a module imports, anywhere in it; `from a import b` may name `a.b`."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "reward":
-            module = ROOT / (node.module or "").replace(".", "/")
-            names = [alias.name for alias in node.names]
-            below = {f"{node.module}.{name}" for name in names if _is_module(module / name)}
-            found |= below | ({node.module or ""} if len(below) < len(names) else set())
-    return found
+    for node in ast.walk(ast.parse((ROOT / MODULES[module]).read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{module}: a relative import; write the whole name"
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in MODULES else node.module or "" for name in names}
+    return found & MODULES.keys() - {module}
 
 
-def _is_module(path: Path) -> bool:
-    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+def room_of(module: str) -> str:
+    """The folder or module right below the package; "" for the package itself."""
+    return ".".join(module.split(".")[1:2])
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_order_names_each_room_once(package: str) -> None:
+    rooms = {room_of(module) for module in MODULES if module.startswith(f"{package}.")}
+    assert sorted(ROOMS[package].split()) == sorted(rooms)
+
+
+@pytest.mark.parametrize(
+    "room", [f"{package}.{room}" for package in PACKAGES for room in ROOMS[package].split()]
+)
+def test_a_room_imports_only_rooms_before_it(room: str) -> None:
+    package, name = room.split(".")
+    rooms = ROOMS[package].split()
+    before = set(rooms[: rooms.index(name)])
+    assert ONLY.get(room, set()) <= before
+    allowed = ONLY.get(room, before) | {name}
+    for module in MODULES:
+        if f"{module}.".startswith(f"{room}."):
+            found = {one for one in imported_modules(module) if one.startswith(f"{package}.")}
+            assert {one for one in found if room_of(one) not in allowed} == set(), module
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
@@ -283,19 +276,10 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
     return sorted(list(ring) for ring in rings if ring)
 
 
-def test_imports_inside_reward_around_the_audit_have_no_circle() -> None:
-    """Rooms are the nodes: how the audit is served, sampled and traced."""
-    graph: dict[str, set[str]] = {}
-    for file in (ROOT / "reward").rglob("*.py"):
-        room = file.relative_to(ROOT / "reward").parts[0].removesuffix(".py")
-        rooms = {module.split(".")[1] for module in inner_imports(file) if "." in module}
-        graph.setdefault(room, set()).update(rooms - {room})
-    around = {"provenance", "samplers", "serving", "telemetry", "tracing"}
-    assert [ring for ring in circles(graph) if around & set(ring)] == []
-
-
-@pytest.mark.parametrize("room", ["samplers", "serving"])
-def test_files_of_a_room_import_one_way(room: str) -> None:
-    """Files are the nodes; the package's own `__init__` is the interface of the others."""
-    files = [file for file in (ROOT / "reward" / room).glob("*.py") if file.stem != "__init__"]
-    assert circles({f"reward.{room}.{file.stem}": inner_imports(file) for file in files}) == []
+@pytest.mark.parametrize("room", ["checks", "lexical", "offline", "samplers", "serving"])
+def test_modules_of_a_room_import_one_way(room: str) -> None:
+    package = f"reward.{room}"
+    modules = {module for module in MODULES if f"{module}.".startswith(f"{package}.")}
+    if room in ("samplers", "serving"):  # its `__init__` is the interface of the others
+        modules.remove(package)
+    assert circles({module: imported_modules(module) for module in modules}) == []

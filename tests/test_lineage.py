@@ -21,8 +21,8 @@ from pipeline.lineage.reproduce import commands, write_recipe
 from pipeline.lineage.resolve import resolve_lineage
 from pipeline.lineage.show import NOT_RECORDED, render_html, tree_of
 from pipeline.lineage.surroundings import look_around, note_surroundings, read_surroundings
+from pipeline.record.run import RunState
 from pipeline.settings.recipe import load_recipe
-from pipeline.train import RunState
 from reward.roles.prompts import load_prompts
 from reward.types import RagQuery
 from tests.finished_run import write_finished_run

@@ -20,9 +20,9 @@ from mlflow import MlflowClient
 from pipeline.record import mlflow_sender
 from pipeline.record.mlflow_sender import kept_status, missing, send
 from pipeline.record.rollout_files import rollouts_file
+from pipeline.record.run import TrainingFailedError
 from pipeline.record.run_status import ENDED_TAG, note_status, read_status
 from pipeline.record.tracking import drop_steps_after, read_sent, read_steps, start_mlflow_run
-from pipeline.train import TrainingFailedError
 from tests.march_cli import march
 from tests.mlflow_process import mlflow_server
 from tests.rollout_runs import step_log, trained_answer, write_state

@@ -8,13 +8,13 @@ from babel import Locale
 from reward.claims.numbers import (
     ENGLISH,
     Conventions,
-    DateOrder,
     canonical,
     conventions_of,
     equal,
     find_numbers,
     parse_number,
 )
+from reward.locales import DateOrder
 from tests.test_number_properties import LOCALES
 
 DAY, MONTH = DateOrder.DAY_FIRST, DateOrder.MONTH_FIRST

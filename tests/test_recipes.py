@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.launch.openrlhf_args import num_steps
+from pipeline.rows import num_steps
 from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.settings.tree import RECIPES
 from tests.openrlhf_parser import arguments_of, checked_by_openrlhf, parse_with_openrlhf

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from pipeline.record.metrics import audit_metrics
+from pipeline.record.rollout_record import RolloutRecord
 from pipeline.training.oracle import judge_tiny
-from pipeline.training.rollout import RolloutRecord
 from reward.auditor import audit
 from reward.config import AuditConfig
 from reward.roles.prompts import load_prompts

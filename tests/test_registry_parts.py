@@ -18,7 +18,7 @@ from orchestration.registry import trial
 from orchestration.registry.notify import notify
 from orchestration.registry.smoke import smoke_gate
 from orchestration.registry.store import ModelVersion, _checked
-from pipeline.record.tracking import refuse_password
+from pipeline.redaction import refuse_password
 from tests.march_cli import refused
 from tests.test_decision_chain import KEY
 from tests.test_retrain_job import write_job

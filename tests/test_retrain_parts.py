@@ -25,7 +25,7 @@ from pipeline.artifacts.failures import CorruptError, StoreError, UnsafeEndpoint
 from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.evaluate.tasks.served import ServerDownError
-from pipeline.train import TrainingFailedError
+from pipeline.record.run import TrainingFailedError
 from tests.schedule_jobs import wait_until
 
 KEY = LEASES + "shop"

@@ -23,8 +23,9 @@ from pipeline.launch.reward_servers import (
     server_configs,
     uncounted_gpu,
 )
+from pipeline.record.run import RunState
 from pipeline.settings.recipe import load_recipe
-from pipeline.train import RunState, train
+from pipeline.train import train
 from reward.config import LocalSamplerConfig, RaySamplerConfig
 from reward.types import Role
 from tests.role_server import QUERY, RESPONSE, TOKEN, Spawn, server_config, spawn_processes  # noqa: F401
@@ -32,7 +33,8 @@ from tests.serving import KEY
 
 cpu.install()
 
-from pipeline.training.rollout import SETTINGS_VARIABLE, AgentExecutor, RolloutRecord  # noqa: E402
+from pipeline.record.rollout_record import RolloutRecord  # noqa: E402
+from pipeline.training.rollout import SETTINGS_VARIABLE, AgentExecutor  # noqa: E402
 
 
 def servers_of(folder: Path) -> list[psutil.Process]:

@@ -16,12 +16,8 @@ from tests.serving import QUERY as PICNIC
 
 cpu.install()
 
-from pipeline.training.rollout import (  # noqa: E402
-    SETTINGS_VARIABLE,
-    AgentExecutor,
-    RolloutRecord,
-    choose_turns,
-)
+from pipeline.record.rollout_record import RolloutRecord  # noqa: E402
+from pipeline.training.rollout import SETTINGS_VARIABLE, AgentExecutor, choose_turns  # noqa: E402
 
 QUERY = RagQuery(id="q", query="?", documents=(Document(id="d", text="It raised 5 euros."),))
 

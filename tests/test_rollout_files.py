@@ -21,13 +21,9 @@ from pipeline.record.rollout_files import (
     rollouts_file,
     write_rollouts,
 )
-from pipeline.record.rollout_rows import (
-    SCHEMA_VERSION,
-    RolloutFileSettings,
-    choose_rollouts,
-    rollout_rows,
-)
+from pipeline.record.rollout_rows import SCHEMA_VERSION, choose_rollouts, rollout_rows
 from pipeline.record.tracking import drop_steps_after, read_steps, start_mlflow_run
+from pipeline.settings.record import RolloutFileSettings
 from reward.types import Outcome, Role
 from tests.march_cli import march, refused
 from tests.rollout_runs import EVIL, step_log, trained_answer, write_run, write_state

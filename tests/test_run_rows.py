@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.data.prepare import Manifest, read_manifest
 from pipeline.data.tokenizer_digest import tokenizer_sha256
-from pipeline.launch.rows import planned_rows, rows_manifest
+from pipeline.rows import planned_rows, rows_manifest
 from pipeline.settings.recipe import TINY_POLICY, load_recipe
 from tests.march_cli import DATA, march
 

@@ -16,10 +16,11 @@ from mlflow import MlflowClient
 from pipeline import train as training
 from pipeline.data.prepare import Manifest
 from pipeline.launch.failures import ERROR_FILE
-from pipeline.record.run_status import ENDED_TAG, EXIT_CODE_TAG, GUARDS_TAG, RESTARTS_TAG, one_line
+from pipeline.record.run import RESULT_FILE, RunState, TrainingFailedError
+from pipeline.record.run_status import ENDED_TAG, EXIT_CODE_TAG, GUARDS_TAG, RESTARTS_TAG
 from pipeline.record.tracking import read_steps
+from pipeline.redaction import one_line
 from pipeline.settings.recipe import TINY_POLICY
-from pipeline.train import RESULT_FILE, RunState, TrainingFailedError
 from tests.rollout_runs import step_log
 
 SECRET = "a-secret-of-the-suite"

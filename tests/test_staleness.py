@@ -16,8 +16,8 @@ from tests.experience_rows import Experience, Maker, answer, rows_of
 cpu.install()
 
 from pipeline.record.metrics import sampler_gap  # noqa: E402
+from pipeline.record.rollout_record import RolloutRecord  # noqa: E402
 from pipeline.training import trainer_async  # noqa: E402
-from pipeline.training.rollout import RolloutRecord  # noqa: E402
 from pipeline.training.staleness import mask_stale, staleness  # noqa: E402
 
 

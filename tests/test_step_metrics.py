@@ -11,7 +11,7 @@ from reward.types import Claim, ClaimState, ClaimVerdict, Outcome, Role, Verdict
 from tests.experience_rows import PLAIN, Maker, answer
 
 from pipeline.record.metrics import STATUS_NAMES, Stopwatch, audit_metrics, step_metrics, turn_metrics  # isort: skip
-from pipeline.training.rollout import RolloutRecord  # isort: skip
+from pipeline.record.rollout_record import RolloutRecord  # isort: skip
 
 TREES = ("audit", "checker", "guards", "oracle", "ppo", "proposer", "solver", "sync", "time", "canary")
 

@@ -7,11 +7,11 @@ from safetensors import safe_open
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import pipeline.tiny
+from pipeline.settings.worlds import PLAIN_WORLD, WorldSettings
 from pipeline.tiny.manifest import MANIFEST, Manifest, publish, read_manifest
 from pipeline.tiny.measurement import measure
 from pipeline.tiny.tokenizer import build_tokenizer
 from pipeline.tiny.words import KINDS
-from pipeline.tiny.world import PLAIN_WORLD, WorldSettings
 from reward.roles.prompts import load_prompts
 
 FOLDER = Path(pipeline.tiny.__file__).parent / "checkpoint"

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.settings.worlds import WorldSettings
 from pipeline.tiny.demonstrations import demonstrate, write_answer, write_check, write_claims
 from pipeline.tiny.facts import Fact, read_facts
 from pipeline.tiny.recipe import BASE, ERRORS
 from pipeline.tiny.truth import oracle, true_answer
 from pipeline.tiny.words import CITIES, EVENTS
-from pipeline.tiny.world import MARKERS, WorldSettings, is_held_out, sample_world, sample_worlds, worlds
+from pipeline.tiny.world import MARKERS, is_held_out, sample_world, sample_worlds, worlds
 from reward.claims.numbers import find_numbers
 from reward.roles.formats import parse_answers, parse_claims
 from reward.roles.prompts import load_prompts

@@ -18,9 +18,9 @@ from safetensors.torch import load_file
 
 from orchestration.inspect.run import open_run, read_entries
 from pipeline.record.rollout_files import read_rollouts, rollouts_file
+from pipeline.record.run import RunState
 from pipeline.record.tracking import fetch_mlflow_run, read_steps
 from pipeline.settings.recipe import TINY_POLICY
-from pipeline.train import RunState
 from reward.types import Role
 from tests.march_training import Run, assert_nothing_lost_or_repeated
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from mlflow import MlflowClient
 
+from pipeline.record.run import RunState
 from pipeline.record.run_status import RESTARTS_TAG
 from pipeline.record.tracking import read_steps
-from pipeline.train import RunState
 from tests.march_training import Run, assert_nothing_lost_or_repeated
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(5400), pytest.mark.training]

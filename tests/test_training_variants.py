@@ -10,9 +10,9 @@ from mlflow import MlflowClient
 
 from pipeline.data.prepare import ROWS_FILE
 from pipeline.record.rollout_files import read_rollouts, rollouts_file
+from pipeline.record.run import RunState
 from pipeline.record.tracking import read_steps
 from pipeline.settings.recipe import TINY_POLICY
-from pipeline.train import RunState
 from pipeline.training.held_out import SCORE
 from reward.types import RagQuery
 

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.demo.evaluate import setup_for
 from pipeline.settings.recipe import load_recipe
-from pipeline.worlds.wiki.settings import WikiSettings
+from pipeline.settings.worlds import WikiSettings
 from pipeline.worlds.wiki.world import WikiWorld
 from reward.auditor import audit
 from reward.config import AuditConfig

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
+from pipeline.settings.warmup import RoleShares, WarmupSettings
 from pipeline.warmup.demonstrations import Demonstration, Lesson, demonstrations, quotation
-from pipeline.warmup.settings import RoleShares, WarmupSettings
 from pipeline.worlds.wiki.world import WikiWorld
 from reward.claims import kinds_for, targets_of
 from reward.config import AuditConfig

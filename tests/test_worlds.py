@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from pipeline.data.prepare import ROWS_FILE
-from pipeline.launch.rows import planned_rows
+from pipeline.rows import num_made, planned_rows, write_made
 from pipeline.settings.recipe import load_recipe
+from pipeline.settings.worlds import WikiSettings
 from pipeline.training.oracle import oracle_for
-from pipeline.worlds.training_rows import num_made, write_made
 from pipeline.worlds.wiki.facts import facts_of
 from pipeline.worlds.wiki.paragraphs import SHIPPED, shipped, tidy
 from pipeline.worlds.wiki.relations import RELATIONS, statement_of
-from pipeline.worlds.wiki.settings import WikiSettings
 from pipeline.worlds.wiki.world import WikiWorld, count_rows
 from pipeline.worlds.world import SPLITS, Asked, WorldRow, open_world
 from reward.types import Claim, ClaimState, ClaimVerdict, Document, Outcome, RagQuery, Verdict

@@ -23,10 +23,11 @@ from bench.ablations.results import Row, figures_of, trained_of
 from pipeline.demo.evaluation import Evaluation
 from pipeline.launch.reward_servers import die_with_parent
 from pipeline.launch.run_lock import LOG_FILE
+from pipeline.record.run import TrainingFailedError
 from pipeline.record.tracking import read_steps
 from pipeline.settings.recipe import TINY_POLICY, load_recipe
 from pipeline.tiny.manifest import MANIFEST
-from pipeline.train import TrainingFailedError, train
+from pipeline.train import train
 
 _T = TypeVar("_T")
 

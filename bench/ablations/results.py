@@ -13,8 +13,8 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from bench.measure import RESULTS
+from pipeline.atomic import write_atomically
 from pipeline.demo.evaluation import Evaluation
-from pipeline.record.checkpoints import write_atomically
 from reward.types import Outcome, Record
 
 FOLDER = RESULTS / "ablations"

@@ -66,7 +66,7 @@ def evaluate(
     The same command resumes what was interrupted.
     """
     from orchestration.settings.evaluate import evaluation_job, judge_config
-    from pipeline.record.tracking import refuse_password
+    from pipeline.redaction import refuse_password
 
     refuse_password("--mlflow", mlflow)
     named: dict[str, object] = {

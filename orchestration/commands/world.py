@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from pipeline.worlds.wiki.settings import WikiSettings
+    from pipeline.settings.worlds import WikiSettings
     from pipeline.worlds.wiki.world import WikiWorld
     from pipeline.worlds.world import WorldRow
 
@@ -50,7 +50,7 @@ def world(
 
 
 def _settings(overrides: Sequence[str]) -> WikiSettings:
-    from pipeline.worlds.wiki.settings import WikiSettings
+    from pipeline.settings.worlds import WikiSettings
     from reward.assignments import assign
 
     return WikiSettings.model_validate(assign({}, overrides))

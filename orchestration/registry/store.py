@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 from orchestration.registry.logged import StoredModel, log_stored_model
 from orchestration.registry.server import one_line_errors, pages, past_races, unless_missing
 from pipeline.artifacts.address import located
-from pipeline.record.tracking import LINEAGE_RUN_TAG, refuse_password
+from pipeline.record.tracking import LINEAGE_RUN_TAG
+from pipeline.redaction import refuse_password
 
 CANDIDATE, CHAMPION, PREVIOUS = "candidate", "champion", "previous"
 URI_TAG, SHA256_TAG, LINEAGE_TAG = "march.weights_uri", "march.weights_sha256", "march.lineage_sha256"

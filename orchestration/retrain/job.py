@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, mod
 
 from orchestration.promotion.policy import POLICY_FILE, GatePolicy, read_policy
 from orchestration.retrain.triggers import Triggers
-from pipeline.record.tracking import refuse_password
+from pipeline.redaction import refuse_password
 from reward.assignments import assign, read_settings
 from reward.config import Settings
 

@@ -18,8 +18,8 @@ from orchestration.registry.server import unhurried_environment
 from orchestration.retrain.stage import ERROR_FILE, reserve
 from orchestration.retrain.stages import StageProblem, StageProgress, StageRequest, stage_folder
 from orchestration.retrain.workshop import PROGRESS_FILE, read_progress
+from pipeline.atomic import write_atomically
 from pipeline.launch.reward_servers import die_with_parent
-from pipeline.record.checkpoints import write_atomically
 
 LOG_FILE = "log.txt"
 _REQUEST_FILE = "request.json"

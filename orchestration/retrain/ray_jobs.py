@@ -24,7 +24,7 @@ from orchestration.retrain.local_stage import LOG_FILE
 from orchestration.retrain.stage import PROBLEM_MARK
 from orchestration.retrain.stages import KEY_DIGITS, StageProblem, StageProgress, StageRequest, stage_folder
 from orchestration.retrain.workshop import PROGRESS_MARK, PROGRESS_TO_LOG
-from pipeline.record.checkpoints import write_atomically
+from pipeline.atomic import write_atomically
 
 logger = logging.getLogger(__name__)
 

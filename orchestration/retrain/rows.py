@@ -114,7 +114,7 @@ def _prepare(shop: Workshop, given: PrepareSettings) -> Manifest:
 
 
 def _draw_worlds(recipe: Recipe, folder: Path) -> None:
-    from pipeline.worlds.training_rows import num_made, write_made
+    from pipeline.rows import num_made, write_made
 
     write_made(recipe, folder, num_made(recipe))
 

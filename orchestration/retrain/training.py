@@ -18,12 +18,12 @@ from orchestration.retrain.records import ParentWeights
 from orchestration.retrain.rows import bring_rows
 from orchestration.retrain.stages import StageResult
 from orchestration.retrain.workshop import Workshop
+from pipeline.atomic import write_atomically
 from pipeline.evaluate.weights import weights_sha256
 from pipeline.lineage.collect import collect
 from pipeline.lineage.surroundings import SURROUNDINGS_FILE
-from pipeline.record.checkpoints import write_atomically
+from pipeline.record.run import RESULT_FILE, RunState
 from pipeline.record.tracking import RUN_FILE, STEPS_FILE, read_steps
-from pipeline.train import RESULT_FILE, RunState
 
 MODEL, RUN, LINEAGE_FILE = "model", "run", "lineage.json"
 _KEPT = (RUN_FILE, RESULT_FILE, STEPS_FILE, SURROUNDINGS_FILE)

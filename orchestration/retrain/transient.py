@@ -21,7 +21,7 @@ _LINES = (
     "botocore.exceptions.HTTPClientError", "openai.APIConnectionError", "sqlalchemy.exc.OperationalError",
 )  # fmt: skip
 _ENGINES = (
-    "ray.exceptions.RayError", "pipeline.train.TrainingFailedError", "reward.samplers.SamplerError",
+    "ray.exceptions.RayError", "pipeline.record.run.TrainingFailedError", "reward.samplers.SamplerError",
     "pipeline.evaluate.tasks.served.ServerDownError", "orchestration.registry.decisions.LostRaceError",
 )  # fmt: skip
 _STATUSES = (408, 425, 429, 500, 502, 503, 504)

@@ -21,7 +21,7 @@ from orchestration.retrain.stages import (
 )
 from pipeline.artifacts.settings import settings_from_environment
 from pipeline.artifacts.store import ArtifactStore, Published, open_store
-from pipeline.record.checkpoints import write_atomically
+from pipeline.atomic import write_atomically
 from pipeline.settings.recipe import Recipe, load_recipe
 
 PROGRESS_FILE = "progress.json"

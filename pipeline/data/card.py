@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.atomic import write_atomically
 from pipeline.data.prepare import REMOVED_FILE, Manifest
 from pipeline.data.sources import SOURCES
 from pipeline.data.statistics import PAPER, SourceStatistics, Spread, bin_of, bin_start
-from pipeline.record.checkpoints import write_atomically
 from reward.offline.page import render_page
 
 CARD_MARKDOWN, CARD_HTML = "data_card.md", "data_card.html"

@@ -20,8 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.atomic import write_atomically
 from pipeline.data.sources import RemoteFile
-from pipeline.record.checkpoints import write_atomically
 from reward.offline.files import file_sha256
 
 if TYPE_CHECKING:

@@ -23,12 +23,12 @@ from typing import Any
 
 from pydantic import Field
 
+from pipeline.atomic import write_atomically
 from pipeline.data.duplicates import Match, Reason, RowsBefore
 from pipeline.data.evaluation_sets import IndexedSet
 from pipeline.data.statistics import RunningStatistics, SourceStatistics, Spread
 from pipeline.data.tokenizer_digest import tokenizer_sha256
 from pipeline.data.work import Choices, PrepareJob, RowWork, WorkedRow
-from pipeline.record.checkpoints import write_atomically
 from reward.offline.files import file_sha256
 from reward.roles.prompts import PromptSet
 from reward.types import RagQuery, Record

@@ -24,6 +24,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+from pipeline.atomic import write_atomically
 from pipeline.demo.by_kind import count_kinds
 from pipeline.demo.evaluation import (
     EVALUATION_SEED,
@@ -38,7 +39,6 @@ from pipeline.demo.evaluation import (
 from pipeline.demo.votes import ask_checker
 from pipeline.launch.cpu_speed import dtype_of, threads_of
 from pipeline.launch.reward_servers import has_gpu
-from pipeline.record.checkpoints import write_atomically
 from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.training.oracle import judge_against
 from pipeline.worlds.tiny import TinyDraw

@@ -10,8 +10,7 @@ from pydantic import Field
 
 from pipeline.demo.by_kind import KindCount, shares_by_kind
 from pipeline.demo.intervals import Estimate, rate, ratio
-from pipeline.tiny.world import PLAIN_WORLD, WorldSettings
-from pipeline.worlds.wiki.settings import WikiSettings
+from pipeline.settings.worlds import PLAIN_WORLD, WikiSettings, WorldSettings
 from pipeline.worlds.world import StatedValue
 from reward.config import AuditConfig, SamplingSettings
 from reward.types import Outcome, RagQuery, Record, Verdict

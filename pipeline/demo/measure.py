@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from pipeline.demo.evaluation import Evaluation, EvaluationSetup
 from pipeline.launch.reward_servers import die_with_parent
-from pipeline.train import TrainingFailedError
+from pipeline.record.run import TrainingFailedError
 
 LOG_FILE = "evaluate.log"
 _JUDGED = re.compile(rb"judged (\d+)\n?")

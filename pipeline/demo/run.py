@@ -20,6 +20,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from pipeline.atomic import write_atomically
 from pipeline.demo.evaluate import setup_for
 from pipeline.demo.evaluation import NUM_ROWS, Evaluation
 from pipeline.demo.figures import draw_curves
@@ -27,10 +28,10 @@ from pipeline.demo.measure import measured, read_evaluation
 from pipeline.demo.report import find, render_page, table
 from pipeline.demo.start import is_warmed_up_first, make_start, say_what_it_takes
 from pipeline.demo.summary import Summary, command_again, first_model
-from pipeline.record.checkpoints import write_atomically
+from pipeline.record.run import RunState
 from pipeline.record.tracking import RUN_FILE, finish_mlflow_run, read_steps
 from pipeline.settings.recipe import Recipe, load_recipe
-from pipeline.train import RunState, train
+from pipeline.train import train
 
 RECIPE = "tiny"
 SUMMARY_FILE, PAGE_FILE, CURVES_FILE = "summary.json", "demo.html", "curves.png"

@@ -12,14 +12,11 @@ all else; of others they are taken at the responses (`pipeline.training.response
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 from pipeline.estimate.dimensions import Dimensions
 from pipeline.settings.cluster import ClusterSettings, Colocation
+from pipeline.settings.recipe import Recipe
 from reward.types import Role
-
-if TYPE_CHECKING:
-    from pipeline.settings.recipe import Recipe
 
 GIB = 1024**3
 _WEIGHT, _GRADIENT, _ADAM = 2, 2, 12  # bytes a parameter

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pipeline.estimate.dimensions import Dimensions, dimensions_of
 from pipeline.estimate.memory import Memory, memory
 from pipeline.estimate.storage import Storage, storage
 from pipeline.estimate.time import StepTime, step_time
 from pipeline.estimate.workload import Workload, workload
-from pipeline.launch.openrlhf_args import num_steps
+from pipeline.rows import num_steps
 from pipeline.settings.cluster import unreachable_from_nodes
-
-if TYPE_CHECKING:
-    from pipeline.settings.recipe import Recipe
+from pipeline.settings.recipe import Recipe
 
 
 @dataclass(frozen=True)

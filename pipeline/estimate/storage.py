@@ -7,13 +7,10 @@ them; frozen weights are saved at every stage. The model at the end is its weigh
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pipeline.estimate.dimensions import Dimensions
 from pipeline.estimate.memory import num_frozen, num_trained
-
-if TYPE_CHECKING:
-    from pipeline.settings.recipe import Recipe
+from pipeline.settings.recipe import Recipe
 
 _ADAM, _WEIGHT = 12, 2  # bytes a parameter
 

@@ -12,15 +12,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pipeline.estimate.dimensions import Dimensions
 from pipeline.estimate.workload import RoleLoad, Workload
 from pipeline.settings.cluster import Colocation
+from pipeline.settings.recipe import Recipe
 from reward.types import Role
-
-if TYPE_CHECKING:
-    from pipeline.settings.recipe import Recipe
 
 
 @dataclass(frozen=True)

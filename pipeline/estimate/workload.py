@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pipeline.data.prepare import MANIFEST_FILE, Manifest
-from pipeline.launch.rows import planned_rows, rows_manifest
+from pipeline.rows import planned_rows, rows_manifest
+from pipeline.settings.recipe import Recipe
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.samplers import Message
 from reward.types import Document, RagQuery, Role
-
-if TYPE_CHECKING:
-    from pipeline.settings.recipe import Recipe
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from pipeline.estimate.without_gpus import host_bytes, needs_no_gpu
 from pipeline.launch.held_out_rows import held_out_file
 from pipeline.launch.openrlhf_args import openrlhf_arguments
 from pipeline.launch.reward_servers import has_gpu
-from pipeline.launch.rows import rows_file
+from pipeline.rows import rows_file
 from pipeline.settings.cluster import Colocation
 from pipeline.settings.recipe import Recipe
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from pipeline.record.checkpoints import write_atomically
+from pipeline.atomic import write_atomically
 from reward.config import Settings
 
 ERROR_FILE = "error.json"

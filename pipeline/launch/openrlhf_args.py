@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pipeline.rows import num_steps
 from pipeline.settings.cluster import ALL_LINEAR, Colocation, LoraSettings
-from pipeline.settings.ppo import CorrectionSettings, OptimizerSettings, check_warmup
+from pipeline.settings.ppo import CorrectionSettings, OptimizerSettings
 from pipeline.settings.recipe import Recipe
 
 AGENT_FILE = Path(__file__).parents[1] / "training" / "agent.py"
@@ -60,23 +61,6 @@ def openrlhf_arguments(
     arguments = [part for key, value in pairs.items() for part in (f"--{key}", str(value))]
     arguments += lora_arguments(recipe.cluster.lora) + _correction(recipe.ppo.correction)
     return arguments + _flags(recipe, cuda=cuda)
-
-
-def num_steps(recipe: Recipe, num_rows: int) -> int:
-    """Returns the PPO steps of a run: whole batches only, since a ragged last batch could hang or lose rows.
-
-    Raises:
-        ValueError: fewer rows than one batch, or than `data.max_steps` batches, or no step for the policy.
-    """
-    batches = num_rows // recipe.rollout.batch_size
-    wanted = recipe.data.max_steps
-    if batches < (wanted or 1):
-        raise ValueError(
-            f"data: {num_rows} rows make {batches} batches of {recipe.rollout.batch_size}, fewer than the "
-            f"{wanted or 1} steps asked for; prepare more rows or lower data.max_steps or rollout.batch_size"
-        )
-    check_warmup(recipe.ppo, num_steps=wanted or batches)
-    return wanted or batches
 
 
 def _placement(recipe: Recipe) -> dict[str, object]:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from pipeline.record.run_status import SECRET_NAME
+from pipeline.redaction import SECRET_NAME
 
 _KEY_VARIABLE = "MARCH_WORKER_SECRETS"  # under which name they are in the store
 _NAMESPACE = "march"

@@ -19,17 +19,14 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pipeline.launch.signals import terminable
 from pipeline.ports import hold_port
-from pipeline.record.run_status import one_line
+from pipeline.record.run import RunState
+from pipeline.redaction import one_line
 from pipeline.settings.sources import RewardSettings
 from reward.config import LocalSamplerConfig, RaySamplerConfig
 from reward.serving.config import ServerConfig
-
-if TYPE_CHECKING:
-    from pipeline.train import RunState
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,6 @@ import secrets
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pipeline import cpu
 from pipeline.launch import ray_worker
@@ -22,7 +21,7 @@ from pipeline.launch.batching import batching
 from pipeline.launch.build_locks import drop_stale_locks, extensions_folder
 from pipeline.launch.cpu_speed import for_cpus, threads_of
 from pipeline.launch.held_out_rows import held_out_file
-from pipeline.launch.openrlhf_args import num_steps, openrlhf_arguments
+from pipeline.launch.openrlhf_args import openrlhf_arguments
 from pipeline.launch.ray_start import demand_token, start_ray
 from pipeline.launch.reward_servers import (
     NAMESPACE,
@@ -31,12 +30,11 @@ from pipeline.launch.reward_servers import (
     reward_servers,
     server_configs,
 )
+from pipeline.record.run import RunState
+from pipeline.rows import num_steps
 from reward import telemetry
 from reward.samplers.start import demand_libraries
 from reward.types import Role
-
-if TYPE_CHECKING:
-    from pipeline.train import RunState
 
 _TO_ANSWER_S = 20.0  # after an audit's deadline, so that the server's own answer comes first
 _KEYS = ("MARCH_REWARD_TOKEN", "MARCH_SIGNING_KEY")

@@ -16,8 +16,8 @@ from pipeline.evaluate.weights import weights_sha256
 from pipeline.lineage.record import DataRecord, EvaluationRecord, Lineage, ModelRecord
 from pipeline.lineage.surroundings import read_surroundings
 from pipeline.models.cache import read_origin
+from pipeline.record.run import RESULT_FILE, RunState
 from pipeline.record.tracking import RUN_FILE, read_steps
-from pipeline.train import RESULT_FILE, RunState
 from reward.offline.files import file_sha256
 from reward.roles.prompts import load_prompts
 

@@ -10,27 +10,17 @@ goes by that.
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 
 from pydantic import Field
 
+from pipeline.atomic import write_atomically
 from reward.config import Settings
 
 MODEL_FOLDERS = ("_actor", "_critic")
 _TO_EVALUATE = "_hf"  # ends the name of a model that is saved beside a step's checkpoint
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Gives a temporary name to write to, and renames it: a reader sees the old file or the new one."""
-    temporary = path.with_name(f"{path.name}.tmp{os.getpid()}")
-    yield temporary
-    os.replace(temporary, path)
 
 
 class Mark(StrEnum):
@@ -49,12 +39,6 @@ class Manifest(Settings):
         default=False, description="Whether answers of these weights left all guards that act within limits."
     )
     mark: Mark = Mark.NONE
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Writes a small file by rename: a reader sees the old text or the new one, never a part."""
-    with replacing(path) as temporary:
-        temporary.write_text(text)
 
 
 def mark_complete(folder: Path, step: int) -> None:

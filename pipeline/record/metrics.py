@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from pipeline.record.rollout_record import RolloutRecord
 from reward.judging.vote import Reason
 from reward.types import ClaimState, Outcome, Role
 
 if TYPE_CHECKING:
     from openrlhf.trainer.ppo_utils.experience import Experience
-
-    from pipeline.training.rollout import RolloutRecord
 
 # OpenRLHF's own step figures that say what ours do not; its rewards and lengths average over fillers.
 STATUS_NAMES = {

@@ -27,7 +27,6 @@ from pipeline.record.run_status import (
     Status,
     note_end,
     note_status,
-    one_line,
     read_status,
 )
 from pipeline.record.tracking import (
@@ -40,6 +39,7 @@ from pipeline.record.tracking import (
     read_sent,
     write_sent,
 )
+from pipeline.redaction import one_line
 
 logger = logging.getLogger(__name__)
 

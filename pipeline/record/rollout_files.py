@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from pipeline.record.checkpoints import replacing
+from pipeline.atomic import replacing
 from pipeline.record.rollout_rows import SCHEMA_VERSION, RolloutRow
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ structs, so that any reader of Parquet can ask it:
     documents          id, title and text of each, once a file: at the first of the answers that share them
     response           what the Solver answered
     verdict            `reward.types.Verdict`: outcome, reward, reason, claims with every vote, ...
-    oracle             `pipeline.training.oracle.OracleJudgement` where the truth is known
+    oracle             `pipeline.record.rollout_record.OracleJudgement` where the truth is known
     turns              `RolloutTurn`: role, lengths, weights version, trained or masked, reward, advantage
     num_checker_turns  voters whose tokens came back
     audit_s            seconds from the finished answer to its verdict
@@ -29,30 +29,18 @@ import hashlib
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
-from pipeline.training.oracle import OracleJudgement
-from reward.config import Settings
+from pipeline.record.rollout_record import OracleJudgement, RolloutRecord
+from pipeline.settings.record import RolloutFileSettings
 from reward.types import Document, RagQuery, Record, Role, Verdict
 
 if TYPE_CHECKING:
     from openrlhf.trainer.ppo_utils.experience import Experience
 
-    from pipeline.training.rollout import RolloutRecord
-
 SCHEMA_VERSION = 2  # 1 had `verdict.num_numbers` for `num_mentions`
-
-
-class RolloutFileSettings(Settings):
-    """How much of each step's rollouts is kept; figures in `steps.jsonl` and MLflow are over all answers."""
-
-    keep: Literal["all", "none"] | PositiveInt = Field(
-        default="all", description="Answers a step: all, none, or at most so many, by a seeded choice."
-    )
-    documents: bool = Field(default=True, description="Whether the documents' texts are kept, too.")
-    artifacts: bool = Field(default=True, description="Whether the files are MLflow artifacts, too.")
 
 
 class RolloutTurn(Record):

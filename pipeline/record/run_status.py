@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import re
 import time
 from pathlib import Path
 
 from pydantic import Field
 
-from pipeline.record.checkpoints import write_atomically
+from pipeline.atomic import write_atomically
+from pipeline.redaction import one_line
 from reward.config import Settings
 
 STATUS_FILE = "status.json"
 ENDED_TAG, EXIT_CODE_TAG = "march.ended", "march.exit_code"
 GUARDS_TAG = "march.guards"  # those that a resume brought; the parameters tell those of the start
 RESTARTS_TAG = "march.restarts"  # how often a command has gone on by itself, and after what
-_MOST_CHARS = 500
-SECRET_NAME = re.compile(r"(TOKEN|KEY|PASSWORD|SECRET|HEADERS)$")  # of a variable; headers may sign in
-_USER = re.compile(r"(?<=//)[^\s/@]+@")
-_PAIR = re.compile(r"(?i)((?:password|passwd|token|secret|api_?key)=)[^\s&]+")
-_LEAST_SECRET_CHARS = 8
 
 
 class Status(Settings):
@@ -53,13 +47,3 @@ def note_end(folder: Path, error: BaseException) -> None:
     code = getattr(error, "exit_code", 2 if isinstance(error, ValueError | OSError) else 1)
     why = one_line(f"{error}" or type(error).__name__)
     return note_status(folder, "FAILED", {ENDED_TAG: why, EXIT_CODE_TAG: str(code)})
-
-
-def one_line(text: str) -> str:
-    """A message for a tag: one line, bounded, without users of addresses and secrets of the environment."""
-    secrets = {value for name, value in os.environ.items() if SECRET_NAME.search(name)}
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _LEAST_SECRET_CHARS:
-            text = text.replace(secret, "***")
-    shown = _PAIR.sub(r"\1***", _USER.sub("", " ".join(text.split())))
-    return f"{shown:.{_MOST_CHARS}}"

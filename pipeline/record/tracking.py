@@ -15,14 +15,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from pipeline.artifacts.settings import redact
-from pipeline.record.checkpoints import write_atomically
+from pipeline.atomic import write_atomically
 from pipeline.record.rollout_files import ROLLOUTS_FOLDER, drop_rollouts_after, rollouts_file, write_rollouts
-from pipeline.record.rollout_rows import RolloutFileSettings, TrainedAnswer, choose_rollouts, rollout_rows
+from pipeline.record.rollout_rows import TrainedAnswer, choose_rollouts, rollout_rows
+from pipeline.redaction import refuse_password
+from pipeline.settings.record import RolloutFileSettings
 from reward.config import Settings
 
 RUN_FILE, STEPS_FILE, SENT_FILE = "run.json", "steps.jsonl", "mlflow.json"
@@ -31,30 +31,6 @@ LINEAGE_RUN_TAG, LINEAGE_PAGE = "march.lineage_uri", "lineage.html"
 KEPT, SKIPPED = "rollouts/kept", "rollouts/skipped"
 _MOUNTS = Path("/proc/self/mounts")
 _NETWORK = ("nfs", "cifs", "smb", "ceph", "lustre", "gpfs", "beegfs", "afs", "fuse.glusterfs", "fuse.sshfs")
-
-
-def refuse_password(field: str, uri: str | None) -> None:
-    """Refuses an MLflow address that is a secret: addresses are recorded, shown and passed on.
-
-    Not in a validator, whose error would show what it refuses. A database's address may name a user.
-
-    Args:
-        field: Where the address was given.
-        uri: The address; None: there is none.
-
-    Raises:
-        ValueError: it holds a password, or the user of a server.
-    """
-    parts = urlsplit(uri or "")
-    is_server = parts.scheme in ("http", "https")
-    may_name = not is_server and parts.password is None
-    bare = parts._replace(netloc=parts.netloc.rpartition("@")[2]) if may_name else parts
-    if redact(bare.geturl()) == bare.geturl():
-        return
-    fix = "give a database's password as its driver reads it (PGPASSWORD, PGPASSFILE)"
-    if is_server:
-        fix = "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
-    raise ValueError(f"{field}: {redact(uri or '')} was given with a user or password in it; {fix}")
 
 
 class Sent(Settings):

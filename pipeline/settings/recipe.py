@@ -15,19 +15,19 @@ from typing import Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from pipeline.estimate.assumptions import EstimateSettings
 from pipeline.models.cache import cached
-from pipeline.record.tracking import refuse_password
+from pipeline.redaction import refuse_password
+from pipeline.settings.canary import CanaryPlan, CanarySettings
 from pipeline.settings.cluster import ClusterSettings, Colocation, check_batches, check_gpus
+from pipeline.settings.estimate import EstimateSettings
+from pipeline.settings.guards import CanaryGuard, GuardSettings, KlGuard, check_roll_back
 from pipeline.settings.held_out import HeldOutSettings, check_held_out
 from pipeline.settings.ppo import AdvantageEstimator, LossScale, PpoSettings, check_credit, check_warmup
 from pipeline.settings.record import CheckpointSettings, TrackingSettings
 from pipeline.settings.sampling import RolloutSettings
 from pipeline.settings.sources import DataSettings, RewardSettings, check_reward_model
 from pipeline.settings.tree import explain, read_tree, recipe_file, with_preset
-from pipeline.training.canary import CanaryPlan, CanarySettings
-from pipeline.training.guards import CanaryGuard, GuardSettings, KlGuard, check_roll_back
-from pipeline.warmup.settings import WarmupSettings
+from pipeline.settings.warmup import WarmupSettings
 from reward.assignments import assign
 from reward.config import AuditConfig, Settings, Structured
 from reward.types import Role

@@ -1,10 +1,11 @@
-"""What a run keeps of itself: checkpoints to resume from, and its record in MLflow."""
+"""What a run keeps of itself: checkpoints to resume from, rollouts, and its record in MLflow."""
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Literal
 
-from pipeline.record.rollout_rows import RolloutFileSettings
+from pydantic import Field, PositiveInt
+
 from reward.config import Settings
 
 
@@ -23,6 +24,16 @@ class CheckpointSettings(Settings):
     models: bool = Field(
         default=False, description="A model to evaluate beside each checkpoint; none of them is removed."
     )
+
+
+class RolloutFileSettings(Settings):
+    """How much of each step's rollouts is kept; figures in `steps.jsonl` and MLflow are over all answers."""
+
+    keep: Literal["all", "none"] | PositiveInt = Field(
+        default="all", description="Answers a step: all, none, or at most so many, by a seeded choice."
+    )
+    documents: bool = Field(default=True, description="Whether the documents' texts are kept, too.")
+    artifacts: bool = Field(default=True, description="Whether the files are MLflow artifacts, too.")
 
 
 class TrackingSettings(Settings):

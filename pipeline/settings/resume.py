@@ -23,7 +23,7 @@ from typing import Any
 
 from pydantic import JsonValue, ValidationError
 
-from pipeline.record.run_status import one_line
+from pipeline.redaction import one_line
 from pipeline.settings.recipe import NOT_TRAINED_BY, Recipe
 from pipeline.settings.tree import read_own, recipe_file
 from reward.assignments import assign

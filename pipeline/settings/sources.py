@@ -7,8 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from pipeline.tiny.world import WorldSettings
-from pipeline.worlds.wiki.settings import WikiSettings
+from pipeline.settings.worlds import WikiSettings, WorldSettings
 from reward.config import (
     AuditConfig,
     LocalSamplerConfig,

@@ -11,10 +11,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pipeline.settings.worlds import WorldSettings
 from pipeline.tiny.facts import ABSTENTION, Fact, Value
 from pipeline.tiny.recipe import Errors, Stage
 from pipeline.tiny.words import LAST_NAMES
-from pipeline.tiny.world import MARKERS, World, WorldSettings, near_miss, sample_world
+from pipeline.tiny.world import MARKERS, World, near_miss, sample_world
 from reward.roles.prompts import PromptSet
 from reward.samplers import Message
 from reward.types import Role

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from pipeline.tiny.words import FIRST_NAMES, LAST_NAMES, MONTHS, UNITS, VERB_FORMS, Kind, verbs_of, where
+from pipeline.settings.worlds import Kind
+from pipeline.tiny.words import FIRST_NAMES, LAST_NAMES, MONTHS, UNITS, VERB_FORMS, verbs_of, where
 
 ABSTENTION = "The documents do not say."
 FactKey = tuple[str, str, str, str]  # theme or month, event, place or city, verb

@@ -13,11 +13,12 @@ from typing import Any
 import torch
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
+from pipeline.settings.worlds import PLAIN_WORLD, WorldSettings
 from pipeline.tiny.demonstrations import write_claims
 from pipeline.tiny.facts import read_facts
 from pipeline.tiny.manifest import Figures
 from pipeline.tiny.truth import OracleFigures, oracle
-from pipeline.tiny.world import PLAIN_WORLD, World, WorldSettings, sample_worlds
+from pipeline.tiny.world import World, sample_worlds
 from reward.roles.prompts import PromptSet
 from reward.samplers import Message
 

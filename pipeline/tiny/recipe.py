@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pipeline.tiny.world import PLAIN_WORLD, WorldSettings
+from pipeline.settings.worlds import PLAIN_WORLD, WorldSettings
 
 
 @dataclass(frozen=True)

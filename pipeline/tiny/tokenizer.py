@@ -12,6 +12,7 @@ from __future__ import annotations
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
+from pipeline.settings.worlds import PLAIN_WORLD, WorldSettings
 from pipeline.tiny.facts import ABSTENTION
 from pipeline.tiny.words import (
     CITIES,
@@ -25,7 +26,6 @@ from pipeline.tiny.words import (
     VERB_FORMS,
     verbs_of,
 )
-from pipeline.tiny.world import PLAIN_WORLD, WorldSettings
 
 PAD, END = "<pad>", "<|end|>"
 SPECIAL_TOKENS = (PAD, "<|system|>", "<|user|>", "<|assistant|>", END)

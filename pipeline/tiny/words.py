@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
-Kind = Literal["number", "name", "date"]
+from pipeline.settings.worlds import Kind
+
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _MONTHS = "January February March April May June July August September October November December"

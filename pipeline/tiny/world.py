@@ -15,10 +15,9 @@ import random
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import Field, model_validator
-
+from pipeline.settings.worlds import PLAIN_WORLD, Kind, WorldSettings
 from pipeline.tiny.facts import Fact, FactKey, Value
 from pipeline.tiny.words import (
     CITIES,
@@ -28,58 +27,13 @@ from pipeline.tiny.words import (
     MONTHS,
     PLACES,
     THEMES,
-    Kind,
     verbs_of,
 )
-from reward.config import Settings
 from reward.types import Document, RagQuery
 
 Split = Literal["train", "held_out"]
 MARKERS = "abc"  # of the items of a query, in order
 _LAST_DAY = 28  # of every month
-
-
-class WorldSettings(Settings):
-    """How hard worlds are; the defaults are those of the tiny recipe and of its start's demonstrations."""
-
-    num_asked: int | None = Field(
-        default=None, ge=1, le=3, description="Items of a query; 1 to 3 by default."
-    )
-    p_duplicate: float = Field(
-        default=0.8, ge=0, le=1, description="Chance that an asked fact gets near-duplicates."
-    )
-    num_duplicates: int = Field(
-        default=1, ge=1, le=6, description="Near-duplicates of a fact that gets any, each off by one word."
-    )
-    unrelated: tuple[int, int] = Field(
-        default=(0, 2), description="Fewest and most facts that nobody asks for; they make documents long."
-    )
-    kinds: tuple[Kind, ...] = Field(
-        default=("number",), min_length=1, description="What the facts say; each is of one of these kinds."
-    )
-    unanswerable_share: float = Field(
-        default=0.0,
-        ge=0,
-        le=1,
-        description="Share of the queries whose asked facts are in no document; near-duplicates stay.",
-    )
-
-    @model_validator(mode="after")
-    def _unrelated_is_a_range(self) -> Self:
-        if not 0 <= self.unrelated[0] <= self.unrelated[1] <= 50:
-            raise ValueError(
-                f"unrelated: {list(self.unrelated)} is no range; write [fewest, most], 50 at most"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _kinds_differ(self) -> Self:
-        if len(set(self.kinds)) < len(self.kinds):
-            raise ValueError(f"kinds: {list(self.kinds)} names a kind twice; name each once")
-        return self
-
-
-PLAIN_WORLD = WorldSettings()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pipeline.training.rollout import RolloutRecord
+from pipeline.record.rollout_record import RolloutRecord
 from reward.types import Role, Trajectory
 
 _FILLER_TOKENS = 2  # the shortest row that has one action

@@ -19,12 +19,10 @@ import logging
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import Field, model_validator
-
-from pipeline.record.checkpoints import write_atomically
-from reward.config import AuditConfig, LocalSamplerConfig, OpenAISamplerConfig, SamplerConfig, Settings
+from pipeline.atomic import write_atomically
+from pipeline.settings.canary import CanaryPlan
 from reward.judging.vote import WITHOUT_VOTERS
 from reward.types import ClaimState, ClaimVerdict, Outcome, RagQuery, Verdict
 
@@ -32,64 +30,6 @@ if TYPE_CHECKING:
     from openrlhf.trainer.ppo_utils.experience import Experience
 
 logger = logging.getLogger(__name__)
-
-
-class CanarySettings(Settings):
-    """The frozen Checker of a run."""
-
-    answers: int = Field(default=8, ge=0, description="Of a step, checked a second time; 0 switches it off.")
-    base_url: str | None = Field(
-        default=None,
-        description="An OpenAI-compatible server, e.g. http://host:8000/v1; left out, the initial policy in "
-        "an engine of its own, which takes one more GPU.",
-    )
-    model_name: str | None = Field(default=None, description="The model's name on that server.")
-    timeout_s: float = Field(
-        default=120.0, gt=0, description="Longest that a step waits for it after its update."
-    )
-
-    @model_validator(mode="after")
-    def _a_server_has_a_model(self) -> Self:
-        if (self.base_url is None) != (self.model_name is None):
-            given, missing = (
-                ("model_name", "base_url") if self.base_url is None else ("base_url", "model_name")
-            )
-            raise ValueError(
-                f"{given}: given without {missing}; give both, or neither for the initial policy"
-            )
-        if self.base_url and not self.base_url.startswith(("http://", "https://")):
-            raise ValueError(f"base_url: {self.base_url!r} is no address; write http://host:port/v1")
-        return self
-
-    def plan(self, *, model: str, max_model_len: int, audit: AuditConfig, seed: int) -> CanaryPlan | None:
-        """Returns what the trainer needs to run it, or None when it is off."""
-        if not self.answers:
-            return None
-        sampler: SamplerConfig = LocalSamplerConfig(
-            model=model, max_model_len=max_model_len, seed=seed, timeout_s=self.timeout_s
-        )
-        if self.base_url and self.model_name:
-            sampler = OpenAISamplerConfig(
-                base_urls=(self.base_url,), model=self.model_name, timeout_s=self.timeout_s
-            )
-        return CanaryPlan(
-            answers=self.answers, timeout_s=self.timeout_s, sampler=sampler, audit=audit, seed=seed
-        )
-
-
-class CanaryPlan(Settings):
-    """What the trainer needs to run a canary."""
-
-    answers: int
-    timeout_s: float
-    sampler: SamplerConfig
-    audit: AuditConfig = Field(description="The run's own: the same voters, prompts and rules.")
-    seed: int
-
-    @property
-    def num_gpus(self) -> int:
-        """Of the frozen Checker's actor."""
-        return int(self.sampler.kind == "vllm")
 
 
 class Asked(NamedTuple):

@@ -1,4 +1,4 @@
-"""Which of an answer's turns are trained, what each is paid, and which of its tokens bear the penalty.
+"""Which of an answer's turns are trained, and which of their tokens bear the penalty.
 
 With `solver_credit: claim` the tokens of a refuted answer are paid by what they say, after the idea of BALTO
 (arXiv:2606.15893): the sentences that nobody bears out keep the answer's reward, the others are worth what a
@@ -14,38 +14,17 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import accumulate, takewhile
 from operator import eq
-from typing import TYPE_CHECKING
 
-from pipeline.settings.ppo import CheckerCredit
+from pipeline.record.rollout_record import RolloutRecord
 from reward.claims.text import sentence_span
 from reward.judging.vote import Reason
 from reward.roles.formats import answer_spans
-from reward.types import ClaimState, Outcome, Role, Span, Trajectory, Verdict
-
-if TYPE_CHECKING:
-    from pipeline.training.rollout import RolloutRecord
+from reward.types import ClaimState, Outcome, Span, Trajectory, Verdict
 
 ENDED = ("stop", "length")  # by itself, or at its token limit; anything else is an engine's failure
 _THOUGHT_END = "</think>"
 
 Decode = Callable[[Sequence[int]], str]
-
-
-def turn_reward(turn: Trajectory, verdict: Verdict, credit: CheckerCredit) -> float | None:
-    """What a turn is paid, from -1 to 0; None where it is not to be trained.
-
-    Nothing of an UNSCORED answer is, and no voter whose votes cannot be read: it would be paid for what the
-    others said.
-    """
-    if verdict.reward is None:
-        return None
-    if turn.role is not Role.CHECKER:
-        return verdict.reward
-    if credit is CheckerCredit.UNDISPUTED_VOTE:
-        return turn.undisputed_reward
-    if turn.own_reward is None or credit is CheckerCredit.VOTE:
-        return turn.own_reward
-    return verdict.reward
 
 
 def token_credit(

@@ -38,6 +38,7 @@ from openrlhf.trainer.ppo_utils.length_penalty import apply_length_penalties
 from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
 
 from pipeline.record.metrics import Stopwatch, rollout_metrics
+from pipeline.record.rollout_record import RolloutRecord
 from pipeline.record.rollout_rows import TrainedAnswer, answer_turns
 from pipeline.settings.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings
 from pipeline.training.advantages import against_group, loss_weights, spared, whitening
@@ -56,7 +57,6 @@ from pipeline.training.micro_batches import (
     scoring_batches,
     shared,
 )
-from pipeline.training.rollout import RolloutRecord
 from pipeline.training.trainer_settings import Batching
 from reward.types import Role
 

@@ -23,21 +23,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
 from pipeline.record.checkpoints import model_of
+from pipeline.record.rollout_record import RolloutRecord
 from pipeline.record.tracking import read_steps
 from pipeline.settings.held_out import HeldOutSettings
+from pipeline.training.trainer_settings import TrainerSettings
 from pipeline.worlds.known import is_right
 from reward.config import AuditConfig
 from reward.roles.asking import answer_of
 from reward.types import Outcome, RagQuery
-
-if TYPE_CHECKING:
-    from pipeline.training.rollout import RolloutRecord
-    from pipeline.training.trainer_settings import TrainerSettings
 
 HELD_OUT_FOLDER, ANSWERS_FILE = "held_out", "answers.json"
 SCORE = "held_out/score"

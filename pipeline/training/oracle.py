@@ -10,21 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from pipeline.worlds.wiki.settings import WikiSettings
-from reward.types import ClaimState, Outcome, RagQuery, Record, Verdict
-
-
-class OracleJudgement(Record):
-    """What the truth says of one answer and of the consensus on its claims."""
-
-    faithful: bool
-    false_accept: bool
-    false_reject: bool
-    abstained: bool = False
-    answerable: bool = True
-    right: bool | None = None  # all that is asked for and nothing wrong; None in records of earlier versions
-    num_consensus: int = 0
-    num_consensus_right: int = 0
+from pipeline.record.rollout_record import OracleJudgement
+from pipeline.settings.worlds import WikiSettings
+from reward.types import ClaimState, Outcome, RagQuery, Verdict
 
 
 class _Truth(Protocol):

@@ -21,17 +21,18 @@ from openrlhf.utils.agent import AgentExecutorBase
 from opentelemetry.trace import SpanKind
 from pydantic import Field
 
+from pipeline.record.rollout_record import RolloutRecord, turn_reward
 from pipeline.settings.ppo import CheckerCredit
 from pipeline.settings.sources import RewardModelSettings
-from pipeline.training.credit import ENDED, choose_turns, left_out, turn_reward, valid_turns
-from pipeline.training.oracle import OracleJudgement, oracle_for
+from pipeline.settings.worlds import WikiSettings
+from pipeline.training.credit import ENDED, choose_turns, left_out, valid_turns
+from pipeline.training.oracle import oracle_for
 from pipeline.training.reward_model import RewardModel, RewardModelError
-from pipeline.worlds.wiki.settings import WikiSettings
 from reward import telemetry
 from reward.config import Settings
 from reward.judging.vote import Reason
 from reward.serving.client import RewardClient, RewardServerError, UntrustedAnswer
-from reward.types import AuditResult, Outcome, RagQuery, Record, Role, Trajectory, Verdict
+from reward.types import AuditResult, Outcome, RagQuery, Role, Trajectory, Verdict
 
 SETTINGS_VARIABLE = "MARCH_ROLLOUT_SETTINGS"
 
@@ -54,55 +55,6 @@ class RolloutSettings(Settings):
     oracle: str = "none"
     wiki: WikiSettings = Field(default=WikiSettings(), description="For oracle: wiki.")
     reward_model: RewardModelSettings | None = None
-
-
-class RolloutRecord(Record):
-    """What one answer brought beside its tokens."""
-
-    query_id: str
-    response: str
-    verdict: Verdict
-    unanswerable: bool = Field(default=False, description="The query's: no claim of an answer is right.")
-    extra_reward: float | None = Field(
-        default=None, description="The reward model's term, added to the Solver's reward; None without one."
-    )
-    turns: dict[Role, tuple[Trajectory, ...]] = Field(
-        default_factory=dict, description="The turns to train on, beside the Solver's."
-    )
-    spare_turns: dict[Role, tuple[Trajectory, ...]] = Field(
-        default_factory=dict, description="Turns that could be trained on and were not chosen."
-    )
-    checker_credit: CheckerCredit = CheckerCredit.ANSWER
-    num_checker_turns: int = Field(default=0, description="Voters whose tokens came back.")
-    num_turns_left_out: int = Field(
-        default=0, description="Valid turns of the trained roles that the seeded choice left out."
-    )
-    weights_versions: dict[Role, tuple[int, ...]] = Field(
-        default_factory=dict, description="Weight syncs before each role's turns, each count once, in order."
-    )
-    says_less: bool = Field(
-        default=False, description="It mentions less than most answers to its query and is paid as refuted."
-    )
-    num_prompt_tokens: int = Field(default=0, description="Of the Solver's turn, as are the next two.")
-    num_response_tokens: int = 0
-    finish_reason: str = ""
-    turn_tokens: dict[Role, tuple[int, ...]] = Field(
-        default_factory=dict, description="Sampled tokens of each turn that came back, trained or not."
-    )
-    oracle: OracleJudgement | None = Field(default=None, description="Ground truth, for monitoring only.")
-    generation_s: float = Field(
-        default=0.0, description="The Solver's turn, waiting for the engine included."
-    )
-    audit_s: float = 0.0
-
-    @property
-    def solver_reward(self) -> float | None:
-        """The verdict's reward and the extra term; None where there is no verdict."""
-        return None if self.verdict.reward is None else self.verdict.reward + (self.extra_reward or 0.0)
-
-    def turn_reward(self, turn: Trajectory) -> float | None:
-        """What one of `turns` is paid, without a reward model's term, which is the Solver's; or None."""
-        return turn_reward(turn, self.verdict, self.checker_credit)
 
 
 class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is untyped

@@ -9,11 +9,11 @@ from typing import Self
 from pydantic import Field
 
 from pipeline.cpu.speed import PhaseThreads
-from pipeline.record.rollout_rows import RolloutFileSettings
+from pipeline.settings.canary import CanaryPlan
+from pipeline.settings.guards import GuardSettings
 from pipeline.settings.held_out import HeldOutSettings
 from pipeline.settings.ppo import PpoSettings
-from pipeline.training.canary import CanaryPlan
-from pipeline.training.guards import GuardSettings
+from pipeline.settings.record import RolloutFileSettings
 from reward.config import Settings
 from reward.types import Role
 

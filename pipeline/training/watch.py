@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 from pipeline.record.checkpoints import mark_quiet, roll_back
 from pipeline.record.metrics import Stopwatch
 from pipeline.record.tracking import read_steps
+from pipeline.settings.guards import GuardAction
 from pipeline.training.canary import Canary
-from pipeline.training.guards import Finding, GuardAction, due, findings, guard_metrics
+from pipeline.training.guards import Finding, due, findings, guard_metrics
 from pipeline.training.trainer_settings import TrainerSettings
 
 logger = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pipeline.warmup.settings import RoleShares
+from pipeline.settings.warmup import RoleShares
 from pipeline.worlds.wiki.relations import (
     RELATIONS,
     question_about,

@@ -21,6 +21,7 @@ from pathlib import Path
 from pydantic import Field
 
 from pipeline import cpu
+from pipeline.atomic import write_atomically
 from pipeline.cpu.speed import num_cores
 from pipeline.launch.cpu_speed import dtype_of
 from pipeline.launch.failures import ERROR_FILE, read_failure
@@ -30,11 +31,10 @@ from pipeline.launch.signals import terminable
 from pipeline.lineage.surroundings import note_surroundings
 from pipeline.models.cache import require_model
 from pipeline.ports import hold_port
-from pipeline.record.checkpoints import write_atomically
 from pipeline.record.mlflow_sender import kept_status
+from pipeline.record.run import RESULT_FILE, TrainingFailedError
 from pipeline.record.tracking import RUN_FILE, drop_steps_after, flatten, read_steps, start_mlflow_run
 from pipeline.settings.recipe import Recipe, load_recipe
-from pipeline.train import RESULT_FILE, TrainingFailedError
 from pipeline.warmup.prepare import DEMONSTRATIONS_FILE, Prepared, prepare
 from reward.config import Settings
 

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import cpu
+from pipeline.atomic import write_atomically
 from pipeline.launch.failures import write_failure
 from pipeline.launch.openrlhf_args import lora_arguments
 from pipeline.launch.reward_servers import has_gpu
 from pipeline.models.cache import Origin, now, origin_file, read_origin
-from pipeline.record.checkpoints import write_atomically
+from pipeline.record.run import RESULT_FILE
 from pipeline.record.tracking import RUN_FILE, StepLog, read_steps
-from pipeline.train import RESULT_FILE
 from pipeline.warmup.prepare import DEMONSTRATIONS_FILE
 from pipeline.warmup.run import CHECKPOINTS, MODEL, WarmupState
 from reward.offline.files import file_sha256

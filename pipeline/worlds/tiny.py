@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from pipeline.settings.worlds import PLAIN_WORLD, WorldSettings
 from pipeline.tiny.facts import Fact, FoundValue, find_values, read_facts, read_questions
 from pipeline.tiny.truth import oracle, true_answer, truth_of
-from pipeline.tiny.world import PLAIN_WORLD, World, WorldSettings, sample_worlds
+from pipeline.tiny.world import World, sample_worlds
 from pipeline.worlds.world import Asked, Judgement, Split, StatedValue, WorldRow
 from reward.config import Settings
 

@@ -17,8 +17,8 @@ from pydantic import Field
 from reward.types import RagQuery, Record
 
 if TYPE_CHECKING:
+    from pipeline.settings.worlds import WikiSettings
     from pipeline.worlds.tiny import TinyDraw
-    from pipeline.worlds.wiki.settings import WikiSettings
 
 Split = Literal["train", "held_out"]
 SPLITS: tuple[Split, ...] = ("train", "held_out")

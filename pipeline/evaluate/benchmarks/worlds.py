@@ -24,10 +24,10 @@ from pydantic import Field, ValidationError
 
 from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, Prompt, PromptStyle
 from pipeline.evaluate.majority import Judgement
+from pipeline.settings.worlds import PLAIN_WORLD, WikiSettings, WorldSettings
 from pipeline.tiny.truth import oracle
-from pipeline.tiny.world import PLAIN_WORLD, WorldSettings, sample_worlds
+from pipeline.tiny.world import sample_worlds
 from pipeline.worlds.judge import judge
-from pipeline.worlds.wiki.settings import WikiSettings
 from pipeline.worlds.world import Asked, WorldRow
 from reward.config import Settings
 from reward.offline.rows import explain

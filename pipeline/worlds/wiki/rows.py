@@ -15,10 +15,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pipeline.settings.worlds import WikiSettings
 from pipeline.worlds.wiki.facts import Fact, bare, facts_of
 from pipeline.worlds.wiki.paragraphs import WikiRow
 from pipeline.worlds.wiki.relations import FULL_DATE, RELATIONS, SYMMETRIC, question_about
-from pipeline.worlds.wiki.settings import WikiSettings
 from pipeline.worlds.world import Asked, Split, WorldRow
 from reward.claims import kinds_for, targets_of
 from reward.config import AuditConfig

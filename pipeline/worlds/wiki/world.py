@@ -8,12 +8,12 @@ from functools import cached_property
 from itertools import islice
 from typing import Literal
 
+from pipeline.settings.worlds import WikiSettings
 from pipeline.worlds.judge import judge
 from pipeline.worlds.wiki.facts import bare
 from pipeline.worlds.wiki.paragraphs import WikiRow, read, shipped
 from pipeline.worlds.wiki.relations import RELATIONS
 from pipeline.worlds.wiki.rows import all_rows, digest_of, unique
-from pipeline.worlds.wiki.settings import WikiSettings
 from pipeline.worlds.world import SPLITS, Asked, Judgement, Split, WorldRow
 from reward.claims import kinds_for
 from reward.config import AuditConfig

@@ -33,7 +33,7 @@ and price-parser misread what audits live on (5k as kelvin, ranges as means, "-5
 units, and text2num reads the number words of other languages.
 """
 
-from reward.claims.numbers.conventions import AUTO, ENGLISH, Conventions, DateOrder, conventions_of
+from reward.claims.numbers.conventions import ENGLISH, Conventions, conventions_of
 from reward.claims.numbers.equality import (
     MOST_ROUNDING,
     MOST_ROUNDING_ABOUT,
@@ -49,12 +49,10 @@ from reward.claims.numbers.unread import unread_numerals
 from reward.claims.numbers.writing import canonical
 
 __all__ = [
-    "AUTO",
     "ENGLISH",
     "MOST_ROUNDING",
     "MOST_ROUNDING_ABOUT",
     "Conventions",
-    "DateOrder",
     "Form",
     "Kind",
     "Number",

@@ -19,18 +19,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from itertools import islice
 
 from reward.claims.numbers.vocabulary import TABLES
-
-
-class DateOrder(StrEnum):
-    """Which part of "5/3/2021" is which."""
-
-    DAY_FIRST = "day_first"
-    MONTH_FIRST = "month_first"
+from reward.locales import AUTO, DateOrder, Usual, usual_of
 
 
 @dataclass(frozen=True)
@@ -43,7 +36,6 @@ class Conventions:
 
 
 ENGLISH = Conventions()
-AUTO = "auto"
 
 _TOKEN = re.compile(r"(?<![0-9])[0-9]++(?:[.,/-][0-9]++){1,16}")
 _OPEN = re.compile(r"[0-9][.,/-][0-9]")
@@ -67,24 +59,10 @@ _LANGUAGES_OF: dict[str, tuple[str, ...]] = {}  # of each stop word
 for _language, _words in TABLES["stop_words"].items():
     for _word in _words.split():
         _LANGUAGES_OF[_word] = (*_LANGUAGES_OF.get(_word, ()), _language)
-_COMMA, _POINT, _SWAPPED, _MONTH_FIRST, _UNDECIDED = (
-    frozenset(TABLES["locales"][name].split())
-    for name in ("comma", "point", "swapped", "month_first", "undecided")
-)
-_LOCALE = re.compile(r"([a-z]{2})(?:[-_]([a-z]{2}))?", re.IGNORECASE)
 
 
 # How many numbers and words of a text speak for which convention, such as ("decimal", ",").
 _Shown = Counter[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class _Usual:
-    """What a language or a locale usually writes; None and "" where it does not say."""
-
-    decimal: str | None = None
-    date_order: DateOrder | None = None
-    language: str = ""
 
 
 def needs_conventions(plain: str) -> bool:
@@ -110,7 +88,7 @@ def conventions_of(text: str, *others: str, locale: str = AUTO) -> Conventions:
 @lru_cache(maxsize=1024)  # the documents of a query are the same for all its answers
 def _conventions_of(text: str, others: tuple[str, ...], locale: str) -> Conventions:
     own, around = _shown(text), _together(others)
-    given = _Usual() if locale == AUTO else _usual_of(locale)
+    given = Usual() if locale == AUTO else usual_of(locale)
     spoken, around_spoken = _spoken(own), _spoken(around)
     decimal = (
         _most(own, "decimal")
@@ -183,33 +161,10 @@ def _most(shown: _Shown, what: str) -> str | None:
     return counts[0][1] if counts and (len(counts) == 1 or counts[0][0] > counts[1][0]) else None
 
 
-def _spoken(shown: _Shown) -> _Usual:
+def _spoken(shown: _Shown) -> Usual:
     """What is usual in the language of most stop words; nothing where they are few. A tie is English."""
     counts = {language: n for (name, language), n in shown.items() if name == "language"}
     best = max(counts, key=lambda language: counts[language], default="en")
     if counts.get(best, 0) < _FEWEST_WORDS:
-        return _Usual()
-    return _usual_of(best if counts[best] > counts.get("en", 0) else "en")
-
-
-@lru_cache(maxsize=64)
-def _usual_of(locale: str) -> _Usual:
-    """What a language or a locale usually writes.
-
-    Raises:
-        ValueError: It is unknown.
-    """
-    match = _LOCALE.fullmatch(locale)
-    language = match[1].lower() if match else ""
-    if match is None or language not in _COMMA | _POINT:
-        raise ValueError(
-            f'locale: {locale!r} is unknown; set "auto", or a language and country such as "de-DE"'
-        )
-    name = f"{language}-{match[2].lower()}" if match[2] else language
-    has_comma = (language in _COMMA) is not (name in _SWAPPED)
-    order: DateOrder | None = DateOrder.DAY_FIRST
-    if name in _MONTH_FIRST:
-        order = DateOrder.MONTH_FIRST
-    elif name in _UNDECIDED or (language in _UNDECIDED and language != "en"):
-        order = None
-    return _Usual("," if has_comma else ".", order, language)
+        return Usual()
+    return usual_of(best if counts[best] > counts.get("en", 0) else "en")

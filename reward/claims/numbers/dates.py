@@ -16,9 +16,9 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from reward.claims.numbers.conventions import DateOrder
 from reward.claims.numbers.model import Kind, Number, span_of, year_of, years_of
 from reward.claims.numbers.vocabulary import SPACE, TABLES, either
+from reward.locales import DateOrder
 
 _BY_LANGUAGE = {
     language: {name: place for place, name in enumerate(names.split(), start=1)}

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 
 from reward.claims.numbers import questions
 from reward.claims.numbers.bounds import things_behind
-from reward.claims.numbers.conventions import AUTO, Conventions, conventions_of
+from reward.claims.numbers.conventions import Conventions, conventions_of
 from reward.claims.numbers.dates import as_year, is_bare_year
 from reward.claims.numbers.equality import bound_stated, equal, supports, without_unit_of
 from reward.claims.numbers.find import find_numbers, parse_number
@@ -22,6 +22,7 @@ from reward.claims.numbers.units import written_as
 from reward.claims.numbers.unread import all_numbers
 from reward.claims.numbers.words import RANKED
 from reward.claims.numbers.writing import canonical
+from reward.locales import AUTO
 from reward.types import Document, RagQuery
 
 _BOUNDS = {

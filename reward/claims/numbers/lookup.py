@@ -15,7 +15,6 @@ from operator import itemgetter
 
 from reward.claims.kind import Context, Place
 from reward.claims.numbers import (
-    AUTO,
     Form,
     Kind,
     Number,
@@ -29,6 +28,7 @@ from reward.claims.numbers.digits import EXACT, fraction
 from reward.claims.numbers.index import Entry, identity, index_numbers
 from reward.claims.numbers.model import changed, unbound
 from reward.claims.text import content_words
+from reward.locales import AUTO
 from reward.types import Document
 
 _ROMAN = re.compile("[mdclxvi]+")  # a year as a film shows it: "MCMLXXXIV"

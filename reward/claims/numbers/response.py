@@ -10,13 +10,14 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from reward.claims.numbers.conventions import AUTO, ENGLISH, conventions_of, needs_conventions
+from reward.claims.numbers.conventions import ENGLISH, conventions_of, needs_conventions
 from reward.claims.numbers.measure import is_measured
 from reward.claims.numbers.model import Kind, Number
 from reward.claims.numbers.plain import plain_text
 from reward.claims.numbers.roman import writings
 from reward.claims.numbers.unread import all_numbers
 from reward.claims.text import find_whole
+from reward.locales import AUTO
 from reward.types import RagQuery
 
 _PLACES = r"\d{1,3}(?:(?:,|[ \t](?:and|or|&))[ \t]?\d{1,3}|[-\u2013]\d{1,3})*"

@@ -1,14 +1,19 @@
-"""The rows of a run: where they lie, how many there are, and whether the recipe takes them as they are."""
+"""The rows of a run: where they are, how many rows and steps, and whether the recipe takes them as they are.
+
+Rows of a world are made when the run starts, and written like prepared ones.
+"""
 
 from __future__ import annotations
 
+import random
 import shlex
 from pathlib import Path
 
-from pipeline.data.prepare import MANIFEST_FILE, ROWS_FILE, Manifest, read_manifest
+from pipeline.data.prepare import MANIFEST_FILE, ROWS_FILE, Manifest, read_manifest, write_rows
 from pipeline.data.tokenizer_digest import tokenizer_sha256
+from pipeline.settings.ppo import check_warmup
 from pipeline.settings.recipe import Recipe
-from pipeline.worlds.training_rows import num_made
+from reward.types import RagQuery
 
 
 def rows_file(recipe: Recipe, folder: Path) -> Path:
@@ -52,6 +57,52 @@ def planned_rows(recipe: Recipe) -> int:
             f"data.path: {recipe.data.path} has no {MANIFEST_FILE}; write it with `march prepare` "
             "(it comes last, so a folder without one is not whole)"
         )
+    return manifest.num_rows
+
+
+def num_steps(recipe: Recipe, num_rows: int) -> int:
+    """Returns the PPO steps of a run: whole batches only, since a ragged last batch could hang or lose rows.
+
+    Raises:
+        ValueError: fewer rows than one batch, or than `data.max_steps` batches, or no step for the policy.
+    """
+    batches = num_rows // recipe.rollout.batch_size
+    wanted = recipe.data.max_steps
+    if batches < (wanted or 1):
+        raise ValueError(
+            f"data: {num_rows} rows make {batches} batches of {recipe.rollout.batch_size}, fewer than the "
+            f"{wanted or 1} steps asked for; prepare more rows or lower data.max_steps or rollout.batch_size"
+        )
+    check_warmup(recipe.ppo, num_steps=wanted or batches)
+    return wanted or batches
+
+
+def num_made(recipe: Recipe) -> int:
+    """How many rows a run on a world reads: those of its steps, or all that the world has."""
+    if recipe.data.max_steps is not None:
+        return recipe.data.max_steps * recipe.rollout.batch_size
+    return len(_of_wiki(recipe))
+
+
+def write_made(recipe: Recipe, folder: Path, num_rows: int) -> int:
+    """Writes a world's rows, one batch more than asked for, since twins are left out; returns how many."""
+    from reward.roles.prompts import load_prompts
+
+    wanted = num_rows + recipe.rollout.batch_size
+    if recipe.data.source == "tiny":
+        from pipeline.tiny.world import worlds
+
+        queries, source = worlds(wanted, recipe.seed, "train", recipe.data.world), "tiny worlds"
+    else:
+        queries, source = _of_wiki(recipe)[:wanted], "2WikiMultihopQA, facts"
+    manifest = write_rows(
+        queries,
+        folder,
+        prompts=load_prompts(recipe.audit.prompts),
+        tokenizer_path=recipe.model_path,
+        max_prompt_tokens=recipe.rollout.max_prompt_tokens,
+        source=f"{source}, seed {recipe.seed}",
+    )
     return manifest.num_rows
 
 
@@ -102,3 +153,12 @@ def _command(recipe: Recipe) -> str:
     limit = ["--max-prompt-tokens", str(recipe.rollout.max_prompt_tokens)]
     options = [*prompts, "--tokenizer", recipe.model, *limit, "--out", str(recipe.data.path)]
     return f"march prepare DATASET --input FILE {shlex.join(options)}"
+
+
+def _of_wiki(recipe: Recipe) -> list[RagQuery]:
+    """The rows that no warm-up shows, in an order that the seed decides."""
+    from pipeline.worlds.wiki.world import WikiWorld
+
+    queries = [row.query for row in WikiWorld(recipe.data.wiki).part("training")]
+    random.Random(recipe.seed).shuffle(queries)
+    return queries

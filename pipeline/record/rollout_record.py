@@ -1,0 +1,87 @@
+"""One answer of a training beside its tokens: verdict, turns to train on, and the truth where it is known."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from pipeline.settings.ppo import CheckerCredit
+from reward.types import Record, Role, Trajectory, Verdict
+
+
+class OracleJudgement(Record):
+    """What the truth says of one answer and of the consensus on its claims."""
+
+    faithful: bool
+    false_accept: bool
+    false_reject: bool
+    abstained: bool = False
+    answerable: bool = True
+    right: bool | None = None  # all that is asked for and nothing wrong; None in records of earlier versions
+    num_consensus: int = 0
+    num_consensus_right: int = 0
+
+
+class RolloutRecord(Record):
+    """What one answer brought beside its tokens."""
+
+    query_id: str
+    response: str
+    verdict: Verdict
+    unanswerable: bool = Field(default=False, description="The query's: no claim of an answer is right.")
+    extra_reward: float | None = Field(
+        default=None, description="The reward model's term, added to the Solver's reward; None without one."
+    )
+    turns: dict[Role, tuple[Trajectory, ...]] = Field(
+        default_factory=dict, description="The turns to train on, beside the Solver's."
+    )
+    spare_turns: dict[Role, tuple[Trajectory, ...]] = Field(
+        default_factory=dict, description="Turns that could be trained on and were not chosen."
+    )
+    checker_credit: CheckerCredit = CheckerCredit.ANSWER
+    num_checker_turns: int = Field(default=0, description="Voters whose tokens came back.")
+    num_turns_left_out: int = Field(
+        default=0, description="Valid turns of the trained roles that the seeded choice left out."
+    )
+    weights_versions: dict[Role, tuple[int, ...]] = Field(
+        default_factory=dict, description="Weight syncs before each role's turns, each count once, in order."
+    )
+    says_less: bool = Field(
+        default=False, description="It mentions less than most answers to its query and is paid as refuted."
+    )
+    num_prompt_tokens: int = Field(default=0, description="Of the Solver's turn, as are the next two.")
+    num_response_tokens: int = 0
+    finish_reason: str = ""
+    turn_tokens: dict[Role, tuple[int, ...]] = Field(
+        default_factory=dict, description="Sampled tokens of each turn that came back, trained or not."
+    )
+    oracle: OracleJudgement | None = Field(default=None, description="Ground truth, for monitoring only.")
+    generation_s: float = Field(
+        default=0.0, description="The Solver's turn, waiting for the engine included."
+    )
+    audit_s: float = 0.0
+
+    @property
+    def solver_reward(self) -> float | None:
+        """The verdict's reward and the extra term; None where there is no verdict."""
+        return None if self.verdict.reward is None else self.verdict.reward + (self.extra_reward or 0.0)
+
+    def turn_reward(self, turn: Trajectory) -> float | None:
+        """What one of `turns` is paid, without a reward model's term, which is the Solver's; or None."""
+        return turn_reward(turn, self.verdict, self.checker_credit)
+
+
+def turn_reward(turn: Trajectory, verdict: Verdict, credit: CheckerCredit) -> float | None:
+    """What a turn is paid, from -1 to 0; None where it is not to be trained.
+
+    Nothing of an UNSCORED answer is, and no voter whose votes cannot be read: it would be paid for what the
+    others said.
+    """
+    if verdict.reward is None:
+        return None
+    if turn.role is not Role.CHECKER:
+        return verdict.reward
+    if credit is CheckerCredit.UNDISPUTED_VOTE:
+        return turn.undisputed_reward
+    if turn.own_reward is None or credit is CheckerCredit.VOTE:
+        return turn.own_reward
+    return verdict.reward

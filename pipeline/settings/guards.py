@@ -1,0 +1,140 @@
+"""The settings of a run's guards; which figure each follows, and how, is in `pipeline.training.guards`."""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from reward.config import Settings
+
+
+class GuardAction(StrEnum):
+    """What a guard does when its patience is over."""
+
+    WARN = "warn"  # say so, in the log and beside the progress
+    STOP = "stop"  # end the run; the same command goes on from the last checkpoint
+    ROLL_BACK = "roll_back"  # end it at the last checkpoint whose answers left all guards quiet
+
+
+class Guard(Settings):
+    """One guard."""
+
+    limit: float = Field(gt=0, allow_inf_nan=False)
+    patience: int = Field(default=5, ge=1, description="Steps in a row over the limit before it acts.")
+    action: GuardAction = GuardAction.WARN
+
+
+class NoClaimsGuard(Guard):
+    """Answers without a number to check."""
+
+    limit: float = Field(default=0.5, gt=0, lt=1, description="Largest share of a step's answers.")
+
+
+class UnscoredGuard(Guard):
+    """Audits that failed."""
+
+    limit: float = Field(
+        default=0.2, gt=0, lt=1, description="Largest share of a step's answers, below max_unscored_rate."
+    )
+
+
+class CanaryGuard(Guard):
+    """What only the live Checker supports."""
+
+    limit: float = Field(
+        default=0.3, gt=0, lt=1, description="Largest gap of the support rates, live less frozen."
+    )
+
+
+class KlGuard(Guard):
+    """A policy far from its start."""
+
+    limit: float = Field(
+        default=1.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Largest mean divergence from the reference of any trained role, nats a token.",
+    )
+
+
+class LengthGuard(Guard):
+    """The Solver's answers shrink."""
+
+    limit: float = Field(
+        default=0.3, gt=0, lt=1, description="Smallest share of the first steps' mean length in tokens."
+    )
+    baseline_steps: int = Field(default=5, ge=1, description="First steps, which it does not judge.")
+
+
+class GrowthGuard(Guard):
+    """The Solver's answers grow."""
+
+    limit: float = Field(
+        default=3.0,
+        gt=1,
+        allow_inf_nan=False,
+        description="Largest multiple of the first steps' mean length in tokens.",
+    )
+    baseline_steps: int = Field(default=5, ge=1, description="First steps, which it does not judge.")
+
+
+class GuardSettings(Settings):
+    """What stops a run that can no longer be trusted; null switches one of the last six off."""
+
+    max_unscored_rate: float = Field(
+        default=0.5,
+        ge=0,
+        lt=1,
+        description="Of a step's answers; above it the run stops before it trains on the step.",
+    )
+    probe_tolerance: float = Field(
+        default=0.1,
+        gt=0,
+        description="Largest mean gap of engine and actor after a weight sync, nats a token. On equal "
+        "weights in bfloat16 it is below 0.005 where the policy is sure and 0.04 where it is not.",
+    )
+    no_claims: NoClaimsGuard | None = NoClaimsGuard()
+    unscored: UnscoredGuard | None = UnscoredGuard()
+    canary_gap: CanaryGuard | None = CanaryGuard()
+    kl: KlGuard | None = KlGuard()
+    length: LengthGuard | None = LengthGuard()
+    growth: GrowthGuard | None = GrowthGuard()
+
+    @model_validator(mode="after")
+    def _each_can_act(self) -> Self:
+        if self.unscored is None or self.unscored == UnscoredGuard():
+            return self  # the default does not refuse a lower bound: it is in every recipe written out
+        if self.unscored.limit >= self.max_unscored_rate:
+            raise ValueError(
+                f"unscored.limit: {self.unscored.limit} is not below max_unscored_rate "
+                f"{self.max_unscored_rate}, where the run stops at once; lower it"
+            )
+        return self
+
+    @property
+    def by_name(self) -> dict[str, Guard]:
+        """The six that follow a figure over the steps, without those that are off."""
+        of_fields = ((name, getattr(self, name)) for name in type(self).model_fields)
+        return {name: guard for name, guard in of_fields if isinstance(guard, Guard)}
+
+
+def check_roll_back(settings: GuardSettings, *, every: int, keep: int, max_staleness: int) -> None:
+    """Raises `ValueError` when a guard that rolls back would find its last good checkpoint deleted.
+
+    Args:
+        settings: The guards.
+        every: Steps between checkpoints.
+        keep: Checkpoints that stay.
+        max_staleness: Weight syncs that an answer may be old.
+    """
+    unknown = 1 + max_staleness  # steps until a checkpoint's own answers are judged
+    for name, guard in settings.by_name.items():
+        if guard.action is GuardAction.ROLL_BACK and guard.patience + unknown > every * (keep - 1):
+            raise ValueError(
+                f"guards.{name}.patience: {guard.patience} with checkpoint.every {every} and keep {keep}, so "
+                "the last good checkpoint would be deleted before the guard acts; raise keep to "
+                f"{math.ceil((guard.patience + unknown) / every) + 1} or lower patience"
+            )
