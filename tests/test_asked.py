@@ -60,6 +60,9 @@ def test_what_answers_or_may_answer_is_left_alone(query: str, answer: str) -> No
         ("How many goals did Ann score?", "Ann gave 5 assists.", "goals"),
         ("How many games did Ann play?", "She played 20 matches.", None),  # the document's number for games
         ("How many children has Ann?", "Ann has 3 sons and 2 daughters.", "children"),  # left to say: five
+        ("How many career goals did Ann score?", "Ann scored 12 goals.", None),
+        ("How many total goals did Ann score?", "Ann gave 5 assists.", "total goals"),
+        ("How many seasons did Ann play?", "Ann played 20 games.", None),  # the documents count no seasons
         ("How many children has Ann?", "Ann has 5: 3 sons and 2 daughters.", None),
     ],
 )

@@ -12,10 +12,11 @@ said to count anything ("61.") is in nobody's way, and so is whatever the docume
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from reward.claims import kinds_for, targets_of
-from reward.claims.kind import Target
+from reward.claims.kind import ClaimKind, Target
 from reward.claims.text import sentence_span
 from reward.config import AuditConfig
 from reward.judging.vote import Reason
@@ -23,33 +24,16 @@ from reward.types import Outcome, RagQuery, Verdict
 
 _REACH = 200  # most characters of a sentence on each side of a number
 _STEM = 5  # characters that singular and plural share: "family", "families"
-_ASKED = re.compile(r"\bhow many (\w+)|\bnumber of (\w+)|\b(population)\b", re.IGNORECASE)
+_ASKED = re.compile(r"\b(?:how many|number of) ([^\W\d_]+)(?: ([^\W\d_]+))?|\b(population)\b", re.IGNORECASE)
 _AFTER = re.compile(r"\W{0,2}([^\W\d_]+)(?: ([^\W\d_]+))?")  # "61 families", "61 Kurdish families"
 _BEFORE = re.compile(r"\bnumber of (\w+)|\b(population)\b", re.IGNORECASE)
 _PEOPLE = ("people", "person", "population", "inhabitant", "resident", "citizen", "villager")
-_NO_THING = frozenset(
-    [
-        "of",
-        "in",
-        "at",
-        "on",
-        "to",
-        "and",
-        "or",
-        "was",
-        "is",
-        "were",
-        "are",
-        "had",
-        "as",
-        "with",
-        "by",
-        "from",
-        "per",
-        "the",
-        "a",
-        "an",
-    ]
+_NO_NOUN = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and are as at by came can could did die do does from for had has have in is it lie live of on "
+        "or per play take the there they to was went were who will win with won would",
+    )
 )
 
 
@@ -73,41 +57,58 @@ def uncounted(query: RagQuery, answer: str, config: AuditConfig) -> str | None:
         answer: What is audited.
         config: Of the audit.
     """
-    asked = [next(filter(None, match.groups())) for match in _ASKED.finditer(query.query)]
-    if not asked or "number" not in config.kinds:
+    asked = [_nouns(match.groups()) for match in _ASKED.finditer(query.query)]
+    if not any(asked) or "number" not in config.kinds:
         return None
     kinds = {name: kind for name, kind in kinds_for(config, query, answer).items() if name == "number"}
     given = targets_of(answer, kinds)
     counted = [_counted(answer, target) for target in given]
-    others = [word for word in asked if given and all(one and _stem(word) not in one for one in counted)]
-    return next((word for word in others if _is_counted(_stem(word), query, given)), None)
+    for words in asked if given and all(counted) else ():
+        things = {_stem(word) for word in words}
+        if not any(things & set(one) for one in counted) and _is_counted(things, query, given):
+            return " ".join(words)
+    return None
 
 
-def _is_counted(thing: str, query: RagQuery, given: Sequence[Target]) -> bool:
+def _is_counted(things: set[str], query: RagQuery, given: Sequence[Target]) -> bool:
     """Whether the documents count a thing, by no number of the answer."""
     kind = given[0].kind
-    found = False
-    for document in query.documents:
-        for mention in kind.find_all(document.text):
-            if thing not in _counted(document.text, Target(kind, mention)):
-                continue
-            if any(kind.is_about(mention, target.mention) for target in given):
-                return False
-            found = True
-    return found
+    numbers = [number for document in query.documents for number in _numbers_of(things, document.text, kind)]
+    return bool(numbers) and not any(
+        kind.is_about(number, target.mention) for number in numbers for target in given
+    )
 
 
-def _counted(text: str, target: Target) -> frozenset[str]:
-    """What a number is said to count, by the first letters of the words: beside it, or in "population of"."""
+def _numbers_of(things: set[str], text: str, kind: ClaimKind) -> Iterator[Any]:
+    """The numbers of a text that count a thing, by the last of the words beside them.
+
+    "12 career appearances" counts appearances, and no goals of "How many career goals".
+    """
+    for mention in kind.find_all(text):
+        if things & set(_counted(text, Target(kind, mention))[-1:]):
+            yield mention
+
+
+def _counted(text: str, target: Target) -> list[str]:
+    """What a number is said to count, by the first letters of the words: in "population of", or beside it."""
     low, high = sentence_span(text, target.start, target.end, reach=_REACH)
-    after = _AFTER.match(text, target.end, high)
-    words = [word for word in after.groups() if word] if after else []
-    if words and words[0].casefold() in _NO_THING:
-        words = []
     before = _BEFORE.search(text, low, target.start)
-    if before and not any(map(str.isdigit, text[before.end() : target.start])):
-        words += [word for word in before.groups() if word]
-    return frozenset(_stem(word) for word in words if word.casefold() not in _NO_THING)
+    if before and any(map(str.isdigit, text[before.end() : target.start])):
+        before = None
+    after = _AFTER.match(text, target.end, high)
+    beside = _nouns(after.groups()) if after else []
+    # What follows directly says it best: "of the population 61 families".
+    return [_stem(word) for word in [*(_nouns(before.groups()) if before else []), *beside]]
+
+
+def _nouns(words: Sequence[str | None]) -> list[str]:
+    """The words up to the first that counts nothing, such as a verb."""
+    nouns: list[str] = []
+    for word in filter(None, words):
+        if word.casefold() in _NO_NOUN or (nouns and word.endswith("ed")):
+            break
+        nouns.append(word)
+    return nouns
 
 
 def _stem(word: str) -> str:
