@@ -14,7 +14,6 @@ from pathlib import Path
 
 from bench import (
     artifacts,
-    audit,
     credit,
     drift,
     lexical,
@@ -29,7 +28,6 @@ from bench import (
 
 BENCHMARKS: dict[str, Callable[[], None]] = {
     "artifacts": artifacts.run,
-    "audit": audit.run,
     "credit": credit.run,
     "drift": drift.run,
     "lexical": lexical.run,

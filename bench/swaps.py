@@ -18,7 +18,8 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -29,7 +30,7 @@ from bench.measure import write_result
 from reward.config import AuditConfig
 from reward.lexical import lexical_audit
 from reward.offline.agreement import OVERALL
-from reward.offline.bootstrap import bootstrap
+from reward.offline.bootstrap import share, summed
 from reward.offline.ragtruth import CHECKS
 from reward.offline.rows import AuditRow
 from reward.types import ClaimState, Outcome, Verdict
@@ -75,7 +76,7 @@ def run(data: Sequence[Path] = ()) -> None:
     start = time.perf_counter()
     groups = count(rows)
     samples = {"all": [time.perf_counter() - start]}
-    found = {name: _figures(list(clusters.values())) for name, clusters in groups.items()}
+    found = {name: _figures(clusters.values()) for name, clusters in groups.items()}
     figures = {"kinds": _KINDS, "checks": CHECKS, "groups": found}
     arguments = [word for path in data for word in ("--data", path.name)]
     written = write_result("swaps", samples_s=samples, figures=figures, arguments=arguments)
@@ -152,47 +153,46 @@ def _exchanged(response: str, change: Change, old: Sequence[re.Match[str]], new:
     return Variant(change, "".join((*parts, response[end:])), tuple(places))
 
 
-def count(rows: Sequence[AuditRow]) -> dict[str, dict[str, list[int]]]:
-    """Counts of each source, by group; a source's are `_COUNTS`."""
+def count(rows: Sequence[AuditRow]) -> dict[str, dict[str, Counter[str]]]:
+    """Counts of each source, by group; their names are those of `_SHARES`."""
     by_source: dict[str, list[str]] = {}
     for row in rows:
         by_source.setdefault(row.cluster, []).extend(names_of(row, _known_text(row)))
-    groups: dict[str, dict[str, list[int]]] = {}
+    groups: dict[str, dict[str, Counter[str]]] = {}
     for row in rows:
         several = (names for source, names in by_source.items() if source != row.cluster)
         others = sorted({name for names in several for name in names})
-        counted = [_counts(row, variant) for variant in variants(row, others)]
+        counted = [name for variant in variants(row, others) for name in _counted(row, variant)]
         for group in (OVERALL, row.task_type or OVERALL):
-            sums = groups.setdefault(group, {}).setdefault(row.cluster, [0] * len(_COUNTS))
-            sums[:] = [sum(column) for column in zip(sums, *counted, strict=True)]
+            groups.setdefault(group, {}).setdefault(row.cluster, Counter()).update(counted)
     return groups
 
 
-_COUNTS = (
-    *("as_is", "as_is_refuted", "as_is_refuted_by_numbers"),
-    *("number", "number_refuted", "number_refuted_there"),
-    *("name", "name_refuted", "name_refuted_there"),
-)
+_SHARES = {
+    "as_is": ("as_is_refuted", "as_is_refuted_by_numbers"),
+    "number": ("number_refuted", "number_refuted_there"),
+    "name": ("name_refuted", "name_refuted_there"),
+}
 
 
-def _counts(row: AuditRow, variant: Variant) -> list[int]:
-    """What one answer adds to a source's counts."""
+def _counted(row: AuditRow, variant: Variant) -> Iterator[str]:
+    """What one answer counts as."""
     verdict = _audit(row, variant.response)
-    if variant.change is Change.NONE:
-        third = _audit(row, variant.response, "number").outcome is Outcome.REFUTED
+    refuted, refuted_so = _SHARES[variant.change]
+    yield variant.change.value
+    if verdict.outcome is Outcome.REFUTED:
+        yield refuted
+    if variant.change is not Change.NONE:
+        is_so = _fails_at(verdict, variant)
     else:
-        third = _fails_at(verdict, variant)
-    counts = [0] * len(_COUNTS)
-    at = list(Change).index(variant.change) * 3
-    counts[at : at + 3] = [1, int(verdict.outcome is Outcome.REFUTED), int(third)]
-    return counts
+        is_so = _audit(row, variant.response, "number").outcome is Outcome.REFUTED
+    if is_so:
+        yield refuted_so
 
 
 def _audit(row: AuditRow, response: str, *kinds: str) -> Verdict:
-    settings: dict[str, Any] = {"checks": CHECKS}
-    if "kinds" in AuditConfig.model_fields:
-        settings["kinds"] = kinds or _KINDS
-    return lexical_audit(row.query, response, AuditConfig.model_validate(settings))
+    config = AuditConfig.model_validate({"checks": CHECKS, "kinds": kinds or _KINDS})
+    return lexical_audit(row.query, response, config)
 
 
 def _fails_at(verdict: Verdict, variant: Variant) -> bool:
@@ -202,27 +202,22 @@ def _fails_at(verdict: Verdict, variant: Variant) -> bool:
     )
 
 
-def _figures(clusters: Sequence[Sequence[int]]) -> dict[str, Any]:
-    sums = [sum(column) for column in zip(*clusters, strict=True)]
-    intervals = bootstrap(clusters, _shares)
+def _figures(clusters: Collection[Counter[str]]) -> dict[str, Any]:
+    sums, shares, intervals = summed(clusters, _shares)
+    names = [name for whole, parts in _SHARES.items() for name in (whole, *parts)]
     return {
         "num_sources": len(clusters),
-        "counts": dict(zip(_COUNTS, sums, strict=True)),
+        "counts": {name: sums[name] for name in names},
         "shares": {
-            name: {"share": share, "interval": found and [found.low, found.high]}
-            for name, share in _shares(sums).items()
-            for found in [intervals.get(name)]
+            name: {"share": value, "interval": found and [found.low, found.high]}
+            for name, value in shares.items()
+            for found in [intervals[name]]
         },
     }
 
 
-def _shares(sums: Sequence[int]) -> Mapping[str, float | None]:
-    by_name = dict(zip(_COUNTS, sums, strict=True))
-    return {
-        name: by_name[name] / whole if (whole := by_name[name.partition("_refuted")[0]]) else None
-        for name in _COUNTS
-        if "refuted" in name
-    }
+def _shares(sums: Mapping[str, int]) -> Mapping[str, float | None]:
+    return {name: share(sums[name], sums[whole]) for whole, parts in _SHARES.items() for name in parts}
 
 
 def _line(name: str, found: Mapping[str, Any]) -> str:

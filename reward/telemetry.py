@@ -93,7 +93,7 @@ def start(service: str) -> None:
         fix = "install march-pipeline[otel], or unset OTEL_TRACES_EXPORTER and OTEL_EXPORTER_OTLP_ENDPOINT"
         raise ValueError(f"traces are asked for, but {error.name} is not installed; {fix}") from error
     global _end_export
-    enable(tracing.start(service, exporters, counts))
+    enable(tracing.start(service, exporters))
     if _end_export is None:
         atexit.register(stop)
     _end_export = tracing.stop

@@ -12,7 +12,6 @@ import logging
 import os
 import threading
 from collections.abc import Sequence
-from typing import Protocol
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
@@ -25,6 +24,7 @@ from opentelemetry.sdk.trace.export import (
 )
 
 from reward.provenance import package_version
+from reward.telemetry import counts
 
 logger = logging.getLogger(__name__)
 
@@ -37,18 +37,11 @@ _provider: TracerProvider | None = None
 _exporters: list[LoggingExporter] = []
 
 
-class Counts(Protocol):
-    """Spans of the process."""
-
-    ended: int
-    exported: int
-
-
 class LoggingExporter(SpanExporter):
     """Counts what another exporter sends and says once that it cannot."""
 
-    def __init__(self, inner: SpanExporter, counts: Counts) -> None:
-        self._inner, self._counts = inner, counts
+    def __init__(self, inner: SpanExporter) -> None:
+        self._inner = inner
         self._is_failing = False
         self._is_shut = False
 
@@ -56,7 +49,7 @@ class LoggingExporter(SpanExporter):
         """Sends spans; in the processor's own thread."""
         result = SpanExportResult.FAILURE if self._is_shut else self._inner.export(spans)
         failed = result is not SpanExportResult.SUCCESS
-        self._counts.exported += 0 if failed else len(spans)
+        counts.exported += 0 if failed else len(spans)
         if failed != self._is_failing:
             self._is_failing = failed
             if failed:
@@ -75,18 +68,14 @@ class LoggingExporter(SpanExporter):
 class CountingProcessor(BatchSpanProcessor):
     """Counts the spans that ended, those for which the queue has no place included."""
 
-    def __init__(self, exporter: SpanExporter, counts: Counts) -> None:
-        super().__init__(exporter)
-        self._counts = counts
-
     def on_end(self, span: ReadableSpan) -> None:
         """Queues a span, or drops the oldest; waits for nothing."""
         if span.context is not None and span.context.trace_flags.sampled:
-            self._counts.ended += 1
+            counts.ended += 1
         super().on_end(span)
 
 
-def start(service: str, exporters: Sequence[str], counts: Counts) -> TracerProvider:
+def start(service: str, exporters: Sequence[str]) -> TracerProvider:
     """What makes spans and sends them, counted; a second call in a process gives the same again.
 
     Raises:
@@ -95,11 +84,11 @@ def start(service: str, exporters: Sequence[str], counts: Counts) -> TracerProvi
     global _provider
     if _provider is not None:
         return _provider
-    made = [LoggingExporter(_exporter(name), counts) for name in exporters]
+    made = [LoggingExporter(_exporter(name)) for name in exporters]
     own = Resource.create({"service.name": service, "service.version": package_version()})
     provider = TracerProvider(resource=own.merge(OTELResourceDetector().detect()), shutdown_on_exit=False)
     for exporter in made:
-        provider.add_span_processor(CountingProcessor(exporter, counts))
+        provider.add_span_processor(CountingProcessor(exporter))
     for name in _NOISY:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     _provider, _exporters[:] = provider, made

@@ -417,21 +417,6 @@ def test_a_cell_measures_trains_and_measures_and_shares_the_start(
     assert stage.modules == ["evaluate"] * 3, "the second cell took the first one's start"
 
 
-def test_a_model_that_is_still_there_is_measured_again(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    cell = Cell(plan=PLAN, arm="base", seed=0)
-    stage = Stage(monkeypatch)
-    done = cells.run_cell(cell, tmp_path)
-    old = done.model_copy(update={"before": figures(1), "after": figures(2), "code": "0ld"})
-    with pytest.raises(cells.CellFailedError, match="base seed 0: 0 trained models"):
-        cells.measure_again(old, cell, tmp_path)
-    model = next((tmp_path / "runs").glob("base-0-*")) / "training" / "model"
-    model.mkdir()
-    assert cells.measure_again(old, cell, tmp_path) == done
-    assert stage.modules == ["evaluate"] * 3, "the start's measurement of today is there"
-
-
 def test_natural_starts_are_trained_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     stage = Stage(monkeypatch)
     for arm in ("harder", "long"):

@@ -38,8 +38,6 @@ class ShopSampler:
         delay_s: Longest time that a request takes; the time is random.
     """
 
-    num_cached: int | None = None  # of a prompt's ten tokens
-
     def __init__(self, failing: Sequence[int] = (), delay_s: float = 0.0) -> None:
         self.failing = {str(price) for price in failing}
         self.in_flight = self.most_in_flight = 0
@@ -67,11 +65,7 @@ class ShopSampler:
             raise SamplerError("connection", "the server went away")
         proposes = messages[0]["content"] == "proposer"
         text = f"- Question: How much is it? [Answer: {found[1]}]" if proposes else f"1. [Answer: {found[1]}]"
-        return SampleGroup(
-            samples=(Sample(text=text, finish_reason="stop"),) * n,
-            num_prompt_tokens=10,
-            num_cached_tokens=self.num_cached,
-        )
+        return SampleGroup(samples=(Sample(text=text, finish_reason="stop"),) * n)
 
     async def count_tokens(self, messages: Sequence[Message]) -> int:
         return sum(len(message["content"]) for message in messages)
@@ -91,14 +85,6 @@ def test_one_verdict_a_row_in_order(tmp_path: Path) -> None:
     assert (changed, watch.started, watch.audited) == (True, (54, 0), ids)
     assert summary == Summary.model_validate_json((tmp_path / "out.summary.json").read_text())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.jsonl", "out.summary.json"]
-
-
-def test_the_summary_tells_the_prefix_caches_hit_rate_where_it_is_known(tmp_path: Path) -> None:
-    sampler = ShopSampler()
-    assert run(shop_job(tmp_path, sampler=MODEL), sampler)[0].prefix_cache_hit_rate is None
-    sampler.num_cached = 4
-    again = shop_job(tmp_path, sampler=MODEL, overwrite=True)
-    assert run(again, sampler)[0].prefix_cache_hit_rate == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         page.write(plan)
         return 0
     wanted = [cell for cell in plan.cells() if cell.arm in options.arms and cell.seed in options.seeds]
-    if options.measure_again:
-        return measure_again(wanted)
     missing = [cell for cell in wanted if is_missing(cell, retry=options.retry, tell=True)]
     print(f"{len(wanted) - len(missing)} of {len(wanted)} cells are there; {len(missing)} to run", flush=True)
     if options.list:
@@ -54,7 +52,6 @@ def parse(arguments: Sequence[str] | None, plan: Plan) -> argparse.Namespace:
     add("--max-hours", type=float, default=float("inf"), help="start no cell that would end later")
     add("--retry", action="store_true", help="run cells again that failed twice")
     add("--list", action="store_true", help="only say what is to run")
-    add("--measure-again", action="store_true", help="only measure, with today's sources, models still there")
     add("--page", action="store_true", help="only write docs/ablations.md and its plot")
     return parser.parse_args(arguments)
 
@@ -95,29 +92,6 @@ def run(cells: Sequence[Cell], *, max_s: float, lane: int = 0, retry: bool = Fal
         took = [*took, row.wall_s] if row.failure is None else took
         print(tell(row), flush=True)
     return num_failed
-
-
-def measure_again(cells: Sequence[Cell]) -> int:
-    """Measures the models of finished cells that lie in the scratch folder; returns the exit code."""
-    from bench.ablations import cell as cells_of
-
-    failed = 0
-    for cell in cells:
-        row = read_rows(cell.arm).get(cell.seed)
-        if row is None or row.settings != cell.digest or row.failure is not None:
-            continue
-        print(f"{cell.arm} seed {cell.seed}", flush=True)
-        try:
-            again = cells_of.measure_again(row, cell, SCRATCH)
-        except cells_of.CellFailedError as error:
-            print(f"  failed: {error}", flush=True)
-            failed = 1
-            continue
-        with held(SCRATCH / "locks" / "results"):
-            append_row(again)
-        print(tell(again), flush=True)
-    page.write(load_plan())
-    return failed
 
 
 def with_failures(row: Row) -> Row:

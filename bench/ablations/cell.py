@@ -83,8 +83,8 @@ def _run(cell: Cell, scratch: Path, folder: Path, phases: dict[str, float], lane
     start = _timed(phases, "start", lambda: start_model(cell.start, scratch))
     # One store for all cells of a lane: making a new one takes MLflow longer than a step.
     overrides = [*cell.overrides(str(start)), f"tracking.uri=sqlite:///{scratch / f'mlflow-{lane}.db'}"]
-    measured = _measured(cell, scratch)
-    asked = _asked(cell)
+    measured = scratch / "starts" / f"measured-{cell.start_digest}.json"
+    asked = [*cell.evaluation, "--tries", str(cell.plan.tries)]
     before = _timed(phases, "before", lambda: measure(start, measured, asked))
     train_it = lambda: train(cell.plan.recipe, run_dir=folder / "training", overrides=overrides)  # noqa: E731
     _timed(phases, "training", train_it)
@@ -98,32 +98,6 @@ def _run(cell: Cell, scratch: Path, folder: Path, phases: dict[str, float], lane
         "after": figures_of(after),
         "trained": trained_of(read_steps(folder / "training"), answers_per_step=answers),
     }
-
-
-def measure_again(row: Row, cell: Cell, scratch: Path) -> Row:
-    """Returns the row with figures of today's sources, from the model that its training left in `scratch`.
-
-    Raises:
-        CellFailedError: there is none, or it could not be measured.
-    """
-    found = sorted((scratch / "runs").glob(f"{cell.arm}-{cell.seed}-*/training/model"))
-    if len(found) != 1:
-        raise CellFailedError(
-            f"{cell.arm} seed {cell.seed}: {len(found)} trained models in {scratch / 'runs'}"
-        )
-    asked = _asked(cell)
-    before = measure(start_model(cell.start, scratch), _measured(cell, scratch), asked)
-    after = measure(found[0], found[0].parents[1] / f"after-{code_digest()}.json", asked)
-    today = {"before": figures_of(before), "after": figures_of(after), "code": code_digest()}
-    return row.model_copy(update=today)
-
-
-def _asked(cell: Cell) -> list[str]:
-    return [*cell.evaluation, "--tries", str(cell.plan.tries)]
-
-
-def _measured(cell: Cell, scratch: Path) -> Path:
-    return scratch / "starts" / f"measured-{cell.start_digest}.json"
 
 
 def start_model(start: Start, scratch: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The reward server: against its engine's limit and the published schedule, over HTTP alone, cold, for long.
+"""The reward server: against its engine's limit and the published schedule, over HTTP alone, for long.
 
     python -m bench reward_server       about half an hour on two quiet cores
     python -m bench reward_server_soak  ten
@@ -12,13 +12,13 @@ begin with the documents (documents_first.py), `http_audits_per_s` the HTTP path
 from __future__ import annotations
 
 from bench.measure import write_result
-from bench.reward_server import documents_first, engine, http, soak, start
+from bench.reward_server import documents_first, engine, http, soak
 
 
 def run() -> None:
     """Measures and writes `reward_server.json`."""
     figures, samples_s = engine.measure()
-    for part in (documents_first, start, http):
+    for part in (documents_first, http):
         measured = part.measure()
         print(measured, flush=True)
         figures |= measured

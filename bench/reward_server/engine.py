@@ -26,14 +26,14 @@ import uvicorn
 
 from bench.instant import TOKEN, Case
 from bench.measure import median_ratio
+from bench.reward_server.documents_first import lengthened
 from bench.reward_server.processes import free_port, percentiles
-from bench.reward_server.profile import profiled
 from bench.reward_server.work import RecordingSampler, num_tokens, run_published, run_whole
 from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings
 from reward.serving.client import RewardClient
 from reward.serving.config import ServerConfig
 from reward.serving.server import create_app
-from reward.types import Document, Outcome, RagQuery
+from reward.types import Outcome, RagQuery
 
 _CHECKPOINT = Path(__file__).parents[2] / "pipeline" / "tiny" / "checkpoint"
 _T = TypeVar("_T")
@@ -43,7 +43,7 @@ _AUDIT = AuditConfig(
     proposer=SamplingSettings(temperature=1.0, max_tokens=160),
     checker=SamplingSettings(temperature=1.0, max_tokens=160),
 )
-_LONG_DOCUMENT_WORDS = 250
+_LONG_WORDS = 290  # of all documents of a query; about 40 are its own
 _ANSWERS_A_QUERY = 4  # of the long documents, as when several samples of a prompt are audited
 
 
@@ -113,7 +113,6 @@ async def _measure() -> tuple[dict[str, Any], dict[str, list[float]]]:
     for setting in SETTINGS:
         seen[setting] = await bench.rounds(setting)
         print(setting.name, seen[setting].figures(setting), flush=True)
-    profile = await bench.profile(HEADLINE)
     await bench.close()
     figures = {setting.name: samples.figures(setting) for setting, samples in seen.items()}
     headline = figures[HEADLINE.name]
@@ -121,7 +120,6 @@ async def _measure() -> tuple[dict[str, Any], dict[str, list[float]]]:
     return {
         **{name: headline[name] for name in shown},
         "by_setting": figures,
-        "profile_of_server_process": profile,
     }, seen[HEADLINE].seconds
 
 
@@ -153,13 +151,6 @@ class Bench:
         for _ in range(setting.num_rounds):
             await self._round(setting, samples)
         return samples
-
-    async def profile(self, setting: Setting) -> dict[str, float]:
-        """Shares of the server process's time by package."""
-        await self._engine.reset_prefix_cache()
-        with profiled() as shares:
-            await self._serve(cases(setting), setting.in_flight)
-        return shares
 
     async def _round(self, setting: Setting, samples: Samples) -> None:
         self._sampler.work.clear()
@@ -206,7 +197,8 @@ def cases(setting: Setting) -> list[Case]:
     queries = list(worlds(setting.num_audits // answers, random.getrandbits(31), "train"))
     found: list[Case] = []
     for i, query in enumerate(queries):
-        asked = _lengthened(query) if is_long else query
+        words = sorted({word for one in query.documents for word in one.text.split() if word.isalpha()})
+        asked = lengthened(query, _LONG_WORDS, words) if is_long else query
         found += [(asked, _answer(queries[(i + turn) % len(queries)])) for turn in range(answers)]
     return found
 
@@ -215,14 +207,6 @@ def _answer(query: RagQuery) -> str:
     """Two sentences of the documents: a true answer to this query, and a wrong one to any other."""
     texts = [document.text.strip() for document in query.documents[:2]]
     return " ".join(f"{mark}) {text}" for mark, text in zip("ab", texts, strict=False))
-
-
-def _lengthened(query: RagQuery) -> RagQuery:
-    """With a document of words without numbers before the others, different for every query."""
-    words = sorted({word for document in query.documents for word in document.text.split() if word.isalpha()})
-    rng = random.Random(query.id)
-    noise = " ".join(rng.choice(words) for _ in range(_LONG_DOCUMENT_WORDS))
-    return query.model_copy(update={"documents": (Document(id="noise", text=noise), *query.documents)})
 
 
 async def _start_server(sampler: RecordingSampler) -> tuple[uvicorn.Server, str]:

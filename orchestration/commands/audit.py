@@ -166,9 +166,7 @@ def _closing_line(summary: Summary, changed: bool, files: Sequence[Path]) -> str
     if not changed:
         return f"Nothing to do: all {summary.figures.num_rows:,} rows were audited before ({where})"
     rate = f", {summary.rows_per_s:,.1f} rows/s" if summary.rows_per_s else ""
-    hits = summary.prefix_cache_hit_rate
-    cached = "" if hits is None else f", prefix cache {hits:.0%}"
-    line = f"Audited {summary.num_audited:,} rows in {summary.audit_s:.1f} s{rate}{cached}: {where}"
+    line = f"Audited {summary.num_audited:,} rows in {summary.audit_s:.1f} s{rate}: {where}"
     if num_unscored:
         reasons = ", ".join(summary.figures.unscored_reasons)
         line += f"\n{num_unscored:,} rows could not be scored ({reasons}); the same command tries them again"

@@ -1,9 +1,9 @@
 """What changed between two audits: outcomes, the rows that turned, and whether the refuted rate moved.
 
 Rows are paired by id. The refuted rate is compared on the rows that both audits scored and whose query,
-documents and response are the same: a difference of other rows says nothing of the change. Its p-value is
-McNemar's exact test (McNemar 1947; the binomial sum over the rows that turned), which takes rows as
-independent; its interval resamples sources (`reward/offline/bootstrap.py`) and does not.
+documents and response are the same: a difference of other rows says nothing of the change. Its interval
+resamples sources (`reward/offline/bootstrap.py`). A test that takes rows as independent, such as McNemar's,
+would be too sure where several answers are about one source.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ class PairedDifference(Record):
     interval: Interval | None = Field(description="Of the difference, by source.")
     num_newly_refuted: int
     num_no_longer_refuted: int
-    p_value: float = Field(description="McNemar's exact test, two-sided.")
 
 
 class Comparison(Record):
@@ -117,20 +116,6 @@ def compare(earlier: Earlier, rows: Iterable[tuple[AuditRow, AuditedRow]]) -> Co
     )
 
 
-def mcnemar(num_up: int, num_down: int) -> float:
-    """Two-sided p-value of McNemar's exact test.
-
-    Under the null hypothesis each of the `num_up + num_down` rows that turned went either way with
-    probability 1/2; the p-value is twice the smaller binomial tail, at most 1 (McNemar 1947).
-    """
-    total = num_up + num_down
-    term = tail = 1  # binomial coefficients, each from the one before
-    for k in range(min(num_up, num_down)):
-        term = term * (total - k) // (k + 1)
-        tail += term
-    return float(min(1.0, 2 * tail / 2**total))
-
-
 def _paired(clusters: Collection[Counter[str]]) -> PairedDifference:
     sums, values, intervals = summed(
         clusters, lambda sums: {"difference": share(sums["up"] - sums["down"], sums["n"])}
@@ -143,5 +128,4 @@ def _paired(clusters: Collection[Counter[str]]) -> PairedDifference:
         interval=intervals["difference"],
         num_newly_refuted=sums["up"],
         num_no_longer_refuted=sums["down"],
-        p_value=mcnemar(sums["up"], sums["down"]),
     )

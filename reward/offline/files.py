@@ -24,21 +24,6 @@ def replace_file(path: Path, text: str | Iterable[str]) -> None:
         os.replace(temporary, path)
 
 
-def refuse_unwritable(folder: Path) -> None:
-    """Writes something and removes it, since a full disk still opens files.
-
-    Raises:
-        OSError: it cannot be written; the error names the folder.
-    """
-    probe = folder / ".probe"
-    try:
-        probe.write_bytes(bytes(4096))
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(folder)) from error
-    finally:
-        probe.unlink(missing_ok=True)
-
-
 def file_sha256(path: Path) -> str:
     """Digest of a file's content, in hexadecimal."""
     with path.open("rb") as file:

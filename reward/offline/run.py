@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Set
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -30,7 +28,6 @@ from reward.offline.plan import AuditJob, Plan, make_plan, take_rows
 from reward.offline.ragtruth import RESPONSES, SOURCES
 from reward.offline.resume import AuditedRow, Output
 from reward.offline.rows import AuditRow
-from reward.roles.asking import Turn
 from reward.samplers import Sampler, SamplerError, make_sampler
 from reward.types import Record, Verdict
 
@@ -46,9 +43,6 @@ class Summary(Record):
     num_excluded: dict[str, int] = Field(description="Rows of the input that take no part, by reason.")
     num_audited: int = Field(description="Rows audited by the run that wrote this.")
     audit_s: float = Field(description="Wall time of those audits, in seconds; without the model's start.")
-    prefix_cache_hit_rate: float | None = Field(
-        default=None, description="Of that run's prompt tokens; None where the engine does not say."
-    )
     figures: Figures
 
     @property
@@ -91,8 +85,7 @@ def run_audit(job: AuditJob, progress: Progress, *, sampler: Sampler | None = No
         finished = _finished(job, plan) if len(kept) == len(plan.digests) else None
         if finished is not None:
             return finished, False
-        tokens: Counter[str] = Counter()
-        audit_s = asyncio.run(_audit(job, plan, kept, output, progress, sampler, tokens))
+        audit_s = asyncio.run(_audit(job, plan, kept, output, progress, sampler))
         with output.in_order():
             summary = Summary(
                 input=str(job.input),
@@ -103,7 +96,6 @@ def run_audit(job: AuditJob, progress: Progress, *, sampler: Sampler | None = No
                 num_excluded=dict(plan.excluded),
                 num_audited=len(plan.digests) - len(kept),
                 audit_s=audit_s,
-                prefix_cache_hit_rate=tokens["cached"] / tokens["prompt"] if tokens["prompt"] else None,
                 figures=count_figures(audited_rows(job)),
             )
             replace_file(job.summary_path, summary.model_dump_json(indent=2) + "\n")
@@ -156,11 +148,9 @@ async def _audit(
     output: Output,
     progress: Progress,
     sampler: Sampler | None,
-    tokens: Counter[str],
 ) -> float:
     """Audits the rows that are not kept; returns the seconds after the model was ready."""
     rows = (row for row in take_rows(job) if row.query.id not in kept)
-    observer = partial(_count_tokens, tokens)
     async with _model(job, sampler) as chosen:
         job.summary_path.unlink(missing_ok=True)
         start = time.monotonic()
@@ -168,9 +158,7 @@ async def _audit(
 
         async def work() -> None:
             for row in rows:  # all workers take from it
-                result = await audit(
-                    row.query, row.response, sampler=chosen, config=job.audit, observer=observer
-                )
+                result = await audit(row.query, row.response, sampler=chosen, config=job.audit)
                 output.append(row, result.verdict)
                 progress.advance(result.verdict)
                 await asyncio.sleep(0)  # where Ctrl-C takes effect: a lookup never waits
@@ -198,10 +186,3 @@ async def _model(job: AuditJob, sampler: Sampler | None) -> AsyncIterator[Sample
         raise ValueError(f"model: {error.detail}") from error
     finally:
         await chosen.close()
-
-
-def _count_tokens(tokens: Counter[str], turn: Turn) -> None:
-    """Counts a request's prompt and what the engine's prefix cache held of it, where the engine says so."""
-    group = turn.group
-    if group and group.num_prompt_tokens is not None and group.num_cached_tokens is not None:
-        tokens.update(prompt=group.num_prompt_tokens, cached=group.num_cached_tokens)

@@ -136,7 +136,7 @@ def comparison_sentences(comparison: Comparison) -> list[str]:
     difference = (
         f"Refuted on the same {found.n:,} answers: {found.before:.1%} before, {found.after:.1%} now; "
         f"difference {found.difference:+.3f}{low_high}; {found.num_newly_refuted:,} newly refuted, "
-        f"{found.num_no_longer_refuted:,} no longer; McNemar's exact p = {found.p_value:.3g}"
+        f"{found.num_no_longer_refuted:,} no longer"
     )
     return [difference, rows]
 
