@@ -25,9 +25,9 @@ import numpy as np
 
 from bench.measure import write_result
 from pipeline.record.rollout_files import read_rollouts
+from pipeline.record.rollout_record import turn_reward
 from pipeline.record.rollout_rows import RolloutRow
 from pipeline.settings.ppo import CheckerCredit
-from pipeline.training.credit import turn_reward
 from reward.claims import target_of
 from reward.config import AuditConfig
 from reward.judging.coverage import CoveredClaim

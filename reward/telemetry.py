@@ -26,7 +26,6 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from opentelemetry import trace
@@ -44,15 +43,6 @@ CAPTURE_TEXTS = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 Attributes = Mapping[str, str | int | float | bool]
 
 
-@dataclass
-class SpanCounts:
-    """Spans of this process: the difference was lost, or is on its way."""
-
-    ended: int = 0
-    exported: int = 0
-
-
-counts = SpanCounts()
 _W3C = TraceContextTextMapPropagator()
 _NOTHING = nullcontext(INVALID_SPAN)
 _tracer: Tracer | None = None

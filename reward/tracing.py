@@ -3,7 +3,7 @@
 Loaded by `reward.telemetry.start` alone, for it needs the extra `[otel]`. Endpoint, headers, timeouts,
 batches and sampling are set by OpenTelemetry's own variables, which its packages read. A span that cannot be
 sent is lost and an audit never waits for one: the queue is bounded, and the log says once when sending begins
-to fail and once when it works again. `reward.telemetry.counts` says how many were sent.
+to fail and once when it works again. `reward.span_counts` says how many were sent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from opentelemetry.sdk.trace.export import (
 )
 
 from reward.provenance import package_version
-from reward.telemetry import counts
+from reward.span_counts import counts
 
 logger = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ from pathlib import Path
 import pytest
 
 from bench import credit, measure
+from pipeline.record.rollout_record import turn_reward
 from pipeline.settings.ppo import CheckerCredit
-from pipeline.training.credit import turn_reward
 from reward.auditor import audit
 from reward.config import AuditConfig
 from reward.types import Document, RagQuery, Role, Sample, SampleGroup

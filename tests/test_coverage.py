@@ -5,7 +5,7 @@ import pytest
 from reward.claims.kind import num_atoms
 from reward.judging.coverage import blind_rounds, cover
 from reward.types import Claim, RagQuery
-from tests.kinds import targets
+from tests.kinds import ANY, targets
 
 
 def claims(*answers: str) -> list[Claim]:
@@ -204,3 +204,54 @@ def test_a_claim_covers_what_it_asks_for(
 ) -> None:
     spans = cover(response, targets(response, picnic), asked(*pairs)).uncovered
     assert [response[s.start : s.end] for s in spans] == uncovered
+
+
+@pytest.mark.parametrize(
+    ("response", "question", "answer", "covered"),
+    [
+        ("274 families lived in Dabiran.", "What was the life expectancy of Dabiran?", "274", False),
+        ("There were 61 families in Ulm.", "What was the population of Ulm?", "61", False),
+        ("There were 61 families in Ulm.", "How many people lived in Ulm?", "61", False),
+        ("There were 61 families in Ulm.", "How many families lived in Ulm?", "61", True),
+        ("There were 61 families in Ulm.", "What was the number of families in Ulm?", "61", True),
+        ("There were 61 families in Ulm.", "What does the text say of Ulm?", "61", True),
+        ("The population of Ulm was 274.", "How many families were there in Ulm?", "274", False),
+        ("The population of Ulm was 274.", "How many inhabitants did Ulm have?", "274", True),
+        ("In Ulm lived 274 people.", "What was the population of Ulm?", "274", True),
+        ("Its population was 274, in 61 families.", "What was its population?", "61", False),
+        ("Its population was 274, in 61 families.", "How many families were there?", "61", True),
+        ("The number of families in Ulm was 61.", "How many families were there in Ulm?", "61", True),
+        ("The number of families in Ulm was 61.", "What was the population of Ulm?", "61", False),
+        ("12 voters came to Ulm.", "How many people came to Ulm?", "12", True),
+        ("12 goats came to Ulm.", "How many animals came to Ulm?", "12", True),
+        ("12 old goats came to Ulm.", "How many goats came to Ulm?", "12", True),
+        ("The arena in Ulm has 500 seats.", "What is the capacity of the arena?", "500", True),
+        ("1,284 patients took part.", "How many participants were there?", "1,284", True),
+        ("The mayor of Ulm was 61.", "How old was the mayor of Ulm?", "61", True),
+        ("The road to Ulm is 8 km long.", "What is the population of Ulm?", "8", False),
+        ("Ann Lee was born in 1920.", "When did Ann Lee die?", "1920", False),
+        ("Ann Lee was born in 1920.", "What is the date of birth of Ann Lee?", "1920", True),
+        ("Ann Lee was born in 1920 and died in 1990.", "When was Ann Lee born?", "1990", False),
+        ("Ann Lee was born in 1920 and died in 1990.", "When did Ann Lee die?", "1920", False),
+        ("Ann Lee was born in 1920 and died in 1990.", "When did Ann Lee die?", "1990", True),
+        ("In 1990 Ann Lee died.", "When was Ann Lee born?", "1990", False),
+        ("The film came out in 1990.", "When was the film released?", "1990", True),
+    ],
+)
+def test_a_question_for_another_thing_covers_nothing(
+    response: str, question: str, answer: str, covered: bool, picnic: RagQuery
+) -> None:
+    assert bool(cover(response, targets(response, picnic), asked((question, answer))).claims) is covered
+
+
+@pytest.mark.parametrize(
+    ("question", "covered"),
+    [
+        ("How many families were there?", False),
+        ("How many people were there?", True),
+        ("Which number is it?", True),
+    ],
+)
+def test_a_bare_number_is_of_what_the_query_asks_for(question: str, covered: bool) -> None:
+    query = ANY.model_copy(update={"query": "What was the population of Ulm?"})
+    assert bool(cover("61.", targets("61.", query), asked((question, "61"))).claims) is covered

@@ -23,6 +23,7 @@ from reward.config import OpenAISamplerConfig
 from reward.samplers import SamplerError
 from reward.samplers.openai import OpenAISampler
 from reward.serving.client import RewardClient, RewardServerError
+from reward.span_counts import counts
 from tests.collector import Collector, attributes
 from tests.openai_model import Model
 from tests.role_server import Start, start_servers  # noqa: F401
@@ -225,7 +226,7 @@ def test_a_dead_collector_costs_no_answer(
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
     monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "8")
     monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "4")
-    before = telemetry.counts.exported
+    before = counts.exported
     telemetry.start("test")
     server = serve_picnic()
     try:
@@ -234,7 +235,7 @@ def test_a_dead_collector_costs_no_answer(
     finally:
         server.close()
         telemetry.stop()
-    assert telemetry.counts.exported == before
+    assert counts.exported == before
     assert float(re.search(r'march_spans_total\{state="ended"\} (\S+)', told)[1]) >= 20  # type: ignore[index]
     told_of = [
         record for record in caplog.records if record.name.startswith(("opentelemetry", "reward.trac"))

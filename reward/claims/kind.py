@@ -96,8 +96,11 @@ class ClaimKind(Protocol):
     def is_about(self, claimed: Any, mention: Any) -> bool:
         """Whether a claim's bracket names a mention of the response."""
 
-    def asks_for(self, question: str, mention: Any) -> bool:
-        """Whether a question can be about a mention: it asks for no other kind and no other unit."""
+    def asks_for(self, question: str, mention: Any, response: str) -> bool:
+        """Whether a question can be about a mention of a response.
+
+        It asks for no other kind, no other unit and no other thing than the response says there.
+        """
 
     def gives_away(self, text: str, mention: Any) -> bool:
         """Whether a text (a question) holds the value of a mention or of a part of it, in any writing."""

@@ -4,9 +4,9 @@ Coverage closes a way to be paid for silence: a number or a name that no claim a
 published code lets it pass). What is counted are atoms: each end of a range, each part of a date, or a
 mention that has no parts. A claim about the whole of a range covers both its ends.
 
-A claim is about a mention if its bracket names it, its question asks for no other kind or unit, and both
-speak of one subject: "How many people came?" covers the 12 of "12 people came" and not that of "12% of the
-members".
+A claim is about a mention if its bracket names it, its question asks for no other kind, unit or thing, and
+both speak of one subject: "How many people came?" covers the 12 of "12 people came", and neither that of "12%
+of the members" nor that of "12 families came".
 """
 
 from __future__ import annotations
@@ -125,7 +125,11 @@ class _Free:
 
     def take(self, claim: Claim) -> CoveredClaim | None:
         """Takes out what a claim is about."""
-        fitting = [t for t in self._with_answer(claim.answer) if t.kind.asks_for(claim.question, t.mention)]
+        fitting = [
+            target
+            for target in self._with_answer(claim.answer)
+            if target.kind.asks_for(claim.question, target.mention, self._response)
+        ]
         words = content_words(claim.question)
         if len(words) >= _FEWEST_WORDS and self._words and not words & self._words:
             return None  # asks about something that the response does not speak of

@@ -17,6 +17,7 @@ from reward import telemetry
 from reward.judging.vote import Reason
 from reward.roles.asking import Turn
 from reward.serving.logs import REFUSALS
+from reward.span_counts import counts
 from reward.types import ClaimState, Outcome, Role, Verdict
 
 logger = logging.getLogger(__name__)
@@ -152,6 +153,6 @@ class _SpanCounts(Collector):
     def collect(self) -> Iterator[CounterMetricFamily]:
         """The counts of now."""
         spans = CounterMetricFamily("march_spans", "Spans of traces, ended and sent", labels=["state"])
-        spans.add_metric(["ended"], telemetry.counts.ended)
-        spans.add_metric(["exported"], telemetry.counts.exported)
+        spans.add_metric(["ended"], counts.ended)
+        spans.add_metric(["exported"], counts.exported)
         yield spans

@@ -90,7 +90,7 @@ class Names:
         """Whether a bracket names a mention of the response."""
         return match.says(match.taken_as(claimed, mention), mention)
 
-    def asks_for(self, question: str, mention: Name) -> bool:
+    def asks_for(self, question: str, mention: Name, response: str) -> bool:
         """Whether a question does not ask for a number or a date."""
         return asking.asks_for(question, mention, "")
 

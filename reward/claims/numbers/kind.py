@@ -18,6 +18,7 @@ from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
 from reward.claims.numbers.reading import close_like, closed, read_as
 from reward.claims.numbers.response import response_numbers
+from reward.claims.numbers.things import is_other
 from reward.claims.numbers.units import written_as
 from reward.claims.numbers.unread import all_numbers
 from reward.claims.numbers.words import RANKED
@@ -136,9 +137,11 @@ class Numbers:
         """Whether a bracket names a number of the response."""
         return _says(claimed, mention)
 
-    def asks_for(self, question: str, mention: Number) -> bool:
-        """Whether a question asks for no other kind and no other unit."""
-        return questions.asks_for(question, mention)
+    def asks_for(self, question: str, mention: Number, response: str) -> bool:
+        """Whether a question asks for no other kind, no other unit, and nothing else than is stated."""
+        if not questions.asks_for(question, mention):
+            return False
+        return not is_other(question, mention, response, self.query.query)
 
     def gives_away(self, text: str, mention: Number) -> bool:
         """Whether a text holds the value, or that of a part, in any writing or unit."""

@@ -1,0 +1,193 @@
+"""What a number is of, by its sentence, and what a question asks for.
+
+"274 families lived there" states families, "the population was 274" a population, "She died in 1942" a
+death. "How many people lived there?" asks for people. `is_other` says whether both name something, and not
+the same. Where a text names nothing, nothing is said against it.
+
+Only things and events that `vocabulary.toml` knows ([things.same], [things.events]) are distinguished: of
+others a question may use another word for the same ("participants" for patients), and a right answer would be
+refused.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from reward.claims.numbers.model import Kind, Number
+from reward.claims.numbers.vocabulary import TABLES, by_word
+from reward.claims.text import sentence_span
+
+_TABLE = TABLES["things"]
+_CLASSES = by_word(_TABLE["same"])
+_EVENTS = by_word(_TABLE["events"])
+_GENERIC = frozenset(_TABLE["generic"].split())
+_PEOPLE = frozenset(_TABLE["anyone"].split())
+_NO_THINGS = frozenset(
+    [*_TABLE["none"].split(), *_TABLE["around"].split(), *TABLES["stop_words"]["en"].split()]
+)
+_CALENDAR = (Kind.DATE, Kind.YEAR, Kind.PERIOD, Kind.TIME)
+_MEASURED = (Kind.QUANTITY, Kind.DURATION, Kind.MONEY)
+_REACH = 300  # most characters of a sentence on each side of a number
+_MOST_WORDS = 3  # of a thing: "registered married couples"
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_DIGIT = re.compile(r"\d")
+_OPENS = re.compile(r"(?:(?:in|on|by|am|im|en|le|el|il|op)\s)?", re.IGNORECASE)  # "In 1942 she died"
+_OF = r"(?:of|von|di|van|du|des|del|de)"
+_BEHIND = re.compile(
+    r"[ \u00a0-](?:of (?:the|its|his|her|their|our|all|these|those) )?((?:[^\W\d_]{2,}[ -]?){1,4})"
+)
+_JOINED = re.compile(
+    rf"(?:\b(?:{_OF}|was|is|were|are|be|been|numbered|totall?ed|reached|stood at"
+    r"|war|ist|betrug|était|est|fue|era)|[:=(])\s*(?:about |around |only |just )?$",
+    re.IGNORECASE,
+)
+_AGED = re.compile(r"\baged?:?\s$", re.IGNORECASE)
+_OF_NEXT = re.compile(rf"([^\W\d_]{{2,}}) {_OF}(?= (?:the |its |all )?([^\W\d_]{{2,}})?)", re.IGNORECASE)
+_LAST = re.compile(r"([a-z]{2,})[^\w]*$")
+_HOW_MANY = re.compile(
+    r"\b(?:how many|(?:number|count|total) of|wie viele|combien (?:de|d['\u2019])|cu[aá]nt[oa]s"
+    r"|quant[aeio]s?|hoeveel)\s"
+    r"(?:of )?(?:the |its |these |those )?((?:[^\W\d_]{2,}[ -]?){1,4})",
+    re.IGNORECASE,
+)
+_WHAT_IS = re.compile(
+    r"\b(?:what|which|how (?:large|big|high|great|small|low)) (?:is|was|were|are) "
+    r"(?:(?:the|its|their|his|her|a|an) |[^?]{0,60}?['\u2019]s? )?((?:[^\W\d_]{2,}[ -]?){1,4})",
+    re.IGNORECASE,
+)
+_WHAT = re.compile(r"\bwhat ((?:[a-z]{2,} ){1,3})(?:did|does|do|has|had|was|is)\b", re.IGNORECASE)
+_HOW_OLD = re.compile(r"\bhow old\b", re.IGNORECASE)
+
+
+class _Thing(NamedTuple):
+    """What is named: words of which the last says most."""
+
+    words: tuple[str, ...]
+
+    @property
+    def group(self) -> str:
+        """The key of `[things.same]` that its last word stands behind; empty for an unknown one."""
+        return _CLASSES.get(self.words[-1], "")
+
+
+def is_other(question: str, number: Number, response: str, query: str) -> bool:
+    """Whether a question asks for another thing, or another event, than a number's sentence states.
+
+    Args:
+        question: The Proposer's.
+        number: A number of the response.
+        response: Where it stands.
+        query: What a response that is nothing but numbers answers: it names the thing then.
+    """
+    bare = _WORD.search(response[: number.start] + response[number.end :]) is None
+    if number.kind in _CALENDAR:
+        asked = _events(question)
+        stated = _events(query) if bare else _event_of(number, response)
+        return bool(asked and stated) and asked.isdisjoint(stated)
+    wanted = _asked(question)
+    if wanted is None:
+        return False
+    if number.kind in _MEASURED:
+        fits = "age" if number.kind is Kind.DURATION else ""
+        return wanted.group not in ("", fits)
+    if number.kind is not Kind.COUNT:
+        return False
+    named = [one for one in [_asked(query)] if one] if bare else _stated(number, response)
+    return bool(named) and all(_differ(wanted, one) for one in named)
+
+
+def _differ(asked: _Thing, stated: _Thing) -> bool:
+    """Whether two things are known, and not the same: "participants" may be patients, "guests" families."""
+    if any(_is_same_word(a, b) for a in asked.words for b in stated.words):
+        return False
+    return bool(asked.group and stated.group) and asked.group != stated.group
+
+
+def _is_same_word(a: str, b: str) -> bool:
+    """Whether two words are of one family: "family" and "families", but not "studies" and "students"."""
+    length = max(3, min(len(a), len(b)) - 2)
+    return a[:length] == b[:length]
+
+
+@lru_cache(maxsize=1024)
+def _asked(question: str) -> _Thing | None:
+    if match := _HOW_MANY.search(question):
+        return _thing(_words(match[1]), is_counted=True)
+    if _HOW_OLD.search(question):
+        return _Thing(("age",))
+    match = _WHAT_IS.search(question) or _WHAT.search(question)
+    return _thing(_words(match[1]), is_counted=False) if match else None
+
+
+def _thing(words: list[str], *, is_counted: bool) -> _Thing | None:
+    """The first words up to one that is no thing, or to a known or plural one; None without any."""
+    kept: list[str] = []
+    for word in words[: _MOST_WORDS + 1]:
+        if word in _NO_THINGS:
+            break
+        kept.append(word)
+        if is_counted and (word in _CLASSES or word in _PEOPLE or _is_plural(word)):
+            break
+    if not kept or kept[-1] in _GENERIC:
+        return None
+    return _Thing(tuple(kept))
+
+
+def _stated(number: Number, response: str) -> list[_Thing]:
+    """What a count is of: the thing behind it, and the one that it is joined to ("a population of")."""
+    low, high = sentence_span(response, number.start, number.end, reach=_REACH)
+    named = [_behind(response[number.end : high]), *_before(response[low : number.start])]
+    own = _words(response[number.start : number.end])  # "61 families" where the mention holds its things
+    if own and own[-1] in _CLASSES:
+        named.append(_Thing((own[-1],)))
+    return [one for one in named if one is not None]
+
+
+def _behind(after: str) -> _Thing | None:
+    """A known or plural thing directly behind a number; a verb or an adverb is none."""
+    match = _BEHIND.match(after)
+    thing = _thing(_words(match[1]), is_counted=True) if match else None
+    if thing is None:
+        return None
+    last = thing.words[-1]
+    return thing if last in _CLASSES or last in _PEOPLE or _is_plural(last) else None
+
+
+def _before(before: str) -> list[_Thing]:
+    """What a number is joined to: "the population of Ulm was", "a population of", "Families:"."""
+    if _AGED.search(before):
+        return [_Thing(("age",))]
+    joined = _JOINED.search(before)
+    if joined is None:
+        return []
+    words = [
+        next_word if word in _GENERIC else word
+        for word, next_word in ((a.casefold(), b.casefold()) for a, b in _OF_NEXT.findall(before))
+    ]
+    last = _LAST.search(before[: joined.start()] if not words else "")
+    words += [last[1]] if last else []
+    if not words and (heading := re.fullmatch(r"\W*([^\W\d_]+)\s?", before[: joined.start()])):
+        words = [heading[1].casefold()] if heading[1].casefold() in _CLASSES else []
+    return [_Thing((word,)) for word in words if word and word not in _NO_THINGS | _GENERIC]
+
+
+def _event_of(number: Number, response: str) -> frozenset[str]:
+    """The events of a date's sentence: those between the number before it and itself, or else behind it."""
+    low, high = sentence_span(response, number.start, number.end, reach=_REACH)
+    before = _DIGIT.split(response[low : number.start])[-1]
+    is_first = _OPENS.fullmatch(response[low : number.start]) is not None
+    return _events(response[number.end : high]) if is_first else _events(before)
+
+
+def _events(text: str) -> frozenset[str]:
+    return frozenset(_EVENTS[word] for word in _words(text) if word in _EVENTS)
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+def _is_plural(word: str) -> bool:
+    return len(word) > 3 and word.endswith("s") and not word.endswith("ss")
