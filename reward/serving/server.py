@@ -1,8 +1,8 @@
 """The reward server: audits over HTTP, for the trainer and for any RAG system.
 
-    POST /get_reward   OpenRLHF's remote reward: `--reward.remote_url
-    http://march:TOKEN@127.0.0.1:5001/get_reward` POST /v1/audit     a verdict with claims, votes and
-    evidence; takes overrides within bounds, and gives
+    POST /get_reward   OpenRLHF's remote reward:
+                       `--reward.remote_url http://march:TOKEN@127.0.0.1:5001/get_reward`
+    POST /v1/audit     a verdict with claims, votes and evidence; takes overrides within bounds, and gives
                        the turns' exact token ids when asked
     POST /v1/audits    several of them at once, answered in order, each with its own result or error
     GET  /healthz      the process lives; open
