@@ -30,7 +30,6 @@ from reward.serving.logs import REQUEST_ID_HEADER, new_request_id
 from reward.serving.signing import (
     NONCE_HEADER,
     SIGNATURE_HEADER,
-    WEIGHTS_HEADER,
     BadSignature,
     Exchange,
     new_nonce,
@@ -240,12 +239,10 @@ def _verify(post: Post, answer: Answer, nonce: str, key: str) -> None:
         path=post.path,
         request_sha256=hashlib.sha256(post.body).hexdigest(),
         answer_sha256=hashlib.sha256(answer.body).hexdigest(),
-        weights=answer.headers.get(WEIGHTS_HEADER, ""),
         nonce=nonce,
     )
     try:
-        # The nonce is this attempt's own, so no clock is asked: theirs or ours may have jumped.
-        verify(answer.headers.get(SIGNATURE_HEADER), exchange, key, now=None)
+        verify(answer.headers.get(SIGNATURE_HEADER), exchange, key)
     except BadSignature as error:
         fix = f"give both sides the same signing key, and {_STRANGER_FIX}"
         raise UntrustedAnswer(f"cannot be trusted: {error}; {fix}") from error

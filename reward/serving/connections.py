@@ -2,8 +2,7 @@
 
 Uvicorn gives a new connection unlimited time to send its first request, its faster parser takes headers of
 any length, and a client that reads nothing keeps its answer in memory for ever. `guarded` extends uvicorn's
-own
-protocol, whichever parser it has, by four bounds:
+own protocol, whichever parser it has, by four bounds:
 
     more than `max_connections`             503 with Retry-After, at once
     headers longer than `max_header_bytes`  431
@@ -21,8 +20,8 @@ client needs that: it gives a sample up after five failures a second apart, but 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
-import logging
 import os
 import resource
 import socket
@@ -34,10 +33,8 @@ from typing import Any, cast
 from prometheus_client import Counter
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from reward.serving.config import RequestLimits, ServerConfig, TlsConfig
+from reward.serving.config import RequestLimits, TlsConfig
 from reward.serving.tokens import Reloaded
-
-logger = logging.getLogger(__name__)
 
 _ANSWERS = {
     "connections": b"503 Service Unavailable\r\nRetry-After: 1",
@@ -212,30 +209,11 @@ def _bound(host: str, port: int) -> socket.socket:
         raise ValueError(f"port: cannot listen on {host}:{port} ({error.strerror}); {fix}") from error
 
 
-_OTHER_FILES = 64  # the listener, logs, the event loop's own
-
-
-def raise_file_limit(config: ServerConfig) -> None:
-    """Raises the soft limit on open files to what the server may need, and warns when it stays too low."""
-    num_needed = config.limits.max_connections + config.max_in_flight + _OTHER_FILES
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if _allows(soft, num_needed):
-        return
-    num_allowed = num_needed if _allows(hard, num_needed) else hard
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (num_allowed, hard))
-    except (OSError, ValueError):  # some systems have a lower limit of their own
-        num_allowed = soft
-    if num_allowed < num_needed:
-        logger.warning(
-            "open files: %d are allowed, but limits.max_connections %d with max_in_flight %d may need %d; "
-            "start with ulimit -n %d or lower limits.max_connections",
-            *(num_allowed, config.limits.max_connections, config.max_in_flight, num_needed, num_needed),
-        )
-
-
-def _allows(limit: int, num_files: int) -> bool:
-    return limit == resource.RLIM_INFINITY or limit >= num_files
+def raise_file_limit() -> None:
+    """Raises the soft limit on open files to the hard one: each connection and each engine's takes one."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):  # some systems have a lower limit of their own
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def tls_options(tls: TlsConfig, read: Counter) -> dict[str, Any]:

@@ -8,7 +8,7 @@ Plain ASGI, because FastAPI reads a whole body before it asks any dependency. In
     trace       a span in the trace of the request's W3C `traceparent`; strangers write no traces
     body        its size and pace, while it is read
     application the paths (routes.py); errors of all kinds become answers here (errors.py)
-    signature   of the 200 answers of the audit's paths (signing.py)
+    signature   of the 200 answers of the audit's paths to a nonce (signing.py)
     log         one line, and the count of refusals
 """
 
@@ -35,10 +35,8 @@ from reward.serving.signing import (
     NONCE_HEADER,
     SIGNATURE_HEADER,
     SIGNED_PATHS,
-    WEIGHTS_HEADER,
     Exchange,
     is_nonce,
-    sign,
 )
 from reward.serving.tokens import TokenBook
 
@@ -138,7 +136,8 @@ class _Exchange:
         self._scope, self._receive, self._send = scope, receive, send
         self._headers = Headers(scope=scope)
         self._asked = asked
-        self._key = signing_key if scope["path"] in SIGNED_PATHS else None
+        self._nonce = self._headers.get(NONCE_HEADER, "")
+        self._key = signing_key if self._nonce and scope["path"] in SIGNED_PATHS else None
         self._max_body_bytes, self._body_timeout_s = config.max_body_bytes, config.limits.body_timeout_s
         self._deadline = asyncio.get_running_loop().time() + self._body_timeout_s
         self._num_bytes = 0
@@ -155,8 +154,7 @@ class _Exchange:
         declared = self._headers.get("content-length", "0")
         if declared.isdecimal() and (len(declared) > _MOST_DIGITS or int(declared) > self._max_body_bytes):
             raise self._too_large()
-        nonce = self._headers.get(NONCE_HEADER, "")
-        if self._key is not None and nonce and not is_nonce(nonce):
+        if self._key is not None and not is_nonce(self._nonce):
             detail = f"{NONCE_HEADER}: send 16 to 128 letters, digits, _ and -"
             raise Refused(400, detail, reason="nonce_malformed")
 
@@ -207,10 +205,9 @@ class _Exchange:
             path=self._scope["path"],
             request_sha256=self._request_sha256.hexdigest(),
             answer_sha256=hashlib.sha256(self._body).hexdigest(),
-            weights=headers.get(WEIGHTS_HEADER, ""),
-            nonce=self._headers.get(NONCE_HEADER, ""),
+            nonce=self._nonce,
         )
-        headers[SIGNATURE_HEADER] = sign(exchange, key)
+        headers[SIGNATURE_HEADER] = exchange.signature(key)
 
     async def send_error(self, error: Exception) -> None:
         """Answers with an error; the connection ends where the body was not read to its end."""

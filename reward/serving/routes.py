@@ -23,7 +23,6 @@ from starlette.requests import ClientDisconnect
 from reward.serving.config import InvalidRequest, ServerConfig, apply_overrides
 from reward.serving.errors import DECLARED, Refused, Unscored, reply_of
 from reward.serving.service import AuditService, Served
-from reward.serving.signing import WEIGHTS_HEADER, weights_of
 from reward.serving.wire import (
     IDEMPOTENCY_HEADER,
     AuditRequest,
@@ -181,7 +180,6 @@ def _asker(request: Request) -> str:
 
 
 def _answer(body: BaseModel, served: Sequence[Served | ErrorReply]) -> Response:
-    versions = [None if isinstance(one, ErrorReply) else one.result.verdict.weights_version for one in served]
     sources = ["error" if isinstance(one, ErrorReply) else one.source for one in served]
-    headers = {SOURCE_HEADER: ",".join(sources), WEIGHTS_HEADER: weights_of(versions)}
+    headers = {SOURCE_HEADER: ",".join(sources)}
     return Response(body.model_dump_json(), media_type="application/json", headers=headers)

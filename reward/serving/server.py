@@ -1,8 +1,8 @@
 """The reward server: audits over HTTP, for the trainer and for any RAG system.
 
-    POST /get_reward   OpenRLHF's remote reward: `--reward.remote_url
-    http://march:TOKEN@127.0.0.1:5001/get_reward` POST /v1/audit     a verdict with claims, votes and
-    evidence; takes overrides within bounds, and gives
+    POST /get_reward   OpenRLHF's remote reward:
+                       `--reward.remote_url http://march:TOKEN@127.0.0.1:5001/get_reward`
+    POST /v1/audit     a verdict with claims, votes and evidence; takes overrides within bounds, and gives
                        the turns' exact token ids when asked
     POST /v1/audits    several of them at once, answered in order, each with its own result or error
     GET  /healthz      the process lives; open
@@ -61,6 +61,7 @@ from reward.serving.tokens import TOKEN_ENV, TokenBook, read_token
 logger = logging.getLogger(__name__)
 
 _SHUTDOWN_GRACE_S = 10
+_TICK_S = 0.1
 
 
 def create_app(
@@ -139,7 +140,7 @@ def serve(config: ServerConfig) -> None:
     except ValueError as error:
         raise SystemExit(f"reward server: {error}") from error
     _log_start(config, listener)
-    raise_file_limit(config)
+    raise_file_limit()
     gc.collect()
     gc.freeze()  # what lives as long as the server is not collected again
     settings = uvicorn.Config(
@@ -184,15 +185,13 @@ class DrainingServer(uvicorn.Server):
         self._has_shared_socket = is_socket_shared
         self._awaiting: asyncio.Task[None] | None = None
         self.never_ready: str | None = None  # why it ended before it was ready
-        self._ends: float | None = None  # on the monotonic clock, once a signal came
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begins the end at the first signal, and leaves the second to uvicorn."""
-        if self._ends is not None or not self.started:
+        """Begins the end at the first signal, which is not raised again; a second one is uvicorn's."""
+        if self.should_exit or not self.started:
+            self._grace_s = 0.0
             return super().handle_exit(sig, frame)
-        self._ends = time.monotonic() + self._grace_s
-        if not self._has_shared_socket:
-            self._service.drain()
+        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begins to wait until the server is ready, where that has a limit."""
@@ -204,22 +203,18 @@ class DrainingServer(uvicorn.Server):
         self.never_ready = await self._readiness.within(seconds)
         self.should_exit = self.should_exit or self.never_ready is not None
 
-    async def on_tick(self, counter: int) -> bool:
-        """Whether to stop; asked ten times a second."""
-        if await super().on_tick(counter):
-            return True
-        if self._ends is None:
-            return False
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answers what was accepted, within the grace, before uvicorn closes port and connections."""
+        begin = time.monotonic()
         if self._has_shared_socket:
-            self._has_shared_socket = False
             for server in self.servers:
                 server.close()  # this process's copy of the socket, not the socket
-            return False  # what was just accepted is read before the next tick
+            await asyncio.sleep(_TICK_S)  # what was just accepted is read
         self._service.drain()
-        if self._service.num_requests and time.monotonic() < self._ends:
-            return False
+        while self._service.num_requests and time.monotonic() - begin < self._grace_s:
+            await asyncio.sleep(_TICK_S)
         await self._service.close()
-        return True
+        await super().shutdown(sockets)
 
 
 def _log_start(config: ServerConfig, listener: Listener) -> None:
