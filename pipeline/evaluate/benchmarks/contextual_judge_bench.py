@@ -31,9 +31,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, LabelledResponse, Prompt, PromptStyle
+from pipeline.evaluate.benchmark import Benchmark, Item, LabelledResponse, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks.files import published, rows
-from pipeline.evaluate.benchmarks.prompts import load_texts
 from pipeline.evaluate.benchmarks.replies import judged_text
 from pipeline.evaluate.majority import Judged, Judgement, as_score, majority
 from reward.offline.rows import InputRecord, make_query
@@ -68,18 +67,11 @@ class _Row(InputRecord):
 class ContextualJudgeBench(Benchmark):
     """ContextualJudgeBench in both orders."""
 
+    name, title, licence = "contextual_judge_bench", "ContextualJudgeBench", "see the data's card"
+    url = "https://github.com/SalesforceAIResearch/ContextualJudgeBench"
+    primary, scored_by = "consistent_accuracy", "rule, as the official compute_acc"
+    has_answers = False  # they are verdicts on two responses
     texts = "contextual_judge_bench"
-    card = BenchmarkCard(
-        name="contextual_judge_bench",
-        title="ContextualJudgeBench",
-        url="https://github.com/SalesforceAIResearch/ContextualJudgeBench",
-        licence="see the data's card",
-        primary="consistent_accuracy",
-        scored_by="rule, as the official compute_acc",
-        styles=(PromptStyle.PLAIN, PromptStyle.COT),
-        prompt_digest=load_texts(texts).digest,
-        has_answers=False,  # they are verdicts on two responses
-    )
 
     def items(self, source: Path) -> Iterator[Item]:
         """Yields the pairs of the splits that are there, in the paper's order; see `Benchmark.items`."""

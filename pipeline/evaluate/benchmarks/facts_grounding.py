@@ -28,9 +28,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, JudgeRequest, Prompt, PromptStyle
+from pipeline.evaluate.benchmark import Benchmark, Item, JudgeRequest, Prompt
 from pipeline.evaluate.benchmarks.files import published, rows
-from pipeline.evaluate.benchmarks.prompts import load_texts
 from pipeline.evaluate.benchmarks.replies import JudgeVerdict, judged_text, read_json, without_fence
 from pipeline.evaluate.majority import Judged, Judgement, as_score, majority, majority_scores
 from reward.offline.rows import InputRecord, make_query
@@ -38,7 +37,6 @@ from reward.samplers import Message
 from reward.samplers.special import neutralise
 from reward.types import Document, Record
 
-URL = "https://huggingface.co/datasets/google/FACTS-grounding-public"
 EXAMPLES, PROMPTS = "examples.csv", "evaluation_prompts.csv"
 _NEEDED, _OPTIONAL = ("{{context_document}}", "{{response}}"), "{{user_request}}"
 
@@ -93,21 +91,14 @@ class _Verdict(_OfficialVerdict):
 class FactsGrounding(Benchmark):
     """FACTS Grounding with one judge."""
 
+    name, title, licence = "facts_grounding", "FACTS Grounding", "CC-BY-4.0"
+    url = "https://huggingface.co/datasets/google/FACTS-grounding-public"
+    primary, scored_by = "factual", "judge, by the structure of the official json method"
     texts, verdict = "facts_grounding", _Verdict
-    card = BenchmarkCard(
-        name="facts_grounding",
-        title="FACTS Grounding",
-        url=URL,
-        licence="CC-BY-4.0",
-        primary="factual",
-        scored_by="judge, by the structure of the official json method",
-        styles=(PromptStyle.PLAIN, PromptStyle.COT),
-        prompt_digest=load_texts(texts).digest,
-    )
 
     def items(self, source: Path) -> Iterator[Item]:
         """Yields the rows of `examples.csv`, or of the folder that holds it; see `Benchmark.items`."""
-        (file,) = published(source, EXAMPLES, url=URL, renamed=True)
+        (file,) = published(source, EXAMPLES, url=self.url, renamed=True)
         judge_text = _official_prompt(file.with_name(PROMPTS))
         for number, (place, row) in enumerate(rows(file, _Row)):
             name, documents = f"facts-{number}", [Document(id="document", text=row.context_document)]

@@ -18,17 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, LabelledResponse, Prompt, PromptStyle
-from pipeline.evaluate.benchmarks.prompts import load_texts
+from pipeline.evaluate.benchmark import Benchmark, Item, LabelledResponse, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks.replies import JudgeVerdict
 from pipeline.evaluate.judge_agreement import HUMAN, JUDGE
 from pipeline.evaluate.majority import Judged, Judgement, as_score, majority, majority_scores
 
-TEXTS = "faithjudge"
 FAITHJUDGE_URL = "https://github.com/vectara/FaithJudge, eval_data"
 CONSISTENT, INVALID = "Consistent", "Invalid"
 # By task: what the judge calls the text, one and several, and when it is none.
@@ -52,7 +50,9 @@ class _Verdict(JudgeVerdict):
 class FaithJudgeBenchmark(Benchmark):
     """What RAGTruth and FaithBench share; a subclass reads the files."""
 
-    texts, verdict = TEXTS, _Verdict
+    primary = "consistent"
+    scored_by = "judge, by FaithJudge's protocol; rates as its generate_table.py"
+    texts, verdict = "faithjudge", _Verdict
 
     def shown_to_judge(self, item: Item, response: str) -> Mapping[str, object]:
         """The labelled answers; one of the very same text is left out, as officially."""
@@ -78,15 +78,17 @@ class Calibration(FaithJudgeBenchmark):
     """The labelled answers of a benchmark, the judged one first among the item's responses.
 
     Nothing is asked of the model under test: the generation of an item is an answer that people labelled. The
-    judge sees the source and the other labelled answers, and not what people said of this one.
+    judge sees the source and the other labelled answers, and not what people said of this one. A subclass
+    names it before the benchmark whose items it takes.
     """
 
-    of: ClassVar[FaithJudgeBenchmark]
+    primary, scored_by = "agreement", "people's labels"
+    styles = (PromptStyle.PLAIN,)
     is_given = True
 
     def items(self, source: Path) -> Iterator[Item]:
         """Yields one item a labelled answer; see `Benchmark.items`."""
-        for item in self.of.items(source):
+        for item in super().items(source):  # type: ignore[safe-super]  # of the benchmark behind it
             for response in item.responses:
                 if response.consistent is None:
                     continue
@@ -125,32 +127,6 @@ class Calibration(FaithJudgeBenchmark):
     def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
         """What people said."""
         return {HUMAN: float(bool(item.responses[0].consistent))}
-
-
-def faithjudge_card(name: str, title: str, url: str, licence: str) -> BenchmarkCard:
-    """The card of a benchmark by this protocol."""
-    return BenchmarkCard(
-        name=name,
-        title=title,
-        url=url,
-        licence=licence,
-        primary="consistent",
-        scored_by="judge, by FaithJudge's protocol; rates as its generate_table.py",
-        styles=(PromptStyle.PLAIN, PromptStyle.COT),
-        prompt_digest=load_texts(TEXTS).digest,
-    )
-
-
-def calibration_card(of: BenchmarkCard) -> BenchmarkCard:
-    """The card of the calibration on a benchmark's answers."""
-    changes = {
-        "name": f"{of.name}_judge",
-        "title": f"Judge on {of.title}'s labelled answers",
-        "primary": "agreement",
-        "scored_by": "people's labels",
-        "styles": (PromptStyle.PLAIN,),
-    }
-    return of.model_copy(update=changes)
 
 
 def labelled(response_id: str, text: str, notes: Iterable[str], *, consistent: bool) -> LabelledResponse:
