@@ -32,7 +32,7 @@ from pipeline.evaluate.benchmarks.replies import (
     judged_text,
     read_json,
 )
-from pipeline.evaluate.majority import Judged, Judgement, majority_scores
+from pipeline.evaluate.majority import Judgement, majority_scores
 from reward.roles.prompts import load_prompts
 from reward.samplers import Message
 from reward.types import RagQuery, Record
@@ -177,7 +177,7 @@ class Benchmark(ABC):
         known = {"query": query.query, "documents": query.documents, "references": item.references}
         return load_texts(self.texts).render(name, **known, **values)
 
-    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+    def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Mapping[str, float | None]:
         """Scores of one item, each in [0, 1], from the judgements of each prompt's generations.
 
         None where nothing could be judged. The primary score is the majority's verdict over the generations.

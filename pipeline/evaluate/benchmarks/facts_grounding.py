@@ -23,6 +23,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -31,7 +32,7 @@ from pydantic import Field
 from pipeline.evaluate.benchmark import Benchmark, Item, JudgeRequest, Prompt
 from pipeline.evaluate.benchmarks.files import published, rows
 from pipeline.evaluate.benchmarks.replies import JudgeVerdict, judged_text, read_json, without_fence
-from pipeline.evaluate.majority import Judged, Judgement, as_score, majority, majority_scores
+from pipeline.evaluate.majority import Judgement, majority, majority_scores
 from reward.offline.rows import InputRecord, make_query
 from reward.samplers import Message
 from reward.samplers.special import neutralise
@@ -129,16 +130,16 @@ class FactsGrounding(Benchmark):
         official = read_json(_as_one(reply), _OfficialVerdict)
         return None if official is None else official.judgement
 
-    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+    def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Mapping[str, float | None]:
         """`factual` by majority; `grounded` leaves eligibility out (the report's unadjusted score)."""
         (generations,) = judged.values()
-        labels = [one.judgement.label for one in generations if one.judgement is not None]
+        labels = [one.label for one in generations if one is not None]
         grounded = sum(not label.endswith("inaccurate") for label in labels)
-        unadjusted = majority(generations).model_copy(update={"num_passed": grounded})
+        unadjusted = replace(majority(generations), num_passed=grounded)
         ineligible = sum(label.startswith("ineligible") for label in labels)
         return {
             **majority_scores(generations, "factual"),
-            "grounded": as_score(unadjusted.passed),
+            "grounded": unadjusted.passed,
             "ineligible": ineligible / len(labels) if labels else None,
         }
 

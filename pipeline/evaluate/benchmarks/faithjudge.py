@@ -17,6 +17,7 @@ takes it for Inconsistent; `consistent_unparsed_is_inconsistent` is the rate by 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +26,7 @@ from pydantic import Field
 from pipeline.evaluate.benchmark import Benchmark, Item, LabelledResponse, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks.replies import JudgeVerdict
 from pipeline.evaluate.judge_agreement import HUMAN, JUDGE
-from pipeline.evaluate.majority import Judged, Judgement, as_score, majority, majority_scores
+from pipeline.evaluate.majority import Judgement, majority, majority_scores
 
 FAITHJUDGE_URL = "https://github.com/vectara/FaithJudge, eval_data"
 CONSISTENT, INVALID = "Consistent", "Invalid"
@@ -61,15 +62,15 @@ class FaithJudgeBenchmark(Benchmark):
         annotated = [one for one in item.responses if one.text.strip() != response]
         return {"task": task, "noun": noun, "nouns": nouns, "invalid": invalid, "annotated": annotated}
 
-    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+    def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Mapping[str, float | None]:
         """`consistent` by majority, the official variant of it, and what was Invalid."""
         (generations,) = judged.values()
         found = majority(generations)
-        official = found.model_copy(update={"num_judged": found.num_generations})
-        labels = [one.judgement.label for one in generations if one.judgement is not None]
+        official = replace(found, num_judged=found.num_generations)
+        labels = [one.label for one in generations if one is not None]
         return {
             **majority_scores(generations, "consistent"),
-            "consistent_unparsed_is_inconsistent": as_score(official.passed),
+            "consistent_unparsed_is_inconsistent": official.passed,
             "invalid": labels.count(INVALID) / len(labels) if labels else None,
         }
 
@@ -113,14 +114,14 @@ class Calibration(FaithJudgeBenchmark):
             return None
         return found.model_copy(update={"passed": found.passed == bool(item.responses[0].consistent)})
 
-    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+    def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Mapping[str, float | None]:
         """Whether judge and people agree, and what the judge said of the one answer."""
         (generations,) = judged.values()
         found = majority(generations)
-        said = [one.judgement.label == CONSISTENT for one in generations if one.judgement is not None]
+        said = [float(one.label == CONSISTENT) for one in generations if one is not None]
         return {
-            "agreement": as_score(found.passed),
-            JUDGE: as_score(said[0]) if said else None,
+            "agreement": found.passed,
+            JUDGE: said[0] if said else None,
             "unjudged": found.unjudged,
         }
 
