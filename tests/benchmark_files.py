@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pipeline.evaluate.benchmark import Benchmark, Item
 from pipeline.evaluate.benchmarks import CALIBRATION_NAMES, make_benchmark
-from pipeline.evaluate.majority import Judged, means
+from pipeline.evaluate.majority import Judgement, means
 from reward.samplers import Message
 
 DATA = Path(__file__).parent / "data"
@@ -19,6 +19,7 @@ FOLDERS: Mapping[str, Path] = {
     "musique": DATA / "musique_cc-by-4.0" / "musique_ans.jsonl",
 }
 FOLDERS = {**FOLDERS, **{name: FOLDERS[name.removesuffix("_judge")] for name in CALIBRATION_NAMES}}
+Judged = tuple[str, Judgement | None]  # a generation and what was found of it
 QA = ("hotpotqa", "2wikimultihopqa", "musique")
 
 
@@ -36,5 +37,6 @@ def item_scores(
     benchmark: Benchmark, item: Item, judged: Mapping[str, Sequence[Judged]]
 ) -> dict[str, float | None]:
     """All scores of one item, as the tasks' reducer works them out."""
-    measured = [benchmark.measured(item, name, one.text) for name, found in judged.items() for one in found]
-    return dict(benchmark.by_majority(judged)) | means(measured)
+    measured = [benchmark.measured(item, name, text) for name, found in judged.items() for text, _ in found]
+    judgements = {name: [judgement for _, judgement in found] for name, found in judged.items()}
+    return dict(benchmark.by_majority(judgements)) | means(measured)

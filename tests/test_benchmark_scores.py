@@ -10,15 +10,15 @@ from pipeline.evaluate.benchmarks import make_benchmark
 from pipeline.evaluate.benchmarks.contextual_judge_bench import POSITIVE_FIRST, POSITIVE_SECOND
 from pipeline.evaluate.benchmarks.replies import ANSWER
 from pipeline.evaluate.judge_agreement import judge_agreement
-from pipeline.evaluate.majority import Judged, Judgement, majority
+from pipeline.evaluate.majority import Judgement, majority
 from pipeline.evaluate.statistics import ItemScores
 from tests.benchmark_files import item_scores, items_of
 
 
-def judged(votes: str) -> list[Judged]:
+def judged(votes: str) -> list[Judgement | None]:
     """One generation a letter: + passed, - did not, ? could not be judged."""
     found = {"+": Judgement(passed=True, label="yes"), "-": Judgement(passed=False, label="no"), "?": None}
-    return [Judged(text="t", judgement=found[vote]) for vote in votes]
+    return [found[vote] for vote in votes]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def judged(votes: str) -> list[Judged]:
 )
 def test_the_majority(votes: str, passed: bool | None, tie: bool | None, mean: float | None) -> None:
     found = majority(judged(votes))
-    assert (found.passed, found.is_tie, found.mean) == (passed, tie, mean)
+    assert (found.passed, found.tie, found.mean) == (passed, tie, mean)
     assert found.unjudged == (votes.count("?") / len(votes) if votes else None)
 
 
@@ -49,7 +49,7 @@ def score(name: str, replies: Sequence[str], *, text: str = "An answer.") -> dic
     """The scores of the benchmark's first item, whose judge replies so, one reply a generation."""
     benchmark, item = make_benchmark(name), items_of(name)[0]
     (prompt,) = benchmark.prompts(item, PromptStyle.PLAIN)
-    found = [Judged(text=text, judgement=benchmark.read_judgement(item, prompt, one)) for one in replies]
+    found = [(text, benchmark.read_judgement(item, prompt, one)) for one in replies]
     return item_scores(benchmark, item, {prompt.name: found})
 
 
@@ -149,9 +149,7 @@ def pair_scores(first: Sequence[str], second: Sequence[str]) -> dict[str, float 
     found = {}
     for name, texts in ((POSITIVE_FIRST, first), (POSITIVE_SECOND, second)):
         prompt = Prompt(name=name)
-        found[name] = [
-            Judged(text=text, judgement=benchmark.read_judgement(item, prompt, text)) for text in texts
-        ]
+        found[name] = [(text, benchmark.read_judgement(item, prompt, text)) for text in texts]
     return item_scores(benchmark, item, found)
 
 
@@ -182,7 +180,7 @@ def test_numbers_among_the_answers_are_compared_as_numbers() -> None:
     items = items_of("hotpotqa")
     item = next(item for item in items if item.references == ("25 million",))
     benchmark = make_benchmark("hotpotqa")
-    answers = [Judged(text=f"Answer: {text}", judgement=None) for text in ("25,000,000", "2.5 million", "x")]
+    answers = [(f"Answer: {text}", None) for text in ("25,000,000", "2.5 million", "x")]
     found = item_scores(benchmark, item, {ANSWER: answers})
     assert found["numeric_em"] == pytest.approx(1 / 3)
     # by the official normaliser, which drops the point, it is "2.5 million" that equals "25 million"
@@ -198,7 +196,7 @@ def test_calibration_scores_become_kappa() -> None:
         (prompt,) = benchmark.prompts(item, PromptStyle.PLAIN)
         # a judge that calls all consistent but 1-1, and cannot be read on 1-5
         reply = {"1-0/1-1": BAD, "1-4/1-5": NONSENSE}.get(item.id, GOOD)
-        one = Judged(text=prompt.given or "", judgement=benchmark.read_judgement(item, prompt, reply))
+        one = (prompt.given or "", benchmark.read_judgement(item, prompt, reply))
         scores = item_scores(benchmark, item, {prompt.name: [one]})
         scored.append(ItemScores(item=item.id, slice=item.slice, cluster=item.cluster, scores=scores))
     # people: 1-0 +, 1-1 -, 1-2 +, 1-3 -, 1-4 -, 1-5 +; the judge: + - + + + ?

@@ -8,7 +8,6 @@ import pytest
 
 from pipeline.evaluate.benchmark import PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
-from pipeline.evaluate.majority import Judged
 from pipeline.tiny.world import sample_worlds
 from tests.benchmark_files import item_scores
 
@@ -37,7 +36,7 @@ def test_true_answers_pass_and_others_do_not(worlds: Path) -> None:
     assert benchmark.judge_request(item, prompt, right) is None
     said = [benchmark.read_judgement(item, prompt, text) for text in (right, wrong, "")]
     assert [one.passed for one in said if one] == [True, False, False]
-    judged = [Judged(text=right, judgement=said[0]), Judged(text="", judgement=said[2])]
+    judged = [(right, said[0]), ("", said[2])]
     scores = item_scores(benchmark, item, {prompt.name: judged})
     assert scores["faithful"] == 0.0 and scores["coverage"] == 0.5, "a tie is not passed"
     assert prompt.messages and world.asked[0].question() in prompt.messages[-1]["content"]

@@ -12,17 +12,19 @@ A reply that cannot be read is no judgement: it is asked for again, then counted
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
 from pydantic import Field
 
-from pipeline.evaluate.benchmarks.prompts import load_texts, pick_shots
+from pipeline.evaluate.benchmarks.prompts import load_texts, pick_shots, shots_digest
 from pipeline.evaluate.benchmarks.replies import (
     ANSWER,
     REASONED_ANSWER,
@@ -30,7 +32,8 @@ from pipeline.evaluate.benchmarks.replies import (
     judged_text,
     read_json,
 )
-from pipeline.evaluate.majority import Judged, Judgement, majority_scores
+from pipeline.evaluate.majority import Judgement, majority_scores
+from reward.roles.prompts import load_prompts
 from reward.samplers import Message
 from reward.types import RagQuery, Record
 
@@ -106,11 +109,30 @@ class JudgeRequest(Record):
 class Benchmark(ABC):
     """One benchmark: a subclass says where items come from and who judges; most ask and count alike."""
 
+    # What its card says; see `BenchmarkCard`.
+    name: ClassVar[str]
+    title: ClassVar[str]
+    url: ClassVar[str]
+    licence: ClassVar[str]
+    primary: ClassVar[str]
+    scored_by: ClassVar[str]
+    styles: ClassVar[tuple[PromptStyle, ...]] = (PromptStyle.PLAIN, PromptStyle.COT)
+    has_answers: ClassVar[bool] = True
+
     texts: ClassVar[str] = ""  # its chats, `benchmarks/prompts/TEXTS.yaml`
+    prompt_set: ClassVar[str] = ""  # in place of them the Solver's prompt of this set, as in training
     verdict: ClassVar[type[JudgeVerdict] | None] = None  # of a judge; None: a rule reads the generation
     judge_chat: ClassVar[str] = "judge"
     is_given: ClassVar[bool] = False  # answers are given: it measures the judge, and nothing is asked
-    card: ClassVar[BenchmarkCard]
+
+    @cached_property
+    def card(self) -> BenchmarkCard:
+        """What a report says about it."""
+        digest = load_prompts(self.prompt_set).digest if self.prompt_set else load_texts(self.texts).digest
+        if PromptStyle.TEN_SHOT in self.styles:
+            digest = hashlib.sha256(f"{digest}{shots_digest()}".encode()).hexdigest()
+        about = {key: getattr(self, key) for key in BenchmarkCard.model_fields if hasattr(type(self), key)}
+        return BenchmarkCard.model_validate({**about, "prompt_digest": digest})
 
     @abstractmethod
     def items(self, source: Path) -> Iterator[Item]:
@@ -123,6 +145,9 @@ class Benchmark(ABC):
 
     def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
         """The chats to ask of the model under test, in one of the card's styles."""
+        if self.prompt_set:
+            chat = load_prompts(self.prompt_set).solver(item.query)
+            return (Prompt(name=style.value, messages=tuple(chat)),)
         values: dict[str, object] = {"task": item.slice, "instruction": item.instruction or ""}
         if style is PromptStyle.TEN_SHOT:
             values["shots"] = pick_shots(item.query.query, item.query.documents)
@@ -152,7 +177,7 @@ class Benchmark(ABC):
         known = {"query": query.query, "documents": query.documents, "references": item.references}
         return load_texts(self.texts).render(name, **known, **values)
 
-    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+    def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Mapping[str, float | None]:
         """Scores of one item, each in [0, 1], from the judgements of each prompt's generations.
 
         None where nothing could be judged. The primary score is the majority's verdict over the generations.

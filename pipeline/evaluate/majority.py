@@ -9,6 +9,7 @@ judged, there is no verdict.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -24,31 +25,25 @@ class Judgement(Record):
     reason: str = Field(default="", description="The judge's explanation, for people.")
 
 
-class Judged(Record):
-    """One generation and its judgement."""
-
-    text: str
-    judgement: Judgement | None = Field(description="None: no reply could be read; counted apart.")
-
-
-class Majority(Record):
+@dataclass(frozen=True)
+class Majority:
     """What the generations of one prompt come to. Example: 4 of 7 passed, one unjudged: passed."""
 
-    num_passed: int = Field(ge=0)
-    num_judged: int = Field(ge=0)
-    num_generations: int = Field(ge=0)
+    num_passed: int
+    num_judged: int
+    num_generations: int
 
     @property
-    def passed(self) -> bool | None:
-        """Whether more than half of the judged passed; None where fewer than half could be judged."""
+    def passed(self) -> float | None:
+        """1 if more than half of the judged passed, else 0; None where fewer than half could be judged."""
         if not self.num_judged or 2 * self.num_judged < self.num_generations:
             return None
-        return 2 * self.num_passed > self.num_judged
+        return float(2 * self.num_passed > self.num_judged)
 
     @property
-    def is_tie(self) -> bool | None:
-        """Whether exactly half of the judged passed; None where there is no verdict."""
-        return None if self.passed is None else 2 * self.num_passed == self.num_judged
+    def tie(self) -> float | None:
+        """1 if exactly half of the judged passed, else 0; None where there is no verdict."""
+        return None if self.passed is None else float(2 * self.num_passed == self.num_judged)
 
     @property
     def mean(self) -> float | None:
@@ -61,21 +56,17 @@ class Majority(Record):
         return 1 - self.num_judged / self.num_generations if self.num_generations else None
 
 
-def majority(judged: Sequence[Judged]) -> Majority:
-    """Counts the judgements of the generations of one prompt."""
-    judgements = [one.judgement for one in judged if one.judgement is not None]
-    return Majority(
-        num_passed=sum(judgement.passed for judgement in judgements),
-        num_judged=len(judgements),
-        num_generations=len(judged),
-    )
+def majority(judged: Sequence[Judgement | None]) -> Majority:
+    """Counts the judgements of the generations of one prompt; None: no reply could be read."""
+    judgements = [one for one in judged if one is not None]
+    return Majority(sum(one.passed for one in judgements), len(judgements), len(judged))
 
 
-def majority_scores(judged: Sequence[Judged], primary: str) -> dict[str, float | None]:
+def majority_scores(judged: Sequence[Judgement | None], primary: str) -> dict[str, float | None]:
     """The scores that every judged benchmark has.
 
     Args:
-        judged: The generations of one prompt.
+        judged: Of the generations of one prompt.
         primary: Name of the majority's verdict, e.g. `consistent`.
 
     Returns:
@@ -84,9 +75,9 @@ def majority_scores(judged: Sequence[Judged], primary: str) -> dict[str, float |
     """
     found = majority(judged)
     return {
-        primary: as_score(found.passed),
+        primary: found.passed,
         f"{primary}_mean": found.mean,
-        "tie": as_score(found.is_tie),
+        "tie": found.tie,
         "unjudged": found.unjudged,
     }
 
@@ -96,8 +87,3 @@ def means(measured: Sequence[Mapping[str, float | None]]) -> dict[str, float | N
     names = dict.fromkeys(name for one in measured for name in one)
     values = {name: [value for one in measured if (value := one.get(name)) is not None] for name in names}
     return {name: sum(found) / len(found) if found else None for name, found in values.items()}
-
-
-def as_score(flag: bool | None) -> float | None:
-    """1 or 0; None stays None."""
-    return None if flag is None else float(flag)

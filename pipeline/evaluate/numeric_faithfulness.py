@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
-from pipeline.evaluate.majority import Majority, as_score
+from pipeline.evaluate.majority import Majority
 from reward.offline.bootstrap import share
 from reward.types import ClaimState, Outcome, Verdict
 
@@ -43,7 +43,7 @@ def numeric_scores(auditor: Auditor, verdicts: Sequence[Verdict]) -> dict[str, f
     )
     name = f"numeric_{auditor}"
     return {
-        name: as_score(with_numbers.passed),
+        name: with_numbers.passed,
         f"{name}_mean": with_numbers.mean,
         f"{name}_claims": share(claims[ClaimState.SUPPORTED], num_decided),
         f"{name}_no_numbers": share(counts[Outcome.NO_CLAIMS], num_audited),

@@ -31,11 +31,10 @@ from pathlib import Path
 
 from pydantic import Field
 
-from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, LabelledResponse, Prompt, PromptStyle
+from pipeline.evaluate.benchmark import Benchmark, Item, LabelledResponse, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks.files import published, rows
-from pipeline.evaluate.benchmarks.prompts import load_texts
 from pipeline.evaluate.benchmarks.replies import judged_text
-from pipeline.evaluate.majority import Judged, Judgement, as_score, majority
+from pipeline.evaluate.majority import Judgement, majority
 from reward.offline.rows import InputRecord, make_query
 from reward.types import Document
 
@@ -68,18 +67,11 @@ class _Row(InputRecord):
 class ContextualJudgeBench(Benchmark):
     """ContextualJudgeBench in both orders."""
 
+    name, title, licence = "contextual_judge_bench", "ContextualJudgeBench", "see the data's card"
+    url = "https://github.com/SalesforceAIResearch/ContextualJudgeBench"
+    primary, scored_by = "consistent_accuracy", "rule, as the official compute_acc"
+    has_answers = False  # they are verdicts on two responses
     texts = "contextual_judge_bench"
-    card = BenchmarkCard(
-        name="contextual_judge_bench",
-        title="ContextualJudgeBench",
-        url="https://github.com/SalesforceAIResearch/ContextualJudgeBench",
-        licence="see the data's card",
-        primary="consistent_accuracy",
-        scored_by="rule, as the official compute_acc",
-        styles=(PromptStyle.PLAIN, PromptStyle.COT),
-        prompt_digest=load_texts(texts).digest,
-        has_answers=False,  # they are verdicts on two responses
-    )
 
     def items(self, source: Path) -> Iterator[Item]:
         """Yields the pairs of the splits that are there, in the paper's order; see `Benchmark.items`."""
@@ -106,17 +98,17 @@ class ContextualJudgeBench(Benchmark):
         chosen = _ORDERS[prompt.name][found[1] == "B"]
         return Judgement(passed=chosen == _POSITIVE, label=chosen)
 
-    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+    def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Mapping[str, float | None]:
         """The official four, by the majority of each order, and what was tied or unread."""
         first, second = majority(judged[POSITIVE_FIRST]), majority(judged[POSITIVE_SECOND])
-        verdicts, ties = (first.passed, second.passed), (first.is_tie, second.is_tie)
+        verdicts, ties = (first.passed, second.passed), (first.tie, second.tie)
         is_read = None not in verdicts
         unjudged = [one.unjudged for one in (first, second) if one.unjudged is not None]
         return {
             "consistent_accuracy": float(all(verdicts)) if is_read else None,
             "consistency": float(len(set(verdicts)) == 1 and not any(ties)) if is_read else None,
-            "positive_first_accuracy": as_score(first.passed),
-            "positive_second_accuracy": as_score(second.passed),
+            "positive_first_accuracy": first.passed,
+            "positive_second_accuracy": second.passed,
             "official_accuracy": float(all(verdicts)) if len(unjudged) == 2 else None,
             "tie": float(any(ties)) if is_read else None,
             "unjudged": sum(unjudged) / 2 if len(unjudged) == 2 else None,

@@ -23,22 +23,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, JudgeRequest, Prompt, PromptStyle
+from pipeline.evaluate.benchmark import Benchmark, Item, JudgeRequest, Prompt
 from pipeline.evaluate.benchmarks.files import published, rows
-from pipeline.evaluate.benchmarks.prompts import load_texts
 from pipeline.evaluate.benchmarks.replies import JudgeVerdict, judged_text, read_json, without_fence
-from pipeline.evaluate.majority import Judged, Judgement, as_score, majority, majority_scores
+from pipeline.evaluate.majority import Judgement, majority, majority_scores
 from reward.offline.rows import InputRecord, make_query
 from reward.samplers import Message
 from reward.samplers.special import neutralise
 from reward.types import Document, Record
 
-URL = "https://huggingface.co/datasets/google/FACTS-grounding-public"
 EXAMPLES, PROMPTS = "examples.csv", "evaluation_prompts.csv"
 _NEEDED, _OPTIONAL = ("{{context_document}}", "{{response}}"), "{{user_request}}"
 
@@ -93,21 +92,14 @@ class _Verdict(_OfficialVerdict):
 class FactsGrounding(Benchmark):
     """FACTS Grounding with one judge."""
 
+    name, title, licence = "facts_grounding", "FACTS Grounding", "CC-BY-4.0"
+    url = "https://huggingface.co/datasets/google/FACTS-grounding-public"
+    primary, scored_by = "factual", "judge, by the structure of the official json method"
     texts, verdict = "facts_grounding", _Verdict
-    card = BenchmarkCard(
-        name="facts_grounding",
-        title="FACTS Grounding",
-        url=URL,
-        licence="CC-BY-4.0",
-        primary="factual",
-        scored_by="judge, by the structure of the official json method",
-        styles=(PromptStyle.PLAIN, PromptStyle.COT),
-        prompt_digest=load_texts(texts).digest,
-    )
 
     def items(self, source: Path) -> Iterator[Item]:
         """Yields the rows of `examples.csv`, or of the folder that holds it; see `Benchmark.items`."""
-        (file,) = published(source, EXAMPLES, url=URL, renamed=True)
+        (file,) = published(source, EXAMPLES, url=self.url, renamed=True)
         judge_text = _official_prompt(file.with_name(PROMPTS))
         for number, (place, row) in enumerate(rows(file, _Row)):
             name, documents = f"facts-{number}", [Document(id="document", text=row.context_document)]
@@ -138,16 +130,16 @@ class FactsGrounding(Benchmark):
         official = read_json(_as_one(reply), _OfficialVerdict)
         return None if official is None else official.judgement
 
-    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+    def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Mapping[str, float | None]:
         """`factual` by majority; `grounded` leaves eligibility out (the report's unadjusted score)."""
         (generations,) = judged.values()
-        labels = [one.judgement.label for one in generations if one.judgement is not None]
+        labels = [one.label for one in generations if one is not None]
         grounded = sum(not label.endswith("inaccurate") for label in labels)
-        unadjusted = majority(generations).model_copy(update={"num_passed": grounded})
+        unadjusted = replace(majority(generations), num_passed=grounded)
         ineligible = sum(label.startswith("ineligible") for label in labels)
         return {
             **majority_scores(generations, "factual"),
-            "grounded": as_score(unadjusted.passed),
+            "grounded": unadjusted.passed,
             "ineligible": ineligible / len(labels) if labels else None,
         }
 

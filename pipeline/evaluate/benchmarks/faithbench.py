@@ -33,15 +33,12 @@ from pipeline.evaluate.benchmarks.faithjudge import (
     FAITHJUDGE_URL,
     Calibration,
     FaithJudgeBenchmark,
-    calibration_card,
-    faithjudge_card,
     labelled,
 )
 from pipeline.evaluate.benchmarks.files import published, rows
 from reward.offline.rows import InputRecord, RowId, make_query
 from reward.types import Document
 
-URL = "https://github.com/vectara/FaithBench"
 FAITHJUDGE = "faithbench_summary.jsonl"
 QUERY = "Summarise this passage concisely. Cover the core pieces of information that it describes."
 _NOTHING = "nothing was marked"
@@ -94,12 +91,13 @@ class _FaithJudgeRow(InputRecord):
 class FaithBench(FaithJudgeBenchmark):
     """FaithBench by FaithJudge's protocol."""
 
+    name, title, licence = "faithbench", "FaithBench", "CC-BY-NC-SA-4.0"
+    url = "https://github.com/vectara/FaithBench"
     judge_chat = "judge_faithbench"
-    card = faithjudge_card("faithbench", "FaithBench", URL, "CC-BY-NC-SA-4.0")
 
     def items(self, source: Path) -> Iterator[Item]:
         """Yields one item an article; see `Benchmark.items`."""
-        files = published(source, FAITHJUDGE, "batch_[0-9]*.json", url=f"{URL} and {FAITHJUDGE_URL}")
+        files = published(source, FAITHJUDGE, "batch_[0-9]*.json", url=f"{self.url} and {FAITHJUDGE_URL}")
         if files[0].name == FAITHJUDGE:
             for place, row in rows(files[0], _FaithJudgeRow):
                 responses = [_labelled(one.sample_id, one.summary, one.annotations) for one in row.summaries]
@@ -109,10 +107,10 @@ class FaithBench(FaithJudgeBenchmark):
             yield from _batch_items(str(number), file)
 
 
-class FaithBenchJudge(Calibration):
+class FaithBenchJudge(Calibration, FaithBench):
     """FaithBench's labelled summaries."""
 
-    of, judge_chat, card = FaithBench(), FaithBench.judge_chat, calibration_card(FaithBench.card)
+    name, title = "faithbench_judge", "Judge on FaithBench's labelled answers"
 
 
 def _batch_items(batch: str, file: Path) -> Iterator[Item]:

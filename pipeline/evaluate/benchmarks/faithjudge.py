@@ -17,18 +17,17 @@ takes it for Inconsistent; `consistent_unparsed_is_inconsistent` is the rate by 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, LabelledResponse, Prompt, PromptStyle
-from pipeline.evaluate.benchmarks.prompts import load_texts
+from pipeline.evaluate.benchmark import Benchmark, Item, LabelledResponse, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks.replies import JudgeVerdict
 from pipeline.evaluate.judge_agreement import HUMAN, JUDGE
-from pipeline.evaluate.majority import Judged, Judgement, as_score, majority, majority_scores
+from pipeline.evaluate.majority import Judgement, majority, majority_scores
 
-TEXTS = "faithjudge"
 FAITHJUDGE_URL = "https://github.com/vectara/FaithJudge, eval_data"
 CONSISTENT, INVALID = "Consistent", "Invalid"
 # By task: what the judge calls the text, one and several, and when it is none.
@@ -52,7 +51,9 @@ class _Verdict(JudgeVerdict):
 class FaithJudgeBenchmark(Benchmark):
     """What RAGTruth and FaithBench share; a subclass reads the files."""
 
-    texts, verdict = TEXTS, _Verdict
+    primary = "consistent"
+    scored_by = "judge, by FaithJudge's protocol; rates as its generate_table.py"
+    texts, verdict = "faithjudge", _Verdict
 
     def shown_to_judge(self, item: Item, response: str) -> Mapping[str, object]:
         """The labelled answers; one of the very same text is left out, as officially."""
@@ -61,15 +62,15 @@ class FaithJudgeBenchmark(Benchmark):
         annotated = [one for one in item.responses if one.text.strip() != response]
         return {"task": task, "noun": noun, "nouns": nouns, "invalid": invalid, "annotated": annotated}
 
-    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+    def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Mapping[str, float | None]:
         """`consistent` by majority, the official variant of it, and what was Invalid."""
         (generations,) = judged.values()
         found = majority(generations)
-        official = found.model_copy(update={"num_judged": found.num_generations})
-        labels = [one.judgement.label for one in generations if one.judgement is not None]
+        official = replace(found, num_judged=found.num_generations)
+        labels = [one.label for one in generations if one is not None]
         return {
             **majority_scores(generations, "consistent"),
-            "consistent_unparsed_is_inconsistent": as_score(official.passed),
+            "consistent_unparsed_is_inconsistent": official.passed,
             "invalid": labels.count(INVALID) / len(labels) if labels else None,
         }
 
@@ -78,15 +79,17 @@ class Calibration(FaithJudgeBenchmark):
     """The labelled answers of a benchmark, the judged one first among the item's responses.
 
     Nothing is asked of the model under test: the generation of an item is an answer that people labelled. The
-    judge sees the source and the other labelled answers, and not what people said of this one.
+    judge sees the source and the other labelled answers, and not what people said of this one. A subclass
+    names it before the benchmark whose items it takes.
     """
 
-    of: ClassVar[FaithJudgeBenchmark]
+    primary, scored_by = "agreement", "people's labels"
+    styles = (PromptStyle.PLAIN,)
     is_given = True
 
     def items(self, source: Path) -> Iterator[Item]:
         """Yields one item a labelled answer; see `Benchmark.items`."""
-        for item in self.of.items(source):
+        for item in super().items(source):  # type: ignore[safe-super]  # of the benchmark behind it
             for response in item.responses:
                 if response.consistent is None:
                     continue
@@ -111,46 +114,20 @@ class Calibration(FaithJudgeBenchmark):
             return None
         return found.model_copy(update={"passed": found.passed == bool(item.responses[0].consistent)})
 
-    def by_majority(self, judged: Mapping[str, Sequence[Judged]]) -> Mapping[str, float | None]:
+    def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Mapping[str, float | None]:
         """Whether judge and people agree, and what the judge said of the one answer."""
         (generations,) = judged.values()
         found = majority(generations)
-        said = [one.judgement.label == CONSISTENT for one in generations if one.judgement is not None]
+        said = [float(one.label == CONSISTENT) for one in generations if one is not None]
         return {
-            "agreement": as_score(found.passed),
-            JUDGE: as_score(said[0]) if said else None,
+            "agreement": found.passed,
+            JUDGE: said[0] if said else None,
             "unjudged": found.unjudged,
         }
 
     def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
         """What people said."""
         return {HUMAN: float(bool(item.responses[0].consistent))}
-
-
-def faithjudge_card(name: str, title: str, url: str, licence: str) -> BenchmarkCard:
-    """The card of a benchmark by this protocol."""
-    return BenchmarkCard(
-        name=name,
-        title=title,
-        url=url,
-        licence=licence,
-        primary="consistent",
-        scored_by="judge, by FaithJudge's protocol; rates as its generate_table.py",
-        styles=(PromptStyle.PLAIN, PromptStyle.COT),
-        prompt_digest=load_texts(TEXTS).digest,
-    )
-
-
-def calibration_card(of: BenchmarkCard) -> BenchmarkCard:
-    """The card of the calibration on a benchmark's answers."""
-    changes = {
-        "name": f"{of.name}_judge",
-        "title": f"Judge on {of.title}'s labelled answers",
-        "primary": "agreement",
-        "scored_by": "people's labels",
-        "styles": (PromptStyle.PLAIN,),
-    }
-    return of.model_copy(update=changes)
 
 
 def labelled(response_id: str, text: str, notes: Iterable[str], *, consistent: bool) -> LabelledResponse:

@@ -1,4 +1,11 @@
-"""What HotpotQA, 2WikiMultihopQA and MuSiQue share: short answers to questions that take several documents.
+"""HotpotQA, 2WikiMultihopQA and MuSiQue: short answers to questions that take several documents.
+
+`pipeline/data/` has URL, licence and example rows of each. The files are those of the development sets, since
+the test sets have no answers: HotpotQA's distractor setting (ten paragraphs, of which two are needed),
+2WikiMultihopQA (ten, of which two or four) and MuSiQue (twenty, of which two to four). The release of 2Wiki
+has a file with aliases of the answers, which is read where it lies beside the rows, one object a line:
+
+    {"Q_id": "Q30", "aliases": ["USA", "United States"], "demonyms": ["American"]}
 
 The model is given the question and its paragraphs and answers in one of three styles (paper, Table 4); a
 judge holds each answer against the reference. The paper takes the first 500 rows of the development sets.
@@ -11,7 +18,6 @@ need, for all three benchmarks. One that shares its question or a paragraph with
 
 from __future__ import annotations
 
-import hashlib
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -20,15 +26,17 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from pipeline.data.hotpotqa import HotpotRelevance, HotpotRow
+from pipeline.data.musique import MusiqueParagraph, MusiqueRelevance, MusiqueRow, MusiqueSupport
 from pipeline.data.rows import QuestionRow
-from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, PromptStyle
+from pipeline.data.twowiki import ParagraphsRelevance, TwoWikiRow
+from pipeline.evaluate.benchmark import Benchmark, Item, PromptStyle
 from pipeline.evaluate.benchmarks.files import published, rows
-from pipeline.evaluate.benchmarks.prompts import load_texts, shots_digest
 from pipeline.evaluate.benchmarks.replies import JudgeVerdict, judged_text, last_answer
 from pipeline.evaluate.majority import Judgement
-from pipeline.evaluate.official_qa import best_of, exact_match, numeric_match
+from pipeline.evaluate.official_qa import best_of, exact_match, hotpot_f1, musique_f1, numeric_match
+from reward.offline.rows import InputRecord
 
-TEXTS = "multihop_qa"
 NUM_ROWS = 500
 
 
@@ -62,7 +70,9 @@ class AnsweredRow(QuestionRow):
 class MultiHopBenchmark(Benchmark):
     """One of the three; a subclass says what a row is."""
 
-    texts, verdict = TEXTS, _Verdict
+    primary = "accuracy"
+    styles = tuple(PromptStyle)
+    texts, verdict = "multihop_qa", _Verdict
     file: ClassVar[str]  # as it is published
     row: ClassVar[type[AnsweredRow]]
 
@@ -77,7 +87,7 @@ class MultiHopBenchmark(Benchmark):
 
     def items(self, source: Path) -> Iterator[Item]:
         """Yields the first rows of the file, or of the folder that holds it; see `Benchmark.items`."""
-        (file,) = published(source, self.file, url=self.card.url, renamed=True)
+        (file,) = published(source, self.file, url=self.url, renamed=True)
         aliases = self.aliases(file)
         first = islice(rows(file, self.row), NUM_ROWS)
         found = [(row, query) for place, row in first for query in row.queries(place)]
@@ -108,18 +118,61 @@ class MultiHopBenchmark(Benchmark):
         }
 
 
-def multihop_card(name: str, title: str, url: str, licence: str, script: str) -> BenchmarkCard:
-    """The card of one of the three; `script` is the official scorer's name."""
-    return BenchmarkCard(
-        name=name,
-        title=title,
-        url=url,
-        licence=licence,
-        primary="accuracy",
-        scored_by=f"judge against the reference; EM and F1 as {script}",
-        styles=tuple(PromptStyle),
-        prompt_digest=hashlib.sha256(f"{load_texts(TEXTS).digest}{shots_digest()}".encode()).hexdigest(),
-    )
+class _HotpotRow(HotpotRow, HotpotRelevance, AnsweredRow): ...
+
+
+class HotpotQA(MultiHopBenchmark):
+    """HotpotQA in the distractor setting; the supporting facts are not asked for."""
+
+    name, title, licence = "hotpotqa", "HotpotQA", "CC-BY-SA-4.0"
+    url = "https://hotpotqa.github.io"
+    scored_by = "judge against the reference; EM and F1 as hotpot_evaluate_v1.py"
+    file, row, f1 = "hotpot_dev_distractor_v1.json", _HotpotRow, staticmethod(hotpot_f1)
+
+
+class _TwoWikiRow(TwoWikiRow, ParagraphsRelevance, AnsweredRow): ...
+
+
+class _Aliases(InputRecord):
+    id: str = Field(alias="Q_id")
+    aliases: tuple[str, ...]
+    demonyms: tuple[str, ...]
+
+
+class TwoWiki(MultiHopBenchmark):
+    """2WikiMultihopQA; EM and F1 are the best over the answer and its aliases."""
+
+    name, title, licence = "2wikimultihopqa", "2WikiMultihopQA", "Apache-2.0"
+    url = "https://github.com/Alab-NII/2wikimultihop"
+    scored_by = "judge against the reference; EM and F1 as 2wikimultihop_evaluate_v1.1.py"
+    file, row, f1 = "dev.json", _TwoWikiRow, staticmethod(hotpot_f1)
+
+    def aliases(self, file: Path) -> Mapping[str, tuple[str, ...]]:
+        """Other names by entity; none where the file of them is not there."""
+        beside = file.with_name("id_aliases.json")
+        found = rows(beside, _Aliases) if beside.is_file() else ()
+        return {row.id: (*row.aliases, *row.demonyms) for _, row in found}
+
+
+class _MusiqueParagraph(MusiqueParagraph, MusiqueSupport): ...
+
+
+class _MusiqueRow(MusiqueRow, MusiqueRelevance, AnsweredRow):
+    paragraphs: tuple[_MusiqueParagraph, ...] = Field(min_length=1)
+    answerable: Literal[True] = True  # the full set has rows that are not
+
+    @property
+    def slice(self) -> str:
+        return self.id.partition("__")[0][:4]  # "2hop__85463_33311" is of "2hop"
+
+
+class MuSiQue(MultiHopBenchmark):
+    """MuSiQue's answerable questions; a slice is a number of hops."""
+
+    name, title, licence = "musique", "MuSiQue", "CC-BY-4.0"
+    url = "https://github.com/StonyBrookNLP/musique"
+    scored_by = "judge against the reference; EM and F1 as metrics/answer.py"
+    file, row, f1 = "musique_ans_v1.0_dev.jsonl", _MusiqueRow, staticmethod(musique_f1)
 
 
 def linked(needed: Sequence[Iterable[str]]) -> list[int]:

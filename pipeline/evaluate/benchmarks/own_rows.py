@@ -17,13 +17,12 @@ from typing import Self
 from pydantic import model_validator
 
 from pipeline.data.plain import AnsweredPlainRow
-from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, Prompt, PromptStyle
+from pipeline.evaluate.benchmark import Benchmark, Item, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks.files import rows
 from pipeline.evaluate.benchmarks.multihop import linked
 from pipeline.evaluate.benchmarks.replies import judged_text
 from pipeline.evaluate.majority import Judgement
 from pipeline.worlds.known import is_right
-from reward.roles.prompts import load_prompts
 
 
 class _Row(AnsweredPlainRow):
@@ -37,17 +36,11 @@ class _Row(AnsweredPlainRow):
 class OwnRows(Benchmark):
     """The benchmark `jsonl`."""
 
+    name, title, licence = "jsonl", "Your rows", "yours"
+    url = "docs/evaluation-benchmarks.md"
+    primary, scored_by = "right", "rule: it states the known answer; or a right abstention"
+    styles = (PromptStyle.PLAIN,)
     prompt_set = "full"
-    card = BenchmarkCard(
-        name="jsonl",
-        title="Your rows",
-        url="docs/evaluation-benchmarks.md",
-        licence="yours",
-        primary="right",
-        scored_by="rule: it states the known answer; or a right abstention",
-        styles=(PromptStyle.PLAIN,),
-        prompt_digest=load_prompts(prompt_set).digest,
-    )
 
     def items(self, source: Path) -> Iterator[Item]:
         """The rows; those that share a document are one cluster. See `Benchmark.items`."""
@@ -63,10 +56,6 @@ class OwnRows(Benchmark):
                 references=row.answers,
             )
 
-    def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
-        """The Solver's chat, as in training."""
-        return (Prompt(name=style.value, messages=tuple(load_prompts(self.prompt_set).solver(item.query))),)
-
     def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
         """What the known answers say of a reply."""
         query = item.query.model_copy(update={"unanswerable": not item.references})
@@ -77,7 +66,4 @@ class OwnRows(Benchmark):
 class CompactOwnRows(OwnRows):
     """The benchmark `jsonl_compact`."""
 
-    prompt_set = "compact"
-    card = OwnRows.card.model_copy(
-        update={"name": "jsonl_compact", "prompt_digest": load_prompts(prompt_set).digest}
-    )
+    name, prompt_set = "jsonl_compact", "compact"

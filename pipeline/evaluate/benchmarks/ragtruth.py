@@ -27,15 +27,12 @@ from pipeline.evaluate.benchmarks.faithjudge import (
     FAITHJUDGE_URL,
     Calibration,
     FaithJudgeBenchmark,
-    calibration_card,
-    faithjudge_card,
     labelled,
 )
 from pipeline.evaluate.benchmarks.files import published, rows
 from reward.offline.ragtruth import RESPONSES, SOURCES, RagTruthSource, source_documents, source_query
 from reward.offline.rows import InputRecord, RowId, make_query
 
-URL = "https://github.com/ParticleMedia/RAGTruth"
 _TASKS = {
     "ragtruth_qa.jsonl": "QA",
     "ragtruth_summary.jsonl": "Summary",
@@ -80,13 +77,14 @@ class _FaithJudgeRow(InputRecord):
 class RagTruth(FaithJudgeBenchmark):
     """RAGTruth by FaithJudge's protocol."""
 
+    name, title, licence = "ragtruth", "RAGTruth", "MIT"
+    url = "https://github.com/ParticleMedia/RAGTruth"
     judge_chat = "judge_ragtruth"
-    card = faithjudge_card("ragtruth", "RAGTruth", URL, "MIT")
     splits: ClassVar[tuple[str, ...]] = ("test",)  # of RAGTruth's own files; FaithJudge's are one selection
 
     def items(self, source: Path) -> Iterator[Item]:
         """Yields one item a source; see `Benchmark.items`."""
-        files = published(source, RESPONSES, *_TASKS, url=f"{URL} and {FAITHJUDGE_URL}")
+        files = published(source, RESPONSES, *_TASKS, url=f"{self.url} and {FAITHJUDGE_URL}")
         if files[0].name == RESPONSES:
             yield from self._own_items(files[0])
             return
@@ -106,10 +104,10 @@ class RagTruth(FaithJudgeBenchmark):
                 yield _item(place, source, responses[source.source_id])
 
 
-class RagTruthJudge(Calibration):
+class RagTruthJudge(Calibration, RagTruth):
     """RAGTruth's labelled answers."""
 
-    of, judge_chat, card = RagTruth(), RagTruth.judge_chat, calibration_card(RagTruth.card)
+    name, title = "ragtruth_judge", "Judge on RAGTruth's labelled answers"
 
 
 def _item(place: str, source: RagTruthSource, responses: Mapping[str, _Response]) -> Item:

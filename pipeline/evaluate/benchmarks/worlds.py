@@ -22,7 +22,7 @@ from typing import TypeVar
 
 from pydantic import Field, ValidationError
 
-from pipeline.evaluate.benchmark import Benchmark, BenchmarkCard, Item, Prompt, PromptStyle
+from pipeline.evaluate.benchmark import Benchmark, Item, Prompt, PromptStyle
 from pipeline.evaluate.majority import Judgement
 from pipeline.settings.worlds import PLAIN_WORLD, WikiSettings, WorldSettings
 from pipeline.tiny.truth import oracle
@@ -31,9 +31,7 @@ from pipeline.worlds.judge import judge
 from pipeline.worlds.world import Asked, WorldRow
 from reward.config import Settings
 from reward.offline.rows import explain
-from reward.roles.prompts import load_prompts
 
-_PROMPTS = load_prompts("compact")
 _S = TypeVar("_S", bound=Settings)
 
 
@@ -52,27 +50,14 @@ class RowsFile(Settings):
     wiki: WikiSettings = WikiSettings()
 
 
-class WorldBenchmark(Benchmark):
-    """What both share."""
-
-    def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
-        """The Solver's chat, as in training."""
-        return (Prompt(name=style.value, messages=tuple(_PROMPTS.solver(item.query))),)
-
-
-class TinyWorld(WorldBenchmark):
+class TinyWorld(Benchmark):
     """The benchmark `tiny`."""
 
-    card = BenchmarkCard(
-        name="tiny",
-        title="Tiny worlds",
-        url="pipeline/tiny/world.py",
-        licence="Apache-2.0",
-        primary="faithful",
-        scored_by="rule: every number of the answer stands in a sentence of the documents",
-        styles=(PromptStyle.PLAIN,),
-        prompt_digest=_PROMPTS.digest,
-    )
+    name, title, licence = "tiny", "Tiny worlds", "Apache-2.0"
+    url = "pipeline/tiny/world.py"
+    primary, scored_by = "faithful", "rule: every number of the answer stands in a sentence of the documents"
+    styles = (PromptStyle.PLAIN,)
+    prompt_set = "compact"
 
     def items(self, source: Path) -> Iterator[Item]:
         """Draws the worlds; see `Benchmark.items`."""
@@ -96,19 +81,15 @@ class TinyWorld(WorldBenchmark):
         return {"coverage": oracle(item.query, generation).coverage}
 
 
-class WikiWorldRows(WorldBenchmark):
+class WikiWorldRows(Benchmark):
     """The benchmark `wiki`."""
 
-    card = BenchmarkCard(
-        name="wiki",
-        title="Wikipedia facts",
-        url="https://github.com/Alab-NII/2wikimultihop",
-        licence="Apache-2.0",
-        primary="right",
-        scored_by="rule: every asked fact is stated and nothing wrong beside it; or a right abstention",
-        styles=(PromptStyle.PLAIN,),
-        prompt_digest=_PROMPTS.digest,
-    )
+    name, title, licence = "wiki", "Wikipedia facts", "Apache-2.0"
+    url = "https://github.com/Alab-NII/2wikimultihop"
+    primary = "right"
+    scored_by = "rule: every asked fact is stated and nothing wrong beside it; or a right abstention"
+    styles = (PromptStyle.PLAIN,)
+    prompt_set = "compact"
 
     def items(self, source: Path) -> Iterator[Item]:
         """The rows, in their order; see `Benchmark.items`."""

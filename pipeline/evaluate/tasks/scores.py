@@ -25,7 +25,7 @@ from inspect_ai.scorer import (
 )
 
 from pipeline.evaluate.benchmarks import make_benchmark
-from pipeline.evaluate.majority import Judged, Judgement, means
+from pipeline.evaluate.majority import Judgement, means
 from pipeline.evaluate.numeric_faithfulness import numeric_scores
 from pipeline.evaluate.statistics import ItemScores, clustered_error
 from pipeline.evaluate.tasks.naming import of_march
@@ -81,8 +81,8 @@ def _judged(about: Mapping[str, Any], answered: Sequence[Mapping[str, Any]]) -> 
     return {**make_benchmark(about["benchmark"]).by_majority(judged), **measured}
 
 
-def _one(judgement: Mapping[str, Any] | None) -> Judged:
-    return Judged(text="", judgement=None if judgement is None else Judgement.model_validate(judgement))
+def _one(judgement: Mapping[str, Any] | None) -> Judgement | None:
+    return None if judgement is None else Judgement.model_validate(judgement)
 
 
 def _audited(about: Mapping[str, Any], answered: Sequence[Mapping[str, Any]]) -> Scores:

@@ -22,7 +22,7 @@ from inspect_ai.util import LimitExceededError
 
 from pipeline.evaluate.benchmark import JudgeRequest, Prompt
 from pipeline.evaluate.benchmarks.replies import judged_text
-from pipeline.evaluate.majority import Judged, Judgement
+from pipeline.evaluate.majority import Judgement
 from pipeline.evaluate.sampling import JUDGE_RETRIES, JUDGING, MOST_UNREAD, attempt_settings
 from pipeline.evaluate.tasks.grader import generate_config, grader
 from pipeline.evaluate.tasks.naming import of_march
@@ -133,7 +133,7 @@ def _score(
     measured: Mapping[str, Mapping[str, float | None]],
     found: Mapping[str, _Found],
 ) -> Score:
-    judged = {name: [Judged(text=texts[name], judgement=one.judgement)] for name, one in found.items()}
+    judged = {name: [one.judgement] for name, one in found.items()}
     primary = asked.benchmark.card.primary
     verdict = asked.benchmark.by_majority(judged)[primary]
     values = {primary: verdict} | {name: one for each in measured.values() for name, one in each.items()}
