@@ -11,7 +11,6 @@ import pytest
 from orchestration.promotion.policy import POLICY_FILE
 from orchestration.registry.chain import Action, Made
 from orchestration.registry.decisions import LostRaceError
-from orchestration.registry.notify import event
 from orchestration.registry.open import approval_command
 from orchestration.registry.store import DECISION_TAG, REPORT_TAG
 from orchestration.registry.view import differences
@@ -181,23 +180,6 @@ def test_another_store_and_old_decisions_are_one_line_with_the_fix(
 def test_nothing_is_adopted_where_mlflow_names_no_champion(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no version has MLflow's alias champion"):
         decisions_over(MemoryRegistry(), tmp_path).adopt()
-
-
-def test_what_is_sent_of_a_decision_names_the_champion_after_it(
-    registry: MemoryRegistry, tmp_path: Path
-) -> None:
-    sent = event(decisions_over(registry, tmp_path).rollback(reason="complaints").decision)
-    assert sent.pop("at")
-    assert sent == {
-        "model": "shop",
-        "number": 3,
-        "action": "rollback",
-        "version": "1",
-        "champion": "1",
-        "gates": None,
-        "by": "ann",
-        "reason": "complaints",
-    }
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["unsigned", "signed"])

@@ -12,7 +12,6 @@ from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import GateState
 from orchestration.registry.chain import Action, Decision, State
 from orchestration.registry.decisions import Decisions, LostRaceError
-from orchestration.registry.notify import notify_all
 from orchestration.registry.open import open_decisions, open_registry
 from orchestration.registry.register import register_weights
 from orchestration.registry.stored import bring_evaluations
@@ -99,7 +98,6 @@ def _decide(shop: Workshop, decisions: Decisions, version: str, policy: GatePoli
     if trial.report.state is GateState.ERROR:
         raise GateBrokeError("; ".join(trial.report.reasons))
     made = decisions.promote(trial.candidate, trial.report, policy, trial.seen, given)
-    notify_all(policy, made.decision)
     return _said(shop, made.decision, "; ".join(trial.report.reasons))
 
 
