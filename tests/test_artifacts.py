@@ -388,8 +388,3 @@ def test_making_something_young_copies_none_of_its_ancestors(
     monkeypatch.setattr(store.backend, "touch", lambda entry: touched.append(entry.key))
     store.renew(lineages[-1])
     assert touched == [manifest_key(lineages[-1])]
-
-
-def test_receipts_of_earlier_versions_are_garbage(store: ArtifactStore) -> None:
-    store.backend.write("receipts/sha256/ab/abcd", b"{}")
-    assert [entry.key for entry in find_garbage(store, grace=ALL_AGES).objects] == ["receipts/sha256/ab/abcd"]

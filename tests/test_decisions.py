@@ -159,27 +159,10 @@ def test_weights_that_are_registered_again_are_the_champion_by_their_content(
     assert registry.alias["champion"] == "5"
 
 
-def test_another_store_and_old_decisions_are_one_line_with_the_fix(
-    registry: MemoryRegistry, tmp_path: Path
-) -> None:
+def test_another_store_is_one_line_with_the_fix(registry: MemoryRegistry, tmp_path: Path) -> None:
     other = decisions_over(registry, tmp_path / "other")
     with pytest.raises(ValueError, match="other has no decisions about shop, but MLflow names file:"):
         promote(other, "3")
-    old = MemoryRegistry(is_old=True, alias={"champion": "2", "previous": "1"})
-    decisions = decisions_over(old, tmp_path / "old")
-    with pytest.raises(ValueError, match="by an earlier release; `march model list shop --adopt`"):
-        decisions.state()
-    made = decisions.adopt()
-    assert made.decision.action is Action.ADOPT
-    assert [decisions.version(alias).version for alias in ("@champion", "@previous")] == ["2", "1"]
-    assert decisions.rollback().decision.about.version == "1"
-    with pytest.raises(ValueError, match="has decisions already"):
-        decisions.adopt()
-
-
-def test_nothing_is_adopted_where_mlflow_names_no_champion(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no version has MLflow's alias champion"):
-        decisions_over(MemoryRegistry(), tmp_path).adopt()
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["unsigned", "signed"])

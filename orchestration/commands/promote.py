@@ -165,7 +165,6 @@ def rollback(
 def registered(
     names: options.Models = None,
     rebuild: options.Rebuild = False,
-    adopt: options.Adopt = False,
     registry: options.RegistryUri = None,
     by: options.By = None,
     store: StoreOption = None,
@@ -183,12 +182,6 @@ def registered(
     opened = open_named(store, endpoint)
     named = names or open_registry(registry).models()
     models = [open_decisions(name, registry, opened, by=by) for name in named]
-    if adopt:
-        if not names:
-            raise ValueError("--adopt: name the models")
-        for decisions in models:
-            made = _decide(decisions.adopt)
-            print(f"{decisions.model} version {made.about.version} is the champion, as MLflow says")
     if rebuild:
         for decisions in models:
             decisions.rebuild(whole=True)
