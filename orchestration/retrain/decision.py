@@ -40,16 +40,15 @@ def publish(shop: Workshop) -> StageResult:
     record = shop.bring(shop.material(RUN), shop.folder / RUN)
     lineage = Lineage.model_validate_json((record / LINEAGE_FILE).read_text())
     evaluation = shop.bring(shop.material(EVALUATION), shop.folder / EVALUATION)
-    assert lineage.model is not None, "the training is done"
-    found = evaluation_record(evaluation).model_copy(update={"artifact": shop.material(EVALUATION)})
-    changes: dict[str, object] = {
-        "model": lineage.model.model_copy(update={"artifact": shop.material(MODEL)}),
-        "evaluations": (found,),
-    }
-    if lineage.data is not None:
-        stored = {"artifact": shop.material(ROWS), "version_id": shop.request.materials.get("version_id")}
-        changes["data"] = lineage.data.model_copy(update=stored)
-    digest = publish_record(shop.store, lineage.model_copy(update=changes))
+    version_id = shop.request.materials.get("version_id")
+    digest = publish_record(
+        shop.store,
+        lineage,
+        model=shop.material(MODEL),
+        rows=shop.material(ROWS) if lineage.data else None,
+        version_id=str(version_id) if version_id else None,
+        evaluations=[evaluation_record(evaluation, shop.material(EVALUATION))],
+    )
     return shop.result(outputs={LINEAGE: digest})
 
 
