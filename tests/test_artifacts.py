@@ -388,3 +388,14 @@ def test_making_something_young_copies_none_of_its_ancestors(
     monkeypatch.setattr(store.backend, "touch", lambda entry: touched.append(entry.key))
     store.renew(lineages[-1])
     assert touched == [manifest_key(lineages[-1])]
+
+
+def test_gc_leaves_no_link_to_a_model_that_is_gone(store: ArtifactStore, tmp_path: Path, model: Path) -> None:
+    """Links of MLflow's logged models led nowhere after their model was removed."""
+    gone, kept = (store.publish(one, kind="model").digest for one in (model, model / "config.json"))
+    links = {digest: tmp_path / "store/mlflow/models" / digest[:8] / "artifacts" for digest in (gone, kept)}
+    for digest, link in links.items():
+        link.parent.mkdir(parents=True)
+        link.symlink_to(tmp_path / "store/models" / digest, target_is_directory=True)
+    remove(store, find_garbage(store, references=[kept], grace=ALL_AGES), grace=ALL_AGES)
+    assert [link.is_symlink() for link in links.values()] == [False, True]

@@ -133,6 +133,25 @@ def test_what_is_edited_or_deleted_in_mlflow_changes_nothing_and_is_reported(
         decisions.version("2")
 
 
+def test_a_champion_that_mlflow_lost_is_reported_once_until_it_is_there_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A served model's follower looks every half minute, and warned each time."""
+    registry = MemoryRegistry()
+    promote(decisions_over(registry, tmp_path), "4")
+
+    def num_reports() -> int:
+        assert decisions_over(registry, tmp_path).version("@champion").version == "4"
+        return caplog.text.count("MLflow has no version 4")
+
+    registry.numbers = "123"
+    assert [num_reports(), num_reports()] == [1, 1]
+    registry.numbers = "1234"
+    assert num_reports() == 1
+    registry.numbers = "123"
+    assert [num_reports(), num_reports()] == [2, 2]
+
+
 def test_a_view_that_is_built_again_is_the_same_and_then_nothing_is_written(
     registry: MemoryRegistry, tmp_path: Path
 ) -> None:
