@@ -26,7 +26,6 @@ class MemoryRegistry:
     alias: dict[str, str] = field(default_factory=dict)
     tags: dict[tuple[str, str], str] = field(default_factory=dict)
     failures: list[Exception] = field(default_factory=list)  # one a write
-    is_old: bool = False
 
     def aliases(self, _model: str) -> dict[str, str]:
         return dict(self.alias)
@@ -54,9 +53,6 @@ class MemoryRegistry:
             )
             for number in self.numbers
         ]
-
-    def has_old_decisions(self, _model: str) -> bool:
-        return self.is_old
 
     def _may_fail(self) -> None:
         if self.failures:

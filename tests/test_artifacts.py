@@ -390,6 +390,12 @@ def test_making_something_young_copies_none_of_its_ancestors(
     assert touched == [manifest_key(lineages[-1])]
 
 
-def test_receipts_of_earlier_versions_are_garbage(store: ArtifactStore) -> None:
-    store.backend.write("receipts/sha256/ab/abcd", b"{}")
-    assert [entry.key for entry in find_garbage(store, grace=ALL_AGES).objects] == ["receipts/sha256/ab/abcd"]
+def test_gc_leaves_no_link_to_a_model_that_is_gone(store: ArtifactStore, tmp_path: Path, model: Path) -> None:
+    """Links of MLflow's logged models led nowhere after their model was removed."""
+    gone, kept = (store.publish(one, kind="model").digest for one in (model, model / "config.json"))
+    links = {digest: tmp_path / "store/mlflow/models" / digest[:8] / "artifacts" for digest in (gone, kept)}
+    for digest, link in links.items():
+        link.parent.mkdir(parents=True)
+        link.symlink_to(tmp_path / "store/models" / digest, target_is_directory=True)
+    remove(store, find_garbage(store, references=[kept], grace=ALL_AGES), grace=ALL_AGES)
+    assert [link.is_symlink() for link in links.values()] == [False, True]

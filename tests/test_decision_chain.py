@@ -263,7 +263,7 @@ def test_a_chain_is_in_one_line_and_a_version_is_not_both(steps: list[tuple[Acti
     parent: Made | None = None
     for number, (action, version, request) in enumerate(steps, start=1):
         champion = parent.decision.after.champion if parent else None
-        moves = action in (Action.PROMOTE, Action.APPROVE, Action.ADOPT)
+        moves = action in (Action.PROMOTE, Action.APPROVE)
         if moves and champion and champion.version == version:
             continue  # refused before it comes here
         made = following(decision(action, version, id=str(number), request=str(request)), parent)

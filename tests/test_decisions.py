@@ -11,7 +11,6 @@ import pytest
 from orchestration.promotion.policy import POLICY_FILE
 from orchestration.registry.chain import Action, Made
 from orchestration.registry.decisions import LostRaceError
-from orchestration.registry.notify import event
 from orchestration.registry.open import approval_command
 from orchestration.registry.store import DECISION_TAG, REPORT_TAG
 from orchestration.registry.view import differences
@@ -134,6 +133,25 @@ def test_what_is_edited_or_deleted_in_mlflow_changes_nothing_and_is_reported(
         decisions.version("2")
 
 
+def test_a_champion_that_mlflow_lost_is_reported_once_until_it_is_there_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A served model's follower looks every half minute, and warned each time."""
+    registry = MemoryRegistry()
+    promote(decisions_over(registry, tmp_path), "4")
+
+    def num_reports() -> int:
+        assert decisions_over(registry, tmp_path).version("@champion").version == "4"
+        return caplog.text.count("MLflow has no version 4")
+
+    registry.numbers = "123"
+    assert [num_reports(), num_reports()] == [1, 1]
+    registry.numbers = "1234"
+    assert num_reports() == 1
+    registry.numbers = "123"
+    assert [num_reports(), num_reports()] == [2, 2]
+
+
 def test_a_view_that_is_built_again_is_the_same_and_then_nothing_is_written(
     registry: MemoryRegistry, tmp_path: Path
 ) -> None:
@@ -160,44 +178,10 @@ def test_weights_that_are_registered_again_are_the_champion_by_their_content(
     assert registry.alias["champion"] == "5"
 
 
-def test_another_store_and_old_decisions_are_one_line_with_the_fix(
-    registry: MemoryRegistry, tmp_path: Path
-) -> None:
+def test_another_store_is_one_line_with_the_fix(registry: MemoryRegistry, tmp_path: Path) -> None:
     other = decisions_over(registry, tmp_path / "other")
     with pytest.raises(ValueError, match="other has no decisions about shop, but MLflow names file:"):
         promote(other, "3")
-    old = MemoryRegistry(is_old=True, alias={"champion": "2", "previous": "1"})
-    decisions = decisions_over(old, tmp_path / "old")
-    with pytest.raises(ValueError, match="by an earlier release; `march model list shop --adopt`"):
-        decisions.state()
-    made = decisions.adopt()
-    assert made.decision.action is Action.ADOPT
-    assert [decisions.version(alias).version for alias in ("@champion", "@previous")] == ["2", "1"]
-    assert decisions.rollback().decision.about.version == "1"
-    with pytest.raises(ValueError, match="has decisions already"):
-        decisions.adopt()
-
-
-def test_nothing_is_adopted_where_mlflow_names_no_champion(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no version has MLflow's alias champion"):
-        decisions_over(MemoryRegistry(), tmp_path).adopt()
-
-
-def test_what_is_sent_of_a_decision_names_the_champion_after_it(
-    registry: MemoryRegistry, tmp_path: Path
-) -> None:
-    sent = event(decisions_over(registry, tmp_path).rollback(reason="complaints").decision)
-    assert sent.pop("at")
-    assert sent == {
-        "model": "shop",
-        "number": 3,
-        "action": "rollback",
-        "version": "1",
-        "champion": "1",
-        "gates": None,
-        "by": "ann",
-        "reason": "complaints",
-    }
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["unsigned", "signed"])

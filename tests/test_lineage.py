@@ -18,7 +18,6 @@ from pipeline.evaluate.weights import weights_sha256
 from pipeline.lineage.collect import collect
 from pipeline.lineage.publish import publish_run, read_lineage
 from pipeline.lineage.reproduce import commands, write_recipe
-from pipeline.lineage.resolve import resolve_lineage
 from pipeline.lineage.show import NOT_RECORDED, render_html, tree_of
 from pipeline.lineage.surroundings import look_around, note_surroundings, read_surroundings
 from pipeline.record.run import RunState
@@ -26,7 +25,7 @@ from pipeline.settings.recipe import load_recipe
 from reward.roles.prompts import load_prompts
 from reward.types import RagQuery
 from tests.finished_run import write_finished_run
-from tests.march_cli import march
+from tests.march_cli import march, refused
 
 
 @pytest.fixture
@@ -80,13 +79,12 @@ def test_a_run_that_is_not_finished_is_not_published(run: Path, store: ArtifactS
 def test_what_was_not_written_down_is_said_to_be_unknown(run: Path) -> None:
     (run / "surroundings.jsonl").unlink()
     nodes = {node.label: node.value for node in tree_of(collect(run)).below}
-    assert nodes["code and machine"] == nodes["evaluation"] == nodes["gate report"] == NOT_RECORDED
+    assert nodes["surroundings"] == nodes["evaluations"] == NOT_RECORDED
     assert "not recorded" in commands(collect(run), Path("x"))[0]
 
 
 def test_the_preset_of_a_recipe_is_shown(run: Path) -> None:
-    (recipe,) = (node for node in tree_of(collect(run)).below if node.label == "recipe")
-    assert ("preset", "paper") in [(node.label, node.value) for node in recipe.below]
+    assert ("preset", "paper") in [(node.label, node.value) for node in tree_of(collect(run)).below]
 
 
 def test_surroundings_are_noted_once_and_again_where_they_change(
@@ -130,32 +128,30 @@ def test_reproducing_names_commit_locks_data_and_training(run: Path, store: Arti
 
 def test_the_page_shows_everything_as_text(run: Path) -> None:
     evil = "<script>alert(1)</script>"
-    found = collect(run).model_copy(update={"run": evil, "gate_report": {"verdict": evil}})
+    found = collect(run).model_copy(update={"run": evil, "prompt_digests": {evil: evil}})
     page = render_html(tree_of(found))
     assert evil not in page
     assert page.count("&lt;script&gt;") >= 2
 
 
-def test_references_are_folders_pointers_digests_and_registered_models(
-    run: Path, store: ArtifactStore
+def test_references_are_folders_pointers_and_digests(
+    run: Path, store: ArtifactStore, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("MARCH_ARTIFACTS", store.backend.address)
     digest = publish_run(store, run)
     store.move("champion", digest, expected=None)
-    found = Artifact(store, digest)
-    references = (str(run), digest, digest[:12], "champion", "policy@champion", found.address)
-    for ref in (*references, "artifact:champion"):
-        assert resolve_lineage(ref, lambda: store, lambda _: found).lineage.run == "my-run"
+    address = Artifact(store, digest).address
+    for ref in (str(run), digest, digest[:12], "champion", address, "artifact:champion"):
+        assert march("model", "lineage", ref) == 0
+        assert "my-run" in capsys.readouterr().out
     other = store.publish(kind="other").digest
-    with pytest.raises(ValueError, match="is of kind other"):
-        resolve_lineage(other, lambda: store, lambda _: found)
+    assert "is of kind other" in refused(capsys, "model", "lineage", other)
 
 
 def test_the_commands_publish_show_and_reproduce(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MARCH_ARTIFACTS", str(tmp_path / "store"))
-    report = tmp_path / "gates.json"
-    report.write_text(json.dumps({"decision": "promote"}))
 
     def march(*arguments: str) -> str:
         with pytest.raises(SystemExit) as ended:
@@ -163,12 +159,8 @@ def test_the_commands_publish_show_and_reproduce(
         assert not ended.value.code
         return capsys.readouterr().out
 
-    digest = march(
-        "model", "lineage", str(run), "--publish", "--no-link", "--gate-report", str(report)
-    ).strip()
-    shown = march("model", "lineage", digest)
-    assert "my-run" in shown
-    assert "promote" in shown
+    digest = march("model", "lineage", str(run), "--publish", "--no-link").strip()
+    assert "my-run" in march("model", "lineage", digest)
     march("model", "lineage", digest[:9], "--html", str(tmp_path / "page.html"))
     assert "my-run" in (tmp_path / "page.html").read_text()
     assert "march train" in march("model", "reproduce", digest, "--out", str(tmp_path / "again"))

@@ -259,20 +259,6 @@ def test_what_is_edited_or_deleted_in_mlflow_is_reported_and_written_again(
     assert place.aliases()["champion"] == "1"
 
 
-def test_decisions_of_an_earlier_release_are_taken_over(
-    place: Place, capsys: pytest.CaptureFixture[str]
-) -> None:
-    client = MlflowClient(place.uri)
-    client.create_registered_model(f"{place.model}.history")
-    for alias, version in (("champion", "2"), ("previous", "1")):
-        client.set_registered_model_alias(place.model, alias, version)
-    line = refused(capsys, "model", "rollback", place.model, *place.common)
-    assert f"`march model list {place.model} --adopt` takes over the champion" in line
-    assert march("model", "list", place.model, "--adopt", *place.common[:4]) == 0
-    assert march("model", "rollback", place.model, *place.common) == 0
-    assert place.aliases() == {"champion": "1", "previous": "2", "candidate": "3"}
-
-
 def test_signed_decisions_take_no_unsigned_decision(
     place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,91 +1,20 @@
-"""Parts of the registry that need no MLflow: notifications, the smoke test, refusals."""
+"""Parts of the registry that need no MLflow: the smoke test, refusals."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from orchestration.promotion.policy import GatePolicy, SmokePolicy, WebhookPolicy
+from orchestration.promotion.policy import GatePolicy, SmokePolicy
 from orchestration.promotion.records import GateState
 from orchestration.registry import trial
-from orchestration.registry.notify import notify
 from orchestration.registry.smoke import smoke_gate
 from orchestration.registry.store import ModelVersion, _checked
 from pipeline.redaction import refuse_password
 from tests.march_cli import refused
-from tests.test_decision_chain import KEY
 from tests.test_retrain_job import write_job
 from tests.vllm_process import TINY_POLICY
-
-
-class Receiver(ThreadingHTTPServer):
-    """Takes notifications; answers by its list of statuses, then 200."""
-
-    statuses: list[int]
-    got: list[tuple[dict[str, str], bytes]]
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        assert isinstance(self.server, Receiver)
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.got.append((dict(self.headers), body))
-        self.send_response(self.server.statuses.pop(0) if self.server.statuses else 200)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    server = Receiver(("127.0.0.1", 0), Handler)
-    server.statuses, server.got = [], []
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
-
-
-def webhook(server: Receiver, attempts: int = 4) -> WebhookPolicy:
-    return WebhookPolicy(url=f"http://127.0.0.1:{server.server_port}/hook", attempts=attempts, timeout_s=30)
-
-
-def test_a_notification_is_signed_with_its_time(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MARCH_WEBHOOK_KEY", KEY)
-    assert notify(webhook(receiver), {"model": "m"}) == ""
-    ((headers, body),) = receiver.got
-    seconds, mac = (part.partition("=")[2] for part in headers["March-Signature"].split(","))
-    right = hmac.new(KEY.encode(), f"{seconds}.".encode() + body, hashlib.sha256).hexdigest()
-    assert mac == right and json.loads(body) == {"model": "m"}
-
-
-def test_a_notification_is_sent_again_under_one_name(receiver: Receiver) -> None:
-    receiver.statuses = [503, 429]
-    assert notify(webhook(receiver), {}) == ""
-    assert len(receiver.got) == 3
-    assert len({headers["March-Delivery"] for headers, _ in receiver.got}) == 1
-
-
-@pytest.mark.parametrize(("statuses", "attempts"), [([500, 500], 2), ([403], 1)])
-def test_a_notification_that_fails_is_told_and_never_raised(
-    receiver: Receiver, statuses: list[int], attempts: int
-) -> None:
-    receiver.statuses = list(statuses)
-    assert str(statuses[0]) in notify(webhook(receiver, attempts=2), {})
-    assert len(receiver.got) == attempts
-
-
-def test_a_receiver_that_is_not_there_is_told() -> None:
-    assert notify(WebhookPolicy(url="http://127.0.0.1:9/", attempts=1), {})
 
 
 @pytest.mark.parametrize(

@@ -207,11 +207,12 @@ def test_the_licence_is_that_of_the_first_ancestor_that_has_one(store: ArtifactS
         name="base", source="hub", location="some/base", licence="Apache-2.0", end_token="</s>",
         num_parameters=1, dtype="bfloat16", fetched="2026", files={},
     )  # fmt: skip
-    parent = publish_record(
-        store, first.model_copy(update={"parent": first.parent.model_copy(update={"origin": origin})})
-    )
+    assert first.model and first.model.artifact
+    model = first.model.artifact
+    of_base = first.model_copy(update={"parent": first.parent.model_copy(update={"origin": origin})})
+    parent = publish_record(store, of_base, model=model)
     child = first.model_copy(update={"parent": first.parent.model_copy(update={"lineage": parent})})
-    _, version = registered(store, f"artifact:{publish_record(store, child)}")
+    _, version = registered(store, f"artifact:{publish_record(store, child, model=model)}")
     found = find_artifact(version.uri)
     assert found is not None
     folder = Path(found.mlflow_address.removeprefix("file://"))

@@ -144,23 +144,24 @@ class Publishing(Factory):
         store, none = self.results.store, "0" * 64
         sha256 = digest_of_files({one.path: one.sha256 for one in store.manifest(names["model"]).files})
         data = DataRecord(source="tiny", num_rows=1, manifest_sha256=none, rows_sha256=none)
-        evaluation = EvaluationRecord(model="m", judge=None, settings_sha256=none, manifest_sha256=none)
+        evaluation = EvaluationRecord(
+            model="m", judge=None, settings_sha256=none, manifest_sha256=none, artifact=names["evaluation"]
+        )
         made = Lineage(
             run="run",
             recipe_name="tiny",
             recipe_digest=none,
             recipe={},
-            data=data.model_copy(update={"artifact": names["rows"]}),
+            data=data,
             parent=ModelRecord(name="parent", lineage=names.get("parent_lineage")),
-            model=ModelRecord(name="model", weights_sha256=sha256, artifact=names["model"]),
+            model=ModelRecord(name="model", weights_sha256=sha256),
             seed=0,
             prompt_digests={},
             surroundings=(),
             mlflow_run_id="a" * 32,
             num_steps=1,
-            evaluations=(evaluation.model_copy(update={"artifact": names["evaluation"]}),),
         )
-        return publish_record(store, made)
+        return publish_record(store, made, model=names["model"], rows=names["rows"], evaluations=[evaluation])
 
 
 @dataclass

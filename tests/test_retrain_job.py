@@ -24,7 +24,7 @@ from orchestration.retrain.training import drop_checkpoints
 from orchestration.retrain.workshop import Workshop
 from pipeline.settings.recipe import load_recipe
 from tests.benchmark_files import FOLDERS
-from tests.march_cli import refused
+from tests.march_cli import march, refused
 
 PARENT = ParentWeights(sha256="a" * 64, uri="tiny")
 SHIPPED = [path.stem for path in JOBS.glob("*.yaml") if "\nregistry:" in path.read_text()]
@@ -300,3 +300,14 @@ def test_a_finished_training_leaves_checkpoints_where_they_are_wanted(
 def test_money_is_time_and_tokens() -> None:
     budget = BudgetSettings(money=100, price_per_hour=4, price_per_million_tokens=0.5)
     assert money_of(Spent(hours=1.5, tokens=2_000_000), budget) == pytest.approx(7.0)
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It made the registry's SQLite file."""
+    path = write_job(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for name in ("MLFLOW_TRACKING_URI", "MARCH_ARTIFACTS"):
+        monkeypatch.delenv(name, raising=False)
+    before = sorted(tmp_path.rglob("*"))
+    assert march("retrain", path, "--dry-run") == 0
+    assert sorted(tmp_path.rglob("*")) == before

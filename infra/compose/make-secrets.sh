@@ -10,7 +10,7 @@ mkdir -p "$folder"
 chmod 0700 "$folder"
 umask 077
 for name in march_reward_token postgres_password s3_access_key s3_secret_key mlflow_password mlflow_session_key \
-    grafana_admin_password webhook_secret; do
+    grafana_admin_password; do
     file=$folder/$name
     if [ -s "$file" ]; then
         continue

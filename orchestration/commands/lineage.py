@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from orchestration.registry.store import ModelVersion
     from pipeline.artifacts.address import Artifact
-    from pipeline.lineage.resolve import Found
+    from pipeline.lineage.record import Lineage
     from pipeline.lineage.show import Node
 
 _Ref = Annotated[
@@ -38,9 +38,6 @@ def lineage(
     ] = False,
     evaluation: Annotated[
         list[Path] | None, typer.Option(metavar="DIR", help="An evaluation of the run's model; --publish.")
-    ] = None,
-    gate_report: Annotated[
-        Path | None, typer.Option(help="JSON of the gates; --publish.", exists=True, dir_okay=False)
     ] = None,
     parent: Annotated[
         str | None, typer.Option(metavar="DIGEST", help="Lineage of what it started from; --publish.")
@@ -59,10 +56,8 @@ def lineage(
     from reward.offline.files import replace_file
 
     if publish:
-        return _publish(
-            Path(ref), evaluation or [], gate_report, parent, link=link, store=store, endpoint=endpoint
-        )
-    warn_ignored("without --publish", evaluation=evaluation, gate_report=gate_report, parent=parent)
+        return _publish(Path(ref), evaluation or [], parent, link=link, store=store, endpoint=endpoint)
+    warn_ignored("without --publish", evaluation=evaluation, parent=parent)
     root = _tree(ref, registry, store, endpoint)
     if html is None:
         Console().print(_as_rich(root))
@@ -86,16 +81,15 @@ def reproduce(
     """Write the recipe of a model and print the commands that make the model again."""
     from pipeline.lineage.reproduce import commands, write_recipe
 
-    found = _resolve(ref, registry, store, endpoint)
-    folder = out or Path(f"reproduce-{found.lineage.run}")
-    write_recipe(found.lineage, folder)
-    print("\n".join(commands(found.lineage, folder, store=found.store)))
+    lineage, location = _resolve(ref, registry, store, endpoint)
+    folder = out or Path(f"reproduce-{lineage.run}")
+    write_recipe(lineage, folder)
+    print("\n".join(commands(lineage, folder, store=location)))
 
 
 def _publish(
     run_dir: Path,
     evaluations: list[Path],
-    gate_report: Path | None,
     parent: str | None,
     *,
     link: bool,
@@ -107,9 +101,7 @@ def _publish(
     opened = open_named(store, endpoint)
     known = opened.resolve(parent) if parent else None
     with byte_progress("storing", None) as advance:
-        digest = publish_run(
-            opened, run_dir, evaluations=evaluations, gate_report=gate_report, parent=known, advance=advance
-        )
+        digest = publish_run(opened, run_dir, evaluations=evaluations, parent=known, advance=advance)
     print(digest)
     if link:
         link_run(opened, run_dir, digest)
@@ -125,7 +117,7 @@ def _tree(ref: str, registry: str | None, store: str | None, endpoint: str | Non
     from pipeline.lineage.show import leaf, tree_of
 
     if not _is_registered(ref):
-        return tree_of(_resolve(ref, registry, store, endpoint).lineage)
+        return tree_of(_resolve(ref, registry, store, endpoint)[0])
     decisions, version = open_version(ref, registry, open_named(store, endpoint))
     about = version_node(decisions, version)
     if LINEAGE_TAG not in version.tags:
@@ -139,14 +131,22 @@ def _is_registered(ref: str) -> bool:
     return "@" in ref and not Path(ref).exists()
 
 
-def _resolve(ref: str, registry: str | None, store: str | None, endpoint: str | None) -> Found:
-    from pipeline.lineage.resolve import resolve_lineage
+def _resolve(
+    ref: str, registry: str | None, store: str | None, endpoint: str | None
+) -> tuple[Lineage, str | None]:
+    """The lineage that a reference names, and the store that it came from; None of a run's folder."""
+    from pipeline.artifacts.address import named_artifact
+    from pipeline.lineage.collect import collect
+    from pipeline.lineage.publish import read_lineage
 
-    def registered(reference: str) -> Artifact:
-        decisions, version = open_version(reference, registry, open_named(store, endpoint))
-        return _lineage_of(decisions.model, version, store, endpoint)
-
-    return resolve_lineage(ref, partial(open_named, store, endpoint), registered)
+    if Path(ref).is_dir():
+        return collect(Path(ref)), None
+    if _is_registered(ref):
+        decisions, version = open_version(ref, registry, open_named(store, endpoint))
+        found = _lineage_of(decisions.model, version, store, endpoint)
+    else:
+        found = named_artifact(ref, partial(open_named, store, endpoint))
+    return read_lineage(found.store, found.digest), found.store.backend.address
 
 
 def _lineage_of(model: str, version: ModelVersion, store: str | None, endpoint: str | None) -> Artifact:

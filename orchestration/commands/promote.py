@@ -17,10 +17,7 @@ from orchestration.registry.open import approval_command, open_decisions, open_r
 from orchestration.terminal.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from orchestration.commands.promote_view import ModelReport
-    from orchestration.promotion.policy import GatePolicy
     from orchestration.registry.chain import Decision, Made
     from orchestration.registry.decisions import Decisions
 
@@ -96,7 +93,7 @@ def promote(
         warn_ignored("where there is no champion", champion_evaluation=champion_evaluation)
     if not dry_run:
         found = trial.candidate, trial.report, rules, trial.seen, given
-        made = _decide(decisions, policy, lambda decisions, _: decisions.promote(*found))
+        made = _decide(lambda: decisions.promote(*found))
     state, number = trial.report.state, trial.candidate.version
     name = f"{model} version {number}"
     if state is not GateState.PASSED:
@@ -128,12 +125,11 @@ def approve(
     endpoint: EndpointOption = None,
 ) -> None:
     """Promote a version that waits for a person."""
+    from orchestration.promotion.policy import read_policy
 
-    def decide(decisions: Decisions, rules: GatePolicy) -> Made:
-        return decisions.approve(version, reason=reason, by_another=rules.approval.by_another)
-
+    by_another = read_policy(policy).approval.by_another
     decisions = open_decisions(model, registry, open_named(store, endpoint), by=by)
-    made = _decide(decisions, policy, decide)
+    made = _decide(lambda: decisions.approve(version, reason=reason, by_another=by_another))
     print(f"{model} version {version} is the champion; it was {made.was or 'nobody'}")
 
 
@@ -141,7 +137,6 @@ def reject(
     model: options.Model,
     version: options.Version,
     reason: options.Reason = "",
-    policy: options.Policy = None,
     registry: options.RegistryUri = None,
     by: options.By = None,
     store: StoreOption = None,
@@ -149,14 +144,13 @@ def reject(
 ) -> None:
     """Turn down a version that waits for a person."""
     decisions = open_decisions(model, registry, open_named(store, endpoint), by=by)
-    _decide(decisions, policy, lambda decisions, _: decisions.reject(version, reason=reason))
+    _decide(lambda: decisions.reject(version, reason=reason))
     print(f"{model} version {version} is rejected")
 
 
 def rollback(
     model: options.Model,
     reason: options.Reason = "",
-    policy: options.Policy = None,
     registry: options.RegistryUri = None,
     by: options.By = None,
     store: StoreOption = None,
@@ -164,14 +158,13 @@ def rollback(
 ) -> None:
     """Make the previous champion the champion again; a second time, the other way round."""
     decisions = open_decisions(model, registry, open_named(store, endpoint), by=by)
-    made = _decide(decisions, policy, lambda decisions, _: decisions.rollback(reason=reason))
+    made = _decide(lambda: decisions.rollback(reason=reason))
     print(f"{model} version {made.about.version} is the champion again; it was {made.was}")
 
 
 def registered(
     names: options.Models = None,
     rebuild: options.Rebuild = False,
-    adopt: options.Adopt = False,
     registry: options.RegistryUri = None,
     by: options.By = None,
     store: StoreOption = None,
@@ -189,12 +182,6 @@ def registered(
     opened = open_named(store, endpoint)
     named = names or open_registry(registry).models()
     models = [open_decisions(name, registry, opened, by=by) for name in named]
-    if adopt:
-        if not names:
-            raise ValueError("--adopt: name the models")
-        for decisions in models:
-            made = _decide(decisions, None, lambda decisions, _: decisions.adopt())
-            print(f"{decisions.model} version {made.about.version} is the champion, as MLflow says")
     if rebuild:
         for decisions in models:
             decisions.rebuild(whole=True)
@@ -225,18 +212,11 @@ def _report(decisions: Decisions) -> ModelReport:
         return ModelReport(decisions.model, versions, problems=[str(error)])
 
 
-def _decide(
-    decisions: Decisions, policy: Path | None, decide: Callable[[Decisions, GatePolicy], Made]
-) -> Decision:
-    """Decides, and notifies whom the policy names; a decision that lost the race ends the command."""
-    from orchestration.promotion.policy import read_policy
+def _decide(decide: Callable[[], Made]) -> Decision:
+    """Decides; a decision that lost the race ends the command."""
     from orchestration.registry.decisions import LostRaceError
-    from orchestration.registry.notify import notify_all
 
-    rules = read_policy(policy)
     try:
-        made = decide(decisions, rules).decision
+        return decide().decision
     except LostRaceError as error:
         fail(str(error), code=_LOST)
-    notify_all(rules, made)
-    return made

@@ -33,10 +33,6 @@ RegistryUri = Annotated[
 Rebuild = Annotated[
     bool, typer.Option("--rebuild", help="Write MLflow's aliases and tags again, as it was decided.")
 ]
-Adopt = Annotated[
-    bool,
-    typer.Option("--adopt", help="Begin a model's decisions with the champion that MLflow's alias names."),
-]
 Policy = Annotated[Path | None, typer.Option(help="The gate policy in YAML.", show_default="vetted defaults")]
 By = Annotated[str | None, typer.Option(help="Who decides.", show_default="MLflow's user, or the system's")]
 Reason = Annotated[str, typer.Option(help="Kept with the decision.")]

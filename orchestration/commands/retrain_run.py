@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from contextlib import nullcontext
@@ -26,6 +27,7 @@ from orchestration.retrain.view import LiveWatch, outcome_line, plan_table
 from orchestration.retrain.workshop import open_job_store
 from orchestration.schedule.due import Look, Watched, look_around
 from orchestration.schedule.report import ENDINGS, Ending, Report, report_of
+from orchestration.schedule.status import has_registry
 from orchestration.terminal.messages import error_console, fail
 from pipeline.artifacts.settings import settings_from_environment
 from pipeline.artifacts.store import ArtifactStore
@@ -122,11 +124,15 @@ def dry_run(job: Job) -> None:
     """Prints the stages; starts and writes nothing."""
     from rich.console import Console
 
-    place = _place(job, open_job_store(job), None, LiveWatch(error_console(), job.budget))
-    given = give(place.plan, place.decisions)
-    left = place.ledger.find(job, given)
-    parent = left.parent if left else given.parent
-    Console().print(plan_table(given, parent, standing_stages(place, parent), left, job.budget))
+    with tempfile.TemporaryDirectory() as scratch:
+        if not has_registry(job.registry.address):  # MLflow makes a database that is not there
+            empty = job.registry.model_copy(update={"uri": f"sqlite:///{scratch}/mlflow.db"})
+            job = job.model_copy(update={"registry": empty})
+        place = _place(job, open_job_store(job), None, LiveWatch(error_console(), job.budget))
+        given = give(place.plan, place.decisions)
+        left = place.ledger.find(job, given)
+        parent = left.parent if left else given.parent
+        Console().print(plan_table(given, parent, standing_stages(place, parent), left, job.budget))
 
 
 def _look(name: str, job: Job, store: ArtifactStore) -> Look:

@@ -95,15 +95,6 @@ class ApprovalPolicy(Settings):
     by_another: bool = Field(default=False, description="Not by who asked for it.")
 
 
-class WebhookPolicy(Settings):
-    """Who is told."""
-
-    url: str = Field(pattern=r"^https?://.+")
-    key_env: str = Field(default="MARCH_WEBHOOK_KEY", description="Variable with the key of its signatures.")
-    attempts: int = Field(default=4, ge=1, le=10)
-    timeout_s: float = Field(default=5.0, gt=0, le=60, description="Of one attempt.")
-
-
 class GatePolicy(Settings):
     """All of it."""
 
@@ -121,7 +112,6 @@ class GatePolicy(Settings):
     )
     smoke: SmokePolicy = SmokePolicy()
     approval: ApprovalPolicy = ApprovalPolicy()
-    webhooks: tuple[WebhookPolicy, ...] = ()
 
 
 def read_policy(path: Path | None, *, named: str = "--policy") -> GatePolicy:

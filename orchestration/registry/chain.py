@@ -42,7 +42,6 @@ KEY_ENV = "MARCH_PROMOTION_KEY"
 class Action(StrEnum):
     """What a decision does."""
 
-    ADOPT = "adopt"  # the first one: takes over the champion that MLflow's aliases name
     PROMOTE = "promote"  # the gates passed, and nobody is asked
     REQUEST = "request"  # the gates passed, and a person is asked
     APPROVE = "approve"
@@ -205,8 +204,6 @@ def following(decision: Decision, parent: Made | None) -> Decision:
     before = parent.decision.after if parent else State()
     champion, previous, waiting = before.champion, before.previous, before.waiting
     match decision.action:
-        case Action.ADOPT:
-            champion, previous = decision.about, decision.after.previous
         case Action.PROMOTE | Action.APPROVE:
             champion, previous = decision.about, champion
         case Action.ROLLBACK:

@@ -185,21 +185,6 @@ class Decisions:
             raise ValueError(f"{self.model}: has no previous champion to go back to")
         return self._decide(state, Action.ROLLBACK, state.previous, reason)
 
-    def adopt(self) -> Made:
-        """Begins the chain with the champion and the previous champion that MLflow's aliases name.
-
-        Raises:
-            LostRaceError: another decision was made meanwhile.
-            ValueError: it has decisions already, or MLflow names no champion.
-        """
-        if self.chain.last() is not None:
-            raise ValueError(f"{self.model}: has decisions already; nothing is adopted")
-        aliased = {alias: _chosen(one) for one in self.registry.versions(self.model) for alias in one.aliases}
-        if CHAMPION not in aliased:
-            raise ValueError(f"{self.model}: no version has MLflow's alias {CHAMPION}; give it to one")
-        after = State(previous=aliased.get(PREVIOUS))
-        return self._decide(State(), Action.ADOPT, aliased[CHAMPION], "MLflow's aliases", after=after)
-
     def _decide(self, seen: State, action: Action, about: Chosen, reason: str, **more: object) -> Made:
         """Makes a decision on what was seen, and writes MLflow's view of it."""
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -244,11 +229,6 @@ class Decisions:
             raise ValueError(
                 f"--store: {here} has no decisions about {self.model}, but MLflow names {named[-1]}; "
                 "give that store, or set MARCH_ARTIFACTS"
-            )
-        if self.registry.has_old_decisions(self.model):
-            raise ValueError(
-                f"{self.model}: its decisions were kept in MLflow by an earlier release; "
-                f"`march model list {self.model} --adopt` takes over the champion that MLflow's alias names"
             )
 
     def _me(self) -> str:

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from pipeline.artifacts.layout import LINKS
 from pipeline.lineage.record import Lineage
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import DatasetInput, LoggedModel, Run
 
-_LINKS = "mlflow"  # in a store that is a folder
 _NAME = str.maketrans("/:.%\"'", "------")  # MLflow refuses these in a logged model's name
 _DIGEST_CHARS = 36  # of a data set's digest in MLflow
 
@@ -55,7 +55,7 @@ def log_stored_model(
     run = client.get_run(run_id) if run_id else None
     parts, links = urlsplit(stored.address), None
     if parts.scheme == "file" and has_server:
-        links = Path(unquote(parts.path)).parents[1] / _LINKS  # beside the store's models/DIGEST
+        links = Path(unquote(parts.path)).parents[1] / LINKS  # beside the store's models/DIGEST
     if links is not None:
         experiment = _experiment(client, links)
     elif run is not None:

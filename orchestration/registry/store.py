@@ -25,7 +25,6 @@ REPORT_TAG, EVALUATION_TAG = "march.gate_report", "march.evaluation_uri"
 DECISION_TAG = "march.decision_uri"
 CHAMPION_EVALUATION_TAG = "march.champion_evaluation_uri"
 MOST_TAG_CHARS = 100_000  # of MLflow 3
-_OLD_HISTORY = ".history"  # ends the name of the model in which decisions were kept before
 
 
 @dataclass(frozen=True)
@@ -60,9 +59,7 @@ class Registry:
     def models(self) -> list[str]:
         """Names of the models that have versions of ours."""
         with one_line_errors(self.uri):
-            found = pages(self._client.search_registered_models)
-            names = {one.name for one in found}
-        return sorted(name for name in names if not name.endswith(_OLD_HISTORY))
+            return sorted(one.name for one in pages(self._client.search_registered_models))
 
     def versions(self, model: str) -> list[ModelVersion]:
         """All versions of a model, from the first to the last.
@@ -138,11 +135,6 @@ class Registry:
             wanted = f"tags.`{LINEAGE_RUN_TAG}` != ''"
             runs = pages(self._client.search_runs, experiment_ids=experiments, filter_string=wanted)
             return sorted({one.data.tags[LINEAGE_RUN_TAG] for one in runs})
-
-    def has_old_decisions(self, model: str) -> bool:
-        """Whether an earlier release kept decisions about the model here."""
-        with one_line_errors(self.uri):
-            return unless_missing(self._client.get_registered_model, model + _OLD_HISTORY) is not None
 
     def aliases(self, model: str) -> dict[str, str]:
         """Aliases of a model and their versions."""

@@ -25,6 +25,8 @@ from pipeline.artifacts.address import Artifact
 
 logger = logging.getLogger(__name__)
 
+_REPORTED = set[str]()  # what MLflow has lost; a command that looks again and again says it once
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -51,11 +53,14 @@ def differences(registry: Registry, chain: Chain, *, whole: bool) -> Iterator[Di
 
 def chosen_version(chosen: Chosen, versions: Sequence[ModelVersion]) -> ModelVersion:
     """A version that was decided about; as the decision knows it where MLflow does not."""
-    found = _registered(chosen, versions)
+    found, lost = _registered(chosen, versions), _lost(chosen)
     if found is None:
-        logger.warning("%s", _lost(chosen))
+        if lost not in _REPORTED:
+            _REPORTED.add(lost)
+            logger.warning("%s", lost)
         tags = {LINEAGE_TAG: chosen.lineage} if chosen.lineage else {}
         return ModelVersion(chosen.version, chosen.uri, chosen.sha256, (), tags, 0)
+    _REPORTED.discard(lost)
     return found
 
 

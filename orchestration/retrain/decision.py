@@ -12,7 +12,6 @@ from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import GateState
 from orchestration.registry.chain import Action, Decision, State
 from orchestration.registry.decisions import Decisions, LostRaceError
-from orchestration.registry.notify import notify_all
 from orchestration.registry.open import open_decisions, open_registry
 from orchestration.registry.register import register_weights
 from orchestration.registry.stored import bring_evaluations
@@ -41,16 +40,15 @@ def publish(shop: Workshop) -> StageResult:
     record = shop.bring(shop.material(RUN), shop.folder / RUN)
     lineage = Lineage.model_validate_json((record / LINEAGE_FILE).read_text())
     evaluation = shop.bring(shop.material(EVALUATION), shop.folder / EVALUATION)
-    assert lineage.model is not None, "the training is done"
-    found = evaluation_record(evaluation).model_copy(update={"artifact": shop.material(EVALUATION)})
-    changes: dict[str, object] = {
-        "model": lineage.model.model_copy(update={"artifact": shop.material(MODEL)}),
-        "evaluations": (found,),
-    }
-    if lineage.data is not None:
-        stored = {"artifact": shop.material(ROWS), "version_id": shop.request.materials.get("version_id")}
-        changes["data"] = lineage.data.model_copy(update=stored)
-    digest = publish_record(shop.store, lineage.model_copy(update=changes))
+    version_id = shop.request.materials.get("version_id")
+    digest = publish_record(
+        shop.store,
+        lineage,
+        model=shop.material(MODEL),
+        rows=shop.material(ROWS) if lineage.data else None,
+        version_id=str(version_id) if version_id else None,
+        evaluations=[evaluation_record(evaluation, shop.material(EVALUATION))],
+    )
     return shop.result(outputs={LINEAGE: digest})
 
 
@@ -99,7 +97,6 @@ def _decide(shop: Workshop, decisions: Decisions, version: str, policy: GatePoli
     if trial.report.state is GateState.ERROR:
         raise GateBrokeError("; ".join(trial.report.reasons))
     made = decisions.promote(trial.candidate, trial.report, policy, trial.seen, given)
-    notify_all(policy, made.decision)
     return _said(shop, made.decision, "; ".join(trial.report.reasons))
 
 

@@ -31,7 +31,6 @@ _MLFLOW_STATUS = {
     RetrainingState.STOPPED: "KILLED",
     RetrainingState.STOPPED_BY_BUDGET: "KILLED",
 }
-_PAGE = 200
 _T = TypeVar("_T")
 
 
@@ -172,21 +171,13 @@ class Ledger:
         experiment = self._client.get_experiment_by_name(EXPERIMENT)
         if experiment is None:
             return []
-        found: list[Any] = []
-        token: str | None = None
-        while len(found) < limit:
-            page = self._client.search_runs(
-                [experiment.experiment_id],
-                filter_string=query,
-                max_results=min(_PAGE, limit - len(found)),
-                order_by=["attributes.start_time DESC"],
-                page_token=token,
-            )
-            found += page
-            token = page.token
-            if not token:
-                break
-        return found
+        found = self._client.search_runs(
+            [experiment.experiment_id],
+            filter_string=query,
+            max_results=limit,
+            order_by=["attributes.start_time DESC"],
+        )
+        return list(found)
 
     def _patiently(self, act: Callable[[], _T]) -> _T:
         """Waits for a server that is restarted; any other error has one line."""

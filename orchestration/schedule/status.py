@@ -86,11 +86,11 @@ def read_status(names: Sequence[str]) -> Status:
 def _job_status(file: Path, now: float) -> JobStatus:
     job, problems = load_job(str(file)), list[str]()
     look, model, retrainings = None, None, list[Retraining]()
-    has_registry = _has_registry(job.registry.address)
+    is_there = has_registry(job.registry.address)
     with _named_problem(problems):
-        model = _model_status(job) if has_registry else None
+        model = _model_status(job) if is_there else None
     with _named_problem(problems):
-        if has_registry:
+        if is_there:
             retrainings = Ledger(job.registry.address, patience_s=_PATIENCE_S).retrainings(job.name)
         watched = Watched(job, file.parent, lambda pointer: open_job_store(job).pointed(pointer))
         look = look_around(watched, retrainings, now)
@@ -138,7 +138,7 @@ def _model_status(job: Job) -> ModelStatus:
     )
 
 
-def _has_registry(address: str) -> bool:
+def has_registry(address: str) -> bool:
     """Whether there is something to ask; asking would make a database that is not there."""
     file = address.removeprefix("sqlite:///")
     return file == address or Path(file).is_file()

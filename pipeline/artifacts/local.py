@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pipeline.artifacts.backend import MOST_BYTES, Advance, Blob, Entry, Stored, Unfinished
 from pipeline.artifacts.failures import AlreadyThereError, CorruptError, MovedError, refuse_large
+from pipeline.artifacts.layout import LINKS, MODELS, digest_of
 
 _CHUNK = 1 << 20
 _UPLOADS = "uploads"
@@ -110,8 +111,14 @@ class LocalBackend:
                 yield entry
 
     def delete(self, key: str) -> None:
-        """Removes the file."""
+        """Removes the file, and with the last one of a model MLflow's links to it."""
         self._path(key).unlink(missing_ok=True)
+        if key.startswith(MODELS):
+            folder = self._path(MODELS + digest_of(key))
+            if not any(path.is_file() for path in folder.rglob("*")):
+                for link in self._path(LINKS).rglob("*"):
+                    if link.is_symlink() and link.resolve() == folder:
+                        link.unlink()
 
     def unfinished(self) -> Iterator[Unfinished]:
         """Copies that a kill has left."""

@@ -6,7 +6,6 @@ body, which any S3 server must check, so a part that arrives damaged is refused;
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +23,6 @@ from pipeline.artifacts.failures import (
 )
 from pipeline.artifacts.settings import MIB, StoreSettings, refuse_secret
 
-_CHUNK = 1 << 20
 _MOST_COPIED = 5 << 30  # bytes of one CopyObject
 _DAMAGED = ("BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch")
 _TRIES = 3  # of a request that arrives damaged
@@ -83,7 +81,7 @@ class S3Backend:
         if _identity(source) != before:
             self.delete(key)
             raise CorruptError(f"{source}: has changed while it was stored; store it again")
-        return Stored(sha256, size, num_sent=size, version_id=self._verify(key, sha256, size))
+        return Stored(sha256, size, num_sent=size, version_id=self._verify(key, size))
 
     def fetch(self, key: str, target: Path, *, advance: Advance) -> None:
         """Reads ranges side by side."""
@@ -180,25 +178,17 @@ class S3Backend:
         with _named(f"{self.address}: {upload.key}"):
             self.client.abort_multipart_upload(**self._at(upload.key), UploadId=upload.upload_id)
 
-    def _verify(self, key: str, sha256: str, size: int) -> str | None:
+    def _verify(self, key: str, size: int) -> str | None:
         """Holds what is there against what was sent; returns its version."""
         head = self._head(key)
         problem = "is not there" if head is None else ""
         if head and head["ContentLength"] != size:
             problem = f"has {head['ContentLength']:,} bytes instead of {size:,}"
-        elif head and self.settings.read_back and self._digest(key) != sha256:
-            problem = "reads back as something else"
         if problem or head is None:
             self.delete(key)
             raise CorruptError(f"{self.address}: {key} {problem} after it was stored; store it again")
         version_id: str | None = head.get("VersionId")
         return version_id
-
-    def _digest(self, key: str) -> str:
-        found = hashlib.sha256()
-        for chunk in self.client.get_object(**self._at(key))["Body"].iter_chunks(_CHUNK):
-            found.update(chunk)
-        return found.hexdigest()
 
     def _head(self, key: str) -> Any:
         with _named(f"{self.address}: {key}"):

@@ -28,7 +28,6 @@ class StoreSettings(Settings):
     retries: Literal["standard", "adaptive"] = "adaptive"
     max_attempts: int = Field(default=8, ge=1, le=50, description="Of one request, by botocore.")
     timeout_s: float = Field(default=60.0, gt=0, description="To connect, and between two bytes.")
-    read_back: bool = Field(default=False, description="Verify uploads by reading them whole.")
     pointer_lock: Path | None = Field(
         default=None,
         description="Where the endpoint cannot compare and set (`march artifacts probe`): a file on a "

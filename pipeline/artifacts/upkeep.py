@@ -28,8 +28,7 @@ from pipeline.artifacts.store import ArtifactStore
 DEFAULT_GRACE = timedelta(days=7)
 _LINEAGE = "lineage"  # the kind of `pipeline.lineage.publish`
 _DECISION = "decision"  # the kind of `orchestration.registry.chain`
-_RECEIPTS = "receipts/"  # of earlier versions; nothing reads them
-_NAMES_NOTHING = (OBJECTS, MANIFESTS, _RECEIPTS, MODELS, "uploads/", "probe/")
+_NAMES_NOTHING = (OBJECTS, MANIFESTS, MODELS, "uploads/", "probe/")
 _MOST_SCANNED = 4 << 20  # bytes; what is larger is no record of ours
 _DIGEST = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
@@ -91,12 +90,11 @@ def find_garbage(
     manifests, num_young = _old(there.of(MANIFESTS), kept.keys(), before)
     objects, num_young_objects = _old(there.of(OBJECTS), files, before)
     models, num_young_files = _old(there.of(MODELS), kept.keys(), before)
-    receipts, _ = _old(there.of(_RECEIPTS), (), before)
     num_young += num_young_objects + num_young_files
     return Garbage(
         pointers=pointers,
         manifests=manifests,
-        objects=objects + models + receipts,
+        objects=objects + models,
         uploads=tuple(one for one in store.backend.unfinished() if one.started <= before),
         num_kept=len(kept) + len(files),
         with_ancestors=with_ancestors,

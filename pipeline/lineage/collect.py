@@ -1,9 +1,8 @@
-"""The record of a run: put together from its folder, its evaluations and a gate report."""
+"""The record of a run, put together from its folder, and that of an evaluation."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,28 +21,20 @@ from reward.offline.files import file_sha256
 from reward.roles.prompts import load_prompts
 
 
-def collect(
-    run_dir: Path,
-    *,
-    evaluations: Sequence[Path] = (),
-    gate_report: Path | None = None,
-    parent: str | None = None,
-    weights: str | None = None,
-) -> Lineage:
+def collect(run_dir: Path, *, parent: str | None = None, weights: str | None = None) -> Lineage:
     """The record of a run.
 
     Args:
         run_dir: The run's folder.
-        evaluations: Folders of whole evaluations of its model.
-        gate_report: JSON of a promotion's gates.
         parent: Digest of the lineage of the model that it started from.
         weights: Digest of its own weights, where that is known; else their files are read.
 
     Raises:
-        FileNotFoundError: a folder that holds no run, or no whole evaluation.
+        FileNotFoundError: the folder holds no run.
     """
     state, model = read_state(run_dir), model_folder(run_dir)
-    data, steps, result = _data_manifest(state), read_steps(run_dir), _json(run_dir / RESULT_FILE)
+    data, steps = read_data_manifest(state.rows.parent), read_steps(run_dir)
+    result = _result(run_dir)
     prompts = {"roles": load_prompts(state.recipe.audit.prompts).digest}
     return Lineage(
         run=run_dir.resolve().name,
@@ -60,19 +51,12 @@ def collect(
         num_steps=len(steps),
         metrics={name: value for name, value in steps[-1].items() if name != "step"} if steps else {},
         worker_s=result.get("worker_s"),
-        evaluations=tuple(evaluation_record(folder) for folder in evaluations),
-        gate_report=_json(gate_report) if gate_report else None,
     )
-
-
-def rows_folder(run_dir: Path) -> Path:
-    """The folder of the rows that a run was trained on."""
-    return read_state(run_dir).rows.parent
 
 
 def model_folder(run_dir: Path) -> Path | None:
     """The folder of a run's weights; None of a run that is not finished."""
-    result = _json(run_dir / RESULT_FILE)
+    result = _result(run_dir)
     return run_dir / str(result["model"]) if result else None
 
 
@@ -86,10 +70,6 @@ def read_state(run_dir: Path) -> RunState:
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file; give the folder of a training run")
     return RunState.model_validate_json(path.read_text())
-
-
-def _data_manifest(state: RunState) -> DataManifest | None:
-    return read_data_manifest(state.rows.parent)
 
 
 def _data(state: RunState, manifest: DataManifest) -> DataRecord:
@@ -108,8 +88,12 @@ def _model(name: str, folder: Path, *, weights: str | None = None, lineage: str 
     return ModelRecord(name=name, weights_sha256=weights, lineage=lineage, origin=read_origin(folder))
 
 
-def evaluation_record(folder: Path) -> EvaluationRecord:
+def evaluation_record(folder: Path, artifact: str) -> EvaluationRecord:
     """The figures of a whole evaluation.
+
+    Args:
+        folder: Of the evaluation.
+        artifact: Digest of its manifest in the store.
 
     Raises:
         FileNotFoundError: the folder holds none.
@@ -131,8 +115,11 @@ def evaluation_record(folder: Path) -> EvaluationRecord:
         num_unscored={name: one.num_unscored for name, one in primary.items() if one},
         prompts={name: one.card.prompt_digest for name, one in manifest.benchmarks.items()},
         average=manifest.average.value if manifest.average else None,
+        artifact=artifact,
     )
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _result(run_dir: Path) -> dict[str, Any]:
+    """What a finished run says; nothing of another one."""
+    path = run_dir / RESULT_FILE
     return dict(json.loads(path.read_text())) if path.is_file() else {}

@@ -12,8 +12,8 @@ from pipeline.artifacts.manifest import MODEL
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.data.prepare import ROWS_FILE
 from pipeline.evaluate.weights import digest_of_files
-from pipeline.lineage.collect import collect, model_folder, read_state, rows_folder
-from pipeline.lineage.record import Lineage
+from pipeline.lineage.collect import collect, evaluation_record, model_folder, read_state
+from pipeline.lineage.record import EvaluationRecord, Lineage
 from pipeline.lineage.show import render_html, tree_of
 from pipeline.record.tracking import link_lineage
 
@@ -26,7 +26,6 @@ def publish_run(
     run_dir: Path,
     *,
     evaluations: Sequence[Path] = (),
-    gate_report: Path | None = None,
     parent: str | None = None,
     advance: Advance = no_progress,
 ) -> str:
@@ -36,41 +35,61 @@ def publish_run(
         FileNotFoundError: a folder that holds no run or no whole evaluation.
         ValueError: the run is not finished.
     """
-    read_state(run_dir)  # says so of a folder that holds no run
+    rows = read_state(run_dir).rows.parent  # says so of a folder that holds no run
     folder = model_folder(run_dir)
     if folder is None:
         raise ValueError(f"{run_dir}: is not finished; the command that started it goes on with it")
     model = store.publish(folder, kind=MODEL, advance=advance)
     weights = digest_of_files({file.path: file.sha256 for file in model.manifest.files})
-    lineage = collect(
-        run_dir, evaluations=evaluations, gate_report=gate_report, parent=parent, weights=weights
+    lineage = collect(run_dir, parent=parent, weights=weights)
+    data = store.publish(rows, kind=DATA, advance=advance) if lineage.data else None
+    found = [
+        evaluation_record(one, store.publish(one, kind=EVALUATION, advance=advance).digest)
+        for one in evaluations
+    ]
+    return publish_record(
+        store,
+        lineage,
+        model=model.digest,
+        rows=data.digest if data else None,
+        version_id=data.versions.get(ROWS_FILE) if data else None,
+        evaluations=found,
     )
-    assert lineage.model is not None, "its folder is there"
-    changes: dict[str, object] = {"model": lineage.model.model_copy(update={"artifact": model.digest})}
-    if lineage.data is not None:
-        data = store.publish(rows_folder(run_dir), kind=DATA, advance=advance)
-        found = {"artifact": data.digest, "version_id": data.versions.get(ROWS_FILE)}
-        changes["data"] = lineage.data.model_copy(update=found)
-    stored = [store.publish(folder, kind=EVALUATION, advance=advance).digest for folder in evaluations]
-    pairs = zip(lineage.evaluations, stored, strict=True)
-    changes["evaluations"] = tuple(one.model_copy(update={"artifact": digest}) for one, digest in pairs)
-    return publish_record(store, lineage.model_copy(update=changes))
 
 
-def publish_record(store: ArtifactStore, lineage: Lineage) -> str:
-    """Publishes a record, which keeps what it names in the store: weights, parent, rows, evaluations.
+def publish_record(
+    store: ArtifactStore,
+    lineage: Lineage,
+    *,
+    model: str,
+    rows: str | None = None,
+    version_id: str | None = None,
+    evaluations: Sequence[EvaluationRecord] = (),
+) -> str:
+    """Publishes a record, which keeps what it names in the store; returns its digest.
+
+    Args:
+        store: Where.
+        lineage: Of a finished run.
+        model: Manifest of its weights.
+        rows: Manifest of its rows.
+        version_id: Of the rows' object, where the bucket has them.
+        evaluations: Of its weights, in the store.
 
     Raises:
-        ValueError: something that it names is not in the store.
+        ValueError: something that is named is not in the store.
     """
-    named = [
-        lineage.model.artifact if lineage.model else None,
-        lineage.parent.lineage,
-        lineage.data.artifact if lineage.data else None,
-        *(one.artifact for one in lineage.evaluations),
-    ]
+    assert lineage.model is not None, "the run is finished"
+    changes: dict[str, object] = {
+        "model": lineage.model.model_copy(update={"artifact": model}),
+        "evaluations": tuple(evaluations),
+    }
+    if lineage.data is not None:
+        stored = {"artifact": rows, "version_id": version_id}
+        changes["data"] = lineage.data.model_copy(update=stored)
+    named = [model, lineage.parent.lineage, rows, *(one.artifact for one in evaluations)]
     refers = [digest for digest in named if digest is not None]
-    record = lineage.model_dump(mode="json")
+    record = lineage.model_copy(update=changes).model_dump(mode="json")
     return store.publish(kind=LINEAGE, refers=refers, record={_FIELD: record}).digest
 
 

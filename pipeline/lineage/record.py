@@ -87,7 +87,6 @@ class Lineage(Record):
     metrics: dict[str, float] = Field(default={}, description="Of the last step.")
     worker_s: float | None = Field(default=None, description="Of the last process; a resumed run had others.")
     evaluations: tuple[EvaluationRecord, ...] = ()
-    gate_report: dict[str, JsonValue] | None = Field(default=None, description="Why it was promoted or not.")
 
     @property
     def is_of_prepared_rows(self) -> bool:
