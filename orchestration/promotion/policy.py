@@ -96,7 +96,7 @@ class ApprovalPolicy(Settings):
 
 
 class WebhookPolicy(Settings):
-    """Who is told."""
+    """Who is notified."""
 
     url: str = Field(pattern=r"^https?://.+")
     key_env: str = Field(default="MARCH_WEBHOOK_KEY", description="Variable with the key of its signatures.")

@@ -5,7 +5,7 @@
     March-Signature: t=SECONDS,v1=MAC   MAC is HMAC-SHA256 (hex) under the key of "SECONDS.BODY"
 
 A receiver compares the MAC in constant time and refuses SECONDS that are far from its clock (a replay). The
-key stands in the variable that the policy names; without one nothing is signed. A delivery is tried again on
+key is in the variable that the policy names; without one nothing is signed. A delivery is tried again on
 transport errors, 429 and 5xx, with growing waits, and what failed in the end is on standard error.
 """
 

@@ -69,7 +69,7 @@ class TinyWorld(WorldBenchmark):
         url="pipeline/tiny/world.py",
         licence="Apache-2.0",
         primary="faithful",
-        scored_by="rule: every number of the answer stands in a sentence of the documents",
+        scored_by="rule: every number of the answer is in a sentence of the documents",
         styles=(PromptStyle.PLAIN,),
         prompt_digest=_PROMPTS.digest,
     )
