@@ -24,7 +24,7 @@ export UV_EXTRA_INDEX_URL ?= $(PIP_EXTRA_INDEX_URL)
 export UV_INDEX_STRATEGY ?= unsafe-best-match
 export UV_SYSTEM_CERTS ?= true
 
-.PHONY: help demo real test test-fast test-real test-slow test-stack chaos check bench ablations lock image pin-images clean
+.PHONY: help demo real test test-fast test-real test-slow test-stack chaos check docs bench ablations lock image pin-images clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
@@ -64,6 +64,11 @@ check: $(VENV)/ready ## lint, format, types, words, the files that deploy, and k
 	$(BIN)/codespell $(PROSE)
 	$(BIN)/pytest -q -m "not slow and not long" tests/test_words.py tests/test_infra_*.py
 	$(BIN)/python requirements/advisories.py
+
+# Not part of the gate: it would install about fifteen packages more.
+docs: $(VENV)/ready ## build the documentation's site into build/site; a dead link fails
+	$(BIN)/uv pip install --python $(BIN)/python --quiet -c requirements/cpu.txt -e '.[docs]'
+	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench: $(VENV)/ready ## benchmarks; one JSON each under bench/results/
 	$(BIN)/python -m bench
