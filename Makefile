@@ -8,6 +8,7 @@ FAST_JOBS ?= 3
 DOCKER ?= docker
 TARGET ?= audit orchestrator train-cpu train-gpu
 VERSION := $(shell sed -n '0,/^version = "\(.*\)"/s//\1/p' pyproject.toml)
+PROSE := README.md CHANGELOG.md docs infra reward pipeline orchestration bench requirements .ci Makefile Dockerfile pyproject.toml
 # Files side by side. Tests of seconds wait now and then, and need little memory.
 PYTEST := $(BIN)/pytest --dist loadfile
 # Trainings take about 8 GiB each and leave cores idle now and then, so the others run beside them and are shown after them.
@@ -23,7 +24,7 @@ export UV_EXTRA_INDEX_URL ?= $(PIP_EXTRA_INDEX_URL)
 export UV_INDEX_STRATEGY ?= unsafe-best-match
 export UV_SYSTEM_CERTS ?= true
 
-.PHONY: help demo real test test-fast test-real test-slow test-stack chaos check bench ablations lock image pin-images clean
+.PHONY: help demo real test test-fast test-real test-slow test-stack chaos check docs bench ablations lock image pin-images clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
@@ -56,12 +57,18 @@ test-stack: $(VENV)/ready ## the one-machine stack of infra/compose as processes
 chaos: $(VENV)/ready ## the reward server under faults for half an hour; CHAOS_MINUTES and CHAOS_SEED set its storm
 	$(BIN)/pytest -m chaos
 
-check: $(VENV)/ready ## lint, format, types, the files that deploy, and known vulnerabilities of the pins
+check: $(VENV)/ready ## lint, format, types, words, the files that deploy, and known vulnerabilities of the pins
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -m "not slow and not long" tests/test_infra_*.py
+	$(BIN)/codespell $(PROSE)
+	$(BIN)/pytest -q -m "not slow and not long" tests/test_words.py tests/test_infra_*.py
 	$(BIN)/python requirements/advisories.py
+
+# Not part of the gate: it would install about fifteen packages more.
+docs: $(VENV)/ready ## build the documentation's site into build/site; a dead link fails
+	$(BIN)/uv pip install --python $(BIN)/python --quiet -c requirements/cpu.txt -e '.[docs]'
+	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench: $(VENV)/ready ## benchmarks; one JSON each under bench/results/
 	$(BIN)/python -m bench

@@ -66,7 +66,7 @@ def request_body(case: Case) -> bytes:
 
 
 def server_config(port: int) -> ServerConfig:
-    """A server that audits each request anew."""
+    """A server that audits each request again."""
     sampler = OpenAISamplerConfig(base_urls=("http://127.0.0.1:9/v1",), model="unused")
     return ServerConfig(port=port, audit=AUDIT, sampler=sampler, cache_bytes=0)
 
@@ -78,7 +78,7 @@ def _case(index: int, number: int) -> Case:
 
 
 def main() -> None:
-    """Serves until it is told to stop; the token is in the environment."""
+    """Serves until it is stopped; the token is in the environment."""
     with mock.patch.object(server, "make_sampler", lambda _: InstantSampler()):
         server.serve(server_config(int(sys.argv[1])))
 

@@ -1,9 +1,9 @@
 """How often the gates promote: candidates that are no better, and those that are, over drawn evaluations.
 
 Each document has a difficulty of its own (champion's pass rate 0.75, correlation 1/5 within a document); on
-70% of the items the candidate answers as the champion does, on the others anew, and it is better by a given
-number of points. The decision is that of `primary_gate` and `slices_gate` with the default policy, on two
-slices: the resamples are the very ones of `reward.offline.bootstrap` (same seed), all evaluations at once.
+70% of the items the candidate answers as the champion does, on the others independently, and it is better by
+a given number of points. The decision is that of `primary_gate` and `slices_gate` with the default policy, on
+two slices: the resamples are those of `reward.offline.bootstrap` (same seed), all evaluations at once.
 
     python -m bench promotion        writes results/promotion.json and docs/images/promotion-power.svg
 """

@@ -1,7 +1,7 @@
 """What else audits without a model: two baselines, and the packages on PyPI that promise to (extra `bench`).
 
     everything            every answer is refuted
-    verbatim              some run of digits of the answer stands nowhere in the documents
+    verbatim              some run of digits of the answer is nowhere in the documents
     corroborate           MIT, 0.1.0: numbers, dates and quotations of the answer against the documents
     opengate-grounding    MIT, 0.1.0: numbers of the answer against the documents and the question
     grounded-check        MIT, 0.1.2: numbers alone, and by default with names, quotations and citations

@@ -4,8 +4,8 @@
     python -m bench swaps --data RAGTRUTH --data HOTPOTQA   # other files, in a layout of `bench/answers.py`
 
 Each answer is audited as it is, with one plain number of its own changed by a fifth at most, and with one
-name changed, in all its mentions, into a name of another source. What is changed stands in the documents, and
-what replaces it stands neither there nor in the query. So a sound audit refutes every changed answer and none
+name changed, in all its mentions, into a name of another source. What is changed is in the documents, and
+what replaces it is neither there nor in the query. So a sound audit refutes every changed answer and none
 of the others. Reported with intervals by source: the share of changed numbers and of changed names that is
 refuted, the share for which a claim at the changed place is what fails, and the false alarms, with all kinds
 of claims and with numbers alone.
@@ -62,7 +62,7 @@ class Change(StrEnum):
 
 @dataclass(frozen=True)
 class Variant:
-    """An answer, exchanged or not; `places` are where the new text stands."""
+    """An answer, exchanged or not; `places` are where the new text is."""
 
     change: Change
     response: str

@@ -56,5 +56,5 @@ def test_equal_content_and_one_id_for_two_contents(before: RowsBefore) -> None:
     assert before.add("a", "musique", b"1") is None
     assert before.add("a", "musique", b"1") == Match(id="a", dataset="musique", similarity=1.0)
     assert before.add("b", "tatqa", b"1") == Match(id="a", dataset="musique", similarity=1.0)
-    with pytest.raises(ValueError, match="id: 'a' stands for two different queries"):
+    with pytest.raises(ValueError, match="id: 'a' belongs to two different queries"):
         before.add("a", "musique", b"2")

@@ -114,7 +114,7 @@ def test_pairing_takes_out_what_items_share() -> None:
     [
         (items(("a", 1)), items(("a", 1), part="other"), "no item in common"),
         (items(("a", 1)), items(("b", 1)), "its documents differ"),
-        (items(("a", 1)) * 2, items(("a", 1)), "stands twice"),
+        (items(("a", 1)) * 2, items(("a", 1)), "occurs twice"),
         (items(("a", 1.5)), items(("a", 1)), r"1.5 lies outside \[0, 1\]"),
         (items(("a", float("nan"))), items(("a", 1)), "nan lies outside"),
     ],

@@ -40,7 +40,7 @@ class ActorDiedError(Exception):
 def test_ray_out_of_memory_is_two_sentences_with_the_figures() -> None:
     failure = failure_of(RemoteError(ActorDiedError(OUT_OF_MEMORY)))
     assert failure.message == (
-        "Ray ended a process for want of memory: 22.4 of 23.5 GB were in use, over 95%. Most is held by "
+        "Ray ended a process for lack of memory: 22.4 of 23.5 GB were in use, over 95%. Most is held by "
         "ray::MarchPolicyActor.fit 8.1 GB, python 6.0 GB, ray::MarchTrainer 1.5 GB. Lower "
         "ppo.micro_batch_size or rollout.max_prompt_tokens, or end what else runs"
     )

@@ -100,7 +100,7 @@ def test_copies_are_written_once_and_counted(tmp_path: Path) -> None:
 
 
 def test_one_id_for_two_queries_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="id: 'a' stands for two different queries"):
+    with pytest.raises(ValueError, match="id: 'a' belongs to two different queries"):
         prepare([query("a"), query("a", question="What?")], tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Recipes load, and what OpenRLHF would break in silence is refused with the field's name."""
+"""Recipes load, and what OpenRLHF would silently break is refused with the field's name."""
 
 import math
 import re

@@ -158,7 +158,7 @@ def test_an_attempt_is_numbered_over_all_commands_and_within_its_own(tested: Rig
 
 def test_a_stage_that_says_it_is_done_and_left_nothing_is_not_done(tested: Rig) -> None:
     tested.factory.results.put = lambda *_: None  # type: ignore[method-assign,assignment]
-    with pytest.raises(StageFailedError, match="no result stands"):
+    with pytest.raises(StageFailedError, match="there is no result"):
         retrain(tested.place)
 
 

@@ -6,6 +6,6 @@
 
 `plan.yaml` says what is compared. A cell (an arm with a seed) trains by `pipeline.train`, as `march train`
 does, is measured on held-out worlds before and after, and ends as one JSON line in `bench/results/ablations`.
-A finished cell is not run again; one that was killed leaves no line and begins anew. It lives in `bench` and
+A finished cell is not run again; one that was killed leaves no line and begins again. It lives in `bench` and
 not in `pipeline`, because it is an experiment on the product: nothing that ships imports it.
 """

@@ -53,7 +53,7 @@ def value_of(figures: Figures, name: FigureName) -> float:
 def find(comparison: Comparison, rows: Rows, plan: Plan) -> Finding:
     """Compares two arms, or an arm with its own start, over the seeds that both have.
 
-    Two arms are a pair only where they began with the same weights: a start is trained anew on each machine,
+    Two arms are a pair only where they began with the same weights: a start is trained again on each machine,
     and sums that round otherwise make another model of the same recipe.
     """
     differences = tuple(_differences(comparison, rows, plan.seeds))

@@ -148,7 +148,7 @@ class Cell(Settings):
         """The settings over the recipe of a training from the model in the folder `start`."""
         fixed = [f"model='{start}'", f"data.max_steps={self.steps}", f"seed={self.seed}"]
         arm = [setting.replace("{start}", start) for setting in self.plan.arms[self.arm].set]
-        # A cell that was killed begins anew, so no checkpoint is needed.
+        # A cell that was killed begins again, so no checkpoint is needed.
         return [*fixed, f"checkpoint.every={10 * self.steps}", *arm]
 
     @property
@@ -184,7 +184,7 @@ class Cell(Settings):
 
     @property
     def start_digest(self) -> str:
-        """Of the measurement before training, which arms share; other sources measure anew."""
+        """Of the measurement before training, which arms share; other sources measure again."""
         return _digest([self.start.digest, self.evaluation, self.plan.tries, code_digest()])
 
 

@@ -56,7 +56,7 @@ async def run_published(engine: Any, work: Sequence[Work], *, batch_size: int, k
     """Batches of `batch_size` audits, one after the other, each with a barrier after each of four passes.
 
     The passes are the Proposers and then three times the Checkers, one sample each. The published code
-    reads the documents in each of the three anew (its engines drop their cache between generations);
+    reads the documents in each of the three again (its engines drop their cache between generations);
     with `keeps_cache` it is spared that.
     """
     proposals, checks = _by_role(work)

@@ -102,7 +102,7 @@ def evaluate(
 
 
 def best(evaluations: options.Evaluations) -> None:
-    """Name the best checkpoint by its average over the benchmarks, and those that cannot be told from it."""
+    """Name the best checkpoint by its average, and those that cannot be distinguished from it."""
     from rich.console import Console
 
     from pipeline.evaluate.compare import choose_best

@@ -1,7 +1,7 @@
 """`march prepare`: files of benchmarks to the rows that a training reads.
 
 Exit codes: 0; 2 for what a user can fix; 130 when it was interrupted: a download then goes on where it
-stopped, and rows are prepared anew.
+stopped, and rows are prepared again.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def prepare(
         )
         _run(replace(job, num_workers=workers or _num_workers(job)))
     except KeyboardInterrupt:
-        fail("stopped; a download goes on where it is, rows are prepared anew by the same command", code=130)
+        fail("stopped; a download goes on where it is, rows are prepared again by the same command", code=130)
 
 
 def _inputs(

@@ -45,7 +45,7 @@ def retrain(
         str | None,
         typer.Option(
             metavar="STAGE",
-            help="Make a stage again though its result stands: prepare, train, evaluate, evaluate_champion.",
+            help="Make a stage again though it has a result: prepare, train, evaluate, evaluate_champion.",
         ),
     ] = None,
     submit: Annotated[
@@ -151,7 +151,7 @@ def _report(
     except (BusyError, LeaseLostError) as error:
         return report_of(name, Ending.RUNNING, str(error))
     except KeyboardInterrupt:
-        line = "stopped; what is done stands, and the same command goes on"
+        line = "stopped; what is done is kept, and the same command goes on"
         return report_of(name, Ending.INTERRUPTED, line)
     except (ValueError, OSError) as error:
         problem = problem_of(error)

@@ -116,7 +116,7 @@ def cancel_or_show(job: Job, *, logs: str | None) -> None:
         fail(f"{error}; cancel it there", code=Ending.RUNNING.code)
     except TimeoutError as error:
         fail(str(error), code=Ending.FAILED.code)
-    goes_on = "; what is done stands, and the same command goes on"
+    goes_on = "; what is done is kept, and the same command goes on"
     print(f"stopped {', '.join(stopped)}{goes_on}" if stopped else f"nothing runs for {job.name}")
 
 

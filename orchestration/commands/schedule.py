@@ -1,4 +1,4 @@
-"""`march schedule`: runs `march retrain JOB --if-due` again and again, until it is told to stop."""
+"""`march schedule`: runs `march retrain JOB --if-due` again and again, until it is stopped."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Whether a recipe fits: what its estimate says it needs (`pipeline/estimate`), against what there is.
 
 The estimate is made again for the memory of the GPUs that are really there, of which the engines take their
-fraction. It was never measured on a GPU, so what just fits is told as a warning.
+fraction. It was never measured on a GPU, so what just fits is reported as a warning.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _host_memory(plan: Estimate, have: Resources, *, on_cpu: bool) -> Finding:
 
 
 def _disk(recipe: Recipe, plan: Estimate, have: Resources) -> Finding:
-    """A checkpoint more than are kept: the oldest goes when the newest stands."""
+    """A checkpoint more than are kept: the oldest goes when the newest is complete."""
     held, fetched = plan.storage, 0.0 if _is_local(recipe) else plan.storage.model
     needed = held.kept + held.checkpoint + fetched
     parts = f"{held.num_kept} + 1 checkpoints of {held.checkpoint / GB:,.1f}, models"

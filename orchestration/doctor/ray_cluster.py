@@ -149,7 +149,7 @@ def _node(row: Mapping[str, Any]) -> Node:
         gpu_memory=min((int(size) * _MIB for one in gpus if (size := one.get("memoryTotal"))), default=None),
         num_cpus=float(total.get("CPU", 0)),
         memory=(row.get("mem") or [None])[0],
-        # Of the fullest; Ray says 1 byte where it was told not to look, as in Kubernetes.
+        # Of the fullest; Ray says 1 byte where it was configured not to look, as in Kubernetes.
         disk_free=min((int(one["free"]) for one in disks if one.get("total", 0) > 1), default=None),
     )
 

@@ -191,7 +191,7 @@ def _conditions(facts: S3Facts, has_lock: bool) -> Finding:
     if facts.conditions.can_compare_and_set:
         return ok(_CONDITIONS, found)
     if has_lock:
-        return ok(_CONDITIONS, f"{found}; MARCH_ARTIFACTS_LOCK stands in")
+        return ok(_CONDITIONS, f"{found}; MARCH_ARTIFACTS_LOCK replaces them")
     fix = "set MARCH_ARTIFACTS_LOCK to a file on a disk that all who move pointers share"
     return failed(_CONDITIONS, f"{found}, so pointers do not move", fix)
 

@@ -163,7 +163,7 @@ class Decisions:
         if asked.was != (state.champion.version if state.champion else None):
             raise ValueError(
                 f"{self.model}: version {version}: the champion has changed since its gates were run; "
-                "promote it anew"
+                "promote it again"
             )
         seen = {name: getattr(asked, name) for name in ("report", "evaluation", "champion_evaluation")}
         return self._decide(state, Action.APPROVE, asked.about, reason, request=asked.id, **seen)

@@ -50,7 +50,7 @@ def log_stored_model(
         name: Of the registered model.
         stored: What is registered.
         run_id: The run that made it, if the server has it.
-        has_server: Whether a server stands between, which refuses folders.
+        has_server: Whether a server is in between, which refuses folders.
     """
     run = client.get_run(run_id) if run_id else None
     parts, links = urlsplit(stored.address), None

@@ -25,7 +25,7 @@ def local_weights(
     Args:
         version: As it is registered.
         pickles_allowed: Whether the weights may be pickles, which can run code.
-        advance: Told of bytes that come from the store.
+        advance: Called with the number of bytes that come from the store.
 
     Raises:
         ValueError: they cannot be had, are not what was registered, or are pickles.
@@ -53,7 +53,7 @@ def _require(version: ModelVersion, found: str) -> None:
     if found != version.sha256:
         raise ValueError(
             f"{version.uri}: its content is {found[:12]}, registered was {version.sha256[:12]}; "
-            "it has changed since, restore it or register it anew"
+            "it has changed since, restore it or register it again"
         )
 
 

@@ -26,7 +26,7 @@ Start = Callable[[StageRequest], RunningStage]
 
 
 class Watch(Protocol):
-    """Who is told how a retraining goes."""
+    """Who is notified of how a retraining goes."""
 
     def show(self, retraining: Retraining, progress: StageProgress | None = None) -> None:
         """It has changed, or the running stage has moved on."""
@@ -68,7 +68,7 @@ class Place:
 
 
 class Account:
-    """How a retraining stands now, in the ledger and before the eyes of who watches."""
+    """How a retraining is going now, in the ledger and on the screen."""
 
     def __init__(self, place: Place, retraining: Retraining) -> None:
         self._place = place
@@ -79,14 +79,14 @@ class Account:
         return next(one for one in self.retraining.stages if one.stage is stage)
 
     def stage(self, stage: Stage, **changes: object) -> None:
-        """Changes how a stage stands."""
+        """Changes how a stage is going."""
         stages = tuple(
             one.model_copy(update=changes) if one.stage is stage else one for one in self.retraining.stages
         )
         self.change(stages=stages)
 
     def change(self, **changes: object) -> None:
-        """Changes how the retraining stands."""
+        """Changes how the retraining is going."""
         self.retraining = self.retraining.model_copy(update={**changes, "last_sign_ms": now_ms()})
 
     def save(self, *, patiently: bool = True, or_warn: bool = False) -> None:
@@ -101,7 +101,7 @@ class Account:
         except Exception as error:
             if not or_warn:
                 raise
-            logger.warning("MLflow was not told: %s", error)
+            logger.warning("MLflow was not updated: %s", error)
 
     def show(self, progress: StageProgress | None = None) -> None:
         """Tells who watches."""

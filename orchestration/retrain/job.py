@@ -1,4 +1,4 @@
-"""What `march retrain` is told: one typed tree in YAML; unknown keys are refused.
+"""The settings of `march retrain`: one typed tree in YAML; unknown keys are refused.
 
 Files that a job reads are looked for beside the job's own file; what it writes (`work`, a local store) lies
 under the folder that the command is started in.
@@ -232,7 +232,7 @@ class Job(Settings):
     parent: Parent = Parent.CHAMPION
     keys: Literal["release", "commit"] = Field(
         default="release",
-        description="Which change of this package makes stages anew: a release, or every commit and edit.",
+        description="Which change of this package makes stages again: a release, or every commit and edit.",
     )
     cluster: ClusterSettings | None = None
     environment: dict[str, str] = Field(

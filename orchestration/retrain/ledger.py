@@ -106,7 +106,7 @@ class Ledger:
         return made.model_copy(update={"run_id": run_id})
 
     def save(self, retraining: Retraining, *, patiently: bool = True) -> None:
-        """Writes how a retraining stands.
+        """Writes how a retraining is going.
 
         Args:
             retraining: All of it.
@@ -195,7 +195,7 @@ class Ledger:
 def chosen(of_job: Sequence[Retraining], given: Given) -> Retraining | None:
     """One that was left and asks for the same, else one with the same parent, too.
 
-    One that ended and was killed before it was closed is left, too: nobody was told how it ended.
+    One that ended and was killed before it was closed is left, too: nobody was notified of how it ended.
 
     Args:
         of_job: The retrainings of one job, newest first.

@@ -1,4 +1,4 @@
-"""The loop: one stage after the other, each only if no result stands for its key, until there is a decision.
+"""The loop: one stage after the other, each only if its key has no result, until there is a decision.
 
 What ends it early is an error with a name; in each case the same command goes on where it was. A refused or
 inconclusive candidate is a finished retraining with that outcome; nothing but gates that passed promotes.
@@ -55,7 +55,7 @@ def retrain(
         place: What it works with.
         cause: What started it, for people.
         seen: What this command found when it began; recorded with it.
-        redo: A stage that is made again though its result stands; those after it, if they get other inputs.
+        redo: A stage that is made again though it has a result; those after it, if they get other inputs.
 
     Raises:
         StageFailedError: a stage failed for good, or too often.
@@ -142,7 +142,7 @@ class _Loop:
         self._stage(Stage.PROMOTE, self._evaluate_champion())
 
     def _evaluate_champion(self) -> ParentWeights | None:
-        """An evaluation of the champion by the same judge and seeds, unless one stands or there is none.
+        """An evaluation of the champion by the same judge and seeds, unless there is one, or no champion.
 
         Returns:
             Whose evaluation it is.
@@ -186,7 +186,7 @@ class _Loop:
         trying(act)
 
     def _stage(self, stage: Stage, champion: ParentWeights | None = None) -> None:
-        """A stage, unless its result stands; one attempt, whose every failure gets the stage's name."""
+        """A stage, unless it has a result; one attempt, whose every failure gets the stage's name."""
         try:
             standing = self._standing(stage, champion)
         except ENDS:
@@ -255,7 +255,7 @@ class _Loop:
         standing = self._place.results.standing(stage, request.key) if problem is None else None
         if standing is not None:
             return standing
-        problem = problem or StageProblem(line="it ended and no result stands", transient=True)
+        problem = problem or StageProblem(line="it ended and there is no result", transient=True)
         account.stage(stage, state=StageState.FAILED, error=problem.line)
         account.save(or_warn=True)
         raise StageFailedError(stage, problem)

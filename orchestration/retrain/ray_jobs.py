@@ -90,7 +90,7 @@ class RayStage:
         return StageProblem(line=f"Ray job {self.id}: {line}; log: {self._folder / LOG_FILE}", transient=True)
 
     def progress(self) -> StageProgress:
-        """What the log told last."""
+        """The log's last report."""
         return self._progress
 
     def stop(self) -> None:
@@ -201,6 +201,6 @@ def _prefix(request: StageRequest) -> str:
 
 
 def _last(log: str, mark: str) -> str | None:
-    """What stands after the last mark."""
+    """What follows the last mark."""
     found = [line for line in log.splitlines() if line.startswith(mark)]
     return found[-1].removeprefix(mark) if found else None

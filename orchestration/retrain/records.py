@@ -12,7 +12,7 @@ from reward.types import Record
 
 
 class StageState(StrEnum):
-    """How a stage stands."""
+    """How a stage is going."""
 
     WAITING = "waiting"
     RUNNING = "running"  # or its machine is gone: look at the last sign of life
@@ -23,7 +23,7 @@ class StageState(StrEnum):
 
 
 class RetrainingState(StrEnum):
-    """How a retraining stands."""
+    """How a retraining is going."""
 
     RUNNING = "running"  # or its machine is gone: look at the last sign of life
     DONE = "done"
@@ -64,7 +64,7 @@ class StageStatus(Record):
     state: StageState = StageState.WAITING
     key: str | None = Field(default=None, description="None until its inputs are known.")
     attempts: int = 0
-    reused: bool = Field(default=False, description="The result stood before this retraining came to it.")
+    reused: bool = Field(default=False, description="The result existed before this retraining came to it.")
     started_ms: int | None = Field(default=None, description="Of the first attempt; the writer's clock.")
     wall_s: float = Field(default=0.0, description="Of all attempts.")
     error: str | None = Field(default=None, description="One line, of the last attempt that failed.")

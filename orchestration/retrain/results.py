@@ -1,6 +1,6 @@
 """Results of stages in the artifact store: by key, and for good.
 
-    pointers/retrain/JOB/SHELF/KEY    the manifest of the result that stands for a key
+    pointers/retrain/JOB/SHELF/KEY    the manifest of a key's result
 
 A result is there, whole, or it is not. The pointer keeps it from gc, and with it all that it refers to.
 """
@@ -27,7 +27,7 @@ _PREFIX = "retrain/"
 
 @dataclass(frozen=True)
 class Standing:
-    """A result that stands."""
+    """A result that exists."""
 
     result: StageResult
     digest: str  # of its manifest
@@ -41,7 +41,7 @@ class Results:
         self._job = job
 
     def standing(self, stage: Stage, key: str) -> Standing | None:
-        """The result for a key, if it stands and nothing that it names is lost or cut.
+        """The result for a key, if it exists and nothing that it names is lost or cut.
 
         Raises:
             StoreError: the store does not answer.
@@ -80,12 +80,12 @@ class Results:
         return Standing(result, published.digest)
 
     def keys(self, stage: Stage) -> list[str]:
-        """Keys for which a result stands, whole or not."""
+        """Keys that have a result, whole or not."""
         pointers = self.store.backend.entries(POINTERS + self._pointer(stage.shelf, ""))
         return [digest_of(entry.key) for entry in pointers]
 
     def use(self, stage: Stage, key: str) -> None:
-        """Makes a result that stands the one used last, which decides what `stale_results` finds."""
+        """Makes a result that exists the one used last, which decides what `stale_results` finds."""
         there = self.store.backend.stat(pointer_key(self._pointer(stage.shelf, key)))
         if there is not None:
             self.store.backend.touch(there)

@@ -1,7 +1,7 @@
 """The stages of a retraining, what each is asked, what it answers, and the keys by which they are known.
 
 A stage's key is the digest of everything that decides its output: digests of its inputs, settings, seeds, and
-the version of the code. A result for a key stands for good, whoever made it, so a stage is a function that is
+the version of the code. A result for a key holds for good, whoever made it, so a stage is a function that is
 paid for once.
 """
 
@@ -56,7 +56,7 @@ class Spent(Record):
 
 
 class StageRequest(Record):
-    """What a stage's process is told."""
+    """What a stage's process is given."""
 
     job: Job
     stage: Stage
@@ -72,7 +72,7 @@ class StageRequest(Record):
 class StageResult(Record):
     """What a stage made; a manifest of kind "stage" in the store holds it."""
 
-    stage: str = Field(description="Its shelf.")
+    stage: str = Field(description="Its name.")
     key: str
     outputs: dict[str, str] = Field(default={}, description="Digests of manifests in the store, by name.")
     facts: dict[str, JsonValue] = Field(default={}, description="What later stages and people need of it.")

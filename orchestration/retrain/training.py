@@ -1,7 +1,7 @@
 """The train stage: `march train` on the published rows, from the parent's weights.
 
 The run's folder stays where it is from one attempt to the next, so a killed training goes on from its last
-whole checkpoint on the same machine; on another one it begins anew.
+whole checkpoint on the same machine; on another one it begins again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which failures may pass: those are tried again; what a user can fix is not, and neither is a bug.
 
-Libraries are told by the names of their errors, so that none is loaded to ask. An error that was raised from
-another one may pass if the other one may.
+Libraries are recognised by the names of their errors, so that none is loaded to ask. An error that was raised
+from another one may pass if the other one may.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def stages_table(
     for column in ("stage", "state", "attempts", "seconds", "key", ""):
         table.add_column(column, justify="right" if column in ("attempts", "seconds") else "left")
     for one in retraining.stages:
-        state = Text("stands from before" if one.reused else one.state, style=_STYLES.get(one.state, ""))
+        state = Text("reused" if one.reused else one.state, style=_STYLES.get(one.state, ""))
         said = progress if one.state is StageState.RUNNING else one.error or _figures(one)
         seconds = f"{one.wall_s:,.0f}" if one.wall_s else ""
         attempts = str(one.attempts) if one.attempts else ""
@@ -124,11 +124,11 @@ def plan_table(
     for stage in Stage:
         if stage in standing:
             found = standing[stage]
-            said = "run" if found is None else f"nothing: a result stands ({found.digest[:12]})"
+            said = "run" if found is None else f"nothing: a result exists ({found.digest[:12]})"
         elif stage is Stage.EVALUATE_CHAMPION:
             said = "run, if a champion has no such evaluation yet"
         else:
-            said = "run, unless a result of its inputs stands"
+            said = "run, unless its inputs have a result already"
         table.add_row(stage, said)
     if left is not None:
         told = "is finished: nothing is done again" if left.state.is_final else f"was left: {left.state}"
@@ -163,7 +163,7 @@ def outcome_line(retraining: Retraining, job: Job | None = None) -> str:
 
 
 def _line(one: StageStatus) -> Text:
-    state = "stands from before" if one.reused and one.state is StageState.DONE else str(one.state)
+    state = "reused" if one.reused and one.state is StageState.DONE else str(one.state)
     parts = [f"{one.stage}: {state}"]
     if one.attempts > 1:
         parts.append(f"attempt {one.attempts}")

@@ -62,7 +62,7 @@ def read_past(history: Sequence[Retraining], backoff: BackoffSettings, now: floa
 
 
 def _ended_well(one: Retraining) -> bool:
-    """Whether somebody was told of its decision; one that was killed just before is gone on with."""
+    """Whether somebody was notified of its decision; one that was killed just before is gone on with."""
     return one.state.is_final and one.is_closed
 
 

@@ -50,7 +50,7 @@ def _stages(one: Retraining) -> Iterator[tuple[str, str, str]]:
         StageState.STOPPED: "warn",
     }
     for stage in one.stages:
-        told = "stands from before" if stage.reused else str(stage.state)
+        told = "reused" if stage.reused else str(stage.state)
         took = f", {span(stage.wall_s)}" if stage.wall_s else ""
         tried = f", {stage.attempts} attempts" if stage.attempts > 1 else ""
         error = f": {stage.error}" if stage.error else ""

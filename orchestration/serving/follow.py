@@ -113,7 +113,7 @@ class _Serving:
         self._next, self._left_alone = None, found.version
         self._given.scout.in_use = frozenset((old.served.version,))
         logger.error(
-            "%s fails: %s; %s goes on, and the other is tried again when it is named anew",
+            "%s fails: %s; %s goes on, and the other is tried again when it is named again",
             *(_named(found), problem, _named(old.served)),
         )
         if self._given.one_at_a_time:

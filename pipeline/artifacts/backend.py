@@ -74,7 +74,7 @@ class Backend(Protocol):
         ...
 
     def touch(self, entry: Entry) -> None:
-        """Makes what is there as new as if it were written now, so that gc's grace begins anew."""
+        """Makes what is there as new as if it were written now, so that gc's grace begins again."""
         ...
 
     def read(self, key: str) -> Blob | None:

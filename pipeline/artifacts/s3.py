@@ -33,7 +33,7 @@ _LOCK = (
 
 
 def make_client(settings: StoreSettings) -> Any:
-    """A client; who it is comes from boto3's own chain, asked anew: `boto3.client` keeps its first keys."""
+    """A client; who it is comes from boto3's own chain each time: `boto3.client` keeps its first keys."""
     from boto3 import Session
     from botocore.config import Config
 
@@ -211,7 +211,7 @@ class S3Backend:
                     ) from error
                 if status(error) not in (404, 409, 412):
                     raise
-                # A retry of a write that did succeed is told the same: look whose content is there.
+                # A retry of a write that did succeed gets the same answer: look whose content is there.
                 found = self.read(key)
                 if found is None or found.content != content:
                     raise MovedError(f"{key}: somebody else has moved it; look again") from None

@@ -57,7 +57,7 @@ class StoreSettings(Settings):
 
     @property
     def prefix(self) -> str:
-        """What stands before every key of an S3 store: nothing, or a path that ends in "/"."""
+        """What comes before every key of an S3 store: nothing, or a path that ends in "/"."""
         path = urlsplit(self.location).path.strip("/")
         return f"{path}/" if path else ""
 

@@ -37,7 +37,7 @@ _FRESH = timedelta(hours=12)  # what is older is touched when it is used again, 
 
 @dataclass(frozen=True)
 class Published:
-    """A manifest that stands, and what it took."""
+    """A manifest that exists, and what it took."""
 
     digest: str
     manifest: Manifest
@@ -72,7 +72,7 @@ class ArtifactStore:
             kind: What it is.
             refers: Digests of manifests that must stay as long as this one.
             record: What the manifest says more.
-            advance: Told of bytes that are there.
+            advance: Called with the number of bytes that are there.
 
         Raises:
             FileNotFoundError: the source is not there, or a folder is empty.
@@ -177,7 +177,7 @@ class ArtifactStore:
 
         Args:
             name: The pointer.
-            digest: Of a manifest that stands.
+            digest: Of a manifest that exists.
             expected: What the pointer points to now; None: it is not there.
 
         Raises:
@@ -214,7 +214,7 @@ class ArtifactStore:
             file: Of a manifest.
             key: Where it is, as `Manifest.keys` says.
             target: Where it goes.
-            advance: Told of bytes that are there.
+            advance: Called with the number of bytes that are there.
         """
         if target.is_file() and target.stat().st_size == file.size and file_sha256(target) == file.sha256:
             return advance(file.size)
@@ -278,5 +278,5 @@ def _pointed(content: bytes, name: str) -> str:
     except (ValueError, KeyError, TypeError):
         digest = ""
     if not isinstance(digest, str) or not is_digest(digest):
-        raise CorruptError(f"pointer {name}: holds no digest; move it anew after `march artifacts verify`")
+        raise CorruptError(f"pointer {name}: holds no digest; move it again after `march artifacts verify`")
     return digest

@@ -197,7 +197,7 @@ def find_damage(
         store: Which.
         digests: Of the manifests.
         read: Whether objects are read whole, or only their presence and size are looked at.
-        advance: Told of bytes that are looked at.
+        advance: Called with the number of bytes that are looked at.
     """
     seen: set[str] = set()
     for digest in digests:
@@ -217,7 +217,7 @@ def find_damage(
 
 
 def remove_damaged(store: ArtifactStore, damage: Damage) -> bool:
-    """Removes what is of another content, unless it was written anew since; returns whether it did.
+    """Removes what is of another content, unless it was written again since; returns whether it did.
 
     Raises:
         StoreError: the store does not answer, or its role may not remove objects.

@@ -6,7 +6,7 @@ cost each of its processes two seconds of a core.
 
 Each patch is a row of `PATCHES_BEFORE` or `PATCHES_AFTER`; `tests/test_cpu_layer.py` shows for each that it
 is still needed and that the module it names still exists, so an upgrade of OpenRLHF or vLLM cannot break one
-in silence.
+silently.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _keep_weights_unpacked(module: Any) -> None:
 
     def dispatch_cpu_unquantized_gemm(layer: Any, remove_weight: bool) -> None:
         # Upstream packs the weight into an opaque handle and empties `layer.weight`: the next sync would
-        # fail, or, for lm_head, would change nothing in silence.
+        # fail, or, for lm_head, would silently change nothing.
         layer.cpu_linear = torch.nn.functional.linear
 
     module.dispatch_cpu_unquantized_gemm = dispatch_cpu_unquantized_gemm
@@ -235,7 +235,7 @@ def _configure_vllm(module: Any) -> None:
         # A frozen Checker's engine has settings of its own.
         if self.worker_extension_cls.startswith("openrlhf."):
             self.dtype = cpu_dtype()  # OpenRLHF writes "bfloat16" on every machine
-            # vLLM takes 128. Only whole blocks are shared, so voters would read prompts anew.
+            # vLLM takes 128. Only whole blocks are shared, so voters would read prompts again.
             self.block_size = self.block_size or 32
         return original(self, *args, **kwargs)
 

@@ -62,7 +62,7 @@ class BioasqRow(QuestionRow):
     snippets: tuple[Snippet, ...] = ()
 
     def to_documents(self) -> list[Document]:
-        """The abstracts in the order of their first snippets; a snippet that is listed twice stands once."""
+        """The abstracts in the order of their first snippets; a snippet that occurs twice is listed once."""
         texts: dict[str, dict[str, None]] = {}
         for snippet in self.snippets:
             texts.setdefault(snippet.pubmed_id, {})[snippet.text.strip()] = None

@@ -29,7 +29,7 @@ HEADINGS = (
 )
 EVALUATION_HEADINGS = ("Evaluation set", "Queries", "Questions", "Instructions", "Documents")
 PAPER_NOTE = (
-    "The paper's row of each dataset stands below ours; means a query, with least to most in brackets. Its "
+    "The paper's row of each dataset is below ours; means a query, with least to most in brackets. Its "
     "lengths of MuSiQue, headed as words, are as large as those in characters here, and its irrelevant share "
     "of 2WikiMultiHopQA is as large as the relevant share by its supporting facts."
 )
@@ -180,7 +180,7 @@ def _ours(statistics: SourceStatistics) -> tuple[str, ...]:
         _spread(statistics.num_documents),
         _spread(statistics.document_words),
         _spread(statistics.document_chars),
-        "not told" if ratio is None else f"{ratio:.1%}",
+        "not given" if ratio is None else f"{ratio:.1%}",
         "not counted" if statistics.prompt_tokens is None else _spread(statistics.prompt_tokens),
     )
 

@@ -39,7 +39,7 @@ def download(remote: RemoteFile, folder: Path, advance: Advance = lambda done, t
     Args:
         remote: The file.
         folder: Made if needed.
-        advance: Told of the progress.
+        advance: Called with the progress.
 
     Raises:
         ConnectionError: the server cannot be reached, says no, or hung up too often.

@@ -64,7 +64,7 @@ class Reason(StrEnum):
     OVERLAP_QUESTION = "overlap_question"  # an evaluation set asks it, or nearly
     OVERLAP_DOCUMENT = "overlap_document"  # an evaluation set has a document of it, or nearly
     DUPLICATE = "duplicate"  # the same question and documents stand before
-    NEAR_DUPLICATE = "near_duplicate"  # the question stands before, with nearly the same documents
+    NEAR_DUPLICATE = "near_duplicate"  # the question comes earlier, with nearly the same documents
     OVERLONG = "overlong"  # more prompt tokens than the limit
 
 
@@ -72,7 +72,7 @@ class Match(Record):
     """What a row is too much like."""
 
     id: str = Field(description="Of the other row, and of its document if that is what matched.")
-    dataset: str = Field(description="Evaluation set, or source of the row that stands before.")
+    dataset: str = Field(description="Evaluation set, or source of the earlier row.")
     similarity: float = Field(description="1 for equal words, else the estimate of the Jaccard similarity.")
     num_documents: int | None = Field(default=None, description="Documents of the row that matched.")
 
@@ -213,13 +213,13 @@ class RowsBefore:
         self._kept.close()
 
     def add(self, row_id: str, source: str, content: bytes) -> Match | None:
-        """Notes a row; the row that stands before with the same content, if one does.
+        """Notes a row; the row that came before with the same content, if one does.
 
         Raises:
-            ValueError: the id stands before with another content.
+            ValueError: the id came before with another content.
         """
         if self._contents.setdefault(row_id, content) != content:
-            raise ValueError(f"id: {row_id!r} stands for two different queries; give each its own")
+            raise ValueError(f"id: {row_id!r} belongs to two different queries; give each its own")
         if content not in self._first:
             self._first[content] = (row_id, source)
             return None
@@ -229,7 +229,7 @@ class RowsBefore:
     def add_kept(
         self, row_id: str, source: str, keys: Sequence[bytes], found: Signatures, threshold: float
     ) -> Match | None:
-        """Notes a row by its signatures, unless a nearly equal one stands before, which is returned."""
+        """Notes a row by its signatures, unless a nearly equal one comes before, which is returned."""
         union = found[1:].min(axis=0)  # the least hashes of several texts are those of their union
         near = self._kept.nearly_equal(union, threshold, salt=keys[0])
         if near:

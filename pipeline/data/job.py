@@ -44,7 +44,7 @@ def run_job(job: PrepareJob, advance: Advance = lambda chars, rows: None) -> Man
 
     Args:
         job: What is wanted.
-        advance: Told of the characters and rows that were worked on, batch by batch.
+        advance: Called with the characters and rows that were worked on, batch by batch.
 
     Raises:
         FileNotFoundError: an input or an evaluation set is not there.

@@ -62,7 +62,7 @@ class Manifest(Record):
     source: str
     source_sha256: str | None = Field(default=None, description="Of the file that was read, if it was one.")
     num_read: int
-    num_duplicates: int = Field(description="Rows whose question and documents stood before; left out.")
+    num_duplicates: int = Field(description="Rows whose question and documents came earlier; left out.")
     num_overlong: int = Field(description="Rows over max_prompt_tokens; left out.")
     num_near_duplicates: int = Field(default=0, description="Rows nearly equal to one before; left out.")
     num_overlap_question: int = Field(default=0, description="Rows that an evaluation set asks; left out.")
@@ -144,7 +144,7 @@ def write_worked(
         evaluation_sets: What overlap was looked for in.
 
     Raises:
-        ValueError: one id stands for two different queries, or no row is left.
+        ValueError: one id belongs to two different queries, or no row is left.
     """
     job.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".preparing-", dir=job.out) as name:

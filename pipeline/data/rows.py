@@ -48,7 +48,7 @@ class SourceRow(InputRecord, ABC):
         """What the row asks of which documents; one query, or several of the same documents.
 
         Raises:
-            ValueError: there is no document, or one id stands twice; begins with `place`.
+            ValueError: there is no document, or one id occurs twice; begins with `place`.
         """
 
 

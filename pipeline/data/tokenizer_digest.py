@@ -1,7 +1,7 @@
 """Which tokenizer a prompt was counted by: a digest of what decides the count, read without a network.
 
 One tokenizer goes by several names: the hub's, a local folder's, a folder of weights trained from it. Files
-are no better: saving a tokenizer writes its `tokenizer.json` anew. So the vocabulary and the chat template
+are no better: saving a tokenizer writes its `tokenizer.json` again. So the vocabulary and the chat template
 count. Added tokens do not: training code adds some (for padding), which leaves prompts as long as before.
 """
 

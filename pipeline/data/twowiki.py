@@ -27,7 +27,7 @@ Paragraphs = tuple[tuple[str, tuple[str, ...]], ...]  # title and sentences of e
 class ParagraphsRow(QuestionRow):
     """A question over paragraphs of sentences, as 2WikiMultihopQA and HotpotQA lay them out."""
 
-    joined_by: ClassVar[str]  # what stands between two sentences of a paragraph
+    joined_by: ClassVar[str]  # what is between two sentences of a paragraph
 
     id: RowId = Field(alias="_id")
     context: Paragraphs = Field(min_length=1)
@@ -47,7 +47,7 @@ class TwoWikiRow(ParagraphsRow):
 
 
 class ParagraphsRelevance(InputRecord):
-    """Which paragraphs no supporting fact stands in; for the data card and for `Choices.unanswerable`."""
+    """Which paragraphs no supporting fact is in; for the data card and for `Choices.unanswerable`."""
 
     context: Paragraphs
     supporting_facts: tuple[tuple[str, int], ...] | None = None

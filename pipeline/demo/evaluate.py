@@ -1,9 +1,9 @@
 """How a policy does on held-out rows, held against the truth: `python -m pipeline.demo.evaluate MODEL OUT`.
 
 The Solver answers, and the audit judges the answer, on the path and with the settings of training: the same
-prompts, temperature, voters and guards. Beside the reward stands what the documents really say. The Checker
-is measured by itself too, on the asked questions and whatever its evidence, so its figure depends neither on
-what the Solver wrote nor on the guards.
+prompts, temperature, voters and guards. What the documents really say is reported beside the reward. The
+Checker is measured by itself too, on the asked questions and whatever its evidence, so its figure depends
+neither on what the Solver wrote nor on the guards.
 
 vLLM wants a process of its own, so whoever needs a figure starts this file and reads what it wrote; each row
 that is done is a line "judged N" on stdout. Left out on purpose: greedy decoding, since training samples.
@@ -89,7 +89,7 @@ async def evaluate_with(
     Args:
         sampler: Samples for all roles.
         setup: What is measured, and how.
-        on_judged: Told how many rows are done, after each.
+        on_judged: Called after each row with the number of rows done.
     """
     prompts = load_prompts(setup.audit.prompts)
     world, rows = world_of(setup)

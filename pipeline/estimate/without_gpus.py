@@ -16,7 +16,7 @@ _32_BITS = 2  # times the bytes of the estimate's 16
 
 
 def needs_no_gpu(num_parameters: int) -> bool:
-    """Whether the CPU layer stands in where no GPU is: for small models."""
+    """Whether the CPU layer is used where there is no GPU: for small models."""
     return num_parameters <= _MOST_PARAMETERS
 
 

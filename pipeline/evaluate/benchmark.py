@@ -53,7 +53,7 @@ class BenchmarkCard(Record):
     title: str
     url: str
     licence: str = Field(description="SPDX identifier, or what is known of it.")
-    primary: str = Field(description="Name of the score that stands in tables and averages.")
+    primary: str = Field(description="Name of the score that is in tables and averages.")
     higher_is_better: bool = True
     scored_by: str = Field(description="Judge or rule, and whose scorer it equals.")
     styles: tuple[PromptStyle, ...] = Field(description="How it can be asked.")
@@ -90,7 +90,7 @@ class Item(Record):
 class Prompt(Record):
     """One chat that the model under test answers, or a response that is given and only judged."""
 
-    name: str = Field(description="What is asked for, or which response of a pair stands first.")
+    name: str = Field(description="What is asked for, or which response of a pair comes first.")
     messages: tuple[Message, ...] = ()
     given: str | None = Field(
         default=None, description="The one generation, if it is given: the model is not asked (calibration)."
@@ -205,12 +205,12 @@ class Benchmark(ABC):
 
         Raises:
             FileNotFoundError: a file is not there.
-            ValueError: there is no item, one stands twice, or a row is not of the format.
+            ValueError: there is no item, one occurs twice, or a row is not of the format.
         """
         items = list(islice(self.items(path), limit))
         if not items:
             raise ValueError(f"{path}: holds no item of {self.card.name}; give its official files")
         twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]
         if twice:
-            raise ValueError(f"{path}: item {twice[0]!r} stands twice; remove one of the rows")
+            raise ValueError(f"{path}: item {twice[0]!r} occurs twice; remove one of the rows")
         return items

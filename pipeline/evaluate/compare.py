@@ -4,7 +4,7 @@ Only evaluations that asked alike are held against each other: the same judge wi
 settings. Another judge is another yardstick, and the difference would be its own.
 
 The best of several checkpoints is partly the luckiest: its average is too high, the more so the more there
-were to choose from. So the choice also says which others cannot be told from it, by their paired
+were to choose from. So the choice also says which others cannot be distinguished from it, by their paired
 difference.
 """
 

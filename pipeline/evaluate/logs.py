@@ -1,7 +1,7 @@
 """What Inspect's logs of an evaluation say: the items with their scores, and what went wrong.
 
 A log holds a sample for each item and epoch. Its scores' metadata keep judgements and audits; the majority
-over the epochs stands in its reductions (`tasks/scores.py`).
+over the epochs is in its reductions (`tasks/scores.py`).
 """
 
 from __future__ import annotations

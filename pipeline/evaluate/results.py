@@ -96,7 +96,7 @@ class BenchmarkFigures(Record):
 
     @property
     def primary(self) -> Estimate | None:
-        """The figure that stands in tables and averages."""
+        """The figure that is in tables and averages."""
         return self.estimates[OVERALL].get(self.card.primary)
 
 

@@ -58,7 +58,7 @@ def run_evaluation(
 
     Args:
         job: What to evaluate, and how.
-        tell: Told of every request.
+        tell: Called with every request.
         display: How Inspect shows progress, such as "rich".
         bundle: Folder for the judged logs with Inspect's viewer, as a static site.
 

@@ -79,7 +79,7 @@ def estimates(items: Iterable[ItemScores]) -> dict[str, Estimate]:
     """The mean of every score over the items, with its uncertainty.
 
     Raises:
-        ValueError: an item stands twice, or a score lies outside [0, 1].
+        ValueError: an item occurs twice, or a score lies outside [0, 1].
     """
     items = list(_by_id(items).values())
     names = list(dict.fromkeys(name for item in items for name in item.scores))
@@ -126,7 +126,7 @@ def paired_difference(
         level: Of the interval.
 
     Raises:
-        ValueError: an item stands twice, a score lies outside [0, 1], or the models have no item in common,
+        ValueError: an item occurs twice, a score lies outside [0, 1], or the models have no item in common,
             or an item is of another document in the other model's scores.
     """
     before, after = _by_id(baseline), _by_id(candidate)
@@ -216,7 +216,7 @@ def _by_id(items: Iterable[ItemScores]) -> dict[str, ItemScores]:
     found: dict[str, ItemScores] = {}
     for one in items:
         if one.item in found:
-            raise ValueError(f"item {one.item!r} stands twice; give each item's scores once")
+            raise ValueError(f"item {one.item!r} occurs twice; give each item's scores once")
         found[one.item] = one
     return found
 

@@ -62,7 +62,7 @@ def print_choice(choice: Choice, console: Console) -> None:
         rows.append((label, *_cells(one)[:2], *_cells(choice.behind.get(name))[:2]))
     said = [f"Best: {choice.best}"]
     if choice.not_told_apart:
-        said.append(f"Cannot be told from it: {', '.join(choice.not_told_apart)}")
+        said.append(f"Cannot be distinguished from it: {', '.join(choice.not_told_apart)}")
     said.append("The best of several is partly the luckiest: measure it again before you report its figure.")
     warning = _texts(filter(None, [choice.averages[choice.best].warning]), "yellow")
     console.print(_table("Average over the benchmarks", header, rows), *_texts(said), *warning, sep="\n")

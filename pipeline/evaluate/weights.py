@@ -1,4 +1,4 @@
-"""What a model's weights are, by content: a folder that was written anew is another model."""
+"""What a model's weights are, by content: a folder that was written again is another model."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def start_worker(
 ) -> subprocess.Popen[bytes]:
     """Starts the worker, which holds the run's lock too: it may outlive this process by some seconds.
 
-    Its own children do not get the lock, since `subprocess` closes what it is not told to pass on.
+    Its own children do not get the lock, since `subprocess` closes what it is not asked to pass on.
 
     Args:
         module: What `python -m` runs, with the folder as its argument.

@@ -110,7 +110,7 @@ def require_model(name: str) -> None:
 
 
 def origin_file(folder: Path) -> Path:
-    """Where it stands what a folder's model came from."""
+    """The file that says what a folder's model came from."""
     return folder.with_name(folder.name + _RECORD)
 
 

@@ -53,7 +53,7 @@ def fetch(
     Args:
         request: Which model.
         again: Replace one that is there; else a whole one is kept.
-        say: Told of each step in a line.
+        say: Called with each step as a line.
 
     Returns:
         Its folder, what it came from, and whether it was fetched now.

@@ -78,7 +78,7 @@ def prepare_resume(folder: Path) -> int:
     newest = steps[-1] if steps else 0
     for manifest in folder.glob("global_step*.json"):
         if int(manifest.stem.removeprefix("global_step")) > newest:
-            manifest.unlink()  # or it would vouch for a part of the step when that is taken again
+            manifest.unlink()  # or it would confirm a part of the step when that is taken again
     for model in folder.glob(f"global_step*{_TO_EVALUATE}"):
         if int(model.name.removeprefix("global_step").removesuffix(_TO_EVALUATE)) > newest:
             shutil.rmtree(model)  # perhaps a part

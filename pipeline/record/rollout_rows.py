@@ -19,7 +19,7 @@ structs, so that any reader of Parquet can ask it:
     num_checker_turns  voters whose tokens came back
     audit_s            seconds from the finished answer to its verdict
 
-`SCHEMA_VERSION` stands in each file's metadata under `march`, beside the step and the number of its answers;
+`SCHEMA_VERSION` is in each file's metadata under `march`, beside the step and the number of its answers;
 it grows when a column changes its name or meaning. Token ids are left out: they are the policy's, and large.
 """
 

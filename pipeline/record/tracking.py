@@ -2,7 +2,7 @@
 and a copy of both in MLflow (`pipeline.record.mlflow_sender`).
 
 `steps.jsonl` is the record that a resume trusts: lines and rollouts after the checkpoint are dropped, so no
-step stands twice. MLflow keeps the dropped points that it already had in a metric's history (it has no way to
+step occurs twice. MLflow keeps the dropped points that it already had in a metric's history (it has no way to
 delete them); the last value of a step is the one that counts.
 """
 

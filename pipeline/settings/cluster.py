@@ -82,7 +82,7 @@ class ClusterSettings(Settings):
     cpu_threads: Literal["auto"] | PositiveInt = Field(
         default="auto",
         description="Of each process, without a GPU. auto: OMP_NUM_THREADS where it is set, else the cores, "
-        "shared out anew in each phase of a step.",
+        "shared out again in each phase of a step.",
     )
     cpu_dtype: Literal["auto", "bfloat16", "float32"] = Field(
         default="auto",
@@ -149,7 +149,7 @@ class ClusterSettings(Settings):
     def _attention_supports_it(self) -> Self:
         if self.packing and "flash_attention" not in self.attention:
             raise ValueError(
-                f"packing: true with attention: {self.attention}, which OpenRLHF would exchange in silence; "
+                f"packing: true with attention: {self.attention}, which OpenRLHF would silently exchange; "
                 "set attention: flash_attention_2"
             )
         if self.ring_attention > 1 and not self.packing:

@@ -3,7 +3,7 @@ heavy starts.
 
 A recipe names what a run is made of, and a preset of defaults below its own keys;
 `pipeline.launch.openrlhf_args` turns it into OpenRLHF's command line. Unknown keys are refused, and every
-cross-field rule that OpenRLHF would break in silence is checked here (`docs/decisions.md` says why).
+cross-field rule that OpenRLHF would silently break is checked here (`docs/decisions.md` says why).
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class RewardModelSettings(Settings):
 
 
 class RewardSettings(Settings):
-    """The reward servers of a run; they sample its own rollout engines, unless told otherwise."""
+    """The reward servers of a run; they sample its own rollout engines by default."""
 
     num_servers: int = Field(
         default=1, ge=1, le=64, description="Processes that share the audits (docs/scaling.md)."

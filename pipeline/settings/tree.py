@@ -3,7 +3,7 @@
 Mappings are merged key by key; anything else (a number, a list, null) replaces what the base says. A base is
 a recipe of `pipeline/recipes/`, or a path beside the file that names it. Below all of them is the preset
 that the merged tree names (`pipeline/settings/presets/`). `pipeline.settings.recipe` checks the whole, so an
-unknown key is refused wherever it stands.
+unknown key is refused wherever it is.
 """
 
 from __future__ import annotations

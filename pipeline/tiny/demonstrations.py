@@ -24,7 +24,7 @@ Claimed = tuple[Fact, Value]  # a fact and the value that is written for it
 Checked = tuple[Fact, Value | None]  # the same; None for "Cannot answer"
 _PROPOSER_PRACTICE = Errors(
     p_late=0.3, p_early=0.3, p_miscopy=0.3
-)  # it must copy what stands there, not the truth
+)  # it must copy what is there, not the truth
 _P_ABSENT = 0.3  # of a question to the Checker that no document answers, in worlds that have such queries
 _ROLES = (Role.SOLVER, Role.PROPOSER, Role.CHECKER)
 

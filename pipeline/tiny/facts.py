@@ -79,7 +79,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class FoundValue:
-    """A value of a text, `text[start:end]`, and the well-formed statement that it stands in, if any."""
+    """A value of a text, `text[start:end]`, and the well-formed statement that it is in, if any."""
 
     start: int
     end: int

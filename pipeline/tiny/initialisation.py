@@ -7,7 +7,7 @@ Kolter, 2023, https://arxiv.org/abs/2305.09828):
 
 - the embedding uses the lower half of the channels for the token and one constant; the upper half is empty;
 - layer 0 looks a few tokens back, by rotary phase alone, and writes a bag of them into the upper half;
-- layer 1 matches bags by content, and copies the token that stands where the best match is.
+- layer 1 matches bags by content, and copies the token at the best match.
 
 Nothing is frozen; training is free to undo all of it.
 """

@@ -4,7 +4,7 @@ About 420 tokens for the default world, and lossless: whatever text goes in come
 makes copying a number a matter of copying symbols. Words carry their leading space, as in GPT-2's byte-level
 scheme, so nothing depends on position. A world with names, dates or abstentions has more words, and a token
 for each of its verbs of several words. In such a world the space before a tag's value belongs to the value,
-so that a name is copied into a bracket as it stands in its sentence.
+so that a name is copied into a bracket as its sentence writes it.
 """
 
 from __future__ import annotations

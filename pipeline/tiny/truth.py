@@ -19,7 +19,7 @@ _SAYS_NOTHING = ABSTENTION.removesuffix(".").casefold()
 class OracleFigures:
     """What the documents say about one response."""
 
-    faithful: bool  # each value stands in a sentence that the documents hold; or a right abstention
+    faithful: bool  # each value is in a sentence that the documents hold; or a right abstention
     num_values: int  # numbers, names and dates
     num_right: int  # values in such a sentence
     coverage: float  # share of the asked items that the response makes a statement about, in [0, 1]

@@ -112,7 +112,7 @@ def worlds(n: int, seed: int, split: Split, settings: WorldSettings = PLAIN_WORL
 
 
 def near_miss(rng: random.Random, world: World, fact: Fact, split: Split) -> Fact:
-    """A fact that differs from another one in one word and stands in no document: nobody can answer it."""
+    """A fact that differs from another one in one word and is in no document: nobody can answer it."""
     facts = {one.key: one for one in (*world.asked, *world.facts)}
     return _add_near_duplicate(rng, facts, fact, split)
 

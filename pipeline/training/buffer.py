@@ -3,7 +3,8 @@
 OpenRLHF's own dynamic batches count steps by prompts, so the other roles' rows would never be trained, and
 its command line demands flash attention for them. The rest of them is what is wanted: the trainers of policy
 and critic take micro-batches of any size from the buffer, and step when the buffer says so. So the trainers
-are told that batches are dynamic, and this buffer says which rows are in them: one optimizer step of all.
+get the setting that batches are dynamic, and this buffer says which rows are in them: one optimizer
+step of all.
 """
 
 from __future__ import annotations

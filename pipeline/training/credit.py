@@ -1,7 +1,7 @@
 """Which of an answer's turns are trained, and which of their tokens bear the penalty.
 
 With `solver_credit: claim` the tokens of a refuted answer are paid by what they say, after the idea of BALTO
-(arXiv:2606.15893): the sentences that nobody bears out keep the answer's reward, the others are worth what a
+(arXiv:2606.15893): the sentences that nobody confirms keep the answer's reward, the others are worth what a
 supported answer is. With `checker_reward: each_answer` so are the numbered answers of a Checker's turn, by
 its own votes. `pipeline.training.advantages.spared` makes advantages of it, docs/presets.md says why.
 """

@@ -12,7 +12,7 @@ Five rules keep this sound:
   and trained once with the weight of all (`pipeline.training.micro_batches`).
 * Rows are ordered by role, the Solver's first, and within a role by turn and then by prompt, so a group of
   `n_samples_per_prompt` rows is of one prompt and one role and holds at most one turn of an answer.
-* The terminal reward stands on the last valid token of each row (OpenRLHF's `compute_reward` finds it by the
+* The terminal reward is on the last valid token of each row (OpenRLHF's `compute_reward` finds it by the
   mask). It is the verdict's (or, with `checker_credit: vote`, what a Checker's own votes say), or
   `truncated_reward`, and then shifted by `reward_scalars`; only a row with an action has one, so 0/1 pays no
   failure.

@@ -79,7 +79,7 @@ class Watch:
         return metrics | {"time/canary_s": waiting.take()}
 
     def act(self, checkpoints: Path, step: int) -> None:
-        """Vouches for the checkpoint whose answers were judged, and ends the run if a guard is due.
+        """Confirms the checkpoint whose answers were judged, and ends the run if a guard is due.
 
         A step's figures are those of the weights it began with, so they judge the checkpoint of the step
         before; answers of the asynchronous mode are up to `max_staleness` updates older.

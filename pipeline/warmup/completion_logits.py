@@ -2,7 +2,7 @@
 
 A demonstration is mostly documents: of 246 tokens some 35 are the completion's. The trainer does not hand its
 loss mask to the model, so the mask of the micro-batch in hand is kept where the model finds it. Micro-batches
-of an update are cut anew by length, so that a short demonstration is not padded to a long one.
+of an update are cut again by length, so that a short demonstration is not padded to a long one.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ have the form that `reward.roles.formats` reads:
     Checker    1. Evidence: "Sam Wood (July 10, 1883" [Answer: July 10, 1883]
                2. Evidence: The documents do not say. [Answer: Cannot answer]
 
-A Proposer is shown answers with other rows' values, so that it learns to copy what stands there and not what
+A Proposer is shown answers with other rows' values, so that it learns to copy what is there and not what
 is true. Wordings vary, so that the policy that learns them still has something to choose among: a start that
 is sure of every word gives reinforcement no contrast. Pure: chance comes from the generator that is given.
 """
@@ -72,7 +72,7 @@ class Lesson:
 def demonstrations(lesson: Lesson, num: int, seed: int) -> Iterator[Demonstration]:
     """Draws demonstrations; equal arguments give equal ones.
 
-    Rows come in turn, shuffled anew each time round, so that none is shown twice before all were shown once.
+    Rows come in turn, shuffled again each time round, so that none is shown twice before all were shown once.
 
     Raises:
         ValueError: no row can be shown.

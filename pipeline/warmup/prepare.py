@@ -4,7 +4,7 @@
 
 The text of a prompt is rendered here, by the tokenizer's own chat template and as a rollout renders it, so
 that OpenRLHF has no template to apply. What is longer than `warmup.max_tokens` is left out: OpenRLHF would
-cut the completion in silence.
+silently cut the completion.
 """
 
 from __future__ import annotations

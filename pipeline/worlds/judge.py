@@ -70,7 +70,7 @@ def _is_right(row: WorldRow, values: Sequence[Target], matches: Sequence[_Match]
 
 
 def _marked(row: WorldRow, values: Sequence[Target], matches: Sequence[_Match]) -> tuple[StatedValue, ...]:
-    """What an answer claims; beside a wrong value stands what is missing of its kind."""
+    """What an answer claims; beside a wrong value is what is missing of its kind."""
     places = {match.place for match in matches}
     missing = [one for one in row.asked if one not in [match.asked for match in matches]]
     marked = []
@@ -95,7 +95,7 @@ def _counts(target: Target, asked: Sequence[Asked]) -> bool:
 
 
 def _is_held(target: Target, row: WorldRow) -> bool:
-    """Whether a value stands in a document that says something that was asked for."""
+    """Whether a value is in a document that says something that was asked for."""
     homes = {one.document for one in row.asked}
     documents = [document for document in row.query.documents if document.id in homes]
     return target.kind.lookup(documents).find(target.mention) is not None

@@ -68,7 +68,7 @@ def _place(target: Target) -> tuple[int, int]:
 
 @cache
 def _kind_of_brackets(name: str) -> ClaimKind:
-    """A kind that knows no texts, for what stands in brackets alone."""
+    """A kind that knows no texts, for what is in brackets alone."""
     return kinds_for(AuditConfig.model_validate({"kinds": [name]}), _NO_TEXTS)[name]
 
 

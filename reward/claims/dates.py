@@ -146,7 +146,7 @@ class DateLookup(NumberLookup):
         return None
 
     def _find_named(self, claimed: Number) -> Place[Number] | None:
-        """A holiday of the claimed date, or a season without its year, which stands elsewhere."""
+        """A holiday of the claimed date, or a season without its year, which is elsewhere."""
         year = claimed.value
         if year and not any(year in index.by_value for _, index in self._texts):
             return None
@@ -182,7 +182,7 @@ def _names_day(day: Number, claimed: Number) -> bool:
 
 
 def _is_one_weekend(days: Number) -> bool:
-    """Whether "weekend" stands in the singular, and not "weekends"."""
+    """Whether "weekend" is in the singular, and not "weekends"."""
     return days.value == _SATURDAY and days.end - days.start == len("weekend")
 
 

@@ -64,7 +64,7 @@ _EVERY_DAY = re.compile(
 )
 _NO_DASH = r"[ ]?[-\u2010-\u2015][ ]?|[ ](?:to|through|until|thru|bis|à|a|al|tot)[ ]"
 _FROM_TO = re.compile(rf"\.?,?(?:{_NO_DASH})")
-# "May" and "March" are other words, too, unless a word of time stands before them.
+# "May" and "March" are other words, too, unless a word of time comes before them.
 _PLAIN_MONTHS = "|".join(month for month in calendar.month_name[1:] if month not in ("May", "March"))
 _MONTH = re.compile(
     rf"\b(?:(?P<plain>{_PLAIN_MONTHS})"
@@ -123,7 +123,7 @@ FIRST_WORDS = frozenset().union(*(search.first for search in _SEARCHES))  # of a
 def names_of_days(text: str) -> tuple[Number, ...]:
     """The weekdays, lone months and holidays of a text, in no order.
 
-    The patterns are tried only where a word stands that one of them can begin with: most texts have none.
+    The patterns are tried only where there is a word that one of them can begin with: most texts have none.
     """
     words = words_in(lowered(text))
     if FIRST_WORDS.isdisjoint(words.all):

@@ -14,7 +14,7 @@ from reward.types import Document
 
 
 class Mention(Protocol):
-    """One thing of a text that can be checked; `text[start:end]` is where it stands."""
+    """One thing of a text that can be checked; `text[start:end]` is where it is."""
 
     @property
     def start(self) -> int: ...

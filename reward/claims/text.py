@@ -71,7 +71,7 @@ def lowered(text: str) -> str:
 
 
 class Words:
-    """The words of a text in lower case, of letters alone, and where each stands."""
+    """The words of a text in lower case, of letters alone, and where each is."""
 
     def __init__(self, low: str) -> None:
         spaced = low.translate(_SPACED) if low.isascii() else _NO_LETTER.sub(" ", low)

@@ -87,7 +87,7 @@ def covered_by(claim: Claim, target: Target) -> CoveredClaim:
 
 
 def blind_rounds(claims: Sequence[CoveredClaim]) -> list[list[CoveredClaim]]:
-    """Splits claims so that no question stands beside a claim whose answer it gives away.
+    """Splits claims so that no question is asked beside a claim whose answer it gives away.
 
     "How many sat the exam in 2025?" must not be shown with "In which year was the exam?", whose claimed
     answer is 2025. Each round is one Checker prompt; nearly always one or two are enough.

@@ -1,4 +1,4 @@
-"""Where in the documents a Checker's evidence stands, verbatim; none is believed that was invented.
+"""Where in the documents a Checker's evidence is, verbatim; none is believed that was invented.
 
 Evidence is compared up to white space and found at its place in the original text, so that a reader can be
 shown it there. What counts is the document's own number, name or date at that place: "raised 466" is no
@@ -88,7 +88,7 @@ def find_evidence(evidence: str, within: Sequence[Source]) -> Evidence | None:
 
 
 def find_stated(evidence: str, within: Sequence[Source], kind: ClaimKind, answer: Any) -> Evidence | None:
-    """Where the evidence stands and the document itself says there what the voter answered.
+    """Where the evidence is and the document itself says there what the voter answered.
 
     Args:
         evidence: What the Checker gave as evidence.
@@ -107,7 +107,7 @@ def find_stated(evidence: str, within: Sequence[Source], kind: ClaimKind, answer
 def place_evidence(
     answer: Answer, kind: ClaimKind, mention: Any, within: Sequence[Source], *, required: bool
 ) -> Answer:
-    """The answer with the place of its evidence; "cannot answer" if evidence is required and stands nowhere.
+    """The answer with the place of its evidence; "cannot answer" if evidence is required and is nowhere.
 
     A quotation at a place that states the answer is preferred, and is the only one that counts when evidence
     is required. That an answer without it counts against the claim, and not as an unreadable vote, matters in

@@ -4,7 +4,7 @@ For these it is known without any label what is right. A Solver is right to say 
 and no claim of its answer is. What an abstention is worth is a setting of its own, by default nothing: paid
 like a right answer, it spread to queries that the documents answer (docs/log.md). A Checker that finds an
 answer to a question about such a query has taken it from another place, so "cannot answer" is right: these
-are the only rows on which a Checker is paid for that, since elsewhere a vote is paid for bearing out what the
+are the only rows on which a Checker is paid for that, since elsewhere a vote is paid for confirming what the
 answer says.
 """
 

@@ -164,7 +164,7 @@ def may_be_looked_up(verdict: Verdict, config: AuditConfig) -> bool:
 def refuted_by_lookup(verdict: Verdict, looked_up: Verdict, config: AuditConfig) -> Verdict:
     """What is left of a failure of the Proposer: REFUTED by what the documents refute, else as it was.
 
-    An answer pays for what the documents do not bear out, and never for its Proposer: what the lookup
+    An answer pays for what the documents do not support, and never for its Proposer: what the lookup
     supports is no reason for a reward, since nobody asked what it means. A mention that voters have supported
     is not looked up against them.
 

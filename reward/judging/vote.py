@@ -10,8 +10,8 @@ First the voters' consensus on each claim, then the claims together. Nothing aft
 | the majority's answer bears the claim out (`ClaimKind.bears_out`) | SUPPORTED |
 | the majority's answer is another one | CONTRADICTED |
 
-A vote whose evidence stands in no document counts as "cannot answer" with `verbatim_evidence`. A bare vote
-states a bound ("over 270") only if the document does where its evidence stands. Votes are grouped by an
+A vote whose evidence is in no document counts as "cannot answer" with `verbatim_evidence`. A bare vote
+states a bound ("over 270") only if the document does where its evidence is. Votes are grouped by an
 equivalence, so their order never matters, and a minority never decides.
 
 | the response | outcome | reward, `march` | reward, `paper` |

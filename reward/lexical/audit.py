@@ -2,10 +2,10 @@
 
 The embedded default of `march audit`, and the baseline that a model has to beat (`facts.py` asks the
 questions). It sees invented numbers and names. It cannot see a true number in a wrong place of running text
-(what the July picnic raised, told of the May picnic), and it refutes numbers that the response works out
+(what the July picnic raised, said of the May picnic), and it refutes numbers that the response works out
 itself, such as a sum.
 
-What stands in the query alone is no claim of the answer, and is left out.
+What is in the query alone is no claim of the answer, and is left out.
 """
 
 from __future__ import annotations

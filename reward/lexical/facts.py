@@ -58,7 +58,7 @@ class Facts:
             return found
         place = self._lookups[target.kind.name].find(mention, context=partial(self._around, mention))
         if place is not None and not place.mention.end:
-            return Found(ClaimState.SUPPORTED, note=f"stands in the title of document {place.document.id}")
+            return Found(ClaimState.SUPPORTED, note=f"is in the title of document {place.document.id}")
         if place is not None:
             return Found(ClaimState.SUPPORTED, place.document, place.mention.start, place.mention.end)
         before = [one.mention for one in supported if one.kind is target.kind]

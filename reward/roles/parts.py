@@ -2,7 +2,7 @@
 
 Whole documents are kept together as far as they fit. A document that alone is too long is cut at the end of a
 paragraph, else of a sentence, else between two words; never inside a word, so no number is ever cut. What no
-part has room for is given back as unread, and the verdict lists it: nothing is cut in silence.
+part has room for is given back as unread, and the verdict lists it: nothing is cut silently.
 """
 
 from __future__ import annotations

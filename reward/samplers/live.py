@@ -118,7 +118,7 @@ class RayEngineSampler:
     async def _request(self) -> AsyncIterator[_Training]:
         """The run, for one request; `timeout_s` starts when it is found, which has a limit of its own.
 
-        Failures get their names here; after one of Ray's, the run is looked up afresh.
+        Failures get their names here; after one of Ray's, the run is looked up again.
         """
         from ray.exceptions import RayError
 

@@ -36,7 +36,7 @@ _CPU_ENVIRONMENT = {
     "TORCHDYNAMO_DISABLE": "1",
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
 }
-# vLLM's choice without a GPU is 128. Only whole blocks are shared: voters would read short prompts anew.
+# vLLM's choice without a GPU is 128. Only whole blocks are shared: voters would read short prompts again.
 _CPU_BLOCK_SIZE = 32
 
 

@@ -47,7 +47,7 @@ _T = TypeVar("_T")
 
 
 class SharedStart(Generic[_T]):
-    """One slow start in a thread, shared by all who wait; after a failed one the next starts afresh."""
+    """One slow start in a thread, shared by all who wait; after a failed one the next starts again."""
 
     def __init__(self, start: Callable[[], _T]) -> None:
         self._start = start
@@ -60,7 +60,7 @@ class SharedStart(Generic[_T]):
         return await asyncio.shield(self._task)
 
     def forget(self) -> None:
-        """Makes the next `get` start afresh."""
+        """Makes the next `get` start from the beginning."""
         self._task = None
 
     async def forget_when_started(self) -> _T | None:

@@ -65,7 +65,7 @@ class RewardClient:
     """Asks one reward server, or several that share the work, for audits.
 
     A request has one idempotency key for all its attempts, so a server gives it one verdict, however often
-    it is asked. Another server does not know the key and audits afresh, as the same one does after a restart.
+    it is asked. Another server does not know the key and audits again, as the same one does after a restart.
     The caller gets one of these answers, so the trajectories of the others are never trained on.
     """
 

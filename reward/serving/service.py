@@ -233,7 +233,7 @@ class AuditService:
     def _abandon(self, key: bytes, work: _Work) -> None:
         if work.num_waiting or work.task.done() or self._running.get(key) is not work:
             return
-        del self._running[key]  # at once: a request that comes now begins anew
+        del self._running[key]  # at once: a request that comes now begins again
         work.task.cancel()
         self.metrics.cancelled.inc()
 

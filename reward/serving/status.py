@@ -82,7 +82,7 @@ class Readiness:
         await asyncio.gather(*running, return_exceptions=True)
 
     async def _warm_up(self, sampler: Sampler) -> None:
-        """Waits for the one warm-up, which outlives this request; after a failed one the next begins anew."""
+        """Waits for the one warm-up, which outlives this request; after a failed one comes another."""
         if isinstance(sampler, TrainedSampler):
             return
         if self._warming is None:

@@ -14,7 +14,7 @@ single file is given. Each pair is judged twice, with the positive response firs
 
     consistent accuracy     the positive response was chosen both times; chance is 25%
     consistency             both times the same response was chosen
-    accuracy, by order      the positive response was chosen when it stood first, or second
+    accuracy, by order      the positive response was chosen when it came first, or second
 
 With several generations the choice of an order is that of the majority; with one, these are the official
 figures. A reply without a choice is no choice and is counted; the official script takes two such replies

@@ -15,7 +15,7 @@ the data set lies beside the rows, its `json` method is the judge's prompt, word
 
 Else the prompt is ours, of the same structure, and it also asks whether the response does what was requested:
 with Major Issue(s) it is ineligible and not factual, as in the report. (Officially that is another request,
-with a reference response of the judge's own.) One judge stands in place of the report's three.
+with a reference response of the judge's own.) One judge takes the place of the report's three.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ https://github.com/vectara/FaithBench, CC BY-NC-SA 4.0 (no commercial use); Bao 
       "annotations": [[{...}, ...], []]}, ...]}, one list of annotations for each annotator
 
 A summary is consistent, by people, unless the worst label of all its annotations is Questionable or
-Unwanted: the shipped setting of the official `scripts/binarize.py`. FaithJudge's judge is stricter and is
-told that Benign hallucinations count, too; summaries whose worst label is Benign therefore have a slice of
+Unwanted: the shipped setting of the official `scripts/binarize.py`. FaithJudge's judge is stricter: by its
+prompt Benign hallucinations count, too; summaries whose worst label is Benign therefore have a slice of
 their own in the judge's calibration. The release does not say who looked and marked nothing.
 """
 
@@ -114,7 +114,7 @@ class FaithBenchJudge(Calibration, FaithBench):
 
 
 def _batch_items(batch: str, file: Path) -> Iterator[Item]:
-    """The samples of a batch, those of one article together; none stands in two batches."""
+    """The samples of a batch, those of one article together; none is in two batches."""
     articles: dict[str, list[tuple[str, _Sample]]] = defaultdict(list)
     for place, sample in rows(file, _Sample, "samples"):
         articles[sample.source].append((place, sample))

@@ -1,4 +1,4 @@
-"""What is read out of model output: the answer that stands after reasoning, and a judge's JSON.
+"""What is read out of model output: the answer that follows reasoning, and a judge's JSON.
 
 Model output is untrusted. An answer is cut out by fixed marks only; a judge's reply is JSON of its schema
 or it is no judgement.

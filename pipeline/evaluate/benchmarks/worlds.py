@@ -55,7 +55,7 @@ class TinyWorld(Benchmark):
 
     name, title, licence = "tiny", "Tiny worlds", "Apache-2.0"
     url = "pipeline/tiny/world.py"
-    primary, scored_by = "faithful", "rule: every number of the answer stands in a sentence of the documents"
+    primary, scored_by = "faithful", "rule: every number of the answer is in a sentence of the documents"
     styles = (PromptStyle.PLAIN,)
     prompt_set = "compact"
 

@@ -13,6 +13,6 @@ _F = TypeVar("_F", bound=Callable[..., object])
 
 
 def of_march(function: _F) -> _F:
-    """Stands under Inspect's decorator, which is given the whole name: `@task(name="march/ragtruth")`."""
+    """Comes below Inspect's decorator, which is given the whole name: `@task(name="march/ragtruth")`."""
     function.__module__ = "march"
     return function

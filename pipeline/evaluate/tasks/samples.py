@@ -1,6 +1,6 @@
 """A benchmark's items as Inspect's samples, and back.
 
-The item stands in the sample's metadata, so that a log can be scored again (`inspect score`) without the
+The item is in the sample's metadata, so that a log can be scored again (`inspect score`) without the
 benchmark's files. Neither references nor people's labels are ever in what the model is asked.
 """
 

@@ -189,7 +189,7 @@ served_model: Callable[..., ServedModel] = modelapi(name="march")(of_march(Serve
 
 @cache
 def _close_at_the_end() -> None:
-    """Not at import: Inspect tells every user of a hook that stands in its registry when it starts."""
+    """Not at import: Inspect tells every user of a hook that is in its registry when it starts."""
     hooks(name="march/served", description="Lets the models go when their run ends.")(_Closing)
 
 

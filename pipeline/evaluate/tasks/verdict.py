@@ -5,7 +5,7 @@ reply that cannot be read is asked for again with another seed, then counted apa
 figure. A question that failed is no verdict either (`grader_error`): were it an error of Inspect's, the epoch
 would be missing, and the others would decide alone. A judge that mostly talks nonsense is asked no more.
 
-Beside the verdict stands what a rule measures of an answer: official EM and F1; of made-up worlds, coverage.
+What a rule measures of an answer is beside the verdict: official EM and F1; of made-up worlds, coverage.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _MOST_COMPARED = 512  # earlier names
 class Names:
     """The names of one audit (`reward.claims.kind.ClaimKind`).
 
-    A name is checked once, where it first stands, and one that the query gives only where the answer gives no
+    A name is checked once, where it first occurs, and one that the query gives only where the answer gives no
     other: then the answer is a choice among the names of the query.
     """
 

@@ -1,4 +1,4 @@
-"""What a question gives away of a name, and whether it can be about one that stands in a sentence."""
+"""What a question gives away of a name, and whether it can be about one that is in a sentence."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _surname_holds(index: Index, start: int, end: int, mention: Name, ranges: Se
 
 
 def _is_full(index: Index, place: int) -> bool:
-    """Whether a first name or an initial stands before a surname."""
+    """Whether a first name or an initial comes before a surname."""
     if place == 0:
         return False
     before, token = index.tokens[place - 1], index.tokens[place]

@@ -75,7 +75,7 @@ def parts(text: str) -> Iterator[Part]:
 
 
 def _is_surname(text: str, start: int, end: int) -> bool:
-    """Whether a month stands behind a first name, and before no number: "Theresa May"."""
+    """Whether a month follows a first name, and before no number: "Theresa May"."""
     before = _BEFORE.search(text[max(0, start - LOOK_BACK) : start])
     if before is None or text[start - 1] != " " or _DAY.match(text, end):
         return False

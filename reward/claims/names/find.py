@@ -184,7 +184,7 @@ def _is_unit(text: str, part: Part) -> bool:
 
 
 def _only_begins(text: str, run: list[Part]) -> bool:
-    """Whether the first word of a run has its capital from where it stands, and is no name."""
+    """Whether the first word of a run has its capital from where it is, and is no name."""
     first = run[0]
     if len(run) > 1 and run[1].start == first.end + 1 and first.low in _KEPT:
         return False  # "South Korea", "Mark Smith"

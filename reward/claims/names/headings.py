@@ -38,7 +38,7 @@ def is_ordinary(word: str, is_small: IsSmall) -> bool:
 
 
 def in_heading(text: str, start: int) -> bool:
-    """Whether a place stands in a heading, or in a bold label that begins a line or a sentence."""
+    """Whether a place is in a heading, or in a bold label that begins a line or a sentence."""
     before = text[max(0, start - _LOOK_BACK) : start]
     if not any(mark in before for mark in HEADING_MARKS):
         return False

@@ -27,7 +27,7 @@ from reward.claims.names.words import (
     transcribed,
 )
 
-_MOST_PLACES = 500  # of one word in one text that are looked at, and of one name that are told
+_MOST_PLACES = 500  # of one word in one text that are looked at, and of one name that are listed
 _MOST_MERGED = 1 << 16  # places of one of several writings
 _MOST_WORDS = 16  # of a name
 _MOST_KEPT = 512  # names whose places in one text are kept, those of long names and of many places never
@@ -39,7 +39,7 @@ _COMMAS = (", ", '", "')
 _SHORT_ACRONYM = 3  # letters; all are first letters of capitalised words
 _LONGEST_ACRONYM = 7
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_WHERE = 2  # the fields of a name that say where it stands come first
+_WHERE = 2  # the fields of a name that say where it is come first
 Range = tuple[int, int]  # of tokens
 
 
@@ -164,7 +164,7 @@ class Index:
         linked: bool,
         inside: frozenset[str],
     ) -> int | None:
-        """The place of the last of some words, each of which stands after (or before) the one before it.
+        """The place of the last of some words, each of which is after (or before) the one before it.
 
         With each word comes how many others may stand between: none before an initial, so that "George W.
         Bush" is not "George H. W. Bush".
@@ -190,7 +190,7 @@ class Index:
         return place
 
     def gap(self, place: int, step: int) -> str | None:
-        """What stands between a word and its neighbour."""
+        """What is between a word and its neighbour."""
         left, right = (place, place + 1) if step > 0 else (place - 1, place)
         if left < 0 or right >= len(self.tokens):
             return None
@@ -292,7 +292,7 @@ def index_names(text: str) -> Index:
 
 
 def _other_writings(text: str, tokens: Sequence[Token], places: dict[str, list[int]]) -> dict[str, list[int]]:
-    """Words in another writing: "WiFi" where "Wi-Fi" stands, "TV" in "HasTV", California for "CA"."""
+    """Words in another writing: "WiFi" where "Wi-Fi" is, "TV" in "HasTV", California for "CA"."""
     others: dict[str, list[int]] = {}
     if "-" in text:
         for place, (before, token) in enumerate(pairwise(tokens)):

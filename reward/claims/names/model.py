@@ -24,7 +24,7 @@ from reward.claims.names.words import (
 
 
 class Name(NamedTuple):
-    """A name as it stands in a text.
+    """A name as a text writes it.
 
     Example: of "Dr. Marie Curie's" the text is "Dr. Marie Curie" and the tokens are ("marie", "curie").
     """
@@ -113,7 +113,7 @@ def _joined(found: list[Token], firsts: list[int]) -> list[Token]:
 
 
 def name_of(text: str, start: int, end: int, said: Sequence[str] = ()) -> Name:
-    """The name that stands at a place of a text; `said` are words before it that may be its title."""
+    """The name that is at a place of a text; `said` are words before it that may be its title."""
     article = _ARTICLE.match(text, start, end) if text[start] in "TtAa" else None
     start = article.end() if article else start
     written = text[start:end].rstrip(".")

@@ -1,4 +1,4 @@
-"""The words of a name as a document may write them: their other writings, orders and what stands between."""
+"""The words of a name as a document may write them: their other writings, orders and what is between."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def holds(places: Sequence[int], place: int) -> bool:
 
 
 def joins(gap: str, before: str) -> bool:
-    """Whether what stands between two words can stand inside a name."""
+    """Whether what is between two words can stand inside a name."""
     if gap in (" ", "", " (", ") "):
         return True
     if gap == ". ":

@@ -2,7 +2,8 @@
 
 A title is no part of a name, so "President Obama" is supported by "Barack Obama" where the documents say
 nothing of what he is. But where they call the bearer of a name something else, a claimed title is refused: a
-senator is no president. So is the title of a thing: "Bishop Haakon" where all that is told is "the Haakon".
+senator is no president. The title of a thing is refused, too: "Bishop Haakon" where the documents only
+have "the Haakon".
 Courtesies ("Mr", "Sir") say nothing; "Dr" and "Professor" are one. Names of organisations have no roles.
 """
 
@@ -103,7 +104,7 @@ def _roles_behind(index: Index, last: int) -> Iterator[str]:
 
 
 def _names_another(index: Index, place: int) -> bool:
-    """Whether a title stands before a name of its own: "Harald and Queen Sonja"."""
+    """Whether a title comes before a name of its own: "Harald and Queen Sonja"."""
     if place + 1 == len(index.tokens):
         return False
     token, behind = index.tokens[place], index.tokens[place + 1]

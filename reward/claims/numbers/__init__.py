@@ -3,7 +3,7 @@
 `find_numbers` reads a text and `parse_number` one answer, by the `Conventions` that `conventions_of` a text
 tells; both give `Number`s, whose values are exact `Decimal`s with all that belongs to them worked in: scale
 words, fractions, units. `equal` compares them by kind, unit and value without tolerance; `supports` says
-whether one found in a document bears out one that is claimed, and `bound_stated` whether it states a bound.
+whether one found in a document supports one that is claimed, and `bound_stated` whether it states a bound.
 
 The way from text to number, file by file; `model` says what a number is, `vocabulary.toml` holds the words:
 

@@ -109,7 +109,7 @@ def multiple_at(text: str, start: int, end: int) -> Number | None:
 
 
 def _multiplies(text: str, word: str, start: int, end: int) -> bool:
-    """Whether a verb's form stands where it multiplies something."""
+    """Whether a verb's form is where it multiplies something."""
     before = max(0, start - _REACH)
     if word == "halved":
         return bool(_HALVED.match(text, end) or _HAS_SUBJECT.search(text, before, start))
@@ -159,7 +159,7 @@ def vague_amounts(text: str) -> Iterator[Number]:
     for match in _VAGUE.finditer(text):
         start, end = match.span()
         if match["groups"] and not match["second"]:
-            amount = with_unit(text, start, end, Digits(_ONE, _ONE))  # the unit stands behind "of"
+            amount = with_unit(text, start, end, Digits(_ONE, _ONE))  # the unit follows "of"
             if amount.kind is Kind.COUNT:
                 continue
             end = amount.end

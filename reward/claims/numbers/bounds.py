@@ -16,7 +16,7 @@ _WORDS = TABLES["bounds"]
 
 
 def _phrases(pattern: str) -> list[str]:
-    """All phrases that a pattern of the vocabulary stands for."""
+    """All phrases that a pattern of the vocabulary matches."""
     for name, more in (("more", ""), ("less", ""), ("just", " ")):
         if (mark := f"{{{name}}}") in pattern:
             words = [word + more for word in _WORDS[name].split()] + [""] * bool(more)
@@ -98,7 +98,7 @@ def _before(text: str, start: int, low: int) -> re.Match[str] | None:
 
 
 def _is_pair(text: str, match: re.Match[str], low: int) -> bool:
-    """Whether "over" stands between two numbers, as in a blood pressure of "120 over 80"."""
+    """Whether "over" is between two numbers, as in a blood pressure of "120 over 80"."""
     word = match[0].strip().casefold()
     return word == "over" and 0 < low == match.start() - 1 and text[low - 1].isdigit()
 

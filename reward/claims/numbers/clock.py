@@ -82,7 +82,7 @@ def time_past(text: str, at: int) -> Number | None:
 
 
 def half_day_at(text: str, number: Number) -> Number:
-    """A number in words as a time, where "pm" or "o'clock" stands behind it ("five pm")."""
+    """A number in words as a time, where "pm" or "o'clock" follows it ("five pm")."""
     match = _HALF.match(text, number.end)
     if match is None and _is_clock_before(text, number.start):  # "take two in the morning" is no time
         match = _LONE_PART_OF_DAY.match(text, number.end)

@@ -2,7 +2,7 @@
 
 "1.500" is one and a half in one text and fifteen hundred in another, and the number itself does not show
 which. So the text is asked first, then a setting, then the language, and the number gets one reading. The
-decimal sign and the order of dates are told in this order, each on its own:
+decimal sign and the order of dates are found in this order, each on its own:
 
     1. what the text itself writes in a way that can be read once only: "1,234.5", "1,234,567", "12,5 %",
        "25/3/2021"; the majority counts, and a tie says nothing

@@ -106,7 +106,7 @@ def numeral_at(text: str, at: int, *, money: bool, decimal: str, end: int) -> Nu
     Args:
         text: Plain text.
         at: Where it begins.
-        money: Whether a currency stands before it: then "m" is a million.
+        money: Whether a currency comes before it: then "m" is a million.
         decimal: The sign before decimals, where the digits can be read twice.
         end: Where the digits end that begin there; `at` where none do.
 

@@ -51,7 +51,7 @@ def equal(a: Number, b: Number) -> bool:
 
 
 def supports(claimed: Number, found: Number, *, relative_tolerance: float = 0.0) -> bool:
-    """Whether a number found in a document bears out the claimed one.
+    """Whether a number found in a document supports the claimed one.
 
     It does when the two are equal, one of them perhaps bare or open; when the found one, which must be the
     more precise, rounds to the claim as written ("1.2 million": 1,234,567; "about 500": 466) and differs from

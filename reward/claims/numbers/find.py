@@ -58,7 +58,7 @@ def find_numbers(
     Args:
         text: Any text.
         enumerators: Whether the enumerators of lists ("1.", "2)" at line starts) are numbers too. Only a 1,
-            or a number whose predecessor stood as one before, is an enumerator, so that a figure cannot be
+            or a number whose predecessor was one before, is an enumerator, so that a figure cannot be
             hidden by writing it before a line.
         words: Whether numbers in words ("four hundred", "a dozen", "third") are numbers too.
         conventions: How the text writes "1.500" and "5/3/2021", as `conventions_of` tells.
@@ -154,7 +154,7 @@ def _is_alone(weak: Number) -> bool:
 def _in_digits(text: str, at: int, low: int, conventions: Conventions) -> Number | None:
     """The number, date, time or name at a digit; digits are never passed over.
 
-    What stands behind the digits rules most readers out before they are asked.
+    What follows the digits rules most readers out before they are asked.
     """
     end = end_of_digits(text, at)
     head = text[end : end + 2]

@@ -2,7 +2,7 @@
 
 The library text2num reads them; here is decided which words are read at all, so that English text pays one
 quick search and no more. A word that is a number in one language and nothing in English ("sechzig") is read
-wherever it stands, so that nothing is hidden in an English sentence. A word that also means something else
+wherever it is, so that nothing is hidden in an English sentence. A word that also means something else
 ("elf", "once", "six", "mil") is read where its sentence, or else the text, is in that language by its stop
 words.
 

@@ -37,7 +37,7 @@ Window = tuple[float, float]
 class Entry:
     """One number of a text, however often it is written there."""
 
-    number: Number  # where it first stands
+    number: Number  # where it first occurs
     places: list[tuple[int, Number]]  # the first ones, each with its order among all numbers of the text
 
 
@@ -156,7 +156,7 @@ def index_numbers(text: str, conventions: Conventions = ENGLISH) -> NumberIndex:
 
 
 def identity(number: Number) -> object:
-    """All of a number that decides what it supports, and nothing of where it stands."""
+    """All of a number that decides what it supports, and nothing of where it is."""
     return (
         *(number.readings, number.kind, number.unit, number.form, number.approximate, number.steps),
         *(number.is_plus, number.counts, number.rate, bool(number.parts), is_grouped(number)),

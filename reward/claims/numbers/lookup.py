@@ -121,7 +121,7 @@ class NumberLookup:
                     yield Place(entry.number, document)
 
     def _find_parts(self, claimed: Number, context: Context | None) -> Place[Number] | None:
-        """A range or a ratio stands in the documents when each of its numbers does."""
+        """A range or a ratio is in the documents when each of its numbers does."""
         places = [self.find(part, context=context) for part in claimed.parts]
         return places[0] if all(places) else None
 

@@ -63,7 +63,7 @@ _TWO_UNITS = (
 
 
 def number_at(text: str, at: int, low: int, decimal: str, *, end: int) -> Number | None:
-    """The number whose digits begin at `at` and end at `end`; what stands before `low` belongs to another.
+    """The number whose digits begin at `at` and end at `end`; what comes before `low` belongs to another.
 
     `decimal` is the sign before decimals, where the digits can be read twice.
     """
@@ -85,7 +85,7 @@ def number_at(text: str, at: int, low: int, decimal: str, *, end: int) -> Number
 
 
 def is_measured(text: str, start: int, end: int) -> bool:
-    """Whether what stands there follows a currency, or precedes one, a scale, a percent sign or a unit."""
+    """Whether what is there follows a currency, or precedes one, a scale, a percent sign or a unit."""
     one = Digits(Decimal(1), Decimal(1))
     behind = scale_after(text, end) is not None or _with_unit(text, end, end, one) is not None
     return behind or _currency_before(text, start, 0) is not None
@@ -117,7 +117,7 @@ def _below_zero(text: str, number: Number) -> Number:
 
 
 def _with_unit(text: str, start: int, end: int, digits: Digits) -> Number | None:
-    """The number with its unit; None when none stands at `end`."""
+    """The number with its unit; None when none is at `end`."""
     behind = text[end : end + 2]
     may_be_share = not _BEGINS_PERCENT.isdisjoint(behind)
     if may_be_share and (match := _PERCENT.match(text, end)):
@@ -177,7 +177,7 @@ def _percentage(match: re.Match[str], digits: Digits, start: int) -> Number:
 
 
 def _currency_before(text: str, at: int, low: int) -> tuple[int, str, bool] | None:
-    """The currency before the digits: where it begins, its code, and whether a minus stands in between."""
+    """The currency before the digits: where it begins, its code, and whether a minus is in between."""
     last = text[max(low, at - 2) : at].rstrip()[-1:]
     if not (last in _CURRENCY_ENDS or last.isupper()):
         return None

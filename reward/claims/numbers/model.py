@@ -44,7 +44,7 @@ _BOUNDS = frozenset({Form.AT_LEAST, Form.MORE_THAN, Form.AT_MOST, Form.LESS_THAN
 
 @dataclass(unsafe_hash=True)  # never altered; to make a frozen one takes seven times as long
 class Number:
-    """One number as it stands in a text.
+    """One number as a text writes it.
 
     Example: in "It cost about $1.50 million." the number is `Number(readings=((Decimal("1.50E+6"),),),
     kind=Kind.MONEY, unit="USD", approximate=True, step=Decimal("1E+4"), start=8, end=27)`.

@@ -60,7 +60,7 @@ _LABELS, _NO_NAMES, _RULERS, _ABBREVIATIONS, _COUNTED_NOUNS = (
     for name in ("labels", "no_names", "rulers", "abbreviations", "counted")
 )
 _LABEL = re.compile(rf"(?<![^\W_]){either(_LABELS)}\.?[ \u00a0-]$", re.IGNORECASE)
-_SAID_BY_ME = re.compile(r"[ ][a-z]+")  # "the part I liked"; nouns behind a numeral are told by this list:
+_SAID_BY_ME = re.compile(r"[ ][a-z]+")  # "the part I liked"; nouns behind a numeral are in this list:
 _NOUN_BEHIND = re.compile(
     r"[ ](?:diabetes|trials?|errors?|study|studies|clinical|cancer|reactions?|of|and|or|to|hypersensitivity|"
     r"collagen|interferons?|superconductors?|civilization|is|was|in|for|with)(?![^\W_])"
@@ -150,7 +150,7 @@ def _is_labelled(text: str, written: str, start: int, end: int) -> bool:
         return False
     if written != "I":
         return len(written) > 1 or written in "VX"
-    # "Part I liked": the pronoun is told by the verb behind it.
+    # "Part I liked": the pronoun is recognised by the verb behind it.
     return not _SAID_BY_ME.match(text, end) or _NOUN_BEHIND.match(text, end) is not None
 
 

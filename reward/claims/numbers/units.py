@@ -127,7 +127,7 @@ def _may_be_currency(text: str, at: int) -> bool:
 
 
 def currency_before(sign: str) -> str | None:
-    """The ISO code of a sign, code or abbreviation that stands before an amount; None for any other word."""
+    """The ISO code of a sign, code or abbreviation that comes before an amount; None for any other word."""
     return _SIGNS.get(sign)
 
 
@@ -162,6 +162,6 @@ def _rate(unit: Unit, text: str, at: int) -> tuple[Unit, int] | None:
 
 
 def _ideogram(text: str, at: int) -> tuple[Unit, int] | None:
-    """A Chinese unit, which stands behind its number without a space and before any other character."""
+    """A Chinese unit, which follows its number without a space and before any other character."""
     match = _IDEOGRAMS.match(text, at) if text[at : at + 1] >= "\u3400" else None
     return (_EXACT[match[0]], match.end()) if match else None

@@ -21,5 +21,5 @@ def either(words: Iterable[str]) -> str:
 
 
 def by_word(table: Mapping[str, str]) -> dict[str, str]:
-    """Of each word of a table the key that it stands behind."""
+    """Of each word of a table the key that it follows."""
     return {word: key for key, words in table.items() for word in words.split("|")}

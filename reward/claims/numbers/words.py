@@ -3,8 +3,8 @@
 What is read (by the grammar of `cardinal`) is whole or not at all: "three four" is two numbers.
 
 Words that are numbers only at times are marked `weak`, and the search drops them unless a unit, a bound
-or a range shows that they count: "one" and "half" standing alone; "first" and "second" but where a
-determiner stands before and a word behind ("the first step", not "at first" nor "the first time"). "half"
+or a range shows that they count: "one" and "half" alone; "first" and "second" but where a
+determiner comes before and a word behind ("the first step", not "at first" nor "the first time"). "half"
 counts where it is one of an amount ("half the people", "half of them"). "a third" is a fraction unless a
 noun follows ("a third of", "a third party"). "a couple", "several" and "dozens" are no numbers here: those
 that stand as amounts are found by `amounts`.

@@ -22,7 +22,7 @@ def canonical(number: Number) -> str:
     """The one text of all equal numbers of one unit, by their likeliest reading.
 
     "1200" for "1,200.0", "10%", "10pp", "$5", "CHF 7", "5 km", "17:30", "2021-05-03", "--05-03" for a date
-    without its year, "≥5", "3:1", "3rd"; a range has an en dash. An approximator is left out. What stands in
+    without its year, "≥5", "3:1", "3rd"; a range has an en dash. An approximator is left out. What is in
     two units of one dimension has two texts; `equal` decides about those. A year comes back from
     `parse_number` as a bare number, and a date without its year not at all.
     """
