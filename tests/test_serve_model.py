@@ -91,7 +91,7 @@ class Site:
     @contextmanager
     def serving(self, *options: object) -> Iterator[subprocess.Popen[bytes]]:
         command = [*MARCH, "model", "serve", f"{self.decisions.model}@champion", "--follow", "--every", "0.3"]
-        command += ["--port", str(self.port), "--registry", self.uri, *map(str, options)]
+        command += ["--port", str(self.port), "--mlflow", self.uri, *map(str, options)]
         command += ["--store", self.decisions.chain.store.backend.address]
         command += ["--policy", str(self.folder / "policy.yaml"), "--", "--extra", "kept"]
         paths = os.pathsep.join([str(self.folder / "stub"), str(ROOT)])
@@ -253,7 +253,7 @@ def test_another_model_is_served_until_there_is_a_champion(site: Site) -> None:
 
 
 def test_what_cannot_be_followed_is_refused(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
-    common = ["--follow", "--registry", site.uri, "--policy", site.folder / "policy.yaml"]
+    common = ["--follow", "--mlflow", site.uri, "--policy", site.folder / "policy.yaml"]
     common += ["--store", site.decisions.chain.store.backend.address]
     name = site.decisions.model
     assert "never changes" in refused(capsys, "model", "serve", f"{name}@1", *common)
