@@ -8,6 +8,7 @@ user can fix is one line on standard error and exit code 2; a training that stop
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -43,11 +44,23 @@ from orchestration.commands.world import world
 from orchestration.terminal.messages import error_console, fail
 
 _DEBUG = "MARCH_DEBUG"
+_FORMER_NAMES = {"registry": "mlflow", "tracking-uri": "mlflow"}  # of options, up to 0.1
+
+
+def _present_name(option: str) -> str:
+    """An option's name of now, from its former one."""
+    name = _FORMER_NAMES.get(option, option)
+    if name != option:
+        line = f"march: --{option} is deprecated and goes with the next release; write --{name}"
+        print(line, file=sys.stderr)
+    return name
+
 
 app = typer.Typer(
     name="march",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings={"token_normalize_func": _present_name},
     help="Check answers against their documents, and train models that answer from nothing else.",
 )
 

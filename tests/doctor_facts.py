@@ -8,9 +8,9 @@ from dataclasses import replace
 from orchestration.doctor.packages import Installation
 from orchestration.doctor.report import Finding, State
 
-CPU = Installation(trains=True, has_gpu_build=False, ray="2.55.0", mlflow="3.12.0", torch_cuda=None)
+CPU = Installation(trains=True, has_gpu_build=False, torch_cuda=None)
 GPU = replace(CPU, has_gpu_build=True, torch_cuda="12.8")
-LIGHT = Installation(trains=False, has_gpu_build=False, ray=None, mlflow=None, torch_cuda=None)
+LIGHT = Installation(trains=False, has_gpu_build=False, torch_cuda=None)
 
 
 def states(findings: Iterable[Finding]) -> list[tuple[str, State]]:

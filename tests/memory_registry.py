@@ -15,7 +15,7 @@ from orchestration.registry.stored import Evaluations
 from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.store import ArtifactStore
 
-AWAY = ValueError("--registry http://registry: does not answer")
+AWAY = ValueError("--mlflow http://registry: does not answer")
 
 
 @dataclass

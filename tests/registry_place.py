@@ -37,7 +37,7 @@ class Place:
 
     @property
     def common(self) -> list[object]:
-        return ["--registry", self.uri, "--store", self.folder / "store", "--policy", self.policy]
+        return ["--mlflow", self.uri, "--store", self.folder / "store", "--policy", self.policy]
 
     @property
     def policy(self) -> Path:

@@ -48,7 +48,9 @@ def main() -> None:
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             if asked["messages"][-1]["content"] == "slow":
-                time.sleep(3)
+                note(f"slow {number} {os.getpid()}")
+                while not Path(os.environ["STUB_LOG"]).with_name("answer").exists():
+                    time.sleep(0.05)
             text = "" if behaves == "nothing" else number
             message = {"role": "assistant", "content": text}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}

@@ -158,7 +158,7 @@ def books() -> JobStatus:
                 reason="train: CUDA out of memory",
             ),
         ),
-        problems=("--registry http://127.0.0.1:5000: connection refused; fix the address",),
+        problems=("--mlflow http://127.0.0.1:5000: connection refused; fix the address",),
     )
 
 

@@ -230,5 +230,5 @@ def test_the_command_that_approves_names_what_is_not_the_default(policy: Path | 
     own = " --policy 'my rules.yaml'" if policy and policy != POLICY_FILE else ""
     assert approval_command("shop", "4", policy) == f"march model approve shop 4{own}"
     assert approval_command("shop", "4", policy, registry="sqlite:///a b.db", store="s3://b") == (
-        f"march model approve shop 4{own} --registry 'sqlite:///a b.db' --store s3://b"
+        f"march model approve shop 4{own} --mlflow 'sqlite:///a b.db' --store s3://b"
     )

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestration.doctor.fit import Resources, check_fit, cluster_resources
-from orchestration.doctor.ray_cluster import Node
+from orchestration.doctor.fit import Resources, check_fit
 from orchestration.doctor.report import Finding, State
 from pipeline.estimate.memory import GIB
 from pipeline.settings.recipe import load_recipe
@@ -21,12 +20,10 @@ ATTENTION = frozenset({"flash-attn", "ring-flash-attn"})
 def machine(num_gpus: int = 8, **changes: Any) -> Resources:
     """A node of H100s with all that a recipe may want."""
     facts: dict[str, Any] = {
-        "where": "this machine",
-        "nodes": (num_gpus,),
+        "num_gpus": num_gpus,
         "gpu_memory": int(79.6 * GIB) if num_gpus else None,
         "memory": 1000 * GIB,
         "disk_free": 10**13,
-        "is_here": True,
         "packages": ATTENTION,
     }
     return Resources(**facts | changes)
@@ -40,23 +37,18 @@ def fit(recipe: str, have: Resources, *overrides: str) -> dict[str, Finding]:
 @pytest.mark.parametrize(
     ("recipe", "have", "check", "state", "says"),
     [
-        (HYBRID, machine(), "GPUs", State.OK, "needs 8 on one node, this machine has 8"),
-        (HYBRID, machine(4), "GPUs", State.FAILED, "needs 8 on one node, this machine has 4"),
+        (HYBRID, machine(), "GPUs", State.OK, "needs 8 on one node; this machine has 8"),
+        (HYBRID, machine(4), "GPUs", State.FAILED, "needs 8 on one node; this machine has 4"),
         (HYBRID, machine(0), "GPUs", State.FAILED, "this machine has 0"),
-        (HYBRID, machine(nodes=(4, 4)), "GPUs", State.FAILED, "has 8 on 2 nodes"),
         (HYBRID, machine(gpu_memory=24 * GIB), "GPU memory", State.FAILED, "each has 24.0"),
-        (HYBRID, machine(gpu_memory=None), "GPU memory", State.OK, "assumed 80 (no node tells it)"),
         (HYBRID, machine(memory=16 * GIB), "host memory", State.FAILED, "this machine has 16"),
-        (HYBRID, machine(memory=None), "host memory", State.WARNING, "no node tells"),
         (HYBRID, machine(disk_free=10**9), "disk", State.FAILED, "this machine has 1.0"),
-        (HYBRID, machine(disk_free=None), "disk", State.WARNING, "does not tell what is free"),
         (HYBRID, machine(), "rows", State.WARNING, "runs/data/stem has none"),
         (HYBRID, machine(packages=frozenset()), "attention", State.FAILED, "flash-attn and ring-flash-attn"),
         (HYBRID, machine(ptrace_scope=1), "kernel", State.WARNING, "ptrace_scope is 1"),
-        (LORA, machine(1), "GPUs", State.OK, "needs 1 on one node, this machine has 1"),
-        (FOUR_NODES, machine(nodes=(8,) * 4), "GPUs", State.OK, "needs 32 on 4 nodes"),
-        (HYBRID, machine(gpus_in_use=1.0), "GPUs", State.WARNING, "has 8, 1 in use"),
-        (FOUR_NODES, machine(nodes=(8,) * 3), "GPUs", State.FAILED, "has 24 on 3 nodes"),
+        (LORA, machine(1), "GPUs", State.OK, "needs 1 on one node; this machine has 1"),
+        (FOUR_NODES, machine(), "GPUs", State.OK, "needs 32 on 4 nodes, 8 on each; this machine has 8"),
+        (FOUR_NODES, machine(4), "GPUs", State.FAILED, "8 on each; this machine has 4"),
     ],
 )
 def test_need_and_have(recipe: str, have: Resources, check: str, state: State, says: str) -> None:
@@ -90,23 +82,6 @@ def test_a_model_that_may_not_be_fetched(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert fit(HYBRID, machine())["model"].state is State.FAILED
     (tmp_path / "hub" / "models--meta-llama--Llama-3.1-8B-Instruct").mkdir(parents=True)
     assert fit(HYBRID, machine())["model"].state is State.OK
-
-
-def test_a_cluster_is_as_good_as_its_smallest_node() -> None:
-    nodes = (
-        Node("head", memory=16 * GIB, disk_free=10**11),
-        Node("a", num_gpus=8, gpu_memory=80 * GIB, memory=1000 * GIB, disk_free=10**12),
-        Node("b", num_gpus=8, gpu_memory=40 * GIB, memory=900 * GIB),
-    )
-    found = cluster_resources(nodes)
-    assert (found.nodes, found.gpu_memory, found.memory, found.disk_free) == (
-        (8, 8),
-        40 * GIB,
-        900 * GIB,
-        10**11,
-    )
-    told = fit(FOUR_NODES, found)
-    assert told["GPUs"].state is State.FAILED and "model" not in told
 
 
 def test_the_command_says_that_a_recipe_does_not_fit_here(

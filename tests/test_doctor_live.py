@@ -1,26 +1,17 @@
-"""`march doctor` against real servers: MLflow, Swift's and moto's S3, and Ray."""
+"""`march doctor` against real servers: Swift's and moto's S3."""
 
 from __future__ import annotations
 
-import json
-import secrets
-import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from orchestration.doctor.mlflow_server import check_mlflow
-from orchestration.doctor.ray_cluster import check_ray, gather_ray
 from orchestration.doctor.report import State
 from orchestration.doctor.s3_store import check_s3, gather_s3
 from pipeline.artifacts.s3 import make_client
-from tests.march_cli import MARCH
-from tests.ray_process import ray_head
 from tests.s3_server import S3Server, credentials, serve_moto, serve_swift
-from tests.supervised import environment
-from tests.test_doctor_services import by_check
+from tests.test_doctor_s3 import by_check
 
 pytestmark = pytest.mark.slow
 T = 30.0
@@ -80,59 +71,3 @@ def test_an_s3_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     server = S3Server("http://127.0.0.1:9", {})
     found = by_check(check_s3(gather_s3(server.settings("doctor"), timeout_s=T), has_lock=False))
     assert found["S3 bucket"].state is State.FAILED and "AWS_ENDPOINT_URL" in found["S3 bucket"].fix
-
-
-def test_a_real_mlflow(mlflow_uri: str) -> None:
-    found = by_check(check_mlflow(mlflow_uri, client="3.0.0", timeout_s=T))
-    assert {one.state for one in found.values()} == {State.OK}, found
-    told = doctor("--only", "mlflow", MLFLOW_TRACKING_URI=mlflow_uri)
-    assert told["exit"] == 0 and told["states"] == {"MLflow": "ok", "MLflow's door": "ok"}
-
-
-@pytest.mark.long
-def test_a_real_ray_with_a_token(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    token = secrets.token_hex(32)
-    with ray_head(tmp_path_factory.mktemp("r"), token=token, num_gpus=2) as address:
-        monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
-        monkeypatch.setenv("HOME", str(tmp_path))
-        refused = by_check(check_ray(gather_ray(address, timeout_s=T), ours=None))
-        assert "set RAY_AUTH_TOKEN" in refused["Ray"].fix
-        monkeypatch.setenv("RAY_AUTH_TOKEN", token)
-        facts = gather_ray(address, timeout_s=T)
-        until = time.monotonic() + 120
-        while not (facts.nodes and facts.nodes[0].memory) and time.monotonic() < until:
-            time.sleep(1)
-            facts = gather_ray(address, timeout_s=T)
-        assert facts.nodes[0].num_gpus == 2 and facts.nodes[0].num_cpus == 2
-        assert facts.nodes[0].memory and facts.nodes[0].disk_free and facts.python
-        told = doctor(
-            "--cluster",
-            address,
-            "--recipe",
-            "tiny",
-            "--only",
-            "ray",
-            "--only",
-            "recipe",
-            RAY_AUTH_TOKEN=token,
-        )
-        assert {told["states"][name] for name in ("Ray", "nodes", "GPUs", "host memory")} == {"ok"}
-        assert token not in told["out"]
-
-
-def doctor(*arguments: str, **variables: str) -> dict[str, Any]:
-    """`march doctor --json` in a process."""
-    env = {name: value for name, value in environment().items() if not name.startswith(("MLFLOW_", "MARCH_"))}
-    done = subprocess.run(
-        [*MARCH, "doctor", "--json", *arguments],
-        env=env | variables,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    report = json.loads(done.stdout)
-    states = {one["check"]: one["state"] for section in report["sections"] for one in section["findings"]}
-    return {"exit": done.returncode, "states": states, "out": done.stdout}

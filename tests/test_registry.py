@@ -70,7 +70,7 @@ def test_promotions_and_the_list_as_json(place: Place, capsys: pytest.CaptureFix
     assert (listed["champion"], listed["waiting"], listed["problems"]) == ("2", [], [])
     assert [one["version"] for one in listed["versions"]] == ["1", "2", "3"]
     assert listed["last_decision"]["action"] == "refuse"
-    elsewhere = ["--registry", place.uri, "--store", place.folder / "another"]
+    elsewhere = ["--mlflow", place.uri, "--store", place.folder / "another"]
     assert march("model", "list", place.model, *elsewhere, "--json") == 2, "nobody can say"
     assert printed()[0]["champion"] is None
 

@@ -49,13 +49,13 @@ def place(proxy: FaultProxy, tmp_path: Path, request: pytest.FixtureRequest) -> 
 def line_of(capsys: pytest.CaptureFixture[str]) -> str:
     """The one line that a command ended with."""
     error = capsys.readouterr().err
-    assert error.startswith("march: --registry http://127.0.0.1:"), error
+    assert error.startswith("march: --mlflow http://127.0.0.1:"), error
     assert error.count("\n") == 1, error
     return error
 
 
 def register(place: Place, number: int) -> int:
-    return march("model", "register", place.model, place.weights(number), "--registry", place.uri)
+    return march("model", "register", place.model, place.weights(number), "--mlflow", place.uri)
 
 
 @pytest.mark.parametrize("harm", HARMS, ids=str)
@@ -113,7 +113,7 @@ def test_a_server_that_hangs_is_given_up(
 def test_gc_stops_where_the_registry_fails(
     place: Place, proxy: FaultProxy, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    gc = ["artifacts", "gc", "--delete", "--grace-hours", "0", "--registry", place.uri]
+    gc = ["artifacts", "gc", "--delete", "--grace-hours", "0", "--mlflow", place.uri]
     gc += ["--store", str(tmp_path / "store")]
     (tmp_path / "store" / "objects").mkdir(parents=True)
     (left := tmp_path / "store" / "objects" / "left").write_text("left")

@@ -68,20 +68,15 @@ def test_a_password_in_an_address_of_mlflow_is_refused_and_not_shown(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     job = write_job(tmp_path)
-    for field, command in {
-        "--registry": ("model", "list"),
-        "MLFLOW_TRACKING_URI": ("retrain", job),
-        "registry.uri": ("retrain", job, "--set", f"registry.uri={uri}"),
-        "tracking.uri": (
-            "retrain",
-            job,
-            "--set",
-            "registry.uri=sqlite:///a.db",
-            "--set",
-            f"recipe.overrides=['tracking.uri={uri}']",
-        ),
-        "--mlflow": ("evaluate", "m", "--benchmark", f"tiny={job}", "--out", "o", "--mlflow", uri),
-    }.items():
+    evaluation = ("evaluate", "m", "--benchmark", f"tiny={job}", "--out", "o", "--mlflow", uri)
+    override = ("--set", f"recipe.overrides=['tracking.uri={uri}']")
+    for field, command in (
+        ("--mlflow", ("model", "list")),
+        ("MLFLOW_TRACKING_URI", ("retrain", job)),
+        ("registry.uri", ("retrain", job, "--set", f"registry.uri={uri}")),
+        ("tracking.uri", ("retrain", job, "--set", "registry.uri=sqlite:///a.db", *override)),
+        ("--mlflow", evaluation),
+    ):
         error = refused(capsys, *command)
         assert f"{field}: " in error and fix in error and "hidden" not in error, error
     assert not (tmp_path / "a.db").exists()
@@ -95,22 +90,20 @@ def test_a_user_of_a_database_and_a_file_with_an_at_sign_are_no_password() -> No
         "postgresql+psycopg://mlflow@db/mlflow?sslmode=require",
         "http://h:5",
     ):
-        refuse_password("--registry", uri)
+        refuse_password("--mlflow", uri)
 
 
 @pytest.mark.parametrize("user", ["", "mlflow@"])
 def test_a_password_in_the_query_of_a_databases_address_is_refused(user: str) -> None:
     uri = f"postgresql://{user}db/mlflow?sslmode=require&password=hidden"
-    with pytest.raises(
-        ValueError, match=r"--registry: postgresql://db/mlflow\?sslmode=require was"
-    ) as caught:
-        refuse_password("--registry", uri)
+    with pytest.raises(ValueError, match=r"--mlflow: postgresql://db/mlflow\?sslmode=require was") as caught:
+        refuse_password("--mlflow", uri)
     assert "PGPASSWORD" in str(caught.value) and "hidden" not in str(caught.value)
 
 
 def test_no_registry_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    assert "--registry: missing" in refused(capsys, "model", "list")
+    assert "--mlflow: missing" in refused(capsys, "model", "list")
 
 
 def test_a_name_that_cannot_be_is_refused() -> None:

@@ -134,12 +134,12 @@ def test_a_run_is_inspected_from_mlflow(tmp_path: Path, capsys: pytest.CaptureFi
         drop_steps_after(tmp_path / "run", step - 1)
         step_log(tmp_path / "run").write(step, {"audit/reward": -1.0 / num}, [trained_answer()] * num)
         send(tmp_path / "run")
-    assert march("inspect", run_id, "--tracking-uri", uri) == 0
+    assert march("inspect", run_id, "--mlflow", uri) == 0
     text = capsys.readouterr().out
     assert "far away" in text and "Fetched." in text and "5 answers of 2 steps kept" in text
-    assert march("inspect", run_id, "--tracking-uri", uri, "--step", 2, "--limit", 1) == 0
+    assert march("inspect", run_id, "--mlflow", uri, "--step", 2, "--limit", 1) == 0
     assert "1 of 3 answers that fit" in capsys.readouterr().out
-    assert "f" * 32 in refused(capsys, "inspect", "f" * 32, "--tracking-uri", uri)
+    assert "f" * 32 in refused(capsys, "inspect", "f" * 32, "--mlflow", uri)
 
 
 @pytest.mark.parametrize(("keep", "kept"), [("all", 5), ("none", 0), (2, 2), (9, 5)])

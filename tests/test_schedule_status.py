@@ -186,7 +186,7 @@ def test_a_registry_that_does_not_answer_is_named_beside_the_rest(
     job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
-        raise ValueError("--registry http://127.0.0.1:5000: connection refused; fix the address")
+        raise ValueError("--mlflow http://127.0.0.1:5000: connection refused; fix the address")
 
     (tmp_path / "mlflow.db").touch()
     monkeypatch.setattr(schedule_status, "open_decisions", refuse)
@@ -218,9 +218,7 @@ def test_a_real_registry_and_ledger_are_shown(job: Path, tmp_path: Path) -> None
     assert not one.problems and one.model is not None
     assert (one.model.champion, one.model.candidate) == (None, "2")
     (waiting,) = one.model.waiting
-    assert (
-        waiting.command == f"march model approve shop-solver 2 --registry {address}" and waiting.by == "ana"
-    )
+    assert waiting.command == f"march model approve shop-solver 2 --mlflow {address}" and waiting.by == "ana"
     decisions.reject("2", reason="not now")
     [later] = read_status([str(job)]).jobs
     assert later.model is not None and later.model.decided == {"2": "rejected by ana"}

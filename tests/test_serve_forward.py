@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import socket
 import threading
@@ -49,6 +50,25 @@ def test_bytes_pass_as_they_come_and_a_connection_stays_where_it_began() -> None
             inside.close()
             assert client.recv(10) == b""
         ended(front, old)
+
+
+def test_a_connection_counts_while_it_is_still_being_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else its server could be ended meanwhile, as one that has no connection."""
+    counted: list[int] = []
+    connect = asyncio.open_connection
+
+    with listening() as (front, port), socket.create_server(("127.0.0.1", 0)) as server:
+        front.target = inside = server.getsockname()[1]
+
+        async def counting(host: str, number: int) -> object:
+            counted.append(front.num_open(inside))
+            return await connect(host, number)
+
+        monkeypatch.setattr(asyncio, "open_connection", counting)
+        with socket.create_connection(("127.0.0.1", port), timeout=10):
+            server.accept()[0].close()
+        ended(front, inside)
+    assert counted == [1]
 
 
 def test_a_server_sees_that_its_client_has_gone() -> None:

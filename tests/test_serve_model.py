@@ -79,11 +79,12 @@ class Site:
         files = (self.folder / "cache").glob("march/artifacts/*/config.json")
         return {int(json.loads(file.read_text())["number"]) for file in files}
 
-    def ask(self, content: str = "Which?") -> str | None:
+    def ask(self, content: str = "Which?", *, timeout_s: float = 30) -> str | None:
         """The number of the weights that answer; None for no answer."""
         asked = {"model": self.decisions.model, "messages": [{"role": "user", "content": content}]}
         try:
-            got = httpx.post(f"{self.base}/v1/chat/completions", json=asked, timeout=30, trust_env=False)
+            url = f"{self.base}/v1/chat/completions"
+            got = httpx.post(url, json=asked, timeout=timeout_s, trust_env=False)
         except httpx.TransportError:
             return None
         return str(got.json()["choices"][0]["message"]["content"]) if got.is_success else None
@@ -91,7 +92,7 @@ class Site:
     @contextmanager
     def serving(self, *options: object) -> Iterator[subprocess.Popen[bytes]]:
         command = [*MARCH, "model", "serve", f"{self.decisions.model}@champion", "--follow", "--every", "0.3"]
-        command += ["--port", str(self.port), "--registry", self.uri, *map(str, options)]
+        command += ["--port", str(self.port), "--mlflow", self.uri, *map(str, options)]
         command += ["--store", self.decisions.chain.store.backend.address]
         command += ["--policy", str(self.folder / "policy.yaml"), "--", "--extra", "kept"]
         paths = os.pathsep.join([str(self.folder / "stub"), str(ROOT)])
@@ -162,11 +163,12 @@ def test_a_promotion_and_a_rollback_are_taken_up_and_every_request_is_answered(s
         until(lambda: site.ask() == "1", site)
         asking, slow = threading.Thread(target=keep_asking, daemon=True), list[str | None]()
         asking.start()
+        late = threading.Thread(target=lambda: slow.append(site.ask("slow", timeout_s=240)), daemon=True)
+        late.start()  # the old version's, which is answered when the new one answers already
+        until(lambda: ["slow", "1"] in [one[:2] for one in site.servers], site)
         site.promote("2")
-        until(lambda: ["start", "2"] in [one[:2] for one in site.servers], site)
-        late = threading.Thread(target=lambda: slow.append(site.ask("slow")), daemon=True)
-        late.start()  # the old version's, when the new one answers already
         until(lambda: site.ask() == "2", site)
+        (site.folder / "answer").touch()
         late.join()
         until(lambda: ["end", "1"] in [one[:2] for one in site.servers], site)
         site.decisions.rollback()
@@ -253,7 +255,7 @@ def test_another_model_is_served_until_there_is_a_champion(site: Site) -> None:
 
 
 def test_what_cannot_be_followed_is_refused(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
-    common = ["--follow", "--registry", site.uri, "--policy", site.folder / "policy.yaml"]
+    common = ["--follow", "--mlflow", site.uri, "--policy", site.folder / "policy.yaml"]
     common += ["--store", site.decisions.chain.store.backend.address]
     name = site.decisions.model
     assert "never changes" in refused(capsys, "model", "serve", f"{name}@1", *common)

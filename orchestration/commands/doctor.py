@@ -12,11 +12,8 @@ import typer
 
 
 def doctor(
-    cluster: Annotated[
-        str | None, typer.Option(metavar="URL", help="Check a Ray cluster: http://host:8265.")
-    ] = None,
     recipe: Annotated[
-        str | None, typer.Option(metavar="RECIPE", help="Say whether this recipe fits there.")
+        str | None, typer.Option(metavar="RECIPE", help="Say whether this recipe fits here.")
     ] = None,
     overrides: Annotated[
         list[str] | None,
@@ -29,9 +26,7 @@ def doctor(
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that a check may take.")] = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Check this machine, or a cluster, and the servers around; say what to fix.
-
-    MLflow is MLFLOW_TRACKING_URI's, the store MARCH_ARTIFACTS's. What is not configured is skipped.
+    """Check this machine, its packages and the artifact store (MARCH_ARTIFACTS); say what to fix.
 
     Exit code 1 when something failed.
     """
@@ -42,8 +37,6 @@ def doctor(
     from rich.console import Console
 
     from orchestration.doctor.checks import Targets, run_sections
-    from orchestration.doctor.http import require_url
-    from orchestration.doctor.mlflow_server import VARIABLE
     from orchestration.doctor.report import Report, print_report
     from orchestration.terminal.messages import warn_ignored
     from pipeline.artifacts.settings import settings_from_environment
@@ -55,8 +48,6 @@ def doctor(
     targets = Targets(
         store=settings_from_environment(),
         run_dir=run_dir,
-        mlflow=os.environ.get(VARIABLE) or None,
-        cluster=require_url("--cluster", cluster) if cluster else None,
         recipe=load_recipe(recipe, overrides or []) if recipe else None,
     )
     debug = bool(os.environ.get("MARCH_DEBUG"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -42,11 +43,14 @@ def init(
     for file in (*shipped.evaluation.benchmarks.values(), shipped.registry.policy):
         shutil.copy(file, folder / file.name)
     recipe, job = folder / "recipe.yaml", folder / "job.yaml"
-    recipe.write_text(_RECIPE.format(base=shipped.recipe.name, name=name, path=recipe), encoding="utf-8")
+    recipe.write_text(
+        _RECIPE.format(base=shipped.recipe.name, name=name, path=shlex.quote(str(recipe))), encoding="utf-8"
+    )
     job.write_text(_renamed(source.read_text(encoding="utf-8"), name), encoding="utf-8")
     load_job(str(job))
     print(f"{folder}: job.yaml, recipe.yaml, and the gates and rows that the job names")
-    print(f"look:  march retrain {job} --dry-run\nrun:   march retrain {job}")
+    command = shlex.join(["march", "retrain", str(job)])
+    print(f"look:  {command} --dry-run\nrun:   {command}")
 
 
 def _renamed(job: str, name: str) -> str:

@@ -6,6 +6,7 @@ steps; with any that chooses answers, those answers; with --html it writes a pag
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -62,9 +63,13 @@ def inspect(
         ),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page: charts, filters, answers.")] = None,
-    tracking_uri: Annotated[
+    mlflow: Annotated[
         str | None,
-        typer.Option(help="Where the MLflow run is.", show_default="sqlite:///runs/mlflow.db"),
+        typer.Option(
+            metavar="URI",
+            help="MLflow server of the run, or sqlite:///FILE; else MLFLOW_TRACKING_URI.",
+            show_default="sqlite:///runs/mlflow.db",
+        ),
     ] = None,
 ) -> None:
     """Show what a training run did: its steps, and its answers with claims, votes and evidence."""
@@ -84,7 +89,7 @@ def inspect(
         order=Order(order or "step"),
     )
     chooses = any((step, outcome, role, query_id, changed, order, limit))
-    with _run_folder(run, tracking_uri) as folder:
+    with _run_folder(run, mlflow) as folder:
         opened = open_run(folder)
         if html is not None:
             _write_page(opened, wanted, html, limit=limit or _PAGE_ROWS, is_sorted=order is not None)
@@ -176,14 +181,15 @@ def _steps(text: str) -> tuple[int, int]:
 
 
 @contextmanager
-def _run_folder(run: str, tracking_uri: str | None) -> Iterator[Path]:
+def _run_folder(run: str, mlflow: str | None) -> Iterator[Path]:
     """The run's folder; what MLflow has of a run is put into one for as long as it is needed."""
     if Path(run).exists() or not _MLFLOW_ID.fullmatch(run):
-        warn_ignored("on a run folder", tracking_uri=tracking_uri)
+        warn_ignored("on a run folder", mlflow=mlflow)
         yield Path(run)
         return
     from pipeline.record.tracking import fetch_mlflow_run
 
     with TemporaryDirectory() as folder:
-        fetch_mlflow_run(tracking_uri or "sqlite:///runs/mlflow.db", run, Path(folder))
+        uri = mlflow or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///runs/mlflow.db"
+        fetch_mlflow_run(uri, run, Path(folder))
         yield Path(folder)

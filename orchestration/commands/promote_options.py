@@ -24,7 +24,8 @@ Tags = Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", he
 RegistryUri = Annotated[
     str | None,
     typer.Option(
-        "--registry",
+        "--mlflow",
+        metavar="URI",
         envvar="MLFLOW_TRACKING_URI",
         help="MLflow server, or sqlite:///FILE.",
         show_default=False,

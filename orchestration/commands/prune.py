@@ -111,7 +111,7 @@ def prune(
 
 
 _UNASKED = (
-    "no registry is set, and registered versions would count as garbage; give --registry "
+    "no registry is set, and registered versions would count as garbage; give --mlflow "
     "(or MLFLOW_TRACKING_URI), --keep REF for each that must stay, or --no-registry"
 )
 

@@ -1,4 +1,4 @@
-"""Which checks there are for what was asked for; all run at the same time, each with its time."""
+"""Which checks there are; all run at the same time, each with its time."""
 
 from __future__ import annotations
 
@@ -8,23 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestration.doctor.compiler import check_compiler
 from orchestration.doctor.disk import check_disks, gather_disks, places
-from orchestration.doctor.fit import check_fit, cluster_resources, machine_resources
+from orchestration.doctor.fit import check_fit, gather_resources
 from orchestration.doctor.gpu import check_gpus, gather_gpus
 from orchestration.doctor.machine import check_machine, gather_machine
-from orchestration.doctor.mlflow_server import check_mlflow
-from orchestration.doctor.packages import (
-    Installation,
-    PackageFacts,
-    check_packages,
-    check_python,
-    gather_packages,
-    installation_of,
-)
-from orchestration.doctor.ray_cluster import check_ray, gather_ray
+from orchestration.doctor.packages import check_packages, gather_packages, installation_of
 from orchestration.doctor.report import Finding, Section, failed, skipped
 from orchestration.doctor.s3_store import check_store
+from orchestration.terminal.errors import user_error
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.settings.recipe import Recipe
 
@@ -41,8 +32,6 @@ class Targets:
 
     store: StoreSettings
     run_dir: Path
-    mlflow: str | None = None
-    cluster: str | None = None
     recipe: Recipe | None = None
 
 
@@ -104,8 +93,6 @@ def _findings(
         return (failed(name, f"no answer within {timeout_s:g} s", "raise --timeout, or look what hangs"),)
     if debug:
         raise ended
-    from orchestration.terminal.errors import user_error
-
     line = user_error(ended)
     problem = " ".join((line or f"{type(ended).__name__}: {ended}").split())
     return (failed(name, problem[:_MOST_CHARS], "" if line else _LOOK_AT_LOG),)
@@ -114,52 +101,20 @@ def _findings(
 def _sections(targets: Targets) -> dict[str, dict[str, Check]]:
     """The checks by name, under the titles of the report."""
     facts = gather_packages()
-    here = installation_of(facts)
-    title = f"recipe {targets.recipe.name}" if targets.recipe else "recipe"
-    on_machine, on_cluster = _machine(targets, facts, here), _cluster(targets, here)
-    services: dict[str, Check] = {
-        "mlflow": lambda: check_mlflow(targets.mlflow, client=here.mlflow, timeout_s=_REQUEST_TIMEOUT_S),
-        "s3": lambda: check_store(targets.store, timeout_s=_REQUEST_TIMEOUT_S),
-    }
+    here, recipe = installation_of(facts), targets.recipe
     return {
-        "this machine": on_machine,
-        **({"the cluster": on_cluster} if targets.cluster else {}),
-        "services": services if targets.cluster else on_cluster | services,
-        title: {"recipe": lambda: _recipe(targets)},
-    }
-
-
-def _machine(targets: Targets, facts: PackageFacts, here: Installation) -> dict[str, Check]:
-    found: dict[str, Check] = {
-        "python": lambda: check_python(facts),
-        "packages": lambda: check_packages(facts),
-    }
-    if targets.cluster is not None:
-        return found
-    return found | {
-        "compiler": lambda: check_compiler(here),
-        "gpu": lambda: check_gpus(gather_gpus(), here),
-        "machine": lambda: check_machine(gather_machine(), here),
-        "disk": lambda: check_disks(gather_disks(places(targets.run_dir, targets.store, here)), here),
-    }
-
-
-def _cluster(targets: Targets, here: Installation) -> dict[str, Check]:
-    if (url := targets.cluster) is None:
-        return {"ray": lambda: [skipped("Ray", "no --cluster URL was given; a run starts its own")]}
-    unseen = skipped("compiler, limits", "not to be seen from here; run `march doctor` on a node")
-    return {
-        "ray": lambda: check_ray(gather_ray(url, timeout_s=_REQUEST_TIMEOUT_S), ours=here.ray),
-        "compiler": lambda: [unseen],
+        "this machine": {
+            "packages": lambda: check_packages(facts),
+            "gpu": lambda: check_gpus(gather_gpus(), here),
+            "machine": lambda: check_machine(gather_machine(), here),
+            "disk": lambda: check_disks(gather_disks(places(targets.run_dir, targets.store, here)), here),
+        },
+        "artifact store": {"s3": lambda: check_store(targets.store, timeout_s=_REQUEST_TIMEOUT_S)},
+        f"recipe {recipe.name}" if recipe else "recipe": {"recipe": lambda: _recipe(targets)},
     }
 
 
 def _recipe(targets: Targets) -> Iterable[Finding]:
     if targets.recipe is None:
         return [skipped("recipe", "needs --recipe")]
-    if targets.cluster is None:
-        return check_fit(targets.recipe, machine_resources(gather_gpus(), gather_machine(), targets.run_dir))
-    facts = gather_ray(targets.cluster, timeout_s=_REQUEST_TIMEOUT_S)
-    if not facts.nodes:
-        return [skipped("recipe", "the cluster shows no node to hold it against")]
-    return check_fit(targets.recipe, cluster_resources(facts.nodes, gpus_in_use=facts.gpus_in_use))
+    return check_fit(targets.recipe, gather_resources(targets.run_dir))

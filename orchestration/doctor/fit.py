@@ -7,15 +7,14 @@ fraction. It was never measured on a GPU, so what just fits is reported as a war
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from orchestration.doctor.disk import GB, hugging_face_home, nearest
-from orchestration.doctor.gpu import GpuFacts
-from orchestration.doctor.machine import MachineFacts
+from orchestration.doctor.gpu import gather_gpus
+from orchestration.doctor.machine import gather_machine
 from orchestration.doctor.packages import version_of
-from orchestration.doctor.ray_cluster import Node
 from orchestration.doctor.report import Finding, failed, ok, warning
 from pipeline.data.prepare import MANIFEST_FILE
 from pipeline.estimate.memory import GIB
@@ -31,50 +30,26 @@ _OPTIONAL = ("flash-attn", "ring-flash-attn")
 
 @dataclass(frozen=True)
 class Resources:
-    """What a recipe can run on. Bytes; None for what nobody tells."""
+    """What a recipe can run on: this machine, which is one node of a cluster's or all there is. Bytes."""
 
-    where: str
-    nodes: tuple[int, ...]  # GPUs of each node
-    gpu_memory: int | None  # of the smallest
-    memory: int | None  # of the smallest node
-    disk_free: int | None  # where the run goes
-    is_here: bool
-    gpus_in_use: float = 0.0  # by what else runs
-    packages: frozenset[str] = frozenset()  # of those that only some recipes need; known here alone
+    num_gpus: int
+    gpu_memory: int | None  # of the smallest; None without GPUs
+    memory: int
+    disk_free: int  # where the run goes
+    packages: frozenset[str] = frozenset()  # of those that only some recipes need
     ptrace_scope: int = 0
 
-    @property
-    def num_gpus(self) -> int:
-        """On all nodes."""
-        return sum(self.nodes)
 
-
-def machine_resources(gpus: GpuFacts, machine: MachineFacts, run_dir: Path) -> Resources:
-    """This machine."""
-    space = os.statvfs(nearest(run_dir))
+def gather_resources(run_dir: Path) -> Resources:
+    """Looks at this machine."""
+    gpus, space = gather_gpus().gpus, os.statvfs(nearest(run_dir))
     return Resources(
-        where="this machine",
-        nodes=(len(gpus.gpus),),
-        gpu_memory=min((gpu.memory for gpu in gpus.gpus), default=None),
-        memory=machine.usable_memory,
+        num_gpus=len(gpus),
+        gpu_memory=min((gpu.memory for gpu in gpus), default=None),
+        memory=gather_machine().usable_memory,
         disk_free=space.f_frsize * space.f_bavail,
-        is_here=True,
         packages=frozenset(name for name in _OPTIONAL if version_of(name)),
         ptrace_scope=int(_PTRACE.read_text()) if _PTRACE.is_file() else 0,
-    )
-
-
-def cluster_resources(nodes: Sequence[Node], *, gpus_in_use: float = 0.0) -> Resources:
-    """A cluster; nodes without GPUs give no memory to models where others have GPUs."""
-    workers = [node for node in nodes if node.num_gpus] or list(nodes)
-    return Resources(
-        where="the cluster",
-        nodes=tuple(int(node.num_gpus) for node in workers),
-        gpu_memory=min((node.gpu_memory for node in workers if node.gpu_memory), default=None),
-        memory=min((node.memory for node in workers if node.memory), default=None),
-        disk_free=min((node.disk_free for node in nodes if node.disk_free is not None), default=None),
-        is_here=False,
-        gpus_in_use=gpus_in_use,
     )
 
 
@@ -96,8 +71,7 @@ def check_fit(recipe: Recipe, have: Resources) -> Iterator[Finding]:
         yield _gpu_memory(plan, have)
     yield _host_memory(plan, have, on_cpu=on_cpu)
     yield _disk(recipe, plan, have)
-    if have.is_here:
-        yield from _here(recipe, plan, have)
+    yield from _software(recipe, plan, have)
     for problem in plan.setting_warnings:  # loads that do not fit have a finding of their own
         yield failed("settings", *_split(problem))
 
@@ -105,33 +79,20 @@ def check_fit(recipe: Recipe, have: Resources) -> Iterator[Finding]:
 def _gpus(recipe: Recipe, have: Resources, *, on_cpu: bool) -> Finding:
     cluster, needed = recipe.cluster, recipe.num_gpus
     if on_cpu:
-        return ok("GPUs", f"needs {needed}; they are logical, on {have.where}'s CPUs")
-    shape = f" on {cluster.num_nodes} nodes" if cluster.num_nodes > 1 else " on one node"
-    there = f"{have.num_gpus} on {len(have.nodes)} nodes" if len(have.nodes) > 1 else f"{have.num_gpus}"
-    there += f", {have.gpus_in_use:g} in use" if have.gpus_in_use else ""
-    found = f"needs {needed}{shape}, {have.where} has {there}"
-    if not have.num_gpus:
-        return failed("GPUs", found, "run it where GPUs are (--cluster asks a cluster)")
-    usable = have.num_gpus if cluster.num_nodes > 1 else max(have.nodes, default=0)
-    widest = max(have.nodes, default=0)
-    if usable < needed:
-        fix = "lower ranks or engines, colocate or use LoRA (docs/recipes.md), or run where they are"
-        return failed("GPUs", found, fix)
-    if widest < cluster.engine_tensor_parallel:
-        fix = f"lower cluster.engine_tensor_parallel ({cluster.engine_tensor_parallel})"
-        return failed("GPUs", f"{found}; no node holds one engine", fix)
-    if have.num_gpus - have.gpus_in_use < needed:
-        return warning("GPUs", found, "Ray waits until they are free: `ray status` says who holds them")
-    if len(set(have.nodes)) == 1 and widest != cluster.gpus_per_node and cluster.num_nodes > 1:
-        return warning("GPUs", found, f"set cluster.gpus_per_node={widest}, as the nodes are")
-    return ok("GPUs", found)
+        return ok("GPUs", f"needs {needed}; they are logical, on this machine's CPUs")
+    here = cluster.gpus_per_node if cluster.num_nodes > 1 else needed
+    where = f"{cluster.num_nodes} nodes, {here} on each" if cluster.num_nodes > 1 else "one node"
+    found = f"needs {needed} on {where}; this machine has {have.num_gpus}"
+    if have.num_gpus >= here:
+        return ok("GPUs", found)
+    fix = "lower ranks or engines, colocate or use LoRA (docs/recipes.md), or run where they are"
+    return failed("GPUs", found, fix)
 
 
 def _gpu_memory(plan: Estimate, have: Resources) -> Finding:
     worst = max(plan.memory.loads, key=lambda load: load.used / load.limit)
     needed, there = worst.used / GIB, worst.limit / GIB
-    whose = f"each has {there:,.1f}" if have.gpu_memory else f"assumed {there:,.0f} (no node tells it)"
-    found = f"needs {needed:,.1f} GiB ({worst.gpu}, {worst.phase}), {whose}"
+    found = f"needs {needed:,.1f} GiB ({worst.gpu}, {worst.phase}), each has {there:,.1f}"
     fix = "shard (cluster.zero_stage), offload, or shorten rollout.max_*_tokens; `march train --dry-run`"
     tight = "the estimate was never measured: leave it room"
     return _held_against("GPU memory", found, worst.used / worst.limit, fix=fix, tight=tight)
@@ -139,10 +100,7 @@ def _gpu_memory(plan: Estimate, have: Resources) -> Finding:
 
 def _host_memory(plan: Estimate, have: Resources, *, on_cpu: bool) -> Finding:
     needed = host_bytes(plan) if on_cpu else plan.memory.host_per_node
-    if have.memory is None:
-        found = f"needs {needed / GIB:,.0f} GiB a node; no node tells what it has"
-        return warning("host memory", found, "look there: free -g")
-    found = f"needs {needed / GIB:,.0f} GiB a node, {have.where} has {have.memory / GIB:,.0f}"
+    found = f"needs {needed / GIB:,.0f} GiB a node, this machine has {have.memory / GIB:,.0f}"
     fix = "offload less (cluster.adam_offload, trainer_sleep, engine_sleep), or take nodes with more"
     tight = None if on_cpu else fix  # without GPUs the need was measured
     return _held_against("host memory", found, needed / have.memory, fix=fix, tight=tight)
@@ -153,10 +111,7 @@ def _disk(recipe: Recipe, plan: Estimate, have: Resources) -> Finding:
     held, fetched = plan.storage, 0.0 if _is_local(recipe) else plan.storage.model
     needed = held.kept + held.checkpoint + fetched
     parts = f"{held.num_kept} + 1 checkpoints of {held.checkpoint / GB:,.1f}, models"
-    found = f"needs {needed / GB:,.1f} GB ({parts})"
-    if have.disk_free is None:
-        return warning("disk", f"{found}; {have.where} does not tell what is free", "look there: df -h")
-    found += f", {have.where} has {have.disk_free / GB:,.1f}"
+    found = f"needs {needed / GB:,.1f} GB ({parts}), this machine has {have.disk_free / GB:,.1f}"
     fix = "lower checkpoint.keep, leave checkpoint.models out, or give --run-dir a larger volume"
     return _held_against("disk", found, needed / max(have.disk_free, 1), fix=fix, tight=fix)
 
@@ -168,8 +123,8 @@ def _held_against(check: str, found: str, share: float, *, fix: str, tight: str 
     return warning(check, f"{found}; tight", tight) if tight and share > _TIGHT else ok(check, found)
 
 
-def _here(recipe: Recipe, plan: Estimate, have: Resources) -> Iterator[Finding]:
-    """What only the machine itself can tell."""
+def _software(recipe: Recipe, plan: Estimate, have: Resources) -> Iterator[Finding]:
+    """Model, rows, packages and the kernel's settings."""
     data, cluster = recipe.data, recipe.cluster
     yield _model(recipe, plan)
     if data.path is not None and not (data.path / MANIFEST_FILE).is_file():

@@ -1,4 +1,4 @@
-"""GPUs and their driver, as nvidia-smi tells them, against the CUDA that torch was built for.
+"""GPUs and their driver, as nvidia-smi shows them, against the CUDA that torch was built for.
 
 A driver runs what was built for its own major version of CUDA and for older ones; within a major version also
 what is newer than itself, but without new features (NVIDIA's "CUDA Compatibility", minor versions).
@@ -12,7 +12,6 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from packaging.version import Version
 
@@ -28,7 +27,6 @@ _SMI_TIMEOUT_S = 30.0  # it wakes GPUs up that sleep, some seconds each
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _IDLE = GIB  # bytes: what a driver and a display take
 _CUDA = re.compile(r"CUDA Version\s*:\s*(\d+\.\d+)")
-_NVCC = re.compile(r"release (\d+\.\d+)")
 
 
 @dataclass(frozen=True)
@@ -51,11 +49,10 @@ class GpuFacts:
     cuda: str | None = None  # the newest that the driver runs
     problem: str | None = None  # what nvidia-smi says when it cannot work
     has_tool: bool = True
-    nvcc: str | None = None
 
 
 def gather_gpus() -> GpuFacts:
-    """Asks nvidia-smi, and the CUDA compiler for its version."""
+    """Asks nvidia-smi."""
     if shutil.which(_SMI) is None:
         return GpuFacts(has_tool=False)
     query = [_SMI, f"--query-gpu={_FIELDS}", "--format=csv,noheader,nounits"]
@@ -63,17 +60,16 @@ def gather_gpus() -> GpuFacts:
     if code:
         return GpuFacts(problem=printable(" ".join(said.split()))[:160] or f"ended with code {code}")
     cuda = _CUDA.search(_run([_SMI])[1])
-    return read_gpus(said, visible=os.environ.get(_VISIBLE), cuda=cuda[1] if cuda else None, nvcc=_nvcc())
+    return read_gpus(said, visible=os.environ.get(_VISIBLE), cuda=cuda[1] if cuda else None)
 
 
-def read_gpus(csv: str, *, visible: str | None, cuda: str | None = None, nvcc: str | None = None) -> GpuFacts:
+def read_gpus(csv: str, *, visible: str | None, cuda: str | None = None) -> GpuFacts:
     """Facts from nvidia-smi's table.
 
     Args:
         csv: A line for each GPU, in the order of the query.
         visible: CUDA_VISIBLE_DEVICES, if it is set.
         cuda: The driver's version of CUDA.
-        nvcc: The compiler's.
     """
     rows = [[cell.strip() for cell in line.split(",")] for line in csv.splitlines() if line.strip()]
     rows = [row for row in rows if len(row) == _FIELDS.count(",") + 1]
@@ -83,7 +79,7 @@ def read_gpus(csv: str, *, visible: str | None, cuda: str | None = None, nvcc: s
         for row in chosen
     )
     driver = rows[0][5] if rows else None
-    return GpuFacts(gpus, num_hidden=len(rows) - len(gpus), driver=driver, cuda=cuda, nvcc=nvcc)
+    return GpuFacts(gpus, num_hidden=len(rows) - len(gpus), driver=driver, cuda=cuda)
 
 
 def check_gpus(facts: GpuFacts, here: Installation) -> Iterator[Finding]:
@@ -96,8 +92,6 @@ def check_gpus(facts: GpuFacts, here: Installation) -> Iterator[Finding]:
     else:
         yield _found(facts)
         yield _driver(facts, here)
-        if here.has_gpu_build:
-            yield _compiler(facts, here)
 
 
 def _none(facts: GpuFacts, here: Installation) -> Finding:
@@ -139,25 +133,6 @@ def _driver(facts: GpuFacts, here: Installation) -> Finding:
     if Version(facts.cuda).major < Version(here.torch_cuda).major:
         return failed("driver", found, fix)
     return warning("driver", f"{found}, newer by a minor version", fix)
-
-
-def _compiler(facts: GpuFacts, here: Installation) -> Finding:
-    name, wanted = "CUDA compiler", here.torch_cuda
-    if facts.nvcc is None:
-        found = "nvcc is not there; DeepSpeed compiles its fused Adam on first use, unless it was built in"
-        return warning(name, found, f"install CUDA's toolkit {wanted or ''} and set CUDA_HOME")
-    if wanted and Version(facts.nvcc).major != Version(wanted).major:
-        found = f"nvcc {facts.nvcc}, but torch is built for CUDA {wanted}; DeepSpeed refuses to compile"
-        return failed(name, found, f"install CUDA's toolkit {wanted} and set CUDA_HOME")
-    return ok(name, f"nvcc {facts.nvcc}")
-
-
-def _nvcc() -> str | None:
-    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
-    tool = shutil.which("nvcc", path=str(Path(home) / "bin") if home else None)
-    tool = tool or shutil.which("nvcc", path="/usr/local/cuda/bin")
-    found = _NVCC.search(_run([tool, "--version"])[1]) if tool else None
-    return found[1] if found else None
 
 
 def _run(command: list[str]) -> tuple[int, str]:

@@ -1,17 +1,15 @@
-"""Python, and the packages whose versions are pinned: by their metadata, none of them is imported."""
+"""The packages whose versions are pinned, by their metadata: none of them is imported."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import platform
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -29,9 +27,6 @@ _CUDA = re.compile(r"^cuda\b[^=]*= *'(?P<version>[0-9.]+)'", re.MULTILINE)
 class PackageFacts:
     """What is installed, and what this package's metadata wants."""
 
-    python: str
-    architecture: str
-    requires_python: str | None
     requires: tuple[str, ...]  # as metadata has them; empty where this package is not installed
     installed: Mapping[str, str]  # by canonical name: of what is required, and of the training stack
     has_numa: bool = True  # the system's library
@@ -43,8 +38,6 @@ class Installation:
 
     trains: bool
     has_gpu_build: bool  # vLLM's build for NVIDIA GPUs
-    ray: str | None
-    mlflow: str | None
     torch_cuda: str | None  # that torch was built for; None: torch is a CPU build, or is not there
 
 
@@ -54,9 +47,6 @@ def gather_packages() -> PackageFacts:
     requires = tuple(importlib.metadata.requires(PROJECT) or ()) if is_installed else ()
     names = {*_TRAINING, *_ENGINES, *(_name(Requirement(text)) for text in requires)}
     return PackageFacts(
-        python=platform.python_version(),
-        architecture=platform.machine(),
-        requires_python=importlib.metadata.metadata(PROJECT)["Requires-Python"] if is_installed else None,
         requires=requires,
         installed={name: found for name in sorted(names) if (found := version_of(name))},
         has_numa=has_numa(),
@@ -69,19 +59,8 @@ def installation_of(facts: PackageFacts) -> Installation:
     return Installation(
         trains="openrlhf" in installed,
         has_gpu_build="vllm" in installed,
-        ray=installed.get("ray"),
-        mlflow=installed.get("mlflow"),
         torch_cuda=_torch_cuda() if "torch" in installed else None,
     )
-
-
-def check_python(facts: PackageFacts) -> Iterator[Finding]:
-    """Version and architecture."""
-    found, wanted = f"{facts.python}, {facts.architecture}", facts.requires_python
-    if wanted and facts.python not in SpecifierSet(wanted, prereleases=True):
-        yield failed("Python", found, f"this package needs Python {wanted}; make the environment with one")
-    else:
-        yield ok("Python", found)
 
 
 def check_packages(facts: PackageFacts) -> Iterator[Finding]:

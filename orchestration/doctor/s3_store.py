@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from orchestration.doctor.http import place_of
 from orchestration.doctor.report import Finding, failed, ok, skipped
 from pipeline.artifacts.conditions import Conditions, probe
-from pipeline.artifacts.settings import ENDPOINT_VARIABLES, STORE_VARIABLE, StoreSettings
+from pipeline.artifacts.settings import ENDPOINT_VARIABLES, STORE_VARIABLE, StoreSettings, redact
 from reward.offline.excerpt import printable
 
 _BUCKET, _RIGHTS, _CONDITIONS = "S3 bucket", "S3 rights", "S3 conditions"
@@ -75,7 +74,7 @@ def gather_s3(settings: StoreSettings, *, timeout_s: float) -> S3Facts:
 
     short = {"timeout_s": timeout_s, "max_attempts": 2, "retries": "standard"}
     address = f"s3://{settings.bucket}/{settings.prefix}".rstrip("/")
-    endpoint = place_of(settings.endpoint) if settings.endpoint else "Amazon"
+    endpoint = redact(settings.endpoint) if settings.endpoint else "Amazon"
     client, begun = make_client(settings.model_copy(update=short)), time.monotonic()
     try:
         client.head_bucket(Bucket=settings.bucket)

@@ -21,7 +21,7 @@ def open_registry(registry: str | None) -> Registry:
     from orchestration.registry.store import Registry
 
     if registry is None:
-        raise ValueError("--registry: missing; give MLflow's address, or set MLFLOW_TRACKING_URI")
+        raise ValueError("--mlflow: missing; give MLflow's address, or set MLFLOW_TRACKING_URI")
     return Registry(registry)
 
 
@@ -63,6 +63,6 @@ def approval_command(
     words = ["march", "model", "approve", model, version]
     if policy is not None and policy != POLICY_FILE:
         words += ["--policy", str(policy)]
-    for option, value in (("--registry", registry), ("--store", store)):
+    for option, value in (("--mlflow", registry), ("--store", store)):
         words += [option, value] if value is not None else []
     return shlex.join(words)

@@ -80,4 +80,4 @@ def one_line_errors(uri: str) -> Iterator[None]:
         problem, fix = " ".join(str(error).split()), "fix the address or the name"
         if error.error_code in _UNSURE:
             fix = "look at `march model list` first; unless it was done, the same command goes on"
-        raise ValueError(f"--registry {uri}: {problem:.300}; {fix}") from error
+        raise ValueError(f"--mlflow {uri}: {problem:.300}; {fix}") from error

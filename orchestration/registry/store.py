@@ -52,7 +52,7 @@ class Registry:
     def __init__(self, uri: str) -> None:
         from mlflow import MlflowClient
 
-        refuse_password("--registry", uri)
+        refuse_password("--mlflow", uri)
         self.uri = uri
         self._client = MlflowClient(tracking_uri=uri, registry_uri=uri)
 

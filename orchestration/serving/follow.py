@@ -127,8 +127,10 @@ class _Serving:
 
     def _retire(self, child: Child) -> None:
         """Ends a server after its connections."""
-        self._wait(lambda: not self._given.front.num_open(child.port), _DRAIN_S)
-        child.stop()
+        try:
+            self._wait(lambda: not self._given.front.num_open(child.port), _DRAIN_S)
+        finally:  # also where a signal ends the wait: nobody else knows this server any more
+            child.stop()
 
     def _problem(self, child: Child) -> str | None:
         """Waits for a server and asks it; says what is wrong."""

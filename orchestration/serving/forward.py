@@ -68,22 +68,28 @@ class Forwarder:
 
     async def _pass_on(self, reader: StreamReader, writer: StreamWriter) -> None:
         port = self.target
+        if port is None:
+            return await _refuse(reader, writer)
+        self._open[port] += 1  # before it is made: a server without connections may be ended
         try:
-            if port is None:
-                raise ConnectionError
-            server = await asyncio.open_connection(LOOPBACK, port)
-        except OSError:
-            await _refuse(reader, writer)
-            return
-        self._open[port] += 1
-        asking = asyncio.create_task(_copy(reader, server[1]))
-        try:
-            await _copy(server[0], writer)
+            await _connect(port, reader, writer)
         finally:
             self._open[port] -= 1
-            asking.cancel()
-            server[1].close()
-            writer.close()
+
+
+async def _connect(port: int, reader: StreamReader, writer: StreamWriter) -> None:
+    """Passes all on between a client and the server on a port, until the server has ended."""
+    try:
+        server = await asyncio.open_connection(LOOPBACK, port)
+    except OSError:
+        return await _refuse(reader, writer)
+    asking = asyncio.create_task(_copy(reader, server[1]))
+    try:
+        await _copy(server[0], writer)
+    finally:
+        asking.cancel()
+        server[1].close()
+        writer.close()
 
 
 @contextmanager

@@ -128,7 +128,7 @@ def fetch_mlflow_run(tracking_uri: str, run_id: str, folder: Path) -> None:
     Raises:
         ValueError: there is no such run, or the server does not answer.
     """
-    refuse_password("--tracking-uri", tracking_uri)
+    refuse_password("--mlflow", tracking_uri)
     with reached(tracking_uri, f"run {run_id}", fix="fix the id or address") as client:
         run = client.get_run(run_id)
         steps: dict[int, dict[str, float]] = {}
