@@ -68,7 +68,7 @@ class _Thing(NamedTuple):
 
     @property
     def group(self) -> str:
-        """The key of `[things.same]` that its last word stands behind; empty for an unknown one."""
+        """The key of `[things.same]` that has its last word; empty for an unknown one."""
         return _CLASSES.get(self.words[-1], "")
 
 
@@ -78,7 +78,7 @@ def is_other(question: str, number: Number, response: str, query: str) -> bool:
     Args:
         question: The Proposer's.
         number: A number of the response.
-        response: Where it stands.
+        response: What is audited.
         query: What a response that is nothing but numbers answers: it names the thing then.
     """
     bare = _WORD.search(response[: number.start] + response[number.end :]) is None
