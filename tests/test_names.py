@@ -237,7 +237,7 @@ SENTENCE = "Marie Curie met Albert Einstein in Brussels."
     ],
 )
 def test_a_question_can_be_about_a_name(question: str, name: str, can: bool) -> None:
-    assert NAMES.asks_for(question, read(name)) is can
+    assert NAMES.asks_for(question, read(name), name) is can
 
 
 def test_the_place_is_the_one_nearest_to_the_context_and_is_told_exactly() -> None:
