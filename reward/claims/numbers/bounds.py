@@ -83,6 +83,10 @@ def bounded(text: str, number: Number, low: int) -> Number:
         elif number.form is Form.EXACT:
             form = Form.AT_MOST if name == "more_than" and _is_forbidden(text, match) else Form(name)
             number = changed(number, form=form, start=match.start())
+    if number.is_bound and number.kind is Kind.QUANTITY and len(number.readings) > 1:
+        return changed(
+            number, readings=number.readings[:1]
+        )  # "over 400 m below sea level" is not over -400 m
     return number
 
 

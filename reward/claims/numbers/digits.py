@@ -59,6 +59,11 @@ _WORDS, _SHORT, _LETTERS, _POWERS_OF_MONEY, _IDEOGRAMS = (
     for name in ("words", "short", "letters", "of_money", "ideograms")
 )
 _OF_MONEY = re.compile(rf"{SPACE}?({either(_POWERS_OF_MONEY)})(?![^\W_]|\^)", re.IGNORECASE)
+# "3m visitors": a letter that counts, as it does behind a currency.
+_OF_THINGS = re.compile(
+    rf"([mb]){SPACE}(?:(?:annual|yearly|monthly|weekly|daily|active|new|more|foreign|registered|unique){SPACE})?"
+    rf"{either(TABLES['things']['behind_letters'].split())}(?![^\W_])"
+)
 _IDEOGRAM = re.compile(rf"{SPACE}?({either(_IDEOGRAMS)})")
 _SECOND_SCALES = ("thousand", "million", "billion", "trillion", "crore", "crores")  # "2.5 lakh crore"
 _BEHIND_PLAIN = frozenset(("", *'\n%);]:"|!?'))
@@ -218,8 +223,8 @@ def _with_scale(numeral: Numeral, text: str, *, money: bool) -> Numeral:
         second = _WORD_BEHIND.match(text, end)
         if second and second["gap"] not in (None, "-") and second["word"].lower() in _SECOND_SCALES:
             power, end = power + _WORDS[second["word"].lower()], second.end()
-    elif money and (letter := _OF_MONEY.match(text, end)):
-        power, end = _POWERS_OF_MONEY[letter[1].lower()], letter.end()
+    elif letter := (_OF_MONEY if money else _OF_THINGS).match(text, end):
+        power, end = _POWERS_OF_MONEY[letter[1].lower()], letter.end(1)
     if end == numeral.end and text[end + 1 : end + 2] in "dD" and (dozen := _DOZEN.match(text, end)):
         factor, end = Decimal(12), dozen.end()
     if end == numeral.end:

@@ -89,6 +89,12 @@ class NumberIndex:
         return by_value
 
     @cached_property
+    def pairs(self) -> dict[int, Number]:
+        """The ratios and the ranges of bare numbers, such as scores, by where each of their parts starts."""
+        whole = (one for one in self.numbers if one.kind is Kind.RATIO or _is_bare_range(one))
+        return {part.start: one for one in whole for part in one.parts}
+
+    @cached_property
     def bare_years(self) -> tuple[Number, ...]:
         """The numbers that may be one year, from left to right, wherever they stand."""
         return tuple(one for one in self.numbers if one.form is Form.EXACT and looks_like_year(one))
@@ -153,6 +159,10 @@ def index_numbers(text: str, conventions: Conventions = ENGLISH) -> NumberIndex:
         if len(entry.places) < _MOST_PLACES:
             entry.places.append((order, number))
     return NumberIndex(text, numbers, list(entries.values()))
+
+
+def _is_bare_range(number: Number) -> bool:
+    return number.kind is Kind.COUNT and number.form is Form.RANGE
 
 
 def identity(number: Number) -> object:

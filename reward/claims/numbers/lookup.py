@@ -12,6 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import chain, islice
 from operator import itemgetter
+from typing import NamedTuple
 
 from reward.claims.kind import Context, Place
 from reward.claims.numbers import (
@@ -40,6 +41,7 @@ _SLACK = Fraction(1, 10**30)  # of a share that is a division, such as a third
 _REACH = 120  # characters around a place that are held against the context
 _MOST_KEPT = 512  # claims whose places are kept, those of many places never
 _MOST_PLACES_KEPT = 16
+_SIDES = 2  # of a ratio
 
 
 class NumberLookup:
@@ -79,6 +81,8 @@ class NumberLookup:
             return self._find_date(claimed)
         if claimed.kind is Kind.PERIOD:
             return self._find_period(claimed)
+        if claimed.kind is Kind.RATIO and len(claimed.parts) == _SIDES:
+            return self._find_sides(claimed, context)
         if claimed.parts and not claimed.is_bound:
             return self._find_parts(claimed, context)
         return None
@@ -121,9 +125,26 @@ class NumberLookup:
                     yield Place(entry.number, document)
 
     def _find_parts(self, claimed: Number, context: Context | None) -> Place[Number] | None:
-        """A range or a ratio is in the documents when each of its numbers does."""
+        """A range is in the documents when each of its numbers is."""
         places = [self.find(part, context=context) for part in claimed.parts]
         return places[0] if all(places) else None
+
+    def _find_sides(self, claimed: Number, context: Context | None) -> Place[Number] | None:
+        """A ratio is in the documents when both its numbers are, together or each outside of any pair.
+
+        One side of "7 to 2" says nothing of "2 to 2". The total of "12 of 40" is that of "28 of 40", too.
+        """
+        first, second = (self._places_of_side(side) for side in claimed.parts)
+        is_share = claimed.values[0] <= claimed.values[1]
+        fitting = [one for one in first if any(_may_be_sides(one, other, is_share) for other in second)]
+        return _nearest([side.place for side in fitting], context) if fitting else None
+
+    def _places_of_side(self, side: Number) -> list[_Side]:
+        """The places of a number, each with the ratio or the range that it is part of there."""
+        pairs = {id(document): index.pairs for document, index in self._texts}
+        writings = chain((side,), _other_writings(side))
+        places = chain.from_iterable(map(self._places, writings))
+        return [_Side(one, pairs[id(one.document)].get(one.mention.start)) for one in places]
 
     def _find_date(self, claimed: Number) -> Place[Number] | None:
         """A date whose day and month the documents give together, and whose year they give anywhere."""
@@ -174,6 +195,30 @@ class NumberLookup:
         if claimed.is_bound:
             return bound_stated(found, claimed)
         return supports(claimed, unbound(found), relative_tolerance=self._tolerance)
+
+
+class _Side(NamedTuple):
+    """Where one number of a claimed ratio stands."""
+
+    place: Place[Number]
+    pair: Number | None  # of the document, which it is part of
+
+
+def _may_be_sides(first: _Side, second: _Side, is_share: bool) -> bool:
+    """Whether two places can be the two sides of a ratio."""
+    if first.pair is None and second.pair is None:
+        return True
+    if first.pair is not None:
+        return first.pair is second.pair and first.place.mention.start != second.place.mention.start
+    return is_share and _is_total(second)
+
+
+def _is_total(side: _Side) -> bool:
+    """Whether a number is the 40 of "12 of 40"."""
+    pair, start = side.pair, side.place.mention.start
+    if pair is None or pair.kind is not Kind.RATIO:
+        return False
+    return start == pair.parts[1].start and pair.values[0] < pair.values[1]
 
 
 def _places(entries: Sequence[Entry], document: Document) -> Iterator[Place[Number]]:

@@ -17,7 +17,7 @@ from reward.claims.numbers.units import (
     currency_before,
     unit_at,
 )
-from reward.claims.numbers.vocabulary import SPACE
+from reward.claims.numbers.vocabulary import SPACE, TABLES, either
 
 _SIGN = re.compile(
     rf"""
@@ -28,6 +28,13 @@ _SIGN = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _BELOW_ZERO = re.compile(r"[ \u00a0]below[ \u00a0]zero(?![^\W_])")
+_BELOW_SEA_LEVEL = re.compile(
+    rf"{SPACE}(?:below|beneath|under){SPACE}(?:the{SPACE})?(?:mean{SPACE})?sea{SPACE}level(?![^\W_])"
+)
+_PER_PERSON = rf"(?!{SPACE}(?:per|par|por|pro|je|a|each)(?![^\W_])|{SPACE}?/)"
+_PEOPLE = re.compile(
+    rf"{SPACE}{either(TABLES['things']['same']['people'].split('|'))}(?![^\W_]){_PER_PERSON}", re.IGNORECASE
+)
 _ENDS_SIGN = frozenset("-+\u2212\u2013\u207bsSeE")  # signs, and the last letters of "minus" and "negative"
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|ST|ND|RD|TH)(?![^\W_])")
 _PERCENT = re.compile(
@@ -45,6 +52,7 @@ _TOKEN = re.compile(r"[\d.,]+(?:[eE][-+]?\d+)?")
 _CURRENCY_ENDS = frozenset("$€£¥₹₩₽₺₪₫₱₦฿元.s(-+\u2212")
 _POINT_CURRENCIES = ("USD", "GBP", "CAD", "AUD", "NZD", "SGD", "HKD", "MXN")
 _THOUSANDTH = Decimal("0.001")
+_LARGEST_MEAN = 10  # of people, such as those of a household
 _BEHIND_TWO_UNITS = frozenset("'\u2032\u2019fFhm")
 _BOUND = re.compile(rf"\+|{SPACE}or{SPACE}(?:more|(?P<most>less|fewer))(?=[ -])")
 # What is written in two units, the smaller one, and how many of it make the larger.
@@ -104,6 +112,8 @@ def with_unit(text: str, start: int, end: int, digits: Digits) -> Number:
         form = Form.AT_MOST if bound["most"] else Form.AT_LEAST
         return changed(number, form=form, is_plus=bound[0] == "+")
     number = _with_unit(text, start, end, digits) or _number(digits, start, end)
+    if number.dimension == "length":
+        return _below_sea_level(text, number)
     return _below_zero(text, number) if following in ("b", "d", "\u00b0", "C", "F", "c", "f") else number
 
 
@@ -114,6 +124,14 @@ def _below_zero(text: str, number: Number) -> Number:
     if match is None:
         return number
     return changed(number, readings=tuple((-value[0],) for value in number.readings), end=match.end())
+
+
+def _below_sea_level(text: str, number: Number) -> Number:
+    """ "28 m below sea level" is an altitude of -28 m; it stays open, as it is a depth of 28 m, too."""
+    match = _BELOW_SEA_LEVEL.match(text, number.end)
+    if match is None or number.value <= 0:
+        return number
+    return changed(number, readings=(*number.readings, (-number.value,)), end=match.end())
 
 
 def _with_unit(text: str, start: int, end: int, digits: Digits) -> Number | None:
@@ -149,8 +167,16 @@ def _measured(text: str, numeral: Numeral, start: int, at: int, low: int, decima
     if number.kind is Kind.MONEY:
         return _loss(text, _price(number, numeral, decimal), number.start, numeral.end)
     if number.kind is Kind.COUNT and number.end == numeral.end:
-        return _bare(text, number, numeral, at, low)
+        return _bare(text, _whole_people(text, number, numeral), numeral, at, low)
     return number
+
+
+def _whole_people(text: str, number: Number, numeral: Numeral) -> Number:
+    """People have no three decimals, so "12.480 habitants" are 12,480; a mean of them is small or a rate."""
+    is_open = number.step == _THOUSANDTH and _LARGEST_MEAN <= abs(number.value) < 1000
+    if not is_open or numeral.has_scale or _PEOPLE.match(text, number.end) is None:
+        return number
+    return changed(number, readings=((EXACT.scaleb(number.value, 3),),), step=Decimal(1))
 
 
 def _bare(text: str, number: Number, numeral: Numeral, at: int, low: int) -> Number:

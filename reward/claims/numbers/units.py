@@ -1,8 +1,9 @@
 """What is written beside an amount: measured units behind it, and currencies before and behind it.
 
 The vocabulary gives each unit's usual spelling first (the one that `canonical` writes), then its others;
-plurals in "s", "metre", "litre" and "gramme" follow by rule. Spellings that differ from another unit's in
-case only (mW and MW, Gb and GB), and single letters, are matched to the letter; all others in any case.
+plurals in "s", "metre", "mètre", "litre", "gramme" and the German "Metern" follow by rule. Spellings that
+differ from another unit's in case only (mW and MW, Gb and GB), and single letters, are matched to the letter;
+all others in any case.
 """
 
 from __future__ import annotations
@@ -25,12 +26,17 @@ class Unit:
     singular: str  # the same behind a 1
 
 
+_OTHER_SPELLINGS = {"meter": ("metre", "mètre"), "liter": ("litre",), "gram": ("gramme",), "µ": ("μ",)}
+
+
 def _spellings(written: str) -> set[str]:
-    """All spellings of a unit: plurals, the British ones, and the Greek letter beside the micro sign."""
+    """All spellings of a unit: plurals, British, French and German ones, and the Greek letter beside "µ"."""
     words = set(written.split("|"))
     words |= {w + "s" for w in words if len(w.rpartition(" ")[2]) > 3 and w.islower() and w[-1] not in "sh"}
-    for american, british in (("meter", "metre"), ("liter", "litre"), ("gram", "gramme"), ("µ", "μ")):
-        words |= {w.replace(american, british) for w in words}
+    datives = {w + "n" for w in words if w.endswith(("meter", "liter"))}
+    for usual, others in _OTHER_SPELLINGS.items():
+        words |= {w.replace(usual, other) for w in words for other in others}
+    words |= datives
     return words
 
 
