@@ -79,12 +79,6 @@ class Dates(Numbers):
             )
         return Numbers.stated(self, text, start, end, answer)
 
-    def question(self, mention: Number) -> str:
-        """What is asked for."""
-        if mention.kind is Kind.WEEKDAY:
-            return "Which days of the week" if mention.form is Form.RANGE else "Which day of the week"
-        return Numbers.question(self, mention)
-
     def lookup(self, documents: Sequence[Document]) -> DateLookup:
         """The dates of the documents."""
         return _lookup_in(tuple(documents), self.locale)
