@@ -44,7 +44,7 @@ class Dates(Numbers):
         return sorted([*dates, *_names_of_days(response, dates)], key=lambda one: one.start)
 
     def find_all(self, text: str) -> Sequence[Number]:
-        """All numbers, weekdays and months of a text: a date may be given away by any of them."""
+        """All numbers, weekdays and months of a text."""
         numbers = Numbers.find_all(self, text)
         return sorted([*numbers, *_names_of_days(text, numbers)], key=lambda one: one.start)
 

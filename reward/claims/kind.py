@@ -62,7 +62,7 @@ class ClaimKind(Protocol):
         """The mentions of a response that must be checked, from left to right."""
 
     def find_all(self, text: str) -> Sequence[Mention]:
-        """All mentions of any text, those that need no check too: what a question must not show."""
+        """All mentions of any text, those that need no check too."""
 
     def read(self, answer: str, *, of_documents: bool = False) -> Any | None:
         """What the bracket of a claim says; None when it says nothing of this kind.
