@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -29,7 +28,7 @@ from reward.claims import kinds_for, targets_of
 from reward.claims.kind import num_atoms
 from reward.config import AuditConfig
 from reward.judging.asked import refuted_by_count
-from reward.judging.coverage import Coverage, blind_rounds, covered_by
+from reward.judging.coverage import Coverage, CoveredClaim, blind_rounds
 from reward.judging.evidence import sources
 from reward.judging.unanswerable import decided_by_query, is_known_unanswerable
 from reward.judging.unjudged import (
@@ -245,8 +244,6 @@ def _coverage_of(first: Verdict, response: str, query: RagQuery, config: AuditCo
     if not spans or any(span not in by_span for span in spans):
         raise ValueError("first: has no claims, or claims about what this response does not say")
     claims = [
-        replace(covered_by(c.claim, by_span[span]), claim=c.claim)
-        for c, span in zip(first.claims, spans, strict=True)
-        if span
+        CoveredClaim(c.claim, by_span[span]) for c, span in zip(first.claims, spans, strict=True) if span
     ]
     return Coverage(tuple(claims), first.uncovered, first.num_dropped_claims)

@@ -49,7 +49,6 @@ class Structured(StrEnum):
 class UncoveredPolicy(StrEnum):
     """What a number of the response that no claim covers does to the verdict, once no retry is left."""
 
-    TEMPLATE = "template"  # it is asked about with its own sentence, all numbers blanked out
     REFUTE = "refute"  # zero tolerance: an unchecked number is an unsupported number
     UNSCORED = "unscored"  # the Proposer failed, so say nothing
     IGNORE = "ignore"  # the paper's own reward; invites "less said, less leaked"

@@ -95,7 +95,7 @@ class ClaimSource(StrEnum):
     """Who asked the question of a claim."""
 
     PROPOSER = "proposer"
-    TEMPLATE = "template"  # the sentence of an uncovered number with its numbers blanked out
+    TEMPLATE = "template"  # in earlier files alone: the number's own sentence without its numbers
     LEXICAL = "lexical"  # nobody: the number was looked up
 
 

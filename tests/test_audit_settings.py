@@ -51,6 +51,11 @@ def test_a_model_has_no_checks(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "march: --set checks has no effect with --model\n"
 
 
+def test_a_policy_on_uncovered_numbers_that_there_is_not_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(ValueError, match=r"uncovered\n.*should be 'refute', 'unscored' or 'ignore'"):
+        job(Path("rows.jsonl"), "uncovered=template", model="some/model")
+
+
 def test_the_server_takes_kinds_with_commas_between_them() -> None:
     config = server_config(None, lexical=True, options={"kinds": "number, name"})
     assert config.audit.kinds == ("number", "name")

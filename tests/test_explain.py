@@ -49,6 +49,13 @@ def test_each_step_of_the_path_is_shown() -> None:
         assert part in text, part
 
 
+def test_a_verdict_of_an_earlier_version_with_a_question_from_a_template_is_read() -> None:
+    row, verdict = picnic_pair()
+    written = verdict.model_dump(mode="json")
+    written["claims"][0]["claim"]["source"] = "template"
+    assert "asked by template" in shown(row, AuditedRow.model_validate(written))
+
+
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_it_fits_the_terminal(width: int) -> None:
     assert all(len(line) <= width for line in picnic_shown(width).splitlines())

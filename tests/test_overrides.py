@@ -31,9 +31,9 @@ def test_what_is_left_out_stays() -> None:
         ({"min_claims": 1}, {}, ["overrides.min_claims: 1 is weaker than this server's 3"]),
         ({"relative_tolerance": 0.1}, {}, ["overrides.relative_tolerance: 0.1 is weaker"]),
         (
-            {"uncovered": "template"},
+            {"uncovered": "unscored"},
             {},
-            ["overrides.uncovered: template is weaker than this server's refute"],
+            ["overrides.uncovered: unscored is weaker than this server's refute"],
         ),
         ({"kinds": ["spells"]}, {}, ["overrides.kinds"]),
     ],

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from reward.auditor import audit
 from reward.config import AuditConfig
-from reward.judging.coverage import covered_by
+from reward.judging.coverage import CoveredClaim
 from reward.roles.checker import merged_parts
 from reward.roles.parts import Parts, split_documents
 from reward.roles.prompts import load_prompts
@@ -107,7 +107,7 @@ def test_every_word_is_read_once_in_order_or_listed_as_unread(contents, limit, m
 def test_what_one_voter_says_of_the_parts_is_brought_together(values, merged) -> None:
     answers = [None if value == "unreadable" else Answer(value=value) for value in values]
     (target,) = targets(f"It raised {next((v for v in values if v and v[0].isdigit()), 5)}.")
-    result = merged_parts(answers, covered_by(Claim(index=1, question="How much?", answer="466"), target))
+    result = merged_parts(answers, CoveredClaim(Claim(index=1, question="How much?", answer="466"), target))
     assert ("unreadable" if result is None else result.value) == merged
 
 

@@ -195,15 +195,6 @@ def test_trajectories_hold_the_thought(scripted: Any, picnic: RagQuery) -> None:
     assert [turn.response_token_ids for turn in result.trajectories] == [(*t.encode(), 0) for t in turns]
 
 
-def test_templates_ask_about_the_answer_alone(scripted: Any, picnic: RagQuery) -> None:
-    config = AuditConfig(kinds=("number",), thinking=True, uncovered="template")
-    sampler = scripted({"proposer": ["", ""], "checker": [RIGHT] * 3})
-    response = THOUGHT + RESPONSE
-    verdict = run(picnic, response, sampler, config).verdict
-    assert (verdict.outcome, marked(verdict, response)) == (Outcome.SUPPORTED, ["466 euros"])
-    assert "was it" not in sampler.requests[-1].text
-
-
 def test_another_checker_gets_the_same_questions_about_the_same_places(
     scripted: Any, picnic: RagQuery
 ) -> None:

@@ -222,7 +222,6 @@ SUPPORTED, CONTRADICTED, ABSENT, TIED, FAILED = ClaimState
         ([SUPPORTED, FAILED], 1, "refute", Outcome.UNSCORED, None, Reason.TOO_FEW_VALID_VOTES),
         ([SUPPORTED], 1, "refute", Outcome.REFUTED, -1.0, Reason.UNCOVERED),
         ([SUPPORTED], 1, "unscored", Outcome.UNSCORED, None, Reason.UNCOVERED),
-        ([SUPPORTED], 1, "template", Outcome.REFUTED, -1.0, Reason.UNCOVERED),
         ([SUPPORTED], 1, "ignore", Outcome.UNSCORED, None, Reason.TOO_FEW_CLAIMS),
         ([SUPPORTED] * 3, 1, "ignore", Outcome.SUPPORTED, 0.0, Reason.SUPPORTED),
     ],
@@ -258,7 +257,7 @@ ERROR_RATE = AuditConfig(reward_function=RewardFunction.ERROR_RATE)
         ([SUPPORTED, CONTRADICTED, ABSENT, TIED], 0, "refute", (3, 4), -3 / 4),
         ([CONTRADICTED], 0, "refute", (1, 1), -1.0),
         ([SUPPORTED] * 3, 1, "refute", (1, 4), -1 / 4),  # an unchecked number is an unsupported one
-        ([SUPPORTED, CONTRADICTED], 2, "template", (3, 4), -3 / 4),  # no template could ask about two
+        ([SUPPORTED, CONTRADICTED], 2, "refute", (3, 4), -3 / 4),
         ([SUPPORTED, SUPPORTED, CONTRADICTED], 5, "ignore", (1, 3), -1 / 3),  # the paper's own
         ([SUPPORTED, FAILED], 0, "refute", (0, 2), None),  # the rate is not known
         ([CONTRADICTED, FAILED], 0, "refute", (1, 2), None),

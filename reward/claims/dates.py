@@ -44,7 +44,7 @@ class Dates(Numbers):
         return sorted([*dates, *_names_of_days(response, dates)], key=lambda one: one.start)
 
     def find_all(self, text: str) -> Sequence[Number]:
-        """All numbers, weekdays and months of a text: a date may be given away by any of them."""
+        """All numbers, weekdays and months of a text."""
         numbers = Numbers.find_all(self, text)
         return sorted([*numbers, *_names_of_days(text, numbers)], key=lambda one: one.start)
 
@@ -78,12 +78,6 @@ class Dates(Numbers):
                 index_numbers(text).between(start, end), answer
             )
         return Numbers.stated(self, text, start, end, answer)
-
-    def question(self, mention: Number) -> str:
-        """What is asked for."""
-        if mention.kind is Kind.WEEKDAY:
-            return "Which days of the week" if mention.form is Form.RANGE else "Which day of the week"
-        return Numbers.question(self, mention)
 
     def lookup(self, documents: Sequence[Document]) -> DateLookup:
         """The dates of the documents."""

@@ -1,8 +1,8 @@
 """What a kind of claim is: the functions that the audit needs of it, and nothing else.
 
-A kind is one file, or package, beside this one. Proposer, Checker, vote, coverage, evidence, templates and
-the audit without a model call these functions and know nothing of numbers or names themselves. A kind is made
-for one audit (`reward.claims.kinds_for`), so that it may learn from the audit's texts how they write.
+A kind is one file, or package, beside this one. Proposer, Checker, vote, coverage, evidence and the audit
+without a model call these functions and know nothing of numbers or names themselves. A kind is made for one
+audit (`reward.claims.kinds_for`), so that it may learn from the audit's texts how they write.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ClaimKind(Protocol):
         """The mentions of a response that must be checked, from left to right."""
 
     def find_all(self, text: str) -> Sequence[Mention]:
-        """All mentions of any text, those that need no check too: what a question must not show."""
+        """All mentions of any text, those that need no check too."""
 
     def read(self, answer: str, *, of_documents: bool = False) -> Any | None:
         """What the bracket of a claim says; None when it says nothing of this kind.
@@ -111,9 +111,6 @@ class ClaimKind(Protocol):
         "raised 466" in "raised 466 million" states 466,000,000 and not 466: what counts is the document's
         mention at that place, not the quotation's.
         """
-
-    def question(self, mention: Any) -> str:
-        """How a template asks for it: "Which amount of money in EUR", "Which person, place or thing"."""
 
     def lookup(self, documents: Sequence[Document]) -> Lookup:
         """The documents made ready for `Lookup.find`; kept for the next response to the same documents."""

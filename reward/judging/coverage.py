@@ -80,12 +80,6 @@ def cover(response: str, targets: Sequence[Target], claims: Sequence[Claim]) -> 
     return Coverage(numbered, tuple(free.spans()), len(claims) - len(covered))
 
 
-def covered_by(claim: Claim, target: Target) -> CoveredClaim:
-    """A claim about a mention, with its place and its kind."""
-    span = Span(start=target.start, end=target.end)
-    return CoveredClaim(claim.model_copy(update={"span": span, "kind": target.kind.name}), target)
-
-
 def blind_rounds(claims: Sequence[CoveredClaim]) -> list[list[CoveredClaim]]:
     """Splits claims so that no question is asked beside a claim whose answer it gives away.
 
@@ -139,7 +133,8 @@ class _Free:
         if taken is None:
             return None
         self._atoms -= set(taken.places)
-        return covered_by(claim, taken)
+        span = Span(start=taken.start, end=taken.end)
+        return CoveredClaim(claim.model_copy(update={"span": span, "kind": taken.kind.name}), taken)
 
     def spans(self) -> Iterator[Span]:
         """Where the atoms stand that are left, from left to right."""

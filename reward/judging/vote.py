@@ -239,11 +239,11 @@ def judge(
 def error_count(verdicts: Sequence[ClaimVerdict], *, num_uncovered: int, config: AuditConfig) -> ErrorCount:
     """Counts a response's errors for the error-rate reward, -N_err / N_total (paper, section 3.4).
 
-    N_total is the claims that were put to the vote, those from templates too, and, unless `uncovered` is
-    ignore, each number that no claim covers as a claim of its own. Claims that coverage dropped, which are
-    about no number of the response, are in neither count. N_err is the claims whose consensus is another
-    number, "cannot answer" or none at all, and those uncovered numbers: what was not checked is not
-    supported. FAILED claims are in N_total only; a response that has one gets no error rate.
+    N_total is the claims that were put to the vote and, unless `uncovered` is ignore, each number that no
+    claim covers as a claim of its own. Claims that coverage dropped, which are about no number of the
+    response, are in neither count. N_err is the claims whose consensus is another number, "cannot answer" or
+    none at all, and those uncovered numbers: what was not checked is not supported. FAILED claims are in
+    N_total only; a response that has one gets no error rate.
     """
     unchecked = 0 if config.uncovered is UncoveredPolicy.IGNORE else num_uncovered
     wrong = sum(verdict.state in _UNSUPPORTED for verdict in verdicts)

@@ -10,7 +10,7 @@ from pydantic import Field
 from reward.offline.agreement import Human, HumanCounts
 from reward.offline.bootstrap import share
 from reward.offline.rows import AuditRow
-from reward.types import ClaimSource, ClaimState, Outcome, Provenance, Record, Verdict
+from reward.types import ClaimState, Outcome, Provenance, Record, Verdict
 
 _MOST_PROVENANCES = 8
 
@@ -28,7 +28,6 @@ class Figures(Record):
     claim_kinds: dict[str, dict[str, int]] = Field(
         description="The same for each kind of claim that occurs, the most frequent first."
     )
-    num_template_claims: int = Field(default=0, description="Claims that no Proposer asked about.")
     num_mentions: int = 0
     num_uncovered: int = Field(default=0, description="Numbers of responses that no claim covers.")
     num_rows_with_uncovered: int = 0
@@ -104,7 +103,6 @@ def _each(names: Iterable[str], counts: Mapping[str, int]) -> dict[str, int]:
 def _totals(verdict: Verdict) -> dict[str, int]:
     """What one verdict adds to the figures of the same names."""
     return {
-        "num_template_claims": sum(c.claim.source is ClaimSource.TEMPLATE for c in verdict.claims),
         "num_mentions": verdict.num_mentions,
         "num_uncovered": len(verdict.uncovered),
         "num_rows_with_uncovered": bool(verdict.uncovered),

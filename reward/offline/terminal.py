@@ -111,7 +111,6 @@ def remarks(figures: Figures) -> list[str]:
     ]
     said = (
         (f"Claims dropped, about {what} that the response does not hold", figures.num_dropped_claims),
-        (f"{what.capitalize()} asked about with their own sentence", figures.num_template_claims),
         (
             f"Unusable lines of the Proposer, in {figures.malformed_rate:.1%} of the rows",
             figures.num_malformed_claims,

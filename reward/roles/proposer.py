@@ -1,23 +1,16 @@
 """The Proposer's step: claims for what a response says, which is all that it sees (paper section 2.2).
 
-By setting, what no Proposer asked about is asked about by a template: the mention's own sentence with a mark
-in its place. The Checker is shown a sentence of the response then, but no number of it, and not the mention
-itself, in any writing: it must find in the documents what belongs at the mark. A question that would still
-give its answer away is not asked, and the mention stays uncovered.
+A question that gives its answer away is not asked, and what it asks about stays uncovered.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from operator import attrgetter
+from dataclasses import dataclass
 
-from reward.claims.kind import ClaimKind, Mention, Target, num_atoms
-from reward.claims.numbers.unread import all_numbers
-from reward.claims.text import sentence_span
-from reward.config import Structured, UncoveredPolicy
-from reward.judging.coverage import Coverage, CoveredClaim, cover, covered_by
+from reward.claims.kind import ClaimKind, Target, num_atoms
+from reward.config import Structured
+from reward.judging.coverage import Coverage, cover
 from reward.judging.unjudged import AuditFailure
 from reward.judging.vote import Reason
 from reward.roles.asking import Means, answer_of
@@ -28,13 +21,7 @@ from reward.roles.formats import (
     proposer_pattern,
     quoted_questions,
 )
-from reward.types import Claim, ClaimSource, Role, SampleGroup, Span
-
-_REACH = 300  # most characters of the sentence on each side of its mention
-_ASKED, _OTHER = "(?)", "(...)"
-_MARKS = str.maketrans({"[": "(", "]": ")", '"': "'", "\u201c": "'", "\u201d": "'"})
-_DIGIT = r"[\d\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u2189]"
-_LEFT_DIGITS = re.compile(rf"{_DIGIT}+(?:[.,:/-]{_DIGIT}+)*")
+from reward.types import Role, SampleGroup
 
 
 @dataclass(frozen=True)
@@ -43,7 +30,7 @@ class Proposal:
 
     coverage: Coverage
     num_malformed: int  # lines of the Proposer that could not be used
-    group: SampleGroup | None  # the attempt that was used; None when all claims are from templates
+    group: SampleGroup | None  # the attempt that was used; None when the claims are of an earlier verdict
 
 
 async def propose(
@@ -81,10 +68,7 @@ async def propose(
             best = proposal
         if not best.coverage.uncovered:
             return best
-    if config.uncovered is UncoveredPolicy.TEMPLATE:
-        best = replace(best, coverage=with_templates(response, targets, best.coverage, config.max_claims))
-        problem = Reason.TOO_MANY_CLAIMS if len(best.coverage.claims) > config.max_claims else problem
-    if not 1 <= len(best.coverage.claims) <= config.max_claims:
+    if not best.coverage.claims:
         too_many = f"more claims than max_claims: {config.max_claims}"
         unusable = "no attempt of the Proposer gave a usable claim"
         raise AuditFailure(problem, too_many if problem is Reason.TOO_MANY_CLAIMS else unusable)
@@ -110,72 +94,3 @@ def _proposal(response: str, targets: Sequence[Target], parsed: ParsedClaims, gr
         claims = [claim for claim in claims if claim.question not in refused]
         coverage, num_malformed = cover(response, targets, claims), num_malformed + len(shown)
     return Proposal(coverage, num_malformed, group)
-
-
-def with_templates(response: str, targets: Sequence[Target], coverage: Coverage, max_claims: int) -> Coverage:
-    """Adds a claim for each mention that is still uncovered; a composite that no claim touched is asked
-    whole.
-
-    Args:
-        response: What is audited.
-        targets: Its mentions, as they were given to `cover`.
-        coverage: What the Proposer's claims cover.
-        max_claims: Where to stop; one claim more says that there were too many.
-    """
-    bare = {(span.start, span.end) for span in coverage.uncovered}
-    claims: list[CoveredClaim] = list(coverage.claims)
-    left: list[Span] = []
-    for whole in targets:
-        free = [part for part in whole.parts if (part.start, part.end) in bare]
-        for target in [whole] if len(free) == len(whole.parts) else free:
-            question = template_question(response, target) if len(claims) <= max_claims else None
-            if question is None:
-                left += [Span(start=start, end=end) for start, end in target.places]
-                continue
-            answer = response[target.start : target.end]
-            claim = Claim(
-                index=len(claims) + 1, question=question, answer=answer, source=ClaimSource.TEMPLATE
-            )
-            claims.append(covered_by(claim, target))
-    return Coverage(tuple(claims), tuple(left), coverage.num_dropped)
-
-
-def template_question(response: str, target: Target) -> str | None:
-    """The question for one mention; None when it would give the mention away.
-
-    Args:
-        response: What is audited.
-        target: What is asked for.
-    """
-    start, end = sentence_span(response, target.start, target.end, reach=_REACH)
-    blanks = _blanks(response, target)
-    before = _blanked(response, start, target.start, blanks)
-    after = _blanked(response, target.end, end, blanks)
-    sentence = " ".join(f"{before}{_ASKED}{after}".split())
-    question = (
-        f"{target.kind.question(target.mention)} belongs at the mark {_ASKED} of this statement, in which "
-        f'every mark {_OTHER} stands for something else: "{sentence}"'
-    )
-    return None if target.kind.gives_away(question, target.mention) else question
-
-
-def _blanks(response: str, target: Target) -> list[Mention]:
-    """What the question must not show: all numbers, and what says the same as the target.
-
-    Other names stay, or the statement would say nothing; `blind_rounds` keeps them from the Checker who is
-    asked about them.
-    """
-    others = [one for one in target.kind.find_all(response) if target.kind.is_about(one, target.mention)]
-    return sorted([*all_numbers(response), *others], key=attrgetter("start"))
-
-
-def _blanked(text: str, start: int, end: int, blanks: Sequence[Mention]) -> str:
-    """`text[start:end]` with a mark for each blank, and nothing that reads like an answer's bracket."""
-    pieces: list[str] = []
-    place = start
-    for blank in blanks:
-        if blank.end > place and blank.start < end:
-            pieces += [text[place : max(place, blank.start)], _OTHER]
-            place = min(end, blank.end)
-    pieces.append(text[place:end])
-    return _LEFT_DIGITS.sub(_OTHER, "".join(pieces).translate(_MARKS))

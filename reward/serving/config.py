@@ -180,7 +180,7 @@ class InvalidRequest(ValueError):
     """A request cannot be answered as it is, now or later (422); one line: field, value and fix."""
 
 
-_STRICTNESS = tuple(UncoveredPolicy(one) for one in ("ignore", "template", "unscored", "refute"))  # rising
+_STRICTNESS = tuple(UncoveredPolicy(one) for one in ("ignore", "unscored", "refute"))  # rising
 # Whether a value of a setting is at least as strict as the server's own.
 _IS_AS_STRICT: Mapping[Weakenable, Callable[[Any, Any], bool]] = {
     "voters": lambda asked, own: asked >= own,

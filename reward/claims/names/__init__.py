@@ -103,10 +103,6 @@ class Names:
         holds = asking.holds(text, start, end, answer)
         return answer._replace(start=start, end=end) if holds else None
 
-    def question(self, mention: Name) -> str:
-        """What a template asks for."""
-        return "Which person, place or thing"
-
     def lookup(self, documents: Sequence[Document]) -> NameLookup:
         """The documents made ready; the index of a text is kept for the next response to it."""
         return NameLookup(documents)

@@ -19,34 +19,13 @@ from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
 from reward.claims.numbers.reading import close_like, closed, read_as
 from reward.claims.numbers.response import response_numbers
 from reward.claims.numbers.things import is_other
-from reward.claims.numbers.units import written_as
 from reward.claims.numbers.unread import all_numbers
 from reward.claims.numbers.words import RANKED
 from reward.claims.numbers.writing import canonical
 from reward.locales import AUTO
 from reward.types import Document, RagQuery
 
-_BOUNDS = {
-    Form.AT_LEAST: "At least which",
-    Form.MORE_THAN: "More than which",
-    Form.AT_MOST: "At most which",
-    Form.LESS_THAN: "Less than which",
-}
-_WHAT = {
-    Kind.QUANTITY: "quantity",
-    Kind.PERCENT: "percentage",
-    Kind.PERCENTAGE_POINT: "number of percentage points",
-    Kind.MONEY: "amount of money",
-    Kind.DATE: "date",
-    Kind.YEAR: "year",
-    Kind.PERIOD: "part of a year",
-    Kind.TIME: "time of day",
-    Kind.DURATION: "duration",
-    Kind.ORDINAL: "place in an order",
-    Kind.RATIO: "ratio",
-}
 _SHARES = (Kind.PERCENT, Kind.PERCENTAGE_POINT)
-_IN_WORDS = str.maketrans({"²": " squared", "³": " cubed"})
 _SMALL_WORD = 12
 _THING = re.compile(r"[ -]([a-z]{3,}|[A-Z]\w+(?: [A-Z]\w+)*)")
 _WINNERS = {1: ("won", "win", "champion", "gold"), 2: ("runner", "silver"), 3: ("bronze",)}
@@ -157,17 +136,6 @@ class Numbers:
             if not is_share and any(_says(answer, one) for one in (number, unbound(number))):
                 return number
         return None
-
-    def question(self, mention: Number) -> str:
-        """What is asked for, with its unit and its bound."""
-        what = _WHAT.get(mention.kind, "number")
-        if mention.kind is Kind.MONEY:
-            what = f"{what} in {mention.unit}"
-        elif mention.kind in (Kind.QUANTITY, Kind.DURATION):
-            what = f"{what} in {written_as(mention.unit, singular=False).translate(_IN_WORDS)}"
-        if mention.form is Form.RANGE:
-            what = f"range ({what})"
-        return f"{_BOUNDS.get(mention.form, 'Which')} {what}"
 
     def lookup(self, documents: Sequence[Document]) -> NumberLookup:
         """The numbers of the documents by their values."""

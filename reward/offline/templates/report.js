@@ -187,7 +187,6 @@
   function remarksOn({ claim, ...found }) {
     const said = found.note ? [found.note] : [];
     if (found.evidence_holds_consensus === false) said.push(`The evidence does not hold the ${claim.kind} that the votes agree on.`);
-    if (claim.source === "template") said.push(`No Proposer asked about this ${claim.kind}; its own sentence was the question.`);
     return said.map((text) => make("p", { class: "remark" }, text));
   }
 
