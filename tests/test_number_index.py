@@ -34,7 +34,7 @@ class EveryNumber(NumberLookup):
             return _nearest(places, context)
         if claimed.kind is Kind.DATE and claimed.form is Form.EXACT:
             return self._find_date(claimed)
-        if claimed.kind is Kind.RATIO:
+        if claimed.kind is Kind.RATIO and claimed.parts:
             return self._find_sides(claimed, context)
         if claimed.parts and claimed.form in (Form.EXACT, Form.RANGE):
             places = [self.find(part, context=context) for part in claimed.parts]
