@@ -128,7 +128,9 @@ def test_a_person_has_the_last_word(place: Place, capsys: pytest.CaptureFixture[
     assert march(*approve, "--by", "bob") == 0
     assert place.aliases()["champion"] == "1"
     assert place.promote(2, 1, "--by", "ann") == 0
-    assert march("model", "reject", place.model, 2, *place.common[:4], "--by", "bob", "--reason", "not now") == 0
+    assert (
+        march("model", "reject", place.model, 2, *place.common[:4], "--by", "bob", "--reason", "not now") == 0
+    )
     capsys.readouterr()
     assert "does not wait" in refused(
         capsys, "model", "approve", place.model, 2, *place.common, "--by", "bob"
