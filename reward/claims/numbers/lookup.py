@@ -198,7 +198,7 @@ class NumberLookup:
 
 
 class _Side(NamedTuple):
-    """Where one number of a claimed ratio stands."""
+    """Where one number of a claimed ratio is."""
 
     place: Place[Number]
     pair: Number | None  # of the document, which it is part of
