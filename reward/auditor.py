@@ -60,7 +60,7 @@ from reward.types import AuditResult, Provenance, RagQuery, Verdict
 
 DEFAULT_CONFIG: Final = AuditConfig()
 
-__all__ = ["audit", "recheck"]
+__all__ = ["audit", "audit_by_lookup", "recheck"]
 
 
 async def audit(
@@ -96,15 +96,24 @@ async def audit(
         verdict = asyncio.run(audit(query, "60 people came.")).verdict  # REFUTED
     """
     if sampler is None:
-        result = AuditResult(verdict=lexical_audit(query, response, config))
-    else:
-        means = Means(sampler, prompts or _prompts(config.prompts), config, observer)
-        result = await _by_model(query, response, means)
+        return AuditResult(verdict=audit_by_lookup(query, response, config))
+    means = Means(sampler, prompts or _prompts(config.prompts), config, observer)
+    result = await _by_model(query, response, means)
+    # In a thread, since the numbers of all documents may be read.
+    verdict = await asyncio.to_thread(_decided, result.verdict, query, response, config)
+    return result if verdict is result.verdict else result.model_copy(update={"verdict": verdict})
+
+
+def audit_by_lookup(query: RagQuery, response: str, config: AuditConfig = DEFAULT_CONFIG) -> Verdict:
+    """The audit without a model, as `audit` does it without a sampler; for threads."""
+    return _decided(lexical_audit(query, response, config), query, response, config)
+
+
+def _decided(verdict: Verdict, query: RagQuery, response: str, config: AuditConfig) -> Verdict:
+    """The verdict, or what the query itself says of the answer."""
     if is_known_unanswerable(query, config):
-        decided = decided_by_query(result.verdict, config)
-    else:
-        decided = refuted_by_count(result.verdict, query, response[answer_start(response, config) :], config)
-    return result if decided is result.verdict else result.model_copy(update={"verdict": decided})
+        return decided_by_query(verdict, config)
+    return refuted_by_count(verdict, query, response[answer_start(response, config) :], config)
 
 
 async def _by_model(query: RagQuery, response: str, means: Means) -> AuditResult:

@@ -1,6 +1,7 @@
 """A true sentence about another count than the query asks for is no answer to it."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -84,3 +85,22 @@ def test_what_the_claims_decide_stays() -> None:
     query = asked("How many families lived in Chah-e Bagh?")
     assert audited(query, "The population of Chah-e Bagh was 999.").reason == "not_in_documents"
     assert audited(query, "It was 274 people.", kinds=["name"]).outcome is Outcome.NO_CLAIMS
+
+
+def test_documents_are_not_read_on_the_event_loop(scripted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server answers others while the numbers of a long document are read."""
+    threads: list[threading.Thread] = []
+
+    def reading(*given: Any) -> str | None:
+        threads.append(threading.current_thread())
+        return uncounted(*given)
+
+    monkeypatch.setattr("reward.judging.asked.uncounted", reading)
+    question = "- Question: What was the population of Chah-e Bagh? [Answer: 274]"
+    vote = "1. Evidence: its population was 274 [Answer: 274]"
+    query = asked("How many families lived in Chah-e Bagh?")
+    config = AuditConfig(kinds=("number",), voters=3)
+    answer = "The population of Chah-e Bagh was 274."
+    result = asyncio.run(audit(query, answer, sampler=scripted([question, *[vote] * 3]), config=config))
+    assert result.verdict.reason == "other_count"
+    assert threads and threading.main_thread() not in threads

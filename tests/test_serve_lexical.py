@@ -17,7 +17,7 @@ from orchestration.settings.serve import server_config
 from reward.serving.client import SyncRewardClient
 from reward.serving.config import ServerConfig
 from reward.serving.server import create_app
-from reward.types import Outcome
+from reward.types import Document, Outcome, RagQuery
 from tests.serving import QUERY, RESPONSE, TOKEN, Serving
 
 WRONG = "The July picnic raised 999 euros."
@@ -46,6 +46,24 @@ def test_it_answers_every_path_and_is_ready_at_once(server: Serving) -> None:
     assert server.metric('march_audits_total{outcome="SUPPORTED"') == 1  # then it was kept
 
 
+def test_the_query_decides_as_it_does_in_every_audit(server: Serving) -> None:
+    """No claim is right where no document answers; nor is another count than the query asks for."""
+    village = Document(id="d", text="At the 2006 census, its population was 274, in 61 families.")
+    query = RagQuery(id="v", query="How many families lived there?", documents=(village,))
+    asked = [
+        (QUERY.model_copy(update={"unanswerable": True}), RESPONSE),
+        (query, "Its population was 274."),
+        (query, "It had 61 families."),
+    ]
+    with SyncRewardClient(server.url, TOKEN) as client:
+        verdicts = [result.verdict for result in client.audit_batch(asked)]
+    assert [(one.reason, one.reward) for one in verdicts] == [
+        ("unanswerable", -1.0),
+        ("other_count", -1.0),
+        ("supported", 0.0),
+    ]
+
+
 def test_what_is_too_long_is_422_and_a_bug_is_unscored(
     server: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,7 +72,7 @@ def test_what_is_too_long_is_422_and_a_bug_is_unscored(
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("reward.serving.service.lexical_audit", broken)
+    monkeypatch.setattr("reward.serving.service.audit_by_lookup", broken)
     answer = server.get_reward(RESPONSE + " ")
     assert answer.status_code == 503 and answer.json()["reason"] == "internal"
 
@@ -66,7 +84,7 @@ def test_its_health_answers_while_it_computes(server: Serving, monkeypatch: pyte
             pass
         raise ZeroDivisionError
 
-    monkeypatch.setattr("reward.serving.service.lexical_audit", slow)
+    monkeypatch.setattr("reward.serving.service.audit_by_lookup", slow)
     threads = [threading.Thread(target=server.audit, args=(RESPONSE + " " * i,)) for i in range(2)]
     for thread in threads:
         thread.start()

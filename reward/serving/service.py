@@ -24,11 +24,10 @@ from enum import StrEnum
 from opentelemetry.trace import SpanContext
 
 from reward import telemetry
-from reward.auditor import audit
+from reward.auditor import audit, audit_by_lookup
 from reward.config import AuditConfig
 from reward.judging.unjudged import AuditFailure, unscored
 from reward.judging.vote import Reason
-from reward.lexical import lexical_audit
 from reward.provenance import config_digest, provenance_of
 from reward.roles.prompts import PromptSet
 from reward.samplers import Sampler, SamplerError, TrainedSampler, Weights
@@ -267,7 +266,7 @@ class AuditService:
         query, response, config = asked.query, asked.response, asked.config
         if self._sampler is None:
             loop = asyncio.get_running_loop()
-            found = await loop.run_in_executor(self._threads, lexical_audit, query, response, config)
+            found = await loop.run_in_executor(self._threads, audit_by_lookup, query, response, config)
             return AuditResult(verdict=found)
         sampler, prompts, observer = self._sampler, self._prompts, self.metrics.turn_ended
         return await audit(
