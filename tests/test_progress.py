@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import random
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -13,11 +15,19 @@ from orchestration.terminal.progress import AuditProgress, ByteProgress
 from reward.types import Outcome, Verdict
 
 
+class _SlowLog(io.StringIO):
+    """Lets other threads run before each write, some longer than others, as a busy machine does."""
+
+    def write(self, text: str) -> int:
+        time.sleep(random.random() * 1e-4)
+        return super().write(text)
+
+
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """Where lines go, of which each is due at once."""
     monkeypatch.setattr(progress, "_LINE_EVERY_S", 0.0)
-    return io.StringIO()
+    return _SlowLog()
 
 
 def test_bytes_are_counted_from_all_threads(log: io.StringIO) -> None:
@@ -25,7 +35,9 @@ def test_bytes_are_counted_from_all_threads(log: io.StringIO) -> None:
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(bar.advance, [1000] * 4000))
         bar.add_rows(1_000_000, 5)
-    *_, before, after = log.getvalue().splitlines()
+    *_, before, after = lines = log.getvalue().splitlines()
+    amounts = [float(line.split()[1]) for line in lines]
+    assert amounts == sorted(amounts), "an older amount was printed after a newer one"
     assert before.startswith("sending: 4.0 of 8 MB, ") and "s left" in before
     assert after.startswith("sending: 5.0 of 8 MB, ") and "5 rows" in after
 

@@ -5,10 +5,11 @@ A terminal gets a bar; anything else (a log, a CI job) gets one line every ten s
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import (
@@ -104,25 +105,25 @@ class ByteProgress(_Bar):
     def __init__(self, console: Console, label: str, *, total: int | None = None) -> None:
         super().__init__(console, label, total, DownloadColumn(), TransferSpeedColumn())
         self._num_rows = 0
+        # An amount is printed before the next one is counted: the last line has the whole.
+        self._lock = threading.Lock()
 
     def reach(self, done: int, total: int | None) -> None:
         """Says how many bytes there are so far, and in all if that is known."""
-        self._progress.update(self._id, completed=done, total=total)
-        self._line()
+        self._count(completed=done, total=total)
 
     def advance(self, num_bytes: int) -> None:
         """Counts bytes; from any thread."""
-        self._progress.update(self._id, advance=num_bytes)
-        self._line()
+        self._count(advance=num_bytes)
 
     def add_rows(self, num_bytes: int, num_rows: int) -> None:
         """Counts rows and the bytes that they took."""
         self._num_rows += num_rows
-        note = f"{self._num_rows:,} rows, {self._rate(self._num_rows):,.0f} rows/s"
-        self._progress.update(self._id, advance=num_bytes, note=note)
-        self._line()
+        self._count(advance=num_bytes, note=f"{self._num_rows:,} rows, {self._rate(self._num_rows):,.0f} rows/s")
 
-    def _line(self) -> None:
-        task = self._task
-        share = f" of {task.total / 1e6:,.0f}" if task.total else ""
-        self._print_when_due(f"{task.completed / 1e6:,.1f}{share} MB", self._rate(task.completed))
+    def _count(self, **changed: Any) -> None:
+        with self._lock:
+            self._progress.update(self._id, **changed)
+            task = self._task
+            share = f" of {task.total / 1e6:,.0f}" if task.total else ""
+            self._print_when_due(f"{task.completed / 1e6:,.1f}{share} MB", self._rate(task.completed))
