@@ -125,7 +125,7 @@ def test_warm_up_takes_exactly_its_steps(warmup: int, steps: int) -> None:
         ("model.x=1", "'model' is a value"),
         ("seed=[1", "--set 'seed=[1': not YAML"),
         ("tracking.uri=https://ann:pw@host", "tracking.uri: https://host was given with a user or password"),
-        ("reward.model={url: 'http://ann:pw@host'}", "(got 'http://host')"),
+        ("seed='http://ann:pw@host'", "(got 'http://host')"),
         ("nonsense", "write it as dotted.key=value"),
     ],
 )

@@ -86,7 +86,6 @@ def _environment(
         seed=recipe.seed,
         oracle=recipe.oracle,
         wiki=recipe.data.wiki,
-        reward_model=recipe.reward.model,
     )
     for_trainer = trainer_settings.TrainerSettings(
         run_dir=folder,

@@ -69,9 +69,6 @@ def rollout_metrics(
 ) -> dict[str, float]:
     """Returns slash-named figures: `audit/*`, `oracle/*` if there is one, and those of each trained role."""
     metrics = audit_metrics(records) | oracle_metrics(records) | turn_metrics(records)
-    extra = [record.extra_reward for record in records if record.extra_reward is not None]
-    if extra:
-        metrics["solver/extra_reward"] = sum(extra) / len(extra)
     for role, role_batches in batches.items():
         metrics |= role_metrics(role, role_batches) | group_metrics(role, role_batches, group_size)
     return metrics

@@ -25,7 +25,7 @@ from pipeline.settings.held_out import HeldOutSettings, check_held_out
 from pipeline.settings.ppo import AdvantageEstimator, LossScale, PpoSettings, check_credit, check_warmup
 from pipeline.settings.record import CheckpointSettings, TrackingSettings
 from pipeline.settings.sampling import RolloutSettings
-from pipeline.settings.sources import DataSettings, RewardSettings, check_reward_model
+from pipeline.settings.sources import DataSettings, RewardSettings
 from pipeline.settings.tree import explain, read_tree, recipe_file, with_preset
 from pipeline.settings.warmup import WarmupSettings
 from reward.assignments import assign
@@ -123,12 +123,6 @@ class Recipe(Settings):
                 "reward.sampler: a frozen model plays Proposer and Checker, whose turns are then not the "
                 "policy's own; set train_roles: [solver], or leave the sampler out"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _the_audit_decides(self) -> Self:
-        if self.reward.model is not None:
-            check_reward_model(self.reward.model, self.audit, truncated_reward=self.ppo.truncated_reward)
         return self
 
     @model_validator(mode="after")

@@ -23,11 +23,9 @@ from pydantic import Field
 
 from pipeline.record.rollout_record import RolloutRecord, turn_reward
 from pipeline.settings.ppo import CheckerCredit
-from pipeline.settings.sources import RewardModelSettings
 from pipeline.settings.worlds import WikiSettings
 from pipeline.training.credit import ENDED, choose_turns, left_out, valid_turns
 from pipeline.training.oracle import oracle_for
-from pipeline.training.reward_model import RewardModel, RewardModelError
 from reward import telemetry
 from reward.config import Settings
 from reward.judging.vote import Reason
@@ -54,7 +52,6 @@ class RolloutSettings(Settings):
     seed: int = 0
     oracle: str = "none"
     wiki: WikiSettings = Field(default=WikiSettings(), description="For oracle: wiki.")
-    reward_model: RewardModelSettings | None = None
 
 
 class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is untyped
@@ -64,8 +61,6 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
         self.settings = RolloutSettings.model_validate_json(os.environ[SETTINGS_VARIABLE])
         self.judge = oracle_for(self.settings.oracle, self.settings.wiki)
         self._client: RewardClient | None = None
-        model = self.settings.reward_model
-        self.reward_model = RewardModel(model) if model else None
         telemetry.start("march-rollout")
 
     @property
@@ -116,11 +111,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             response = hf_tokenizer.decode(output.token_ids, skip_special_tokens=True)
             telemetry.record_texts(span, [{"role": "user", "content": prompt}], [response])
             record = await self._audit(
-                query,
-                response,
-                prompt=prompt,
-                finish_reason=output.finish_reason,
-                solver_versions=versions,
+                query, response, finish_reason=output.finish_reason, solver_versions=versions
             )
             telemetry.record_verdict(span, record.verdict)
         measured = {
@@ -135,8 +126,8 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             "label": label,
             "images": None,
             "mm_train_inputs": None,
-            "reward": record.solver_reward,
-            "scores": record.solver_reward,
+            "reward": record.verdict.reward,
+            "scores": record.verdict.reward,
             "observation_tokens": [*prompt_ids, *output.token_ids],
             "action_ranges": [(len(prompt_ids), len(prompt_ids) + len(output.token_ids))],
             "rollout_log_probs": _log_probs(len(prompt_ids), output),
@@ -146,22 +137,11 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
         }
 
     async def _audit(
-        self,
-        query: RagQuery,
-        response: str,
-        *,
-        finish_reason: str,
-        prompt: str = "",
-        solver_versions: Sequence[int] = (),
+        self, query: RagQuery, response: str, *, finish_reason: str, solver_versions: Sequence[int] = ()
     ) -> RolloutRecord:
-        start, extra = time.perf_counter(), None
+        start = time.perf_counter()
         with telemetry.span("audit") as span:
             result = await self._asked(query, response, finish_reason)
-            if self.reward_model and result.verdict.reward is not None:
-                try:
-                    extra = await self.reward_model.term(prompt, response)
-                except RewardModelError as error:
-                    result = _unscored(query, Reason.REWARD_MODEL, str(error))
             telemetry.record_verdict(span, result.verdict)
         is_scored = result.verdict.outcome is not Outcome.UNSCORED
         credit = self.settings.checker_credit
@@ -178,7 +158,6 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             response=response,
             verdict=result.verdict,
             unanswerable=query.unanswerable,
-            extra_reward=extra,
             turns=chosen,
             spare_turns={role: left_out(turns[role], chosen[role]) for role in chosen},
             num_turns_left_out=sum(len(turns[role]) - len(chosen[role]) for role in chosen),
