@@ -76,7 +76,7 @@ def test_what_would_hang_or_be_ignored_is_one_clear_line(
     [
         (
             HYBRID,
-            ["ppo.estimator=reinforce", "cluster.critic_ranks=4", "ppo.gamma=1.0"],
+            ["preset=march", "ppo.gamma=1.0", "cluster.critic_ranks=4"],
         ),  # no critic is placed
         ("llama31_8b_stem_lora_1gpu", ["cluster.lora.targets=[q_proj, v_proj, score]"]),
         (HYBRID, ["cluster.num_engines=4", "cluster.engine_tensor_parallel=2"]),

@@ -65,7 +65,7 @@ def test_a_users_own_threads_hold_in_every_phase(monkeypatch: pytest.MonkeyPatch
     assert for_cpus(recipe())["OMP_NUM_THREADS"] == "7"
     assert threads_of(recipe("cluster.cpu_threads=3")) == PhaseThreads(3, 3, 3)
     monkeypatch.delenv("OMP_NUM_THREADS")
-    assert threads_of(recipe("ppo.estimator=reinforce")).update == num_cores()
+    assert threads_of(recipe("ppo.estimator=rloo", "rollout.samples_per_query=2")).update == num_cores()
     assert "OMP_NUM_THREADS" not in for_cpus(recipe())
 
 

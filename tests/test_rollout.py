@@ -17,7 +17,7 @@ from tests.serving import QUERY as PICNIC
 cpu.install()
 
 from pipeline.record.rollout_record import RolloutRecord  # noqa: E402
-from pipeline.training.rollout import SETTINGS_VARIABLE, AgentExecutor, choose_turns  # noqa: E402
+from pipeline.training.rollout import SETTINGS_VARIABLE, AgentExecutor, choose_turn  # noqa: E402
 
 QUERY = RagQuery(id="q", query="?", documents=(Document(id="d", text="It raised 5 euros."),))
 
@@ -117,22 +117,14 @@ def test_a_checkers_turn_is_paid_for_the_answer_or_for_its_own_votes(
         async def audit(self, *arguments: Any, **settings: Any) -> AuditResult:
             return told
 
-    settings = {
-        "reward_urls": ["http://127.0.0.1:9"],
-        "checker_credit": credit,
-        "turns_by_role": {"checker": 3},
-    }
+    settings = {"reward_urls": ["http://127.0.0.1:9"], "checker_credit": credit}
     monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps(settings))
     agent = AgentExecutor()
     agent._client = Voters()  # type: ignore[assignment]
     record = asyncio.run(agent._audit(QUERY, "It raised 5 euros.", finish_reason="stop"))
-    assert sorted(map(record.turn_reward, record.turns.get(Role.CHECKER, ()))) == paid  # type: ignore[type-var]
-    assert record.num_turns_left_out == 0
-    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps(settings | {"turns_by_role": {"checker": 1}}))
-    agent = AgentExecutor()
-    agent._client = Voters()  # type: ignore[assignment]
-    record = asyncio.run(agent._audit(QUERY, "It raised 5 euros.", finish_reason="stop"))
-    assert record.num_turns_left_out == max(len(paid) - 1, 0)
+    could_be_trained = [*record.turns.values(), *record.spare_turns.get(Role.CHECKER, ())]
+    assert sorted(map(record.turn_reward, could_be_trained)) == paid  # type: ignore[type-var]
+    assert len(record.turns) == bool(paid)
 
 
 def test_a_proposers_turn_is_paid_for_the_answer_whatever_pays_votes() -> None:
@@ -177,4 +169,4 @@ def test_a_turn_that_its_engine_gave_up_is_never_trained() -> None:
     turn = Trajectory(
         role=Role.CHECKER, prompt_token_ids=(1,), response_token_ids=(2,), finish_reason="abort"
     )
-    assert choose_turns([turn], 1, seed="0") == ()
+    assert choose_turn([turn], seed="0") is None

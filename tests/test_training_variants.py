@@ -87,27 +87,18 @@ def test_the_hybrid_engine_with_sleep_audits_and_trains_every_step(tmp_path: Pat
 
 
 @pytest.mark.long
-def test_all_turns_of_all_roles_are_trained_by_the_papers_scale(tmp_path: Path) -> None:
-    roles = {"train_roles": "[solver, checker, proposer]", "checker_turns": "all"}
-    means = trained(tmp_path / "mean", roles)
-    sums = trained(tmp_path / "paper", {**roles, "ppo.loss_scale": "paper"})
-    for step in [*means, *sums]:
+def test_all_roles_are_trained(tmp_path: Path) -> None:
+    for step in trained(tmp_path, {"train_roles": "[solver, checker, proposer]"}):
         scored = round(
             SMALL["rollout.batch_size"] * (1 - step["audit/unscored_rate"] - step["audit/no_claims_rate"])
         )
         assert step["proposer/num_trained"] <= step["solver/num_trained"] == scored
-        assert scored < step["checker/num_trained"] <= 3 * scored
-        assert step["audit/turns_left_out_per_answer"] == 0
-    # At the start both policies are one, and the norms differ by the trained tokens over 3|B|.
-    tokens = sums[0]["solver/num_tokens"] + sums[0]["checker/num_tokens"] + sums[0]["proposer/num_tokens"]
-    ratio = sums[0]["ppo/actor_grad_norm"] / means[0]["ppo/actor_grad_norm"]
-    assert ratio == pytest.approx(tokens / (3 * SMALL["rollout.batch_size"]), rel=0.5)
+        assert 0 < step["checker/num_trained"] <= scored
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("estimator", ["group_norm", "rloo"])
-def test_grouped_answers_train_without_a_critic(tmp_path: Path, estimator: str) -> None:
-    groups = {"ppo.estimator": estimator, "ppo.gamma": 1.0, "rollout.samples_per_query": 2}
+def test_grouped_answers_train_without_a_critic(tmp_path: Path) -> None:
+    groups = {"ppo.estimator": "rloo", "ppo.gamma": 1.0, "rollout.samples_per_query": 2}
     for step in trained(tmp_path, groups):
         assert step["solver/num_trained"] + step["solver/num_masked"] == 2 * SMALL["rollout.batch_size"]
         assert step["checker/num_trained"] > 0 and "ppo/critic_loss" not in step

@@ -31,7 +31,6 @@ PLAN_FILE = Path(__file__).with_name("plan.yaml")
 _RESULT_FIELDS = {
     "seed",
     "train_roles",
-    "checker_turns",
     "data",
     "rollout",
     "ppo",

@@ -100,11 +100,8 @@ def _update(recipe: Recipe, dimensions: Dimensions, load: Workload) -> tuple[flo
     """Seconds of log-probabilities and values, and of the PPO update, over the rows of a step."""
     cluster, assumed = recipe.cluster, recipe.estimate
     rate = assumed.gpu_tflops * 1e12 * assumed.mfu
-    rows = recipe.rows_by_role
     lengths = [
-        role.prompt_tokens + role.completion_tokens
-        for role in load.roles
-        for _ in range(rows.get(role.role, 0))
+        role.prompt_tokens + role.completion_tokens for role in load.roles if role.role in recipe.train_roles
     ]
     actor, critic = (
         recipe.answers_per_step * sum(forward_flops(dimensions, tokens, head=head) for tokens in lengths)

@@ -157,20 +157,15 @@ def _update(recipe: Recipe, *, max_optimizer_steps: int) -> dict[str, object]:
         "algo.kl.init_coef": ppo.kl_coef if recipe.has_reference else 0.0,
         "actor.eps_clip": ppo.eps_clip,
         "critic.value_clip": ppo.value_clip,
-        "critic.freezing_steps": ppo.critic_warmup_steps - 1,
     }
     if ppo.truncated_reward is not None:
         arguments["reward.stop_properly_penalty_coef"] = ppo.truncated_reward
-    policy_steps = max_optimizer_steps - ppo.num_frozen_updates
-    for name, optimizer, steps in (
-        ("actor", ppo.actor, policy_steps),
-        ("critic", ppo.critic, max_optimizer_steps),
-    ):
+    for name, optimizer in (("actor", ppo.actor), ("critic", ppo.critic)):
         arguments |= {
             f"{name}.adam.lr": optimizer.lr,
             f"{name}.max_norm": optimizer.max_norm,
             f"{name}.lr_scheduler": ppo.lr_scheduler,
-            f"{name}.lr_warmup_ratio": _warmup_ratio(optimizer, steps),
+            f"{name}.lr_warmup_ratio": _warmup_ratio(optimizer, max_optimizer_steps),
         }
     return arguments
 

@@ -20,9 +20,7 @@ from pipeline.redaction import SECRET_NAME
 _KEY_VARIABLE = "MARCH_WORKER_SECRETS"  # under which name they are in the store
 _NAMESPACE = "march"
 _COMES_WITHIN_S = 30.0
-_PASSED_ON = re.compile(
-    r"(OTEL|NCCL|TORCH_NCCL|GLOO|HF|MLFLOW)_|(?i:(https?|all|no)_proxy)$"
-)
+_PASSED_ON = re.compile(r"(OTEL|NCCL|TORCH_NCCL|GLOO|HF|MLFLOW)_|(?i:(https?|all|no)_proxy)$")
 _WITH_PASSWORD = re.compile(r"://[^/@\s]*:[^/@\s]*@")
 
 

@@ -34,7 +34,6 @@ from pipeline.record.run import RunState
 from pipeline.rows import num_steps
 from reward import telemetry
 from reward.samplers.start import demand_libraries
-from reward.types import Role
 
 _TO_ANSWER_S = 20.0  # after an audit's deadline, so that the server's own answer comes first
 _KEYS = ("MARCH_REWARD_TOKEN", "MARCH_SIGNING_KEY")
@@ -81,7 +80,7 @@ def _environment(
         reward_urls=tuple(f"http://{recipe.reward.host}:{port}" for port in ports),
         patience_s=recipe.reward.patience_s,
         timeout_s=recipe.reward.deadline_s + _TO_ANSWER_S,
-        turns_by_role={role: num for role, num in recipe.rows_by_role.items() if role is not Role.SOLVER},
+        train_roles=recipe.train_roles,
         checker_credit=recipe.ppo.checker_credit,
         seed=recipe.seed,
         oracle=recipe.oracle,
@@ -93,10 +92,9 @@ def _environment(
         registry=registry_name(state),
         num_steps=num_steps(recipe, state.num_rows),
         seed=recipe.seed,
-        rows_by_role=recipe.rows_by_role,
+        train_roles=recipe.train_roles,
         ppo=recipe.ppo,
         batching=batching(recipe),
-        loss_divisor=recipe.loss_divisor,
         threads=None if cuda else threads_of(recipe),
         max_staleness=recipe.rollout.max_staleness,
         rollouts=recipe.tracking.rollouts,

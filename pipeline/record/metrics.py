@@ -97,7 +97,10 @@ def audit_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
         "audit/errors_per_claim": sum(claim.state is not ClaimState.SUPPORTED for claim in decided)
         / max(len(decided), 1),
         "audit/checker_turns_per_answer": sum(record.num_checker_turns for record in records) / total,
-        "audit/turns_left_out_per_answer": sum(record.num_turns_left_out for record in records) / total,
+        "audit/turns_left_out_per_answer": sum(
+            len(turns) for record in records for turns in record.spare_turns.values()
+        )
+        / total,
         "audit/vote_entropy": sum(claim.entropy for claim in claims) / max(len(claims), 1),
         "audit/seconds_per_answer": sum(record.audit_s for record in records) / total,
     }

@@ -28,17 +28,14 @@ class RolloutRecord(Record):
     response: str
     verdict: Verdict
     unanswerable: bool = Field(default=False, description="The query's: no claim of an answer is right.")
-    turns: dict[Role, tuple[Trajectory, ...]] = Field(
-        default_factory=dict, description="The turns to train on, beside the Solver's."
+    turns: dict[Role, Trajectory] = Field(
+        default_factory=dict, description="The turn of each other trained role to train on."
     )
     spare_turns: dict[Role, tuple[Trajectory, ...]] = Field(
         default_factory=dict, description="Turns that could be trained on and were not chosen."
     )
     checker_credit: CheckerCredit = CheckerCredit.ANSWER
     num_checker_turns: int = Field(default=0, description="Voters whose tokens came back.")
-    num_turns_left_out: int = Field(
-        default=0, description="Valid turns of the trained roles that the seeded choice left out."
-    )
     weights_versions: dict[Role, tuple[int, ...]] = Field(
         default_factory=dict, description="Weight syncs before each role's turns, each count once, in order."
     )

@@ -22,7 +22,7 @@ from pipeline.settings.cluster import ClusterSettings, Colocation, check_batches
 from pipeline.settings.estimate import EstimateSettings
 from pipeline.settings.guards import CanaryGuard, GuardSettings, KlGuard, check_roll_back
 from pipeline.settings.held_out import HeldOutSettings, check_held_out
-from pipeline.settings.ppo import AdvantageEstimator, LossScale, PpoSettings, check_credit, check_warmup
+from pipeline.settings.ppo import AdvantageEstimator, PpoSettings, check_credit
 from pipeline.settings.record import CheckpointSettings, TrackingSettings
 from pipeline.settings.sampling import RolloutSettings
 from pipeline.settings.sources import DataSettings, RewardSettings
@@ -53,13 +53,8 @@ class Recipe(Settings):
         '"tiny_kinds" are the policies in this repository.'
     )
     train_roles: tuple[Role, ...] = Field(
-        default=(Role.SOLVER, Role.CHECKER), description="The Solver and any of the other two."
-    )
-    checker_turns: Literal["seeded", "all"] = Field(
-        default="seeded",
-        description="Which valid Checker turns of an answer are trained: one, by a seeded choice, or all, "
-        "which weigh as much as one together. All are as many as voters: where documents are read in parts, "
-        "or questions in rounds, so many are chosen.",
+        default=(Role.SOLVER, Role.CHECKER),
+        description="The Solver and any of the other two. Of an answer's Checker turns one is drawn.",
     )
     data: DataSettings
     rollout: RolloutSettings = RolloutSettings()
@@ -68,9 +63,6 @@ class Recipe(Settings):
     cluster: ClusterSettings = ClusterSettings()
     reward: RewardSettings = RewardSettings()
     checkpoint: CheckpointSettings = CheckpointSettings()
-    ablation: bool = Field(
-        default=False, description="Says that a setting which repeats a known mistake is meant."
-    )
     guards: GuardSettings = GuardSettings()
     canary: CanarySettings | None = Field(
         default=None, description="A frozen Checker beside the live one; none when left out."
@@ -127,9 +119,7 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _what_is_paid_is_trained(self) -> Self:
-        check_credit(self.ppo, self.audit, self.train_roles, ablation=self.ablation)
-        if self.data.max_steps is not None:
-            check_warmup(self.ppo, num_steps=self.data.max_steps)
+        check_credit(self.ppo, self.audit, self.train_roles)
         return self
 
     @model_validator(mode="after")
@@ -143,7 +133,7 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _groups_have_members(self) -> Self:
-        if self.ppo.estimator.is_grouped and self.rollout.samples_per_query < 2:
+        if not self.has_critic and self.rollout.samples_per_query < 2:
             raise ValueError(
                 f"rollout.samples_per_query: 1, but ppo.estimator {self.ppo.estimator} compares the answers "
                 "to one query; use 2 or more"
@@ -234,23 +224,9 @@ class Recipe(Settings):
         return self.rollout.batch_size * self.rollout.samples_per_query
 
     @property
-    def rows_by_role(self) -> dict[Role, int]:
-        """Rows of one answer, fillers included, so that the count a step never changes."""
-        rows = {Role.SOLVER: 1, Role.CHECKER: 1, Role.PROPOSER: 1}
-        if self.checker_turns == "all":
-            rows[Role.CHECKER] = self.audit.voters
-        return {role: num for role, num in rows.items() if role in self.train_roles}
-
-    @property
     def rows_per_step(self) -> int:
-        """Trajectories of one PPO step."""
-        return self.answers_per_step * sum(self.rows_by_role.values())
-
-    @property
-    def loss_divisor(self) -> int | None:
-        """What the policy's token terms of a step are divided by; None for their number."""
-        is_paper = self.ppo.loss_scale is LossScale.PAPER
-        return len(self.train_roles) * self.answers_per_step if is_paper else None
+        """Trajectories of one PPO step: one of each trained role an answer, fillers included."""
+        return self.answers_per_step * len(self.train_roles)
 
     @property
     def max_model_len(self) -> int:

@@ -24,7 +24,7 @@ from pydantic import Field
 from pipeline.record.rollout_record import RolloutRecord, turn_reward
 from pipeline.settings.ppo import CheckerCredit
 from pipeline.settings.worlds import WikiSettings
-from pipeline.training.credit import ENDED, choose_turns, left_out, valid_turns
+from pipeline.training.credit import ENDED, choose_turn, valid_turns
 from pipeline.training.oracle import oracle_for
 from reward import telemetry
 from reward.config import Settings
@@ -45,9 +45,7 @@ class RolloutSettings(Settings):
     signing_key_env: str = "MARCH_SIGNING_KEY"
     timeout_s: float = 170.0
     patience_s: float = 120.0
-    turns_by_role: dict[Role, int] = Field(
-        default={Role.CHECKER: 1}, description="Most turns of an answer to train on, beside the Solver's."
-    )
+    train_roles: tuple[Role, ...] = (Role.SOLVER, Role.CHECKER)
     checker_credit: CheckerCredit = CheckerCredit.ANSWER
     seed: int = 0
     oracle: str = "none"
@@ -149,9 +147,9 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
         turns = {role: valid_turns([t for t in paid if t.role is role]) for role in Role}
         seed = f"{self.settings.seed}/{query.id}/{response}"
         chosen = {
-            role: choose_turns(turns[role], num, seed=seed)
-            for role, num in self.settings.turns_by_role.items()
-            if is_scored
+            role: turn
+            for role in self.settings.train_roles
+            if is_scored and (turn := choose_turn(turns[role], seed=seed))
         }
         return RolloutRecord(
             query_id=query.id,
@@ -159,8 +157,9 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             verdict=result.verdict,
             unanswerable=query.unanswerable,
             turns=chosen,
-            spare_turns={role: left_out(turns[role], chosen[role]) for role in chosen},
-            num_turns_left_out=sum(len(turns[role]) - len(chosen[role]) for role in chosen),
+            spare_turns={
+                role: tuple(one for one in turns[role] if one is not turn) for role, turn in chosen.items()
+            },
             checker_credit=credit,
             num_checker_turns=sum(t.role is Role.CHECKER for t in result.trajectories),
             weights_versions=_versions_by_role(solver_versions, result.trajectories),

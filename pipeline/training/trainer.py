@@ -73,7 +73,7 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
             self.strategy,
             self.tokenizer,
             ppo=self.settings.ppo,
-            rows_by_role=self.settings.rows_by_role,
+            train_roles=self.settings.train_roles,
             batching=self.settings.batching,
         )
         options = {"num_cpus": 0, "name": self.settings.registry, "namespace": self.settings.namespace}
@@ -140,10 +140,8 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
             "rollout/stale_rate": num_stale / len(rollout_samples),
         }
         self.watch.begin(rollout_samples, global_step + 1)
-        status, step = super().train_step(rollout_samples, global_step)
-        if global_step < self.settings.ppo.critic_warmup_steps:
-            ray.get(self.actor_model_group.async_run_method(method_name="drop_rows"))
-        return status, step
+        trained: tuple[dict[str, Any], int] = super().train_step(rollout_samples, global_step)
+        return trained
 
     def save_logs_and_checkpoints(
         self,
@@ -232,7 +230,7 @@ def seed_order(settings: TrainerSettings) -> None:
 def march_generator(plain: SamplesGenerator, settings: TrainerSettings) -> MarchSamplesGenerator:
     """Returns our samples generator in the place of OpenRLHF's, over the same engines and rows."""
     return MarchSamplesGenerator(
-        rows_by_role=settings.rows_by_role,
+        train_roles=settings.train_roles,
         strategy=plain.strategy,
         prompts_dataloader=plain.prompts_dataloader,
         eval_dataloader=plain.eval_dataloader,

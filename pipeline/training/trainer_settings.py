@@ -36,12 +36,9 @@ class TrainerSettings(Settings):
     registry: str
     num_steps: int = Field(description="PPO steps of the run.")
     seed: int = Field(description="Of the order in which the queries are asked.")
-    rows_by_role: dict[Role, int] = Field(description="Rows of one answer, the Solver's first.")
+    train_roles: tuple[Role, ...] = Field(description="An answer has a row of each.")
     ppo: PpoSettings
     batching: Batching
-    loss_divisor: int | None = Field(
-        description="What the policy's token terms of a step are divided by; None for their number."
-    )
     threads: PhaseThreads | None = Field(
         default=None, description="Of each process in each phase, on CPUs; None leaves them as they are."
     )
