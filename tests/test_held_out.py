@@ -167,7 +167,7 @@ def tiny(*overrides: str) -> Recipe:
 @pytest.mark.parametrize("world", ["tiny", "wiki"])
 def test_no_held_out_row_is_trained_on(world: str, tmp_path: Path) -> None:
     wider = ["rollout.max_prompt_tokens=2000", "data.max_steps=null"] if world == "wiki" else []
-    recipe = tiny(f"data.source={world}", f"oracle={world}", *wider)
+    recipe = tiny(f"data.source={world}", *wider)
     write_made(recipe, tmp_path / "data", 32)
     write_held_out(recipe, tmp_path, tmp_path / "data" / ROWS_FILE)
     held_out = held_out_file(recipe, tmp_path)
@@ -210,7 +210,6 @@ def test_a_file_of_rows_gives_answers_that_no_prompt_shows(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("overrides", "problem"),
     [
-        (["oracle=none"], "oracle: none, so nobody would know"),
         (["data={source: prepared, path: rows}"], "held_out.path: missing"),
         (["rollout.max_staleness=1", "ppo.correction.level=token"], "rollout.max_staleness: 1"),
         (["held_out.every=0"], "held_out.every"),

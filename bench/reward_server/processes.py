@@ -25,12 +25,11 @@ _JSON = {"Content-Type": "application/json"}
 
 
 class ServerProcess:
-    """One server on a free port of the loopback; `start_s` is the time until it was ready."""
+    """One server on a free port of the loopback."""
 
     def __init__(self) -> None:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
-        start = time.perf_counter()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "bench.instant", str(port)],
             cwd=_ROOT,
@@ -39,12 +38,6 @@ class ServerProcess:
             stderr=subprocess.DEVNULL,
         )
         wait_ready(self.url, self._process)
-        self.start_s = time.perf_counter() - start
-
-    def rss_bytes(self) -> int:
-        """Resident memory, now."""
-        status = Path(f"/proc/{self._process.pid}/status").read_text()
-        return int(status.split("VmRSS:")[1].split()[0]) * 1024
 
     def cpu_s(self) -> float:
         """Seconds of CPU until now, user's and system's."""

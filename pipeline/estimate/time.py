@@ -74,8 +74,6 @@ def _rollout(
     gpus = cluster.num_engines * cluster.engine_tensor_parallel
     read = role.requests * forward_flops(dimensions, role.prompt_tokens, head=False)
     read_s = read / (gpus * assumed.gpu_tflops * 1e12 * assumed.prefill_mfu)
-    if assumed.decode_tokens_per_gpu_s:
-        return read_s + role.completions / (gpus * assumed.decode_tokens_per_gpu_s), 1
     each = role.prompt_tokens + role.completion_tokens
     waiting = role.requests / cluster.num_engines
     at_once = min(max(cached_tokens / each, 1.0), max(waiting, 1.0))

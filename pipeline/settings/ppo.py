@@ -76,22 +76,15 @@ class CorrectionSettings(Settings):
     mode: Literal["mask", "clip"] = Field(
         default="mask", description="What is out of bounds is left out, or its factor is clipped to them."
     )
-    gating: Literal["ratio", "binary_kl", "tv"] = Field(
-        default="ratio", description="Figure held against the bounds; the two divergences have no low one."
-    )
     low: float = Field(default=0.5, ge=0)
     high: float = Field(default=5.0, gt=0)
 
     @model_validator(mode="after")
     def _openrlhf_supports_it(self) -> Self:
-        if self.mode == "clip" and (self.level == "seq" or self.gating != "ratio"):
+        if self.mode == "clip" and self.level == "seq":
             raise ValueError(
-                f"mode: clip with level {self.level} and gating {self.gating}; OpenRLHF clips only the "
-                "ratios of tokens, so set level: token and gating: ratio, or mode: mask"
-            )
-        if self.gating != "ratio" and self.low:
-            raise ValueError(
-                f"low: {self.low:g} with gating {self.gating}, which has an upper bound only; set it to 0"
+                "mode: clip with level seq; OpenRLHF clips the ratios of tokens alone, so set level: token, "
+                "or mode: mask"
             )
         if self.low >= self.high:
             raise ValueError(f"low: {self.low:g} is not below high {self.high:g}; exchange them")

@@ -73,10 +73,6 @@ class Recipe(Settings):
     tracking: TrackingSettings = TrackingSettings()
     estimate: EstimateSettings = EstimateSettings()
     warmup: WarmupSettings = Field(default=WarmupSettings(), description="For `march warmup` alone.")
-    oracle: Literal["none", "tiny", "wiki"] = Field(
-        default="none",
-        description="Ground truth for monitoring, where a world has one; it never touches a reward.",
-    )
 
     @model_validator(mode="after")
     def _roles_are_trainable(self) -> Self:
@@ -190,7 +186,7 @@ class Recipe(Settings):
     def _held_out_rows_can_be_judged(self) -> Self:
         if self.held_out:
             staleness = self.rollout.max_staleness
-            check_held_out(self.held_out, self.data, oracle=self.oracle, max_staleness=staleness)
+            check_held_out(self.held_out, self.data, max_staleness=staleness)
         return self
 
     @property
@@ -207,6 +203,11 @@ class Recipe(Settings):
         """GPUs that the run takes; without CUDA they are logical."""
         canary = self.canary_plan.num_gpus if self.canary_plan else 0
         return self.cluster.num_gpus(critic=self.has_critic, reference=self.has_reference) + canary
+
+    @property
+    def oracle(self) -> Literal["none", "tiny", "wiki"]:
+        """The world whose ground truth is recorded beside the rewards and never paid; prepared rows have none."""
+        return "none" if self.data.source == "prepared" else self.data.source
 
     @property
     def has_critic(self) -> bool:

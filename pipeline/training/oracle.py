@@ -35,10 +35,10 @@ Oracle = Callable[[RagQuery, str, Verdict], OracleJudgement | None]
 
 
 def oracle_for(name: str, wiki: WikiSettings | None = None) -> Oracle:
-    """Returns the judge of a recipe's `oracle` setting; "none" judges nothing.
+    """Returns the judge of a recipe's `oracle`; "none" judges nothing.
 
     Args:
-        name: The setting.
+        name: Of the world.
         wiki: For "wiki": what its rows are made with; rows of others are not judged.
     """
     if name == "none":
