@@ -11,17 +11,16 @@ from typing import Any
 from pipeline.record import tracking
 from pipeline.record.rollout_record import OracleJudgement
 from pipeline.record.rollout_rows import RolloutTurn, TrainedAnswer
-from pipeline.settings.record import RolloutFileSettings
 from reward.types import Outcome, Role, Verdict
 from tests.audit_jobs import picnic_pair
 
 EVIL = "</script><script>alert('5')</script><img src=x onerror=alert(1)>\u2028[red]x[/red]\x1b[31m"
 
 
-def step_log(folder: Path, **settings: Any) -> tracking.StepLog:
+def step_log(folder: Path) -> tracking.StepLog:
     """The trainer's log, in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    return tracking.StepLog(folder, rollouts=RolloutFileSettings(**settings))
+    return tracking.StepLog(folder)
 
 
 def write_state(folder: Path, *, tracking_uri: str, run_id: str, artifacts: bool = True) -> None:
@@ -79,13 +78,9 @@ def figures(answers: Sequence[TrainedAnswer]) -> dict[str, float]:
     return rates | more | {"audit/vote_agreement": 0.8, "solver/response_length": 22.0} | true
 
 
-def write_run(
-    folder: Path,
-    steps: Sequence[Sequence[TrainedAnswer]],
-    **settings: Any,
-) -> Path:
+def write_run(folder: Path, steps: Sequence[Sequence[TrainedAnswer]]) -> Path:
     """Writes the steps of a run; returns its folder."""
-    log = step_log(folder, **settings)
+    log = step_log(folder)
     for number, answers in enumerate(steps, start=1):
         log.write(number, figures(answers), answers)
     return folder

@@ -16,7 +16,6 @@ from pipeline.record.progress import figures
 from pipeline.settings.guards import GuardAction, GuardSettings
 from pipeline.settings.ppo import PpoSettings
 from pipeline.settings.recipe import load_recipe
-from pipeline.settings.record import RolloutFileSettings
 from pipeline.training.guards import due, findings, guard_metrics
 from pipeline.training.trainer_settings import Batching, TrainerSettings
 from pipeline.training.watch import RolledBackError, StoppedByGuardError, Watch
@@ -170,7 +169,6 @@ def watch(folder: Path, *, staleness: int = 0, **settings: object) -> Watch:
             train_roles=(Role.SOLVER,),
             ppo=PpoSettings(),
             batching=Batching(num_shares=1, scoring_tokens=1, update_tokens=1),
-            rollouts=RolloutFileSettings(),
             guards=GuardSettings.model_validate(settings),
             canary=None,
             max_staleness=staleness,

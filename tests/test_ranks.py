@@ -87,7 +87,6 @@ def trained(
         train_roles=recipe.train_roles,
         ppo=recipe.ppo,
         batching=Batching(num_shares=ranks, scoring_tokens=tokens, update_tokens=tokens),
-        rollouts=recipe.tracking.rollouts,
         guards=recipe.guards,
         canary=None,
         max_staleness=0,

@@ -97,7 +97,6 @@ def _environment(
         batching=batching(recipe),
         threads=None if cuda else threads_of(recipe),
         max_staleness=recipe.rollout.max_staleness,
-        rollouts=recipe.tracking.rollouts,
         guards=recipe.guards,
         canary=recipe.canary_plan,
         held_out=recipe.held_out,

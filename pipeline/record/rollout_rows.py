@@ -26,7 +26,6 @@ it grows when a column changes its name or meaning. Token ids are left out: they
 from __future__ import annotations
 
 import hashlib
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -34,7 +33,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from pipeline.record.rollout_record import OracleJudgement, RolloutRecord
-from pipeline.settings.record import RolloutFileSettings
 from reward.types import Document, RagQuery, Record, Role, Verdict
 
 if TYPE_CHECKING:
@@ -93,23 +91,13 @@ class TrainedAnswer:
     turns: Sequence[RolloutTurn]
 
 
-def choose_rollouts(num_answers: int, settings: RolloutFileSettings, *, step: int) -> list[int]:
-    """Returns which answers of a step are kept, by index, in order: the same when it is trained again."""
-    if settings.keep == "none":
-        return []
-    num = num_answers if settings.keep == "all" else min(settings.keep, num_answers)
-    return sorted(random.Random(step).sample(range(num_answers), num))
-
-
-def rollout_rows(
-    answers: Sequence[TrainedAnswer], chosen: Sequence[int], *, step: int, documents: bool
-) -> list[RolloutRow]:
-    """Returns the rows of the chosen answers of a step; equal documents stand in the first row only."""
+def rollout_rows(answers: Sequence[TrainedAnswer], *, step: int) -> list[RolloutRow]:
+    """Returns the rows of the answers of a step; equal documents stand in the first row only."""
     rows: list[RolloutRow] = []
     seen: set[str] = set()
-    for index in chosen:
-        row = _row(answers[index], step=step, place=index + 1)
-        is_first = documents and row.documents_sha256 not in seen
+    for place, answer in enumerate(answers, start=1):
+        row = _row(answer, step=step, place=place)
+        is_first = row.documents_sha256 not in seen
         seen.add(row.documents_sha256)
         rows.append(row if is_first else row.model_copy(update={"documents": None}))
     return rows

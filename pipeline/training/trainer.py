@@ -80,7 +80,7 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         engines, done = [ray.put(self.vllm_engines)], len(read_steps(self.settings.run_dir))
         self.registry = ray.remote(EngineRegistry).options(**options).remote(engines, weights_version=done)
         _, self.weights_version = ray.get(self.registry.snapshot.remote())
-        self.log = StepLog(self.settings.run_dir, rollouts=self.settings.rollouts)
+        self.log = StepLog(self.settings.run_dir)
         self.probe_prompt = first_prompt(self.strategy, self.tokenizer)
         self.probe: dict[str, float] = {}
         self.ages: dict[str, float] = {}

@@ -13,7 +13,6 @@ from pipeline.settings.canary import CanaryPlan
 from pipeline.settings.guards import GuardSettings
 from pipeline.settings.held_out import HeldOutSettings
 from pipeline.settings.ppo import PpoSettings
-from pipeline.settings.record import RolloutFileSettings
 from reward.config import Settings
 from reward.types import Role
 
@@ -45,7 +44,6 @@ class TrainerSettings(Settings):
     max_staleness: int = Field(
         default=0, ge=0, description="Weight syncs an answer may be old; older ones are masked."
     )
-    rollouts: RolloutFileSettings
     guards: GuardSettings
     canary: CanaryPlan | None
     held_out: HeldOutSettings | None = None
