@@ -11,10 +11,26 @@ from typing import Any
 from pipeline.record import tracking
 from pipeline.record.rollout_record import OracleJudgement
 from pipeline.record.rollout_rows import RolloutTurn, TrainedAnswer
+from pipeline.settings.recipe import load_recipe
+from pipeline.training.trainer_settings import SETTINGS_VARIABLE, Batching, TrainerSettings
 from reward.types import Outcome, Role, Verdict
 from tests.audit_jobs import picnic_pair
 
 EVIL = "</script><script>alert('5')</script><img src=x onerror=alert(1)>\u2028[red]x[/red]\x1b[31m"
+
+
+def agent_settings(*urls: str, overrides: Sequence[str] = ()) -> dict[str, str]:
+    """The environment of an agent: a training on prepared rows, whose reward servers are these."""
+    recipe = load_recipe("tiny", ["data={source: prepared, path: rows}", *overrides])
+    settings = TrainerSettings(
+        recipe=recipe,
+        run_dir=Path(),
+        registry="",
+        num_steps=1,
+        reward_urls=urls,
+        batching=Batching.of(recipe),
+    )
+    return {SETTINGS_VARIABLE: settings.model_dump_json()}
 
 
 def step_log(folder: Path) -> tracking.StepLog:

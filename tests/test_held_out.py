@@ -30,6 +30,7 @@ from pipeline.training.held_out import (
 from pipeline.training.oracle import judge_tiny
 from pipeline.training.trainer_settings import TrainerSettings
 from pipeline.worlds.known import is_right
+from reward.config import AuditConfig
 from reward.types import Document, Outcome, RagQuery, Verdict
 
 SUPPORTED, REFUTED, NO_CLAIMS, UNSCORED = (
@@ -46,7 +47,8 @@ QUERY = RagQuery(
 
 
 def held_out_of(folder: Path, *, every: int = 2, patience: int | None = None) -> HeldOut:
-    settings = SimpleNamespace(run_dir=folder, num_steps=9, guards=GuardSettings(), thinking=False)
+    recipe = SimpleNamespace(guards=GuardSettings(), audit=AuditConfig())
+    settings = SimpleNamespace(run_dir=folder, num_steps=9, recipe=recipe)
     return HeldOut(HeldOutSettings(every=every, patience=patience), cast("TrainerSettings", settings))
 
 

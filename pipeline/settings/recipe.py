@@ -206,7 +206,7 @@ class Recipe(Settings):
 
     @property
     def oracle(self) -> Literal["none", "tiny", "wiki"]:
-        """The world whose ground truth is recorded beside the rewards and never paid; prepared rows have none."""
+        """The world whose truth is recorded beside the rewards and never paid; prepared rows have none."""
         return "none" if self.data.source == "prepared" else self.data.source
 
     @property

@@ -19,45 +19,28 @@ from typing import Any
 
 from openrlhf.utils.agent import AgentExecutorBase
 from opentelemetry.trace import SpanKind
-from pydantic import Field
 
 from pipeline.record.rollout_record import RolloutRecord, turn_reward
-from pipeline.settings.ppo import CheckerCredit
-from pipeline.settings.worlds import WikiSettings
 from pipeline.training.credit import ENDED, choose_turn, valid_turns
 from pipeline.training.oracle import oracle_for
+from pipeline.training.trainer_settings import TrainerSettings
 from reward import telemetry
-from reward.config import Settings
 from reward.judging.vote import Reason
 from reward.serving.client import RewardClient, RewardServerError, UntrustedAnswer
 from reward.types import AuditResult, Outcome, RagQuery, Role, Trajectory, Verdict
 
-SETTINGS_VARIABLE = "MARCH_ROLLOUT_SETTINGS"
+TO_ANSWER_S = 20.0  # after an audit's deadline, so that the server's own answer comes first
 
 logger = logging.getLogger(__name__)
-
-
-class RolloutSettings(Settings):
-    """What the agent needs to know; travels to the rollout actor as JSON in an environment variable."""
-
-    reward_urls: tuple[str, ...] = Field(min_length=1, description="The servers that share the audits.")
-    token_env: str = "MARCH_REWARD_TOKEN"
-    signing_key_env: str = "MARCH_SIGNING_KEY"
-    timeout_s: float = 170.0
-    patience_s: float = 120.0
-    train_roles: tuple[Role, ...] = (Role.SOLVER, Role.CHECKER)
-    checker_credit: CheckerCredit = CheckerCredit.ANSWER
-    seed: int = 0
-    oracle: str = "none"
-    wiki: WikiSettings = Field(default=WikiSettings(), description="For oracle: wiki.")
 
 
 class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is untyped
     """One sample: tokenise, generate, audit."""
 
     def __init__(self) -> None:
-        self.settings = RolloutSettings.model_validate_json(os.environ[SETTINGS_VARIABLE])
-        self.judge = oracle_for(self.settings.oracle, self.settings.wiki)
+        self.settings = TrainerSettings.from_environment()
+        self.recipe = self.settings.recipe
+        self.judge = oracle_for(self.recipe.oracle, self.recipe.data.wiki)
         self._client: RewardClient | None = None
         telemetry.start("march-rollout")
 
@@ -65,15 +48,12 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
     def client(self) -> RewardClient:
         """Made on first use, inside the actor's event loop."""
         if self._client is None:
-            settings = self.settings
-            token, key = os.environ[settings.token_env], os.environ[settings.signing_key_env]
-            # With the key, a reward is believed only when it is signed.
             self._client = RewardClient(
-                settings.reward_urls,
-                token,
-                timeout_s=settings.timeout_s,
-                patience_s=settings.patience_s,
-                signing_key=key,
+                self.settings.reward_urls,
+                os.environ["MARCH_REWARD_TOKEN"],
+                timeout_s=self.recipe.reward.deadline_s + TO_ANSWER_S,
+                patience_s=self.recipe.reward.patience_s,
+                signing_key=os.environ["MARCH_SIGNING_KEY"],  # a reward is believed only when it is signed
             )
         return self._client
 
@@ -142,13 +122,13 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             result = await self._asked(query, response, finish_reason)
             telemetry.record_verdict(span, result.verdict)
         is_scored = result.verdict.outcome is not Outcome.UNSCORED
-        credit = self.settings.checker_credit
+        credit = self.recipe.ppo.checker_credit
         paid = [t for t in result.trajectories if turn_reward(t, result.verdict, credit) is not None]
         turns = {role: valid_turns([t for t in paid if t.role is role]) for role in Role}
-        seed = f"{self.settings.seed}/{query.id}/{response}"
+        seed = f"{self.recipe.seed}/{query.id}/{response}"
         chosen = {
             role: turn
-            for role in self.settings.train_roles
+            for role in self.recipe.train_roles
             if is_scored and (turn := choose_turn(turns[role], seed=seed))
         }
         return RolloutRecord(

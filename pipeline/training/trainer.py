@@ -24,7 +24,7 @@ from pipeline.record.checkpoints import keep_model_of, mark_complete, model_of
 from pipeline.record.metrics import Stopwatch, step_metrics
 from pipeline.record.tracking import StepLog, read_steps
 from pipeline.training.engine_actor import wait_for_engines
-from pipeline.training.engines import EngineRegistry
+from pipeline.training.engines import NAMESPACE, EngineRegistry
 from pipeline.training.equal_answers import share_turns
 from pipeline.training.experience import MarchExperienceMaker, MarchSamplesGenerator
 from pipeline.training.held_out import HeldOut
@@ -61,8 +61,9 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.settings = TrainerSettings.from_environment()
-        self.kl_ctl = FixedKLController(self.settings.ppo.kl_coef)
-        if self.args.ds.lora.rank and self.settings.ppo.kl_coef:
+        self.recipe = recipe = self.settings.recipe
+        self.kl_ctl = FixedKLController(recipe.ppo.kl_coef)
+        if self.args.ds.lora.rank and recipe.ppo.kl_coef:
             self.reference_model_group = UnadaptedPolicy(self.actor_model_group)
         self.experience_maker = MarchExperienceMaker(
             self.actor_model_group,
@@ -72,11 +73,11 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
             self.kl_ctl,
             self.strategy,
             self.tokenizer,
-            ppo=self.settings.ppo,
-            train_roles=self.settings.train_roles,
+            ppo=recipe.ppo,
+            train_roles=recipe.train_roles,
             batching=self.settings.batching,
         )
-        options = {"num_cpus": 0, "name": self.settings.registry, "namespace": self.settings.namespace}
+        options = {"num_cpus": 0, "name": self.settings.registry, "namespace": NAMESPACE}
         engines, done = [ray.put(self.vllm_engines)], len(read_steps(self.settings.run_dir))
         self.registry = ray.remote(EngineRegistry).options(**options).remote(engines, weights_version=done)
         _, self.weights_version = ray.get(self.registry.snapshot.remote())
@@ -85,8 +86,7 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         self.probe: dict[str, float] = {}
         self.ages: dict[str, float] = {}
         self.watch = Watch(self.settings)
-        asked = self.settings.held_out
-        self.held_out = HeldOut(asked, self.settings) if asked else None
+        self.held_out = HeldOut(recipe.held_out, self.settings) if recipe.held_out else None
 
     def broadcast_to_vllm(self) -> None:
         """Syncs the weights, counts the version and checks that actor and engine agree on the same tokens.
@@ -100,7 +100,7 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         self.weights_version = version = ray.get(self.registry.advance.remote())
         ray.get([engine.set_weights_version.remote(version) for engine in self.vllm_engines])
         self.probe = {"sync/weights_version": float(version)}
-        if self.settings.probe_tolerance is None:
+        if self.recipe.cluster.engine_sleep:  # an engine asleep gives no samples to compare
             return
         with self.watch.clock:
             gap = log_probability_gap(
@@ -110,10 +110,10 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
                 temperature=self.args.rollout.temperature,
             )
         self.probe["sync/logprob_gap"] = gap
-        if not gap <= self.settings.probe_tolerance:
+        if not gap <= self.recipe.guards.probe_tolerance:
             raise WeightSyncError(
                 f"after weight sync {version} engine and actor differ by {gap:.4f} nats a token, "
-                f"over guards.probe_tolerance {self.settings.probe_tolerance}; the sync did not arrive"
+                f"over guards.probe_tolerance {self.recipe.guards.probe_tolerance}; the sync did not arrive"
             )
 
     def train_step(self, rollout_samples: list[Any], global_step: int) -> tuple[dict[str, Any], int]:
@@ -123,17 +123,17 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
             TooManyUnscoredError: above `guards.max_unscored_rate`.
         """
         share_turns(rollout_samples)
-        if self.settings.ppo.refuse_saying_less:
+        if self.recipe.ppo.refuse_saying_less:
             refuse_less(rollout_samples)
         ages = [staleness(sample, version=self.weights_version) for sample in rollout_samples]
         num_stale = mask_stale(
-            rollout_samples, version=self.weights_version, limit=self.settings.max_staleness
+            rollout_samples, version=self.weights_version, limit=self.recipe.rollout.max_staleness
         )
         verdicts = [sample.rollout.verdict for sample in rollout_samples]
         refuse_unscored(
             [one.reason for one in verdicts if one.outcome is Outcome.UNSCORED] + [STALE] * num_stale,
             total=len(rollout_samples),
-            limit=self.settings.guards.max_unscored_rate,
+            limit=self.recipe.guards.max_unscored_rate,
         )
         self.ages = {
             "rollout/staleness": sum(ages) / len(ages),
@@ -155,7 +155,7 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
             EndedByGuardError: a guard is due; the step is logged and saved.
         """
         status = dict(logs_dict or {})
-        if self.settings.ppo.correction.level != "token":
+        if self.recipe.ppo.correction.level != "token":
             status.pop("is_filter_ratio", None)  # of whole rows, OpenRLHF counts fillers as left out
         figures = self.experience_maker.metrics | self.ages | self.probe
         metrics = self.watch.judged(figures)
@@ -224,13 +224,13 @@ def seed_order(settings: TrainerSettings) -> None:
 
     It draws the seed of its order from torch's own generator, which OpenRLHF seeds only where models are.
     """
-    torch.manual_seed(settings.seed)
+    torch.manual_seed(settings.recipe.seed)
 
 
 def march_generator(plain: SamplesGenerator, settings: TrainerSettings) -> MarchSamplesGenerator:
     """Returns our samples generator in the place of OpenRLHF's, over the same engines and rows."""
     return MarchSamplesGenerator(
-        train_roles=settings.train_roles,
+        train_roles=settings.recipe.train_roles,
         strategy=plain.strategy,
         prompts_dataloader=plain.prompts_dataloader,
         eval_dataloader=plain.eval_dataloader,
