@@ -123,26 +123,7 @@ def _difference(manifest: Manifest, name: str, model: str) -> str | None:
     counted, own = manifest.tokenizer_sha256 or tokenizer_sha256(name), tokenizer_sha256(model)
     if counted is not None and own is not None:
         return None if counted == own else "has another vocabulary or chat template than"
-    return (
-        None
-        if _is_same_name(name, model)
-        else "has another name (it cannot be compared by content here) than"
-    )
-
-
-def _is_same_name(one: str, other: str) -> bool:
-    """Whether two names are of one tokenizer: equal, or a hub's and a folder that is called like it."""
-    if Path(one).resolve() == Path(other).resolve():
-        return True
-    hub, folder = (one, other) if _is_folder(other) else (other, one)
-    if _is_folder(hub) or not _is_folder(folder):
-        return False
-    parts = Path(folder).parts
-    return Path(hub).name == parts[-1] or f"models--{hub.replace('/', '--')}" in parts
-
-
-def _is_folder(name: str) -> bool:
-    return name.startswith((".", "/", "~")) or Path(name).is_dir()
+    return None if name == model else "has another name (it cannot be compared by content here) than"
 
 
 def _command(recipe: Recipe) -> str:
