@@ -55,7 +55,11 @@ def zeros(tokens: Tensor) -> Tensor:
 def args_of(ppo: PpoSettings, *, samples: int, micro_batch: int = 2) -> Any:
     """OpenRLHF's arguments as far as experiences are made by them."""
     advantage = SimpleNamespace(
-        estimator=ppo.estimator.value, gamma=ppo.gamma, lambd=ppo.lambd, no_std_norm=False
+        estimator=ppo.estimator.value,
+        gamma=ppo.gamma,
+        lambd=ppo.lambd,
+        no_std_norm=False,
+        is_correction_level=ppo.correction.level,
     )
     reward = SimpleNamespace(
         clip_range=(-10, 10),
@@ -120,12 +124,21 @@ class Maker(MarchExperienceMaker):
         return [ref[0] if isinstance(ref, list) else ref for ref in refs]  # [None] where there is no model
 
 
-def turn(role: Role, *, prompt: int, length: int, first: int = 1, truncated: bool = False) -> Trajectory:
+def turn(
+    role: Role,
+    *,
+    prompt: int,
+    length: int,
+    first: int = 1,
+    truncated: bool = False,
+    logprob: float | None = None,
+) -> Trajectory:
     return Trajectory(
         role=role,
         prompt_token_ids=tuple(range(1, prompt + 1)),
         response_token_ids=tuple(range(first, first + length)),
         finish_reason="length" if truncated else "stop",
+        logprobs=None if logprob is None else (logprob,) * length,
         own_reward=0.0 if role is Role.CHECKER else None,  # its votes can be read
     )
 
@@ -145,9 +158,10 @@ def answer(
     credit: CheckerCredit = CheckerCredit.ANSWER,
     text: str | None = None,
     verdict: Verdict | None = None,
+    logprob: float | None = None,
 ) -> Experience:
     """An answer with turns of so many tokens; None for no Checker turn. With `text` its tokens are bytes."""
-    checked = [] if checker is None else [turn(Role.CHECKER, prompt=8, length=checker)]
+    checked = [] if checker is None else [turn(Role.CHECKER, prompt=8, length=checker, logprob=logprob)]
     outcome = Outcome.UNSCORED if reward is None else Outcome.REFUTED if reward else Outcome.SUPPORTED
     record = RolloutRecord(
         query_id="q",
@@ -165,7 +179,7 @@ def answer(
         "scores": reward,
         "observation_tokens": [*range(1, prompt + 1), *tokens],
         "action_ranges": [(prompt, prompt + len(tokens))],
-        "rollout_log_probs": None,
+        "rollout_log_probs": None if logprob is None else [logprob] * (prompt + len(tokens)),
         "truncated": truncated,
         "extra_logs": {},
         "rollout": record,

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from pipeline.record.metrics import audit_metrics
 from pipeline.settings.ppo import CheckerCredit, PpoSettings, RewardScalars
 from reward.types import Claim, ClaimState, ClaimVerdict, Outcome, Role, Trajectory, Verdict
-from tests.experience_rows import PLAIN, THREE_ROLES, Maker, answer, rows_of, trained, turn
+from tests.experience_rows import PLAIN, THREE_ROLES, Experience, Maker, answer, rows_of, trained, turn
 
 from openrlhf.models.loss import PolicyLoss, ValueLoss  # isort: skip  # after cpu.install()
 from pipeline.settings.guards import GuardSettings  # isort: skip
 from pipeline.training.guards import findings  # isort: skip
+from pipeline.training.experience import MarchExperienceMaker, WeightSyncError  # isort: skip
 from pipeline.training.credit import choose_turn  # isort: skip
 from pipeline.record.rollout_record import RolloutRecord  # isort: skip
 
@@ -96,6 +97,22 @@ def test_a_policy_of_no_numbers_is_seen_by_its_guard_and_a_masked_row_is_not() -
     whole = Maker()
     whole.make_experience_batch([answer(-1.0), answer(None)])
     assert whole.metrics["solver/kl"] == 0
+
+
+@pytest.mark.parametrize("logprob", [-0.03, float("nan")])
+def test_a_step_of_other_weights_than_the_actors_is_not_trained(logprob: float) -> None:
+    def train(logprob: float, *, reward: float | None = 0.0) -> list[Experience]:
+        maker = Maker()
+        maker.max_gap = 0.02
+        answers = [answer(reward, logprob=logprob), answer(None, logprob=-9.0)]  # the second one is masked
+        parts = MarchExperienceMaker.make_experience_batch(maker, answers)
+        assert ("sync/logprob_gap" in maker.metrics) is (reward is not None)
+        return parts
+
+    assert all(part.rollout_log_probs is None for part in train(-0.01))
+    with pytest.raises(WeightSyncError, match=r"over guards.probe_tolerance 0.02; the last weight sync"):
+        train(logprob)
+    train(logprob, reward=None)  # nothing is trained
 
 
 def test_roles_are_whitened_apart() -> None:

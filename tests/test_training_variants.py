@@ -43,7 +43,7 @@ def test_with_lora_engines_follow_the_policy_and_the_model_loads_without_peft(tm
     import torch
     from transformers import AutoModelForCausalLM
 
-    # A rate at which two steps move the policy far more than the probe's tolerance.
+    # A rate at which a step moves the policy far more than the tolerated gap.
     held_out = {"held_out": "{every: 1, num_rows: 8}"}
     steps = trained(tmp_path, {"cluster.lora": "{rank: 8, alpha: 16}", "ppo.actor.lr": 0.01, **held_out})
     assert len(steps) == STEPS
@@ -83,7 +83,7 @@ def test_the_hybrid_engine_with_sleep_audits_and_trains_every_step(tmp_path: Pat
     assert len(steps) == STEPS
     for step in steps:
         assert step["audit/unscored_rate"] == 0 and step["checker/num_trained"] > 0
-        assert "sync/logprob_gap" not in step  # nobody asks an engine that sleeps
+        assert step["sync/logprob_gap"] < 0.02
 
 
 @pytest.mark.long

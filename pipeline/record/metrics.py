@@ -161,7 +161,7 @@ def step_metrics(
 
     Answers and audits of a step run side by side. `time/audit_s` is the audits' part of the rollout, which is
     shared out by the seconds that answers spent in the one and in the other. `time/own_share` is what the
-    trainer spent in our code (experience outside the models, probe, records) of the step. `time/canary_s`,
+    trainer spent in our code (experience outside the models, records) of the step. `time/canary_s`,
     the wait for the canary after the update, is in neither.
 
     Args:

@@ -23,7 +23,7 @@ Four rules keep this sound:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -57,6 +57,10 @@ from pipeline.training.micro_batches import (
 )
 from pipeline.training.trainer_settings import Batching
 from reward.types import Role
+
+
+class WeightSyncError(RuntimeError):
+    """Engines and actor disagree on the tokens of a step: what is sampled is not what is trained."""
 
 
 class MarchSamplesGenerator(SamplesGenerator):  # type: ignore[misc]  # OpenRLHF is untyped
@@ -104,12 +108,14 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         ppo: PpoSettings,
         train_roles: Sequence[Role],
         batching: Batching,
+        max_gap: float | None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.ppo = ppo
         self.train_roles = train_roles
         self.batching = batching
+        self.max_gap = max_gap
         self.models_clock = Stopwatch()
         self.metrics: dict[str, float] = {}
         self.records: list[RolloutRecord] = []
@@ -117,8 +123,18 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
 
     @torch.no_grad()
     def make_experience_batch(self, rollout_samples: list[Experience]) -> list[Experience]:
-        """Returns what one PPO step trains, a part for each rank."""
-        return self.to_train(self.lay_out(rollout_samples))
+        """Returns what one PPO step trains, a part for each rank.
+
+        Raises:
+            WeightSyncError: the weights with which the rows were sampled are not the actor's.
+        """
+        laid_out = self.lay_out(rollout_samples)
+        if self.max_gap is not None:
+            self.metrics |= sync_metrics(self.metrics, max_gap=self.max_gap)
+        if self.args.algo.advantage.is_correction_level == "off":  # nobody reads them any more
+            for batch in laid_out:
+                batch.rollout_log_probs = None  # they would keep equal rows apart
+        return self.to_train(laid_out)
 
     @torch.no_grad()
     def lay_out(self, rollout_samples: list[Experience]) -> list[Experience]:
@@ -258,3 +274,21 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
             experience.advantages = experience.returns.clone()
         experience.info["return"] = (rewards * experience.action_mask).sum(dim=-1)
         experience.kl = None
+
+
+def sync_metrics(metrics: Mapping[str, float], *, max_gap: float) -> dict[str, float]:
+    """The gap of engines and actor on a step's trained tokens: the largest of the roles' `sampler_gap`.
+
+    A mean over sampled tokens, because there both sides round alike: on the same weights in bfloat16 it is
+    below 0.001, while single unlikely tokens of a prompt differ by 0.3 (docs/log.md).
+
+    Raises:
+        WeightSyncError: it is above `max_gap`, nats a token, or no number.
+    """
+    gaps = [metrics[name] for role in Role if (name := f"{role}/sampler_gap") in metrics]
+    if wrong := [gap for gap in gaps if not gap <= max_gap]:
+        raise WeightSyncError(
+            f"engines and actor differ by {wrong[0]:.4f} nats a token, over guards.probe_tolerance "
+            f"{max_gap:g}; the last weight sync did not arrive"
+        )
+    return {"sync/logprob_gap": max(gaps)} if gaps else {}

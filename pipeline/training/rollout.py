@@ -164,7 +164,9 @@ async def _generate(engine: Any, prompt_ids: list[int], sampling_params: Any) ->
     """The Solver's turn: vLLM's `CompletionOutput`."""
     attributes = {"gen_ai.operation.name": "text_completion", "march.role": Role.SOLVER.value}
     with telemetry.span("solver.generate", attributes, kind=SpanKind.CLIENT) as span:
-        output = (await engine.generate(prompt_ids, deepcopy(sampling_params))).outputs[0]
+        params = deepcopy(sampling_params)
+        params.logprobs = 0  # of the sampled token: held against the actor's (`experience.sync_metrics`)
+        output = (await engine.generate(prompt_ids, params)).outputs[0]
         span.set_attribute("gen_ai.usage.input_tokens", len(prompt_ids))
         span.set_attribute("gen_ai.usage.output_tokens", len(output.token_ids))
         span.set_attribute("gen_ai.response.finish_reasons", [str(output.finish_reason)])
@@ -194,7 +196,9 @@ def _unscored(query: RagQuery, reason: Reason, detail: str) -> AuditResult:
 
 
 def _log_probs(num_prompt_tokens: int, output: Any) -> list[float] | None:
-    """(P + A,) log-probabilities under the engine, zero over the prompt; None if it was not asked."""
+    """(P + A,) log-probabilities under the engine, zero over the prompt; None if it gives none."""
+    if output.finish_reason not in ENDED:  # masked
+        return [0.0] * (num_prompt_tokens + len(output.token_ids))
     if output.logprobs is None:
         return None
     sampled = [
