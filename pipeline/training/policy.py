@@ -18,12 +18,11 @@ from openrlhf.trainer.ray.ppo_actor import ActorPPOTrainer
 from openrlhf.trainer.ray.ppo_actor import PolicyModelActor as _RayPolicyModelActor
 from openrlhf.utils.distributed_util import torch_dist_barrier_and_cuda_sync
 
-from pipeline.cpu.speed import PhaseThreads
 from pipeline.training.buffer import batch_by_tokens, end_step_with, take_any_batches
 from pipeline.training.lora import merged_actor, save_merged
 from pipeline.training.rendezvous import HoldsItsPort
 from pipeline.training.response_logits import with_response_logits
-from pipeline.training.threads import scoring_threads, update_threads
+from pipeline.training.threads import threads_of
 from pipeline.training.trainer_settings import TrainerSettings
 
 _NO_TOKENS = 1e-9  # stands for zero tokens as a divisor; every sum that it divides is zero too
@@ -74,8 +73,6 @@ def weigh_nothing(status: dict[str, Any]) -> dict[str, Any]:
 class MarchPolicyActor(HoldsItsPort, PlainPolicyModelActor):  # type: ignore[misc]  # OpenRLHF is untyped
     """`PolicyModelActor` with `MarchActorTrainer`, which holds its port and has threads by phase."""
 
-    threads: PhaseThreads | None = None
-
     def init_model_from_pretrained(
         self, strategy: Any, pretrain: str, max_steps: int, vllm_engines: list[Any] | None = None
     ) -> None:
@@ -87,17 +84,16 @@ class MarchPolicyActor(HoldsItsPort, PlainPolicyModelActor):  # type: ignore[mis
         self.trainer.__class__ = MarchActorTrainer
         with_response_logits(self.actor)
         batch_by_tokens(self.trainer, settings.batching)
-        self.threads = settings.threads
 
     def fit(self, kl_ctl: float = 0.0) -> dict[str, Any]:
         """As OpenRLHF's, with the threads of an update."""
-        with update_threads(self.threads):
+        with threads_of("update"):
             status: dict[str, Any] = super().fit(kl_ctl)
         return status
 
     def forward(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         """As OpenRLHF's, with the threads of scoring."""
-        with scoring_threads(self.threads):
+        with threads_of("scoring"):
             log_probs: torch.Tensor = super().forward(*args, **kwargs)
         return log_probs
 
