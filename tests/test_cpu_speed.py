@@ -23,7 +23,7 @@ from pipeline.training.trainer_settings import TrainerSettings
 cpu.install()
 
 from pipeline.training import critic, engine_actor, policy, rendezvous  # noqa: E402
-from pipeline.training.threads import scoring_threads, update_threads  # noqa: E402
+from pipeline.training.threads import threads_for  # noqa: E402
 
 AUTO = ["cluster.cpu_threads=auto", "cluster.cpu_dtype=auto"]
 
@@ -75,12 +75,15 @@ def test_the_dtype_is_the_recipes_or_the_cpus() -> None:
     assert (load_recipe("tiny").cluster.cpu_threads, dtype_of(load_recipe("tiny"))) == (1, "float32")
 
 
-def test_threads_are_put_back() -> None:
+def test_threads_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     before = torch.get_num_threads()
-    with scoring_threads(PhaseThreads(rollout=1, scoring=before + 1, update=1)):
+    given = SimpleNamespace(threads=PhaseThreads(rollout=1, scoring=before + 1, update=1))
+    monkeypatch.setattr(TrainerSettings, "from_environment", lambda: given)
+    with threads_for("scoring"):
         assert torch.get_num_threads() == before + 1
     assert torch.get_num_threads() == before
-    with update_threads(None):
+    given.threads = None
+    with threads_for("update"):
         assert torch.get_num_threads() == before
 
 

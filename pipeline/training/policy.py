@@ -22,7 +22,7 @@ from pipeline.training.buffer import batch_by_tokens, end_step_with, take_any_ba
 from pipeline.training.lora import merged_actor, save_merged
 from pipeline.training.rendezvous import HoldsItsPort
 from pipeline.training.response_logits import with_response_logits
-from pipeline.training.threads import threads_of
+from pipeline.training.threads import threads_for
 from pipeline.training.trainer_settings import TrainerSettings
 
 _NO_TOKENS = 1e-9  # stands for zero tokens as a divisor; every sum that it divides is zero too
@@ -87,13 +87,13 @@ class MarchPolicyActor(HoldsItsPort, PlainPolicyModelActor):  # type: ignore[mis
 
     def fit(self, kl_ctl: float = 0.0) -> dict[str, Any]:
         """As OpenRLHF's, with the threads of an update."""
-        with threads_of("update"):
+        with threads_for("update"):
             status: dict[str, Any] = super().fit(kl_ctl)
         return status
 
     def forward(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         """As OpenRLHF's, with the threads of scoring."""
-        with threads_of("scoring"):
+        with threads_for("scoring"):
             log_probs: torch.Tensor = super().forward(*args, **kwargs)
         return log_probs
 

@@ -12,7 +12,7 @@ from pipeline.training.trainer_settings import TrainerSettings
 
 
 @contextmanager
-def threads_of(phase: Literal["scoring", "update"]) -> Iterator[None]:
+def threads_for(phase: Literal["scoring", "update"]) -> Iterator[None]:
     """Has torch compute with the threads of a phase; where none are named, as on GPUs, changes nothing."""
     threads, before = TrainerSettings.from_environment().threads, torch.get_num_threads()
     torch.set_num_threads(getattr(threads, phase) if threads else before)
