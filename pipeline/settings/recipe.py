@@ -24,7 +24,6 @@ from pipeline.settings.guards import CanaryGuard, GuardSettings, KlGuard, check_
 from pipeline.settings.held_out import HeldOutSettings, check_held_out
 from pipeline.settings.ppo import AdvantageEstimator, PpoSettings, check_credit
 from pipeline.settings.record import CheckpointSettings, TrackingSettings
-from pipeline.settings.sampling import RolloutSettings
 from pipeline.settings.sources import DataSettings, RewardSettings
 from pipeline.settings.tree import explain, read_tree, recipe_file, with_preset
 from pipeline.settings.warmup import WarmupSettings
@@ -35,6 +34,30 @@ from reward.types import Role
 TINY_POLICY = Path(__file__).parents[1] / "tiny" / "checkpoint"
 TINY_KINDS_POLICY = TINY_POLICY.with_name("checkpoint_kinds")  # of worlds with names, dates and abstentions
 NOT_TRAINED_BY = {"estimate", "warmup"}  # settings that a training does not read
+
+
+class RolloutSettings(Settings):
+    """Generation by the live policy, shared by all three roles."""
+
+    batch_size: int = Field(default=32, ge=1, description="Queries a PPO step; 32 in the paper.")
+    samples_per_query: int = Field(default=1, ge=1)
+    micro_batch_size: int = Field(
+        default=4, ge=1, description="Rows of the longest length in one forward pass; sets memory."
+    )
+    temperature: float = Field(
+        default=0.6, gt=0, le=2, description="0.6 in the paper; the Checker samples at it too."
+    )
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    max_prompt_tokens: int = Field(
+        default=24_567, ge=1, description="The paper's; longer prompts are filtered."
+    )
+    max_response_tokens: int = Field(default=8_192, ge=1, description="The paper's.")
+    max_staleness: int = Field(
+        default=0,
+        ge=0,
+        description="Weight syncs that an answer may be old when it is trained. 0: the engines wait for each "
+        "update. More: OpenRLHF's asynchronous mode, they answer so many batches ahead meanwhile.",
+    )
 
 
 class Recipe(Settings):
