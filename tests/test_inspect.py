@@ -16,7 +16,7 @@ from pipeline.record.rollout_files import rollouts_file, write_rollouts
 from pipeline.record.rollout_rows import rollout_rows
 from reward.types import Outcome, Role
 from tests.march_cli import march, refused
-from tests.rollout_runs import evil_run, picnic_run, trained_answer, write_run
+from tests.rollout_runs import evil_run, picnic_run, step_log, trained_answer, write_run
 from tests.test_report import Page
 
 
@@ -125,7 +125,8 @@ def test_a_run_without_an_oracle_has_no_columns_of_it(tmp_path: Path) -> None:
 def test_what_was_kept_is_counted(tmp_path: Path) -> None:
     run = open_run(write_run(tmp_path / "run", [[trained_answer()] * 5] * 2))
     assert "10 answers of 2 steps kept" in overview(run, 140)
-    none = open_run(write_run(tmp_path / "none", [[]]))
+    step_log(tmp_path / "none").write(1, {}, [])
+    none = open_run(tmp_path / "none")
     assert read_entries(none) == [] and "0 answers of 1 step kept" in overview(none, 140)
     assert "0 answers of 1 step kept" in shown(none, 140)
 
