@@ -11,7 +11,6 @@ from pathlib import Path
 
 from pipeline.data.prepare import MANIFEST_FILE, ROWS_FILE, Manifest, read_manifest, write_rows
 from pipeline.data.tokenizer_digest import tokenizer_sha256
-from pipeline.settings.ppo import check_warmup
 from pipeline.settings.recipe import Recipe
 from reward.types import RagQuery
 
@@ -64,7 +63,7 @@ def num_steps(recipe: Recipe, num_rows: int) -> int:
     """Returns the PPO steps of a run: whole batches only, since a ragged last batch could hang or lose rows.
 
     Raises:
-        ValueError: fewer rows than one batch, or than `data.max_steps` batches, or no step for the policy.
+        ValueError: fewer rows than one batch, or than `data.max_steps` batches.
     """
     batches = num_rows // recipe.rollout.batch_size
     wanted = recipe.data.max_steps
@@ -73,7 +72,6 @@ def num_steps(recipe: Recipe, num_rows: int) -> int:
             f"data: {num_rows} rows make {batches} batches of {recipe.rollout.batch_size}, fewer than the "
             f"{wanted or 1} steps asked for; prepare more rows or lower data.max_steps or rollout.batch_size"
         )
-    check_warmup(recipe.ppo, num_steps=wanted or batches)
     return wanted or batches
 
 
@@ -125,26 +123,7 @@ def _difference(manifest: Manifest, name: str, model: str) -> str | None:
     counted, own = manifest.tokenizer_sha256 or tokenizer_sha256(name), tokenizer_sha256(model)
     if counted is not None and own is not None:
         return None if counted == own else "has another vocabulary or chat template than"
-    return (
-        None
-        if _is_same_name(name, model)
-        else "has another name (it cannot be compared by content here) than"
-    )
-
-
-def _is_same_name(one: str, other: str) -> bool:
-    """Whether two names are of one tokenizer: equal, or a hub's and a folder that is called like it."""
-    if Path(one).resolve() == Path(other).resolve():
-        return True
-    hub, folder = (one, other) if _is_folder(other) else (other, one)
-    if _is_folder(hub) or not _is_folder(folder):
-        return False
-    parts = Path(folder).parts
-    return Path(hub).name == parts[-1] or f"models--{hub.replace('/', '--')}" in parts
-
-
-def _is_folder(name: str) -> bool:
-    return name.startswith((".", "/", "~")) or Path(name).is_dir()
+    return None if name == model else "has another name (it cannot be compared by content here) than"
 
 
 def _command(recipe: Recipe) -> str:

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from pipeline.atomic import write_atomically
+from pipeline.estimate.without_gpus import check_host_memory
 from pipeline.launch.failures import ERROR_FILE, read_failure, write_failure
 from pipeline.launch.held_out_rows import write_held_out
-from pipeline.launch.host_memory import check_host_memory
 from pipeline.launch.reward_servers import has_gpu, uncounted_gpu
 from pipeline.launch.run_lock import LOG_FILE, only_run_in, start_worker
 from pipeline.launch.signals import terminable

@@ -29,7 +29,8 @@ from pipeline.training.buffer import TokenBuffer, batch_by_tokens  # noqa: E402
 from pipeline.training.experience import MarchExperienceMaker, MarchSamplesGenerator  # noqa: E402
 from pipeline.training.trainer_settings import Batching  # noqa: E402
 
-TWO_ROLES = {Role.SOLVER: 1, Role.CHECKER: 1}
+TWO_ROLES = (Role.SOLVER, Role.CHECKER)
+THREE_ROLES = (*TWO_ROLES, Role.PROPOSER)
 PLAIN = PpoSettings(gamma=1.0, kl_coef=0.0)
 Model = Callable[[Tensor], Tensor]  # (B, T) tokens to (B, T - 1) figures of the actions
 
@@ -54,7 +55,11 @@ def zeros(tokens: Tensor) -> Tensor:
 def args_of(ppo: PpoSettings, *, samples: int, micro_batch: int = 2) -> Any:
     """OpenRLHF's arguments as far as experiences are made by them."""
     advantage = SimpleNamespace(
-        estimator=ppo.estimator.value, gamma=ppo.gamma, lambd=ppo.lambd, no_std_norm=False
+        estimator=ppo.estimator.value,
+        gamma=ppo.gamma,
+        lambd=ppo.lambd,
+        no_std_norm=False,
+        is_correction_level=ppo.correction.level,
     )
     reward = SimpleNamespace(
         clip_range=(-10, 10),
@@ -77,9 +82,9 @@ def args_of(ppo: PpoSettings, *, samples: int, micro_batch: int = 2) -> Any:
 
 
 class Generator(MarchSamplesGenerator):
-    def __init__(self, rows_by_role: dict[Role, int]) -> None:
+    def __init__(self, train_roles: Sequence[Role] = TWO_ROLES) -> None:
         """Needs no engines: only responses are processed."""
-        self.rows_by_role = rows_by_role
+        self.train_roles = train_roles
 
 
 class Maker(MarchExperienceMaker):
@@ -88,7 +93,7 @@ class Maker(MarchExperienceMaker):
     def __init__(
         self,
         ppo: PpoSettings = PLAIN,
-        rows_by_role: dict[Role, int] | None = None,
+        train_roles: Sequence[Role] = TWO_ROLES,
         *,
         samples: int = 1,
         policy: Model = zeros,
@@ -98,7 +103,7 @@ class Maker(MarchExperienceMaker):
     ) -> None:
         args = args_of(ppo, samples=samples)
         self.args, self.strategy = args, SimpleNamespace(args=args)
-        self.ppo, self.rows_by_role = ppo, rows_by_role or TWO_ROLES
+        self.ppo, self.train_roles = ppo, train_roles
         self.batching = Batching(num_shares=num_shares, scoring_tokens=40, update_tokens=40)
         self.models_clock = Stopwatch()
         self.tokenizer = SimpleNamespace(pad_token_id=0, decode=decode_bytes)
@@ -119,12 +124,21 @@ class Maker(MarchExperienceMaker):
         return [ref[0] if isinstance(ref, list) else ref for ref in refs]  # [None] where there is no model
 
 
-def turn(role: Role, *, prompt: int, length: int, first: int = 1, truncated: bool = False) -> Trajectory:
+def turn(
+    role: Role,
+    *,
+    prompt: int,
+    length: int,
+    first: int = 1,
+    truncated: bool = False,
+    logprob: float | None = None,
+) -> Trajectory:
     return Trajectory(
         role=role,
         prompt_token_ids=tuple(range(1, prompt + 1)),
         response_token_ids=tuple(range(first, first + length)),
         finish_reason="length" if truncated else "stop",
+        logprobs=None if logprob is None else (logprob,) * length,
         own_reward=0.0 if role is Role.CHECKER else None,  # its votes can be read
     )
 
@@ -136,27 +150,26 @@ def answer(
     reward: float | None,
     *,
     solver: int = 4,
-    checker: int | Sequence[int] | None = 6,
+    checker: int | None = 6,
     prompt: int = 5,
     truncated: bool = False,
-    rows_by_role: dict[Role, int] | None = None,
+    train_roles: Sequence[Role] = TWO_ROLES,
     more: Sequence[Trajectory] = (),
     credit: CheckerCredit = CheckerCredit.ANSWER,
     text: str | None = None,
     verdict: Verdict | None = None,
+    logprob: float | None = None,
 ) -> Experience:
     """An answer with turns of so many tokens; None for no Checker turn. With `text` its tokens are bytes."""
-    lengths = [checker] if isinstance(checker, int) else list(checker or ())
-    turns = [turn(Role.CHECKER, prompt=8, length=n, first=i + 1) for i, n in enumerate(lengths)] + list(more)
-    by_role = {role: tuple(t for t in turns if t.role is role) for role in (Role.CHECKER, Role.PROPOSER)}
+    checked = [] if checker is None else [turn(Role.CHECKER, prompt=8, length=checker, logprob=logprob)]
     outcome = Outcome.UNSCORED if reward is None else Outcome.REFUTED if reward else Outcome.SUPPORTED
     record = RolloutRecord(
         query_id="q",
         response="r" if text is None else text,
         verdict=verdict or Verdict(id="q", outcome=outcome, reward=reward, reason=REASONS[outcome]),
-        turns={} if reward is None else by_role,
+        turns={} if reward is None else {one.role: one for one in [*checked, *more]},
         checker_credit=credit,
-        num_checker_turns=len(lengths),
+        num_checker_turns=len(checked),
     )
     tokens = list(range(prompt + 1, prompt + solver + 1)) if text is None else byte_tokens(text)
     response = {
@@ -166,17 +179,17 @@ def answer(
         "scores": reward,
         "observation_tokens": [*range(1, prompt + 1), *tokens],
         "action_ranges": [(prompt, prompt + len(tokens))],
-        "rollout_log_probs": None,
+        "rollout_log_probs": None if logprob is None else [logprob] * (prompt + len(tokens)),
         "truncated": truncated,
         "extra_logs": {},
         "rollout": record,
     }
-    generator = Generator(rows_by_role or TWO_ROLES)
+    generator = Generator(train_roles)
     experience: Experience = generator._process_response_into_experience(response, max_len=512)
     return experience
 
 
-def buffered(parts: Sequence[Experience], *, max_tokens: int, divisor: int | None = None) -> TokenBuffer:
+def buffered(parts: Sequence[Experience], *, max_tokens: int) -> TokenBuffer:
     """The replay buffer of one rank with these rows, its micro-batches made."""
     if not torch.distributed.is_initialized():
         store = torch.distributed.HashStore()
@@ -184,7 +197,7 @@ def buffered(parts: Sequence[Experience], *, max_tokens: int, divisor: int | Non
     buffer = NaiveReplayBuffer(1, dynamic_batch=True)
     trainer = SimpleNamespace(replay_buffer=buffer)
     batching = Batching(num_shares=1, scoring_tokens=max_tokens, update_tokens=max_tokens)
-    batch_by_tokens(trainer, batching, divisor=divisor)
+    batch_by_tokens(trainer, batching)
     for part in parts:
         buffer.append(part)
     buffer.setup_dynamic_batch(ONE_RANK)

@@ -22,7 +22,7 @@ def write_finished_run(
     (folder / "model" / "model.safetensors").write_bytes(b"weights")
     prompts = load_prompts("compact")
     write_rows([query], rows, prompts=prompts, tokenizer_path=None, max_prompt_tokens=None, source="picnics")
-    recipe = load_recipe("tiny", ["data.source=prepared", f"data.path={rows}", "oracle=none", "seed=7"])
+    recipe = load_recipe("tiny", ["data.source=prepared", f"data.path={rows}", "seed=7"])
     state = RunState(
         recipe=recipe, recipe_digest=recipe.digest, rows=rows / "train.jsonl", num_rows=1,
         tracking_uri=tracking_uri, mlflow_run_id=mlflow_run_id,

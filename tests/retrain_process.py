@@ -32,11 +32,12 @@ ROOT = Path(__file__).parents[1]
 MARCH = [sys.executable, "-c", "from orchestration.cli import main; main()"]
 SMALLEST = (
     "data.max_steps=1",
-    "rollout.batch_size=16",
+    "rollout.batch_size=8",
+    "rollout.samples_per_query=2",
     "rollout.micro_batch_size=8",
     "ppo.micro_batch_size=8",
     "ppo.kl_coef=0",  # no reference to start
-    "ppo.estimator=reinforce",  # and no critic
+    "ppo.estimator=rloo",  # and no critic
     "checkpoint.every=1",
 )
 # Every gate is asked; few documents must do, and a policy that one step has changed must be let through.

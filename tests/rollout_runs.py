@@ -11,17 +11,32 @@ from typing import Any
 from pipeline.record import tracking
 from pipeline.record.rollout_record import OracleJudgement
 from pipeline.record.rollout_rows import RolloutTurn, TrainedAnswer
-from pipeline.settings.record import RolloutFileSettings
+from pipeline.settings.recipe import load_recipe
+from pipeline.training.trainer_settings import SETTINGS_VARIABLE, Batching, TrainerSettings
 from reward.types import Outcome, Role, Verdict
 from tests.audit_jobs import picnic_pair
 
 EVIL = "</script><script>alert('5')</script><img src=x onerror=alert(1)>\u2028[red]x[/red]\x1b[31m"
 
 
-def step_log(folder: Path, **settings: Any) -> tracking.StepLog:
+def agent_settings(*urls: str, overrides: Sequence[str] = ()) -> dict[str, str]:
+    """The environment of an agent: a training on prepared rows, whose reward servers are these."""
+    recipe = load_recipe("tiny", ["data={source: prepared, path: rows}", *overrides])
+    settings = TrainerSettings(
+        recipe=recipe,
+        run_dir=Path(),
+        registry="",
+        num_steps=1,
+        reward_urls=urls,
+        batching=Batching.of(recipe),
+    )
+    return {SETTINGS_VARIABLE: settings.model_dump_json()}
+
+
+def step_log(folder: Path) -> tracking.StepLog:
     """The trainer's log, in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    return tracking.StepLog(folder, rollouts=RolloutFileSettings(**settings))
+    return tracking.StepLog(folder)
 
 
 def write_state(folder: Path, *, tracking_uri: str, run_id: str, artifacts: bool = True) -> None:
@@ -79,13 +94,9 @@ def figures(answers: Sequence[TrainedAnswer]) -> dict[str, float]:
     return rates | more | {"audit/vote_agreement": 0.8, "solver/response_length": 22.0} | true
 
 
-def write_run(
-    folder: Path,
-    steps: Sequence[Sequence[TrainedAnswer]],
-    **settings: Any,
-) -> Path:
+def write_run(folder: Path, steps: Sequence[Sequence[TrainedAnswer]]) -> Path:
     """Writes the steps of a run; returns its folder."""
-    log = step_log(folder, **settings)
+    log = step_log(folder)
     for number, answers in enumerate(steps, start=1):
         log.write(number, figures(answers), answers)
     return folder

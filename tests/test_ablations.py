@@ -15,7 +15,6 @@ from bench.ablations import __main__ as command
 from bench.ablations import cell as cells
 from bench.ablations import page, results
 from bench.ablations.compare import Interval, decide, find, mean_interval, pooled_rate
-from bench.ablations.locks import held, lane
 from bench.ablations.plan import Cell, Comparison, Plan, load_plan
 from bench.ablations.plot import draw
 from bench.ablations.results import Figures, Row, Trained, append_row, figures_of, read_rows, trained_of
@@ -274,7 +273,7 @@ def played(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, i
     """Cells end at once and rows go to a folder of the test; holds what was run."""
     ran: list[tuple[str, int]] = []
 
-    def run_cell(cell: Cell, scratch: Path, *, lane: int) -> Row:
+    def run_cell(cell: Cell, scratch: Path) -> Row:
         ran.append((cell.arm, cell.seed))
         return row(cell.arm, cell.seed, settings=cell.digest)
 
@@ -318,7 +317,7 @@ def test_a_cell_of_other_settings_is_run_again_and_said_so(
 def test_a_failed_cell_is_tried_again_once_and_then_left(
     played: list[tuple[str, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(cell: Cell, scratch: Path, *, lane: int) -> Row:
+    def fail(cell: Cell, scratch: Path) -> Row:
         played.append((cell.arm, cell.seed))
         return failed(settings=cell.digest)
 
@@ -332,42 +331,13 @@ def test_a_failed_cell_is_tried_again_once_and_then_left(
 def test_a_cell_that_is_killed_leaves_nothing(
     played: list[tuple[str, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(cell: Cell, scratch: Path, *, lane: int) -> Row:
+    def killed(cell: Cell, scratch: Path) -> Row:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(cells, "run_cell", killed)
     with pytest.raises(KeyboardInterrupt):
         command.main(TWO)
     assert list(tmp_path.glob("*.jsonl")) == []
-
-
-def test_calls_side_by_side_run_each_cell_once(
-    played: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lanes: list[int] = []
-    play = cells.run_cell
-
-    def call_again(cell: Cell, scratch: Path, *, lane: int) -> Row:
-        lanes.append(lane)
-        if lane == 0 and len(lanes) == 1:  # while the first cell of the first call runs
-            assert command.main(TWO) == 0
-        return play(cell, scratch, lane=lane)
-
-    monkeypatch.setattr(cells, "run_cell", call_again)
-    assert command.main(TWO) == 0
-    assert sorted(played) == [("base", 0), ("base", 1), ("plain", 0), ("plain", 1)]
-    assert lanes == [0, 1, 1, 1]
-    assert capsys.readouterr().out.count("another call has it") == 4
-
-
-def test_a_lock_ends_with_its_call_and_the_lowest_free_lane_is_taken(tmp_path: Path) -> None:
-    with lane(tmp_path) as first:
-        with lane(tmp_path) as second:
-            assert (first, second) == (0, 1)
-        with lane(tmp_path) as second, held(tmp_path / "a"), held(tmp_path / "a", wait=False) as again:
-            assert (second, again) == (1, False)
-    with lane(tmp_path) as first, held(tmp_path / "a", wait=False) as again:
-        assert (first, again) == (0, True)
 
 
 # How a cell is run.

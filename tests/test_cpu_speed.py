@@ -25,7 +25,7 @@ from pipeline.training.trainer_settings import TrainerSettings
 cpu.install()
 
 from pipeline.training import critic, engine_actor, policy, rendezvous  # noqa: E402
-from pipeline.training.threads import scoring_threads, update_threads  # noqa: E402
+from pipeline.training.threads import threads_for  # noqa: E402
 
 AUTO = ["cluster.cpu_threads=auto", "cluster.cpu_dtype=auto"]
 
@@ -78,7 +78,7 @@ def test_a_users_own_threads_hold_in_every_phase(monkeypatch: pytest.MonkeyPatch
     assert for_cpus(recipe())["OMP_NUM_THREADS"] == "7"
     assert threads_of(recipe("cluster.cpu_threads=3")) == PhaseThreads(3, 3, 3)
     monkeypatch.delenv("OMP_NUM_THREADS")
-    assert threads_of(recipe("ppo.estimator=reinforce")).update == num_cores()
+    assert threads_of(recipe("ppo.estimator=rloo", "rollout.samples_per_query=2")).update == num_cores()
     assert "OMP_NUM_THREADS" not in for_cpus(recipe())
 
 
@@ -88,12 +88,15 @@ def test_the_dtype_is_the_recipes_or_the_cpus() -> None:
     assert (load_recipe("tiny").cluster.cpu_threads, dtype_of(load_recipe("tiny"))) == (1, "float32")
 
 
-def test_threads_are_put_back() -> None:
+def test_threads_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     before = torch.get_num_threads()
-    with scoring_threads(PhaseThreads(rollout=1, scoring=before + 1, update=1)):
+    given = SimpleNamespace(threads=PhaseThreads(rollout=1, scoring=before + 1, update=1))
+    monkeypatch.setattr(TrainerSettings, "from_environment", lambda: given)
+    with threads_for("scoring"):
         assert torch.get_num_threads() == before + 1
     assert torch.get_num_threads() == before
-    with update_threads(None):
+    given.threads = None
+    with threads_for("update"):
         assert torch.get_num_threads() == before
 
 
@@ -114,7 +117,6 @@ def test_models_compute_with_the_threads_of_their_phase(
     monkeypatch.setattr(TrainerSettings, "from_environment", lambda: SimpleNamespace(threads=threads))
     monkeypatch.setattr(plain, method, lambda self, *args: torch.get_num_threads())
     model = actor.__new__(actor)
-    model.threads = threads
     assert getattr(model, method)() == expected
 
 

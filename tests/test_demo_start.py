@@ -62,8 +62,8 @@ def test_a_user_is_told_what_it_takes(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_a_recipe_without_known_answers_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="oracle: none says nothing about answers"):
-        run_demo(run_dir=tmp_path, recipe="smollm2", overrides=["oracle=none"])
+    with pytest.raises(ValueError, match=r"data.source: prepared rows have no known answers"):
+        run_demo(run_dir=tmp_path, recipe="smollm2", overrides=["data={source: prepared, path: rows}"])
 
 
 def test_more_rows_than_there_are_held_out_are_refused() -> None:

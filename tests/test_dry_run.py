@@ -11,9 +11,8 @@ from rich.console import Console
 
 from pipeline.estimate.memory import GIB
 from pipeline.estimate.plan import estimate
-from pipeline.estimate.without_gpus import host_bytes
+from pipeline.estimate.without_gpus import check_host_memory, host_bytes
 from pipeline.launch.dry_run import command, show_plan
-from pipeline.launch.host_memory import check_host_memory
 from pipeline.settings.recipe import load_recipe
 from pipeline.settings.tree import RECIPES
 from tests.openrlhf_parser import parse_with_openrlhf

@@ -6,9 +6,8 @@ import torch
 
 from pipeline.settings.ppo import AdvantageEstimator, PpoSettings
 from reward.types import Role, Trajectory
-from tests.experience_rows import TWO_ROLES, Experience, Generator, Maker, answer, rows_of, trained, turn
+from tests.experience_rows import Experience, Generator, Maker, answer, rows_of, trained, turn
 
-from pipeline.training.credit import choose_turns, left_out  # isort: skip
 from pipeline.training.equal_answers import share_turns  # isort: skip
 
 RLOO = PpoSettings(estimator=AdvantageEstimator.RLOO, gamma=1.0, kl_coef=0.0)
@@ -16,9 +15,7 @@ RLOO = PpoSettings(estimator=AdvantageEstimator.RLOO, gamma=1.0, kl_coef=0.0)
 
 def with_spare(sample: Experience, *spare: Trajectory) -> Experience:
     """The answer that began a shared audit, with turns that were not chosen."""
-    sample.rollout = sample.rollout.model_copy(
-        update={"spare_turns": {Role.CHECKER: spare}, "num_turns_left_out": len(spare)}
-    )
+    sample.rollout = sample.rollout.model_copy(update={"spare_turns": {Role.CHECKER: spare}})
     response: dict[str, Any] = {
         "prompt": "p",
         "label": "l",
@@ -31,7 +28,7 @@ def with_spare(sample: Experience, *spare: Trajectory) -> Experience:
         "extra_logs": {},
         "rollout": sample.rollout,
     }
-    made: Experience = Generator(TWO_ROLES)._process_response_into_experience(response, max_len=64)
+    made: Experience = Generator()._process_response_into_experience(response, max_len=64)
     return made
 
 
@@ -41,7 +38,7 @@ def voters(*firsts: int) -> list[Trajectory]:
 
 def checker_rows(samples: list[Experience]) -> list[list[int]]:
     """The trained tokens of each answer's Checker row; [] for a filler."""
-    rows = [sample.turns[Role.CHECKER][0] for sample in samples]
+    rows = [sample.turns[Role.CHECKER] for sample in samples]
     return [row.sequences[:, 1:][row.action_mask.bool()].tolist() for row in rows]
 
 
@@ -55,8 +52,8 @@ def test_each_copy_brings_a_voter_of_its_own_as_long_as_there_are_some() -> None
         [30, 31, 32, 33, 34],
         [],  # three voters for four answers
     ]
-    assert [len(sample.rollout.turns.get(Role.CHECKER, ())) for sample in samples] == [1, 1, 1, 0]
-    assert (first.rollout.num_turns_left_out, first.rollout.spare_turns[Role.CHECKER]) == (0, ())
+    assert [Role.CHECKER in sample.rollout.turns for sample in samples] == [True, True, True, False]
+    assert first.rollout.spare_turns[Role.CHECKER] == ()
 
 
 def test_other_answers_and_other_verdicts_get_none() -> None:
@@ -66,7 +63,7 @@ def test_other_answers_and_other_verdicts_get_none() -> None:
     other.rollout = other.rollout.model_copy(update={"response": "something else"})
     share_turns([first, supported, unscored, other])
     assert checker_rows([supported, unscored, other]) == [[], [], []]
-    assert first.rollout.num_turns_left_out == 2
+    assert len(first.rollout.spare_turns[Role.CHECKER]) == 2
 
 
 def test_an_answer_with_a_turn_of_its_own_keeps_it() -> None:
@@ -88,11 +85,3 @@ def test_copies_are_one_solver_row_with_the_weight_of_all() -> None:
     (copies,) = (row for row in rows if int(row.action_mask.sum()) == 4)
     first_two = [trained(row) for row in rows_of(laid_out)[:2]]
     assert torch.equal(trained(copies), (first_two[0] + first_two[1]) * share)
-
-
-def test_turns_that_were_not_chosen_are_left_over_in_order() -> None:
-    turns = voters(1, 1, 9)  # two voters said the same
-    chosen = choose_turns(turns, 1, seed="s")
-    rest = left_out(turns, chosen)
-    assert len(rest) == 2 and all(one is not chosen[0] for one in rest)
-    assert [turns.index(one) for one in rest] == sorted(turns.index(one) for one in rest)

@@ -151,15 +151,6 @@ def test_the_update_takes_its_flops_over_the_rate_of_its_gpus() -> None:
     assert plan.step.scoring_s == pytest.approx((2 * actor + critic) / (8 * 0.5e15))
 
 
-def test_a_measured_rate_stands_in_for_the_bandwidth() -> None:
-    slow, fast = (
-        estimate(recipe(f"estimate.decode_tokens_per_gpu_s={rate}", "estimate.prefill_mfu=1")).step.rollout_s
-        for rate in (100, 200)
-    )
-    written = sum(role.completions for role in workload(recipe()).roles)
-    assert slow - fast == pytest.approx(written / 8 / 100 - written / 8 / 200)
-
-
 def test_tokens_of_a_step_by_role_from_table_1() -> None:
     load = workload(
         recipe("estimate.checker_calls=1", "estimate.proposer_calls=1", "estimate.tokens_per_word=2")

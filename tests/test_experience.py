@@ -11,16 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.record.metrics import audit_metrics
-from pipeline.settings.ppo import CheckerCredit, CheckerReward, PpoSettings, RewardScalars
-from pipeline.settings.recipe import load_recipe
-from pipeline.settings.tree import RECIPES
+from pipeline.settings.ppo import CheckerCredit, PpoSettings, RewardScalars
 from reward.types import Claim, ClaimState, ClaimVerdict, Outcome, Role, Trajectory, Verdict
-from tests.experience_rows import PLAIN, TWO_ROLES, Experience, Maker, answer, rows_of, trained, turn
+from tests.experience_rows import PLAIN, THREE_ROLES, Experience, Maker, answer, rows_of, trained, turn
 
 from openrlhf.models.loss import PolicyLoss, ValueLoss  # isort: skip  # after cpu.install()
 from pipeline.settings.guards import GuardSettings  # isort: skip
 from pipeline.training.guards import findings  # isort: skip
-from pipeline.training.credit import choose_turns  # isort: skip
+from pipeline.training.experience import MarchExperienceMaker, WeightSyncError  # isort: skip
+from pipeline.training.credit import choose_turn  # isort: skip
 from pipeline.record.rollout_record import RolloutRecord  # isort: skip
 
 
@@ -35,15 +34,6 @@ def test_row_01_the_terminal_reward_stands_on_the_last_valid_token_of_each_row()
         assert torch.equal(row.returns, expected)
 
 
-def test_row_01_the_published_code_pays_a_checker_only_for_a_turn_that_was_cut() -> None:
-    published = PLAIN.model_copy(update={"gamma": 0.0, "checker_reward": CheckerReward.LAST_SLOT})
-    cut = turn(Role.CHECKER, prompt=8, length=9, truncated=True)
-    answers = [answer(-1.0, checker=4), answer(-1.0, checker=None, more=[cut])]
-    rows = rows_of(Maker(published).make_experience_batch(answers))
-    assert [float(row.returns.sum()) for row in rows] == [-1.0, -1.0, 0.0, -1.0]
-    assert [row.rewards.item() for row in rows] == [-1.0] * 4  # what the verdict was worth
-
-
 def test_rows_of_votes_carry_their_own_reward_to_the_last_token() -> None:
     turns = [
         turn(Role.CHECKER, prompt=8, length=n).model_copy(update={"own_reward": own})
@@ -54,12 +44,6 @@ def test_rows_of_votes_carry_their_own_reward_to_the_last_token() -> None:
     rows = rows_of(maker.make_experience_batch(answers))
     assert [row.rewards.item() for row in rows] == [0.0, 0.0, -1.0, 0.0]
     assert [float(row.returns.sum()) for row in rows] == [0.0, 0.0, -1.0, 0.0]
-
-
-def test_row_01_no_shipped_recipe_repeats_it() -> None:
-    for path in RECIPES.glob("*.yaml"):
-        recipe = load_recipe(path.stem)
-        assert recipe.ppo.checker_reward is CheckerReward.LAST_TOKEN and not recipe.ablation
 
 
 def test_each_scored_answer_brings_one_checker_row_with_its_exact_tokens() -> None:
@@ -115,6 +99,22 @@ def test_a_policy_of_no_numbers_is_seen_by_its_guard_and_a_masked_row_is_not() -
     assert whole.metrics["solver/kl"] == 0
 
 
+@pytest.mark.parametrize("logprob", [-0.03, float("nan")])
+def test_a_step_of_other_weights_than_the_actors_is_not_trained(logprob: float) -> None:
+    def train(logprob: float, *, reward: float | None = 0.0) -> list[Experience]:
+        maker = Maker()
+        maker.max_gap = 0.02
+        answers = [answer(reward, logprob=logprob), answer(None, logprob=-9.0)]  # the second one is masked
+        parts = MarchExperienceMaker.make_experience_batch(maker, answers)
+        assert ("sync/logprob_gap" in maker.metrics) is (reward is not None)
+        return parts
+
+    assert all(part.rollout_log_probs is None for part in train(-0.01))
+    with pytest.raises(WeightSyncError, match=r"over guards.probe_tolerance 0.02; the last weight sync"):
+        train(logprob)
+    train(logprob, reward=None)  # nothing is trained
+
+
 def test_roles_are_whitened_apart() -> None:
     shapes = ((0.0, 4, 30), (-1.0, 4, 30), (-1.0, 4, 30), (0.0, 4, 2))
     answers = [answer(reward, solver=solver, checker=checker) for reward, solver, checker in shapes]
@@ -142,11 +142,10 @@ def test_row_13_the_trained_vote_is_a_seeded_choice_among_finished_ones() -> Non
         Trajectory(role=Role.CHECKER, prompt_token_ids=(1,), response_token_ids=(i,), finish_reason=reason)
         for i, reason in ((1, "stop"), (2, "length"), (3, "stop"))
     ]
-    picks = {choose_turns(turns, 1, seed=str(seed))[0].response_token_ids[0] for seed in range(50)}
-    assert picks == {1, 3}
-    assert choose_turns(turns, 1, seed="7") == choose_turns(turns, 1, seed="7")
-    assert {t.response_token_ids[0] for t in choose_turns(turns, 3, seed="7")} == {1, 3}
-    assert choose_turns([], 1, seed="7") == ()
+    picked = [choose_turn(turns, seed=str(seed)) for seed in range(50)]
+    assert {one.response_token_ids[0] for one in picked if one} == {1, 3}
+    assert choose_turn(turns, seed="7") is choose_turn(turns, seed="7")
+    assert choose_turn([], seed="7") is None
 
 
 def test_scalars_0_1_pay_scored_rows_alone() -> None:
@@ -190,71 +189,13 @@ def test_a_truncated_turn_has_the_truncated_reward_on_the_scale_that_is_paid(
     assert [row.rewards.item() for row in rows] == [reward, best, 0.0, best, reward, 0.0]
 
 
-ALL_TURNS = TWO_ROLES | {Role.CHECKER: 3}
-
-
-def test_all_checker_turns_have_rows_of_their_own_and_fillers_fill() -> None:
-    answers = [answer(reward, checker=turns, rows_by_role=ALL_TURNS) for reward, turns in (
-        (0.0, [5, 2, 7]), (-1.0, [4]), (None, [1, 1, 1]), (-1.0, None)
-    )]  # fmt: skip
-    maker = Maker(PLAIN, ALL_TURNS)
-    rows = rows_of(maker.make_experience_batch(answers))
-    assert [int(row.action_mask.sum()) for row in rows] == [
-        4,
-        4,
-        0,
-        4,
-        *(5, 4, 0, 0),
-        *(2, 0, 0, 0),
-        *(7, 0, 0, 0),
-    ]
-    assert [row.rewards.item() for row in rows[4:8]] == [0.0, -1.0, 0.0, 0.0]
-    assert maker.metrics["checker/num_trained"] == 4
-
-
-@pytest.mark.parametrize("loss_scale", ["token_mean", "paper"])
-def test_the_turns_of_an_answer_weigh_as_much_as_one_in_openrlhfs_own_loss(loss_scale: str) -> None:
-    """Three equal turns at a third each give the gradient of that turn alone, whatever the divisor."""
-    ppo = PpoSettings(gamma=1.0, loss_scale=loss_scale)
-    shapes = ((0.0, 3, 5), (-1.0, 6, 2), (-1.0, 2, 9), (0.0, 4, 4))
-    gradients = []
-    for num in (1, 3):
-        rows_by_role = TWO_ROLES | {Role.CHECKER: num}
-        answers = [
-            answer(
-                reward,
-                solver=solver,
-                checker=None,
-                more=[turn(Role.CHECKER, prompt=8, length=checker)] * num,
-                rows_by_role=rows_by_role,
-            )
-            for reward, solver, checker in shapes
-        ]
-        batches = Maker(ppo, rows_by_role).make_experience_batch(answers)
-        divisor = sum(b.action_mask.sum() for b in batches) if loss_scale == "token_mean" else torch.tensor(8)
-        gradients.append(torch.cat([policy_gradients(batch, divisor) for batch in batches]))
-    one, three = gradients
-    assert torch.allclose(three[:4], one[:4], atol=1e-7)  # the Solver's rows
-    assert torch.allclose(three[4:].reshape(3, 4).sum(0), one[4:], atol=1e-7)
-
-
-def policy_gradients(batch: Experience, divisor: torch.Tensor) -> torch.Tensor:
-    """(B,) a row's sum of gradients to its log-probabilities, by OpenRLHF's loss at ratio 1."""
-    log_probs = batch.action_log_probs.clone().requires_grad_()
-    mask, advantages = batch.action_mask, batch.advantages
-    PolicyLoss()(log_probs, log_probs.detach(), advantages, mask, None, 1, divisor)[0].backward()
-    assert log_probs.grad is not None
-    return log_probs.grad.sum(-1)
-
-
 def test_a_trained_proposer_has_the_answers_reward_on_a_row_of_its_own() -> None:
-    rows_by_role = TWO_ROLES | {Role.PROPOSER: 1}
     asked = turn(Role.PROPOSER, prompt=4, length=7)
     answers = [
-        answer(reward, more=more, rows_by_role=rows_by_role)
+        answer(reward, more=more, train_roles=THREE_ROLES)
         for reward, more in ((0.0, [asked]), (-1.0, [asked]), (-1.0, []), (None, [asked]))
     ]
-    maker = Maker(PLAIN, rows_by_role)
+    maker = Maker(PLAIN, THREE_ROLES)
     rows = rows_of(maker.make_experience_batch(answers))
     assert [int(row.action_mask.sum()) for row in rows[8:]] == [7, 7, 0, 0]
     assert [row.rewards.item() for row in rows[8:]] == [0.0, -1.0, 0.0, 0.0]

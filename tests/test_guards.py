@@ -14,13 +14,10 @@ import pytest
 from pipeline.record.checkpoints import mark_complete, prepare_resume
 from pipeline.record.progress import figures
 from pipeline.settings.guards import GuardAction, GuardSettings
-from pipeline.settings.ppo import PpoSettings
 from pipeline.settings.recipe import load_recipe
-from pipeline.settings.record import RolloutFileSettings
 from pipeline.training.guards import due, findings, guard_metrics
 from pipeline.training.trainer_settings import Batching, TrainerSettings
 from pipeline.training.watch import RolledBackError, StoppedByGuardError, Watch
-from reward.types import Role
 
 HEALTHY = {
     "audit/no_claims_rate": 0.05,
@@ -160,22 +157,16 @@ def test_the_demo_recipe_only_warns() -> None:
 
 
 def watch(folder: Path, *, staleness: int = 0, **settings: object) -> Watch:
+    ahead = [f"rollout.max_staleness={staleness}", "ppo.correction.level=token"] if staleness else []
+    recipe = load_recipe("tiny", ahead).model_copy(update={"guards": GuardSettings.model_validate(settings)})
     return Watch(
         TrainerSettings(
+            recipe=recipe,
             run_dir=folder,
-            namespace="",
             registry="",
             num_steps=1,
-            seed=1,
-            rows_by_role={Role.SOLVER: 1},
-            ppo=PpoSettings(),
-            batching=Batching(num_shares=1, scoring_tokens=1, update_tokens=1),
-            loss_divisor=None,
-            rollouts=RolloutFileSettings(),
-            guards=GuardSettings.model_validate(settings),
-            canary=None,
-            max_staleness=staleness,
-            probe_tolerance=None,
+            reward_urls=("",),
+            batching=Batching.of(recipe),
         )
     )
 

@@ -30,6 +30,7 @@ from pipeline.training.held_out import (
 from pipeline.training.oracle import judge_tiny
 from pipeline.training.trainer_settings import TrainerSettings
 from pipeline.worlds.known import is_right
+from reward.config import AuditConfig
 from reward.types import Document, Outcome, RagQuery, Verdict
 
 SUPPORTED, REFUTED, NO_CLAIMS, UNSCORED = (
@@ -46,7 +47,8 @@ QUERY = RagQuery(
 
 
 def held_out_of(folder: Path, *, every: int = 2, patience: int | None = None) -> HeldOut:
-    settings = SimpleNamespace(run_dir=folder, num_steps=9, guards=GuardSettings(), thinking=False)
+    recipe = SimpleNamespace(guards=GuardSettings(), audit=AuditConfig())
+    settings = SimpleNamespace(run_dir=folder, num_steps=9, recipe=recipe)
     return HeldOut(HeldOutSettings(every=every, patience=patience), cast("TrainerSettings", settings))
 
 
@@ -167,7 +169,7 @@ def tiny(*overrides: str) -> Recipe:
 @pytest.mark.parametrize("world", ["tiny", "wiki"])
 def test_no_held_out_row_is_trained_on(world: str, tmp_path: Path) -> None:
     wider = ["rollout.max_prompt_tokens=2000", "data.max_steps=null"] if world == "wiki" else []
-    recipe = tiny(f"data.source={world}", f"oracle={world}", *wider)
+    recipe = tiny(f"data.source={world}", *wider)
     write_made(recipe, tmp_path / "data", 32)
     write_held_out(recipe, tmp_path, tmp_path / "data" / ROWS_FILE)
     held_out = held_out_file(recipe, tmp_path)
@@ -210,7 +212,6 @@ def test_a_file_of_rows_gives_answers_that_no_prompt_shows(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("overrides", "problem"),
     [
-        (["oracle=none"], "oracle: none, so nobody would know"),
         (["data={source: prepared, path: rows}"], "held_out.path: missing"),
         (["rollout.max_staleness=1", "ppo.correction.level=token"], "rollout.max_staleness: 1"),
         (["held_out.every=0"], "held_out.every"),

@@ -26,7 +26,6 @@ AT_ANY_LEVEL = (
     "pipeline/training/lora.py",
     "pipeline/training/micro_batches.py",
     "pipeline/training/policy.py",
-    "pipeline/training/probe.py",
     "pipeline/training/rendezvous.py",
     "pipeline/training/response_logits.py",
     "pipeline/training/staleness.py",

@@ -42,7 +42,7 @@ def row(recipe: Recipe, plan: Estimate) -> str:
         f"{max(load.used for load in plan.memory.loads) / GIB:.0f}",
         f"{plan.memory.host_per_node / GIB:,.0f}",
         str(recipe.answers_per_step),
-        str(recipe.answers_per_step * sum(recipe.rows_by_role.values())),
+        str(recipe.rows_per_step),
         f"{plan.hours:.1f}",
         f"{plan.gpu_hours:,.0f}",
         f"{held.checkpoint / GB:,.0f}",

@@ -12,10 +12,11 @@ from orchestration.inspect.page import render_run
 from orchestration.inspect.run import Run, as_audited, open_run, read_answers, read_entries
 from orchestration.inspect.steps import COLUMNS, bins
 from orchestration.inspect.terminal import print_answers, print_overview
-from pipeline.record.rollout_files import rollouts_file
+from pipeline.record.rollout_files import rollouts_file, write_rollouts
+from pipeline.record.rollout_rows import rollout_rows
 from reward.types import Outcome, Role
 from tests.march_cli import march, refused
-from tests.rollout_runs import evil_run, picnic_run, trained_answer, write_run
+from tests.rollout_runs import evil_run, picnic_run, step_log, trained_answer, write_run
 from tests.test_report import Page
 
 
@@ -121,13 +122,13 @@ def test_a_run_without_an_oracle_has_no_columns_of_it(tmp_path: Path) -> None:
     assert 'id="filter-truth"' not in page and "truth:" not in page
 
 
-def test_what_was_not_kept_is_counted(tmp_path: Path) -> None:
-    run = open_run(write_run(tmp_path / "run", [[trained_answer()] * 5] * 2, keep=2))
-    assert "4 answers of 2 steps kept, 6 not (tracking.rollouts.keep)" in overview(run, 140)
-    none = open_run(write_run(tmp_path / "none", [[trained_answer()] * 5], keep="none"))
-    assert "0 answers of 1 step kept, 5 not" in overview(none, 140)
-    assert read_entries(none) == []
-    assert "0 answers of 1 step kept, 5 not" in shown(none, 140)
+def test_what_was_kept_is_counted(tmp_path: Path) -> None:
+    run = open_run(write_run(tmp_path / "run", [[trained_answer()] * 5] * 2))
+    assert "10 answers of 2 steps kept" in overview(run, 140)
+    step_log(tmp_path / "none").write(1, {}, [])
+    none = open_run(tmp_path / "none")
+    assert read_entries(none) == [] and "0 answers of 1 step kept" in overview(none, 140)
+    assert "0 answers of 1 step kept" in shown(none, 140)
 
 
 def shown(run: Run, width: int, **wanted: object) -> str:
@@ -160,9 +161,11 @@ def test_an_unscored_answer_is_masked_and_has_no_reward(run_dir: Path) -> None:
 
 
 def test_without_documents_the_quoted_evidence_is_shown(tmp_path: Path) -> None:
-    run = open_run(write_run(tmp_path / "run", [[trained_answer()]], documents=False))
+    (row,) = rollout_rows([trained_answer()], step=1)
+    run = open_run(write_run(tmp_path / "run", [[trained_answer()]]))
+    write_rollouts(rollouts_file(tmp_path / "run", 1), [row.model_copy(update={"documents": None})], step=1)
     text = shown(run, 100)
-    assert "texts were not kept (tracking.rollouts.documents)" in text
+    assert "texts were not kept" in text
     assert re.search(r"july, characters 28 to 44\s+raised 466 euros", text)
     page = render_run(run, read_answers(run, read_entries(run)), totals(read_entries(run)))
     assert "The texts of documents were not kept" in page

@@ -11,9 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.settings.ppo import AdvantageEstimator, LossScale, PpoSettings
-from reward.types import Role
-from tests.experience_rows import Experience, Maker, answer, buffered, micro_batches_of, turn
+from pipeline.settings.ppo import AdvantageEstimator, PpoSettings
+from tests.experience_rows import Experience, Maker, answer, buffered, micro_batches_of
 
 from openrlhf.models.loss import PolicyLoss  # isort: skip  # after cpu.install()
 from openrlhf.trainer.ppo_utils.experience_maker import RemoteExperienceMaker  # isort: skip
@@ -65,20 +64,18 @@ class Counting:
         return -0.01 * tokens[:, 1:].float() - 0.5
 
 
-SAME = [turn(Role.CHECKER, prompt=8, length=2)] * 2
 ANSWERS: list[dict[str, Any]] = [  # two groups of three
-    {"reward": -1.0, "solver": 4},
-    {"reward": -1.0, "solver": 4, "checker": None},  # equal to the first, whose audit it shares
+    {"reward": -1.0, "solver": 4, "checker": 2},
+    {"reward": -1.0, "solver": 4, "checker": 2},  # equal to the first
     {"reward": 0.0, "solver": 9, "checker": 3},
     {"reward": None, "solver": 6, "checker": None},  # UNSCORED
     {"reward": 0.0, "solver": 2, "checker": None},  # no claims for the Checker
-    {"reward": -1.0, "solver": 5, "checker": None, "more": [*SAME, turn(Role.CHECKER, prompt=9, length=7)]},
+    {"reward": -1.0, "solver": 5, "checker": 7},
 ]
-THREE = {Role.SOLVER: 1, Role.CHECKER: 3}
 
 
 def answers() -> list[Experience]:
-    return [answer(**shape, rows_by_role=THREE) for shape in ANSWERS]
+    return [answer(**shape) for shape in ANSWERS]
 
 
 class AllRows(Maker):
@@ -98,11 +95,11 @@ def test_models_see_no_masked_and_no_equal_row_and_all_figures_are_as_if_they_di
     ppo = PpoSettings(estimator=estimator, gamma=1.0, kl_coef=0.1)
     policy, plain = Counting(), Counting()
     settings: dict[str, Any] = {"samples": 3, "critic": lambda tokens: tokens[:, 1:].float() * 0.02}
-    laid_out = Maker(ppo, THREE, policy=policy, **settings).lay_out(answers())
-    expected = AllRows(ppo, THREE, policy=plain, **settings).lay_out(answers())
-    assert len(plain.rows) == 4 * len(ANSWERS)
+    laid_out = Maker(ppo, policy=policy, **settings).lay_out(answers())
+    expected = AllRows(ppo, policy=plain, **settings).lay_out(answers())
+    assert len(plain.rows) == 2 * len(ANSWERS)
     trained = [row for batch in expected for row in rows_of(batch) if row.action_mask.any()]
-    assert len(policy.rows) == len(set(policy.rows)) < len(trained) == 5 + 5
+    assert len(policy.rows) == len(set(policy.rows)) < len(trained) == 5 + 4
     for ours, theirs in zip(laid_out, expected, strict=True):
         for name in ("action_log_probs", "values", "advantages", "returns"):
             actions = ours.action_mask.bool()
@@ -111,11 +108,11 @@ def test_models_see_no_masked_and_no_equal_row_and_all_figures_are_as_if_they_di
             assert torch.equal(ours.info[name].float(), theirs.info[name].float()), name
 
 
-def loss_and_gradient(parts: list[Experience], *, max_tokens: int, divisor: int | None) -> list[torch.Tensor]:
+def loss_and_gradient(parts: list[Experience], *, max_tokens: int) -> list[torch.Tensor]:
     """OpenRLHF's loss of a step, and its gradient by a parameter of each token and position."""
     weights = torch.linspace(-0.4, 0.4, 64).requires_grad_()
     total = torch.zeros(())
-    for batch, info in micro_batches_of(buffered(parts, max_tokens=max_tokens, divisor=divisor)):
+    for batch, info in micro_batches_of(buffered(parts, max_tokens=max_tokens)):
         tokens = batch.sequences[:, 1:]
         old, mask = batch.action_log_probs, batch.action_mask
         new = old + weights[tokens] * torch.cos(torch.arange(tokens.shape[1]) * 0.7)
@@ -125,28 +122,23 @@ def loss_and_gradient(parts: list[Experience], *, max_tokens: int, divisor: int 
     return [total.detach(), weights.grad]
 
 
-@pytest.mark.parametrize("scale", list(LossScale))
-def test_loss_and_gradient_are_those_of_all_rows(scale: LossScale) -> None:
-    ppo = RLOO.model_copy(update={"loss_scale": scale})
-    maker = Maker(ppo, THREE, samples=3, policy=Counting(), critic=None)
+def test_loss_and_gradient_are_those_of_all_rows() -> None:
+    maker = Maker(RLOO, samples=3, policy=Counting(), critic=None)
     laid_out = maker.lay_out(answers())
     parts = maker.to_train(laid_out)
     kept = [row for part in parts for row in rows_of(part)]
-    assert len(kept) == 8 and all(row.action_mask.any() for row in kept)  # of 24; two pairs are equal
-    divisor = 12 if scale is LossScale.PAPER else None
-    expected = loss_and_gradient(laid_out, max_tokens=10_000, divisor=divisor)
+    assert len(kept) == 7 and all(row.action_mask.any() for row in kept)  # of 12; two pairs are equal
+    expected = loss_and_gradient(laid_out, max_tokens=10_000)
     assert expected[0] != 0 and expected[1].count_nonzero() > 5
     for max_tokens in (1, 30, 1000):
-        for got, want in zip(
-            loss_and_gradient(parts, max_tokens=max_tokens, divisor=divisor), expected, strict=True
-        ):
+        for got, want in zip(loss_and_gradient(parts, max_tokens=max_tokens), expected, strict=True):
             assert torch.allclose(got, want, rtol=1e-5, atol=1e-8)
 
 
 def test_with_a_critic_equal_rows_are_all_trained() -> None:
-    maker = Maker(PpoSettings(gamma=1.0, kl_coef=0.0), THREE)
+    maker = Maker(PpoSettings(gamma=1.0, kl_coef=0.0))
     parts = maker.to_train(maker.lay_out(answers()))
-    assert sum(len(part.rewards) for part in parts) == 10
+    assert sum(len(part.rewards) for part in parts) == 9
 
 
 def test_equal_rows_of_other_signs_stay_apart() -> None:
@@ -168,11 +160,3 @@ def test_a_step_of_which_nothing_is_trained_is_one_filler() -> None:
     maker = Maker(RLOO, samples=2, critic=None)
     parts = maker.to_train(maker.lay_out([answer(None), answer(None)]))
     assert [(len(part.rewards), bool(part.action_mask.any())) for part in parts] == [(1, False)]
-
-
-def test_a_checkers_turns_are_merged_only_where_their_tokens_are_equal() -> None:
-    turns = [turn(Role.CHECKER, prompt=8, length=4, first=first) for first in (1, 1, 2)]
-    shapes = [answer(0.0, checker=None, more=turns, rows_by_role=THREE), answer(-1.0, rows_by_role=THREE)]
-    maker = Maker(PpoSettings(estimator=AdvantageEstimator.REINFORCE, gamma=1.0), THREE, critic=None)
-    parts = maker.to_train(maker.lay_out(shapes))
-    assert sum(len(part.rewards) for part in parts) == 2 + 2 + 1

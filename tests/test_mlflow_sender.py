@@ -76,9 +76,7 @@ def test_a_step_is_sent_with_its_rollouts_once(tmp_path: Path, fake: Fake) -> No
     send(tmp_path)
     send(tmp_path)
     assert fake.files == ["rollouts/step-000001.parquet"]
-    assert [sorted(batch) for batch in fake.batches] == [
-        [("audit/reward", 1), ("rollouts/kept", 1), ("rollouts/skipped", 1)]
-    ]
+    assert [sorted(batch) for batch in fake.batches] == [[("audit/reward", 1), ("rollouts/kept", 1)]]
     write_state(tmp_path, tracking_uri="", run_id="r", artifacts=False)
     step_log(tmp_path).write(2, {}, [trained_answer()])
     send(tmp_path)

@@ -86,12 +86,12 @@ def advantages_and_returns(turn: Turn, *, gamma: float, lambd: float, kl_coef: f
     return advantages, advantages + values
 
 
-def expected(lambd: float, *, scale: str) -> dict[str, Array]:
+def expected(lambd: float) -> dict[str, Array]:
     """Everything that is compared, over the scored trajectories in their order.
 
     Advantages are whitened by role (paper, section 2.3). The policy's loss is PPO's clipped one (Schulman et
-    al. 2017, arXiv:1707.06347, eq. 7), summed over all tokens and divided by their number, or by the paper's
-    2|B|. The critic's is half of the larger of the plain and the clipped squared error, over all tokens.
+    al. 2017, arXiv:1707.06347, eq. 7), the critic's half of the larger of the plain and the clipped squared
+    error, both over all tokens.
     """
     terms: dict[str, list[Array]] = {name: [] for name in ("advantages", "returns", "policy", "value")}
     for turns in turns_of_roles().values():
@@ -108,8 +108,7 @@ def expected(lambd: float, *, scale: str) -> dict[str, Array]:
             terms["policy"].append(-np.minimum(ratio * advantages, clipped * advantages))
             terms["value"].append(0.5 * np.maximum((new - returns) ** 2, (near - returns) ** 2))
     flat = {name: np.concatenate(parts) for name, parts in terms.items()}
-    divisor = 2 * len(SHAPES) if scale == "paper" else len(flat["policy"])
-    losses = {"policy": flat["policy"].sum() / divisor, "value": flat["value"].mean()}
+    losses = {name: flat[name].mean() for name in ("policy", "value")}
     return flat | {name: np.array(loss) for name, loss in losses.items()}
 
 
@@ -135,18 +134,16 @@ def over_tokens(batches: list[Experience], name: str) -> Array:
 
 @pytest.mark.parametrize("lambd", [0.95, 1.0])
 def test_advantages_and_returns_are_those_of_the_formulas(lambd: float) -> None:
-    batches, want = made(lambd), expected(lambd, scale="token_mean")
+    batches, want = made(lambd), expected(lambd)
     assert over_tokens(batches, "advantages") == pytest.approx(want["advantages"], abs=1e-6)
     assert over_tokens(batches, "returns") == pytest.approx(want["returns"], abs=1e-6)
 
 
 @pytest.mark.parametrize("lambd", [0.95, 1.0])
-@pytest.mark.parametrize("scale", ["token_mean", "paper"])
-def test_losses_are_those_of_the_formulas(lambd: float, scale: str) -> None:
-    want, parts = expected(lambd, scale=scale), maker_of(lambd).to_train(made(lambd))
-    divisor = 2 * len(SHAPES) if scale == "paper" else None
+def test_losses_are_those_of_the_formulas(lambd: float) -> None:
+    want, parts = expected(lambd), maker_of(lambd).to_train(made(lambd))
     policy = value = torch.zeros(())
-    for batch, info in micro_batches_of(buffered(parts, max_tokens=40, divisor=divisor)):
+    for batch, info in micro_batches_of(buffered(parts, max_tokens=40)):
         new = NEW_POLICY(batch.sequences)
         old, mask = batch.action_log_probs, batch.action_mask
         policy = policy + PolicyLoss()(new, old, batch.advantages, mask, None, **info)[0]
@@ -155,18 +152,6 @@ def test_losses_are_those_of_the_formulas(lambd: float, scale: str) -> None:
         value = value + ValueLoss(0.2)(values, batch.values, batch.returns, mask, **info)
     assert policy.item() == pytest.approx(float(want["policy"]), abs=1e-6)
     assert value.item() == pytest.approx(float(want["value"]), abs=1e-6)
-
-
-def test_at_ratio_1_the_gradient_is_the_papers_joint_gradient() -> None:
-    """Section 2.3: 1/(2|B|) times the sum over trajectories and tokens of A_t grad log pi."""
-    parts = maker_of(1.0).to_train(made(1.0))
-    for batch, info in micro_batches_of(buffered(parts, max_tokens=40, divisor=2 * len(SHAPES))):
-        log_probs = batch.action_log_probs.clone().requires_grad_()
-        PolicyLoss()(log_probs, log_probs.detach(), batch.advantages, batch.action_mask, None, **info)[
-            0
-        ].backward()
-        paper = -batch.advantages * batch.action_mask / (2 * len(SHAPES))
-        assert torch.allclose(log_probs.grad, paper, atol=1e-7)
 
 
 @pytest.mark.parametrize(("floor", "largest"), [(1e-4, 2.0), (0.1, 0.3)])

@@ -79,20 +79,12 @@ def trained(
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     settings = TrainerSettings(
+        recipe=recipe,
         run_dir=folder,
-        namespace="",
         registry="",
         num_steps=1,
-        seed=1,
-        rows_by_role=recipe.rows_by_role,
-        ppo=recipe.ppo,
+        reward_urls=("",),
         batching=Batching(num_shares=ranks, scoring_tokens=tokens, update_tokens=tokens),
-        loss_divisor=recipe.loss_divisor,
-        rollouts=recipe.tracking.rollouts,
-        guards=recipe.guards,
-        canary=None,
-        max_staleness=0,
-        probe_tolerance=None,
     )
     variables = {"PYTHONPATH": str(ROOT), SETTINGS_VARIABLE: settings.model_dump_json()}
     command = [sys.executable, str(ROOT / "tests" / "rank_process.py")]

@@ -20,7 +20,7 @@ SECRETS = {
 }  # fmt: skip
 PLAIN = {
     "NCCL_SOCKET_IFNAME": "eth0", "HF_HOME": "/models", "MLFLOW_TRACKING_URI": "http://mlflow:5000",
-    "HTTP_PROXY": "http://proxy:3128", "no_proxy": "10.0.0.0/8", "MARCH_ROLLOUT_SETTINGS": "{}",
+    "HTTP_PROXY": "http://proxy:3128", "no_proxy": "10.0.0.0/8", "MARCH_TRAINER_SETTINGS": "{}",
 }  # fmt: skip
 
 

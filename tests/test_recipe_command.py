@@ -37,7 +37,7 @@ def test_each_setting_says_where_its_value_comes_from(
         "audit.voters": (5, "--set"),  # over the preset's
         "rollout.samples_per_query": (8, "recipe smollm2"),
         "ppo.estimator": ("rloo", "preset march"),
-        "ppo.critic_warmup_steps": (0, "default"),
+        "ppo.eps_clip": (0.2, "default"),
     }
     assert {key: (found[key]["value"], found[key]["from"]) for key in expected} == expected
 
@@ -58,16 +58,16 @@ def test_a_group_that_is_set_to_one_value_has_its_origin(tmp_path: Path) -> None
     own = tmp_path / "own.yaml"
     own.write_text("extends: tiny\nreward: {sampler: null}\n")
     origins = {one.key: one.origin for one in settings_with_origins(str(own))}
-    assert origins["reward.sampler"] == str(own) and origins["reward.model"] == "default"
+    assert origins["reward.sampler"] == str(own) and origins["reward.host"] == "default"
 
 
 def test_the_table_leaves_defaults_out_and_says_how_many(capsys: pytest.CaptureFixture[str]) -> None:
     assert march("recipe", "show", "tiny") == 0
     said = capsys.readouterr().out
     assert "preset paper" in said and "recipe tiny" in said and "more have their defaults" in said
-    assert "critic_warmup_steps" not in said
+    assert "eps_clip" not in said
     assert march("recipe", "show", "tiny", "--all") == 0
-    assert "critic_warmup_steps" in capsys.readouterr().out
+    assert "eps_clip" in capsys.readouterr().out
 
 
 def test_the_list_names_every_shipped_recipe(

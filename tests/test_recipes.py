@@ -117,7 +117,7 @@ def test_warm_up_takes_exactly_its_steps(warmup: int, steps: int) -> None:
         ("audit.reward_supported=1", "audit.reward_supported"),
         ("ppo.truncated_reward=0", "ppo.truncated_reward"),
         ("checkpoint.keep=1", "checkpoint.keep"),
-        ("ppo.checker_reward=last_slot", "set ablation: true"),
+        ("ppo.estimator=group_norm", "ppo.estimator"),
         ("reward.sampler={kind: vllm, model: x}", "set train_roles: [solver]"),
         ("data.world={unrelated: [3, 1]}", "data.world: unrelated: [3, 1] is no range"),
         ("audit.reward_no_claims=0.5", "reward_no_claims"),
@@ -125,7 +125,7 @@ def test_warm_up_takes_exactly_its_steps(warmup: int, steps: int) -> None:
         ("model.x=1", "'model' is a value"),
         ("seed=[1", "--set 'seed=[1': not YAML"),
         ("tracking.uri=https://ann:pw@host", "tracking.uri: https://host was given with a user or password"),
-        ("reward.model={url: 'http://ann:pw@host'}", "(got 'http://host')"),
+        ("seed='http://ann:pw@host'", "(got 'http://host')"),
         ("nonsense", "write it as dotted.key=value"),
     ],
 )
@@ -159,7 +159,7 @@ def test_a_warm_up_that_the_schedule_ignores_is_refused() -> None:
         load_recipe("llama31_8b_stem", [constant])
     with pytest.raises(ValueError, match=r"ppo: critic\.warmup_steps: 10 with lr_scheduler constant"):
         load_recipe("llama31_8b_stem", [constant, "ppo.actor.warmup_steps=0"])
-    assert load_recipe("tiny", [constant, "ppo.estimator=reinforce", "ppo.critic.warmup_steps=3"])
+    assert load_recipe("tiny", [constant, "preset=march", "ppo.critic.warmup_steps=3"])
 
 
 def test_trap_transformers_constant_schedule_takes_no_warm_up_and_says_nothing() -> None:
@@ -181,34 +181,19 @@ def test_too_few_rows_are_refused_before_anything_starts() -> None:
         num_steps(load_recipe("tiny"), num_rows=64 * 39)
 
 
-@pytest.mark.parametrize(
-    ("overrides", "rows", "divisor"),
-    [
-        ([], {"solver": 1, "checker": 1}, None),
-        (["train_roles=[solver]"], {"solver": 1}, None),
-        (["checker_turns=all"], {"solver": 1, "checker": 3}, None),
-        (["train_roles=[solver, checker, proposer]"], {"solver": 1, "checker": 1, "proposer": 1}, None),
-        (["ppo.loss_scale=paper"], {"solver": 1, "checker": 1}, 128),
-        (["ppo.loss_scale=paper", "checker_turns=all"], {"solver": 1, "checker": 3}, 128),
-        (["ppo.loss_scale=paper", "train_roles=[solver]"], {"solver": 1}, 64),
-    ],
-)
-def test_the_methods_switches_decide_the_rows_and_the_divisor(
-    overrides: list[str], rows: dict[str, int], divisor: int | None, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("roles", ["[solver]", "[solver, checker]", "[solver, checker, proposer]"])
+def test_a_step_is_one_optimizer_step_over_a_row_of_each_trained_role(
+    roles: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recipe = load_recipe("tiny", overrides)
-    assert (recipe.rows_by_role, recipe.loss_divisor) == (rows, divisor)
+    recipe = load_recipe("tiny", [f"train_roles={roles}"])
     parsed = parse_with_openrlhf(arguments_of(recipe), monkeypatch)
-    assert parsed.train.batch_size == recipe.rows_per_step == 64 * sum(rows.values())  # one optimizer step
+    assert parsed.train.batch_size == recipe.rows_per_step == 64 * len(recipe.train_roles)
 
 
-@pytest.mark.parametrize("estimator", ["rloo", "reinforce_baseline", "group_norm", "dr_grpo"])
-def test_group_estimators_are_passed_on_by_openrlhfs_names(
-    estimator: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    grouped = [f"ppo.estimator={estimator}", "rollout.samples_per_query=4"]
+def test_a_group_estimator_is_passed_on_by_openrlhfs_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    grouped = ["ppo.estimator=rloo", "rollout.samples_per_query=4"]
     parsed = parse_with_openrlhf(arguments_of(load_recipe("tiny", grouped)), monkeypatch)
-    assert (parsed.algo.advantage.estimator, parsed.rollout.n_samples_per_prompt) == (estimator, 4)
+    assert (parsed.algo.advantage.estimator, parsed.rollout.n_samples_per_prompt) == ("rloo", 4)
     assert parsed.train.batch_size == 64 * 4 * 2
     with pytest.raises(ValueError, match=r"ppo: gamma: 0.9 with estimator"):
         load_recipe("tiny", [*grouped, "ppo.gamma=0.9"])

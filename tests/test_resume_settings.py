@@ -94,7 +94,7 @@ def test_of_the_guards_those_that_are_asked_for_hold() -> None:
 def test_settings_that_are_new_or_gone_since_then_do_not_matter() -> None:
     tree: dict[str, Any] = load_recipe("tiny", [SERVER, "train_roles=[solver]"]).model_dump(mode="json")
     before = Recipe.model_validate(tree)
-    for name in ("canary", "ablation", "checker_turns"):
+    for name in ("canary", "held_out", "warmup"):
         del tree[name]
     tree["old"] = tree["ppo"]["gone"] = tree["reward"]["sampler"]["away"] = 1
     places = [("ppo", "gone"), ("reward", "sampler", "away"), ("old",)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import time
@@ -29,12 +28,14 @@ from pipeline.train import train
 from reward.config import LocalSamplerConfig, RaySamplerConfig
 from reward.types import Role
 from tests.role_server import QUERY, RESPONSE, TOKEN, Spawn, server_config, spawn_processes  # noqa: F401
+from tests.rollout_runs import agent_settings
 from tests.serving import KEY
 
 cpu.install()
 
 from pipeline.record.rollout_record import RolloutRecord  # noqa: E402
-from pipeline.training.rollout import SETTINGS_VARIABLE, AgentExecutor  # noqa: E402
+from pipeline.training import rollout  # noqa: E402
+from pipeline.training.rollout import AgentExecutor  # noqa: E402
 
 
 def servers_of(folder: Path) -> list[psutil.Process]:
@@ -148,13 +149,19 @@ def test_a_server_that_cannot_start_is_told_and_not_tried_again(
     assert not servers_of(tmp_path)
 
 
+def set_up(monkeypatch: pytest.MonkeyPatch, *urls: str, **reward: float) -> None:
+    overrides = [f"reward.{name}={value}" for name, value in reward.items()]
+    for name, value in agent_settings(*urls, overrides=overrides).items():
+        monkeypatch.setenv(name, value)
+
+
 def test_the_agent_waits_out_a_restart_and_gets_one_checker_turn(
     spawn: Spawn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MARCH_REWARD_TOKEN", TOKEN)
     monkeypatch.setenv("MARCH_SIGNING_KEY", KEY)
     first = spawn(pause_s=0.5)
-    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_urls": [first.url], "patience_s": 120}))
+    set_up(monkeypatch, first.url)
 
     async def run() -> list[RolloutRecord]:
         agent = AgentExecutor()
@@ -169,7 +176,7 @@ def test_the_agent_waits_out_a_restart_and_gets_one_checker_turn(
     for record in asyncio.run(run()):
         assert record.verdict.reward == 0.0, record.verdict.detail
         assert record.num_checker_turns == 3
-        assert [turn.role for turn in record.turns[Role.CHECKER]] == [Role.CHECKER]
+        assert record.turns[Role.CHECKER].role is Role.CHECKER
         assert len(record.turn_tokens[Role.CHECKER]) == 3
 
 
@@ -182,8 +189,8 @@ def test_a_server_that_stands_still_costs_time_and_is_never_a_reward(
     monkeypatch.setenv("MARCH_REWARD_TOKEN", TOKEN)
     monkeypatch.setenv("MARCH_SIGNING_KEY", KEY)
     server = spawn(pause_s=0.2)
-    settings = {"reward_urls": [server.url], "patience_s": 120, "timeout_s": timeout_s}
-    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps(settings))
+    monkeypatch.setattr(rollout, "TO_ANSWER_S", timeout_s - 0.5)
+    set_up(monkeypatch, server.url, deadline_s=0.5)
 
     async def run() -> RolloutRecord:
         asked = asyncio.create_task(AgentExecutor()._audit(QUERY, RESPONSE, finish_reason="stop"))
@@ -202,8 +209,7 @@ def test_an_agent_whose_patience_is_over_has_no_reward(monkeypatch: pytest.Monke
     monkeypatch.setenv("MARCH_REWARD_TOKEN", TOKEN)
     monkeypatch.setenv("MARCH_SIGNING_KEY", KEY)
     with held_ports(load_recipe("tiny").reward) as ports:
-        urls = [f"http://127.0.0.1:{port}" for port in ports]
-        monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_urls": urls, "patience_s": 0}))
+        set_up(monkeypatch, *(f"http://127.0.0.1:{port}" for port in ports), patience_s=0)
         record = asyncio.run(AgentExecutor()._audit(QUERY, RESPONSE, finish_reason="stop"))
     assert (record.verdict.reward, record.verdict.reason, record.turns) == (None, "reward_server", {})
     assert os.environ["MARCH_REWARD_TOKEN"] not in record.verdict.detail

@@ -1,7 +1,6 @@
 """The agent: what an engine or a server that fails leaves behind is no reward."""
 
 import asyncio
-import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,15 +10,24 @@ from pipeline import cpu
 from pipeline.settings.ppo import CheckerCredit
 from reward.serving.client import RewardServerError
 from reward.types import AuditResult, Document, Outcome, RagQuery, Role, Trajectory, Verdict
+from tests.rollout_runs import agent_settings
 from tests.serving import KEY, RESPONSE, TOKEN, serve_picnic
 from tests.serving import QUERY as PICNIC
 
 cpu.install()
 
 from pipeline.record.rollout_record import RolloutRecord  # noqa: E402
-from pipeline.training.rollout import SETTINGS_VARIABLE, AgentExecutor, choose_turns  # noqa: E402
+from pipeline.training.rollout import AgentExecutor, choose_turn  # noqa: E402
 
 QUERY = RagQuery(id="q", query="?", documents=(Document(id="d", text="It raised 5 euros."),))
+
+
+NOBODY = "http://127.0.0.1:9"
+
+
+def set_up(monkeypatch: pytest.MonkeyPatch, url: str, *overrides: str) -> None:
+    for name, value in agent_settings(url, overrides=overrides).items():
+        monkeypatch.setenv(name, value)
 
 
 class Tokenizer:
@@ -76,7 +84,7 @@ def turn_of(version: int) -> Trajectory:
 def test_only_an_answer_that_ended_and_was_audited_has_a_reward(
     monkeypatch: pytest.MonkeyPatch, finish_reason: str, up: bool, reward: float | None, reason: str
 ) -> None:
-    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_urls": ["http://127.0.0.1:9"]}))
+    set_up(monkeypatch, NOBODY)
     agent = AgentExecutor()
     agent._client = Client(up)  # type: ignore[assignment]
     params = SimpleNamespace(max_tokens=8)
@@ -117,22 +125,13 @@ def test_a_checkers_turn_is_paid_for_the_answer_or_for_its_own_votes(
         async def audit(self, *arguments: Any, **settings: Any) -> AuditResult:
             return told
 
-    settings = {
-        "reward_urls": ["http://127.0.0.1:9"],
-        "checker_credit": credit,
-        "turns_by_role": {"checker": 3},
-    }
-    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps(settings))
+    set_up(monkeypatch, NOBODY, f"ppo.checker_credit={credit}")
     agent = AgentExecutor()
     agent._client = Voters()  # type: ignore[assignment]
     record = asyncio.run(agent._audit(QUERY, "It raised 5 euros.", finish_reason="stop"))
-    assert sorted(map(record.turn_reward, record.turns.get(Role.CHECKER, ()))) == paid  # type: ignore[type-var]
-    assert record.num_turns_left_out == 0
-    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps(settings | {"turns_by_role": {"checker": 1}}))
-    agent = AgentExecutor()
-    agent._client = Voters()  # type: ignore[assignment]
-    record = asyncio.run(agent._audit(QUERY, "It raised 5 euros.", finish_reason="stop"))
-    assert record.num_turns_left_out == max(len(paid) - 1, 0)
+    could_be_trained = [*record.turns.values(), *record.spare_turns.get(Role.CHECKER, ())]
+    assert sorted(map(record.turn_reward, could_be_trained)) == paid  # type: ignore[type-var]
+    assert len(record.turns) == bool(paid)
 
 
 def test_a_proposers_turn_is_paid_for_the_answer_whatever_pays_votes() -> None:
@@ -148,7 +147,7 @@ def test_the_agent_believes_signed_answers_only(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("MARCH_SIGNING_KEY", KEY)
     try:
         for server, reward, reason in ((honest, 0.0, "supported"), (forger, None, "untrusted_answer")):
-            monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_urls": [server.url]}))
+            set_up(monkeypatch, server.url)
             record = asyncio.run(AgentExecutor()._audit(PICNIC, RESPONSE, finish_reason="stop"))
             assert (record.verdict.reward, record.verdict.reason) == (reward, reason)
             seen = ("march_audits_total", "march_audits_cached_total", "march_audits_joined_total")
@@ -159,7 +158,7 @@ def test_the_agent_believes_signed_answers_only(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_an_agent_without_the_key_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_urls": ["http://127.0.0.1:9"]}))
+    set_up(monkeypatch, NOBODY)
     monkeypatch.setenv("MARCH_REWARD_TOKEN", TOKEN)
     monkeypatch.delenv("MARCH_SIGNING_KEY", raising=False)
     with pytest.raises(KeyError, match="MARCH_SIGNING_KEY"):
@@ -167,7 +166,7 @@ def test_an_agent_without_the_key_asks_nobody(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_prompt_that_leaves_no_room_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_urls": ["http://127.0.0.1:9"]}))
+    set_up(monkeypatch, NOBODY)
     arguments = ("p", QUERY.model_dump_json(), SimpleNamespace(max_tokens=8), 10, Tokenizer(), Engine("stop"))
     with pytest.raises(ValueError, match="--max-prompt-tokens"):
         asyncio.run(AgentExecutor().execute(*arguments))
@@ -177,4 +176,4 @@ def test_a_turn_that_its_engine_gave_up_is_never_trained() -> None:
     turn = Trajectory(
         role=Role.CHECKER, prompt_token_ids=(1,), response_token_ids=(2,), finish_reason="abort"
     )
-    assert choose_turns([turn], 1, seed="0") == ()
+    assert choose_turn([turn], seed="0") is None

@@ -21,9 +21,8 @@ from pipeline.record.rollout_files import (
     rollouts_file,
     write_rollouts,
 )
-from pipeline.record.rollout_rows import SCHEMA_VERSION, choose_rollouts, rollout_rows
+from pipeline.record.rollout_rows import SCHEMA_VERSION, rollout_rows
 from pipeline.record.tracking import drop_steps_after, read_steps, start_mlflow_run
-from pipeline.settings.record import RolloutFileSettings
 from reward.types import Outcome, Role
 from tests.march_cli import march, refused
 from tests.rollout_runs import EVIL, step_log, trained_answer, write_run, write_state
@@ -33,9 +32,9 @@ OUTCOMES = list(Outcome)
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     answers = [trained_answer(one, query_id=one, faithful=one is OUTCOMES[0]) for one in OUTCOMES]
-    rows = rollout_rows(answers, range(4), step=7, documents=True)
+    rows = rollout_rows(answers, step=7)
     path = rollouts_file(tmp_path, 7)
-    write_rollouts(path, rows, step=7, num_answers=4)
+    write_rollouts(path, rows, step=7)
     assert path.name == "step-000007.parquet"
     found = read_rollouts(path)
     assert [row.verdict for row in found] == [answer.record.verdict for answer in answers]
@@ -51,14 +50,14 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 @given(st.text(max_size=40))
 def test_any_text_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     path = rollouts_file(tmp_path_factory.mktemp("run"), 1)
-    rows = rollout_rows([trained_answer(response=text)], [0], step=1, documents=True)
-    write_rollouts(path, rows, step=1, num_answers=1)
+    rows = rollout_rows([trained_answer(response=text)], step=1)
+    write_rollouts(path, rows, step=1)
     assert read_rollouts(path) == rows
 
 
 def test_an_answer_without_a_reward_stays_without_one(tmp_path: Path) -> None:
-    rows = rollout_rows([trained_answer(Outcome.UNSCORED)], [0], step=1, documents=True)
-    write_rollouts(rollouts_file(tmp_path, 1), rows, step=1, num_answers=1)
+    rows = rollout_rows([trained_answer(Outcome.UNSCORED)], step=1)
+    write_rollouts(rollouts_file(tmp_path, 1), rows, step=1)
     cells = read_table(rollouts_file(tmp_path, 1)).to_pylist()[0]
     assert cells["verdict"]["reward"] is None
     assert [(turn["trained"], turn["reward"]) for turn in cells["turns"]] == [(False, None)]
@@ -67,14 +66,12 @@ def test_an_answer_without_a_reward_stays_without_one(tmp_path: Path) -> None:
 def test_documents_stand_once_a_file_and_are_read_with_every_answer(tmp_path: Path) -> None:
     answers = [trained_answer() for _ in range(4)]
     path = rollouts_file(tmp_path, 1)
-    write_rollouts(path, rollout_rows(answers, range(4), step=1, documents=True), step=1, num_answers=4)
+    write_rollouts(path, rollout_rows(answers, step=1), step=1)
     cells = read_columns(path, ["documents", "document_ids"])
     assert [row["documents"] is None for row in cells] == [False, True, True, True]
     assert all(row["document_ids"] == ["july", "may"] for row in cells)
     found = read_rollouts(path, places={3})
     assert found[0].documents is not None and found[0].documents[1].text.startswith("The May picnic")
-    write_rollouts(path, rollout_rows(answers, range(4), step=1, documents=False), step=1, num_answers=4)
-    assert read_rollouts(path)[0].documents is None
 
 
 def test_the_columns_are_those_of_this_version() -> None:
@@ -84,20 +81,20 @@ def test_the_columns_are_those_of_this_version() -> None:
 
 
 def test_a_reader_without_this_code_finds_columns_and_version(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", [[trained_answer()] * 3], keep=2)
+    run = write_run(tmp_path / "run", [[trained_answer()] * 3])
     with ParquetFile(rollouts_file(run, 1)) as file:
         about = json.loads(file.schema_arrow.metadata[b"march"])
         outcomes = file.read(columns=["verdict.outcome"]).to_pylist()
     assert about == {"schema_version": 2, "step": 1, "num_answers": 3}
-    assert outcomes == [{"verdict": {"outcome": "REFUTED"}}] * 2
+    assert outcomes == [{"verdict": {"outcome": "REFUTED"}}] * 3
 
 
 def test_a_kill_while_a_file_is_written_leaves_the_old_one_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = rollouts_file(tmp_path, 1)
-    rows = rollout_rows([trained_answer()] * 2, range(2), step=1, documents=True)
-    write_rollouts(path, rows, step=1, num_answers=2)
+    rows = rollout_rows([trained_answer()] * 2, step=1)
+    write_rollouts(path, rows, step=1)
 
     def killed(table: object, where: Path, **_: object) -> None:
         where.write_bytes(b"PAR1 half")
@@ -105,7 +102,7 @@ def test_a_kill_while_a_file_is_written_leaves_the_old_one_whole(
 
     monkeypatch.setattr("pyarrow.parquet.write_table", killed)
     with pytest.raises(KeyboardInterrupt):
-        write_rollouts(path, rows[:1], step=1, num_answers=1)
+        write_rollouts(path, rows[:1], step=1)
     assert len(read_rollouts(path)) == 2
     drop_rollouts_after(tmp_path, 1)
     assert os.listdir(path.parent) == [path.name]
@@ -142,32 +139,6 @@ def test_a_run_is_inspected_from_mlflow(tmp_path: Path, capsys: pytest.CaptureFi
     assert "f" * 32 in refused(capsys, "inspect", "f" * 32, "--mlflow", uri)
 
 
-@pytest.mark.parametrize(("keep", "kept"), [("all", 5), ("none", 0), (2, 2), (9, 5)])
-def test_as_much_is_kept_as_the_recipe_says_and_the_rest_is_counted(
-    tmp_path: Path, keep: object, kept: int
-) -> None:
-    run = write_run(tmp_path / "run", [[trained_answer()] * 5], keep=keep)
-    (step,) = read_steps(run)
-    assert (step["rollouts/kept"], step["rollouts/skipped"]) == (kept, 5 - kept)
-    path = rollouts_file(run, 1)
-    assert path.exists() == bool(kept)
-    assert not kept or len(read_rollouts(path)) == kept
-
-
-def test_the_choice_of_a_step_is_the_same_when_it_is_trained_again() -> None:
-    some = RolloutFileSettings(keep=8)
-    assert choose_rollouts(64, some, step=3) == choose_rollouts(64, some, step=3)
-    assert choose_rollouts(64, some, step=3) != choose_rollouts(64, some, step=4)
-    two = RolloutFileSettings(keep=2)
-    assert {at for step in range(200) for at in choose_rollouts(8, two, step=step)} == set(range(8))
-
-
-@pytest.mark.parametrize("keep", [0, -1, "some"])
-def test_no_other_amount_is_taken(keep: object) -> None:
-    with pytest.raises(ValueError, match="keep"):
-        RolloutFileSettings.model_validate({"keep": keep})
-
-
 def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
     path = rollouts_file(tmp_path, 1)
     with pytest.raises(FileNotFoundError, match=r"step-000001\.parquet: no such file"):
@@ -183,8 +154,8 @@ def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     path = rollouts_file(tmp_path, 1)
-    rows = rollout_rows([trained_answer(response=EVIL * 50)] * 4, range(4), step=1, documents=True)
-    write_rollouts(path, rows, step=1, num_answers=4)
+    rows = rollout_rows([trained_answer(response=EVIL * 50)] * 4, step=1)
+    write_rollouts(path, rows, step=1)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match=r"step-000001\.parquet: not a whole Parquet file"):
@@ -194,7 +165,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 def test_a_file_of_a_later_version_or_with_an_impossible_row_is_named(tmp_path: Path) -> None:
     path = rollouts_file(tmp_path, 1)
     path.parent.mkdir()
-    (row,) = rollout_rows([trained_answer()], [0], step=1, documents=True)
+    (row,) = rollout_rows([trained_answer()], step=1)
     rows = [row.model_dump(mode="json")]
     later = rollout_schema().with_metadata({"march": json.dumps({"schema_version": SCHEMA_VERSION + 1})})
     write_table(pyarrow.Table.from_pylist(rows, schema=later), path)

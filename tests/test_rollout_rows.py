@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.record.rollout_rows import RolloutTurn
 from reward.types import Role
-from tests.experience_rows import PLAIN, TWO_ROLES, Maker, answer, rows_of, turn
+from tests.experience_rows import PLAIN, THREE_ROLES, Maker, answer, rows_of, turn
 
 
 def turns_of(maker: Maker, place: int) -> list[RolloutTurn]:
@@ -36,17 +36,16 @@ def test_an_unscored_answer_has_a_masked_turn_and_fillers_have_none() -> None:
     assert solver.role is Role.SOLVER and solver.trained
 
 
-def test_all_turns_of_a_role_are_told_apart() -> None:
-    all_turns = TWO_ROLES | {Role.CHECKER: 3, Role.PROPOSER: 1}
+def test_turns_of_three_roles_are_told_apart() -> None:
     asked = turn(Role.PROPOSER, prompt=4, length=7)
     answers = [
-        answer(0.0, checker=[5, 2], rows_by_role=all_turns, more=[asked]),
-        answer(-1.0, checker=[4], rows_by_role=all_turns),
+        answer(0.0, checker=5, train_roles=THREE_ROLES, more=[asked]),
+        answer(-1.0, checker=4, train_roles=THREE_ROLES),
     ]
-    maker = Maker(PLAIN, all_turns)
+    maker = Maker(PLAIN, THREE_ROLES)
     maker.make_experience_batch(answers)
     lengths = [(one.role.value, one.num_response_tokens) for one in turns_of(maker, 0)[1:]]
-    assert lengths == [("checker", 5), ("checker", 2), ("proposer", 7)]
+    assert lengths == [("checker", 5), ("proposer", 7)]
     assert [one.reward for one in turns_of(maker, 1)] == [-1.0, -1.0]
 
 

@@ -58,7 +58,7 @@ class Workers:
     def train(self, *overrides: str) -> int:
         """`march train` on prepared rows."""
         rows = f"data={{source: prepared, path: {self.folder.parent}}}"
-        return training.train("tiny", run_dir=self.folder, overrides=[rows, "oracle=none", *overrides])
+        return training.train("tiny", run_dir=self.folder, overrides=[rows, *overrides])
 
     def tags(self) -> dict[str, str]:
         return {name: value for name, value in self.run().data.tags.items() if name.startswith("march.")}

@@ -167,7 +167,7 @@ def test_our_steps_stand_between_openrlhfs_trainers_and_their_base() -> None:
     assert calls_super == {"__init__", "broadcast_to_vllm"} <= set(vars(MarchTrainingActor))
     order = MarchTrainingActor.__mro__
     assert order.index(PlainTrainingActor) < order.index(MarchSteps) < order.index(BasePPOTrainer)
-    # The lock of the engines is held around our sync and probe.
+    # The lock of the engines is held around our sync.
     source = inspect.getsource(PlainTrainingActor.broadcast_to_vllm)
     held = [source.index(call) for call in ("acquire", "super().broadcast_to_vllm()", "release")]
     assert held == sorted(held)
@@ -218,11 +218,6 @@ def test_trap_sleep_is_switched_off_in_silence_without_sharing() -> None:
     source = inspect.getsource(command_line)
     assert "args.vllm.enable_sleep = False" in source
     assert 'args.ds.attn_implementation = "flash_attention_2"' in source  # packing exchanges it
-
-
-def test_trap_a_weight_sync_leaves_the_engines_cache_asleep_so_there_is_no_probe() -> None:
-    plain = PPOTrainer.__ray_metadata__.modified_class
-    assert 'tags=["weights"]' in inspect.getsource(plain.broadcast_to_vllm)
 
 
 def test_trap_the_horizon_knows_only_prompts_so_ours_counts_steps() -> None:

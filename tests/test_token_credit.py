@@ -21,7 +21,6 @@ from pipeline.settings.ppo import PpoSettings
 from pipeline.settings.recipe import load_recipe
 from reward.types import Claim, ClaimState, ClaimVerdict, Outcome, Role, Span, Trajectory, Verdict
 from tests.experience_rows import (
-    TWO_ROLES,
     Experience,
     Maker,
     answer,
@@ -49,8 +48,8 @@ def reference(tokens: torch.Tensor) -> torch.Tensor:
     return torch.sin(tokens[:, 1:].double() * 1.3 + tokens[:, :-1].double() * 0.2).float()
 
 
-def maker(ppo: PpoSettings, *, samples: int, rows_by_role: dict[Role, int] | None = None) -> Maker:
-    return Maker(ppo, rows_by_role, samples=samples, policy=policy, reference=reference, critic=None)
+def maker(ppo: PpoSettings, *, samples: int) -> Maker:
+    return Maker(ppo, samples=samples, policy=policy, reference=reference, critic=None)
 
 
 def claim(text: str, words: str, state: ClaimState = ClaimState.CONTRADICTED, **changes: Any) -> ClaimVerdict:
@@ -394,7 +393,7 @@ def test_each_vote_is_paid_on_its_own_answer() -> None:
     wrong = "1. Evidence: a [Answer: 5]\n2. Evidence: b, b and b [Answer: 6]"
     turns = [voted(wrong, -1.0, 0.0), voted("1. c [Answer: 1]", 0.0), voted("1. d [Answer: 2]", -1.0)]
     answers = [answer(0.0, checker=None, more=[turn], credit=ppo.checker_credit) for turn in turns]
-    rows = rows_of(maker(ppo, samples=3, rows_by_role=TWO_ROLES).make_experience_batch(answers))[3:]
+    rows = rows_of(maker(ppo, samples=3).make_experience_batch(answers))[3:]
     first = wrong.index("2.")
     num = len(wrong) + 1
     own, supported = -1 - (0 - 1) / 2, 0 - (0 - 1) / 2
@@ -411,7 +410,6 @@ def test_each_vote_is_paid_on_its_own_answer() -> None:
     ("overrides", "says"),
     [
         (["ppo.solver_credit=claim"], "ppo: solver_credit: claim with estimator gae"),
-        (["ppo.solver_credit=claim", "ppo.estimator=group_norm"], "with estimator group_norm"),
         (
             ["ppo.checker_reward=each_answer", "ppo.checker_credit=vote"],
             "checker_reward: each_answer with est",

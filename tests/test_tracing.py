@@ -27,11 +27,12 @@ from reward.span_counts import counts
 from tests.collector import Collector, attributes
 from tests.openai_model import Model
 from tests.role_server import Start, start_servers  # noqa: F401
+from tests.rollout_runs import agent_settings
 from tests.serving import KEY, QUERY, RESPONSE, TOKEN, serve_picnic
 
 cpu.install()
 
-from pipeline.training.rollout import SETTINGS_VARIABLE, AgentExecutor  # noqa: E402
+from pipeline.training.rollout import AgentExecutor  # noqa: E402
 
 ERROR, SERVER, CLIENT = Status.STATUS_CODE_ERROR, Span.SPAN_KIND_SERVER, Span.SPAN_KIND_CLIENT
 
@@ -65,7 +66,8 @@ class Tokenizer:
 
 def roll_out(monkeypatch: pytest.MonkeyPatch, url: str) -> Any:
     """One sample by the trainer's agent; its record."""
-    monkeypatch.setenv(SETTINGS_VARIABLE, json.dumps({"reward_urls": [url]}))
+    for name, value in agent_settings(url).items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setenv("MARCH_REWARD_TOKEN", TOKEN)
     monkeypatch.setenv("MARCH_SIGNING_KEY", KEY)
     params = SimpleNamespace(max_tokens=8)

@@ -43,7 +43,7 @@ def test_with_lora_engines_follow_the_policy_and_the_model_loads_without_peft(tm
     import torch
     from transformers import AutoModelForCausalLM
 
-    # A rate at which two steps move the policy far more than the probe's tolerance.
+    # A rate at which a step moves the policy far more than the tolerated gap.
     held_out = {"held_out": "{every: 1, num_rows: 8}"}
     steps = trained(tmp_path, {"cluster.lora": "{rank: 8, alpha: 16}", "ppo.actor.lr": 0.01, **held_out})
     assert len(steps) == STEPS
@@ -83,31 +83,22 @@ def test_the_hybrid_engine_with_sleep_audits_and_trains_every_step(tmp_path: Pat
     assert len(steps) == STEPS
     for step in steps:
         assert step["audit/unscored_rate"] == 0 and step["checker/num_trained"] > 0
-        assert "sync/logprob_gap" not in step  # nobody asks an engine that sleeps
+        assert step["sync/logprob_gap"] < 0.02
 
 
 @pytest.mark.long
-def test_all_turns_of_all_roles_are_trained_by_the_papers_scale(tmp_path: Path) -> None:
-    roles = {"train_roles": "[solver, checker, proposer]", "checker_turns": "all"}
-    means = trained(tmp_path / "mean", roles)
-    sums = trained(tmp_path / "paper", {**roles, "ppo.loss_scale": "paper"})
-    for step in [*means, *sums]:
+def test_all_roles_are_trained(tmp_path: Path) -> None:
+    for step in trained(tmp_path, {"train_roles": "[solver, checker, proposer]"}):
         scored = round(
             SMALL["rollout.batch_size"] * (1 - step["audit/unscored_rate"] - step["audit/no_claims_rate"])
         )
         assert step["proposer/num_trained"] <= step["solver/num_trained"] == scored
-        assert scored < step["checker/num_trained"] <= 3 * scored
-        assert step["audit/turns_left_out_per_answer"] == 0
-    # At the start both policies are one, and the norms differ by the trained tokens over 3|B|.
-    tokens = sums[0]["solver/num_tokens"] + sums[0]["checker/num_tokens"] + sums[0]["proposer/num_tokens"]
-    ratio = sums[0]["ppo/actor_grad_norm"] / means[0]["ppo/actor_grad_norm"]
-    assert ratio == pytest.approx(tokens / (3 * SMALL["rollout.batch_size"]), rel=0.5)
+        assert 0 < step["checker/num_trained"] <= scored
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("estimator", ["group_norm", "rloo"])
-def test_grouped_answers_train_without_a_critic(tmp_path: Path, estimator: str) -> None:
-    groups = {"ppo.estimator": estimator, "ppo.gamma": 1.0, "rollout.samples_per_query": 2}
+def test_grouped_answers_train_without_a_critic(tmp_path: Path) -> None:
+    groups = {"ppo.estimator": "rloo", "ppo.gamma": 1.0, "rollout.samples_per_query": 2}
     for step in trained(tmp_path, groups):
         assert step["solver/num_trained"] + step["solver/num_masked"] == 2 * SMALL["rollout.batch_size"]
         assert step["checker/num_trained"] > 0 and "ppo/critic_loss" not in step

@@ -301,7 +301,7 @@ def test_an_oracle_beside_the_reward_knows_the_rows_by_their_ids() -> None:
 
 
 def test_a_training_on_the_world_reads_rows_that_no_warm_up_shows(tmp_path: Path) -> None:
-    settings = ["data.source=wiki", "data.max_steps=2", "oracle=wiki", "rollout.max_prompt_tokens=9999"]
+    settings = ["data.source=wiki", "data.max_steps=2", "rollout.max_prompt_tokens=9999"]
     recipe = load_recipe("tiny", settings)
     assert num_made(recipe) == planned_rows(recipe) == 2 * recipe.rollout.batch_size
     assert write_made(recipe, tmp_path, num_made(recipe)) > num_made(recipe)

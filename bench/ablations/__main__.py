@@ -1,8 +1,4 @@
-"""Runs the cells that are not there yet, in the plan's order, until there is none or the time is over.
-
-Several calls may run side by side, where the machine has the cores and about 10 GiB for each: every cell is
-run by the call that takes it first.
-"""
+"""Runs the cells that are not there yet, in the plan's order, until there is none or the time is over."""
 
 from __future__ import annotations
 
@@ -14,7 +10,6 @@ from collections.abc import Sequence
 
 from bench.ablations import page
 from bench.ablations.compare import value_of
-from bench.ablations.locks import held, lane
 from bench.ablations.plan import ROOT, Cell, FigureName, Plan, load_plan
 from bench.ablations.results import Row, append_row, read_rows
 
@@ -36,10 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list:
         print("\n".join(f"{cell.arm} seed {cell.seed}" for cell in missing))
         return 0
-    with lane(SCRATCH) as number:
-        failed = run(missing, max_s=options.max_hours * 3600, lane=number, retry=options.retry)
-    with held(SCRATCH / "locks" / "results"):
-        page.write(plan)
+    failed = run(missing, max_s=options.max_hours * 3600)
+    page.write(plan)
     return 1 if failed else 0
 
 
@@ -68,8 +61,8 @@ def is_missing(cell: Cell, *, retry: bool = False, tell: bool = False) -> bool:
     return row.failure is not None and (retry or row.num_failures < _MOST_FAILURES)
 
 
-def run(cells: Sequence[Cell], *, max_s: float, lane: int = 0, retry: bool = False) -> int:
-    """Runs the cells that no other call runs or has run, one after the other; returns how many failed."""
+def run(cells: Sequence[Cell], *, max_s: float) -> int:
+    """Runs cells one after the other; returns how many failed."""
     from bench.ablations.cell import run_cell
 
     start, took, num_failed = time.monotonic(), past_seconds(), 0
@@ -78,16 +71,11 @@ def run(cells: Sequence[Cell], *, max_s: float, lane: int = 0, retry: bool = Fal
         if passed + expected > max_s:
             print(f"the time is over; the same command goes on with {cell.arm} seed {cell.seed}")
             break
-        with held(SCRATCH / "locks" / f"{cell.arm}-{cell.seed}", wait=False) as is_ours:
-            if not is_ours or not is_missing(cell, retry=retry):
-                print(f"[{place}/{len(cells)}] {cell.arm} seed {cell.seed}: another call has it", flush=True)
-                continue
-            left_h = expected * (len(cells) - place + 1) / 3600
-            print(f"[{place}/{len(cells)}] {cell.arm} seed {cell.seed}; {3600 / expected:.1f} cells an hour, "
-                  f"{left_h:.1f} hours left", flush=True)  # fmt: skip
-            row = run_cell(cell, SCRATCH, lane=lane)
-            with held(SCRATCH / "locks" / "results"):
-                append_row(with_failures(row))
+        left_h = expected * (len(cells) - place + 1) / 3600
+        print(f"[{place}/{len(cells)}] {cell.arm} seed {cell.seed}; {3600 / expected:.1f} cells an hour, "
+              f"{left_h:.1f} hours left", flush=True)  # fmt: skip
+        row = run_cell(cell, SCRATCH)
+        append_row(with_failures(row))
         num_failed += row.failure is not None
         took = [*took, row.wall_s] if row.failure is None else took
         print(tell(row), flush=True)

@@ -1,7 +1,7 @@
 """One cell run for real: its start, its training, its two measurements; all in a scratch folder.
 
 What cells share is made once, under a digest: the start models and their measurements. A model or a
-measurement that is there is whole, because both are written by rename; another call waits for it.
+measurement that is there is whole, because both are written by rename.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from bench.ablations.locks import held
 from bench.ablations.plan import Cell, Start, code_digest
 from bench.ablations.results import Row, figures_of, trained_of
 from pipeline.demo.evaluation import Evaluation
@@ -36,13 +35,12 @@ class CellFailedError(RuntimeError):
     """A part of a cell ended with an error; the message says which and where its log is."""
 
 
-def run_cell(cell: Cell, scratch: Path, *, lane: int = 0) -> Row:
+def run_cell(cell: Cell, scratch: Path) -> Row:
     """Trains and measures; a training that stops makes a row with its reason and without figures.
 
     Args:
         cell: What to run.
         scratch: Folder of starts, runs and logs; nothing in it is data.
-        lane: A number of this call's own among those that run in `scratch`.
     """
     folder = new_folder(scratch / "runs", f"{cell.arm}-{cell.seed}-")
     phases: dict[str, float] = {}
@@ -51,7 +49,7 @@ def run_cell(cell: Cell, scratch: Path, *, lane: int = 0) -> Row:
         date=datetime.now(UTC).date().isoformat(), wall_s=0.0, failure="not run",
     )  # fmt: skip
     try:
-        figures = _run(cell, scratch, folder, phases, lane)
+        figures = _run(cell, scratch, folder, phases)
     except (TrainingFailedError, CellFailedError, ValueError, FileNotFoundError) as error:
         said = f"{error} {last_line(folder / 'training' / LOG_FILE)}"
         figures = {"failure": " ".join(said.replace(str(scratch), "").split())[:800], "num_failures": 1}
@@ -79,10 +77,10 @@ def new_folder(within: Path, prefix: str) -> Path:
     return Path(tempfile.mkdtemp(prefix=prefix, dir=within))
 
 
-def _run(cell: Cell, scratch: Path, folder: Path, phases: dict[str, float], lane: int) -> dict[str, object]:
+def _run(cell: Cell, scratch: Path, folder: Path, phases: dict[str, float]) -> dict[str, object]:
     start = _timed(phases, "start", lambda: start_model(cell.start, scratch))
-    # One store for all cells of a lane: making a new one takes MLflow longer than a step.
-    overrides = [*cell.overrides(str(start)), f"tracking.uri=sqlite:///{scratch / f'mlflow-{lane}.db'}"]
+    # One store for all cells: making a new one takes MLflow longer than a step.
+    overrides = [*cell.overrides(str(start)), f"tracking.uri=sqlite:///{scratch / 'mlflow.db'}"]
     measured = scratch / "starts" / f"measured-{cell.start_digest}.json"
     asked = [*cell.evaluation, "--tries", str(cell.plan.tries)]
     before = _timed(phases, "before", lambda: measure(start, measured, asked))
@@ -109,10 +107,9 @@ def start_model(start: Start, scratch: Path) -> Path:
     if not start.arguments:
         return TINY_POLICY
     folder = scratch / "starts" / start.digest
-    with held(folder.with_suffix(".lock")):
-        if not (folder / MANIFEST).is_file():
-            command = ["pipeline.tiny.supervised", "--out", str(folder), "--worlds", "100", *start.arguments]
-            _run_module(command, folder.with_suffix(".log"))
+    if not (folder / MANIFEST).is_file():
+        command = ["pipeline.tiny.supervised", "--out", str(folder), "--worlds", "100", *start.arguments]
+        _run_module(command, folder.with_suffix(".log"))
     return folder
 
 
@@ -122,10 +119,9 @@ def measure(model: Path, out: Path, arguments: Sequence[str]) -> Evaluation:
     Raises:
         CellFailedError: vLLM did not start or failed.
     """
-    with held(out.with_suffix(".lock")):
-        if not out.is_file():
-            command = ["pipeline.demo.evaluate", str(model), str(out), *arguments]
-            _run_module(command, out.with_suffix(".log"))
+    if not out.is_file():
+        command = ["pipeline.demo.evaluate", str(model), str(out), *arguments]
+        _run_module(command, out.with_suffix(".log"))
     return Evaluation.model_validate_json(out.read_text())
 
 

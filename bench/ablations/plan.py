@@ -31,7 +31,6 @@ PLAN_FILE = Path(__file__).with_name("plan.yaml")
 _RESULT_FIELDS = {
     "seed",
     "train_roles",
-    "checker_turns",
     "data",
     "rollout",
     "ppo",
@@ -59,7 +58,7 @@ class Start(Settings):
         if not self.arguments:
             return _digest((TINY_POLICY / MANIFEST).read_text())
         options = parse_arguments([*self.arguments, "--out", "."])
-        return _digest([_told(stage) for stage in stages_of(options)])
+        return _digest([_stage_settings(stage) for stage in stages_of(options)])
 
 
 class Arm(Settings):
@@ -180,7 +179,7 @@ class Cell(Settings):
         recipe = load_recipe(self.plan.recipe, self.overrides("{start}"))
         # Kept cells were named when the option for the number of rows was --worlds.
         evaluation = ["--worlds" if part == "--rows" else part for part in self.evaluation]
-        return _digest([_said(recipe), self.start.digest, evaluation])
+        return _digest([_recipe_settings(recipe), self.start.digest, evaluation])
 
     @property
     def start_digest(self) -> str:
@@ -209,18 +208,18 @@ def code_digest() -> str:
     return hashed.hexdigest()[:12]
 
 
-def _told(stage: Stage) -> dict[str, Any]:
+def _stage_settings(stage: Stage) -> dict[str, Any]:
     """A stage without the settings that came after the first cells, where they are still their defaults."""
-    told = asdict(stage)
-    told["errors"] = {name: p for name, p in told["errors"].items() if p or name in _FIRST_ERRORS}
-    world = told.pop("world").model_dump(mode="json", exclude_defaults=True)
-    return told | ({"world": world} if world else {})
+    settings = asdict(stage)
+    settings["errors"] = {name: p for name, p in settings["errors"].items() if p or name in _FIRST_ERRORS}
+    world = settings.pop("world").model_dump(mode="json", exclude_defaults=True)
+    return settings | ({"world": world} if world else {})
 
 
 _FIRST_CPU = {"cpu_threads": 1, "cpu_dtype": "float32"}
 
 
-def _said(recipe: Recipe) -> dict[str, Any]:
+def _recipe_settings(recipe: Recipe) -> dict[str, Any]:
     said: dict[str, Any] = recipe.model_dump(mode="json", include=_RESULT_FIELDS, exclude_defaults=True)
     if said.get("audit", {}).get("kinds") == ["number"]:  # all that there was when the first cells were run
         del said["audit"]["kinds"]

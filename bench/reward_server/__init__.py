@@ -1,31 +1,20 @@
-"""The reward server: against its engine's limit and the published schedule, over HTTP alone, for long.
+"""The reward server against its engine's limit and the published schedule.
 
     python -m bench reward_server       about half an hour on two quiet cores
-    python -m bench reward_server_soak  ten
 
 `ratio_to_engine_limit` is the time of the limit by that of the server, `speedup_over_barrier_schedule` that
 of the published schedule by that of the server (engine.py), `documents_first_speedup` what prompts gain that
-begin with the documents (documents_first.py), `http_audits_per_s` the HTTP path alone in one process
-(http.py); medians over the rounds. `SOAK_MINUTES` and `BENCH_ROUNDS` make them shorter.
+begin with the documents (documents_first.py); medians over the rounds. `BENCH_ROUNDS` makes it shorter.
 """
 
 from __future__ import annotations
 
 from bench.measure import write_result
-from bench.reward_server import documents_first, engine, http, soak
+from bench.reward_server import documents_first, engine
 
 
 def run() -> None:
     """Measures and writes `reward_server.json`."""
     figures, samples_s = engine.measure()
-    for part in (documents_first, http):
-        measured = part.measure()
-        print(measured, flush=True)
-        figures |= measured
+    figures |= documents_first.measure()
     print(write_result("reward_server", samples_s=samples_s, figures=figures))
-
-
-def run_soak() -> None:
-    """Measures and writes `reward_server_soak.json`."""
-    figures = soak.measure()
-    print(write_result("reward_server_soak", samples_s={}, figures=figures), figures)

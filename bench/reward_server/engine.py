@@ -24,11 +24,10 @@ from typing import Any, TypeVar
 
 import uvicorn
 
-from bench.instant import TOKEN, Case
 from bench.measure import median_ratio
 from bench.reward_server.documents_first import lengthened
-from bench.reward_server.processes import free_port, percentiles
 from bench.reward_server.work import RecordingSampler, num_tokens, run_published, run_whole
+from pipeline.ports import hold_port
 from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings
 from reward.serving.client import RewardClient
 from reward.serving.config import ServerConfig
@@ -37,6 +36,8 @@ from reward.types import Outcome, RagQuery
 
 _CHECKPOINT = Path(__file__).parents[2] / "pipeline" / "tiny" / "checkpoint"
 _T = TypeVar("_T")
+_TOKEN = "a-token-of-the-benchmark"
+Case = tuple[RagQuery, str]
 _ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 _AUDIT = AuditConfig(
     prompts="compact",
@@ -86,6 +87,7 @@ class Samples:
 
     def figures(self, setting: Setting) -> dict[str, Any]:
         """Medians over the rounds, and the last round's token work."""
+        cuts = statistics.quantiles(self.latencies, n=100)
         cpu_ms = {way: 1000 * statistics.median(s) for way, s in self.front_end_cpu_s.items()}
         return {
             "audits": setting.num_audits,
@@ -93,7 +95,7 @@ class Samples:
             "ratio_to_engine_limit": median_ratio(self.seconds, "limit", "server"),
             "speedup_over_barrier_schedule": median_ratio(self.seconds, "published", "server"),
             "speedup_over_barrier_schedule_with_cache": median_ratio(self.seconds, "cached", "server"),
-            "latency_s": percentiles(self.latencies),
+            "latency_s": {"p50": cuts[49], "p95": cuts[94], "p99": cuts[98]},
             "front_end_cpu_ms_per_audit": {way: ms / setting.num_audits for way, ms in cpu_ms.items()},
             "work": self.work[-1],
         }
@@ -128,7 +130,7 @@ class Bench:
 
     def __init__(self, sampler: RecordingSampler, engine: Any, server: uvicorn.Server, url: str) -> None:
         self._sampler, self._engine, self._server = sampler, engine, server
-        self._client = RewardClient(url, TOKEN)
+        self._client = RewardClient(url, _TOKEN)
 
     @classmethod
     async def start(cls) -> Bench:
@@ -210,9 +212,10 @@ def _answer(query: RagQuery) -> str:
 
 
 async def _start_server(sampler: RecordingSampler) -> tuple[uvicorn.Server, str]:
-    port = free_port()
+    with hold_port("127.0.0.1") as held:
+        port = int(held.getsockname()[1])
     config = ServerConfig(port=port, audit=_AUDIT, sampler=LocalSamplerConfig(model=str(_CHECKPOINT)))
-    app = create_app(config, sampler=sampler, token=TOKEN)
+    app = create_app(config, sampler=sampler, token=_TOKEN)
     server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning", access_log=False))
     serving = asyncio.create_task(server.serve())
     serving.add_done_callback(lambda _: None)  # holds it

@@ -15,7 +15,7 @@ from typing import Any
 
 from pipeline.record.rollout_files import read_columns, read_rollouts, rollouts_file
 from pipeline.record.rollout_rows import RolloutRow, RolloutTurn
-from pipeline.record.tracking import KEPT, SKIPPED, STEPS_FILE, read_steps
+from pipeline.record.tracking import KEPT, STEPS_FILE, read_steps
 from reward.offline.rows import AuditRow
 from reward.types import ClaimState, Document, Outcome, RagQuery, Role
 
@@ -40,11 +40,6 @@ class Run:
     def num_kept(self) -> int:
         """Answers that are on disk."""
         return sum(int(step.get(KEPT, 0)) for step in self.steps)
-
-    @property
-    def num_skipped(self) -> int:
-        """Answers that were trained but not kept."""
-        return sum(int(step.get(SKIPPED, 0)) for step in self.steps)
 
 
 @dataclass(frozen=True)

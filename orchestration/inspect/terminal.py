@@ -53,15 +53,14 @@ def print_answers(run: Run, rows: Sequence[RolloutRow], found: Totals, console: 
     line = f"{len(rows):,} of {found.num_rows:,} answers that fit are shown ({counts or 'none'})"
     more = "; --limit shows more, --html FILE a page of them" if found.num_rows > len(rows) else ""
     console.print(Text(line + more))
-    if run.num_skipped or not run.num_kept:
+    if not run.num_kept:
         console.print(Text(kept_in_words(run), style="yellow"))
 
 
 def kept_in_words(run: Run) -> str:
-    """How many answers are on disk, and how many are not."""
+    """How many answers are on disk."""
     plural = "" if len(run.steps) == 1 else "s"
-    line = f"{run.num_kept:,} answers of {len(run.steps):,} step{plural} kept"
-    return line + (f", {run.num_skipped:,} not (tracking.rollouts.keep)" if run.num_skipped else "")
+    return f"{run.num_kept:,} answers of {len(run.steps):,} step{plural} kept"
 
 
 def _steps_table(run: Run, found: Sequence[Bin], columns: Sequence[Column], *, wide: bool) -> Table:
@@ -103,5 +102,5 @@ def _answer(row: RolloutRow) -> Group:
     said = [f"step {row.step}, answer {row.place}", *([f"truth: {truth}"] if truth else [])]
     facts = [Text(line, style="dim") for line in ("; ".join(said), *map(turn_in_words, row.turns))]
     if row.documents is None:
-        facts.append(Text("the documents' texts were not kept (tracking.rollouts.documents)", style="yellow"))
+        facts.append(Text("the documents' texts were not kept", style="yellow"))
     return explanation(as_audited(row), row.verdict, facts)

@@ -69,7 +69,7 @@ def run_demo(
         run_dir: The run's folder.
         seed: Of worlds, training and sampling.
         steps: PPO steps; the recipe's when left out.
-        recipe: A recipe whose rows have known answers (`oracle`), by name or path.
+        recipe: A recipe whose rows have known answers, by name or path.
         overrides: `dotted.key=value` over the recipe.
         num_rows: Held-out rows that are measured.
 
@@ -81,7 +81,7 @@ def run_demo(
     given = [*overrides, f"seed={seed}", *([] if steps is None else [f"data.max_steps={steps}"])]
     loaded = load_recipe(recipe, given)
     if loaded.oracle == "none":
-        raise ValueError("oracle: none says nothing about answers; a demo needs a recipe with tiny or wiki")
+        raise ValueError("data.source: prepared rows have no known answers; use a recipe with tiny or wiki")
     if (run_dir / SUMMARY_FILE).is_file():
         _show_finished(
             console, run_dir, seed=seed, steps=loaded.data.max_steps, recipe=recipe, num_rows=num_rows

@@ -145,7 +145,7 @@ def _trained(
 def _reference(cluster: ClusterSettings, dimensions: Dimensions) -> RoleMemory:
     if cluster.zero_stage == 3:  # OpenRLHF shards the reference at stage 3 only
         live = min(_LIVE, dimensions.num_parameters) * _WEIGHT if cluster.actor_ranks > 1 else 0
-        held = 0.0 if cluster.ref_offload else _WEIGHT * dimensions.num_parameters / cluster.actor_ranks
+        held = _WEIGHT * dimensions.num_parameters / cluster.actor_ranks
         return RoleMemory(weights=held, buffers=live)
     return RoleMemory(weights=_WEIGHT * dimensions.num_parameters)
 
@@ -223,9 +223,6 @@ def _host(cluster: ClusterSettings, roles: dict[str, RoleMemory], dimensions: Di
             held += here * role.states
         if cluster.adam_offload:  # the optimizer, and the gradients in 32 bits that it reads
             held += here * (_ADAM + 4) * num_trained(cluster, dimensions, critic=critic) / ranks
-    if cluster.ref_offload and "reference" in roles:
-        share = min(cluster.actor_ranks, cluster.gpus_per_node) / cluster.actor_ranks
-        held += _WEIGHT * dimensions.num_parameters * share
     if cluster.engine_sleep:
         gpus = min(cluster.num_engines * cluster.engine_tensor_parallel, cluster.gpus_per_node)
         held += gpus * roles["engine"].weights

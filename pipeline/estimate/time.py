@@ -28,7 +28,6 @@ class StepTime:
     scoring_s: float
     training_s: float
     overhead_s: float
-    waves: int  # of the role that the key-value cache makes wait most
     overlaps: bool = False  # engines answer while the actor trains
 
     @property
@@ -41,14 +40,13 @@ class StepTime:
 
 def step_time(recipe: Recipe, dimensions: Dimensions, load: Workload, *, cached_tokens: float) -> StepTime:
     """Returns the time of a PPO step; `cached_tokens` is what one engine's cache holds."""
-    rollouts = [_rollout(recipe, dimensions, role, cached_tokens=cached_tokens) for role in load.roles]
+    rollouts = (_rollout(recipe, dimensions, role, cached_tokens=cached_tokens) for role in load.roles)
     scoring, training = _update(recipe, dimensions, load)
     return StepTime(
-        rollout_s=sum(seconds for seconds, _ in rollouts),
+        rollout_s=sum(rollouts),
         scoring_s=scoring,
         training_s=training,
         overhead_s=recipe.estimate.step_overhead_s,
-        waves=max(waves for _, waves in rollouts),
         overlaps=recipe.rollout.max_staleness > 0,
     )
 
@@ -66,16 +64,12 @@ def training_factor(recipe: Recipe) -> int:
     return 1 + backward + (1 if recipe.cluster.gradient_checkpointing else 0)
 
 
-def _rollout(
-    recipe: Recipe, dimensions: Dimensions, role: RoleLoad, *, cached_tokens: float
-) -> tuple[float, int]:
-    """Seconds of one role's requests, and in how many waves the engines' caches let them run."""
+def _rollout(recipe: Recipe, dimensions: Dimensions, role: RoleLoad, *, cached_tokens: float) -> float:
+    """Seconds of one role's requests, in as many waves as the engines' caches let them run."""
     cluster, assumed = recipe.cluster, recipe.estimate
     gpus = cluster.num_engines * cluster.engine_tensor_parallel
     read = role.requests * forward_flops(dimensions, role.prompt_tokens, head=False)
     read_s = read / (gpus * assumed.gpu_tflops * 1e12 * assumed.prefill_mfu)
-    if assumed.decode_tokens_per_gpu_s:
-        return read_s + role.completions / (gpus * assumed.decode_tokens_per_gpu_s), 1
     each = role.prompt_tokens + role.completion_tokens
     waiting = role.requests / cluster.num_engines
     at_once = min(max(cached_tokens / each, 1.0), max(waiting, 1.0))
@@ -85,7 +79,7 @@ def _rollout(
     longest = min(role.completion_tokens * assumed.longest_over_mean, _limit(recipe, role.role))
     # All waves but the last are refilled as sequences end; the last one waits for its longest.
     written = (waves - 1) * role.completion_tokens + longest
-    return read_s + written * read_bytes / bandwidth, waves
+    return read_s + written * read_bytes / bandwidth
 
 
 def _limit(recipe: Recipe, role: Role) -> int:
@@ -100,11 +94,8 @@ def _update(recipe: Recipe, dimensions: Dimensions, load: Workload) -> tuple[flo
     """Seconds of log-probabilities and values, and of the PPO update, over the rows of a step."""
     cluster, assumed = recipe.cluster, recipe.estimate
     rate = assumed.gpu_tflops * 1e12 * assumed.mfu
-    rows = recipe.rows_by_role
     lengths = [
-        role.prompt_tokens + role.completion_tokens
-        for role in load.roles
-        for _ in range(rows.get(role.role, 0))
+        role.prompt_tokens + role.completion_tokens for role in load.roles if role.role in recipe.train_roles
     ]
     actor, critic = (
         recipe.answers_per_step * sum(forward_flops(dimensions, tokens, head=head) for tokens in lengths)

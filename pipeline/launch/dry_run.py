@@ -47,8 +47,8 @@ def show_plan(recipe: Recipe, folder: Path, *, console: Console | None = None) -
     console = console or Console(highlight=False)
     plan = estimate(recipe)
     on_cpus = needs_no_gpu(plan.dimensions.num_parameters) and not has_gpu()
-    told = command(recipe, folder, num_rows=plan.workload.num_rows, cuda=not on_cpus)
-    console.out(told, highlight=False)
+    line = command(recipe, folder, num_rows=plan.workload.num_rows, cuda=not on_cpus)
+    console.out(line, highlight=False)
     preset = f" (preset {recipe.preset})" if recipe.preset else ""
     console.print(f"\n[bold]{recipe.name}[/bold]{preset}: {recipe.note}\n", highlight=False)
     if on_cpus:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.rows import num_steps
-from pipeline.settings.cluster import ALL_LINEAR, Colocation, LoraSettings
+from pipeline.settings.cluster import Colocation, LoraSettings
 from pipeline.settings.ppo import CorrectionSettings, OptimizerSettings
 from pipeline.settings.recipe import Recipe
 
@@ -84,16 +84,14 @@ def _placement(recipe: Recipe) -> dict[str, object]:
 
 
 def lora_arguments(lora: LoraSettings | None) -> list[str]:
-    """LoRA's arguments, of every trainer; without target modules OpenRLHF takes all linear layers.
+    """LoRA's arguments, of every trainer; OpenRLHF takes all linear layers where none is named.
 
-    "all-linear" must not be passed: as an argument it becomes a list, in which PEFT looks for a layer of
-    that name.
+    A dropout would not be in the old log-probabilities, so PPO's ratio would be noisy from the start.
     """
     if lora is None:
         return []
     arguments = ["--ds.lora.rank", str(lora.rank), "--ds.lora.alpha", str(lora.alpha)]
-    arguments += ["--ds.lora.dropout", str(lora.dropout)]
-    return arguments + ([] if lora.targets == ALL_LINEAR else ["--ds.lora.target_modules", *lora.targets])
+    return [*arguments, "--ds.lora.dropout", "0.0"]
 
 
 def _correction(correction: CorrectionSettings) -> list[str]:
@@ -102,7 +100,6 @@ def _correction(correction: CorrectionSettings) -> list[str]:
         return []
     prefix = "--algo.advantage.is_correction"
     arguments = [f"{prefix}_level", correction.level, f"{prefix}_mode", correction.mode]
-    arguments += [f"{prefix}_gating", correction.gating]
     return [*arguments, f"{prefix}_threshold", str(correction.low), str(correction.high)]
 
 
@@ -115,13 +112,12 @@ def _flags(recipe: Recipe, *, cuda: bool) -> list[str]:
         "train.async_enable": recipe.rollout.max_staleness > 0,
         "train.colocate_all": cluster.colocate is Colocation.ALL,
         "train.colocate_actor_ref": cluster.colocate is Colocation.ACTOR_REF,
-        "vllm.enable_prefix_caching": cluster.prefix_caching,
+        "vllm.enable_prefix_caching": True,
         "vllm.enable_sleep": cluster.engine_sleep,
         "vllm.enforce_eager": not cuda,
         "ds.enable_sleep": cluster.trainer_sleep,
         "ds.adam_offload": cluster.adam_offload,
         "ds.packing_samples": cluster.packing,
-        "ref.offload": cluster.ref_offload,
         "actor.gradient_checkpointing_enable": cluster.gradient_checkpointing,  # the critic's, too
     }
     return [f"--{flag}" for flag, on in flags.items() if on]
@@ -157,20 +153,15 @@ def _update(recipe: Recipe, *, max_optimizer_steps: int) -> dict[str, object]:
         "algo.kl.init_coef": ppo.kl_coef if recipe.has_reference else 0.0,
         "actor.eps_clip": ppo.eps_clip,
         "critic.value_clip": ppo.value_clip,
-        "critic.freezing_steps": ppo.critic_warmup_steps - 1,
     }
     if ppo.truncated_reward is not None:
         arguments["reward.stop_properly_penalty_coef"] = ppo.truncated_reward
-    policy_steps = max_optimizer_steps - ppo.num_frozen_updates
-    for name, optimizer, steps in (
-        ("actor", ppo.actor, policy_steps),
-        ("critic", ppo.critic, max_optimizer_steps),
-    ):
+    for name, optimizer in (("actor", ppo.actor), ("critic", ppo.critic)):
         arguments |= {
             f"{name}.adam.lr": optimizer.lr,
             f"{name}.max_norm": optimizer.max_norm,
             f"{name}.lr_scheduler": ppo.lr_scheduler,
-            f"{name}.lr_warmup_ratio": _warmup_ratio(optimizer, steps),
+            f"{name}.lr_warmup_ratio": _warmup_ratio(optimizer, max_optimizer_steps),
         }
     return arguments
 

@@ -15,8 +15,8 @@ import sys
 from typing import Any
 
 from pipeline.container import usable_memory
-from pipeline.launch.reward_servers import NAMESPACE
 from pipeline.settings.recipe import Recipe
+from pipeline.training.engines import NAMESPACE
 
 OBJECT_STORE_BYTES = 512 * 1024**2  # of a local Ray, at least
 # What a step's rows take there: as rollouts, for each model that scores them, and to train. A dozen values of

@@ -16,13 +16,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from pipeline.redaction import SECRET_NAME
+from pipeline.training.engines import NAMESPACE
 
 _KEY_VARIABLE = "MARCH_WORKER_SECRETS"  # under which name they are in the store
-_NAMESPACE = "march"
 _COMES_WITHIN_S = 30.0
-_PASSED_ON = re.compile(
-    r"(OTEL|NCCL|TORCH_NCCL|GLOO|HF|MLFLOW|MARCH_REWARD_MODEL)_|(?i:(https?|all|no)_proxy)$"
-)
+_PASSED_ON = re.compile(r"(OTEL|NCCL|TORCH_NCCL|GLOO|HF|MLFLOW)_|(?i:(https?|all|no)_proxy)$")
 _WITH_PASSWORD = re.compile(r"://[^/@\s]*:[^/@\s]*@")
 
 
@@ -52,12 +50,12 @@ def handed_over(run: str, secrets: Mapping[str, str]) -> Iterator[None]:
     from ray.experimental.internal_kv import _internal_kv_del, _internal_kv_put
 
     (key,) = key_of(run).values()
-    _internal_kv_put(key, json.dumps(dict(secrets)), namespace=_NAMESPACE)
+    _internal_kv_put(key, json.dumps(dict(secrets)), namespace=NAMESPACE)
     try:
         yield
     finally:
         with contextlib.suppress(Exception):  # Ray itself may be what failed
-            _internal_kv_del(key, namespace=_NAMESPACE)
+            _internal_kv_del(key, namespace=NAMESPACE)
 
 
 def begin() -> None:
@@ -67,7 +65,7 @@ def begin() -> None:
     from pipeline import cpu
 
     until = time.monotonic() + _COMES_WITHIN_S  # Ray may start workers before the driver goes on
-    while (found := _internal_kv_get(os.environ[_KEY_VARIABLE], namespace=_NAMESPACE)) is None:
+    while (found := _internal_kv_get(os.environ[_KEY_VARIABLE], namespace=NAMESPACE)) is None:
         if time.monotonic() > until:
             raise TimeoutError(f"the run's secrets did not come within {_COMES_WITHIN_S:g} s")
         time.sleep(0.05)

@@ -25,12 +25,12 @@ from pipeline.ports import hold_port
 from pipeline.record.run import RunState
 from pipeline.redaction import one_line
 from pipeline.settings.sources import RewardSettings
+from pipeline.training.engines import NAMESPACE
 from reward.config import LocalSamplerConfig, RaySamplerConfig
 from reward.serving.config import ServerConfig
 
 logger = logging.getLogger(__name__)
 
-NAMESPACE = "march"
 _STARTS_WITHIN_S = 180.0
 _FOR_ONE_TURN = 0.8  # of an audit's deadline
 _ENDS_WITHIN_S = 60.0  # above the server's own grace

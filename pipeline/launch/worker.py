@@ -17,14 +17,12 @@ from pathlib import Path
 
 from pipeline import cpu
 from pipeline.launch import ray_worker
-from pipeline.launch.batching import batching
 from pipeline.launch.build_locks import drop_stale_locks, extensions_folder
 from pipeline.launch.cpu_speed import for_cpus, threads_of
 from pipeline.launch.held_out_rows import held_out_file
 from pipeline.launch.openrlhf_args import openrlhf_arguments
 from pipeline.launch.ray_start import demand_token, start_ray
 from pipeline.launch.reward_servers import (
-    NAMESPACE,
     held_ports,
     registry_name,
     reward_servers,
@@ -32,11 +30,10 @@ from pipeline.launch.reward_servers import (
 )
 from pipeline.record.run import RunState
 from pipeline.rows import num_steps
+from pipeline.training.trainer_settings import SETTINGS_VARIABLE, Batching, TrainerSettings
 from reward import telemetry
 from reward.samplers.start import demand_libraries
-from reward.types import Role
 
-_TO_ANSWER_S = 20.0  # after an audit's deadline, so that the server's own answer comes first
 _KEYS = ("MARCH_REWARD_TOKEN", "MARCH_SIGNING_KEY")
 
 
@@ -74,44 +71,19 @@ def run_openrlhf(state: RunState, folder: Path) -> None:
 def _environment(
     state: RunState, folder: Path, *, ports: Sequence[int], keys: dict[str, str], cuda: bool
 ) -> dict[str, str]:
-    from pipeline.training import rollout, trainer_settings
-
     recipe = state.recipe
-    for_rollout = rollout.RolloutSettings(
-        reward_urls=tuple(f"http://{recipe.reward.host}:{port}" for port in ports),
-        patience_s=recipe.reward.patience_s,
-        timeout_s=recipe.reward.deadline_s + _TO_ANSWER_S,
-        turns_by_role={role: num for role, num in recipe.rows_by_role.items() if role is not Role.SOLVER},
-        checker_credit=recipe.ppo.checker_credit,
-        seed=recipe.seed,
-        oracle=recipe.oracle,
-        wiki=recipe.data.wiki,
-        reward_model=recipe.reward.model,
-    )
-    for_trainer = trainer_settings.TrainerSettings(
+    settings = TrainerSettings(
+        recipe=recipe,
         run_dir=folder,
-        namespace=NAMESPACE,
         registry=registry_name(state),
         num_steps=num_steps(recipe, state.num_rows),
-        seed=recipe.seed,
-        rows_by_role=recipe.rows_by_role,
-        ppo=recipe.ppo,
-        batching=batching(recipe),
-        loss_divisor=recipe.loss_divisor,
+        reward_urls=tuple(f"http://{recipe.reward.host}:{port}" for port in ports),
+        batching=Batching.of(recipe),
         threads=None if cuda else threads_of(recipe),
-        max_staleness=recipe.rollout.max_staleness,
-        rollouts=recipe.tracking.rollouts,
-        guards=recipe.guards,
-        canary=recipe.canary_plan,
-        held_out=recipe.held_out,
-        thinking=recipe.audit.thinking,
-        # An engine asleep gives no samples to compare.
-        probe_tolerance=None if recipe.cluster.engine_sleep else recipe.guards.probe_tolerance,
     )
     variables = ray_worker.passed_on() | ({} if cuda else cpu.ENVIRONMENT | for_cpus(recipe))
     return variables | {
-        rollout.SETTINGS_VARIABLE: for_rollout.model_dump_json(),
-        trainer_settings.SETTINGS_VARIABLE: for_trainer.model_dump_json(),
+        SETTINGS_VARIABLE: settings.model_dump_json(),
         **keys,
         # DeepSpeed compiles with the ninja beside this Python, whether or not the environment is active.
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",

@@ -69,9 +69,6 @@ def rollout_metrics(
 ) -> dict[str, float]:
     """Returns slash-named figures: `audit/*`, `oracle/*` if there is one, and those of each trained role."""
     metrics = audit_metrics(records) | oracle_metrics(records) | turn_metrics(records)
-    extra = [record.extra_reward for record in records if record.extra_reward is not None]
-    if extra:
-        metrics["solver/extra_reward"] = sum(extra) / len(extra)
     for role, role_batches in batches.items():
         metrics |= role_metrics(role, role_batches) | group_metrics(role, role_batches, group_size)
     return metrics
@@ -100,7 +97,10 @@ def audit_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
         "audit/errors_per_claim": sum(claim.state is not ClaimState.SUPPORTED for claim in decided)
         / max(len(decided), 1),
         "audit/checker_turns_per_answer": sum(record.num_checker_turns for record in records) / total,
-        "audit/turns_left_out_per_answer": sum(record.num_turns_left_out for record in records) / total,
+        "audit/turns_left_out_per_answer": sum(
+            len(turns) for record in records for turns in record.spare_turns.values()
+        )
+        / total,
         "audit/vote_entropy": sum(claim.entropy for claim in claims) / max(len(claims), 1),
         "audit/seconds_per_answer": sum(record.audit_s for record in records) / total,
     }
@@ -161,7 +161,7 @@ def step_metrics(
 
     Answers and audits of a step run side by side. `time/audit_s` is the audits' part of the rollout, which is
     shared out by the seconds that answers spent in the one and in the other. `time/own_share` is what the
-    trainer spent in our code (experience outside the models, probe, records) of the step. `time/canary_s`,
+    trainer spent in our code (experience outside the models, records) of the step. `time/canary_s`,
     the wait for the canary after the update, is in neither.
 
     Args:

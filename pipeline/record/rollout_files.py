@@ -1,7 +1,7 @@
 """Rollouts on disk: one Parquet file a step under `RUN/rollouts`, whole or not there.
 
 A file is written under a temporary name and renamed, so a step that is trained again after a kill replaces
-its file. `steps.jsonl` says which steps are finished and how many answers of each were kept
+its file. `steps.jsonl` says which steps are finished and how many answers each has
 (`rollouts/kept`); a file that it does not name is of a step that did not end. The columns are described in
 `pipeline/record/rollout_rows.py` and made from `RolloutRow`, so that schema and records cannot part.
 """
@@ -41,12 +41,12 @@ def drop_rollouts_after(run_dir: Path, step: int) -> None:
             path.unlink()
 
 
-def write_rollouts(path: Path, rows: Sequence[RolloutRow], *, step: int, num_answers: int) -> None:
-    """Writes the kept answers of a step; `num_answers` counts those that were not kept, too."""
+def write_rollouts(path: Path, rows: Sequence[RolloutRow], *, step: int) -> None:
+    """Writes the answers of a step."""
     import pyarrow
     from pyarrow.parquet import write_table
 
-    about = {"schema_version": SCHEMA_VERSION, "step": step, "num_answers": num_answers}
+    about = {"schema_version": SCHEMA_VERSION, "step": step, "num_answers": len(rows)}
     schema = rollout_schema().with_metadata({_METADATA: json.dumps(about)})
     table = pyarrow.Table.from_pylist([row.model_dump(mode="json") for row in rows], schema=schema)
     path.parent.mkdir(exist_ok=True)

@@ -28,20 +28,14 @@ class RolloutRecord(Record):
     response: str
     verdict: Verdict
     unanswerable: bool = Field(default=False, description="The query's: no claim of an answer is right.")
-    extra_reward: float | None = Field(
-        default=None, description="The reward model's term, added to the Solver's reward; None without one."
-    )
-    turns: dict[Role, tuple[Trajectory, ...]] = Field(
-        default_factory=dict, description="The turns to train on, beside the Solver's."
+    turns: dict[Role, Trajectory] = Field(
+        default_factory=dict, description="The turn of each other trained role to train on."
     )
     spare_turns: dict[Role, tuple[Trajectory, ...]] = Field(
         default_factory=dict, description="Turns that could be trained on and were not chosen."
     )
     checker_credit: CheckerCredit = CheckerCredit.ANSWER
     num_checker_turns: int = Field(default=0, description="Voters whose tokens came back.")
-    num_turns_left_out: int = Field(
-        default=0, description="Valid turns of the trained roles that the seeded choice left out."
-    )
     weights_versions: dict[Role, tuple[int, ...]] = Field(
         default_factory=dict, description="Weight syncs before each role's turns, each count once, in order."
     )
@@ -60,13 +54,8 @@ class RolloutRecord(Record):
     )
     audit_s: float = 0.0
 
-    @property
-    def solver_reward(self) -> float | None:
-        """The verdict's reward and the extra term; None where there is no verdict."""
-        return None if self.verdict.reward is None else self.verdict.reward + (self.extra_reward or 0.0)
-
     def turn_reward(self, turn: Trajectory) -> float | None:
-        """What one of `turns` is paid, without a reward model's term, which is the Solver's; or None."""
+        """What one of `turns` is paid; None where it is not to be trained."""
         return turn_reward(turn, self.verdict, self.checker_credit)
 
 

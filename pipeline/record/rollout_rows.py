@@ -26,7 +26,6 @@ it grows when a column changes its name or meaning. Token ids are left out: they
 from __future__ import annotations
 
 import hashlib
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -34,7 +33,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from pipeline.record.rollout_record import OracleJudgement, RolloutRecord
-from pipeline.settings.record import RolloutFileSettings
 from reward.types import Document, RagQuery, Record, Role, Verdict
 
 if TYPE_CHECKING:
@@ -93,23 +91,13 @@ class TrainedAnswer:
     turns: Sequence[RolloutTurn]
 
 
-def choose_rollouts(num_answers: int, settings: RolloutFileSettings, *, step: int) -> list[int]:
-    """Returns which answers of a step are kept, by index, in order: the same when it is trained again."""
-    if settings.keep == "none":
-        return []
-    num = num_answers if settings.keep == "all" else min(settings.keep, num_answers)
-    return sorted(random.Random(step).sample(range(num_answers), num))
-
-
-def rollout_rows(
-    answers: Sequence[TrainedAnswer], chosen: Sequence[int], *, step: int, documents: bool
-) -> list[RolloutRow]:
-    """Returns the rows of the chosen answers of a step; equal documents stand in the first row only."""
+def rollout_rows(answers: Sequence[TrainedAnswer], *, step: int) -> list[RolloutRow]:
+    """Returns the rows of the answers of a step; equal documents stand in the first row only."""
     rows: list[RolloutRow] = []
     seen: set[str] = set()
-    for index in chosen:
-        row = _row(answers[index], step=step, place=index + 1)
-        is_first = documents and row.documents_sha256 not in seen
+    for place, answer in enumerate(answers, start=1):
+        row = _row(answer, step=step, place=place)
+        is_first = row.documents_sha256 not in seen
         seen.add(row.documents_sha256)
         rows.append(row if is_first else row.model_copy(update={"documents": None}))
     return rows
@@ -140,36 +128,32 @@ def answer_turns(
 ) -> list[tuple[RolloutTurn, ...]]:
     """Returns what each answer's turns brought: the Solver's, then those of the other trained roles.
 
-    A role's rows are the first turn of every answer, then the second, ..., as `pipeline.training.experience`
-    lays them out.
+    A role has a row of every answer, in their order, as `pipeline.training.experience` lays them out.
     """
     turns: list[list[RolloutTurn]] = [[] for _ in records]
     for role, role_batches in batches.items():
-        figures = _row_figures(role_batches)
-        for place, record in enumerate(records):
-            turns[place] += _turns_of(record, role, figures[place :: len(records)])
+        for of_answer, record, figures in zip(turns, records, _row_figures(role_batches), strict=True):
+            if (about := _about(record, role)) is not None:
+                of_answer.append(RolloutTurn(role=role, **about, **figures))
     return [tuple(of_answer) for of_answer in turns]
 
 
-def _turns_of(record: RolloutRecord, role: Role, figures: Sequence[dict[str, Any]]) -> list[RolloutTurn]:
-    ends: list[tuple[int, int, str, int | None]] = [
-        (len(t.prompt_token_ids), len(t.response_token_ids), t.finish_reason, t.weights_version)
-        for t in record.turns.get(role, ())
-    ]
+def _about(record: RolloutRecord, role: Role) -> dict[str, Any] | None:
+    """Lengths, end and weights of a role's turn; None for a filler."""
     if role is Role.SOLVER:
-        version = min(record.weights_versions.get(role, ()), default=None)
-        ends = [(record.num_prompt_tokens, record.num_response_tokens, record.finish_reason, version)]
-    return [
-        RolloutTurn(
-            role=role,
-            num_prompt_tokens=num_prompt,
-            num_response_tokens=num_response,
-            finish_reason=finish_reason,
-            weights_version=version,
-            **row,
-        )
-        for (num_prompt, num_response, finish_reason, version), row in zip(ends, figures, strict=False)
-    ]
+        return {
+            "num_prompt_tokens": record.num_prompt_tokens,
+            "num_response_tokens": record.num_response_tokens,
+            "finish_reason": record.finish_reason,
+            "weights_version": min(record.weights_versions.get(role, ()), default=None),
+        }
+    turn = record.turns.get(role)
+    return turn and {
+        "num_prompt_tokens": len(turn.prompt_token_ids),
+        "num_response_tokens": len(turn.response_token_ids),
+        "finish_reason": turn.finish_reason,
+        "weights_version": turn.weights_version,
+    }
 
 
 def _row_figures(batches: Sequence[Experience]) -> list[dict[str, Any]]:

@@ -20,15 +20,14 @@ from pydantic import Field
 
 from pipeline.atomic import write_atomically
 from pipeline.record.rollout_files import ROLLOUTS_FOLDER, drop_rollouts_after, rollouts_file, write_rollouts
-from pipeline.record.rollout_rows import TrainedAnswer, choose_rollouts, rollout_rows
+from pipeline.record.rollout_rows import TrainedAnswer, rollout_rows
 from pipeline.redaction import refuse_password
-from pipeline.settings.record import RolloutFileSettings
 from reward.config import Settings
 
 RUN_FILE, STEPS_FILE, SENT_FILE = "run.json", "steps.jsonl", "mlflow.json"
 TIMESTAMP = "timestamp"  # of a line of `steps.jsonl`, in milliseconds; no figure
 LINEAGE_RUN_TAG, LINEAGE_PAGE = "march.lineage_uri", "lineage.html"
-KEPT, SKIPPED = "rollouts/kept", "rollouts/skipped"
+KEPT = "rollouts/kept"  # how many answers of a step are on disk
 _MOUNTS = Path("/proc/self/mounts")
 _NETWORK = ("nfs", "cifs", "smb", "ceph", "lustre", "gpfs", "beegfs", "afs", "fuse.glusterfs", "fuse.sshfs")
 
@@ -78,14 +77,15 @@ def drop_steps_after(run_dir: Path, step: int) -> None:
 class StepLog:
     """Writes each step to disk; created in the trainer's process."""
 
-    def __init__(self, run_dir: Path, *, rollouts: RolloutFileSettings | None = None) -> None:
+    def __init__(self, run_dir: Path) -> None:
         self.run_dir = run_dir
-        self.rollouts = rollouts or RolloutFileSettings()
         self._last = max([read_sent(run_dir).step, *(row.get(TIMESTAMP, 0) for row in read_rows(run_dir))])
 
     def write(self, step: int, metrics: dict[str, float], answers: Sequence[TrainedAnswer]) -> None:
         """Writes one step's rollouts, and then appends its figures."""
-        self.append(step, metrics | self._write_rollouts(step, answers))
+        if answers:
+            write_rollouts(rollouts_file(self.run_dir, step), rollout_rows(answers, step=step), step=step)
+        self.append(step, metrics | {KEPT: float(len(answers))})
 
     def append(self, step: int, metrics: dict[str, float]) -> None:
         """Appends the figures of a step."""
@@ -93,15 +93,6 @@ class StepLog:
         line = {"step": step, TIMESTAMP: self._last, **metrics}
         with (self.run_dir / STEPS_FILE).open("a") as file:
             file.write(json.dumps(line) + "\n")
-
-    def _write_rollouts(self, step: int, answers: Sequence[TrainedAnswer]) -> dict[str, float]:
-        """Writes what shall be kept of a step; returns how much that is."""
-        chosen = choose_rollouts(len(answers), self.rollouts, step=step)
-        if chosen:
-            path = rollouts_file(self.run_dir, step)
-            rows = rollout_rows(answers, chosen, step=step, documents=self.rollouts.documents)
-            write_rollouts(path, rows, step=step, num_answers=len(answers))
-        return {KEPT: float(len(chosen)), SKIPPED: float(len(answers) - len(chosen))}
 
 
 @contextmanager

@@ -15,9 +15,6 @@ from pydantic import Field, PositiveInt, model_validator
 
 from reward.config import Settings
 
-ALL_LINEAR: Literal["all-linear"] = "all-linear"
-VALUE_HEAD = "score"  # OpenRLHF's name of the critic's head
-
 
 class Colocation(StrEnum):
     """Which models share GPUs."""
@@ -28,19 +25,10 @@ class Colocation(StrEnum):
 
 
 class LoraSettings(Settings):
-    """Low-rank adapters on actor and critic, in place of all weights (Hu et al. 2021)."""
+    """Low-rank adapters on all linear layers, in place of all weights (Hu et al. 2021)."""
 
     rank: int = Field(default=16, ge=1)
     alpha: int = Field(default=32, ge=1, description="The adapter's output is scaled by alpha / rank.")
-    dropout: float = Field(
-        default=0.0,
-        ge=0,
-        lt=1,
-        description="Not in the old log-probabilities, so above 0 PPO's ratio is noisy from the start.",
-    )
-    targets: Literal["all-linear"] | tuple[str, ...] = Field(
-        default=ALL_LINEAR, description="Names of the linear layers, such as [q_proj, v_proj, score]."
-    )
 
 
 class ClusterSettings(Settings):
@@ -68,7 +56,6 @@ class ClusterSettings(Settings):
         description="Optimizer states leave the GPU when their model does not train; with colocate: all.",
     )
     adam_offload: bool = Field(default=False, description="Adam runs on the CPU; slow, but saves most.")
-    ref_offload: bool = Field(default=False, description="The reference's weights wait in host memory.")
     gradient_checkpointing: bool = Field(
         default=False, description="Activations are computed twice and hardly stored."
     )
@@ -78,7 +65,6 @@ class ClusterSettings(Settings):
         default=1, ge=1, description="GPUs that share one sequence; needs packing and ring-flash-attn."
     )
     lora: LoraSettings | None = Field(default=None, description="All weights are trained when left out.")
-    prefix_caching: bool = True
     cpu_threads: Literal["auto"] | PositiveInt = Field(
         default="auto",
         description="Of each process, without a GPU. auto: OMP_NUM_THREADS where it is set, else the cores, "
@@ -133,11 +119,6 @@ class ClusterSettings(Settings):
         for name, wanted in (("trainer_sleep", self.trainer_sleep), ("adam_offload", self.adam_offload)):
             if wanted and self.zero_stage == 0:
                 raise ValueError(f"{name}: DeepSpeed offloads nothing at zero_stage 0; use 1, 2 or 3")
-        if self.ref_offload and self.zero_stage != 3:
-            raise ValueError(
-                f"ref_offload: has no effect at zero_stage {self.zero_stage}, where OpenRLHF runs the "
-                "reference unsharded; set zero_stage: 3 or leave it out"
-            )
         if self.lora and self.zero_stage == 3:
             raise ValueError(
                 "lora: at zero_stage: 3 adapters and weights lie on different GPUs and cannot be added up "
@@ -177,8 +158,7 @@ def check_gpus(cluster: ClusterSettings, *, critic: bool, reference: bool, canar
     """Refuses a placement for which Ray would wait for ever, or that gives models of one step other GPUs.
 
     Raises:
-        ValueError: more GPUs than there are, a critic that does not lie on the shared GPUs, or one whose head
-            no adapter would train.
+        ValueError: more GPUs than there are, or a critic that does not lie on the shared GPUs.
     """
     needed = cluster.num_gpus(critic=critic, reference=reference) + canary
     there = cluster.num_nodes * cluster.gpus_per_node
@@ -192,12 +172,6 @@ def check_gpus(cluster: ClusterSettings, *, critic: bool, reference: bool, canar
         raise ValueError(
             f"cluster.critic_ranks: {cluster.critic_ranks} differs from actor_ranks {cluster.actor_ranks}; "
             "with colocate: all they share the same GPUs, so make them equal"
-        )
-    lora = cluster.lora
-    if critic and lora and lora.targets != ALL_LINEAR and VALUE_HEAD not in lora.targets:
-        raise ValueError(
-            f"cluster.lora.targets: {list(lora.targets)} leaves the critic's head at its random start; add "
-            f"{VALUE_HEAD}, or use {ALL_LINEAR}"
         )
 
 

@@ -37,9 +37,6 @@ class EstimateSettings(Settings):
     decode_bandwidth: float = Field(
         default=0.6, gt=0, le=1, description="Of gpu_bandwidth_gb_s, while tokens are written; a guess."
     )
-    decode_tokens_per_gpu_s: float | None = Field(
-        default=None, gt=0, description="Measured rate of an engine's GPU, in place of the bandwidth's."
-    )
     step_overhead_s: float = Field(
         default=30.0, ge=0, description="Weight sync, sleeping, waking, offloading; a guess."
     )

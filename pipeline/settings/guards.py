@@ -93,8 +93,8 @@ class GuardSettings(Settings):
     probe_tolerance: float = Field(
         default=0.1,
         gt=0,
-        description="Largest mean gap of engine and actor after a weight sync, nats a token. On equal "
-        "weights in bfloat16 it is below 0.005 where the policy is sure and 0.04 where it is not.",
+        description="Largest mean gap of engines and actor on a step's tokens, nats each. On equal weights "
+        "in bfloat16 it is below 0.005 where the policy is sure and 0.04 where it is not.",
     )
     no_claims: NoClaimsGuard | None = NoClaimsGuard()
     unscored: UnscoredGuard | None = UnscoredGuard()

@@ -33,19 +33,14 @@ class HeldOutSettings(Settings):
     )
 
 
-def check_held_out(held_out: HeldOutSettings, data: DataSettings, *, oracle: str, max_staleness: int) -> None:
-    """Refuses a held-out set that cannot be had or judged.
+def check_held_out(held_out: HeldOutSettings, data: DataSettings, *, max_staleness: int) -> None:
+    """Refuses a held-out set that cannot be had.
 
     Raises:
-        ValueError: prepared rows without a file, a world without its truth, or the asynchronous mode.
+        ValueError: prepared rows without a file, or the asynchronous mode.
     """
     if held_out.path is None and not data.is_made:
         raise ValueError("held_out.path: missing; prepared rows have no held-out part, so give a JSONL file")
-    if held_out.path is None and oracle != data.source:
-        raise ValueError(
-            f"oracle: {oracle}, so nobody would know whether held-out answers are right; set oracle: "
-            f"{data.source}, or give rows with answers in held_out.path"
-        )
     if max_staleness:
         raise ValueError(
             f"rollout.max_staleness: {max_staleness}, so the engines answer ahead and held-out answers would "

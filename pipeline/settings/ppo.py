@@ -1,7 +1,6 @@
 """The settings of the update: estimator, optimisers, and the switches of the method that act on the loss.
 
-What they do to a batch is in `pipeline.training.advantages` and `pipeline.training.experience`; `paper` and
-`token_mean` are divisors of the policy loss (`pipeline.training.policy`).
+What they do to a batch is in `pipeline.training.advantages` and `pipeline.training.experience`.
 """
 
 from __future__ import annotations
@@ -17,19 +16,10 @@ from reward.types import Role
 
 
 class AdvantageEstimator(StrEnum):
-    """OpenRLHF's estimators, by its names."""
+    """Two of OpenRLHF's estimators, by its names."""
 
     GAE = "gae"  # the paper's, with a critic
-    REINFORCE = "reinforce"
-    RLOO = "rloo"
-    REINFORCE_BASELINE = "reinforce_baseline"
-    GROUP_NORM = "group_norm"  # GRPO's
-    DR_GRPO = "dr_grpo"
-
-    @property
-    def is_grouped(self) -> bool:
-        """Whether a reward is held against those of the other answers to the same prompt."""
-        return self not in (AdvantageEstimator.GAE, AdvantageEstimator.REINFORCE)
+    RLOO = "rloo"  # the mean of the other answers to the same prompt is the baseline
 
 
 class RewardScalars(StrEnum):
@@ -48,9 +38,6 @@ class CheckerReward(StrEnum):
     """Where the terminal reward of a Checker's turn is written."""
 
     LAST_TOKEN = "last_token"  # the turn's last valid token, as the paper has it
-    # The last slot of the response padded to its longest length, as the authors' published code has it: the
-    # mask drops it there, so only a turn that fills its token limit is paid. For ablations alone.
-    LAST_SLOT = "last_slot"
     # A refuted turn's penalty on the numbered answers that its own votes refute, under rloo; what the others
     # get is as with `SolverCredit.CLAIM`.
     EACH_ANSWER = "each_answer"
@@ -75,13 +62,6 @@ class CheckerCredit(StrEnum):
     UNDISPUTED_VOTE = "undisputed_vote"
 
 
-class LossScale(StrEnum):
-    """By what the sum of the policy's token terms of an optimizer step is divided."""
-
-    TOKEN_MEAN = "token_mean"  # the trained tokens of the step: OpenRLHF's own
-    PAPER = "paper"  # section 2.3, the joint gradient: 2|B|, trained roles times answers of the step
-
-
 class CorrectionSettings(Settings):
     """OpenRLHF's correction for rows that the trained policy did not sample as it is now.
 
@@ -96,22 +76,15 @@ class CorrectionSettings(Settings):
     mode: Literal["mask", "clip"] = Field(
         default="mask", description="What is out of bounds is left out, or its factor is clipped to them."
     )
-    gating: Literal["ratio", "binary_kl", "tv"] = Field(
-        default="ratio", description="Figure held against the bounds; the two divergences have no low one."
-    )
     low: float = Field(default=0.5, ge=0)
     high: float = Field(default=5.0, gt=0)
 
     @model_validator(mode="after")
     def _openrlhf_supports_it(self) -> Self:
-        if self.mode == "clip" and (self.level == "seq" or self.gating != "ratio"):
+        if self.mode == "clip" and self.level == "seq":
             raise ValueError(
-                f"mode: clip with level {self.level} and gating {self.gating}; OpenRLHF clips only the "
-                "ratios of tokens, so set level: token and gating: ratio, or mode: mask"
-            )
-        if self.gating != "ratio" and self.low:
-            raise ValueError(
-                f"low: {self.low:g} with gating {self.gating}, which has an upper bound only; set it to 0"
+                "mode: clip with level seq; OpenRLHF clips the ratios of tokens alone, so set level: token, "
+                "or mode: mask"
             )
         if self.low >= self.high:
             raise ValueError(f"low: {self.low:g} is not below high {self.high:g}; exchange them")
@@ -137,7 +110,6 @@ class PpoSettings(Settings):
     checker_reward: CheckerReward = CheckerReward.LAST_TOKEN
     checker_credit: CheckerCredit = CheckerCredit.ANSWER
     solver_credit: SolverCredit = SolverCredit.ANSWER
-    loss_scale: LossScale = LossScale.TOKEN_MEAN
     correction: CorrectionSettings = CorrectionSettings()
     actor: OptimizerSettings = OptimizerSettings(lr=1e-6, warmup_steps=5)
     critic: OptimizerSettings = OptimizerSettings(lr=1e-5, warmup_steps=10)
@@ -168,12 +140,6 @@ class PpoSettings(Settings):
         description="Rows of the longest length in one backward pass on a rank, which set its memory; of "
         "shorter rows there are more.",
     )
-    critic_warmup_steps: int = Field(
-        default=0,
-        ge=0,
-        description="First steps of the run, which train the critic alone: the policy forgets their rows, "
-        "and its learning rate begins after them.",
-    )
     truncated_reward: float | None = Field(
         default=None,
         lt=0,
@@ -183,7 +149,7 @@ class PpoSettings(Settings):
 
     @model_validator(mode="after")
     def _a_group_baseline_is_undiscounted(self) -> Self:
-        if self.estimator.is_grouped and self.gamma != 1.0:
+        if self.estimator is AdvantageEstimator.RLOO and self.gamma != 1.0:
             raise ValueError(
                 f"gamma: {self.gamma} with estimator {self.estimator}, which does not discount; set it to 1.0"
             )
@@ -201,15 +167,6 @@ class PpoSettings(Settings):
             raise ValueError(
                 f"checker_reward: each_answer with checker_credit: {self.checker_credit}, which pays no "
                 "answer for itself; set checker_credit: vote, or checker_reward: last_token"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _a_critic_is_there_to_be_warmed_up(self) -> Self:
-        if self.critic_warmup_steps and self.estimator is not AdvantageEstimator.GAE:
-            raise ValueError(
-                f"critic_warmup_steps: {self.critic_warmup_steps} with estimator {self.estimator}, which has "
-                "no critic, so these steps would train nothing; set it to 0"
             )
         return self
 
@@ -236,33 +193,13 @@ class PpoSettings(Settings):
             roles[Role.CHECKER] = "checker_reward: each_answer"
         return roles
 
-    @property
-    def num_frozen_updates(self) -> int:
-        """Optimizer steps of the critic's warm-up, which the policy does not take."""
-        return self.critic_warmup_steps * self.epochs
 
-
-def check_warmup(ppo: PpoSettings, *, num_steps: int) -> None:
-    """Refuses a warm-up of the critic after which no step is left for the policy.
+def check_credit(ppo: PpoSettings, audit: AuditConfig, train_roles: Sequence[Role]) -> None:
+    """Refuses a Checker's reward that nobody is paid, and a penalty of unknown size.
 
     Raises:
-        ValueError: as many steps of warm-up as the run has, or more.
-    """
-    if ppo.critic_warmup_steps >= num_steps:
-        raise ValueError(
-            f"ppo.critic_warmup_steps: {ppo.critic_warmup_steps} of the run's {num_steps} steps, so the "
-            "policy would never be trained; lower it, or raise data.max_steps or the number of rows"
-        )
-
-
-def check_credit(
-    ppo: PpoSettings, audit: AuditConfig, train_roles: Sequence[Role], *, ablation: bool
-) -> None:
-    """Refuses a Checker's reward that is lost, or that nobody is paid, and a penalty of unknown size.
-
-    Raises:
-        ValueError: the published code's mistake without `ablation`; credit for votes that are not trained;
-            credit by token where a supported answer is not worth 0.
+        ValueError: credit for votes that are not trained; credit by token where a supported answer is not
+            worth 0.
     """
     for said in ppo.credit_by_token.values():
         if audit.reward_supported:
@@ -270,11 +207,6 @@ def check_credit(
                 f"audit.reward_supported: {audit.reward_supported:g} with ppo.{said}, to which what is "
                 "supported is worth 0; set it to 0, and shift rewards by ppo.reward_scalars"
             )
-    if ppo.checker_reward is CheckerReward.LAST_SLOT and not ablation:
-        raise ValueError(
-            "ppo.checker_reward: last_slot loses the Checker's reward, as the published code does; use "
-            "last_token, or set ablation: true where this is what the run is to show"
-        )
     if ppo.checker_credit is not CheckerCredit.ANSWER and Role.CHECKER not in train_roles:
         raise ValueError(
             f"ppo.checker_credit: {ppo.checker_credit} pays the Checker's turns, and train_roles leaves the "

@@ -22,10 +22,9 @@ from pipeline.settings.cluster import ClusterSettings, Colocation, check_batches
 from pipeline.settings.estimate import EstimateSettings
 from pipeline.settings.guards import CanaryGuard, GuardSettings, KlGuard, check_roll_back
 from pipeline.settings.held_out import HeldOutSettings, check_held_out
-from pipeline.settings.ppo import AdvantageEstimator, LossScale, PpoSettings, check_credit, check_warmup
+from pipeline.settings.ppo import AdvantageEstimator, PpoSettings, check_credit
 from pipeline.settings.record import CheckpointSettings, TrackingSettings
-from pipeline.settings.sampling import RolloutSettings
-from pipeline.settings.sources import DataSettings, RewardSettings, check_reward_model
+from pipeline.settings.sources import DataSettings, RewardSettings
 from pipeline.settings.tree import explain, read_tree, recipe_file, with_preset
 from pipeline.settings.warmup import WarmupSettings
 from reward.assignments import assign
@@ -35,6 +34,30 @@ from reward.types import Role
 TINY_POLICY = Path(__file__).parents[1] / "tiny" / "checkpoint"
 TINY_KINDS_POLICY = TINY_POLICY.with_name("checkpoint_kinds")  # of worlds with names, dates and abstentions
 NOT_TRAINED_BY = {"estimate", "warmup"}  # settings that a training does not read
+
+
+class RolloutSettings(Settings):
+    """Generation by the live policy, shared by all three roles."""
+
+    batch_size: int = Field(default=32, ge=1, description="Queries a PPO step; 32 in the paper.")
+    samples_per_query: int = Field(default=1, ge=1)
+    micro_batch_size: int = Field(
+        default=4, ge=1, description="Rows of the longest length in one forward pass; sets memory."
+    )
+    temperature: float = Field(
+        default=0.6, gt=0, le=2, description="0.6 in the paper; the Checker samples at it too."
+    )
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    max_prompt_tokens: int = Field(
+        default=24_567, ge=1, description="The paper's; longer prompts are filtered."
+    )
+    max_response_tokens: int = Field(default=8_192, ge=1, description="The paper's.")
+    max_staleness: int = Field(
+        default=0,
+        ge=0,
+        description="Weight syncs that an answer may be old when it is trained. 0: the engines wait for each "
+        "update. More: OpenRLHF's asynchronous mode, they answer so many batches ahead meanwhile.",
+    )
 
 
 class Recipe(Settings):
@@ -53,13 +76,8 @@ class Recipe(Settings):
         '"tiny_kinds" are the policies in this repository.'
     )
     train_roles: tuple[Role, ...] = Field(
-        default=(Role.SOLVER, Role.CHECKER), description="The Solver and any of the other two."
-    )
-    checker_turns: Literal["seeded", "all"] = Field(
-        default="seeded",
-        description="Which valid Checker turns of an answer are trained: one, by a seeded choice, or all, "
-        "which weigh as much as one together. All are as many as voters: where documents are read in parts, "
-        "or questions in rounds, so many are chosen.",
+        default=(Role.SOLVER, Role.CHECKER),
+        description="The Solver and any of the other two. Of an answer's Checker turns one is drawn.",
     )
     data: DataSettings
     rollout: RolloutSettings = RolloutSettings()
@@ -68,9 +86,6 @@ class Recipe(Settings):
     cluster: ClusterSettings = ClusterSettings()
     reward: RewardSettings = RewardSettings()
     checkpoint: CheckpointSettings = CheckpointSettings()
-    ablation: bool = Field(
-        default=False, description="Says that a setting which repeats a known mistake is meant."
-    )
     guards: GuardSettings = GuardSettings()
     canary: CanarySettings | None = Field(
         default=None, description="A frozen Checker beside the live one; none when left out."
@@ -81,10 +96,6 @@ class Recipe(Settings):
     tracking: TrackingSettings = TrackingSettings()
     estimate: EstimateSettings = EstimateSettings()
     warmup: WarmupSettings = Field(default=WarmupSettings(), description="For `march warmup` alone.")
-    oracle: Literal["none", "tiny", "wiki"] = Field(
-        default="none",
-        description="Ground truth for monitoring, where a world has one; it never touches a reward.",
-    )
 
     @model_validator(mode="after")
     def _roles_are_trainable(self) -> Self:
@@ -126,16 +137,8 @@ class Recipe(Settings):
         return self
 
     @model_validator(mode="after")
-    def _the_audit_decides(self) -> Self:
-        if self.reward.model is not None:
-            check_reward_model(self.reward.model, self.audit, truncated_reward=self.ppo.truncated_reward)
-        return self
-
-    @model_validator(mode="after")
     def _what_is_paid_is_trained(self) -> Self:
-        check_credit(self.ppo, self.audit, self.train_roles, ablation=self.ablation)
-        if self.data.max_steps is not None:
-            check_warmup(self.ppo, num_steps=self.data.max_steps)
+        check_credit(self.ppo, self.audit, self.train_roles)
         return self
 
     @model_validator(mode="after")
@@ -149,7 +152,7 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _groups_have_members(self) -> Self:
-        if self.ppo.estimator.is_grouped and self.rollout.samples_per_query < 2:
+        if not self.has_critic and self.rollout.samples_per_query < 2:
             raise ValueError(
                 f"rollout.samples_per_query: 1, but ppo.estimator {self.ppo.estimator} compares the answers "
                 "to one query; use 2 or more"
@@ -206,7 +209,7 @@ class Recipe(Settings):
     def _held_out_rows_can_be_judged(self) -> Self:
         if self.held_out:
             staleness = self.rollout.max_staleness
-            check_held_out(self.held_out, self.data, oracle=self.oracle, max_staleness=staleness)
+            check_held_out(self.held_out, self.data, max_staleness=staleness)
         return self
 
     @property
@@ -225,6 +228,11 @@ class Recipe(Settings):
         return self.cluster.num_gpus(critic=self.has_critic, reference=self.has_reference) + canary
 
     @property
+    def oracle(self) -> Literal["none", "tiny", "wiki"]:
+        """The world whose truth is recorded beside the rewards and never paid; prepared rows have none."""
+        return "none" if self.data.source == "prepared" else self.data.source
+
+    @property
     def has_critic(self) -> bool:
         """Whether a critic is trained."""
         return self.ppo.estimator is AdvantageEstimator.GAE
@@ -240,23 +248,9 @@ class Recipe(Settings):
         return self.rollout.batch_size * self.rollout.samples_per_query
 
     @property
-    def rows_by_role(self) -> dict[Role, int]:
-        """Rows of one answer, fillers included, so that the count a step never changes."""
-        rows = {Role.SOLVER: 1, Role.CHECKER: 1, Role.PROPOSER: 1}
-        if self.checker_turns == "all":
-            rows[Role.CHECKER] = self.audit.voters
-        return {role: num for role, num in rows.items() if role in self.train_roles}
-
-    @property
     def rows_per_step(self) -> int:
-        """Trajectories of one PPO step."""
-        return self.answers_per_step * sum(self.rows_by_role.values())
-
-    @property
-    def loss_divisor(self) -> int | None:
-        """What the policy's token terms of a step are divided by; None for their number."""
-        is_paper = self.ppo.loss_scale is LossScale.PAPER
-        return len(self.train_roles) * self.answers_per_step if is_paper else None
+        """Trajectories of one PPO step: one of each trained role an answer, fillers included."""
+        return self.answers_per_step * len(self.train_roles)
 
     @property
     def max_model_len(self) -> int:

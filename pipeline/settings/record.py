@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from reward.config import Settings
 
@@ -27,12 +25,8 @@ class CheckpointSettings(Settings):
 
 
 class RolloutFileSettings(Settings):
-    """How much of each step's rollouts is kept; figures in `steps.jsonl` and MLflow are over all answers."""
+    """The answers of each step, which are kept in the run's folder with verdicts and documents."""
 
-    keep: Literal["all", "none"] | PositiveInt = Field(
-        default="all", description="Answers a step: all, none, or at most so many, by a seeded choice."
-    )
-    documents: bool = Field(default=True, description="Whether the documents' texts are kept, too.")
     artifacts: bool = Field(default=True, description="Whether the files are MLflow artifacts, too.")
 
 

@@ -1,4 +1,4 @@
-"""Group baselines, whitening and row weights over the rows of one role that are trained: pure tensors.
+"""Group baselines and whitening over the rows of one role that are trained: pure tensors.
 
 OpenRLHF 0.11.2 counts every row of a group (`RemoteExperienceMaker.compute_advantages_and_returns`). A masked
 row's reward is a 0 that stands for nothing, and 0 is the best reward of the scale -1/0: counted, each failed
@@ -13,8 +13,6 @@ from torch import Tensor
 
 from pipeline.settings.ppo import AdvantageEstimator
 
-_WHITENED = (AdvantageEstimator.GAE, AdvantageEstimator.REINFORCE, AdvantageEstimator.REINFORCE_BASELINE)
-
 
 def against_group(
     rewards: Tensor, scored: Tensor, *, estimator: AdvantageEstimator, group_size: int
@@ -24,27 +22,22 @@ def against_group(
     Args:
         rewards: (N,) of one role, rows of a prompt side by side.
         scored: (N,) which rows are trained; the others get 0.
-        estimator: `rloo` subtracts the mean of the other rows (Ahmadian et al. 2024, arXiv:2402.14740),
-            `reinforce_baseline` and `dr_grpo` (arXiv:2503.20783) the mean of all, `group_norm` divides by
-            the sample deviation, too (Shao et al. 2024, arXiv:2402.03300); others change nothing.
+        estimator: `rloo` subtracts the mean of the other rows (Ahmadian et al. 2024, arXiv:2402.14740);
+            `gae` changes nothing.
         group_size: answers to one prompt.
 
     Returns:
         (N,) rewards to be spread over the tokens.
     """
-    if not estimator.is_grouped:
+    if estimator is not AdvantageEstimator.RLOO:
         return rewards
     members = scored.reshape(-1, group_size)  # (G, n)
     # In 64 bits equal rewards are exactly their mean; what rounding left of them would be divided by itself.
     values = rewards.double().reshape(-1, group_size)
     count = members.sum(-1, keepdim=True).to(values.dtype)  # (G, 1)
     mean = (values * members).sum(-1, keepdim=True) / count.clamp(min=1)
-    centered = (values - mean) * members
-    if estimator is AdvantageEstimator.RLOO:  # r - (S - r) / (m - 1) = m / (m - 1) (r - S / m)
-        centered = centered * count / (count - 1).clamp(min=1)
-    elif estimator is AdvantageEstimator.GROUP_NORM:
-        deviation = (centered.square().sum(-1, keepdim=True) / (count - 1).clamp(min=1)).sqrt()
-        centered = centered / (deviation + 1e-9)
+    # r - (S - r) / (m - 1) = m / (m - 1) (r - S / m)
+    centered = (values - mean) * members * count / (count - 1).clamp(min=1)
     return centered.reshape(-1).to(rewards.dtype)
 
 
@@ -69,12 +62,7 @@ def spared(advantages: Tensor, values: Tensor, mask: Tensor) -> Tensor:
 
 
 def whitening(
-    advantages: list[Tensor],
-    masks: list[Tensor],
-    weights: list[Tensor],
-    *,
-    estimator: AdvantageEstimator,
-    floor: float,
+    advantages: list[Tensor], masks: list[Tensor], *, estimator: AdvantageEstimator, floor: float
 ) -> tuple[Tensor, Tensor]:
     """Returns the mean of a role's advantages and one over their deviation; 0 and 1 where none is wanted.
 
@@ -84,36 +72,15 @@ def whitening(
     Args:
         advantages: (B, A) of each micro-batch.
         masks: (B, A) 1 for a token that is trained.
-        weights: (B,) of each row: the mean of rows that weigh a third counts them a third.
-        estimator: OpenRLHF whitens `gae`, `reinforce` and `reinforce_baseline`.
+        estimator: OpenRLHF whitens `gae`, not `rloo`.
         floor: the least deviation.
     """
     one = torch.ones((), dtype=advantages[0].dtype)
-    if estimator not in _WHITENED:
+    if estimator is not AdvantageEstimator.GAE:
         return torch.zeros_like(one), one
     values = torch.cat([tensor.flatten() for tensor in advantages])
-    shares = torch.cat([(m * w.unsqueeze(-1)).flatten() for m, w in zip(masks, weights, strict=True)])
+    shares = torch.cat([mask.flatten() for mask in masks])
     total = shares.sum().clamp(min=1e-8)  # a role without any trained row stays finite
     mean = (values * shares).sum() / total
     variance = ((values - mean).square() * shares).sum() / total
     return mean, variance.clamp(min=floor**2).rsqrt()
-
-
-def loss_weights(masks: list[Tensor], weights: list[Tensor], *, is_token_mean: bool) -> list[Tensor]:
-    """Factors for each row's advantages that make OpenRLHF's loss the weighted one.
-
-    For a weight w > 0, `min(r wA, clip(r) wA) = w min(r A, clip(r) A)`: PPO's clipped term is linear in a
-    positive factor of its advantage, so a scaled advantage is a scaled loss of that token, and scaled in its
-    gradient too. OpenRLHF divides the sum by the T trained tokens of the step. The weighted mean divides by
-    the sum of w over them, so all rows get T over that sum as well. With a fixed divisor nothing is fixed.
-
-    Args:
-        masks: (B, A) of each micro-batch of the step, all roles.
-        weights: (B,) of each row.
-        is_token_mean: whether the loss is divided by the tokens of the step.
-    """
-    lengths = [mask.sum(-1).float() for mask in masks]  # (B,)
-    total = sum(float(length.sum()) for length in lengths)
-    weighed = sum(float((length * w).sum()) for length, w in zip(lengths, weights, strict=True))
-    scale = total / weighed if is_token_mean and weighed else 1.0
-    return [w * scale for w in weights]

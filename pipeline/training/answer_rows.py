@@ -4,7 +4,6 @@ those of the other roles' turns, and fillers in place of turns that are not ther
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from pipeline.record.rollout_record import RolloutRecord
@@ -20,11 +19,10 @@ def solver_row(response: dict[str, Any]) -> dict[str, Any]:
     return {**response, **_UNTRAINED}
 
 
-def turn_rows(response: dict[str, Any], record: RolloutRecord, role: Role, num: int) -> list[dict[str, Any]]:
-    """Returns a role's `num` rows of an answer: its turns with the terminal reward, then fillers."""
-    turns = () if response["reward"] is None else record.turns.get(role, ())
-    assert len(turns) <= num, f"{len(turns)} turns of the {role}, rows for {num}"
-    return [turn_row(response, record, turn) for turn in turns] + [_filler(response)] * (num - len(turns))
+def role_row(response: dict[str, Any], record: RolloutRecord, role: Role) -> dict[str, Any]:
+    """Returns a role's row of an answer: its turn with the terminal reward, or a filler."""
+    turn = None if response["reward"] is None else record.turns.get(role)
+    return _filler(response) if turn is None else turn_row(response, record, turn)
 
 
 def turn_row(response: dict[str, Any], record: RolloutRecord, turn: Trajectory) -> dict[str, Any]:
@@ -40,14 +38,6 @@ def turn_row(response: dict[str, Any], record: RolloutRecord, turn: Trajectory) 
         "rollout_log_probs": _rollout_log_probs(response, turn),
         "truncated": turn.finish_reason == "length",
     }
-
-
-def rows_turns(
-    records: Sequence[RolloutRecord], role: Role, num: int
-) -> list[tuple[RolloutRecord, Trajectory | None]]:
-    """What each of a role's rows is of, in the order of a step; None for the Solver's, and for a filler."""
-    places = [(place, record) for place in range(num) for record in records]
-    return [(record, next(iter(record.turns.get(role, ())[place:]), None)) for place, record in places]
 
 
 def _filler(response: dict[str, Any]) -> dict[str, Any]:

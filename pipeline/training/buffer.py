@@ -23,7 +23,6 @@ class TokenBuffer(NaiveReplayBuffer):  # type: ignore[misc]  # OpenRLHF is untyp
     """`NaiveReplayBuffer` whose dynamic batches are by tokens (`pipeline.training.micro_batches`)."""
 
     max_tokens: int
-    divisor: int | None = None  # of the sum of all token terms of a step; None for their number
     tokens_a_rank: float  # trained ones of the step, on average
 
     def setup_dynamic_batch(self, strategy: Any) -> None:
@@ -41,7 +40,7 @@ class TokenBuffer(NaiveReplayBuffer):  # type: ignore[misc]  # OpenRLHF is untyp
         num, num_rows = int(num_batches), len(lengths)
         self.dynamic_indices = [places or [self._filler()] for places in spread(packed, num)]
         self.sample_batch_size = 1
-        self.dynamic_batch_num_tokens = [float(self.divisor or num_tokens)] * num
+        self.dynamic_batch_num_tokens = [float(num_tokens)] * num
         self.dynamic_global_batch_size = [1.0] * num  # for means of rows, which no loss here is
         self.dynamic_sample_loss_scale = [len(places) / num_rows for places in self.dynamic_indices]
         self.dynamic_optimizer_step = [0] * (num - 1) + [1]
@@ -70,9 +69,9 @@ def take_any_batches(strategy: Any) -> None:
     strategy.args.train.dynamic_batch_enable = True
 
 
-def batch_by_tokens(trainer: Any, batching: Batching, *, divisor: int | None = None) -> None:
+def batch_by_tokens(trainer: Any, batching: Batching) -> None:
     """Exchanges the class of a trainer's buffer, which OpenRLHF built itself."""
     buffer = trainer.replay_buffer
     assert type(buffer) is NaiveReplayBuffer and buffer.dynamic_batch
     buffer.__class__ = TokenBuffer
-    buffer.max_tokens, buffer.divisor = batching.update_tokens, divisor
+    buffer.max_tokens = batching.update_tokens

@@ -145,13 +145,7 @@ def valid_turns(turns: Sequence[Trajectory]) -> list[Trajectory]:
     return [t for t in ended if t.finish_reason == "stop"] or ended
 
 
-def choose_turns(turns: Sequence[Trajectory], num: int, *, seed: str) -> tuple[Trajectory, ...]:
-    """Picks at most `num` of a role's valid turns: a seeded choice, so that no place is favoured."""
+def choose_turn(turns: Sequence[Trajectory], *, seed: str) -> Trajectory | None:
+    """Picks one of a role's valid turns: a seeded choice, so that no place is favoured."""
     valid = valid_turns(turns)
-    return tuple(random.Random(seed).sample(valid, min(num, len(valid))))
-
-
-def left_out(turns: Sequence[Trajectory], chosen: Sequence[Trajectory]) -> tuple[Trajectory, ...]:
-    """Returns the turns that are not among the chosen ones, in order."""
-    places = {id(turn) for turn in chosen}
-    return tuple(turn for turn in turns if id(turn) not in places)
+    return random.Random(seed).choice(valid) if valid else None

@@ -10,7 +10,7 @@ from openrlhf.trainer.ray.ppo_critic import CriticPPOTrainer
 
 from pipeline.training.buffer import batch_by_tokens, end_step_with, take_any_batches
 from pipeline.training.rendezvous import HoldsItsPort
-from pipeline.training.threads import scoring_threads, update_threads
+from pipeline.training.threads import threads_for
 from pipeline.training.trainer_settings import TrainerSettings
 
 PlainCriticModelActor: Any = _RayCriticModelActor.__ray_metadata__.modified_class  # before @ray.remote
@@ -48,11 +48,11 @@ class MarchCriticActor(HoldsItsPort, PlainCriticModelActor):  # type: ignore[mis
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """As OpenRLHF's: values of the actions."""
-        with scoring_threads(TrainerSettings.from_environment().threads):
+        with threads_for("scoring"):
             return super().forward(*args, **kwargs)
 
     def fit(self) -> dict[str, Any]:
         """As OpenRLHF's."""
-        with update_threads(TrainerSettings.from_environment().threads):
+        with threads_for("update"):
             status: dict[str, Any] = super().fit()
         return status

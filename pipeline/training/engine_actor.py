@@ -1,9 +1,9 @@
 """OpenRLHF's rollout engine, which says of what distribution and of which weights a sample is.
 
 OpenRLHF has vLLM give log-probabilities of the distribution that was sampled, temperature included
-(`logprobs_mode: processed_logprobs`), only for its off-policy correction. The probe after each weight sync
-and the gap between sampler and actor need them always: at any temperature but 1, vLLM's own default says
-something else. Put in the place of `openrlhf.trainer.ray.vllm_engine.RolloutRayActor`.
+(`logprobs_mode: processed_logprobs`), only for its off-policy correction. The gap between sampler and actor
+needs them always: at any temperature but 1, vLLM's own default says something else. Put in the place of
+`openrlhf.trainer.ray.vllm_engine.RolloutRayActor`.
 """
 
 from __future__ import annotations

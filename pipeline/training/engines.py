@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ray import ObjectRef
 
+NAMESPACE = "march"  # of our actors in Ray
+
 
 class EngineRegistry:
     """Hands out a reference to the engines' handles and counts weight syncs; runs as a Ray actor.

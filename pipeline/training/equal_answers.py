@@ -38,17 +38,12 @@ def _hand_over(giver: Any, taker: Any, role: Role) -> None:
     if giver is taker or not spare or taker.rollout.turns.get(role) or not is_of_this_audit:
         return
     turn, rest = spare[0], spare[1:]
-    taker.turns[role][0] = giver.spare[role].pop(0)
+    taker.turns[role] = giver.spare[role].pop(0)
     versions = giver.rollout.weights_versions
     taker.rollout = taker.rollout.model_copy(
         update={
-            "turns": taker.rollout.turns | {role: (turn,)},
+            "turns": taker.rollout.turns | {role: turn},
             "weights_versions": versions | taker.rollout.weights_versions,
         }
     )
-    giver.rollout = giver.rollout.model_copy(
-        update={
-            "spare_turns": giver.rollout.spare_turns | {role: rest},
-            "num_turns_left_out": giver.rollout.num_turns_left_out - 1,
-        }
-    )
+    giver.rollout = giver.rollout.model_copy(update={"spare_turns": giver.rollout.spare_turns | {role: rest}})

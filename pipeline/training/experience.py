@@ -5,22 +5,20 @@
 penalty, and estimates advantages for each role by itself (paper section 2.3: "advantages and KL-divergence
 penalties are estimated independently").
 
-Five rules keep this sound:
+Four rules keep this sound:
 * The number of rows a step is fixed. An answer without a turn of a role brings a filler, a row whose action
   mask is all zero; an UNSCORED answer keeps its row with its mask zeroed. A zero mask gives no reward, no
   advantage and no gradient, is in no group's baseline, and no model computes it. Equal rows are scored once,
-  and trained once with the weight of all (`pipeline.training.micro_batches`).
-* Rows are ordered by role, the Solver's first, and within a role by turn and then by prompt, so a group of
-  `n_samples_per_prompt` rows is of one prompt and one role and holds at most one turn of an answer.
+  and without a critic, whose targets are no sum, trained once with the weight of all
+  (`pipeline.training.micro_batches`).
+* Rows are ordered by role and within a role by prompt, so a group of `n_samples_per_prompt` rows is of one
+  prompt and one role.
 * The terminal reward is on the last valid token of each row (OpenRLHF's `compute_reward` finds it by the
   mask). It is the verdict's (or, with `checker_credit: vote`, what a Checker's own votes say), or
   `truncated_reward`, and then shifted by `reward_scalars`; only a row with an action has one, so 0/1 pays no
   failure.
 * Where tokens of one turn are paid apart (`pipeline.training.credit`), those that bear no penalty get more
   than the turn's advantage (`pipeline.training.advantages.spared`), and nothing else changes.
-* k turns of one answer weigh 1/k each, in the whitening and in the loss (`pipeline.training.advantages`). The
-  critic learns from each of them in full: its targets are no weighted sum, so with a critic equal rows are
-  all trained.
 """
 
 from __future__ import annotations
@@ -40,9 +38,9 @@ from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
 from pipeline.record.metrics import Stopwatch, rollout_metrics
 from pipeline.record.rollout_record import RolloutRecord
 from pipeline.record.rollout_rows import TrainedAnswer, answer_turns
-from pipeline.settings.ppo import AdvantageEstimator, CheckerReward, LossScale, PpoSettings
-from pipeline.training.advantages import against_group, loss_weights, spared, whitening
-from pipeline.training.answer_rows import rows_turns, solver_row, turn_row, turn_rows
+from pipeline.settings.ppo import AdvantageEstimator, PpoSettings
+from pipeline.training.advantages import against_group, spared, whitening
+from pipeline.training.answer_rows import role_row, solver_row, turn_row
 from pipeline.training.credit import token_credit
 from pipeline.training.micro_batches import (
     batch_of,
@@ -61,12 +59,16 @@ from pipeline.training.trainer_settings import Batching
 from reward.types import Role
 
 
+class WeightSyncError(RuntimeError):
+    """Engines and actor disagree on the tokens of a step: what is sampled is not what is trained."""
+
+
 class MarchSamplesGenerator(SamplesGenerator):  # type: ignore[misc]  # OpenRLHF is untyped
     """Carries the rollout record and the other roles' trajectories of each answer to the trainer."""
 
-    def __init__(self, *, rows_by_role: Mapping[Role, int], **kwargs: Any) -> None:
+    def __init__(self, *, train_roles: Sequence[Role], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.rows_by_role = rows_by_role
+        self.train_roles = train_roles
         self.is_over: Callable[[], bool] = lambda: False
 
     def generate_samples(self, **generate_kwargs: Any) -> tuple[list[Experience], float | None, int, bool]:
@@ -86,8 +88,8 @@ class MarchSamplesGenerator(SamplesGenerator):  # type: ignore[misc]  # OpenRLHF
         # flattening.
         solver.rollout = record
         solver.turns = {
-            role: [process(row, **generate_kwargs) for row in turn_rows(response, record, role, num)]
-            for role, num in self.rows_by_role.items()
+            role: process(role_row(response, record, role), **generate_kwargs)
+            for role in self.train_roles
             if role is not Role.SOLVER
         }
         solver.spare = {
@@ -104,14 +106,16 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         self,
         *args: Any,
         ppo: PpoSettings,
-        rows_by_role: Mapping[Role, int],
+        train_roles: Sequence[Role],
         batching: Batching,
+        max_gap: float | None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.ppo = ppo
-        self.rows_by_role = rows_by_role
+        self.train_roles = train_roles
         self.batching = batching
+        self.max_gap = max_gap
         self.models_clock = Stopwatch()
         self.metrics: dict[str, float] = {}
         self.records: list[RolloutRecord] = []
@@ -119,19 +123,28 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
 
     @torch.no_grad()
     def make_experience_batch(self, rollout_samples: list[Experience]) -> list[Experience]:
-        """Returns what one PPO step trains, a part for each rank."""
-        return self.to_train(self.lay_out(rollout_samples))
+        """Returns what one PPO step trains, a part for each rank.
+
+        Raises:
+            WeightSyncError: the weights with which the rows were sampled are not the actor's.
+        """
+        laid_out = self.lay_out(rollout_samples)
+        if self.max_gap is not None:
+            self.metrics |= sync_metrics(self.metrics, max_gap=self.max_gap)
+        if self.args.algo.advantage.is_correction_level == "off":  # nobody reads them any more
+            for batch in laid_out:
+                batch.rollout_log_probs = None  # they would keep equal rows apart
+        return self.to_train(laid_out)
 
     @torch.no_grad()
     def lay_out(self, rollout_samples: list[Experience]) -> list[Experience]:
-        """Returns all rows of one PPO step, Solver's first; fills `metrics`, `records` and `answers`."""
+        """Returns all rows of one PPO step, role by role; fills `metrics`, `records` and `answers`."""
         self.records = [sample.rollout for sample in rollout_samples]
-        batches = {role: self._batches(role, rollout_samples) for role in self.rows_by_role}
-        weights = {role: self._weights(role, batches[role]) for role in self.rows_by_role}
+        batches = {role: self._batches(role, rollout_samples) for role in self.train_roles}
         experiences = [batch for role_batches in batches.values() for batch in role_batches]
         self.make_experience(experiences)
         for role, role_batches in batches.items():
-            self.compute_advantages_and_returns(role_batches, weights[role], role)
+            self.compute_advantages_and_returns(role_batches, role)
         self.metrics = rollout_metrics(
             self.records, batches, group_size=self.args.rollout.n_samples_per_prompt
         )
@@ -141,7 +154,6 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
                 rollout_samples, self.records, answer_turns(self.records, batches), strict=True
             )
         ]
-        self._weigh(experiences, [weight for role in batches for weight in weights[role]])
         return experiences
 
     def make_experience(self, samples_list: list[Experience]) -> list[Experience]:
@@ -171,9 +183,8 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         rows = [row for batch in experiences for row in rows_of(batch)]
         trained = [row for row in rows if is_trained(row)]
         kept = trained if self.critic_model_group is not None else merged(trained)
-        if self.ppo.loss_scale is LossScale.TOKEN_MEAN:
-            share = num_actions(kept) / max(num_actions(trained), 1)
-            kept = [replace(row, advantages=row.advantages * share) for row in kept]
+        share = num_actions(kept) / max(num_actions(trained), 1)
+        kept = [replace(row, advantages=row.advantages * share) for row in kept]
         places = shared([num_tokens(row) for row in kept], self.batching.num_shares)
         return [self._batch_of([kept[place] for place in of_rank], rows) for of_rank in places]
 
@@ -184,38 +195,25 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
 
     @torch.no_grad()
     def compute_advantages_and_returns(
-        self,
-        experiences: list[Experience],
-        weights: Sequence[torch.Tensor] | None = None,
-        role: Role | None = None,
+        self, experiences: list[Experience], role: Role | None = None
     ) -> list[Experience]:
         """As OpenRLHF's, for the rows of one role, with masked rows left out of every statistic."""
-        weights = weights or [torch.ones(len(experience.rewards)) for experience in experiences]
-        estimator = self.ppo.estimator
         rewards, credit = self._shaped_rewards(experiences), self._credit(experiences, role)
         for experience, reward, values in zip(experiences, rewards, credit, strict=True):
-            self._spread(experience, reward * self._is_paid(experience, role), values)
+            self._spread(experience, reward, values)
         advantages = [experience.advantages for experience in experiences]
         masks = [experience.action_mask for experience in experiences]
         mean, scale = whitening(
-            advantages, masks, list(weights), estimator=estimator, floor=self.ppo.whitening_floor
+            advantages, masks, estimator=self.ppo.estimator, floor=self.ppo.whitening_floor
         )
         for experience in experiences:
             experience.advantages = (experience.advantages - mean) * scale * experience.action_mask
         return experiences
 
     def _batches(self, role: Role, samples: list[Experience]) -> list[Experience]:
-        """Micro-batches of a role's rows: the first turn of every answer, then the second, ..."""
-        if role is Role.SOLVER:
-            return list(self.split_rollout_samples(samples))
-        columns = zip(*(sample.turns[role] for sample in samples), strict=True)
-        return [batch for column in columns for batch in self.split_rollout_samples(list(column))]
-
-    def _weights(self, role: Role, batches: list[Experience]) -> list[torch.Tensor]:
-        """(B,) for each micro-batch of `_batches`: one over the turns of the row's answer."""
-        nums = [max(len(record.turns.get(role, ())), 1) for record in self.records]
-        weights = torch.tensor([1 / num for num in nums] * self.rows_by_role[role])
-        return _by_batch(weights, batches)
+        """Micro-batches of a role's rows, one of each answer."""
+        rows = samples if role is Role.SOLVER else [sample.turns[role] for sample in samples]
+        return list(self.split_rollout_samples(rows))
 
     def _shaped_rewards(self, experiences: list[Experience]) -> list[torch.Tensor]:
         """(B,) for each micro-batch: penalties for length, then the shift, then the group's baseline."""
@@ -234,19 +232,14 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
             estimator=self.ppo.estimator,
             group_size=self.args.rollout.n_samples_per_prompt,
         )
-        return _by_batch(shaped, experiences)
-
-    def _is_paid(self, experience: Experience, role: Role | None) -> torch.Tensor:
-        """(B,) one where the terminal reward is written on a valid token."""
-        is_lost = role is Role.CHECKER and self.ppo.checker_reward is CheckerReward.LAST_SLOT
-        return experience.truncated.float() if is_lost else torch.ones_like(experience.rewards)
+        return list(shaped.split([len(experience.rewards) for experience in experiences]))
 
     def _credit(self, experiences: list[Experience], role: Role | None) -> list[torch.Tensor | None]:
         """(B, A) for each micro-batch: by how much tokens are worth more than their turn; None is nowhere."""
         if role is None or role not in self.ppo.credit_by_token:
             return [None] * len(experiences)
         decode = partial(self.tokenizer.decode, skip_special_tokens=True)
-        turns = iter(rows_turns(self.records, role, self.rows_by_role[role]))
+        turns = iter([(record, record.turns.get(role)) for record in self.records])
         values = [torch.zeros(experience.action_mask.shape) for experience in experiences]
         for experience, of_batch in zip(experiences, values, strict=True):
             # `truncated_reward` replaces the verdict's, and is of the whole turn.
@@ -282,16 +275,20 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         experience.info["return"] = (rewards * experience.action_mask).sum(dim=-1)
         experience.kl = None
 
-    def _weigh(self, experiences: list[Experience], weights: list[torch.Tensor]) -> None:
-        """Scales advantages so that rows weigh in the policy's loss what they should."""
-        masks = [experience.action_mask for experience in experiences]
-        is_token_mean = self.ppo.loss_scale is LossScale.TOKEN_MEAN
-        factors = loss_weights(masks, weights, is_token_mean=is_token_mean)
-        for experience, factor in zip(experiences, factors, strict=True):
-            experience.advantages = experience.advantages * factor.unsqueeze(-1)
 
+def sync_metrics(metrics: Mapping[str, float], *, max_gap: float) -> dict[str, float]:
+    """The gap of engines and actor on a step's trained tokens: the largest of the roles' `sampler_gap`.
 
-def _by_batch(values: torch.Tensor, batches: Sequence[Experience]) -> list[torch.Tensor]:
-    """Splits (N,) into (B,) for each micro-batch."""
-    ends = torch.tensor([len(batch.rewards) for batch in batches]).cumsum(0)
-    return list(torch.tensor_split(values, ends[:-1]))
+    A mean over sampled tokens, because there both sides round alike: on the same weights in bfloat16 it is
+    below 0.001, while single unlikely tokens of a prompt differ by 0.3 (docs/log.md).
+
+    Raises:
+        WeightSyncError: it is above `max_gap`, nats a token, or no number.
+    """
+    gaps = [metrics[name] for role in Role if (name := f"{role}/sampler_gap") in metrics]
+    if wrong := [gap for gap in gaps if not gap <= max_gap]:
+        raise WeightSyncError(
+            f"engines and actor differ by {wrong[0]:.4f} nats a token, over guards.probe_tolerance "
+            f"{max_gap:g}; the last weight sync did not arrive"
+        )
+    return {"sync/logprob_gap": max(gaps)} if gaps else {}

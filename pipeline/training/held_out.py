@@ -32,7 +32,6 @@ from pipeline.record.tracking import read_steps
 from pipeline.settings.held_out import HeldOutSettings
 from pipeline.training.trainer_settings import TrainerSettings
 from pipeline.worlds.known import is_right
-from reward.config import AuditConfig
 from reward.roles.asking import answer_of
 from reward.types import Outcome, RagQuery
 
@@ -92,7 +91,7 @@ class HeldOut:
         """The figures of a look, which is remembered if it has a score."""
         rights = [self._is_right(query, record) for query, record in answers]
         outcomes = [record.verdict.outcome for _, record in answers]
-        limit = self._settings.guards.max_unscored_rate
+        limit = self._settings.recipe.guards.max_unscored_rate
         metrics = held_out_metrics(outcomes, rights, max_unscored_rate=limit)
         if SCORE in metrics:
             self.looks.append(Look(step, metrics[SCORE]))
@@ -101,7 +100,7 @@ class HeldOut:
     def _is_right(self, query: RagQuery, record: RolloutRecord) -> bool | None:
         if record.oracle is not None:
             return record.oracle.right
-        answer = answer_of(record.response, AuditConfig(thinking=self._settings.thinking))
+        answer = answer_of(record.response, self._settings.recipe.audit)
         return is_right(query, answer, self._answers.get(query.id, ()))
 
 

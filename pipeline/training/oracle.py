@@ -8,37 +8,25 @@ reward is the best one while the answer is wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from pipeline.record.rollout_record import OracleJudgement
 from pipeline.settings.worlds import WikiSettings
 from reward.types import ClaimState, Outcome, RagQuery, Verdict
 
-
-class _Truth(Protocol):
-    """What each world says of an answer."""
-
-    @property
-    def right(self) -> bool: ...
-
-    @property
-    def faithful(self) -> bool: ...
-
-    @property
-    def abstained(self) -> bool: ...
-
-    @property
-    def answerable(self) -> bool: ...
+if TYPE_CHECKING:
+    from pipeline.tiny.truth import OracleFigures
+    from pipeline.worlds.world import Judgement
 
 
 Oracle = Callable[[RagQuery, str, Verdict], OracleJudgement | None]
 
 
 def oracle_for(name: str, wiki: WikiSettings | None = None) -> Oracle:
-    """Returns the judge of a recipe's `oracle` setting; "none" judges nothing.
+    """Returns the judge of a recipe's `oracle`; "none" judges nothing.
 
     Args:
-        name: The setting.
+        name: Of the world.
         wiki: For "wiki": what its rows are made with; rows of others are not judged.
     """
     if name == "none":
@@ -86,7 +74,9 @@ def _judge_of_wiki(settings: WikiSettings | None) -> Oracle:
     return judge
 
 
-def judge_against(truth: _Truth, verdict: Verdict, decided: Sequence[bool] = ()) -> OracleJudgement:
+def judge_against(
+    truth: OracleFigures | Judgement, verdict: Verdict, decided: Sequence[bool] = ()
+) -> OracleJudgement:
     """What a world knows of an answer beside its verdict; `decided` says which consensuses are right."""
     return OracleJudgement(
         faithful=truth.faithful,

@@ -4,18 +4,9 @@ Micro-batches are by tokens (`pipeline.training.buffer`). A rank that is short o
 whose action mask is all zero. Its loss is right (normalised over the whole optimizer step), but OpenRLHF's
 logging divides by the micro-batch's number of action tokens.
 
-The paper's joint gradient (section 2.3) divides the sum of all token terms by 2|B|, OpenRLHF by the tokens of
-the step. Its flag `actor.loss_agg_mode seq-mean-token-mean` is another mean again, so `loss_scale: paper`
-exchanges the divisor that the buffer hands to OpenRLHF's loss.
-
-While the critic is warmed up, OpenRLHF hands the policy each step's rows and does not train it; the rows
-stay, and the first real step would train those of the whole warm-up at once. So our trainer has them dropped,
-and the horizon of the policy's learning rate is without those steps.
-
 With LoRA the engines and the saved model get weights with the adapter in them (`pipeline.training.lora`), and
-the policy without its adapters is the reference. Put
-in the place of `openrlhf.trainer.ray.ppo_actor.PolicyModelActor`, as `pipeline.training.trainer` is in that
-of `PPOTrainer`.
+the policy without its adapters is the reference. Put in the place of
+`openrlhf.trainer.ray.ppo_actor.PolicyModelActor`, as `pipeline.training.trainer` is in that of `PPOTrainer`.
 """
 
 from __future__ import annotations
@@ -27,12 +18,11 @@ from openrlhf.trainer.ray.ppo_actor import ActorPPOTrainer
 from openrlhf.trainer.ray.ppo_actor import PolicyModelActor as _RayPolicyModelActor
 from openrlhf.utils.distributed_util import torch_dist_barrier_and_cuda_sync
 
-from pipeline.cpu.speed import PhaseThreads
 from pipeline.training.buffer import batch_by_tokens, end_step_with, take_any_batches
 from pipeline.training.lora import merged_actor, save_merged
 from pipeline.training.rendezvous import HoldsItsPort
 from pipeline.training.response_logits import with_response_logits
-from pipeline.training.threads import scoring_threads, update_threads
+from pipeline.training.threads import threads_for
 from pipeline.training.trainer_settings import TrainerSettings
 
 _NO_TOKENS = 1e-9  # stands for zero tokens as a divisor; every sum that it divides is zero too
@@ -83,38 +73,27 @@ def weigh_nothing(status: dict[str, Any]) -> dict[str, Any]:
 class MarchPolicyActor(HoldsItsPort, PlainPolicyModelActor):  # type: ignore[misc]  # OpenRLHF is untyped
     """`PolicyModelActor` with `MarchActorTrainer`, which holds its port and has threads by phase."""
 
-    threads: PhaseThreads | None = None
-
     def init_model_from_pretrained(
         self, strategy: Any, pretrain: str, max_steps: int, vllm_engines: list[Any] | None = None
     ) -> None:
-        """As OpenRLHF's, which builds the trainer itself; its class is exchanged afterwards.
-
-        Args:
-            strategy: OpenRLHF's, with its arguments.
-            pretrain: folder or name of the model.
-            max_steps: optimizer steps of the run, those of the critic's warm-up too.
-            vllm_engines: that get the weights.
-        """
+        """As OpenRLHF's, which builds the trainer itself; its class is exchanged afterwards."""
         settings = TrainerSettings.from_environment()
-        max_steps -= settings.ppo.num_frozen_updates
         take_any_batches(strategy)
         super().init_model_from_pretrained(strategy, pretrain, max_steps, vllm_engines)
         assert type(self.trainer) is ActorPPOTrainer
         self.trainer.__class__ = MarchActorTrainer
         with_response_logits(self.actor)
-        batch_by_tokens(self.trainer, settings.batching, divisor=settings.loss_divisor)
-        self.threads = settings.threads
+        batch_by_tokens(self.trainer, settings.batching)
 
     def fit(self, kl_ctl: float = 0.0) -> dict[str, Any]:
         """As OpenRLHF's, with the threads of an update."""
-        with update_threads(self.threads):
+        with threads_for("update"):
             status: dict[str, Any] = super().fit(kl_ctl)
         return status
 
     def forward(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         """As OpenRLHF's, with the threads of scoring."""
-        with scoring_threads(self.threads):
+        with threads_for("scoring"):
             log_probs: torch.Tensor = super().forward(*args, **kwargs)
         return log_probs
 
@@ -122,10 +101,6 @@ class MarchPolicyActor(HoldsItsPort, PlainPolicyModelActor):  # type: ignore[mis
         """As `forward`, by the weights that LoRA left as they were: the reference."""
         with self.actor.model.module.disable_adapter():
             return self.forward(*args, **kwargs)
-
-    def drop_rows(self) -> None:
-        """Forgets the rows that were handed over, which only `fit` does upstream."""
-        self.trainer.replay_buffer.clear()
 
     def save_model(self) -> None:
         """Saves the policy, an adapted one as one model that needs no PEFT to load."""

@@ -14,8 +14,7 @@ from openrlhf.trainer.ray.launcher import ReferenceModelActor as _RayReferenceMo
 
 from pipeline.ports import hold_port
 from pipeline.training.response_logits import with_response_logits
-from pipeline.training.threads import scoring_threads
-from pipeline.training.trainer_settings import TrainerSettings
+from pipeline.training.threads import threads_for
 
 # The class before @ray.remote.
 PlainReferenceModelActor: Any = _RayReferenceModelActor.__ray_metadata__.modified_class
@@ -41,5 +40,5 @@ class MarchReferenceActor(HoldsItsPort, PlainReferenceModelActor):  # type: igno
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """As OpenRLHF's: log-probabilities of the actions."""
-        with scoring_threads(TrainerSettings.from_environment().threads):
+        with threads_for("scoring"):
             return super().forward(*args, **kwargs)

@@ -19,68 +19,41 @@ from typing import Any
 
 from openrlhf.utils.agent import AgentExecutorBase
 from opentelemetry.trace import SpanKind
-from pydantic import Field
 
 from pipeline.record.rollout_record import RolloutRecord, turn_reward
-from pipeline.settings.ppo import CheckerCredit
-from pipeline.settings.sources import RewardModelSettings
-from pipeline.settings.worlds import WikiSettings
-from pipeline.training.credit import ENDED, choose_turns, left_out, valid_turns
+from pipeline.training.credit import ENDED, choose_turn, valid_turns
 from pipeline.training.oracle import oracle_for
-from pipeline.training.reward_model import RewardModel, RewardModelError
+from pipeline.training.trainer_settings import TrainerSettings
 from reward import telemetry
-from reward.config import Settings
 from reward.judging.vote import Reason
 from reward.serving.client import RewardClient, RewardServerError, UntrustedAnswer
 from reward.types import AuditResult, Outcome, RagQuery, Role, Trajectory, Verdict
 
-SETTINGS_VARIABLE = "MARCH_ROLLOUT_SETTINGS"
+TO_ANSWER_S = 20.0  # after an audit's deadline, so that the server's own answer comes first
 
 logger = logging.getLogger(__name__)
-
-
-class RolloutSettings(Settings):
-    """What the agent needs to know; travels to the rollout actor as JSON in an environment variable."""
-
-    reward_urls: tuple[str, ...] = Field(min_length=1, description="The servers that share the audits.")
-    token_env: str = "MARCH_REWARD_TOKEN"
-    signing_key_env: str = "MARCH_SIGNING_KEY"
-    timeout_s: float = 170.0
-    patience_s: float = 120.0
-    turns_by_role: dict[Role, int] = Field(
-        default={Role.CHECKER: 1}, description="Most turns of an answer to train on, beside the Solver's."
-    )
-    checker_credit: CheckerCredit = CheckerCredit.ANSWER
-    seed: int = 0
-    oracle: str = "none"
-    wiki: WikiSettings = Field(default=WikiSettings(), description="For oracle: wiki.")
-    reward_model: RewardModelSettings | None = None
 
 
 class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is untyped
     """One sample: tokenise, generate, audit."""
 
     def __init__(self) -> None:
-        self.settings = RolloutSettings.model_validate_json(os.environ[SETTINGS_VARIABLE])
-        self.judge = oracle_for(self.settings.oracle, self.settings.wiki)
+        self.settings = TrainerSettings.from_environment()
+        self.recipe = self.settings.recipe
+        self.judge = oracle_for(self.recipe.oracle, self.recipe.data.wiki)
         self._client: RewardClient | None = None
-        model = self.settings.reward_model
-        self.reward_model = RewardModel(model) if model else None
         telemetry.start("march-rollout")
 
     @property
     def client(self) -> RewardClient:
         """Made on first use, inside the actor's event loop."""
         if self._client is None:
-            settings = self.settings
-            token, key = os.environ[settings.token_env], os.environ[settings.signing_key_env]
-            # With the key, a reward is believed only when it is signed.
             self._client = RewardClient(
-                settings.reward_urls,
-                token,
-                timeout_s=settings.timeout_s,
-                patience_s=settings.patience_s,
-                signing_key=key,
+                self.settings.reward_urls,
+                os.environ["MARCH_REWARD_TOKEN"],
+                timeout_s=self.recipe.reward.deadline_s + TO_ANSWER_S,
+                patience_s=self.recipe.reward.patience_s,
+                signing_key=os.environ["MARCH_SIGNING_KEY"],  # a reward is believed only when it is signed
             )
         return self._client
 
@@ -116,11 +89,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             response = hf_tokenizer.decode(output.token_ids, skip_special_tokens=True)
             telemetry.record_texts(span, [{"role": "user", "content": prompt}], [response])
             record = await self._audit(
-                query,
-                response,
-                prompt=prompt,
-                finish_reason=output.finish_reason,
-                solver_versions=versions,
+                query, response, finish_reason=output.finish_reason, solver_versions=versions
             )
             telemetry.record_verdict(span, record.verdict)
         measured = {
@@ -135,8 +104,8 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             "label": label,
             "images": None,
             "mm_train_inputs": None,
-            "reward": record.solver_reward,
-            "scores": record.solver_reward,
+            "reward": record.verdict.reward,
+            "scores": record.verdict.reward,
             "observation_tokens": [*prompt_ids, *output.token_ids],
             "action_ranges": [(len(prompt_ids), len(prompt_ids) + len(output.token_ids))],
             "rollout_log_probs": _log_probs(len(prompt_ids), output),
@@ -146,42 +115,31 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
         }
 
     async def _audit(
-        self,
-        query: RagQuery,
-        response: str,
-        *,
-        finish_reason: str,
-        prompt: str = "",
-        solver_versions: Sequence[int] = (),
+        self, query: RagQuery, response: str, *, finish_reason: str, solver_versions: Sequence[int] = ()
     ) -> RolloutRecord:
-        start, extra = time.perf_counter(), None
+        start = time.perf_counter()
         with telemetry.span("audit") as span:
             result = await self._asked(query, response, finish_reason)
-            if self.reward_model and result.verdict.reward is not None:
-                try:
-                    extra = await self.reward_model.term(prompt, response)
-                except RewardModelError as error:
-                    result = _unscored(query, Reason.REWARD_MODEL, str(error))
             telemetry.record_verdict(span, result.verdict)
         is_scored = result.verdict.outcome is not Outcome.UNSCORED
-        credit = self.settings.checker_credit
+        credit = self.recipe.ppo.checker_credit
         paid = [t for t in result.trajectories if turn_reward(t, result.verdict, credit) is not None]
         turns = {role: valid_turns([t for t in paid if t.role is role]) for role in Role}
-        seed = f"{self.settings.seed}/{query.id}/{response}"
+        seed = f"{self.recipe.seed}/{query.id}/{response}"
         chosen = {
-            role: choose_turns(turns[role], num, seed=seed)
-            for role, num in self.settings.turns_by_role.items()
-            if is_scored
+            role: turn
+            for role in self.recipe.train_roles
+            if is_scored and (turn := choose_turn(turns[role], seed=seed))
         }
         return RolloutRecord(
             query_id=query.id,
             response=response,
             verdict=result.verdict,
             unanswerable=query.unanswerable,
-            extra_reward=extra,
             turns=chosen,
-            spare_turns={role: left_out(turns[role], chosen[role]) for role in chosen},
-            num_turns_left_out=sum(len(turns[role]) - len(chosen[role]) for role in chosen),
+            spare_turns={
+                role: tuple(one for one in turns[role] if one is not turn) for role, turn in chosen.items()
+            },
             checker_credit=credit,
             num_checker_turns=sum(t.role is Role.CHECKER for t in result.trajectories),
             weights_versions=_versions_by_role(solver_versions, result.trajectories),
@@ -206,7 +164,9 @@ async def _generate(engine: Any, prompt_ids: list[int], sampling_params: Any) ->
     """The Solver's turn: vLLM's `CompletionOutput`."""
     attributes = {"gen_ai.operation.name": "text_completion", "march.role": Role.SOLVER.value}
     with telemetry.span("solver.generate", attributes, kind=SpanKind.CLIENT) as span:
-        output = (await engine.generate(prompt_ids, deepcopy(sampling_params))).outputs[0]
+        params = deepcopy(sampling_params)
+        params.logprobs = 0  # of the sampled token: held against the actor's (`experience.sync_metrics`)
+        output = (await engine.generate(prompt_ids, params)).outputs[0]
         span.set_attribute("gen_ai.usage.input_tokens", len(prompt_ids))
         span.set_attribute("gen_ai.usage.output_tokens", len(output.token_ids))
         span.set_attribute("gen_ai.response.finish_reasons", [str(output.finish_reason)])
@@ -236,7 +196,9 @@ def _unscored(query: RagQuery, reason: Reason, detail: str) -> AuditResult:
 
 
 def _log_probs(num_prompt_tokens: int, output: Any) -> list[float] | None:
-    """(P + A,) log-probabilities under the engine, zero over the prompt; None if it was not asked."""
+    """(P + A,) log-probabilities under the engine, zero over the prompt; None if it gives none."""
+    if output.finish_reason not in ENDED:  # masked
+        return [0.0] * (num_prompt_tokens + len(output.token_ids))
     if output.logprobs is None:
         return None
     sampled = [

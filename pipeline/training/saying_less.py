@@ -35,8 +35,8 @@ def refuse_less(samples: Sequence[Any]) -> int:
     for group in groups.values():
         usual = median(sample.rollout.verdict.num_mentions for sample in group)
         for sample in group:
-            reward = sample.rollout.solver_reward
             verdict = sample.rollout.verdict
+            reward = verdict.reward
             is_paid = reward is not None and reward > SAYS_LESS_REWARD
             if is_paid and verdict.outcome is not Outcome.NO_CLAIMS and verdict.num_mentions < usual:
                 sample.rewards = sample.rewards.new_full(sample.rewards.shape, SAYS_LESS_REWARD)

@@ -29,6 +29,6 @@ def mask_stale(samples: list[Any], *, version: int, limit: int) -> int:
     """
     stale = [sample for sample in samples if staleness(sample, version=version) > limit]
     for sample in stale:
-        for row in [sample, *(turn for turns in sample.turns.values() for turn in turns)]:
+        for row in [sample, *sample.turns.values()]:
             row.action_mask = torch.zeros_like(row.action_mask)
     return sum(sample.rollout.verdict.reward is not None for sample in stale)

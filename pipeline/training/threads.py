@@ -4,30 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 import torch
 
-from pipeline.cpu.speed import PhaseThreads
+from pipeline.training.trainer_settings import TrainerSettings
 
 
 @contextmanager
-def scoring_threads(threads: PhaseThreads | None) -> Iterator[None]:
-    """Has torch compute with the threads of scoring; None, as on GPUs, changes nothing."""
-    with _threads(threads.scoring if threads else torch.get_num_threads()):
-        yield
-
-
-@contextmanager
-def update_threads(threads: PhaseThreads | None) -> Iterator[None]:
-    """Has torch compute with the threads of an update; None changes nothing."""
-    with _threads(threads.update if threads else torch.get_num_threads()):
-        yield
-
-
-@contextmanager
-def _threads(num: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(num)
+def threads_for(phase: Literal["scoring", "update"]) -> Iterator[None]:
+    """Has torch compute with the threads of a phase; where none are named, as on GPUs, changes nothing."""
+    threads, before = TrainerSettings.from_environment().threads, torch.get_num_threads()
+    torch.set_num_threads(getattr(threads, phase) if threads else before)
     try:
         yield
     finally:

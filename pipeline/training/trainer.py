@@ -3,9 +3,8 @@ trustworthy.
 
 `pipeline.train` puts `MarchTrainer`, as a Ray actor, in the place of
 `openrlhf.trainer.ppo_trainer.PPOTrainer` before OpenRLHF's command line runs. Around each step it keeps the
-engines' registry and weights version for the reward server, compares the engines' log-probabilities with the
-actor's after each weight sync, stops a run whose audits fail, logs the step, marks checkpoints complete, and
-lets the guards end the run (`pipeline.training.watch`).
+engines' registry and weights version for the reward server, stops a run whose audits fail, logs the step,
+marks checkpoints complete, and lets the guards end the run (`pipeline.training.watch`).
 """
 
 from __future__ import annotations
@@ -24,12 +23,11 @@ from pipeline.record.checkpoints import keep_model_of, mark_complete, model_of
 from pipeline.record.metrics import Stopwatch, step_metrics
 from pipeline.record.tracking import StepLog, read_steps
 from pipeline.training.engine_actor import wait_for_engines
-from pipeline.training.engines import EngineRegistry
+from pipeline.training.engines import NAMESPACE, EngineRegistry
 from pipeline.training.equal_answers import share_turns
 from pipeline.training.experience import MarchExperienceMaker, MarchSamplesGenerator
 from pipeline.training.held_out import HeldOut
 from pipeline.training.lora import UnadaptedPolicy
-from pipeline.training.probe import first_prompt, log_probability_gap
 from pipeline.training.saying_less import refuse_less
 from pipeline.training.staleness import mask_stale, staleness
 from pipeline.training.trainer_settings import TrainerSettings
@@ -41,10 +39,6 @@ STALE = "stale"  # beside the reasons of verdicts without a reward
 # The class that was written, and not Ray's `modified_class` over it: for tracing, Ray puts copies of all
 # methods into that, those of `BasePPOTrainer` too, and they would come before ours.
 PlainPPOTrainer: Any = _RayPPOTrainer.__ray_metadata__.modified_class.__ray_actor_class__
-
-
-class WeightSyncError(RuntimeError):
-    """Engine and actor disagree after a sync: what is sampled is not what is trained."""
 
 
 class TooManyUnscoredError(RuntimeError):
@@ -61,8 +55,9 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.settings = TrainerSettings.from_environment()
-        self.kl_ctl = FixedKLController(self.settings.ppo.kl_coef)
-        if self.args.ds.lora.rank and self.settings.ppo.kl_coef:
+        self.recipe = recipe = self.settings.recipe
+        self.kl_ctl = FixedKLController(recipe.ppo.kl_coef)
+        if self.args.ds.lora.rank and recipe.ppo.kl_coef:
             self.reference_model_group = UnadaptedPolicy(self.actor_model_group)
         self.experience_maker = MarchExperienceMaker(
             self.actor_model_group,
@@ -72,49 +67,26 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
             self.kl_ctl,
             self.strategy,
             self.tokenizer,
-            ppo=self.settings.ppo,
-            rows_by_role=self.settings.rows_by_role,
+            ppo=recipe.ppo,
+            train_roles=recipe.train_roles,
             batching=self.settings.batching,
+            # The actor's log-probabilities know no top_p, so with one the two differ whatever the weights.
+            max_gap=recipe.guards.probe_tolerance if recipe.rollout.top_p == 1 else None,
         )
-        options = {"num_cpus": 0, "name": self.settings.registry, "namespace": self.settings.namespace}
+        options = {"num_cpus": 0, "name": self.settings.registry, "namespace": NAMESPACE}
         engines, done = [ray.put(self.vllm_engines)], len(read_steps(self.settings.run_dir))
         self.registry = ray.remote(EngineRegistry).options(**options).remote(engines, weights_version=done)
         _, self.weights_version = ray.get(self.registry.snapshot.remote())
-        self.log = StepLog(self.settings.run_dir, rollouts=self.settings.rollouts)
-        self.probe_prompt = first_prompt(self.strategy, self.tokenizer)
-        self.probe: dict[str, float] = {}
+        self.log = StepLog(self.settings.run_dir)
         self.ages: dict[str, float] = {}
         self.watch = Watch(self.settings)
-        asked = self.settings.held_out
-        self.held_out = HeldOut(asked, self.settings) if asked else None
+        self.held_out = HeldOut(recipe.held_out, self.settings) if recipe.held_out else None
 
     def broadcast_to_vllm(self) -> None:
-        """Syncs the weights, counts the version and checks that actor and engine agree on the same tokens.
-
-        One engine a sync, in turn: scoring the tokens of all would cost each rank that many forward passes.
-
-        Raises:
-            WeightSyncError: their log-probabilities differ by more than the tolerance.
-        """
+        """Syncs the weights and counts the version; whether they arrived, the next step's answers tell."""
         super().broadcast_to_vllm()
         self.weights_version = version = ray.get(self.registry.advance.remote())
         ray.get([engine.set_weights_version.remote(version) for engine in self.vllm_engines])
-        self.probe = {"sync/weights_version": float(version)}
-        if self.settings.probe_tolerance is None:
-            return
-        with self.watch.clock:
-            gap = log_probability_gap(
-                self.vllm_engines[version % len(self.vllm_engines)],
-                self.actor_model_group,
-                self.probe_prompt,
-                temperature=self.args.rollout.temperature,
-            )
-        self.probe["sync/logprob_gap"] = gap
-        if not gap <= self.settings.probe_tolerance:
-            raise WeightSyncError(
-                f"after weight sync {version} engine and actor differ by {gap:.4f} nats a token, "
-                f"over guards.probe_tolerance {self.settings.probe_tolerance}; the sync did not arrive"
-            )
 
     def train_step(self, rollout_samples: list[Any], global_step: int) -> tuple[dict[str, Any], int]:
         """One PPO step, refused when too many of its audits failed.
@@ -123,27 +95,25 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
             TooManyUnscoredError: above `guards.max_unscored_rate`.
         """
         share_turns(rollout_samples)
-        if self.settings.ppo.refuse_saying_less:
+        if self.recipe.ppo.refuse_saying_less:
             refuse_less(rollout_samples)
         ages = [staleness(sample, version=self.weights_version) for sample in rollout_samples]
         num_stale = mask_stale(
-            rollout_samples, version=self.weights_version, limit=self.settings.max_staleness
+            rollout_samples, version=self.weights_version, limit=self.recipe.rollout.max_staleness
         )
         verdicts = [sample.rollout.verdict for sample in rollout_samples]
         refuse_unscored(
             [one.reason for one in verdicts if one.outcome is Outcome.UNSCORED] + [STALE] * num_stale,
             total=len(rollout_samples),
-            limit=self.settings.guards.max_unscored_rate,
+            limit=self.recipe.guards.max_unscored_rate,
         )
         self.ages = {
             "rollout/staleness": sum(ages) / len(ages),
             "rollout/stale_rate": num_stale / len(rollout_samples),
         }
         self.watch.begin(rollout_samples, global_step + 1)
-        status, step = super().train_step(rollout_samples, global_step)
-        if global_step < self.settings.ppo.critic_warmup_steps:
-            ray.get(self.actor_model_group.async_run_method(method_name="drop_rows"))
-        return status, step
+        trained: tuple[dict[str, Any], int] = super().train_step(rollout_samples, global_step)
+        return trained
 
     def save_logs_and_checkpoints(
         self,
@@ -157,9 +127,10 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
             EndedByGuardError: a guard is due; the step is logged and saved.
         """
         status = dict(logs_dict or {})
-        if self.settings.ppo.correction.level != "token":
+        if self.recipe.ppo.correction.level != "token":
             status.pop("is_filter_ratio", None)  # of whole rows, OpenRLHF counts fillers as left out
-        figures = self.experience_maker.metrics | self.ages | self.probe
+        figures = self.experience_maker.metrics | self.ages
+        figures["sync/weights_version"] = float(self.weights_version)
         metrics = self.watch.judged(figures)
         metrics |= step_metrics(status, figures, own_s=self._own_s(status))
         metrics |= self._look(global_step)
@@ -226,13 +197,13 @@ def seed_order(settings: TrainerSettings) -> None:
 
     It draws the seed of its order from torch's own generator, which OpenRLHF seeds only where models are.
     """
-    torch.manual_seed(settings.seed)
+    torch.manual_seed(settings.recipe.seed)
 
 
 def march_generator(plain: SamplesGenerator, settings: TrainerSettings) -> MarchSamplesGenerator:
     """Returns our samples generator in the place of OpenRLHF's, over the same engines and rows."""
     return MarchSamplesGenerator(
-        rows_by_role=settings.rows_by_role,
+        train_roles=settings.recipe.train_roles,
         strategy=plain.strategy,
         prompts_dataloader=plain.prompts_dataloader,
         eval_dataloader=plain.eval_dataloader,

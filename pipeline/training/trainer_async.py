@@ -45,7 +45,7 @@ class MarchGenerator(PlainGenerator):  # type: ignore[misc]  # OpenRLHF is untyp
 
 
 class MarchTrainingActor(PlainTrainingActor, MarchSteps):  # type: ignore[misc]  # OpenRLHF is untyped
-    """`TrainingActor` with our steps; its lock is around our weight sync and probe.
+    """`TrainingActor` with our steps; its lock is around our weight sync.
 
     Ray copies inherited methods into a class of its own and sends them by value; those that call `super()`
     would then mean another class than the worker's, so they are written out here.

@@ -1,21 +1,18 @@
-"""What the trainer and the policy's actors need beside OpenRLHF's own arguments."""
+"""What the trainer, the models' actors and the agents of a run need beside OpenRLHF's own arguments."""
 
 from __future__ import annotations
 
+import math
 import os
+from functools import cache
 from pathlib import Path
 from typing import Self
 
 from pydantic import Field
 
 from pipeline.cpu.speed import PhaseThreads
-from pipeline.settings.canary import CanaryPlan
-from pipeline.settings.guards import GuardSettings
-from pipeline.settings.held_out import HeldOutSettings
-from pipeline.settings.ppo import PpoSettings
-from pipeline.settings.record import RolloutFileSettings
+from pipeline.settings.recipe import Recipe
 from reward.config import Settings
-from reward.types import Role
 
 SETTINGS_VARIABLE = "MARCH_TRAINER_SETTINGS"
 
@@ -27,42 +24,47 @@ class Batching(Settings):
     scoring_tokens: int = Field(ge=1, description="Of a micro-batch of a forward pass, padding included.")
     update_tokens: int = Field(ge=1, description="Of a micro-batch of a backward pass.")
 
+    @classmethod
+    def of(cls, recipe: Recipe) -> Self:
+        """Returns micro-batches of as many tokens as `micro_batch_size` rows of the longest length have.
+
+        So the longest rows decide about memory, as `pipeline.estimate` counts it, and shorter ones go
+        together in greater number. Rows are dealt into so many shares that the ranks of every model get
+        equally many.
+        """
+        cluster = recipe.cluster
+        ranks = [cluster.actor_ranks, *([cluster.critic_ranks] if recipe.has_critic else [])]
+        return cls(
+            num_shares=math.lcm(*(num // cluster.ring_attention for num in ranks)),
+            scoring_tokens=recipe.rollout.micro_batch_size * recipe.max_model_len,
+            update_tokens=recipe.ppo.micro_batch_size * recipe.max_model_len,
+        )
+
 
 class TrainerSettings(Settings):
-    """Travels as JSON in an environment variable that every actor of the run has."""
+    """Travels as JSON in an environment variable that every process of the run has."""
 
+    recipe: Recipe
     run_dir: Path
-    namespace: str
-    registry: str
+    registry: str = Field(description="Name of the actor that knows the engines.")
     num_steps: int = Field(description="PPO steps of the run.")
-    seed: int = Field(description="Of the order in which the queries are asked.")
-    rows_by_role: dict[Role, int] = Field(description="Rows of one answer, the Solver's first.")
-    ppo: PpoSettings
+    reward_urls: tuple[str, ...] = Field(min_length=1, description="The servers that share the audits.")
     batching: Batching
-    loss_divisor: int | None = Field(
-        description="What the policy's token terms of a step are divided by; None for their number."
-    )
     threads: PhaseThreads | None = Field(
         default=None, description="Of each process in each phase, on CPUs; None leaves them as they are."
-    )
-    max_staleness: int = Field(
-        default=0, ge=0, description="Weight syncs an answer may be old; older ones are masked."
-    )
-    rollouts: RolloutFileSettings
-    guards: GuardSettings
-    canary: CanaryPlan | None
-    held_out: HeldOutSettings | None = None
-    thinking: bool = Field(default=False, description="Whether responses begin with thought.")
-    probe_tolerance: float | None = Field(
-        description="None switches the probe off: an engine that sleeps gives no samples."
     )
 
     @property
     def num_optimizer_steps(self) -> int:
         """The horizon of the learning rates; OpenRLHF counts only those of the Solver's rows."""
-        return self.num_steps * self.ppo.epochs
+        return self.num_steps * self.recipe.ppo.epochs
 
     @classmethod
-    def from_environment(cls) -> Self:
+    def from_environment(cls) -> TrainerSettings:
         """Reads what `pipeline.launch.worker` set."""
-        return cls.model_validate_json(os.environ[SETTINGS_VARIABLE])
+        return _parsed(os.environ[SETTINGS_VARIABLE])
+
+
+@cache
+def _parsed(text: str) -> TrainerSettings:
+    return TrainerSettings.model_validate_json(text)

@@ -44,9 +44,10 @@ class Watch:
     """Of one run, in the trainer's process; a resumed run goes on with the record of the one before."""
 
     def __init__(self, settings: TrainerSettings) -> None:
-        self.guards = settings.guards
-        self.canary = Canary(settings.canary, settings.run_dir / "canary") if settings.canary else None
-        self.max_staleness = settings.max_staleness
+        self.guards = settings.recipe.guards
+        plan = settings.recipe.canary_plan
+        self.canary = Canary(plan, settings.run_dir / "canary") if plan else None
+        self.max_staleness = settings.recipe.rollout.max_staleness
         self.steps: list[Mapping[str, float]] = list(read_steps(settings.run_dir))
         self.found: list[Finding] = []
         self.num_quiet = 0  # steps in a row, up to now, with all guards that act within their limits

@@ -86,7 +86,6 @@ class Reason(StrEnum):
     INTERNAL = "internal"
     REWARD_SERVER = "reward_server"
     UNTRUSTED = "untrusted_answer"  # something answered in its place, or altered what it said
-    REWARD_MODEL = "reward_model"  # that of an extra term gave no score
 
 
 # Nobody asked a question about these, or the query itself decides: another Checker cannot agree or disagree.
