@@ -24,8 +24,7 @@ from pipeline.record.mlflow_sender import kept_status
 from pipeline.record.run import RunState, TrainingFailedError
 from pipeline.record.tracking import start_mlflow_run
 from pipeline.settings.recipe import load_recipe
-from pipeline.worlds.tiny import TinyRows
-from pipeline.worlds.world import Asked, WorldRow
+from pipeline.tiny.truth import judge
 from reward.types import Claim, ClaimState, ClaimVerdict, Document, Outcome, RagQuery, Span, Verdict
 
 NUM_ROWS = 40
@@ -68,8 +67,7 @@ def example(response: str, *, outcome: Outcome = Outcome.SUPPORTED, faithful: bo
     state = ClaimState.SUPPORTED if outcome is Outcome.SUPPORTED else ClaimState.CONTRADICTED
     claims = () if outcome is Outcome.UNSCORED else (ClaimVerdict(claim=claim, state=state),)
     verdict = Verdict(id="q", outcome=outcome, reward=reward, claims=claims)
-    row = WorldRow(query=query, asked=(Asked(question=query.query, subject="x", kind="number", value="466"),))
-    values = TinyRows().judge(row, response).values
+    values = judge(query, response).values
     return Example(query=query, response=response, verdict=verdict, faithful=faithful, values=values)
 
 

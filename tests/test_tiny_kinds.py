@@ -22,7 +22,7 @@ from pipeline.tiny.demonstrations import Demonstration, demonstrate, write_answe
 from pipeline.tiny.facts import ABSTENTION, Fact, find_values, read_facts, read_questions
 from pipeline.tiny.recipe import BASE, ERRORS, Errors, Stage
 from pipeline.tiny.tokenizer import build_tokenizer
-from pipeline.tiny.truth import is_written, oracle, true_answer
+from pipeline.tiny.truth import is_written, judge, true_answer
 from pipeline.tiny.words import CITIES, FIRST_NAMES, KINDS, LAST_NAMES, MONTHS, VERB_FORMS, verbs_of
 from pipeline.tiny.world import near_miss, sample_world, sample_worlds
 from pipeline.training.oracle import judge_tiny
@@ -85,12 +85,13 @@ def test_sentences_and_questions_of_each_kind() -> None:
         (UNKNOWN, f"{ABSTENTION} {MARIA.statement()}", False, 1, 0, False),
     ],
 )
-def test_oracle(
+def test_an_answer_is_held_against_the_documents(
     query: RagQuery, response: str, faithful: bool, num_values: int, num_right: int, abstained: bool
 ) -> None:
-    figures = oracle(query, response)
-    assert (figures.faithful, figures.num_values, figures.num_right) == (faithful, num_values, num_right)
-    assert (figures.abstained, figures.answerable) == (abstained, query is KNOWN)
+    found = judge(query, response)
+    assert (found.faithful, len(found.values)) == (faithful, num_values)
+    assert sum(one.is_true for one in found.values) == num_right
+    assert (found.abstained, found.answerable) == (abstained, query is KNOWN)
 
 
 @pytest.mark.parametrize(
@@ -138,8 +139,8 @@ def test_worlds_agree_with_their_documents(seed: int, split: Any) -> None:
     assert len({fact.value for fact in world.facts}) == len(world.truth) == len(world.facts)
     assert all((fact.key in world.truth) is world.is_answerable for fact in world.asked)
     truth = write_answer([(fact, fact.value) for fact in world.asked])
-    assert oracle(world.query, truth).faithful is world.is_answerable
-    assert oracle(world.query, ABSTENTION).faithful is not world.is_answerable
+    assert judge(world.query, truth).faithful is world.is_answerable
+    assert judge(world.query, ABSTENTION).faithful is not world.is_answerable
     subjects = {word for fact in world.facts for word in fact.key[:3]}
     assert not subjects & {*MONTHS, *CITIES, *FIRST_NAMES, *LAST_NAMES}, "each name and day is a claim"
 
@@ -192,7 +193,7 @@ def _query_of(one: Demonstration) -> RagQuery:
 
 def test_true_demonstrations_abstain_where_nobody_knows_and_nowhere_else() -> None:
     solver = _demonstrations(replace(BASE, world=SETTINGS), Role.SOLVER)
-    judged = [oracle(_query_of(one), one.completion) for one in solver]
+    judged = [judge(_query_of(one), one.completion) for one in solver]
     assert all(one.faithful and one.abstained is not one.answerable for one in judged)
     assert 0.3 < sum(one.abstained for one in judged) / len(judged) < 0.5
 
@@ -217,7 +218,7 @@ def test_injected_errors_are_as_frequent_as_they_say() -> None:
     errors = Errors(p_late=0.6, p_early=0.1, p_miscopy=0.05, p_invent=0.5, p_abstain=0.1)
     stage = replace(ERRORS, world=SETTINGS, errors=errors)
     solver = _demonstrations(stage, Role.SOLVER, 4000)
-    judged = [oracle(_query_of(one), one.completion) for one in solver]
+    judged = [judge(_query_of(one), one.completion) for one in solver]
     unknown = [one for one in judged if not one.answerable]
     known = [one for one in judged if one.answerable]
     assert 0.4 < sum(one.abstained for one in unknown) / len(unknown) < 0.6
@@ -229,7 +230,7 @@ def test_inventions_are_values_of_other_facts_of_the_same_kind() -> None:
     stage = replace(ERRORS, world=SETTINGS, errors=Errors(p_invent=1.0))
     for one in _demonstrations(stage, Role.SOLVER):
         query = _query_of(one)
-        if not oracle(query, one.completion).answerable:
+        if not judge(query, one.completion).answerable:
             known = {(fact.kind, fact.value) for fact in read_facts(query.documents[0].text)}
             assert {(fact.kind, fact.value) for fact in read_facts(one.completion)} <= known
 

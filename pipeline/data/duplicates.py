@@ -5,27 +5,23 @@ estimate from 128 minimal hashes, the sets of pieces have a Jaccard similarity o
 are five words of a document and five characters of a question, which is too short for words. The hashes are
 Rensa's (https://github.com/beowolx/rensa, MIT); only the signature of a text is kept, never the text.
 
-They are found by locality-sensitive hashing over SQLite: a file holds a digest of each text, its owner, its
-signature and one key for each band of hashes. Texts that share a key are candidates, and are then compared by
-their whole signatures. Memory does not grow with the texts, a look-up takes time with their logarithm, and
-processes that read one file share its pages.
+`TextIndex` finds texts by locality-sensitive hashing: those that share a band of hashes with a text are
+candidates, and are then compared by their whole signatures.
 
 A row is nearly equal to another when its question has the same words and its documents, taken together, are
-nearly the same texts. Questions that are only nearly the same are kept: on TAT-QA's they ask different things
-("owed to members", "owed by members"). Of the rows so far, digests stay in memory and signatures lie in a
-file that is gone at the end.
+nearly the same texts (`RowsBefore`). Questions that are only nearly the same are kept: on TAT-QA's they ask
+different things ("owed to members", "owed by members").
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-import sqlite3
 import unicodedata
-import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from pathlib import Path
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -38,6 +34,7 @@ if TYPE_CHECKING:
 
     Signature = NDArray[np.uint32]  # (NUM_HASHES,)
     Signatures = NDArray[np.uint32]  # (N, NUM_HASHES)
+    Bands = NDArray[np.uint64]  # (N, NUM_BANDS)
 
 NUM_HASHES = 128
 NUM_BANDS, HASHES_A_BAND = 16, 8
@@ -45,16 +42,6 @@ MIN_DOCUMENT_WORDS = 10  # "Net sales" and "Early life" stand in documents that 
 _SEED = 1
 _WORDS_A_PIECE, _CHARS_A_PIECE = 5, 5
 _WORD = re.compile(r"\w+")
-_SCHEMA = """
-PRAGMA journal_mode = OFF;
-PRAGMA synchronous = OFF;
-PRAGMA cache_size = -65536;
-PRAGMA mmap_size = 2147418112;
-CREATE TABLE IF NOT EXISTS texts (
-    place INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQUE, id TEXT, dataset TEXT, signature BLOB
-);
-CREATE TABLE IF NOT EXISTS bands (key INTEGER, place INTEGER, PRIMARY KEY (key, place)) WITHOUT ROWID;
-"""
 
 
 class Reason(StrEnum):
@@ -113,104 +100,88 @@ def digest(words: Iterable[str]) -> bytes:
     return hashlib.sha256(" ".join(words).encode(errors="surrogatepass")).digest()[:8]
 
 
-def band_keys(signature: Signature, salt: bytes = b"") -> list[int]:
-    """One key for each band of hashes; equal bands have equal keys, under the same salt.
-
-    Two texts of Jaccard similarity s share at least one key with probability 1 - (1 - s^8)^16: 0.95 for 0.8,
-    0.9999 for 0.9, 0.06 for 0.5.
-    """
-    start = zlib.crc32(salt)
-    bands = signature.reshape(NUM_BANDS, HASHES_A_BAND)
-    return [zlib.crc32(band.tobytes(), start ^ place) for place, band in enumerate(bands)]
+def similarities(signature: Signature, others: Signatures) -> Signature:
+    """Estimates of the Jaccard similarity of a text (NUM_HASHES,) and of others (N, NUM_HASHES); (N,)."""
+    found: Signature = (others == signature).mean(axis=1)
+    return found
 
 
-def similarity(first: Signature, second: Signature) -> float:
-    """Estimate of the Jaccard similarity of two texts, from one signature (NUM_HASHES,) each."""
-    return float((first == second).mean())
+class TextIndex:
+    """Texts that are found again; all of them are added before the first is looked for."""
 
+    def __init__(self) -> None:
+        self._texts: dict[bytes, tuple[Match, Signature]] = {}  # by what makes texts equal
 
-class TextsBefore:
-    """The texts of a file.
+    def add(self, key: bytes, name: str, dataset: str, signature: Signature) -> bool:
+        """Adds a text, unless one with the same key is there; whether it was added."""
+        match = Match(id=name, dataset=dataset, similarity=1.0)
+        return self._texts.setdefault(key, (match, signature))[0] is match
 
-    Args:
-        path: Made if it is not there.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._database = sqlite3.connect(path)
-        self._database.executescript(_SCHEMA)
-
-    def close(self) -> None:
-        """Writes what was added and lets go of the file."""
-        self._database.commit()
-        self._database.close()
-
-    def add(self, digest: bytes, owner: tuple[str, str], signature: Signature, salt: bytes = b"") -> bool:
-        """Adds a text, unless an equal one is there; whether it was added.
-
-        Args:
-            digest: Of what makes texts equal.
-            owner: Id of the text and what it is of, for a `Match`.
-            signature: (NUM_HASHES,), as `fingerprint` returns it.
-            salt: Only texts that were added with the same one are nearly equal.
-        """
-        added = self._database.execute(
-            "INSERT OR IGNORE INTO texts (digest, id, dataset, signature) VALUES (?, ?, ?, ?)",
-            (digest, *owner, signature.tobytes()),
-        )
-        if not added.rowcount:
-            return False
-        keys = set(band_keys(signature, salt))
-        self._database.executemany(
-            "INSERT INTO bands VALUES (?, ?)", [(key, added.lastrowid) for key in keys]
-        )
-        return True
-
-    def remove(self, digest: bytes) -> None:
-        """Removes a text, if it is there."""
-        self._database.execute("DELETE FROM texts WHERE digest = ?", (digest,))
-
-    def equal(self, digest: bytes) -> Match | None:
-        """The text of a digest, if it is there."""
-        found = self._database.execute("SELECT id, dataset FROM texts WHERE digest = ?", (digest,)).fetchone()
-        return Match(id=found[0], dataset=found[1], similarity=1.0) if found else None
-
-    def nearly_equal(self, signature: Signature, threshold: float, salt: bytes = b"") -> list[Match]:
-        """The texts whose estimated similarity reaches a threshold, in the order in which they were added."""
+    def find(self, key: bytes, signature: Signature, threshold: float) -> Match | None:
+        """The text that is equal, or else the most similar one whose similarity reaches the threshold."""
         import numpy as np
 
-        keys = band_keys(signature, salt)
-        candidates = self._database.execute(
-            "SELECT id, dataset, signature FROM texts WHERE place IN "
-            f"(SELECT place FROM bands WHERE key IN ({','.join('?' * len(keys))})) ORDER BY place",
-            keys,
-        )
-        scored = (
-            (similarity(signature, np.frombuffer(blob, dtype=np.uint32)), name, dataset)
-            for name, dataset, blob in candidates
-        )
-        return [
-            Match(id=name, dataset=dataset, similarity=similar)
-            for similar, name, dataset in scored
-            if similar >= threshold
-        ]
+        if key in self._texts or not self._texts:
+            return self._texts[key][0] if self._texts else None
+        places = self._candidates(signature)
+        found = similarities(signature, self._matrix[places])
+        if not places.size or found.max() < threshold:
+            return None
+        best = int(np.argmax(found))
+        match, _ = list(self._texts.values())[places[best]]
+        # 1 is said of equal words alone.
+        return match.model_copy(update={"similarity": round(min(float(found[best]), 0.999), 3)})
+
+    @cached_property
+    def _matrix(self) -> Signatures:
+        import numpy as np
+
+        return np.stack([signature for _, signature in self._texts.values()])
+
+    @cached_property
+    def _bands(self) -> tuple[Bands, NDArray[np.intp]]:
+        """The keys of each band in order, and the texts that they are of; (N, NUM_BANDS) each."""
+        import numpy as np
+
+        keys = _band_keys(self._matrix)
+        order = np.argsort(keys, axis=0, kind="stable")
+        return np.take_along_axis(keys, order, axis=0), order
+
+    def _candidates(self, signature: Signature) -> NDArray[np.intp]:
+        """Places of the texts with at least one equal band, in order.
+
+        Two texts of Jaccard similarity s have one with probability 1 - (1 - s^8)^16: 0.95 for 0.8, 0.9999 for
+        0.9, 0.06 for 0.5.
+        """
+        import numpy as np
+
+        (wanted,), (keys, order) = _band_keys(signature[np.newaxis]), self._bands
+        found = []
+        for band, key in enumerate(wanted):
+            start, end = (keys[:, band].searchsorted(key, side) for side in ("left", "right"))
+            found.append(order[start:end, band])
+        return np.unique(np.concatenate(found))
+
+
+def _band_keys(signatures: Signatures) -> Bands:
+    """A 64-bit hash of each band of hashes, (N, NUM_BANDS)."""
+    import numpy as np
+
+    factors = np.random.default_rng(_SEED).integers(1 << 63, size=HASHES_A_BAND, dtype=np.uint64) | np.uint64(
+        1
+    )
+    bands = signatures.reshape(-1, NUM_BANDS, HASHES_A_BAND).astype(np.uint64)
+    keys: Bands = (bands * factors).sum(axis=2)  # modulo 2^64
+    return keys
 
 
 class RowsBefore:
-    """The rows of a preparation so far.
+    """The rows of a preparation so far: 600 bytes and the id of each."""
 
-    Args:
-        path: A file that is made and must not be there.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._kept = TextsBefore(path)
+    def __init__(self) -> None:
         self._contents: dict[str, bytes] = {}  # by the row's id
-        self._first: dict[bytes, tuple[str, str]] = {}  # id and source of the first row with a content
-
-    def close(self) -> None:
-        """Lets go of the file; what it held is not needed again."""
-        self._kept.close()
+        self._first: dict[bytes, Match] = {}  # the first row with a content
+        self._kept: defaultdict[bytes, list[tuple[Match, Signature]]] = defaultdict(list)  # by question
 
     def add(self, row_id: str, source: str, content: bytes) -> Match | None:
         """Notes a row; the row that came before with the same content, if one does.
@@ -220,19 +191,21 @@ class RowsBefore:
         """
         if self._contents.setdefault(row_id, content) != content:
             raise ValueError(f"id: {row_id!r} belongs to two different queries; give each its own")
-        if content not in self._first:
-            self._first[content] = (row_id, source)
-            return None
-        first_id, first_source = self._first[content]
-        return Match(id=first_id, dataset=first_source, similarity=1.0)
+        row = Match(id=row_id, dataset=source, similarity=1.0)
+        first = self._first.setdefault(content, row)
+        return None if first is row else first
 
     def add_kept(
         self, row_id: str, source: str, keys: Sequence[bytes], found: Signatures, threshold: float
     ) -> Match | None:
         """Notes a row by its signatures, unless a nearly equal one comes before, which is returned."""
+        import numpy as np
+
+        kept = self._kept[keys[0]]
         union = found[1:].min(axis=0)  # the least hashes of several texts are those of their union
-        near = self._kept.nearly_equal(union, threshold, salt=keys[0])
-        if near:
-            return near[0].model_copy(update={"similarity": round(near[0].similarity, 3)})
-        self._kept.add(row_id.encode(), (row_id, source), union, salt=keys[0])
+        if kept:
+            similar = similarities(union, np.stack([signature for _, signature in kept]))
+            if (near := np.flatnonzero(similar >= threshold)).size:
+                return kept[near[0]][0].model_copy(update={"similarity": round(float(similar[near[0]]), 3)})
+        kept.append((Match(id=row_id, dataset=source, similarity=1.0), union))
         return None

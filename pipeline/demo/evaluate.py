@@ -40,9 +40,10 @@ from pipeline.demo.votes import ask_checker
 from pipeline.launch.cpu_speed import dtype_of, threads_of
 from pipeline.launch.reward_servers import has_gpu
 from pipeline.settings.recipe import Recipe, load_recipe
+from pipeline.tiny.truth import TinyRows
 from pipeline.training.oracle import judge_against
-from pipeline.worlds.tiny import TinyDraw
-from pipeline.worlds.world import Judgement, World, WorldRow, open_world
+from pipeline.worlds.wiki.world import WikiWorld
+from pipeline.worlds.world import Judgement, World, WorldRow
 from reward.auditor import audit
 from reward.config import LocalSamplerConfig, SamplingSettings
 from reward.roles.prompts import PromptSet, load_prompts
@@ -71,8 +72,8 @@ def world_of(setup: EvaluationSetup) -> tuple[World, Sequence[WorldRow]]:
     Raises:
         ValueError: it has fewer of them.
     """
-    draw = TinyDraw(num_rows=setup.num_rows, seed=setup.seed, settings=setup.tiny)
-    world = open_world(setup.world, wiki=setup.wiki, tiny=draw)
+    is_wiki = setup.world == "wiki"
+    world = WikiWorld(setup.wiki) if is_wiki else TinyRows(setup.num_rows, setup.seed, setup.tiny)
     rows = world.rows("held_out")[: setup.num_rows]
     if len(rows) < setup.num_rows:
         raise ValueError(

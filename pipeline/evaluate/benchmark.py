@@ -24,13 +24,15 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from pipeline.evaluate.benchmarks.prompts import load_texts, pick_shots, shots_digest
-from pipeline.evaluate.benchmarks.replies import (
+from pipeline.evaluate.benchmarks.prompts import (
     ANSWER,
     REASONED_ANSWER,
     JudgeVerdict,
     judged_text,
+    load_texts,
+    pick_shots,
     read_json,
+    shots_digest,
 )
 from pipeline.evaluate.majority import Judgement, majority_scores
 from reward.roles.prompts import load_prompts
@@ -68,7 +70,7 @@ class LabelledResponse(Record):
 
     id: str
     text: str
-    consistent: bool | None = Field(default=None, description="People's label; None where there is none.")
+    consistent: bool = Field(default=True, description="People's label, where there is one.")
     notes: tuple[str, ...] = Field(default=(), description="Spans and remarks of the annotators.")
 
 
@@ -80,9 +82,6 @@ class Item(Record):
     cluster: str = Field(description="What intervals resample: items of one document belong together.")
     query: RagQuery
     instruction: str | None = Field(default=None, description="A system instruction of the item itself.")
-    judge_text: str | None = Field(
-        default=None, description="The judge's prompt, where the benchmark's own files bring it."
-    )
     references: tuple[str, ...] = Field(default=(), description="Official answers and their aliases.")
     responses: tuple[LabelledResponse, ...] = Field(default=(), description="Of pairs, and for calibration.")
 
@@ -142,6 +141,18 @@ class Benchmark(ABC):
             FileNotFoundError: a file is not there; says where it is published.
             ValueError: a row is not of the format; names file, line, field and fix.
         """
+
+    def published(self, source: Path, *names: str) -> list[Path]:
+        """The given file, or those of a folder, in the order of their published names (as `Path.glob`)."""
+        found = (
+            [source] if source.is_file() else [file for name in names for file in sorted(source.glob(name))]
+        )
+        if not found:
+            where = f"{source}:" if source.exists() else f"{source}: no such file, and so it"
+            raise FileNotFoundError(
+                f"{where} holds none of {', '.join(names)}; they are published at {self.url}"
+            )
+        return found
 
     def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
         """The chats to ask of the model under test, in one of the card's styles."""

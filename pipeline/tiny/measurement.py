@@ -17,8 +17,9 @@ from pipeline.settings.worlds import PLAIN_WORLD, WorldSettings
 from pipeline.tiny.demonstrations import write_claims
 from pipeline.tiny.facts import read_facts
 from pipeline.tiny.manifest import Figures
-from pipeline.tiny.truth import OracleFigures, oracle
+from pipeline.tiny.truth import attempted, judge
 from pipeline.tiny.world import World, sample_worlds
+from pipeline.worlds.world import Judgement
 from reward.roles.prompts import PromptSet
 from reward.samplers import Message
 
@@ -53,7 +54,9 @@ def measure(
     figures: dict[str, Any] = {
         "solver_faithful": mean([one.faithful for one in _judged(worlds, answers)]),
         "solver_faithful_greedy": mean([one.faithful for one in _judged(worlds, greedy)]),
-        "solver_coverage": mean([one.coverage for one in _judged(worlds, answers)]),
+        "solver_coverage": mean(
+            [attempted(one.query, answer) for one, answer in zip(worlds, answers, strict=True)]
+        ),
         "proposer_exact": mean([_is_exact(*pair) for pair in zip(answers, lists, strict=True)]),
         "checker_accuracy": mean([right for _, right in _votes(worlds, checks)]),
         "checker_accuracy_greedy": mean([right for _, right in _votes(worlds, sure)]),
@@ -103,8 +106,8 @@ def _is_exact(answer: str, written: str) -> bool:
     return not facts or written == write_claims([(fact, fact.value) for fact in facts])
 
 
-def _judged(worlds: Sequence[World], answers: Sequence[str]) -> list[OracleFigures]:
-    return [oracle(world.query, answer) for world, answer in zip(worlds, answers, strict=True)]
+def _judged(worlds: Sequence[World], answers: Sequence[str]) -> list[Judgement]:
+    return [judge(world.query, answer) for world, answer in zip(worlds, answers, strict=True)]
 
 
 def _votes(worlds: Sequence[World], checks: Sequence[str]) -> list[tuple[str, bool]]:
@@ -130,7 +133,12 @@ def _by_kind(worlds: Sequence[World], answers: Sequence[str], checks: Sequence[s
     ]
     pairs = zip(worlds, checks, strict=True)
     return {
-        "solver_form": mean([one.abstained or one.coverage == 1 for one in judged]),
+        "solver_form": mean(
+            [
+                one.abstained or attempted(world.query, answer) == 1
+                for one, world, answer in zip(judged, worlds, answers, strict=True)
+            ]
+        ),
         "checker_form": mean([len(_CHECK_LINE.findall(check)) == len(world.asked) for world, check in pairs]),
         "abstained_right": mean([one.abstained for one in judged if not one.answerable]),
         "abstained_wrong": mean([one.abstained for one in judged if one.answerable]),

@@ -8,28 +8,11 @@ reward is the best one while the answer is wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from pipeline.record.rollout_record import OracleJudgement
 from pipeline.settings.worlds import WikiSettings
+from pipeline.worlds.world import Judgement
 from reward.types import ClaimState, Outcome, RagQuery, Verdict
-
-
-class _Truth(Protocol):
-    """What each world says of an answer."""
-
-    @property
-    def right(self) -> bool: ...
-
-    @property
-    def faithful(self) -> bool: ...
-
-    @property
-    def abstained(self) -> bool: ...
-
-    @property
-    def answerable(self) -> bool: ...
-
 
 Oracle = Callable[[RagQuery, str, Verdict], OracleJudgement | None]
 
@@ -52,9 +35,9 @@ def oracle_for(name: str, wiki: WikiSettings | None = None) -> Oracle:
 
 def judge_tiny(query: RagQuery, response: str, verdict: Verdict) -> OracleJudgement:
     """Judges an answer of the tiny world, whose documents can be read back into facts."""
-    from pipeline.tiny.truth import is_written, oracle, true_answer
+    from pipeline.tiny.truth import is_written, judge, true_answer
 
-    truth = oracle(query, response)
+    truth = judge(query, response)
     decided = [
         is_written(claim.consensus, known)
         for claim in verdict.voted_claims
@@ -86,7 +69,7 @@ def _judge_of_wiki(settings: WikiSettings | None) -> Oracle:
     return judge
 
 
-def judge_against(truth: _Truth, verdict: Verdict, decided: Sequence[bool] = ()) -> OracleJudgement:
+def judge_against(truth: Judgement, verdict: Verdict, decided: Sequence[bool] = ()) -> OracleJudgement:
     """What a world knows of an answer beside its verdict; `decided` says which consensuses are right."""
     return OracleJudgement(
         faithful=truth.faithful,

@@ -26,8 +26,8 @@ _CLASSES = {
     "faithbench_judge": "faithbench.FaithBenchJudge",
     "tiny": "worlds.TinyWorld",
     "wiki": "worlds.WikiWorldRows",
-    "jsonl": "own_rows.OwnRows",
-    "jsonl_compact": "own_rows.CompactOwnRows",
+    "jsonl": "worlds.OwnRows",
+    "jsonl_compact": "worlds.CompactOwnRows",
 }
 ALL_NAMES = tuple(_CLASSES)
 CALIBRATION_NAMES = ("ragtruth_judge", "faithbench_judge")

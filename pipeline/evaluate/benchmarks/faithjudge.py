@@ -24,11 +24,10 @@ from typing import Literal
 from pydantic import Field
 
 from pipeline.evaluate.benchmark import Benchmark, Item, LabelledResponse, Prompt, PromptStyle
-from pipeline.evaluate.benchmarks.replies import JudgeVerdict
+from pipeline.evaluate.benchmarks.prompts import JudgeVerdict
 from pipeline.evaluate.judge_agreement import HUMAN, JUDGE
 from pipeline.evaluate.majority import Judgement, majority, majority_scores
 
-FAITHJUDGE_URL = "https://github.com/vectara/FaithJudge, eval_data"
 CONSISTENT, INVALID = "Consistent", "Invalid"
 # By task: what the judge calls the text, one and several, and when it is none.
 _WORDS = {
@@ -91,15 +90,12 @@ class Calibration(FaithJudgeBenchmark):
         """Yields one item a labelled answer; see `Benchmark.items`."""
         for item in super().items(source):  # type: ignore[safe-super]  # of the benchmark behind it
             for response in item.responses:
-                if response.consistent is None:
-                    continue
                 # An answer that has marks and yet counts as consistent is told apart: FaithBench's Benign.
                 is_benign = response.consistent and response.notes
-                others = [one for one in item.responses if one is not response]
                 changes: dict[str, object] = {
                     "id": f"{item.id}/{response.id}",
                     "slice": f"{item.slice} (worst label benign)" if is_benign else item.slice,
-                    "responses": (response, *others),
+                    "responses": (response, *(one for one in item.responses if one is not response)),
                 }
                 yield item.model_copy(update=changes)
 
@@ -112,7 +108,7 @@ class Calibration(FaithJudgeBenchmark):
         found = super().read_judgement(item, prompt, reply)
         if found is None:
             return None
-        return found.model_copy(update={"passed": found.passed == bool(item.responses[0].consistent)})
+        return found.model_copy(update={"passed": found.passed == item.responses[0].consistent})
 
     def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Mapping[str, float | None]:
         """Whether judge and people agree, and what the judge said of the one answer."""
@@ -127,7 +123,7 @@ class Calibration(FaithJudgeBenchmark):
 
     def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
         """What people said."""
-        return {HUMAN: float(bool(item.responses[0].consistent))}
+        return {HUMAN: float(item.responses[0].consistent)}
 
 
 def labelled(response_id: str, text: str, notes: Iterable[str], *, consistent: bool) -> LabelledResponse:
