@@ -14,9 +14,8 @@ from rich.console import Console
 
 from pipeline.demo import run as demo
 from pipeline.demo.evaluate import setup_for
-from pipeline.demo.evaluation import Evaluation, Example, JudgedAnswer, summarise
+from pipeline.demo.evaluation import MEASURES, Evaluation, Example, JudgedAnswer, rate, summarise
 from pipeline.demo.figures import PANELS, draw_curves
-from pipeline.demo.intervals import rate
 from pipeline.demo.measure import EvaluationFailedError
 from pipeline.demo.report import Piece, describe, find, mark_values, render_page
 from pipeline.demo.summary import Summary
@@ -88,7 +87,7 @@ def evaluation(
 
 
 def a_summary(**changes: Any) -> Summary:
-    names = (*demo._FIGURES,)
+    names = tuple(MEASURES)
     figures = {f"{name}_{when}": 0.5 for name in names for when in ("before", "after")}
     known = {
         "seed": 0, "steps": 4, "num_checker_trajectories": 1234, "wall_s": 61.0, "mlflow_run_id": "id",

@@ -315,13 +315,14 @@ def test_figures_of_known_policies(
     votes: dict[str, float],
 ) -> None:
     found = measure(scripted, **policy)
-    assert found.abstention_right is not None and found.abstention_wrong is not None
-    assert (found.abstention_right.value, found.abstention_wrong.value) == (right, wrong)
-    assert found.abstention_right.num_rows + found.abstention_wrong.num_rows == NUM_WORLDS
+    abstained = [found["abstention_right"], found["abstention_wrong"]]
+    assert [one.value for one in abstained] == [right, wrong]
+    assert sum(one.num_rows for one in abstained) == NUM_WORLDS
     if faithful is not None:
-        assert found.oracle_faithfulness.value == faithful
-    assert {kind: one.value for kind, one in found.stated_by_kind.items()} == dict.fromkeys(KINDS, stated)
-    assert {kind: found.votes_by_kind[kind].value for kind in votes} == votes
+        assert found["oracle_faithfulness"].value == faithful
+    assert {kind: found[f"stated/{kind}"].value for kind in KINDS} == dict.fromkeys(KINDS, stated)
+    assert "stated/unanswerable" not in found.figures
+    assert {kind: found[f"votes/{kind}"].value for kind in votes} == votes
     assert Evaluation.model_validate_json(found.model_dump_json()) == found
 
 
@@ -329,8 +330,10 @@ def test_the_audit_finds_the_claims_of_each_kind_and_masks_abstentions(scripted:
     found = measure(scripted)
     known = sum(answer.answerable for answer in found.answers)
     assert found.outcomes == {Outcome.SUPPORTED: known, Outcome.NO_CLAIMS: NUM_WORLDS - known}
-    assert found.false_accept.value == found.false_reject.value == 0
-    assert found.num_unscored == NUM_WORLDS - known, "a right abstention is neither paid nor punished"
+    assert found["false_accept"].value == found["false_reject"].value == 0
+    assert sum(one.reward is None for one in found.answers) == NUM_WORLDS - known, (
+        "a right abstention is neither paid nor punished"
+    )
     bold = measure(scripted, solver="bold")
     assert bold.outcomes == {Outcome.SUPPORTED: known, Outcome.REFUTED: NUM_WORLDS - known}
 

@@ -22,12 +22,12 @@ from rich.table import Table
 
 from pipeline.atomic import write_atomically
 from pipeline.demo.evaluate import setup_for
-from pipeline.demo.evaluation import NUM_ROWS, Evaluation
+from pipeline.demo.evaluation import MEASURES, NUM_ROWS, Evaluation
 from pipeline.demo.figures import draw_curves
 from pipeline.demo.measure import measured, read_evaluation
 from pipeline.demo.report import find, render_page, table
 from pipeline.demo.start import is_warmed_up_first, make_start, say_what_it_takes
-from pipeline.demo.summary import Summary, command_again, first_model
+from pipeline.demo.summary import Summary, command_again, first_model, paired
 from pipeline.record.run import RunState
 from pipeline.record.tracking import RUN_FILE, finish_mlflow_run, read_steps
 from pipeline.settings.recipe import Recipe, load_recipe
@@ -37,21 +37,6 @@ RECIPE = "tiny"
 SUMMARY_FILE, PAGE_FILE, CURVES_FILE = "summary.json", "demo.html", "curves.png"
 BEFORE_FILE, AFTER_FILE = "evaluation_before.json", "evaluation_after.json"
 _PHASES_FILE = "phases.json"
-_FIGURES = {  # of the summary's contract, and what they are in an evaluation
-    "oracle_faithfulness": "oracle_faithfulness",
-    "false_accept": "false_accept",
-    "checker_accuracy": "checker_accuracy",
-    "reward": "reward",
-    "solver_right": "solver_right",
-    "checker_right": "checker_accuracy",
-    "proposer_covers": "proposer_covers",
-    "unscored": "unscored",
-    "claims_per_answer": "claims_per_answer",
-}
-_MORE_FIGURES = (
-    *("supported", "false_reject", "consensus_accuracy", "answer_coverage"),
-    *("abstention_right", "abstention_wrong"),
-)
 
 
 def run_demo(
@@ -179,11 +164,7 @@ def _summarise(
 ) -> Summary:
     rows = read_steps(run_dir)
     finding = find(before, after)
-    estimates = {
-        f"{figure}_{when}": getattr(evaluation, source)
-        for figure, source in _FIGURES.items()
-        for when, evaluation in (("before", before), ("after", after))
-    }
+    estimates = paired(before, after)
     phases = _phases(run_dir)
     return Summary.model_validate(
         {figure: None if estimate is None else estimate.value for figure, estimate in estimates.items()}
@@ -209,10 +190,10 @@ def _summarise(
 
 def _write_pictures(run_dir: Path, before: Evaluation, after: Evaluation, summary: Summary) -> None:
     ends = {
-        "oracle/faithful_rate": (before.oracle_faithfulness, after.oracle_faithfulness),
-        "audit/supported_rate": (before.supported, after.supported),
-        "oracle/false_accept_rate": (before.false_accept, after.false_accept),
-        "oracle/false_reject_rate": (before.false_reject, after.false_reject),
+        "oracle/faithful_rate": (before["oracle_faithfulness"], after["oracle_faithfulness"]),
+        "audit/supported_rate": (before["supported"], after["supported"]),
+        "oracle/false_accept_rate": (before["false_accept"], after["false_accept"]),
+        "oracle/false_reject_rate": (before["false_reject"], after["false_reject"]),
     }
     draw_curves(read_steps(run_dir), run_dir / CURVES_FILE, ends=ends)
     commands = [summary.command, _mlflow_command(_state(run_dir).tracking_uri)]
@@ -228,12 +209,11 @@ def _log_to_mlflow(run_dir: Path, before: Evaluation, after: Evaluation, summary
     state = _state(run_dir)
     client = MlflowClient(state.tracking_uri)
     now = int(time.time() * 1000)
-    figures = dict.fromkeys((*_FIGURES.values(), *_MORE_FIGURES))
     points = [
         Metric(f"held_out/{name}", estimate.value, now, step)
-        for name in figures
+        for name in MEASURES
         for step, evaluation in ((0, before), (summary.steps, after))
-        if (estimate := getattr(evaluation, name)) is not None
+        if (estimate := evaluation.figures[name]) is not None
     ]
     client.log_batch(state.mlflow_run_id, metrics=points)
     client.log_dict(state.mlflow_run_id, summary.model_dump(mode="json"), SUMMARY_FILE)
