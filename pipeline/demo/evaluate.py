@@ -72,7 +72,7 @@ def world_of(setup: EvaluationSetup) -> tuple[World, Sequence[WorldRow]]:
         ValueError: it has fewer of them.
     """
     is_wiki = setup.world == "wiki"
-    world = WikiWorld(setup.wiki) if is_wiki else TinyRows(setup.num_rows, setup.seed, setup.tiny)
+    world: World = WikiWorld(setup.wiki) if is_wiki else TinyRows(setup.num_rows, setup.seed, setup.tiny)
     rows = world.rows("held_out")[: setup.num_rows]
     if len(rows) < setup.num_rows:
         raise ValueError(

@@ -26,7 +26,7 @@ from pipeline.demo.evaluation import MEASURES, NUM_ROWS, Evaluation
 from pipeline.demo.figures import draw_curves
 from pipeline.demo.measure import measured, read_evaluation
 from pipeline.demo.report import find, render_page, table
-from pipeline.demo.start import is_warmed_up_first, make_start, say_what_it_takes
+from pipeline.demo.start import is_warmed_up_first, make_start
 from pipeline.demo.summary import Summary, command_again, first_model, paired
 from pipeline.record.run import RunState
 from pipeline.record.tracking import RUN_FILE, finish_mlflow_run, read_steps
@@ -74,7 +74,6 @@ def run_demo(
         return 0
     check_machine(loaded, run_dir)
     if is_warmed_up_first(loaded):
-        say_what_it_takes(console, loaded, num_rows)
         with _timed(run_dir, "warmup"):
             start = make_start(console, recipe, loaded, run_dir, given)
         given.append(f"model={start}")
@@ -105,7 +104,8 @@ def check_machine(recipe: Recipe, run_dir: Path) -> None:
 def print_report(console: Console, run_dir: Path, summary: Summary) -> None:
     """Prints the table, the finding and where everything lies."""
     before, after = (read_evaluation(run_dir / name) for name in (BEFORE_FILE, AFTER_FILE))
-    assert before is not None and after is not None, f"{run_dir}: a finished demo has both evaluations"
+    if before is None or after is None:
+        raise ValueError(f"run_dir: {run_dir} holds a demo of another version; remove it, or use another")
     figures = Table(title=f"MARCH, recipe {summary.recipe}: seed {summary.seed}, {summary.steps} PPO steps")
     figures.add_column(f"{summary.rows_held_out} held-out rows, 95% intervals")
     for heading in ("before", "after", "change"):
