@@ -19,9 +19,10 @@ import hashlib
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -34,12 +35,13 @@ if TYPE_CHECKING:
 
     Signature = NDArray[np.uint32]  # (NUM_HASHES,)
     Signatures = NDArray[np.uint32]  # (N, NUM_HASHES)
-    Bands = NDArray[np.uint64]  # (N, NUM_BANDS)
+    Bands = NDArray[np.uint64]  # (NUM_BANDS, N)
 
 NUM_HASHES = 128
 NUM_BANDS, HASHES_A_BAND = 16, 8
 MIN_DOCUMENT_WORDS = 10  # "Net sales" and "Early life" stand in documents that have nothing in common
 _SEED = 1
+_FACTOR = 0x9E3779B97F4A7C15  # odd, so that its powers keep all bits
 _WORDS_A_PIECE, _CHARS_A_PIECE = 5, 5
 _WORD = re.compile(r"\w+")
 
@@ -110,69 +112,69 @@ class TextIndex:
     """Texts that are found again; all of them are added before the first is looked for."""
 
     def __init__(self) -> None:
-        self._texts: dict[bytes, tuple[Match, Signature]] = {}  # by what makes texts equal
+        self._owners: dict[bytes, tuple[str, str]] = {}  # id and dataset, by what makes texts equal
+        self._signatures: list[Signature] = []
 
     def add(self, key: bytes, name: str, dataset: str, signature: Signature) -> bool:
         """Adds a text, unless one with the same key is there; whether it was added."""
-        match = Match(id=name, dataset=dataset, similarity=1.0)
-        return self._texts.setdefault(key, (match, signature))[0] is match
+        if key in self._owners:
+            return False
+        self._owners[key] = (name, dataset)
+        self._signatures.append(signature)
+        return True
 
-    def find(self, key: bytes, signature: Signature, threshold: float) -> Match | None:
-        """The text that is equal, or else the most similar one whose similarity reaches the threshold."""
+    def find(self, keys: Sequence[bytes], signatures: Signatures, threshold: float) -> Iterator[Match | None]:
+        """Yields for each text the equal one, or else the most similar one that reaches the threshold.
+
+        Those with an equal band are candidates: two texts of Jaccard similarity s have one with probability
+        1 - (1 - s^8)^16: 0.95 for 0.8, 0.9999 for 0.9, 0.06 for 0.5.
+        """
         import numpy as np
 
-        if key in self._texts or not self._texts:
-            return self._texts[key][0] if self._texts else None
-        places = self._candidates(signature)
-        found = similarities(signature, self._matrix[places])
-        if not places.size or found.max() < threshold:
-            return None
-        best = int(np.argmax(found))
-        match, _ = list(self._texts.values())[places[best]]
-        # 1 is said of equal words alone.
-        return match.model_copy(update={"similarity": round(min(float(found[best]), 0.999), 3)})
+        if not self._owners:
+            yield from [None] * len(keys)
+            return
+        wanted, (bands, order) = _band_keys(signatures), self._bands
+        pairs = list(zip(bands, wanted, strict=True))
+        starts = np.stack([band.searchsorted(one, "left") for band, one in pairs], axis=1)  # (N, NUM_BANDS)
+        ends = np.stack([band.searchsorted(one, "right") for band, one in pairs], axis=1)
+        for key, signature, start, end in zip(keys, signatures, starts, ends, strict=True):
+            if key in self._owners:
+                yield _match(self._owners[key])
+                continue
+            met = np.flatnonzero(start < end)
+            places = np.unique([place for band in met for place in order[band, start[band] : end[band]]])
+            found = similarities(signature, self._matrix[places.astype(int)])
+            if not places.size or found.max() < threshold:
+                yield None
+                continue
+            best = int(np.argmax(found))
+            owner = next(islice(self._owners.values(), int(places[best]), None))
+            yield _match(owner, min(float(found[best]), 0.999))  # 1 is said of equal words alone
 
     @cached_property
     def _matrix(self) -> Signatures:
         import numpy as np
 
-        return np.stack([signature for _, signature in self._texts.values()])
+        return np.stack(self._signatures)
 
     @cached_property
     def _bands(self) -> tuple[Bands, NDArray[np.intp]]:
-        """The keys of each band in order, and the texts that they are of; (N, NUM_BANDS) each."""
+        """The keys of each band in order, and the texts that they are of; (NUM_BANDS, N) each."""
         import numpy as np
 
         keys = _band_keys(self._matrix)
-        order = np.argsort(keys, axis=0, kind="stable")
-        return np.take_along_axis(keys, order, axis=0), order
-
-    def _candidates(self, signature: Signature) -> NDArray[np.intp]:
-        """Places of the texts with at least one equal band, in order.
-
-        Two texts of Jaccard similarity s have one with probability 1 - (1 - s^8)^16: 0.95 for 0.8, 0.9999 for
-        0.9, 0.06 for 0.5.
-        """
-        import numpy as np
-
-        (wanted,), (keys, order) = _band_keys(signature[np.newaxis]), self._bands
-        found = []
-        for band, key in enumerate(wanted):
-            start, end = (keys[:, band].searchsorted(key, side) for side in ("left", "right"))
-            found.append(order[start:end, band])
-        return np.unique(np.concatenate(found))
+        order = np.argsort(keys, axis=1, kind="stable")
+        return np.take_along_axis(keys, order, axis=1), order
 
 
 def _band_keys(signatures: Signatures) -> Bands:
-    """A 64-bit hash of each band of hashes, (N, NUM_BANDS)."""
+    """A 64-bit hash of each band of hashes, (NUM_BANDS, N)."""
     import numpy as np
 
-    factors = np.random.default_rng(_SEED).integers(1 << 63, size=HASHES_A_BAND, dtype=np.uint64) | np.uint64(
-        1
-    )
+    factors = np.cumprod(np.full(HASHES_A_BAND, _FACTOR, dtype=np.uint64))  # modulo 2^64, as the sum
     bands = signatures.reshape(-1, NUM_BANDS, HASHES_A_BAND).astype(np.uint64)
-    keys: Bands = (bands * factors).sum(axis=2)  # modulo 2^64
-    return keys
+    return np.ascontiguousarray((bands * factors).sum(axis=2).T)
 
 
 class RowsBefore:
@@ -180,8 +182,8 @@ class RowsBefore:
 
     def __init__(self) -> None:
         self._contents: dict[str, bytes] = {}  # by the row's id
-        self._first: dict[bytes, Match] = {}  # the first row with a content
-        self._kept: defaultdict[bytes, list[tuple[Match, Signature]]] = defaultdict(list)  # by question
+        self._first: dict[bytes, tuple[str, str]] = {}  # id and source of the first row with a content
+        self._kept: defaultdict[bytes, list[tuple[str, str, Signature]]] = defaultdict(list)  # by question
 
     def add(self, row_id: str, source: str, content: bytes) -> Match | None:
         """Notes a row; the row that came before with the same content, if one does.
@@ -191,9 +193,10 @@ class RowsBefore:
         """
         if self._contents.setdefault(row_id, content) != content:
             raise ValueError(f"id: {row_id!r} belongs to two different queries; give each its own")
-        row = Match(id=row_id, dataset=source, similarity=1.0)
-        first = self._first.setdefault(content, row)
-        return None if first is row else first
+        if content in self._first:
+            return _match(self._first[content])
+        self._first[content] = (row_id, source)
+        return None
 
     def add_kept(
         self, row_id: str, source: str, keys: Sequence[bytes], found: Signatures, threshold: float
@@ -204,8 +207,13 @@ class RowsBefore:
         kept = self._kept[keys[0]]
         union = found[1:].min(axis=0)  # the least hashes of several texts are those of their union
         if kept:
-            similar = similarities(union, np.stack([signature for _, signature in kept]))
+            similar = similarities(union, np.stack([signature for _, _, signature in kept]))
             if (near := np.flatnonzero(similar >= threshold)).size:
-                return kept[near[0]][0].model_copy(update={"similarity": round(float(similar[near[0]]), 3)})
-        kept.append((Match(id=row_id, dataset=source, similarity=1.0), union))
+                name, dataset, _ = kept[near[0]]
+                return _match((name, dataset), float(similar[near[0]]))
+        kept.append((row_id, source, union))
         return None
+
+
+def _match(owner: tuple[str, str], similar: float = 1.0) -> Match:
+    return Match(id=owner[0], dataset=owner[1], similarity=round(similar, 3))

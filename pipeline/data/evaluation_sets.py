@@ -143,13 +143,9 @@ class OverlapIndex:
             threshold: Least similarity of texts that count as the same.
             max_shared_documents: A row may share as many.
         """
-        held = (
-            self._documents.find(key, signature, threshold)
-            for key, signature in zip(keys[1:], found[1:], strict=True)
-            if key
-        )
-        shared = [match for match in held if match is not None]
-        asked = self._questions.find(keys[0], found[0], threshold)
+        (asked,) = self._questions.find(keys[:1], found[:1], threshold)
+        held = self._documents.find(keys[1:], found[1:], threshold)
+        shared = [match for key, match in zip(keys[1:], held, strict=True) if key and match is not None]
         if asked is not None:
             return Overlap(len(shared), Reason.OVERLAP_QUESTION, asked)
         if len(shared) <= max_shared_documents:
