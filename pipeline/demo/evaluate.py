@@ -27,11 +27,9 @@ from typing import Any, NoReturn
 from pipeline.atomic import write_atomically
 from pipeline.demo.evaluation import (
     EVALUATION_SEED,
-    NUM_EXAMPLES,
     NUM_ROWS,
     Evaluation,
     EvaluationSetup,
-    Example,
     JudgedAnswer,
     KindCount,
     summarise,
@@ -96,7 +94,7 @@ async def evaluate_with(
     start, num_done = time.perf_counter(), itertools.count(1)
     places = asyncio.Semaphore(_NUM_AT_ONCE)
 
-    async def judge(row: WorldRow) -> tuple[JudgedAnswer, Example]:
+    async def judge(row: WorldRow) -> JudgedAnswer:
         async with places:
             judged = await _judge(row, world, sampler, prompts, setup)
         on_judged(next(num_done))
@@ -109,8 +107,7 @@ async def evaluate_with(
         logger.info("all %d rows were judged after %.0f s", len(rows), time.perf_counter() - start)
     finally:
         await sampler.close()
-    answers, examples = zip(*judged, strict=True)
-    return summarise(answers, examples[:NUM_EXAMPLES], setup=setup, prompt_digest=prompts.digest)
+    return summarise(judged, setup=setup, prompt_digest=prompts.digest)
 
 
 def setup_for(recipe: Recipe, model: str, **changes: Any) -> EvaluationSetup:
@@ -134,7 +131,7 @@ def setup_for(recipe: Recipe, model: str, **changes: Any) -> EvaluationSetup:
 
 async def _judge(
     row: WorldRow, world: World, sampler: Sampler, prompts: PromptSet, setup: EvaluationSetup
-) -> tuple[JudgedAnswer, Example]:
+) -> JudgedAnswer:
     solved = await sampler.sample(prompts.solver(row.query), n=setup.num_tries, settings=setup.solver)
     response = solved.samples[0].text
     result, checked = await asyncio.gather(
@@ -145,7 +142,7 @@ async def _judge(
     others = (world.judge(row, sample.text).faithful for sample in solved.samples[1:])
     errors = judge_against(truth, verdict)
     covered = bool(verdict.voted_claims) and not verdict.uncovered
-    answer = JudgedAnswer(
+    return JudgedAnswer(
         query_id=row.query.id,
         response=response,
         outcome=verdict.outcome,
@@ -168,15 +165,6 @@ async def _judge(
         answerable=truth.answerable,
         kinds=_by_kind(row, truth, checked, setup.num_votes),
     )
-    example = Example(
-        query=row.query,
-        response=response,
-        verdict=verdict,
-        faithful=truth.faithful,
-        abstained=truth.abstained,
-        values=truth.values,
-    )
-    return answer, example
 
 
 def _by_kind(
