@@ -13,7 +13,7 @@ from rich.console import Console
 
 from pipeline.demo import run as demo
 from pipeline.demo.evaluate import setup_for
-from pipeline.demo.evaluation import MEASURES, Evaluation, JudgedAnswer, rate, summarise
+from pipeline.demo.evaluation import Evaluation, JudgedAnswer, rate, summarise
 from pipeline.demo.figures import PANELS, draw_curves
 from pipeline.demo.measure import EvaluationFailedError
 from pipeline.demo.report import find
@@ -63,17 +63,6 @@ def evaluation(
     answers = [judged(i, faithful=i < good, accepted=i < good + missed) for i in range(num_rows)]
     setup = setup_for(load_recipe("tiny"), model, num_rows=num_rows)
     return summarise(answers, setup=setup, prompt_digest="digest")
-
-
-def a_summary(**changes: Any) -> Summary:
-    names = tuple(MEASURES)
-    figures = {f"{name}_{when}": 0.5 for name in names for when in ("before", "after")}
-    known = {
-        "seed": 0, "steps": 4, "num_checker_trajectories": 1234, "wall_s": 61.0, "mlflow_run_id": "id",
-        "rows_held_out": NUM_ROWS, "model": "start", "goal_met": True, "finding": "Goal met.",
-        "note": "Errors were injected.", "phases_s": {}, "intervals": {},
-    }  # fmt: skip
-    return Summary.model_validate(figures | known | changes)
 
 
 @pytest.mark.parametrize("num_steps", [1, 40])

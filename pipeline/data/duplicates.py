@@ -102,9 +102,9 @@ def digest(words: Iterable[str]) -> bytes:
     return hashlib.sha256(" ".join(words).encode(errors="surrogatepass")).digest()[:8]
 
 
-def similarities(signature: Signature, others: Signatures) -> Signature:
+def similarities(signature: Signature, others: Signatures) -> NDArray[np.float64]:
     """Estimates of the Jaccard similarity of a text (NUM_HASHES,) and of others (N, NUM_HASHES); (N,)."""
-    found: Signature = (others == signature).mean(axis=1)
+    found: NDArray[np.float64] = (others == signature).mean(axis=1)
     return found
 
 
@@ -178,12 +178,14 @@ def _band_keys(signatures: Signatures) -> Bands:
 
 
 class RowsBefore:
-    """The rows of a preparation so far: 600 bytes and the id of each."""
+    """The rows of a preparation so far."""
 
     def __init__(self) -> None:
         self._contents: dict[str, bytes] = {}  # by the row's id
         self._first: dict[bytes, tuple[str, str]] = {}  # id and source of the first row with a content
-        self._kept: defaultdict[bytes, list[tuple[str, str, Signature]]] = defaultdict(list)  # by question
+        # By question: ids and sources of its rows, and their signatures one after the other.
+        self._kept: defaultdict[bytes, tuple[list[tuple[str, str]], bytearray]]
+        self._kept = defaultdict(lambda: ([], bytearray()))
 
     def add(self, row_id: str, source: str, content: bytes) -> Match | None:
         """Notes a row; the row that came before with the same content, if one does.
@@ -204,14 +206,16 @@ class RowsBefore:
         """Notes a row by its signatures, unless a nearly equal one comes before, which is returned."""
         import numpy as np
 
-        kept = self._kept[keys[0]]
+        owners, hashes = self._kept[keys[0]]
         union = found[1:].min(axis=0)  # the least hashes of several texts are those of their union
-        if kept:
-            similar = similarities(union, np.stack([signature for _, _, signature in kept]))
+        if owners:
+            before = np.frombuffer(hashes, dtype=np.uint32).reshape(-1, NUM_HASHES)
+            similar = similarities(union, before)
             if (near := np.flatnonzero(similar >= threshold)).size:
-                name, dataset, _ = kept[near[0]]
-                return _match((name, dataset), float(similar[near[0]]))
-        kept.append((row_id, source, union))
+                return _match(owners[near[0]], float(similar[near[0]]))
+            del before  # a bytearray with a view of it does not grow
+        owners.append((row_id, source))
+        hashes += union.tobytes()
         return None
 
 
