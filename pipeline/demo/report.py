@@ -68,8 +68,8 @@ def table(before: Evaluation, after: Evaluation) -> list[Row]:
                 if name.startswith(f"{part}/"):
                     kind = name.removeprefix(f"{part}/")
                     rows.append(_row(f"{label}: {kind}", before.figures.get(name), after.figures.get(name)))
-    counts = [sum(one.reward is None for one in measured.answers) for measured in (before, after)]
-    return [*rows, Row(MEASURES["unscored"].label, *map(str, counts), f"{counts[1] - counts[0]:+d}")]
+    was, now = (sum(one.reward is None for one in measured.answers) for measured in (before, after))
+    return [*rows, Row(MEASURES["unscored"].label, str(was), str(now), f"{now - was:+d}")]
 
 
 def _by_num_asked(before: Evaluation, after: Evaluation) -> Iterator[Row]:
