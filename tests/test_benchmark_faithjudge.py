@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pipeline.evaluate.benchmark import PromptStyle
 from pipeline.evaluate.benchmarks import CALIBRATION_NAMES, make_benchmark
-from pipeline.evaluate.benchmarks.ragtruth import RagTruth
+from pipeline.evaluate.benchmarks.faithjudge import RagTruth
 from tests.benchmark_files import DATA, FOLDERS, items_of, text_of
 
 
