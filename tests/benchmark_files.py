@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pipeline.evaluate.benchmark import Benchmark, Item
 from pipeline.evaluate.benchmarks import CALIBRATION_NAMES, make_benchmark
@@ -26,6 +27,15 @@ QA = ("hotpotqa", "2wikimultihopqa", "musique")
 def items_of(name: str) -> list[Item]:
     """The items of a benchmark's fixture."""
     return list(make_benchmark(name).items(FOLDERS[name]))
+
+
+def write_pairs(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows of ContextualJudgeBench as its Parquet files hold them."""
+    from pyarrow import Table
+    from pyarrow.parquet import write_table
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_table(Table.from_pylist(list(rows)), file)
 
 
 def text_of(messages: tuple[Message, ...]) -> str:

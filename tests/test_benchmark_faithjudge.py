@@ -1,4 +1,4 @@
-"""RAGTruth and FaithBench in both of their layouts, what their judge sees, and its calibration."""
+"""RAGTruth and FaithBench: their rows, what their judge sees, and its calibration."""
 
 import json
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pipeline.evaluate.benchmark import PromptStyle
 from pipeline.evaluate.benchmarks import CALIBRATION_NAMES, make_benchmark
-from pipeline.evaluate.benchmarks.ragtruth import RagTruth
+from pipeline.evaluate.benchmarks.faithjudge import RagTruth
 from tests.benchmark_files import DATA, FOLDERS, items_of, text_of
 
 
@@ -22,34 +22,6 @@ def test_ragtruth_takes_the_test_split_of_its_own_files() -> None:
     labels = [one.consistent for item in items for one in item.responses]
     rows = [json.loads(line) for line in (DATA / "ragtruth" / "response.jsonl").read_text().splitlines()]
     assert Counter(labels) == Counter(not row["labels"] for row in rows)
-
-
-def faithjudge_layout(folder: Path) -> Path:
-    """RAGTruth's fixture in the layout of FaithJudge's three files."""
-    lines = (DATA / "ragtruth" / "response.jsonl").read_text().splitlines()
-    responses = [json.loads(line) for line in lines]
-    for line in (DATA / "ragtruth" / "source_info.jsonl").read_text().splitlines():
-        source = json.loads(line)
-        row = {
-            "source_id": int(source["source_id"]),
-            "source": source["source_info"],
-            "responses": [one for one in responses if one["source_id"] == source["source_id"]],
-        }
-        with (folder / f"ragtruth_{source['task_type'].lower()}.jsonl").open("a") as file:
-            file.write(json.dumps(row) + "\n")
-    return folder
-
-
-def test_both_layouts_of_ragtruth_hold_the_same(tmp_path: Path) -> None:
-    ours = {item.id: item for item in BothSplits().items(FOLDERS["ragtruth"])}
-    theirs = list(RagTruth().items(faithjudge_layout(tmp_path)))
-    assert len(theirs) == 9
-    for item in theirs:
-        assert item.query == ours[item.id].query
-        pairs = zip(item.responses, ours[item.id].responses, strict=True)
-        assert all((a.text, a.consistent, a.notes) == (b.text, b.consistent, b.notes) for a, b in pairs)
-    (single,) = {item.slice for item in RagTruth().items(tmp_path / "ragtruth_qa.jsonl")}
-    assert single == "qa"
 
 
 def test_the_judge_sees_source_marks_and_answer_and_never_its_own_copy() -> None:
@@ -97,13 +69,11 @@ def test_answers_of_bad_quality_are_no_examples(tmp_path: Path) -> None:
 FAITHBENCH_LABELS = {"1-0": True, "1-1": False, "1-2": True, "1-3": False, "1-4": False, "1-5": True}
 
 
-def test_both_layouts_of_faithbench_hold_the_same() -> None:
-    benchmark = make_benchmark("faithbench")
-    for file in ("batch_1.json", "faithbench_summary.jsonl"):
-        items = list(benchmark.items(FOLDERS["faithbench"] / file))
-        assert [item.id for item in items] == ["1-0", "1-4"]
-        found = {one.id: one.consistent for item in items for one in item.responses}
-        assert found == FAITHBENCH_LABELS
+def test_people_label_a_summary_by_its_worst_mark() -> None:
+    items = items_of("faithbench")
+    assert [item.id for item in items] == ["1-0", "1-4"]
+    found = {one.id: one.consistent for item in items for one in item.responses}
+    assert found == FAITHBENCH_LABELS
     first = items[0].responses
     assert first[1].notes[0] == 'Annotator A: Unwanted: "1920" (source: "1902") - 1902, not 1920'
     assert first[0].notes == ()

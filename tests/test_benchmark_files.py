@@ -1,21 +1,16 @@
 """Files of a benchmark that are damaged or missing: one clear line."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from pipeline.evaluate.benchmarks import CALIBRATION_NAMES, NAMES, make_benchmark
-from tests.benchmark_files import FOLDERS
+from tests.benchmark_files import FOLDERS, write_pairs
 
 MUSIQUE = FOLDERS["musique"].read_text().splitlines()[0]
-PAIR = {
-    "question": "q",
-    "context": "c",
-    "positive_response": "p",
-    "negative_response": "n",
-    "question_id": "1",
-}
+PAIR = {"question": "q", "context": "c", "positive_response": "p", "negative_response": "n"}
 SAMPLE = json.loads((FOLDERS["faithbench"] / "batch_1.json").read_text())["samples"][1]
 
 
@@ -26,13 +21,13 @@ SAMPLE = json.loads((FOLDERS["faithbench"] / "batch_1.json").read_text())["sampl
             "musique",
             "x.jsonl",
             MUSIQUE.replace('"answer":', '"reply":'),
-            "x.jsonl:1: answer: missing; add it",
+            "x.jsonl:1: answer: none is known",
         ),
         (
             "musique",
             "x.jsonl",
             MUSIQUE.replace('"answerable": true', '"answerable": false'),
-            "x.jsonl:1: answerable: Input should be True",
+            "x.jsonl:1: answer: none is known; give the answerable development set",
         ),
         ("hotpotqa", "x.json", '[{"_id": "a", "question": "q", "answer": "b"}]', "context: missing"),
         ("hotpotqa", "x.json", '[{"_id": "a"', "not JSON"),
@@ -50,31 +45,13 @@ SAMPLE = json.loads((FOLDERS["faithbench"] / "batch_1.json").read_text())["sampl
             "x.csv:2: context_document: ",
         ),
         (
-            "contextual_judge_bench",
-            "faithfulness_qa.jsonl",
-            json.dumps({**PAIR, "context": None}),
-            "faithfulness_qa.jsonl:1: context: ",
-        ),
-        (
-            "contextual_judge_bench",
-            "faithfulness_qa.jsonl",
-            json.dumps({key: value for key, value in PAIR.items() if key != "negative_response"}),
-            "negative_response: missing",
-        ),
-        (
             "faithbench",
             "batch_3.json",
             json.dumps({"samples": [SAMPLE]}).replace("Unwanted.Intrinsic", "Horrid"),
             "'Horrid' is no label of FaithBench",
         ),
         ("faithbench", "batch_3.json", json.dumps({"samples": [SAMPLE]})[:-9], "not JSON"),
-        ("ragtruth", "ragtruth_qa.jsonl", '{"source_id": 1, "responses": []}', "source: missing"),
-        (
-            "ragtruth",
-            "ragtruth_qa.jsonl",
-            '{"source_id": 1, "source": {"passages": "p"}, "responses": []}',
-            "source_info: is not what task_type QA has",
-        ),
+        ("ragtruth", "response.jsonl", '{"id": 1, "source_id": 1}', "response.jsonl:1: split: missing"),
     ],
 )
 def test_a_damaged_file_is_one_clear_line(name: str, file: str, text: str, says: str, tmp_path: Path) -> None:
@@ -91,8 +68,18 @@ def test_a_folder_without_the_files_says_where_they_are_published(name: str, tmp
         list(make_benchmark(name).items(tmp_path))
 
 
-def test_a_parquet_file_that_is_none(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    (tmp_path / "faithfulness_qa.parquet").write_bytes(b"PAR0")
-    with pytest.raises(ValueError, match="not a Parquet file"):
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"context": None}, ".parquet:1: context: "),
+        ({"question_id": None}, ".parquet:1: question_id: "),
+        (None, "not a Parquet file"),
+    ],
+)
+def test_damaged_pairs_are_one_clear_line(changes: dict[str, None] | None, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "data" / "faithfulness_qa-00000-of-00001.parquet"
+    write_pairs(file, [PAIR | {"question_id": "1"} | (changes or {})])
+    if changes is None:
+        file.write_bytes(b"PAR0")
+    with pytest.raises(ValueError, match=re.escape(says)):
         list(make_benchmark("contextual_judge_bench").items(tmp_path))

@@ -1,7 +1,6 @@
 """Each benchmark's files become items, and chats that show what they must and nothing else."""
 
 import csv
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 
 from pipeline.evaluate.benchmark import Benchmark, Item, PromptStyle
 from pipeline.evaluate.benchmarks import CALIBRATION_NAMES, NAMES, make_benchmark
-from tests.benchmark_files import FOLDERS, items_of, text_of
+from tests.benchmark_files import items_of, text_of, write_pairs
 
 
 def asked(name: str) -> Iterator[tuple[Benchmark, Item, PromptStyle]]:
@@ -99,16 +98,13 @@ def test_pairs_are_shown_in_both_orders() -> None:
         assert benchmark.judge_request(item, first, "**Result:** A") is None
 
 
-def test_pairs_in_parquet_read_as_in_jsonl(tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    lines = (FOLDERS["contextual_judge_bench"] / "faithfulness_qa.jsonl").read_text().splitlines()
-    (tmp_path / "data").mkdir()
-    for place, line in enumerate(lines):
-        table = pyarrow.Table.from_pylist([json.loads(line)])
-        parquet.write_table(table, tmp_path / "data" / f"faithfulness_qa-{place:05}-of-00002.parquet")
+def test_pairs_of_several_files_of_a_split_have_their_own_ids(tmp_path: Path) -> None:
+    pair = {"question_id": "7", "context": "c", "positive_response": "p", "negative_response": "n"}
+    for place in range(2):
+        file = tmp_path / "data" / f"faithfulness_qa-{place:05}-of-00002.parquet"
+        write_pairs(file, [pair | {"question": f"Which of {place}?"}])
     found = list(make_benchmark("contextual_judge_bench").items(tmp_path))
-    assert found == [item for item in items_of("contextual_judge_bench") if item.slice == "faithfulness_qa"]
+    assert [item.id for item in found] == ["faithfulness_qa-0", "faithfulness_qa-1"]
 
 
 def test_special_tokens_of_a_document_open_no_turn(tmp_path: Path) -> None:

@@ -64,24 +64,6 @@ def test_rows_that_need_a_paragraph_in_common_are_one_cluster() -> None:
     assert linked([]) == []
 
 
-def test_the_hub_layout_of_hotpotqa_is_read(tmp_path: Path) -> None:
-    rows = json.loads(FOLDERS["hotpotqa"].read_text())
-    lines = [
-        {
-            "id": row["_id"],
-            **{key: row[key] for key in ("question", "answer", "type")},
-            "context": {"title": [t for t, _ in row["context"]], "sentences": [s for _, s in row["context"]]},
-            "supporting_facts": {
-                "title": [title for title, _ in row["supporting_facts"]],
-                "sent_id": [place for _, place in row["supporting_facts"]],
-            },
-        }
-        for row in rows
-    ]
-    (tmp_path / "validation.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert list(make_benchmark("hotpotqa").items(tmp_path / "validation.jsonl")) == items_of("hotpotqa")
-
-
 @pytest.mark.parametrize("name", QA)
 def test_the_judge_of_an_answer_sees_the_reference_and_no_documents(name: str) -> None:
     benchmark, item = make_benchmark(name), items_of(name)[0]

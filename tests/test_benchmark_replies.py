@@ -8,7 +8,7 @@ import pytest
 from pipeline.evaluate.benchmark import Benchmark, Item, Prompt
 from pipeline.evaluate.benchmarks import NAMES, make_benchmark
 from pipeline.evaluate.benchmarks.contextual_judge_bench import POSITIVE_FIRST
-from pipeline.evaluate.benchmarks.replies import ANSWER, REASONED_ANSWER, judged_text, last_answer
+from pipeline.evaluate.benchmarks.prompts import ANSWER, REASONED_ANSWER, judged_text, last_answer
 from pipeline.evaluate.majority import Judgement
 from tests.benchmark_files import items_of
 

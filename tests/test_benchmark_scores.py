@@ -8,7 +8,7 @@ import pytest
 from pipeline.evaluate.benchmark import Prompt, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
 from pipeline.evaluate.benchmarks.contextual_judge_bench import POSITIVE_FIRST, POSITIVE_SECOND
-from pipeline.evaluate.benchmarks.replies import ANSWER
+from pipeline.evaluate.benchmarks.prompts import ANSWER
 from pipeline.evaluate.judge_agreement import judge_agreement
 from pipeline.evaluate.majority import Judgement, majority
 from pipeline.evaluate.statistics import ItemScores

@@ -54,13 +54,6 @@ def test_a_warm_up_is_done_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert calls == [{"name": "smollm2", "overrides": ["seed=3"]}]
 
 
-def test_a_user_is_told_what_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
-    recipe = load_recipe("smollm2", ["data.max_steps=10"])
-    start.say_what_it_takes(Console(), recipe, 400)
-    told = " ".join(capsys.readouterr().out.split())
-    assert "minutes on two cores" in told and "10 steps of 64 answers" in told and "GiB of memory" in told
-
-
 def test_a_recipe_without_known_answers_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"data.source: prepared rows have no known answers"):
         run_demo(run_dir=tmp_path, recipe="smollm2", overrides=["data={source: prepared, path: rows}"])

@@ -1,8 +1,5 @@
 """Rows that nearly repeat a row before are found; rows that ask something else are kept."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from pipeline.data.duplicates import Match, RowsBefore, fingerprint
@@ -13,10 +10,8 @@ TEXTS = [" ".join(f"word{i * 7 + j * j}" for j in range(60)) for i in range(5)]
 
 
 @pytest.fixture
-def before(tmp_path: Path) -> Iterator[RowsBefore]:
-    rows = RowsBefore(tmp_path / "rows.sqlite")
-    yield rows
-    rows.close()
+def before() -> RowsBefore:
+    return RowsBefore()
 
 
 def keep(before: RowsBefore, name: str, question: str, texts: list[str]) -> Match | None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from orchestration.terminal.errors import user_error
-from pipeline.data.card import render_html, render_markdown, write_card
+from pipeline.data.card import render_card
 from pipeline.data.duplicates import Reason
 from pipeline.data.job import run_job
 from pipeline.data.prepare import Manifest, Removal, read_manifest
@@ -19,7 +19,6 @@ from pipeline.settings.recipe import TINY_POLICY
 from reward.offline.files import file_sha256
 from reward.types import RagQuery
 from tests.benchmark_rows import SLICES, TWOWIKI_DEV, write_bioasq
-from tests.browser import BROWSER, MISSING, opened_page
 from tests.march_cli import march, refused
 
 CHOICES = Choices(near_duplicates=0.8, noise=0.3, accepted_licences=("bioasq",))
@@ -84,7 +83,6 @@ def test_the_statistics_are_those_of_the_rows(tmp_path: Path) -> None:
     assert found.query_words.mean == pytest.approx(sum(queries) / 24)
     assert found.document_words.mean == pytest.approx(sum(words) / 24)
     assert (found.document_words.min, found.document_words.max) == (min(words), max(words))
-    assert sum(found.document_words.histogram.values()) == 24
     assert found.irrelevant_ratio == pytest.approx(1 - relevant / 240)
 
 
@@ -230,7 +228,7 @@ def test_the_command_takes_several_datasets(tmp_path: Path, capsys: pytest.Captu
     shown = capsys.readouterr().out
     assert "25 of 32 rows in" in shown and "left out: 7 with documents of an evaluation set" in shown
     assert "--max-shared-documents lets common ones pass" in shown
-    assert {"data_card.md", "data_card.html"} <= contents(tmp_path).keys()
+    assert "data_card.md" in contents(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -297,7 +295,7 @@ def test_an_older_manifest_is_still_read() -> None:
     old = {"source": "2wikimultihopqa", "num_read": 3, "num_duplicates": 1, "num_overlong": 0, "num_rows": 2}
     manifest = Manifest.model_validate(old | {"prompt_digest": "a", "rows_sha256": "b"})
     assert (manifest.num_rows, manifest.statistics, manifest.num_near_duplicates) == (2, (), 0)
-    assert "2 rows of 3 read" in render_markdown(manifest)
+    assert "2 rows of 3 read" in render_card(manifest)
 
 
 @pytest.mark.slow
@@ -322,7 +320,7 @@ def prepared(tmp_path: Path) -> Manifest:
 
 
 def test_the_card_shows_the_papers_figures_beside_ours(prepared: Manifest) -> None:
-    markdown, html = render_markdown(prepared), render_html(prepared)
+    card = render_card(prepared)
     for figure in (
         "4,721",
         "8.62",
@@ -333,24 +331,12 @@ def test_the_card_shows_the_papers_figures_beside_ours(prepared: Manifest) -> No
         "24.4%",
         "CC-BY-SA-4.0",
     ):
-        assert figure in markdown
-        assert figure in html
-    assert markdown.count("| paper, ") == html.count('<tr class="paper">') == 3
-    assert render_html(prepared) == html  # the same rows give the same page
-    assert html.count("<svg") == 3 * len(prepared.statistics)
+        assert figure in card
+    assert card.count("| paper, ") == 3
 
 
-def test_a_source_of_which_nothing_is_left_has_figures_and_no_plots(tmp_path: Path) -> None:
+def test_a_source_of_which_nothing_is_left_has_figures(tmp_path: Path) -> None:
     inputs = [(name, SLICES[name]) for name in ("musique", "tatqa")]
     manifest = run_job(job(tmp_path / "out", *inputs, evaluation_sets=(SLICES["musique"],)))
     assert [found.num_rows for found in manifest.statistics] == [0, 24]
-    assert "| MuSiQue | 0 | 0.00 |" in render_markdown(manifest)
-    assert render_html(manifest).count("<svg") == 3
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(BROWSER is None, reason=MISSING)
-def test_the_card_opens_in_a_browser(prepared: Manifest, tmp_path: Path) -> None:
-    _, page = write_card(prepared, tmp_path)
-    shown = opened_page(page, "")
-    assert "Statistics, beside the paper" in shown and shown.count("<rect") > 20
+    assert "| MuSiQue | 0 | 0.00 |" in render_card(manifest)

@@ -9,10 +9,10 @@ import pytest
 
 from pipeline.data.bioasq import BioasqRow
 from pipeline.data.job import run_job
-from pipeline.data.musique import MusiqueRow
-from pipeline.data.rows import SourceRow, parse_row
+from pipeline.data.rows import SourceRow
 from pipeline.data.sources import SOURCES
 from pipeline.data.work import Choices, Input, PrepareJob
+from reward.types import RagQuery
 from tests.benchmark_rows import SLICES, bioasq_row, queries_of, write_bioasq
 
 # Counted and hashed here, on the slices of tests/data; a change of a reader changes them.
@@ -43,22 +43,6 @@ def test_musique_is_read_as_published() -> None:
         assert (query.id, query.query) == (row["id"], row["question"])
         expected = [(p["title"], p["paragraph_text"]) for p in row["paragraphs"]]
         assert [(document.title, document.text) for document in query.documents] == expected
-
-
-def test_hotpotqa_reads_the_same_in_both_layouts(tmp_path: Path) -> None:
-    hub = []
-    for row in json.loads(SLICES["hotpotqa"].read_text()):
-        titles, sentences = zip(*row["context"], strict=True)
-        facts = dict(zip(("title", "sent_id"), zip(*row["supporting_facts"], strict=True), strict=True))
-        context = {"title": titles, "sentences": sentences}
-        hub.append({"id": row["_id"], "question": row["question"], "context": context})
-        hub[-1]["supporting_facts"] = facts
-    path = tmp_path / "hub.jsonl"
-    path.write_text("\n".join(map(json.dumps, hub)))
-    assert queries_of("hotpotqa", path) == queries_of("hotpotqa", SLICES["hotpotqa"])
-    relevance = SOURCES["hotpotqa"].relevance
-    assert relevance is not None
-    assert [len(relevance.model_validate_json(json.dumps(row)).irrelevant() or []) for row in hub] == [8] * 8
 
 
 def test_sentences_of_hotpotqa_bring_their_own_spaces() -> None:
@@ -156,28 +140,11 @@ def test_nothing_that_ragtruths_models_answered_reaches_a_row(tmp_path: Path) ->
     assert "SECRET" not in "".join(file.read_text() for file in (tmp_path / "out").iterdir())
 
 
-def test_every_model_reads_only_what_it_names() -> None:
-    fields = {name: set(source.model.model_fields) for name, source in SOURCES.items()}
-    assert fields == {
-        "bioasq": {"id", "question", "snippets"},
-        "2wikimultihopqa": {"id", "question", "context"},
-        "hotpotqa": {"id", "question", "context"},
-        "musique": {"id", "question", "paragraphs"},
-        "ragtruth": {"source_id", "task_type", "source_info", "prompt"},
-        "tatqa": {"table", "paragraphs", "questions"},
-        "jsonl": {"id", "question", "documents", "unanswerable"},
-    }
+def test_a_query_has_no_place_for_an_answer() -> None:
+    assert RagQuery.model_fields.keys() == {"id", "query", "documents", "unanswerable"}
 
 
-def test_an_evaluation_reads_answers_by_a_model_of_its_own() -> None:
-    class Answered(MusiqueRow):
-        answer: str
-
-    found = [parse_row(raw, Answered).answer for raw in Answered.raw_rows(SLICES["musique"])]
-    assert len(found) == 8 and all(found)
-
-
-HOTPOT = {"_id": "a", "question": "Who?", "context": {"title": ["Ann"], "sentences": [["A"], ["B"]]}}
+HOTPOT = {"_id": "a", "question": "Who?", "context": {"title": ["Ann"], "sentences": [["A"]]}}
 PARAGRAPH = {"idx": 0, "title": "t", "paragraph_text": "x"}
 
 
@@ -196,8 +163,7 @@ PARAGRAPH = {"idx": 0, "title": "t", "paragraph_text": "x"}
             {"id": "a", "question": "Who?", "paragraphs": [PARAGRAPH, PARAGRAPH]},
             "rows.jsonl:2: row 'a': documents: id 'a#0' is used twice",
         ),
-        ("hotpotqa", HOTPOT, ": context: title and sentences are not two lists of one length"),
-        ("hotpotqa", HOTPOT | {"context": {"title": ["Ann"]}}, "rows.jsonl:2: context: "),
+        ("hotpotqa", HOTPOT, "rows.jsonl:2: context: "),
         (
             "tatqa",
             {"table": {"uid": "a", "table": [[7]]}},

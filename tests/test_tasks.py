@@ -245,11 +245,11 @@ def test_scores_of_others_are_averaged() -> None:
     ("name", "settings", "said"),
     [
         ("ragtruth", {}, "give -T path=FILE-OR-FOLDER; it is published at https://github.com/Particle"),
-        ("ragtruth", {"path": "/nowhere"}, "holds none of response.jsonl, ragtruth_qa.jsonl"),
+        ("ragtruth", {"path": "/nowhere"}, "holds none of response.jsonl; get them"),
         ("ragtruth", {**RAGTRUTH, "style": "10-shot"}, "ragtruth is asked as plain, cot"),
         ("ragtruth", {**RAGTRUTH, "audit": "guess"}, "'guess' is not a valid AuditKind"),
         ("ragtruth", RAGTRUTH, "give --model-role grader=MODEL"),
-        ("contextual_judge_bench", {"path": str(DATA)}, "holds none of refusal_answerable.jsonl"),
+        ("contextual_judge_bench", {"path": str(DATA)}, "holds none of data/refusal_answerable-"),
     ],
 )
 def test_what_a_user_can_fix_is_said_before_anything_is_asked(

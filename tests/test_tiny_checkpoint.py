@@ -9,9 +9,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 import pipeline.tiny
 from pipeline.settings.worlds import PLAIN_WORLD, WorldSettings
 from pipeline.tiny.manifest import MANIFEST, Manifest, publish, read_manifest
-from pipeline.tiny.measurement import measure
 from pipeline.tiny.tokenizer import build_tokenizer
+from pipeline.tiny.truth import judge
 from pipeline.tiny.words import KINDS
+from pipeline.tiny.world import sample_worlds
 from reward.roles.prompts import load_prompts
 
 FOLDER = Path(pipeline.tiny.__file__).parent / "checkpoint"
@@ -40,25 +41,25 @@ def test_the_folder_holds_what_the_manifest_says(folder, world):
 
 def test_it_starts_where_reinforcement_can_be_seen(manifest):
     figures = manifest.figures
-    assert figures.num_worlds == 500
-    assert 0.55 <= figures.solver_faithful <= 0.68
-    assert figures.solver_faithful_greedy > figures.solver_faithful + 0.1
-    assert figures.proposer_exact >= 0.93
-    assert figures.checker_accuracy >= 0.73
+    assert figures["num_worlds"] == 500
+    assert 0.55 <= figures["solver_faithful"] <= 0.68
+    assert figures["solver_faithful_greedy"] > figures["solver_faithful"] + 0.1
+    assert figures["proposer_exact"] >= 0.93
+    assert figures["checker_accuracy"] >= 0.73
 
 
 def test_the_start_with_kinds_errs_in_each_of_them():
     figures = read_manifest(KINDS_FOLDER).figures
-    assert figures.num_worlds == 500
-    assert 0.55 <= figures.solver_faithful <= 0.72
-    assert figures.solver_faithful_greedy > figures.solver_faithful + 0.1
-    assert figures.proposer_exact >= 0.93 and figures.checker_accuracy >= 0.73
-    assert figures.solver_form >= 0.95 and figures.checker_form >= 0.97
-    assert 0.4 <= figures.abstained_right <= 0.85 and figures.abstained_wrong <= 0.12
-    assert set(figures.solver_by_kind) == set(KINDS)
-    assert all(0.5 < right < 0.9 for right in figures.solver_by_kind.values())
-    assert set(figures.checker_by_kind) == {*KINDS, "unanswerable"}
-    assert all(right > 0.65 for right in figures.checker_by_kind.values())
+    assert figures["num_worlds"] == 500
+    assert 0.55 <= figures["solver_faithful"] <= 0.72
+    assert figures["solver_faithful_greedy"] > figures["solver_faithful"] + 0.1
+    assert figures["proposer_exact"] >= 0.93 and figures["checker_accuracy"] >= 0.73
+    assert figures["solver_form"] >= 0.95 and figures["checker_form"] >= 0.97
+    assert 0.4 <= figures["abstained_right"] <= 0.85 and figures["abstained_wrong"] <= 0.12
+    assert set(figures["solver_by_kind"]) == set(KINDS)
+    assert all(0.5 < right < 0.9 for right in figures["solver_by_kind"].values())
+    assert set(figures["checker_by_kind"]) == {*KINDS, "unanswerable"}
+    assert all(right > 0.65 for right in figures["checker_by_kind"].values())
 
 
 @BOTH
@@ -71,13 +72,18 @@ def test_its_tokenizer_is_the_one_that_is_built(tmp_path, folder, world):
         assert path.read_bytes() == (folder / path.name).read_bytes()
 
 
-def test_it_loads_and_plays_its_roles(manifest):
+def test_it_loads_and_answers(manifest):
     model, tokenizer = AutoModelForCausalLM.from_pretrained(FOLDER), AutoTokenizer.from_pretrained(FOLDER)
     assert model.num_parameters() == manifest.num_parameters
     assert model.config.vocab_size == len(tokenizer)
-    figures = measure(model, tokenizer, load_prompts("compact"), num_worlds=24)
-    assert figures.proposer_exact > 0.75 and figures.checker_accuracy > 0.5
-    assert 0.3 < figures.solver_faithful <= figures.solver_faithful_greedy
+    worlds, prompts = sample_worlds(24, 123, "held_out"), load_prompts("compact")
+    chats = [prompts.solver(one.query) for one in worlds]
+    options = {"add_generation_prompt": True, "padding": True, "return_tensors": "pt", "return_dict": True}
+    inputs = tokenizer.apply_chat_template(chats, **options)
+    written = model.generate(**inputs, max_new_tokens=64, do_sample=False)[:, inputs["input_ids"].shape[1] :]
+    answers = tokenizer.batch_decode(written, skip_special_tokens=True)
+    judged = [judge(one.query, answer) for one, answer in zip(worlds, answers, strict=True)]
+    assert sum(one.faithful for one in judged) > 12
 
 
 def test_a_changed_file_is_refused(tmp_path, manifest):

@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.demo.evaluate import evaluate_with, setup_for
-from pipeline.demo.evaluation import Evaluation, JudgedAnswer
-from pipeline.demo.report import describe, find, table
+from pipeline.demo.evaluation import Evaluation
+from pipeline.demo.report import find, table
 from pipeline.settings.recipe import load_recipe
 from pipeline.settings.worlds import WorldSettings
 from pipeline.tiny.demonstrations import Demonstration, demonstrate, write_answer, write_check, write_claims
 from pipeline.tiny.facts import ABSTENTION, Fact, find_values, read_facts, read_questions
 from pipeline.tiny.recipe import BASE, ERRORS, Errors, Stage
 from pipeline.tiny.tokenizer import build_tokenizer
-from pipeline.tiny.truth import is_written, oracle, true_answer
+from pipeline.tiny.truth import is_written, judge, true_answer
 from pipeline.tiny.words import CITIES, FIRST_NAMES, KINDS, LAST_NAMES, MONTHS, VERB_FORMS, verbs_of
 from pipeline.tiny.world import near_miss, sample_world, sample_worlds
 from pipeline.training.oracle import judge_tiny
@@ -64,33 +64,33 @@ def test_sentences_and_questions_of_each_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "response", "faithful", "num_values", "num_right", "abstained"),
+    ("query", "response", "faithful", "num_values", "abstained"),
     [
-        (KNOWN, write_answer([(MARIA, "Maria Silva"), (DAY, "14 March"), (EUROS, 466)]), True, 3, 3, False),
-        (KNOWN, write_answer([(MARIA, "Maria Novak")]), False, 1, 0, False),  # the near-duplicate's organiser
-        (KNOWN, write_answer([(MARIA, "Maria Silva"), (DAY, "15 March")]), False, 2, 1, False),
-        (KNOWN, OTHER_MARIA.statement(), True, 1, 1, False),  # true, though nobody asked
-        (KNOWN, f"{MARIA.statement()} Maria Silva came.", False, 2, 1, False),  # a name outside any statement
-        (KNOWN, f"{MARIA.statement()} 14 came.", False, 2, 1, False),
-        (KNOWN, "The charity picnic at the harbour was organised by xyz.", False, 1, 0, False),
-        (KNOWN, "The charity picnic at the harbour was organised by Maria.", False, 2, 0, False),
-        (KNOWN, "The silent circus at the castle was announced on March.", False, 1, 0, False),
-        (KNOWN, ABSTENTION, False, 0, 0, True),
-        (KNOWN, "Yes.", False, 0, 0, False),
-        (UNKNOWN, ABSTENTION, True, 0, 0, True),
-        (UNKNOWN, "a) the documents do not say", True, 0, 0, True),
-        (UNKNOWN, "Yes.", False, 0, 0, False),  # silence is no abstention
-        (UNKNOWN, "", False, 0, 0, False),
-        (UNKNOWN, write_answer([(MARIA, "Maria Novak")]), False, 1, 0, False),
-        (UNKNOWN, f"{ABSTENTION} {MARIA.statement()}", False, 1, 0, False),
+        (KNOWN, write_answer([(MARIA, "Maria Silva"), (DAY, "14 March"), (EUROS, 466)]), True, 3, False),
+        (KNOWN, write_answer([(MARIA, "Maria Novak")]), False, 1, False),  # the near-duplicate's organiser
+        (KNOWN, write_answer([(MARIA, "Maria Silva"), (DAY, "15 March")]), False, 2, False),
+        (KNOWN, OTHER_MARIA.statement(), True, 1, False),  # true, though nobody asked
+        (KNOWN, f"{MARIA.statement()} Maria Silva came.", False, 2, False),  # a name outside any statement
+        (KNOWN, f"{MARIA.statement()} 14 came.", False, 2, False),
+        (KNOWN, "The charity picnic at the harbour was organised by xyz.", False, 1, False),
+        (KNOWN, "The charity picnic at the harbour was organised by Maria.", False, 2, False),
+        (KNOWN, "The silent circus at the castle was announced on March.", False, 1, False),
+        (KNOWN, ABSTENTION, False, 0, True),
+        (KNOWN, "Yes.", False, 0, False),
+        (UNKNOWN, ABSTENTION, True, 0, True),
+        (UNKNOWN, "a) the documents do not say", True, 0, True),
+        (UNKNOWN, "Yes.", False, 0, False),  # silence is no abstention
+        (UNKNOWN, "", False, 0, False),
+        (UNKNOWN, write_answer([(MARIA, "Maria Novak")]), False, 1, False),
+        (UNKNOWN, f"{ABSTENTION} {MARIA.statement()}", False, 1, False),
     ],
 )
-def test_oracle(
-    query: RagQuery, response: str, faithful: bool, num_values: int, num_right: int, abstained: bool
+def test_an_answer_is_held_against_the_documents(
+    query: RagQuery, response: str, faithful: bool, num_values: int, abstained: bool
 ) -> None:
-    figures = oracle(query, response)
-    assert (figures.faithful, figures.num_values, figures.num_right) == (faithful, num_values, num_right)
-    assert (figures.abstained, figures.answerable) == (abstained, query is KNOWN)
+    found = judge(query, response)
+    assert (found.faithful, len(find_values(response))) == (faithful, num_values)
+    assert (found.abstained, found.answerable) == (abstained, query is KNOWN)
 
 
 @pytest.mark.parametrize(
@@ -138,8 +138,8 @@ def test_worlds_agree_with_their_documents(seed: int, split: Any) -> None:
     assert len({fact.value for fact in world.facts}) == len(world.truth) == len(world.facts)
     assert all((fact.key in world.truth) is world.is_answerable for fact in world.asked)
     truth = write_answer([(fact, fact.value) for fact in world.asked])
-    assert oracle(world.query, truth).faithful is world.is_answerable
-    assert oracle(world.query, ABSTENTION).faithful is not world.is_answerable
+    assert judge(world.query, truth).faithful is world.is_answerable
+    assert judge(world.query, ABSTENTION).faithful is not world.is_answerable
     subjects = {word for fact in world.facts for word in fact.key[:3]}
     assert not subjects & {*MONTHS, *CITIES, *FIRST_NAMES, *LAST_NAMES}, "each name and day is a claim"
 
@@ -192,7 +192,7 @@ def _query_of(one: Demonstration) -> RagQuery:
 
 def test_true_demonstrations_abstain_where_nobody_knows_and_nowhere_else() -> None:
     solver = _demonstrations(replace(BASE, world=SETTINGS), Role.SOLVER)
-    judged = [oracle(_query_of(one), one.completion) for one in solver]
+    judged = [judge(_query_of(one), one.completion) for one in solver]
     assert all(one.faithful and one.abstained is not one.answerable for one in judged)
     assert 0.3 < sum(one.abstained for one in judged) / len(judged) < 0.5
 
@@ -217,7 +217,7 @@ def test_injected_errors_are_as_frequent_as_they_say() -> None:
     errors = Errors(p_late=0.6, p_early=0.1, p_miscopy=0.05, p_invent=0.5, p_abstain=0.1)
     stage = replace(ERRORS, world=SETTINGS, errors=errors)
     solver = _demonstrations(stage, Role.SOLVER, 4000)
-    judged = [oracle(_query_of(one), one.completion) for one in solver]
+    judged = [judge(_query_of(one), one.completion) for one in solver]
     unknown = [one for one in judged if not one.answerable]
     known = [one for one in judged if one.answerable]
     assert 0.4 < sum(one.abstained for one in unknown) / len(unknown) < 0.6
@@ -229,7 +229,7 @@ def test_inventions_are_values_of_other_facts_of_the_same_kind() -> None:
     stage = replace(ERRORS, world=SETTINGS, errors=Errors(p_invent=1.0))
     for one in _demonstrations(stage, Role.SOLVER):
         query = _query_of(one)
-        if not oracle(query, one.completion).answerable:
+        if not judge(query, one.completion).answerable:
             known = {(fact.kind, fact.value) for fact in read_facts(query.documents[0].text)}
             assert {(fact.kind, fact.value) for fact in read_facts(one.completion)} <= known
 
@@ -314,13 +314,14 @@ def test_figures_of_known_policies(
     votes: dict[str, float],
 ) -> None:
     found = measure(scripted, **policy)
-    assert found.abstention_right is not None and found.abstention_wrong is not None
-    assert (found.abstention_right.value, found.abstention_wrong.value) == (right, wrong)
-    assert found.abstention_right.num_rows + found.abstention_wrong.num_rows == NUM_WORLDS
+    abstained = [found["abstention_right"], found["abstention_wrong"]]
+    assert [one.value for one in abstained] == [right, wrong]
+    assert sum(one.num_rows for one in abstained) == NUM_WORLDS
     if faithful is not None:
-        assert found.oracle_faithfulness.value == faithful
-    assert {kind: one.value for kind, one in found.stated_by_kind.items()} == dict.fromkeys(KINDS, stated)
-    assert {kind: found.votes_by_kind[kind].value for kind in votes} == votes
+        assert found["oracle_faithfulness"].value == faithful
+    assert {kind: found[f"stated/{kind}"].value for kind in KINDS} == dict.fromkeys(KINDS, stated)
+    assert "stated/unanswerable" not in found.figures
+    assert {kind: found[f"votes/{kind}"].value for kind in votes} == votes
     assert Evaluation.model_validate_json(found.model_dump_json()) == found
 
 
@@ -328,8 +329,10 @@ def test_the_audit_finds_the_claims_of_each_kind_and_masks_abstentions(scripted:
     found = measure(scripted)
     known = sum(answer.answerable for answer in found.answers)
     assert found.outcomes == {Outcome.SUPPORTED: known, Outcome.NO_CLAIMS: NUM_WORLDS - known}
-    assert found.false_accept.value == found.false_reject.value == 0
-    assert found.num_unscored == NUM_WORLDS - known, "a right abstention is neither paid nor punished"
+    assert found["false_accept"].value == found["false_reject"].value == 0
+    assert sum(one.reward is None for one in found.answers) == NUM_WORLDS - known, (
+        "a right abstention is neither paid nor punished"
+    )
     bold = measure(scripted, solver="bold")
     assert bold.outcomes == {Outcome.SUPPORTED: known, Outcome.REFUTED: NUM_WORLDS - known}
 
@@ -340,13 +343,6 @@ def test_the_report_tells_of_abstentions_and_kinds(scripted: Any) -> None:
     assert "Abstentions where no document answers" in labels
     assert "Items stated rightly: name" in labels and "Checker right, single votes: unanswerable" in labels
     assert "abstentions went from 0.0% to 100.0%" in find(before, after).sentence
-    words = {describe(example)[1] for example in after.examples}
-    assert "abstained, rightly" in words
-
-
-def test_older_evaluations_have_no_kinds() -> None:
-    assert JudgedAnswer.model_fields["answerable"].default is True
-    assert JudgedAnswer.model_fields["abstained"].default is False
 
 
 @pytest.mark.parametrize(("reward", "false_reject"), [(-1.0, True), (0.0, False), (None, False)])

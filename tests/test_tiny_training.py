@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pipeline.settings.recipe import TINY_POLICY
 from pipeline.tiny.initialisation import new_model
 from pipeline.tiny.manifest import read_manifest
 from pipeline.tiny.recipe import BASE, ERRORS
@@ -103,9 +102,7 @@ def test_defaults_of_the_command_are_the_recipe():
     assert changed[1].mix == (1.0, 2.0, 3.0) and changed[1].errors.p_late == 0.5 and changed[1].lr == 0.1
 
 
-def test_a_start_without_an_error_stage_has_only_its_own_errors(tmp_path, monkeypatch):
-    figures = read_manifest(TINY_POLICY).figures
-    monkeypatch.setattr("pipeline.tiny.measurement.measure", lambda *args, **kwargs: figures)
+def test_a_start_without_an_error_stage_has_only_its_own_errors(tmp_path):
     main(["--out", str(tmp_path / "start"), "--steps", "1", "--error-steps", "0"])
     manifest = read_manifest(tmp_path / "start")
     assert [stage.name for stage in manifest.stages] == ["base"]

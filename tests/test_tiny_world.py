@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from pipeline.settings.worlds import WorldSettings
 from pipeline.tiny.demonstrations import demonstrate, write_answer, write_check, write_claims
-from pipeline.tiny.facts import Fact, read_facts
+from pipeline.tiny.facts import Fact, find_values, read_facts
 from pipeline.tiny.recipe import BASE, ERRORS
-from pipeline.tiny.truth import oracle, true_answer
+from pipeline.tiny.truth import attempted, judge, true_answer
 from pipeline.tiny.words import CITIES, EVENTS
 from pipeline.tiny.world import MARKERS, is_held_out, sample_world, sample_worlds, worlds
 from reward.claims.numbers import find_numbers
@@ -66,29 +66,29 @@ def test_prompts_are_the_compact_ones():
 
 
 @pytest.mark.parametrize(
-    ("response", "faithful", "num_values", "num_right", "coverage", "empty"),
+    ("response", "faithful", "num_values", "share"),
     [
-        (write_answer([(PICNIC, 466), (CIRCUS, 71)]), True, 2, 2, 1.0, False),
-        (write_answer([(PICNIC, 466)]), True, 1, 1, 0.5, False),
-        (write_answer([(PICNIC, 12), (CIRCUS, 71)]), False, 2, 1, 1.0, False),
-        (TWIN.statement(), True, 1, 1, 0.0, False),  # true, though nobody asked
-        ("It was 466.", False, 1, 0, 0.0, False),  # a number outside any statement
-        ("The July picnic in Kabul raised 466 people.", False, 1, 0, 0.0, False),
-        ("The July picnic in Kabul raised 0466 euros.", False, 1, 0, 0.0, False),
-        (f"The July picnic in Kabul raised {'9' * 9000} euros.", False, 1, 0, 0.0, False),
-        ("I cannot say.", False, 0, 0, 0.0, True),
-        ("", False, 0, 0, 0.0, True),
+        (write_answer([(PICNIC, 466), (CIRCUS, 71)]), True, 2, 1.0),
+        (write_answer([(PICNIC, 466)]), True, 1, 0.5),
+        (write_answer([(PICNIC, 12), (CIRCUS, 71)]), False, 2, 1.0),
+        (TWIN.statement(), True, 1, 0.0),  # true, though nobody asked
+        ("It was 466.", False, 1, 0.0),  # a number outside any statement
+        ("The July picnic in Kabul raised 466 people.", False, 1, 0.0),
+        ("The July picnic in Kabul raised 0466 euros.", False, 1, 0.0),
+        (f"The July picnic in Kabul raised {'9' * 9000} euros.", False, 1, 0.0),
+        ("I cannot say.", False, 0, 0.0),
+        ("", False, 0, 0.0),
     ],
 )
-def test_oracle(response, faithful, num_values, num_right, coverage, empty):
-    figures = oracle(QUERY, response)
-    assert (figures.faithful, figures.num_values, figures.num_right) == (faithful, num_values, num_right)
-    assert (figures.coverage, figures.empty) == (coverage, empty)
+def test_an_answer_is_held_against_the_documents(response, faithful, num_values, share):
+    assert judge(QUERY, response).faithful is faithful
+    assert len(find_values(response)) == num_values
+    assert attempted(QUERY, response) == share
 
 
-def test_oracle_of_a_foreign_row_finds_nothing_true():
+def test_of_a_foreign_row_nothing_is_true():
     row = RagQuery(id="q", query="How many?", documents=(Document(id="d1", text="It was 7."),))
-    assert not oracle(row, "It was 7.").faithful
+    assert not judge(row, "It was 7.").faithful
     assert true_answer(row, "How many?") is None
 
 
@@ -124,12 +124,12 @@ def test_worlds_agree_with_their_documents(seed, split):
 def test_true_and_near_duplicate_answers_are_told_apart(seed):
     world = sample_world(random.Random(seed), "train", settings=WorldSettings(p_duplicate=1.0))
     truth = write_answer([(fact, fact.number) for fact in world.asked])
-    figures = oracle(world.query, truth)
-    assert figures.faithful and figures.coverage == 1.0 and figures.num_right == len(world.asked)
+    found = judge(world.query, truth)
+    assert found.right and found.coverage == attempted(world.query, truth) == 1.0
     for fact in world.asked:
         twin = world.near_duplicates[fact.key]
         assert sum(a != b for a, b in zip(fact.key, twin.key, strict=True)) == 1
-        assert not oracle(world.query, fact.statement(twin.number)).faithful
+        assert not judge(world.query, fact.statement(twin.number)).faithful
         assert true_answer(world.query, fact.question()) == str(fact.number)
 
 
@@ -149,9 +149,9 @@ def test_the_audit_reads_what_the_roles_write(seed):
 
 
 @given(st.text())
-def test_oracle_reads_any_text(text):
-    figures = oracle(QUERY, text)
-    assert 0 <= figures.num_right <= figures.num_values or not figures.faithful
+def test_any_text_is_judged(text):
+    found = judge(QUERY, text)
+    assert 0.0 <= found.coverage <= attempted(QUERY, text) <= 1.0
 
 
 def test_worlds_are_repeatable_and_named():
@@ -189,7 +189,7 @@ def test_harder_worlds_are_as_hard_as_they_say():
                 sum(a != b for a, b in zip(fact.key, other.key, strict=True)) for other in world.facts
             )
             assert sum(distance == 1 for distance in distances) >= 4
-        assert oracle(world.query, write_answer([(fact, fact.number) for fact in world.asked])).faithful
+        assert judge(world.query, write_answer([(fact, fact.number) for fact in world.asked])).faithful
 
 
 def test_the_plain_world_is_what_it_was_before_worlds_had_settings():
@@ -211,7 +211,7 @@ def test_demonstrations_of_the_base_are_true():
             query="",
             documents=(Document(id="d", text=one.messages[1]["content"].split("Query:")[0]),),
         )
-        assert oracle(query, one.completion).faithful
+        assert judge(query, one.completion).faithful
 
 
 def test_demonstrations_of_the_error_stage_err_after_the_first_item():

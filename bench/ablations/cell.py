@@ -108,7 +108,7 @@ def start_model(start: Start, scratch: Path) -> Path:
         return TINY_POLICY
     folder = scratch / "starts" / start.digest
     if not (folder / MANIFEST).is_file():
-        command = ["pipeline.tiny.supervised", "--out", str(folder), "--worlds", "100", *start.arguments]
+        command = ["pipeline.tiny.supervised", "--out", str(folder), *start.arguments]
         _run_module(command, folder.with_suffix(".log"))
     return folder
 

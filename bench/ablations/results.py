@@ -95,13 +95,13 @@ def figures_of(evaluation: Evaluation) -> Figures:
         false_accept=sum(answer.false_accept for answer in answers),
         false_reject=sum(answer.false_reject for answer in answers),
         supported=evaluation.outcomes.get(Outcome.SUPPORTED, 0),
-        unscored=evaluation.num_unscored,
+        unscored=sum(answer.reward is None for answer in answers),
         right=tuple(of_each[number] for number in range(num_tries + 1)) if num_tries > 1 else None,
-        checker=round(evaluation.checker_accuracy.value, 4),
-        consensus=round(evaluation.consensus_accuracy.value, 4),
-        coverage=round(evaluation.answer_coverage.value, 4),
-        numbers=round(evaluation.mentions_per_answer.value, 4),
-        claims=round(evaluation.claims_per_answer.value, 4),
+        checker=round(evaluation["checker_accuracy"].value, 4),
+        consensus=round(evaluation["consensus_accuracy"].value, 4),
+        coverage=round(evaluation["answer_coverage"].value, 4),
+        numbers=round(evaluation["mentions_per_answer"].value, 4),
+        claims=round(evaluation["claims_per_answer"].value, 4),
     )
 
 

@@ -228,7 +228,7 @@ def _run(job: PrepareJob) -> None:
         manifest = run_job(job, progress.add_rows)
     written = write_card(manifest, job.out)
     print(_closing_line(manifest, job.out))
-    print(f"Data card: {', '.join(str(path) for path in written)}")
+    print(f"Data card: {written}")
 
 
 def _closing_line(manifest: Manifest, out: Path) -> str:

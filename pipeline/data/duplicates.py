@@ -5,27 +5,24 @@ estimate from 128 minimal hashes, the sets of pieces have a Jaccard similarity o
 are five words of a document and five characters of a question, which is too short for words. The hashes are
 Rensa's (https://github.com/beowolx/rensa, MIT); only the signature of a text is kept, never the text.
 
-They are found by locality-sensitive hashing over SQLite: a file holds a digest of each text, its owner, its
-signature and one key for each band of hashes. Texts that share a key are candidates, and are then compared by
-their whole signatures. Memory does not grow with the texts, a look-up takes time with their logarithm, and
-processes that read one file share its pages.
+`TextIndex` finds texts by locality-sensitive hashing: those that share a band of hashes with a text are
+candidates, and are then compared by their whole signatures.
 
 A row is nearly equal to another when its question has the same words and its documents, taken together, are
-nearly the same texts. Questions that are only nearly the same are kept: on TAT-QA's they ask different things
-("owed to members", "owed by members"). Of the rows so far, digests stay in memory and signatures lie in a
-file that is gone at the end.
+nearly the same texts (`RowsBefore`). Questions that are only nearly the same are kept: on TAT-QA's they ask
+different things ("owed to members", "owed by members").
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-import sqlite3
 import unicodedata
-import zlib
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from pathlib import Path
+from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -38,23 +35,15 @@ if TYPE_CHECKING:
 
     Signature = NDArray[np.uint32]  # (NUM_HASHES,)
     Signatures = NDArray[np.uint32]  # (N, NUM_HASHES)
+    Bands = NDArray[np.uint64]  # (NUM_BANDS, N)
 
 NUM_HASHES = 128
 NUM_BANDS, HASHES_A_BAND = 16, 8
 MIN_DOCUMENT_WORDS = 10  # "Net sales" and "Early life" stand in documents that have nothing in common
 _SEED = 1
+_FACTOR = 0x9E3779B97F4A7C15  # odd, so that its powers keep all bits
 _WORDS_A_PIECE, _CHARS_A_PIECE = 5, 5
 _WORD = re.compile(r"\w+")
-_SCHEMA = """
-PRAGMA journal_mode = OFF;
-PRAGMA synchronous = OFF;
-PRAGMA cache_size = -65536;
-PRAGMA mmap_size = 2147418112;
-CREATE TABLE IF NOT EXISTS texts (
-    place INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQUE, id TEXT, dataset TEXT, signature BLOB
-);
-CREATE TABLE IF NOT EXISTS bands (key INTEGER, place INTEGER, PRIMARY KEY (key, place)) WITHOUT ROWID;
-"""
 
 
 class Reason(StrEnum):
@@ -113,104 +102,90 @@ def digest(words: Iterable[str]) -> bytes:
     return hashlib.sha256(" ".join(words).encode(errors="surrogatepass")).digest()[:8]
 
 
-def band_keys(signature: Signature, salt: bytes = b"") -> list[int]:
-    """One key for each band of hashes; equal bands have equal keys, under the same salt.
-
-    Two texts of Jaccard similarity s share at least one key with probability 1 - (1 - s^8)^16: 0.95 for 0.8,
-    0.9999 for 0.9, 0.06 for 0.5.
-    """
-    start = zlib.crc32(salt)
-    bands = signature.reshape(NUM_BANDS, HASHES_A_BAND)
-    return [zlib.crc32(band.tobytes(), start ^ place) for place, band in enumerate(bands)]
+def similarities(signature: Signature, others: Signatures) -> NDArray[np.float64]:
+    """Estimates of the Jaccard similarity of a text (NUM_HASHES,) and of others (N, NUM_HASHES); (N,)."""
+    found: NDArray[np.float64] = (others == signature).mean(axis=1)
+    return found
 
 
-def similarity(first: Signature, second: Signature) -> float:
-    """Estimate of the Jaccard similarity of two texts, from one signature (NUM_HASHES,) each."""
-    return float((first == second).mean())
+class TextIndex:
+    """Texts that are found again; all of them are added before the first is looked for."""
 
+    def __init__(self) -> None:
+        self._owners: dict[bytes, tuple[str, str]] = {}  # id and dataset, by what makes texts equal
+        self._signatures: list[Signature] = []
 
-class TextsBefore:
-    """The texts of a file.
-
-    Args:
-        path: Made if it is not there.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._database = sqlite3.connect(path)
-        self._database.executescript(_SCHEMA)
-
-    def close(self) -> None:
-        """Writes what was added and lets go of the file."""
-        self._database.commit()
-        self._database.close()
-
-    def add(self, digest: bytes, owner: tuple[str, str], signature: Signature, salt: bytes = b"") -> bool:
-        """Adds a text, unless an equal one is there; whether it was added.
-
-        Args:
-            digest: Of what makes texts equal.
-            owner: Id of the text and what it is of, for a `Match`.
-            signature: (NUM_HASHES,), as `fingerprint` returns it.
-            salt: Only texts that were added with the same one are nearly equal.
-        """
-        added = self._database.execute(
-            "INSERT OR IGNORE INTO texts (digest, id, dataset, signature) VALUES (?, ?, ?, ?)",
-            (digest, *owner, signature.tobytes()),
-        )
-        if not added.rowcount:
+    def add(self, key: bytes, name: str, dataset: str, signature: Signature) -> bool:
+        """Adds a text, unless one with the same key is there; whether it was added."""
+        if key in self._owners:
             return False
-        keys = set(band_keys(signature, salt))
-        self._database.executemany(
-            "INSERT INTO bands VALUES (?, ?)", [(key, added.lastrowid) for key in keys]
-        )
+        self._owners[key] = (name, dataset)
+        self._signatures.append(signature)
         return True
 
-    def remove(self, digest: bytes) -> None:
-        """Removes a text, if it is there."""
-        self._database.execute("DELETE FROM texts WHERE digest = ?", (digest,))
+    def find(self, keys: Sequence[bytes], signatures: Signatures, threshold: float) -> Iterator[Match | None]:
+        """Yields for each text the equal one, or else the most similar one that reaches the threshold.
 
-    def equal(self, digest: bytes) -> Match | None:
-        """The text of a digest, if it is there."""
-        found = self._database.execute("SELECT id, dataset FROM texts WHERE digest = ?", (digest,)).fetchone()
-        return Match(id=found[0], dataset=found[1], similarity=1.0) if found else None
-
-    def nearly_equal(self, signature: Signature, threshold: float, salt: bytes = b"") -> list[Match]:
-        """The texts whose estimated similarity reaches a threshold, in the order in which they were added."""
+        Those with an equal band are candidates: two texts of Jaccard similarity s have one with probability
+        1 - (1 - s^8)^16: 0.95 for 0.8, 0.9999 for 0.9, 0.06 for 0.5.
+        """
         import numpy as np
 
-        keys = band_keys(signature, salt)
-        candidates = self._database.execute(
-            "SELECT id, dataset, signature FROM texts WHERE place IN "
-            f"(SELECT place FROM bands WHERE key IN ({','.join('?' * len(keys))})) ORDER BY place",
-            keys,
-        )
-        scored = (
-            (similarity(signature, np.frombuffer(blob, dtype=np.uint32)), name, dataset)
-            for name, dataset, blob in candidates
-        )
-        return [
-            Match(id=name, dataset=dataset, similarity=similar)
-            for similar, name, dataset in scored
-            if similar >= threshold
-        ]
+        if not self._owners:
+            yield from [None] * len(keys)
+            return
+        wanted, (bands, order) = _band_keys(signatures), self._bands
+        pairs = list(zip(bands, wanted, strict=True))
+        starts = np.stack([band.searchsorted(one, "left") for band, one in pairs], axis=1)  # (N, NUM_BANDS)
+        ends = np.stack([band.searchsorted(one, "right") for band, one in pairs], axis=1)
+        for key, signature, start, end in zip(keys, signatures, starts, ends, strict=True):
+            if key in self._owners:
+                yield _match(self._owners[key])
+                continue
+            met = np.flatnonzero(start < end)
+            places = np.unique([place for band in met for place in order[band, start[band] : end[band]]])
+            found = similarities(signature, self._matrix[places.astype(int)])
+            if not places.size or found.max() < threshold:
+                yield None
+                continue
+            best = int(np.argmax(found))
+            owner = next(islice(self._owners.values(), int(places[best]), None))
+            yield _match(owner, min(float(found[best]), 0.999))  # 1 is said of equal words alone
+
+    @cached_property
+    def _matrix(self) -> Signatures:
+        import numpy as np
+
+        return np.stack(self._signatures)
+
+    @cached_property
+    def _bands(self) -> tuple[Bands, NDArray[np.intp]]:
+        """The keys of each band in order, and the texts that they are of; (NUM_BANDS, N) each."""
+        import numpy as np
+
+        keys = _band_keys(self._matrix)
+        order = np.argsort(keys, axis=1, kind="stable")
+        return np.take_along_axis(keys, order, axis=1), order
+
+
+def _band_keys(signatures: Signatures) -> Bands:
+    """A 64-bit hash of each band of hashes, (NUM_BANDS, N)."""
+    import numpy as np
+
+    factors = np.cumprod(np.full(HASHES_A_BAND, _FACTOR, dtype=np.uint64))  # modulo 2^64, as the sum
+    bands = signatures.reshape(-1, NUM_BANDS, HASHES_A_BAND).astype(np.uint64)
+    return np.ascontiguousarray((bands * factors).sum(axis=2).T)
 
 
 class RowsBefore:
-    """The rows of a preparation so far.
+    """The rows of a preparation so far."""
 
-    Args:
-        path: A file that is made and must not be there.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._kept = TextsBefore(path)
+    def __init__(self) -> None:
         self._contents: dict[str, bytes] = {}  # by the row's id
         self._first: dict[bytes, tuple[str, str]] = {}  # id and source of the first row with a content
-
-    def close(self) -> None:
-        """Lets go of the file; what it held is not needed again."""
-        self._kept.close()
+        # By question: ids and sources of its rows, and their signatures one after the other.
+        self._kept: defaultdict[bytes, tuple[list[tuple[str, str]], bytearray]]
+        self._kept = defaultdict(lambda: ([], bytearray()))
 
     def add(self, row_id: str, source: str, content: bytes) -> Match | None:
         """Notes a row; the row that came before with the same content, if one does.
@@ -220,19 +195,29 @@ class RowsBefore:
         """
         if self._contents.setdefault(row_id, content) != content:
             raise ValueError(f"id: {row_id!r} belongs to two different queries; give each its own")
-        if content not in self._first:
-            self._first[content] = (row_id, source)
-            return None
-        first_id, first_source = self._first[content]
-        return Match(id=first_id, dataset=first_source, similarity=1.0)
+        if content in self._first:
+            return _match(self._first[content])
+        self._first[content] = (row_id, source)
+        return None
 
     def add_kept(
         self, row_id: str, source: str, keys: Sequence[bytes], found: Signatures, threshold: float
     ) -> Match | None:
         """Notes a row by its signatures, unless a nearly equal one comes before, which is returned."""
+        import numpy as np
+
+        owners, hashes = self._kept[keys[0]]
         union = found[1:].min(axis=0)  # the least hashes of several texts are those of their union
-        near = self._kept.nearly_equal(union, threshold, salt=keys[0])
-        if near:
-            return near[0].model_copy(update={"similarity": round(near[0].similarity, 3)})
-        self._kept.add(row_id.encode(), (row_id, source), union, salt=keys[0])
+        if owners:
+            before = np.frombuffer(hashes, dtype=np.uint32).reshape(-1, NUM_HASHES)
+            similar = similarities(union, before)
+            if (near := np.flatnonzero(similar >= threshold)).size:
+                return _match(owners[near[0]], float(similar[near[0]]))
+            del before  # a bytearray with a view of it does not grow
+        owners.append((row_id, source))
+        hashes += union.tobytes()
         return None
+
+
+def _match(owner: tuple[str, str], similar: float = 1.0) -> Match:
+    return Match(id=owner[0], dataset=owner[1], similarity=round(similar, 3))

@@ -13,17 +13,15 @@ import heapq
 import multiprocessing
 import os
 import sys
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from itertools import chain, islice
-from pathlib import Path
 
 from pipeline.data.bioasq import BioasqRow, Distractors, make_distractors
-from pipeline.data.evaluation_sets import write_index
+from pipeline.data.evaluation_sets import OverlapIndex
 from pipeline.data.prepare import InputFile, Manifest, write_worked
 from pipeline.data.rows import parse_row
 from pipeline.data.sources import require_terms
@@ -65,18 +63,16 @@ def run_job(job: PrepareJob, advance: Advance = lambda chars, rows: None) -> Man
         for file in given.files
     )
     prompt_digest = load_prompts(job.prompts).digest
-    with tempfile.TemporaryDirectory(prefix="march-evaluation-sets-") as folder:
-        index = Path(folder) / "evaluation_sets.sqlite"
-        indexed = write_index(index, job.evaluation_sets)
-        load = functools.partial(RowWork, job, index if indexed else None, _distractors(job))
-        return write_worked(
-            _worked(job, load, advance),
-            job,
-            source=", ".join(sources),
-            prompt_digest=prompt_digest,
-            inputs=inputs,
-            evaluation_sets=tuple(indexed),
-        )
+    overlaps = OverlapIndex(job.evaluation_sets) if job.evaluation_sets else None
+    load = functools.partial(RowWork, job, _distractors(job))
+    return write_worked(
+        _worked(job, load, advance),
+        job,
+        source=", ".join(sources),
+        prompt_digest=prompt_digest,
+        inputs=inputs,
+        overlaps=overlaps,
+    )
 
 
 def _distractors(job: PrepareJob) -> Distractors | None:

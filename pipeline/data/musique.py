@@ -16,23 +16,35 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from pipeline.data.rows import QuestionRow
+from pipeline.data.rows import MultiHopRow
 from reward.offline.rows import InputRecord
 from reward.types import Document
 
 
 class MusiqueParagraph(InputRecord):
-    """One paragraph, without whether it is needed."""
+    """One paragraph."""
 
     idx: int
     title: str
     paragraph_text: str
+    is_supporting: bool | None = None
 
 
-class MusiqueRow(QuestionRow):
-    """A row of MuSiQue without what tells the answer."""
+class MusiqueRow(MultiHopRow):
+    """A row of MuSiQue."""
 
     paragraphs: tuple[MusiqueParagraph, ...] = Field(min_length=1)
+    answerable: bool = True
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """None of a row of the full set that cannot be answered."""
+        return super().answers if self.answerable else ()
+
+    @property
+    def slice(self) -> str:
+        """The number of hops: "2hop__85463_33311" is of "2hop"."""
+        return self.id.partition("__")[0][:4]
 
     def to_documents(self) -> list[Document]:
         """The paragraphs."""
@@ -41,19 +53,7 @@ class MusiqueRow(QuestionRow):
             for paragraph in self.paragraphs
         ]
 
-
-class MusiqueSupport(InputRecord):
-    """Whether a paragraph is needed."""
-
-    is_supporting: bool | None = None
-
-
-class MusiqueRelevance(InputRecord):
-    """Which paragraphs are not needed; for the data card and for `Choices.unanswerable`."""
-
-    paragraphs: tuple[MusiqueSupport, ...]
-
     def irrelevant(self) -> list[int] | None:
-        """Their places, for the row's one query; None where the file does not tell."""
+        """Places of the paragraphs that are not needed."""
         told = [paragraph.is_supporting for paragraph in self.paragraphs]
         return None if None in told else [place for place, is_needed in enumerate(told) if not is_needed]

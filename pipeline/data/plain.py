@@ -3,8 +3,9 @@
     {"id": "1", "query": "How many came?", "documents": [
         {"id": "d1", "title": "", "text": "50 people came."}]}
 
-With `"unanswerable": true` the documents are known not to answer it. The format of `march audit` without the
-response; a document may be a text alone, and is then called by its place from 1. Other keys are not read.
+With `"unanswerable": true` the documents are known not to answer it. `"answers": ["50", "fifty"]` are several
+ways to write the one answer, for an evaluation; no training reads them. The format of `march audit` without
+the response; a document may be a text alone, and is then called by its place from 1. Other keys are not read.
 Licence: that of your data.
 """
 
@@ -25,6 +26,13 @@ class PlainRow(QuestionRow):
     question: Annotated[str, Field(alias="query", min_length=1)]
     documents: Annotated[tuple[InputDocument, ...], BeforeValidator(texts_as_documents)] = Field(min_length=1)
     unanswerable: bool = False
+    answers: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+
+    @model_validator(mode="after")
+    def _has_no_answer_to_what_nothing_answers(self) -> Self:
+        if self.answers and self.unanswerable:
+            raise ValueError("answers: given beside unanswerable: true; leave one out")
+        return self
 
     def to_documents(self) -> list[Document]:
         """The documents."""
@@ -34,15 +42,3 @@ class PlainRow(QuestionRow):
         """The one question."""
         known = {"unanswerable": self.unanswerable}
         return tuple(query.model_copy(update=known) for query in super().queries(place))
-
-
-class AnsweredPlainRow(PlainRow):
-    """A row to evaluate by: several ways to write the one answer, where it is known. No training reads it."""
-
-    answers: tuple[Annotated[str, Field(min_length=1)], ...] = ()
-
-    @model_validator(mode="after")
-    def _has_no_answer_to_what_nothing_answers(self) -> Self:
-        if self.answers and self.unanswerable:
-            raise ValueError("answers: given beside unanswerable: true; leave one out")
-        return self

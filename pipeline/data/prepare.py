@@ -17,7 +17,6 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from pydantic import Field
 
 from pipeline.atomic import write_atomically
 from pipeline.data.duplicates import Match, Reason, RowsBefore
-from pipeline.data.evaluation_sets import IndexedSet
+from pipeline.data.evaluation_sets import IndexedSet, Overlap, OverlapIndex
 from pipeline.data.statistics import RunningStatistics, SourceStatistics, Spread
 from pipeline.data.tokenizer_digest import tokenizer_sha256
 from pipeline.data.work import Choices, PrepareJob, RowWork, WorkedRow
@@ -131,7 +130,7 @@ def write_worked(
     source: str,
     prompt_digest: str,
     inputs: tuple[InputFile, ...] = (),
-    evaluation_sets: tuple[IndexedSet, ...] = (),
+    overlaps: OverlapIndex | None = None,
 ) -> Manifest:
     """Writes the rows that are left, the list of the others, and the manifest.
 
@@ -141,7 +140,7 @@ def write_worked(
         source: What the rows are of; for the manifest, as are the following.
         prompt_digest: Of the set whose Solver prompt was rendered.
         inputs: The files that are read.
-        evaluation_sets: What overlap was looked for in.
+        overlaps: Of evaluation sets; rows that they have, too, are left out.
 
     Raises:
         ValueError: one id belongs to two different queries, or no row is left.
@@ -149,7 +148,7 @@ def write_worked(
     job.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".preparing-", dir=job.out) as name:
         folder = Path(name)
-        statistics = _sift(worked, job.choices.near_duplicates, folder)
+        statistics = _sift(worked, job.choices, overlaps, folder)
         manifest = Manifest(
             source=source,
             source_sha256=inputs[0].sha256 if len(inputs) == 1 else None,
@@ -161,7 +160,7 @@ def write_worked(
             rows_sha256=file_sha256(folder / ROWS_FILE),
             removed_sha256=file_sha256(folder / REMOVED_FILE),
             inputs=inputs,
-            evaluation_sets=evaluation_sets,
+            evaluation_sets=overlaps.sets if overlaps else (),
             choices=job.choices,
             **_figures(statistics.values()),
         )
@@ -191,23 +190,38 @@ def _nothing_left(manifest: Manifest) -> str:
 
 
 def _sift(
-    worked: Iterable[WorkedRow], near_duplicates: float | None, folder: Path
+    worked: Iterable[WorkedRow], choices: Choices, overlaps: OverlapIndex | None, folder: Path
 ) -> dict[str, RunningStatistics]:
     """Writes each row to the file that it belongs in; returns the statistics by source."""
     statistics: dict[str, RunningStatistics] = {}
+    before = RowsBefore()
     with (
-        closing(RowsBefore(folder / "before.sqlite")) as before,
         (folder / ROWS_FILE).open("w", encoding="utf-8", newline="") as rows,
         (folder / REMOVED_FILE).open("w", encoding="utf-8", newline="") as removed,
     ):
         for row in worked:
-            reason, match = _verdict(row, before, near_duplicates)
-            statistics.setdefault(row.source, RunningStatistics(row.source)).add(row, reason)
+            overlap = _overlap(row, overlaps, choices)
+            reason, match = overlap.reason, overlap.match
+            if reason is None:
+                reason, match = _verdict(row, before, choices.near_duplicates)
+            of_source = statistics.setdefault(row.source, RunningStatistics(row.source))
+            of_source.add(row, reason, num_shared=overlap.num_documents)
             if reason is None:
                 rows.write(row.line)
             else:
                 removed.write(_removal(row, reason, match).model_dump_json(exclude_none=True) + "\n")
     return statistics
+
+
+def _overlap(row: WorkedRow, overlaps: OverlapIndex | None, choices: Choices) -> Overlap:
+    if overlaps is None or row.signatures is None or choices.near_duplicates is None:
+        return Overlap(0)
+    return overlaps.find(
+        row.keys,
+        row.signatures,
+        choices.near_duplicates,
+        max_shared_documents=choices.max_shared_documents,
+    )
 
 
 def _figures(statistics: Iterable[RunningStatistics]) -> dict[str, Any]:
@@ -233,8 +247,8 @@ def _verdict(
     row: WorkedRow, before: RowsBefore, near_duplicates: float | None
 ) -> tuple[Reason | None, Match | None]:
     """Why a row is left out, if it is, and what it is too much like."""
-    if row.removed not in (None, Reason.OVERLONG):
-        return row.removed, row.match
+    if row.removed is Reason.NO_DOCUMENTS:
+        return row.removed, None
     first = before.add(row.id, row.source, row.content)
     if first is not None:
         return Reason.DUPLICATE, first

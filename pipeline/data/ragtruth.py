@@ -1,13 +1,14 @@
-"""RAGTruth's sources as queries: what its six models were asked, without what they answered.
+"""RAGTruth's sources as queries: what its six models were asked, and what people marked in their answers.
 
 `reward/offline/ragtruth.py` has URL, licence (MIT), example rows and the reading of a source. The file of
-sources does not say which split a source is of, so it is taken from `response.jsonl` beside it: only sources
-of the train split are read, since the others are what models are evaluated on.
+sources does not say which split a source is of, so it is taken from `response.jsonl` beside it: trainings
+read the sources of the train split alone, since the others are what models are evaluated on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from pipeline.data.rows import SourceRow, Split, parse_row
@@ -17,12 +18,29 @@ from reward.offline.rows import InputRecord, RowId, make_query, read_records
 from reward.types import RagQuery
 
 
+class RagTruthLabel(InputRecord):
+    """A passage that people marked."""
+
+    text: str
+    label_type: str
+    meta: str | None = None
+    implicit_true: bool | None = None
+    due_to_null: bool | None = None
+
+
+class RagTruthResponse(InputRecord):
+    """An answer of one of the models; of a quality other than "good", it takes no part in an evaluation."""
+
+    id: RowId
+    source_id: RowId
+    split: Split
+    response: str
+    labels: tuple[RagTruthLabel, ...]
+    quality: str | None = None
+
+
 class _SourceId(InputRecord):
     source_id: RowId
-
-
-class _Response(_SourceId):
-    split: Split
 
 
 class RagTruthRow(RagTruthSource, SourceRow):
@@ -37,11 +55,20 @@ class RagTruthRow(RagTruthSource, SourceRow):
     @classmethod
     def raw_rows(cls, path: Path, split: Split = "train") -> Iterator[RawRow]:
         """Yields the sources of a split, in the order of their file."""
-        sources, responses = cls.files(path)
-        wanted = {row.source_id for _, row in read_records(responses, _Response) if row.split == split}
+        sources, _ = cls.files(path)
+        wanted = responses_by_source(path, (split,))
         return (raw for raw in raw_rows(sources) if parse_row(raw, _SourceId).source_id in wanted)
 
     def queries(self, place: str) -> tuple[RagQuery, ...]:
         """The question or the instruction, over the passages, the article or the data."""
         documents = source_documents(place, self)
         return (make_query(place, self.source_id, source_query(self), documents),)
+
+
+def responses_by_source(path: Path, splits: Collection[Split]) -> dict[str, list[RagTruthResponse]]:
+    """The answers of some splits, by their source; `path` as for `RagTruthRow.files`."""
+    found: dict[str, list[RagTruthResponse]] = defaultdict(list)
+    for _, row in read_records(RagTruthRow.files(path)[1], RagTruthResponse):
+        if row.split in splits:
+            found[row.source_id].append(row)
+    return found

@@ -1,14 +1,6 @@
-"""Rows of a benchmark, checked: what every row model can do, and how files are read with one.
+"""Rows of a benchmark, checked: what every row model can do. Trainings and evaluations read by the same ones.
 
-A row model for training names the id, the question and the documents, and nothing else of the row: what it
-does not name is never read, so no reference answer can reach a training row. The evaluation reads answers by
-a model that adds them:
-
-    class AnsweredRow(MusiqueRow):
-        answer: str
-
-    for raw in AnsweredRow.raw_rows(path):
-        row = parse_row(raw, AnsweredRow)
+No reference answer can reach a training row: a row turns into `RagQuery`, which has no place for one.
 """
 
 from __future__ import annotations
@@ -51,6 +43,10 @@ class SourceRow(InputRecord, ABC):
             ValueError: there is no document, or one id occurs twice; begins with `place`.
         """
 
+    def irrelevant(self) -> list[int] | None:
+        """Places of the documents that the answer does not take; None where the file does not tell."""
+        return None
+
 
 class QuestionRow(SourceRow):
     """A row that asks one question, of documents of its own."""
@@ -66,6 +62,25 @@ class QuestionRow(SourceRow):
         """The one question; nothing where there is no document."""
         documents = self.to_documents()
         return (make_query(place, self.id, self.question, documents),) if documents else ()
+
+
+class MultiHopRow(QuestionRow):
+    """A question over several paragraphs, whose file tells the answer and which paragraphs it takes."""
+
+    answer: str = ""
+    answer_aliases: tuple[str, ...] = ()
+    answer_id: str | None = None
+    type: str = "all"
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The known answer and its aliases; empty where there is none."""
+        return (self.answer, *self.answer_aliases) if self.answer else ()
+
+    @property
+    def slice(self) -> str:
+        """What an evaluation's figures are also given by."""
+        return self.type
 
 
 def parse_row(raw: RawRow, model: type[_M]) -> _M:

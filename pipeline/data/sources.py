@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from pipeline.data.bioasq import BioasqRow
-from pipeline.data.hotpotqa import HotpotRelevance, HotpotRow
-from pipeline.data.musique import MusiqueRelevance, MusiqueRow
+from pipeline.data.hotpotqa import HotpotRow
+from pipeline.data.musique import MusiqueRow
 from pipeline.data.plain import PlainRow
 from pipeline.data.ragtruth import RagTruthRow
 from pipeline.data.rows import SourceRow
 from pipeline.data.tatqa import TatRow
-from pipeline.data.twowiki import ParagraphsRelevance, TwoWikiRow
+from pipeline.data.twowiki import TwoWikiRow
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,6 @@ class Source:
     url: str
     licence: str
     model: type[SourceRow]
-    relevance: type[ParagraphsRelevance] | type[MusiqueRelevance] | None = None
     files: tuple[RemoteFile, ...] = ()  # the train split; the first is what is read
     by_hand: str = ""  # how to get the files where they cannot be downloaded
     terms: str = ""  # what must be accepted before use
@@ -76,7 +75,6 @@ SOURCES = {
             url="https://github.com/Alab-NII/2wikimultihop",
             licence="Apache-2.0",
             model=TwoWikiRow,
-            relevance=ParagraphsRelevance,
             files=(
                 RemoteFile(
                     url="https://www.dropbox.com/s/ms2m13252h6xubs/data_ids_april7.zip?dl=1",
@@ -91,7 +89,6 @@ SOURCES = {
             url="https://github.com/StonyBrookNLP/musique",
             licence="CC-BY-4.0",
             model=MusiqueRow,
-            relevance=MusiqueRelevance,
             by_hand="run its repository's download_data.sh (Google Drive), and give --input",
         ),
         Source(
@@ -100,7 +97,6 @@ SOURCES = {
             url="https://hotpotqa.github.io",
             licence="CC-BY-SA-4.0",
             model=HotpotRow,
-            relevance=HotpotRelevance,
             files=(
                 RemoteFile(
                     url="http://curtis.ml.cmu.edu/datasets/hotpot/hotpot_train_v1.1.json",

@@ -1,13 +1,12 @@
 """The figures of the paper's Table 1, of the rows that were written.
 
 Lengths are words between spaces, as the paper's heading says; characters are given too, because its MuSiQue
-documents (11,221.72 "words") have as many characters as MuSiQue's have here. Histograms have fixed edges, so
-that nothing but counts is kept of a row.
+documents (11,221.72 "words") have as many characters as MuSiQue's have here. Nothing but counts is
+kept of a row.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass
 
@@ -17,32 +16,21 @@ from pipeline.data.duplicates import Reason
 from pipeline.data.work import WorkedRow
 from reward.types import Record
 
-_BINS_A_DOUBLING = 4
 _LENGTHS = ("query_words", "num_documents", "document_words", "document_chars")
 
 
-class Spread(Record):
+class Spread(Record, extra="ignore"):  # earlier versions wrote a histogram, too
     """Mean and extremes of a length or a count."""
 
     mean: float
     max: int
     min: int
-    histogram: dict[int, int] = Field(
-        description="Bin to rows; bin b holds values from 2^(b/4) to below 2^((b+1)/4), bin -1 holds 0."
-    )
 
     @classmethod
     def of(cls, counts: Counter[int]) -> Spread:
         """The spread of values, each with how many rows have it."""
-        histogram: Counter[int] = Counter()
-        for value, num in sorted(counts.items()):
-            histogram[bin_of(value)] += num
-        return cls(
-            mean=sum(value * num for value, num in counts.items()) / max(counts.total(), 1),
-            max=max(counts, default=0),
-            min=min(counts, default=0),
-            histogram=dict(histogram),
-        )
+        mean = sum(value * num for value, num in counts.items()) / max(counts.total(), 1)
+        return cls(mean=mean, max=max(counts, default=0), min=min(counts, default=0))
 
 
 class SourceStatistics(Record):
@@ -86,16 +74,6 @@ PAPER = {
 }
 
 
-def bin_of(value: float) -> int:
-    """The bin of a histogram that a value is in."""
-    return math.floor(_BINS_A_DOUBLING * math.log2(value)) if value >= 1 else -1
-
-
-def bin_start(place: int) -> float:
-    """The least value of a histogram's bin."""
-    return 0.0 if place < 0 else 2 ** (place / _BINS_A_DOUBLING)
-
-
 class RunningStatistics:
     """The statistics of one source in the making; of a row, nothing but counts is kept."""
 
@@ -107,9 +85,9 @@ class RunningStatistics:
         self.tokens: Counter[int] = Counter()  # of prompts, if they are counted
         self.removed: Counter[Reason] = Counter()
 
-    def add(self, row: WorkedRow, reason: Reason | None) -> None:
-        """Counts a row, and why it is left out if it is; what it shares with evaluation sets in any case."""
-        self._shared[row.num_shared] += 1
+    def add(self, row: WorkedRow, reason: Reason | None, *, num_shared: int) -> None:
+        """Counts a row, and why it is left out if it is; the documents of evaluation sets in any case."""
+        self._shared[num_shared] += 1
         if reason is not None:
             self.removed[reason] += 1
             return

@@ -17,20 +17,21 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from pipeline.data.rows import QuestionRow
-from reward.offline.rows import InputRecord, RowId
+from pipeline.data.rows import MultiHopRow
+from reward.offline.rows import RowId
 from reward.types import Document
 
-Paragraphs = tuple[tuple[str, tuple[str, ...]], ...]  # title and sentences of each
 
-
-class ParagraphsRow(QuestionRow):
+class ParagraphsRow(MultiHopRow):
     """A question over paragraphs of sentences, as 2WikiMultihopQA and HotpotQA lay them out."""
 
     joined_by: ClassVar[str]  # what is between two sentences of a paragraph
 
     id: RowId = Field(alias="_id")
-    context: Paragraphs = Field(min_length=1)
+    context: tuple[tuple[str, tuple[str, ...]], ...] = Field(
+        min_length=1, description="Title and sentences of each paragraph."
+    )
+    supporting_facts: tuple[tuple[str, int], ...] | None = None
 
     def to_documents(self) -> list[Document]:
         """The paragraphs."""
@@ -39,22 +40,15 @@ class ParagraphsRow(QuestionRow):
             for i, (title, sentences) in enumerate(self.context)
         ]
 
-
-class TwoWikiRow(ParagraphsRow):
-    """A row of 2WikiMultihopQA without what tells the answer."""
-
-    joined_by = " "
-
-
-class ParagraphsRelevance(InputRecord):
-    """Which paragraphs no supporting fact is in; for the data card and for `Choices.unanswerable`."""
-
-    context: Paragraphs
-    supporting_facts: tuple[tuple[str, int], ...] | None = None
-
     def irrelevant(self) -> list[int] | None:
-        """Their places, for the row's one query; None where the file does not tell."""
+        """Places of the paragraphs that no supporting fact is in."""
         if self.supporting_facts is None:
             return None
         needed = {title for title, _ in self.supporting_facts}
         return [place for place, (title, _) in enumerate(self.context) if title not in needed]
+
+
+class TwoWikiRow(ParagraphsRow):
+    """A row of 2WikiMultihopQA."""
+
+    joined_by = " "

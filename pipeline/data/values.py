@@ -1,8 +1,8 @@
 """The rows of a benchmark's file as JSON texts, read one at a time.
 
-A file is a list of rows, an object with such a list (BioASQ), or one row a line. A list is read in windows,
-so that a file of any size takes the memory of its longest row; official files hold a whole list in one line,
-so a row's place also says which row it is.
+A file is a list of rows, an object with such a list (BioASQ), one row a line, CSV with a header, or Parquet.
+A list is read in windows, so that a file of any size takes the memory of its longest row; official files hold
+a whole list in one line, so a row's place also says which row it is.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TextIO
 
 from reward.offline.rows import require_file
+from reward.offline.tables import read_csv
 
 _READ_CHARS = 1 << 20
 _MAX_ROW_CHARS = 1 << 26  # what is longer is no row but a file that is damaged
@@ -34,14 +35,23 @@ def raw_rows(path: Path, list_key: str | None = None) -> Iterator[RawRow]:
     """Yields the rows of a file, in order.
 
     Args:
-        path: A JSON list, or one JSON object a line; UTF-8, with or without a byte order mark.
+        path: CSV or Parquet by its name's ending; else a JSON list, or one JSON object a line: UTF-8, with or
+            without a byte order mark.
         list_key: The file may also be an object that begins with this key, whose value is the list.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is not UTF-8, a row of a list is not JSON, or the list has no end.
+        ValueError: it is not UTF-8 or no Parquet, a row of a list is not JSON, or the list has no end.
     """
     require_file(path)
+    if path.suffix == ".csv":
+        header, records = read_csv(path)
+        for one in records:
+            yield RawRow(one.place, json.dumps(dict(zip(header, one.cells, strict=True))))
+        return
+    if path.suffix == ".parquet":
+        yield from _parquet_rows(path)
+        return
     opening = re.compile(rf'\s*(?:\{{\s*"{list_key}"\s*:\s*)?\[' if list_key else r"\s*\[")
     try:
         with path.open(encoding="utf-8-sig", newline="\n") as file:
@@ -54,6 +64,19 @@ def raw_rows(path: Path, list_key: str | None = None) -> Iterator[RawRow]:
                     yield RawRow(f"{path}:{number}", line)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: is not UTF-8 ({error}); give the file as it is published") from error
+
+
+def _parquet_rows(path: Path) -> Iterator[RawRow]:
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_table
+
+    try:
+        records = read_table(path).to_pylist()
+    except ArrowException as error:
+        problem = " ".join(str(error).split())
+        raise ValueError(f"{path}: not a Parquet file ({problem:.120}); fetch it again") from error
+    for number, record in enumerate(records, start=1):
+        yield RawRow(f"{path}:{number}", json.dumps(record, default=str))
 
 
 def _list_rows(path: Path, file: TextIO, text: str, at: int) -> Iterator[RawRow]:

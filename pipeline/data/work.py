@@ -1,7 +1,7 @@
-"""The work on one row that needs no other row: check, render, count tokens, compare with evaluation sets.
+"""The work on one row that needs no other row: check, render, count tokens, hash its texts.
 
 It runs in as many processes as there are cores, and gives the same for a row wherever it runs. What comes
-back is the line to write and what is kept of the row; a row that is left out comes back without its line.
+back is the line to write and what is kept of the row; an overlong one comes back without its line.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from pipeline.data.bioasq import NOISE, Distractors
-from pipeline.data.duplicates import Match, Reason, fingerprint
-from pipeline.data.evaluation_sets import OverlapIndex
-from pipeline.data.rows import parse_row
+from pipeline.data.duplicates import Reason, fingerprint
+from pipeline.data.rows import MultiHopRow, parse_row
 from pipeline.data.sources import SOURCES, Source
 from pipeline.data.values import RawRow
 from reward.roles.prompts import PromptSet, load_prompts
@@ -85,7 +84,9 @@ class PrepareJob:
             )
         if self.evaluation_sets and self.choices.near_duplicates is None:
             raise ValueError("--exclude-overlap: needs --near-duplicates; 1 compares words exactly")
-        silent = [given.source.name for given in self.inputs if given.source.relevance is None]
+        silent = [
+            given.source.name for given in self.inputs if not issubclass(given.source.model, MultiHopRow)
+        ]
         if self.choices.unanswerable and silent:
             raise ValueError(
                 f"--unanswerable: {self.choices.unanswerable} with {silent[0]}, whose rows do not say which "
@@ -114,8 +115,6 @@ class WorkedRow:
     num_irrelevant: int | None = None  # documents; None where the source does not tell
     num_tokens: int | None = None  # of the prompt, if they are counted
     removed: Reason | None = None
-    match: Match | None = None
-    num_shared: int = 0  # documents that evaluation sets have, too
     keys: tuple[bytes, ...] = ()  # of the question and the documents
     signatures: Signatures | None = None
     line: str = ""
@@ -126,7 +125,6 @@ class RowWork:
 
     Args:
         job: What is wanted.
-        index: Of evaluation sets, a file; needs `job.choices.near_duplicates`.
         distractors: For BioASQ.
         prompts: The set whose Solver prompt is rendered, if it is not that of the job.
 
@@ -137,16 +135,14 @@ class RowWork:
     def __init__(
         self,
         job: PrepareJob,
-        index: Path | None = None,
         distractors: Distractors | None = None,
         *,
         prompts: PromptSet | None = None,
     ) -> None:
-        name, max_shared = job.tokenizer_path, job.choices.max_shared_documents
+        name = job.tokenizer_path
         self._job, self._distractors = job, distractors
         self._prompts = prompts or load_prompts(job.prompts)
         self._tokenizer = load_tokenizer(name, field="tokenizer") if name else None
-        self._index = OverlapIndex(index, max_shared_documents=max_shared) if index else None
 
     def batch(self, batch: Batch) -> list[WorkedRow]:
         """Works on each row of a batch, in order.
@@ -167,13 +163,6 @@ class RowWork:
         if threshold is not None:
             keys, found = fingerprint(query)
             row = replace(row, keys=keys, signatures=found)
-            if self._index is not None:
-                overlap = self._index.find(keys, found, threshold)
-                row = replace(
-                    row, removed=overlap.reason, match=overlap.match, num_shared=overlap.num_documents
-                )
-                if row.removed is not None:
-                    return row
         messages = self._prompts.solver(query)
         if self._tokenizer and limit is not None:
             num_tokens = len(prompt_token_ids(self._tokenizer, messages))
@@ -186,7 +175,7 @@ class RowWork:
     def _raw(self, source: Source, raw: RawRow) -> Iterator[WorkedRow]:
         parsed = parse_row(raw, source.model)
         queries = parsed.queries(raw.place)
-        irrelevant = parse_row(raw, source.relevance).irrelevant() if source.relevance else None
+        irrelevant = parsed.irrelevant()
         num_irrelevant = None if irrelevant is None else len(irrelevant)
         if not queries:
             name = str(getattr(parsed, "id", "")) or raw.place

@@ -25,29 +25,27 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from pipeline.atomic import write_atomically
-from pipeline.demo.by_kind import count_kinds
 from pipeline.demo.evaluation import (
     EVALUATION_SEED,
-    NUM_EXAMPLES,
     NUM_ROWS,
     Evaluation,
     EvaluationSetup,
-    Example,
     JudgedAnswer,
+    KindCount,
     summarise,
 )
-from pipeline.demo.votes import ask_checker
+from pipeline.demo.votes import CheckedQuestion, ask_checker
 from pipeline.launch.cpu_speed import dtype_of, threads_of
 from pipeline.launch.reward_servers import has_gpu
 from pipeline.settings.recipe import Recipe, load_recipe
+from pipeline.tiny.truth import TinyRows
 from pipeline.training.oracle import judge_against
-from pipeline.worlds.tiny import TinyDraw
-from pipeline.worlds.world import Judgement, World, WorldRow, open_world
+from pipeline.worlds.wiki.world import WikiWorld
+from pipeline.worlds.world import Judgement, World, WorldRow
 from reward.auditor import audit
 from reward.config import LocalSamplerConfig, SamplingSettings
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.samplers import Sampler, SamplerError, make_sampler
-from reward.types import Verdict
 
 _NUM_AT_ONCE = 64  # rows; with more an engine on two cores is no faster, and the first are done late
 
@@ -71,8 +69,8 @@ def world_of(setup: EvaluationSetup) -> tuple[World, Sequence[WorldRow]]:
     Raises:
         ValueError: it has fewer of them.
     """
-    draw = TinyDraw(num_rows=setup.num_rows, seed=setup.seed, settings=setup.tiny)
-    world = open_world(setup.world, wiki=setup.wiki, tiny=draw)
+    is_wiki = setup.world == "wiki"
+    world: World = WikiWorld(setup.wiki) if is_wiki else TinyRows(setup.num_rows, setup.seed, setup.tiny)
     rows = world.rows("held_out")[: setup.num_rows]
     if len(rows) < setup.num_rows:
         raise ValueError(
@@ -96,7 +94,7 @@ async def evaluate_with(
     start, num_done = time.perf_counter(), itertools.count(1)
     places = asyncio.Semaphore(_NUM_AT_ONCE)
 
-    async def judge(row: WorldRow) -> tuple[JudgedAnswer, Example]:
+    async def judge(row: WorldRow) -> JudgedAnswer:
         async with places:
             judged = await _judge(row, world, sampler, prompts, setup)
         on_judged(next(num_done))
@@ -109,8 +107,7 @@ async def evaluate_with(
         logger.info("all %d rows were judged after %.0f s", len(rows), time.perf_counter() - start)
     finally:
         await sampler.close()
-    answers, examples = zip(*judged, strict=True)
-    return summarise(answers, examples[:NUM_EXAMPLES], setup=setup, prompt_digest=prompts.digest)
+    return summarise(judged, setup=setup, prompt_digest=prompts.digest)
 
 
 def setup_for(recipe: Recipe, model: str, **changes: Any) -> EvaluationSetup:
@@ -134,7 +131,7 @@ def setup_for(recipe: Recipe, model: str, **changes: Any) -> EvaluationSetup:
 
 async def _judge(
     row: WorldRow, world: World, sampler: Sampler, prompts: PromptSet, setup: EvaluationSetup
-) -> tuple[JudgedAnswer, Example]:
+) -> JudgedAnswer:
     solved = await sampler.sample(prompts.solver(row.query), n=setup.num_tries, settings=setup.solver)
     response = solved.samples[0].text
     result, checked = await asyncio.gather(
@@ -143,7 +140,9 @@ async def _judge(
     )
     verdict, truth = result.verdict, world.judge(row, response)
     others = (world.judge(row, sample.text).faithful for sample in solved.samples[1:])
-    answer = JudgedAnswer(
+    errors = judge_against(truth, verdict)
+    covered = bool(verdict.voted_claims) and not verdict.uncovered
+    return JudgedAnswer(
         query_id=row.query.id,
         response=response,
         outcome=verdict.outcome,
@@ -151,38 +150,38 @@ async def _judge(
         right=truth.right,
         faithful=truth.faithful,
         num_faithful=truth.faithful + sum(others),
-        **_errors(truth, verdict),
+        false_accept=errors.false_accept,
+        false_reject=errors.false_reject,
         coverage=truth.coverage,
         truncated=solved.samples[0].finish_reason == "length",
         num_mentions=verdict.num_mentions,
         num_claims=len(verdict.voted_claims),
-        covered=_is_covered(verdict),
+        covered=covered if verdict.num_mentions else None,
         num_questions=len(row.asked),
         num_votes=len(row.asked) * setup.num_votes,
         num_votes_right=sum(one.num_right for one in checked),
         num_consensus_right=sum(one.is_consensus_right for one in checked),
         abstained=truth.abstained,
         answerable=truth.answerable,
-        kinds=count_kinds(row, truth, checked, setup.num_votes),
+        kinds=_by_kind(row, truth, checked, setup.num_votes),
     )
-    example = Example(
-        query=row.query,
-        response=response,
-        verdict=verdict,
-        faithful=truth.faithful,
-        abstained=truth.abstained,
-        values=truth.values,
-    )
-    return answer, example
 
 
-def _is_covered(verdict: Verdict) -> bool | None:
-    return bool(verdict.voted_claims) and not verdict.uncovered if verdict.num_mentions else None
-
-
-def _errors(truth: Judgement, verdict: Verdict) -> dict[str, bool]:
-    found = judge_against(truth, verdict)
-    return {"false_accept": found.false_accept, "false_reject": found.false_reject}
+def _by_kind(
+    row: WorldRow, truth: Judgement, checked: Sequence[CheckedQuestion], num_votes: int
+) -> dict[str, KindCount]:
+    """Counts what a row asks for by kind; what no document answers is a kind of its own."""
+    counts = {}
+    for kind in dict.fromkeys(one.kind for one in checked):
+        places = [place for place, one in enumerate(checked) if one.kind == kind]
+        known = [place for place in places if row.asked[place].value is not None]
+        counts[kind] = KindCount(
+            num_asked=len(known),
+            num_stated=sum(truth.stated[place] for place in known),
+            num_votes=len(places) * num_votes,
+            num_votes_right=sum(checked[place].num_right for place in places),
+        )
+    return counts
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:

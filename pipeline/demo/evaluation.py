@@ -1,23 +1,47 @@
-"""What a measurement is: its setup, the figures of each row, and those of all of them; pure."""
+"""What a measurement is: its setup, the figures of each row, and those of all of them; pure.
+
+Intervals are by scipy: Wilson's for a share of answers, the bootstrap for the rest. A row is the unit that is
+drawn, so questions and votes of one row are resampled together.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
+import numpy as np
 from pydantic import Field
+from scipy.stats import binomtest, bootstrap
 
-from pipeline.demo.by_kind import KindCount, shares_by_kind
-from pipeline.demo.intervals import Estimate, rate, ratio
 from pipeline.settings.worlds import PLAIN_WORLD, WikiSettings, WorldSettings
-from pipeline.worlds.world import StatedValue
 from reward.config import AuditConfig, SamplingSettings
-from reward.types import Outcome, RagQuery, Record, Verdict
+from reward.types import Outcome, Record
 
 EVALUATION_SEED = 20_260_101  # no training reads held-out rows at all, and no other measurement these
 NUM_ROWS = 400
-NUM_EXAMPLES = 8
+_CONFIDENCE = 0.95
+_NUM_RESAMPLES = 2000
+_BOOTSTRAP_SEED = 0
+
+
+class Estimate(Record):
+    """A measured figure. Example: `Estimate(value=0.6, low=0.55, high=0.65, num_rows=400)`."""
+
+    value: float
+    low: float = Field(description="Lower end of the 95% interval.")
+    high: float = Field(description="Upper end of the 95% interval.")
+    num_rows: int = Field(ge=1, description="Rows that the figure rests on.")
+
+
+class KindCount(Record):
+    """The asked items of one kind in one row."""
+
+    num_asked: int = Field(description="Items that the documents answer.")
+    num_stated: int = Field(description="Of these, items that the answer states rightly.")
+    num_votes: int
+    num_votes_right: int
 
 
 class EvaluationSetup(Record):
@@ -68,104 +92,160 @@ class JudgedAnswer(Record):
     )
 
 
-class Example(Record):
-    """An answer in full, for a person to read."""
-
-    query: RagQuery
-    response: str
-    verdict: Verdict
-    faithful: bool
-    abstained: bool = False
-    values: tuple[StatedValue, ...] = Field(default=(), description="What it claims, and what is true.")
-
-
 class Evaluation(Record):
     """What a model did on all rows. Rates are over all answers; each figure has a 95% interval."""
 
     setup: EvaluationSetup
     prompt_digest: str
-    solver_right: Estimate = Field(description="All that was asked, rightly, and nothing wrong beside it.")
-    oracle_faithfulness: Estimate = Field(description="All its values are true, or it rightly abstains.")
-    supported: Estimate = Field(description="Accepted by the audit.")
-    false_accept: Estimate = Field(description="Accepted by the audit, but not faithful.")
-    false_reject: Estimate = Field(description="Refused by the audit, but faithful.")
-    checker_accuracy: Estimate = Field(description="Single votes on the asked questions that are right.")
-    consensus_accuracy: Estimate = Field(description="Asked questions whose consensus is right.")
-    answer_coverage: Estimate = Field(description="Asked facts that the answers state rightly.")
-    abstention_right: Estimate | None = Field(
-        default=None, description="Abstentions among the queries that no document answers."
+    figures: dict[str, Estimate | None] = Field(
+        description="By the names of `MEASURES`, and `stated/KIND` and `votes/KIND`; None of nothing."
     )
-    abstention_wrong: Estimate | None = Field(
-        default=None, description="Abstentions among the queries that the documents answer."
-    )
-    stated_by_kind: dict[str, Estimate] = Field(
-        default_factory=dict, description="Items of a kind that the answers state rightly."
-    )
-    votes_by_kind: dict[str, Estimate] = Field(default_factory=dict, description="Right votes, by kind.")
-    proposer_covers: Estimate | None = Field(
-        description="Answers with mentions, of which each has a usable claim; None when there is none."
-    )
-    mentions_per_answer: Estimate
-    claims_per_answer: Estimate
-    reward: Estimate | None = Field(description="Mean over scored answers; None when there is none.")
-    unscored: Estimate = Field(description="Answers without a verdict.")
-    num_unscored: int
-    num_truncated: int
     outcomes: dict[Outcome, int]
     answers: tuple[JudgedAnswer, ...] = Field(description="One a row, in order; all figures follow.")
-    examples: tuple[Example, ...] = Field(description="The first rows' answers, not chosen.")
+
+    def __getitem__(self, name: str) -> Estimate:
+        """A figure that every measurement has."""
+        found = self.figures[name]
+        assert found is not None, f"{name}: no row says anything of it"
+        return found
 
 
-def summarise(
-    answers: Sequence[JudgedAnswer],
-    examples: Sequence[Example],
-    *,
-    setup: EvaluationSetup,
-    prompt_digest: str,
-) -> Evaluation:
-    """Returns the figures of all answers; pure."""
-    ones = [1.0] * len(answers)
-    rewards = [answer.reward for answer in answers if answer.reward is not None]
-    numbers = [answer.num_mentions for answer in answers]
-    claims = [answer.num_claims for answer in answers]
-    questions = [answer.num_questions for answer in answers]
-    covered = [answer.covered for answer in answers if answer.covered is not None]
-    counts = [answer.kinds for answer in answers]
+Answers = Sequence[JudgedAnswer]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One figure of an evaluation."""
+
+    label: str  # in the table
+    of: Callable[[Answers], Estimate | None]
+    is_share: bool = True
+
+
+def _share(name: str) -> Callable[[Answers], Estimate | None]:
+    return lambda answers: rate([getattr(one, name) for one in answers])
+
+
+def _outcome(outcome: Outcome) -> Callable[[Answers], Estimate | None]:
+    return lambda answers: rate([one.outcome is outcome for one in answers])
+
+
+def _ratio(part: str, whole: str = "") -> Callable[[Answers], Estimate | None]:
+    """Of two counts of a row, or the mean of one; rows that do not have the first are left out."""
+
+    def of(answers: Answers) -> Estimate | None:
+        having = [one for one in answers if getattr(one, part) is not None]
+        wholes = [getattr(one, whole) if whole else 1.0 for one in having]
+        return ratio([getattr(one, part) for one in having], wholes)
+
+    return of
+
+
+def _covers(answers: Answers) -> Estimate | None:
+    covered = [one.covered for one in answers if one.covered is not None]
+    return rate(covered) if covered else None
+
+
+def _abstentions(*, answerable: bool) -> Callable[[Answers], Estimate | None]:
+    """The share of abstentions among the queries of one sort; None where no query is unanswerable."""
+
+    def of(answers: Answers) -> Estimate | None:
+        flags = [one.abstained for one in answers if one.answerable is answerable]
+        return rate(flags) if flags and any(not one.answerable for one in answers) else None
+
+    return of
+
+
+MEASURES = {
+    "solver_right": Measure("Right answers (all that was asked)", _share("right")),
+    "oracle_faithfulness": Measure("Faithful answers (nothing wrong)", _share("faithful")),
+    "false_accept": Measure("False accepts (accepted, but wrong)", _share("false_accept")),
+    "false_reject": Measure("False rejects (refused, but true)", _share("false_reject")),
+    "supported": Measure("Accepted by the check", _outcome(Outcome.SUPPORTED)),
+    "reward": Measure("Reward of scored answers", _ratio("reward"), is_share=False),
+    "checker_accuracy": Measure("Checker right, single votes", _ratio("num_votes_right", "num_votes")),
+    "consensus_accuracy": Measure("Checker right, consensus", _ratio("num_consensus_right", "num_questions")),
+    "answer_coverage": Measure("Asked facts that are stated rightly", _ratio("coverage")),
+    "proposer_covers": Measure("Answers whose every mention is asked about", _covers),
+    "mentions_per_answer": Measure("Mentions an answer", _ratio("num_mentions"), is_share=False),
+    "claims_per_answer": Measure("Claims an answer", _ratio("num_claims"), is_share=False),
+    "unscored": Measure("Answers without a score", _outcome(Outcome.UNSCORED)),
+    "abstention_right": Measure("Abstentions where no document answers", _abstentions(answerable=False)),
+    "abstention_wrong": Measure("Abstentions though a document answers", _abstentions(answerable=True)),
+}
+BY_KIND = {"stated": "Items stated rightly", "votes": "Checker right, single votes"}
+
+
+def summarise(answers: Answers, *, setup: EvaluationSetup, prompt_digest: str) -> Evaluation:
+    """Returns the figures of all answers."""
     return Evaluation(
         setup=setup,
         prompt_digest=prompt_digest,
-        solver_right=rate([answer.right for answer in answers]),
-        oracle_faithfulness=rate([answer.faithful for answer in answers]),
-        supported=rate([answer.outcome is Outcome.SUPPORTED for answer in answers]),
-        false_accept=rate([answer.false_accept for answer in answers]),
-        false_reject=rate([answer.false_reject for answer in answers]),
-        checker_accuracy=_some(ratio([a.num_votes_right for a in answers], [a.num_votes for a in answers])),
-        consensus_accuracy=_some(ratio([answer.num_consensus_right for answer in answers], questions)),
-        abstention_right=_abstentions(answers, answerable=False),
-        abstention_wrong=_abstentions(answers, answerable=True),
-        stated_by_kind=shares_by_kind(counts, "num_stated", "num_asked"),
-        votes_by_kind=shares_by_kind(counts, "num_votes_right", "num_votes"),
-        answer_coverage=_some(ratio([answer.coverage for answer in answers], ones)),
-        proposer_covers=rate(covered) if covered else None,
-        mentions_per_answer=_some(ratio(numbers, ones)),
-        claims_per_answer=_some(ratio(claims, ones)),
-        reward=ratio(rewards, [1.0] * len(rewards)),
-        unscored=rate([answer.outcome is Outcome.UNSCORED for answer in answers]),
-        num_unscored=len(answers) - len(rewards),
-        num_truncated=sum(answer.truncated for answer in answers),
+        figures={name: one.of(answers) for name, one in MEASURES.items()} | dict(_by_kind(answers)),
         outcomes=dict(Counter(answer.outcome for answer in answers)),
         answers=tuple(answers),
-        examples=tuple(examples),
     )
 
 
-def _abstentions(answers: Sequence[JudgedAnswer], *, answerable: bool) -> Estimate | None:
-    """The share of abstentions among the queries of one sort; None where no query is unanswerable."""
-    flags = [answer.abstained for answer in answers if answer.answerable is answerable]
-    is_asked = any(not answer.answerable for answer in answers)
-    return rate(flags) if flags and is_asked else None
+def _by_kind(answers: Answers) -> Iterator[tuple[str, Estimate]]:
+    """Ratios for each kind; rows that do not ask for a kind are left out of its ratio."""
+    for kind in sorted({kind for one in answers for kind in one.kinds}):
+        asked = [one.kinds[kind] for one in answers if kind in one.kinds]
+        stated = ratio([one.num_stated for one in asked], [one.num_asked for one in asked])
+        votes = ratio([one.num_votes_right for one in asked], [one.num_votes for one in asked])
+        for name, found in zip(BY_KIND, (stated, votes), strict=True):
+            if found is not None:
+                yield f"{name}/{kind}", found
 
 
-def _some(estimate: Estimate | None) -> Estimate:
-    assert estimate is not None, "every row asks at least one question"
+def rate(flags: Sequence[bool]) -> Estimate:
+    """Returns the share of true flags, one a row, with Wilson's interval (`scipy.stats.binomtest`)."""
+    interval = binomtest(sum(flags), len(flags)).proportion_ci(_CONFIDENCE, method="wilson")
+    return Estimate(value=sum(flags) / len(flags), low=interval.low, high=interval.high, num_rows=len(flags))
+
+
+def ratio(parts: Sequence[float], wholes: Sequence[float]) -> Estimate | None:
+    """Returns `sum(parts) / sum(wholes)` with a percentile bootstrap interval over rows.
+
+    Args:
+        parts: One a row, such as its right votes.
+        wholes: One a row, such as all its votes; ones give the mean of `parts`.
+
+    Returns:
+        None when the rows have nothing to divide by, such as no vote at all.
+    """
+    if not sum(wholes):
+        return None
+    value = sum(parts) / sum(wholes)
+    if len(parts) == 1:  # nothing to resample
+        return Estimate(value=value, low=value, high=value, num_rows=1)
+    interval = bootstrap(
+        tuple(np.asarray(sample, dtype=float) for sample in (parts, wholes)),
+        _ratio_of_sums,
+        paired=True,
+        vectorized=True,
+        n_resamples=_NUM_RESAMPLES,
+        confidence_level=_CONFIDENCE,
+        method="percentile",
+        rng=np.random.default_rng(_BOOTSTRAP_SEED),
+    ).confidence_interval
+    return Estimate(value=value, low=interval.low, high=interval.high, num_rows=len(parts))
+
+
+def difference(before: Sequence[bool], after: Sequence[bool]) -> Estimate:
+    """Returns how much a rate rose from one measurement to another of the same rows, in the same order.
+
+    Raises:
+        ValueError: the two are not of equal length, so they cannot be of the same rows.
+    """
+    if len(before) != len(after):
+        raise ValueError(f"before: {len(before)} rows, after: {len(after)}; measure the same rows twice")
+    changes = [float(new) - float(old) for old, new in zip(before, after, strict=True)]
+    estimate = ratio(changes, [1.0] * len(changes))
+    assert estimate is not None, "no rows"
     return estimate
+
+
+def _ratio_of_sums(parts: Any, wholes: Any, axis: int) -> Any:
+    whole = wholes.sum(axis=axis)
+    return parts.sum(axis=axis) / np.where(whole == 0, np.nan, whole)

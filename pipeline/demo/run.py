@@ -1,9 +1,9 @@
 """`march demo`: measure a policy, train it with MARCH, measure it again, and show what came of it.
 
 Everything lands in one run folder: the training run (`pipeline.train`), `evaluation_before.json` and
-`evaluation_after.json`, `curves.png`, `demo.html`, and `summary.json`, which comes last and says that the
-demo is done. The same command resumes a demo that was interrupted; what is measured is not measured again. A
-recipe of real text is the same, with a warm-up of the model before it (`start.py`, folder `warmup/`).
+`evaluation_after.json`, `curves.png`, and `summary.json`, which comes last and says that the demo is done.
+The same command resumes a demo that was interrupted; what is measured is not measured again. A recipe of real
+text is the same, with a warm-up of the model before it (`start.py`, folder `warmup/`).
 """
 
 from __future__ import annotations
@@ -22,36 +22,21 @@ from rich.table import Table
 
 from pipeline.atomic import write_atomically
 from pipeline.demo.evaluate import setup_for
-from pipeline.demo.evaluation import NUM_ROWS, Evaluation
+from pipeline.demo.evaluation import MEASURES, NUM_ROWS, Evaluation
 from pipeline.demo.figures import draw_curves
 from pipeline.demo.measure import measured, read_evaluation
-from pipeline.demo.report import find, render_page, table
-from pipeline.demo.start import is_warmed_up_first, make_start, say_what_it_takes
-from pipeline.demo.summary import Summary, command_again, first_model
+from pipeline.demo.report import find, table
+from pipeline.demo.start import is_warmed_up_first, make_start
+from pipeline.demo.summary import Summary, command_again, first_model, paired
 from pipeline.record.run import RunState
 from pipeline.record.tracking import RUN_FILE, finish_mlflow_run, read_steps
 from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.train import train
 
 RECIPE = "tiny"
-SUMMARY_FILE, PAGE_FILE, CURVES_FILE = "summary.json", "demo.html", "curves.png"
+SUMMARY_FILE, CURVES_FILE = "summary.json", "curves.png"
 BEFORE_FILE, AFTER_FILE = "evaluation_before.json", "evaluation_after.json"
 _PHASES_FILE = "phases.json"
-_FIGURES = {  # of the summary's contract, and what they are in an evaluation
-    "oracle_faithfulness": "oracle_faithfulness",
-    "false_accept": "false_accept",
-    "checker_accuracy": "checker_accuracy",
-    "reward": "reward",
-    "solver_right": "solver_right",
-    "checker_right": "checker_accuracy",
-    "proposer_covers": "proposer_covers",
-    "unscored": "unscored",
-    "claims_per_answer": "claims_per_answer",
-}
-_MORE_FIGURES = (
-    *("supported", "false_reject", "consensus_accuracy", "answer_coverage"),
-    *("abstention_right", "abstention_wrong"),
-)
 
 
 def run_demo(
@@ -89,7 +74,6 @@ def run_demo(
         return 0
     check_machine(loaded, run_dir)
     if is_warmed_up_first(loaded):
-        say_what_it_takes(console, loaded, num_rows)
         with _timed(run_dir, "warmup"):
             start = make_start(console, recipe, loaded, run_dir, given)
         given.append(f"model={start}")
@@ -120,7 +104,8 @@ def check_machine(recipe: Recipe, run_dir: Path) -> None:
 def print_report(console: Console, run_dir: Path, summary: Summary) -> None:
     """Prints the table, the finding and where everything lies."""
     before, after = (read_evaluation(run_dir / name) for name in (BEFORE_FILE, AFTER_FILE))
-    assert before is not None and after is not None, f"{run_dir}: a finished demo has both evaluations"
+    if before is None or after is None:
+        raise ValueError(f"run_dir: {run_dir} holds a demo of another version; remove it, or use another")
     figures = Table(title=f"MARCH, recipe {summary.recipe}: seed {summary.seed}, {summary.steps} PPO steps")
     figures.add_column(f"{summary.rows_held_out} held-out rows, 95% intervals")
     for heading in ("before", "after", "change"):
@@ -138,7 +123,10 @@ def print_report(console: Console, run_dir: Path, summary: Summary) -> None:
     console.print(figures)
     console.print(summary.finding, style="bold green" if summary.goal_met else "bold yellow")
     console.print(summary.note, style="dim")
-    console.print(f"page     {_as_typed(run_dir / PAGE_FILE)}\nfigures  {_as_typed(run_dir / SUMMARY_FILE)}")
+    console.print(
+        f"curves   {_as_typed(run_dir / CURVES_FILE)}\nfigures  {_as_typed(run_dir / SUMMARY_FILE)}"
+    )
+    console.print(f"answers  march inspect {_as_typed(run_dir)} --html inspect.html", soft_wrap=True)
     console.print(f"MLflow   {_mlflow_command(_state(run_dir).tracking_uri)}", soft_wrap=True)
 
 
@@ -163,7 +151,7 @@ def _run(
     with _timed(run_dir, "after"):
         after = measure(str((run_dir / "model").resolve()), AFTER_FILE)
     summary = _summarise(name, recipe, run_dir, before, after, overrides)
-    _write_pictures(run_dir, before, after, summary)
+    _draw(run_dir, before, after)
     _log_to_mlflow(run_dir, before, after, summary)
     write_atomically(run_dir / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")
     print_report(console, run_dir, summary)
@@ -179,11 +167,7 @@ def _summarise(
 ) -> Summary:
     rows = read_steps(run_dir)
     finding = find(before, after)
-    estimates = {
-        f"{figure}_{when}": getattr(evaluation, source)
-        for figure, source in _FIGURES.items()
-        for when, evaluation in (("before", before), ("after", after))
-    }
+    estimates = paired(before, after)
     phases = _phases(run_dir)
     return Summary.model_validate(
         {figure: None if estimate is None else estimate.value for figure, estimate in estimates.items()}
@@ -207,17 +191,14 @@ def _summarise(
     )
 
 
-def _write_pictures(run_dir: Path, before: Evaluation, after: Evaluation, summary: Summary) -> None:
+def _draw(run_dir: Path, before: Evaluation, after: Evaluation) -> None:
     ends = {
-        "oracle/faithful_rate": (before.oracle_faithfulness, after.oracle_faithfulness),
-        "audit/supported_rate": (before.supported, after.supported),
-        "oracle/false_accept_rate": (before.false_accept, after.false_accept),
-        "oracle/false_reject_rate": (before.false_reject, after.false_reject),
+        "oracle/faithful_rate": (before["oracle_faithfulness"], after["oracle_faithfulness"]),
+        "audit/supported_rate": (before["supported"], after["supported"]),
+        "oracle/false_accept_rate": (before["false_accept"], after["false_accept"]),
+        "oracle/false_reject_rate": (before["false_reject"], after["false_reject"]),
     }
     draw_curves(read_steps(run_dir), run_dir / CURVES_FILE, ends=ends)
-    commands = [summary.command, _mlflow_command(_state(run_dir).tracking_uri)]
-    page = render_page(before, after, summary=summary, curves=run_dir / CURVES_FILE, commands=commands)
-    write_atomically(run_dir / PAGE_FILE, page)
 
 
 def _log_to_mlflow(run_dir: Path, before: Evaluation, after: Evaluation, summary: Summary) -> None:
@@ -228,18 +209,17 @@ def _log_to_mlflow(run_dir: Path, before: Evaluation, after: Evaluation, summary
     state = _state(run_dir)
     client = MlflowClient(state.tracking_uri)
     now = int(time.time() * 1000)
-    figures = dict.fromkeys((*_FIGURES.values(), *_MORE_FIGURES))
     points = [
         Metric(f"held_out/{name}", estimate.value, now, step)
-        for name in figures
+        for name in MEASURES
         for step, evaluation in ((0, before), (summary.steps, after))
-        if (estimate := getattr(evaluation, name)) is not None
+        if (estimate := evaluation.figures[name]) is not None
     ]
     client.log_batch(state.mlflow_run_id, metrics=points)
     client.log_dict(state.mlflow_run_id, summary.model_dump(mode="json"), SUMMARY_FILE)
     client.set_tag(state.mlflow_run_id, "mlflow.note.content", f"{summary.finding}\n\n{summary.note}")
-    pages = (run_dir / CURVES_FILE, run_dir / PAGE_FILE)
-    finish_mlflow_run(state.tracking_uri, state.mlflow_run_id, status="FINISHED", artifacts=pages)
+    curves = (run_dir / CURVES_FILE,)
+    finish_mlflow_run(state.tracking_uri, state.mlflow_run_id, status="FINISHED", artifacts=curves)
 
 
 def _show_finished(

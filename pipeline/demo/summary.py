@@ -8,13 +8,18 @@ from pathlib import Path
 
 from pydantic import Field
 
+from pipeline.demo.evaluation import MEASURES, Estimate, Evaluation
 from pipeline.models.cache import read_origin
 from pipeline.settings.recipe import Recipe
 from reward.types import Record
 
 
-class Summary(Record):
-    """`summary.json`: the demo's result for programs. Rates are shares in [0, 1]."""
+class Summary(Record, extra="allow"):
+    """`summary.json`: the demo's result for programs.
+
+    Beside these fields it has each of `MEASURES` as `NAME_before` and `NAME_after`: shares in [0, 1], or
+    means an answer; null where no answer says anything of it.
+    """
 
     recipe: str = Field(default="tiny", description="Name or path, as `march train` takes it.")
     seed: int
@@ -23,24 +28,6 @@ class Summary(Record):
     preset: str | None = Field(default=None, description="Of the recipe; None where it names none.")
     model: str = Field(description="Where the training started.")
     rows_held_out: int = Field(description="Rows that both measurements rest on.")
-    solver_right_before: float
-    solver_right_after: float
-    checker_right_before: float = Field(description="Single votes of the Checker by itself.")
-    checker_right_after: float
-    proposer_covers_before: float | None = Field(description="Answers whose every mention is asked about.")
-    proposer_covers_after: float | None
-    unscored_before: float
-    unscored_after: float
-    claims_per_answer_before: float
-    claims_per_answer_after: float
-    oracle_faithfulness_before: float
-    oracle_faithfulness_after: float
-    false_accept_before: float
-    false_accept_after: float
-    checker_accuracy_before: float = Field(description="As `checker_right_before`.")
-    checker_accuracy_after: float
-    reward_before: float | None = Field(description="None when no answer was scored.")
-    reward_after: float | None
     num_checker_trajectories: int = Field(description="Checker rows that were trained, all steps together.")
     wall_s: float = Field(
         description="All phases of all calls; the time of a call that was killed is not counted."
@@ -50,7 +37,13 @@ class Summary(Record):
     finding: str
     note: str
     phases_s: dict[str, float]
-    intervals: dict[str, tuple[float, float]] = Field(description="95% intervals of the figures above.")
+    intervals: dict[str, tuple[float, float]] = Field(description="95% intervals of the figures.")
+
+
+def paired(before: Evaluation, after: Evaluation) -> dict[str, Estimate | None]:
+    """The figures as the summary names them."""
+    both = (("before", before), ("after", after))
+    return {f"{name}_{when}": measured.figures[name] for name in MEASURES for when, measured in both}
 
 
 def first_model(recipe: Recipe) -> str:

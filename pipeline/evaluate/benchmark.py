@@ -24,13 +24,15 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from pipeline.evaluate.benchmarks.prompts import load_texts, pick_shots, shots_digest
-from pipeline.evaluate.benchmarks.replies import (
+from pipeline.evaluate.benchmarks.prompts import (
     ANSWER,
     REASONED_ANSWER,
     JudgeVerdict,
     judged_text,
+    load_texts,
+    pick_shots,
     read_json,
+    shots_digest,
 )
 from pipeline.evaluate.majority import Judgement, majority_scores
 from reward.roles.prompts import load_prompts
@@ -68,7 +70,7 @@ class LabelledResponse(Record):
 
     id: str
     text: str
-    consistent: bool | None = Field(default=None, description="People's label; None where there is none.")
+    consistent: bool = Field(default=True, description="People's label, where there is one.")
     notes: tuple[str, ...] = Field(default=(), description="Spans and remarks of the annotators.")
 
 
@@ -80,9 +82,6 @@ class Item(Record):
     cluster: str = Field(description="What intervals resample: items of one document belong together.")
     query: RagQuery
     instruction: str | None = Field(default=None, description="A system instruction of the item itself.")
-    judge_text: str | None = Field(
-        default=None, description="The judge's prompt, where the benchmark's own files bring it."
-    )
     references: tuple[str, ...] = Field(default=(), description="Official answers and their aliases.")
     responses: tuple[LabelledResponse, ...] = Field(default=(), description="Of pairs, and for calibration.")
 
@@ -92,18 +91,14 @@ class Prompt(Record):
 
     name: str = Field(description="What is asked for, or which response of a pair comes first.")
     messages: tuple[Message, ...] = ()
-    given: str | None = Field(
-        default=None, description="The one generation, if it is given: the model is not asked (calibration)."
-    )
+    given: str | None = Field(default=None, description="The one generation, where the model is not asked.")
 
 
 class JudgeRequest(Record):
-    """One question to the judge."""
+    """One question to the judge, and whose JSON its reply must be."""
 
     messages: tuple[Message, ...]
-    verdict: type[JudgeVerdict] | None = Field(
-        default=None, description="Whose JSON the reply must be; None: free text."
-    )
+    verdict: type[JudgeVerdict]
 
 
 class Benchmark(ABC):
@@ -142,6 +137,16 @@ class Benchmark(ABC):
             FileNotFoundError: a file is not there; says where it is published.
             ValueError: a row is not of the format; names file, line, field and fix.
         """
+
+    def published(self, source: Path, *names: str) -> list[Path]:
+        """The given file, or those of a folder, in the order of their published names (as `Path.glob`)."""
+        if source.is_file():
+            return [source]
+        found = [file for name in names for file in sorted(source.glob(name))]
+        if not found:
+            where = f"{source}:" if source.exists() else f"{source}: no such file, and so it"
+            raise FileNotFoundError(f"{where} holds none of {', '.join(names)}; get them from {self.url}")
+        return found
 
     def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
         """The chats to ask of the model under test, in one of the card's styles."""
@@ -186,19 +191,14 @@ class Benchmark(ABC):
         return majority_scores(generations, self.card.primary)
 
     def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
-        """What a rule measures of one generation beside its judgement, each in [0, 1]; often nothing.
-
-        An item has the mean over its generations.
-        """
+        """What a rule measures of one generation beside its judgement, in [0, 1]; an item has the means."""
         return {}
 
     def style_of(self, asked: PromptStyle) -> PromptStyle:
         """The asked style, or the only one; raises `ValueError` where the benchmark is not asked in it."""
-        styles = self.card.styles
-        if len(styles) > 1 and asked not in styles:
-            known = ", ".join(styles)
-            raise ValueError(f"--style {asked}: {self.card.name} is asked as {known}; choose one")
-        return asked if asked in styles else styles[0]
+        if asked in self.styles or len(self.styles) == 1:
+            return asked if asked in self.styles else self.styles[0]
+        raise ValueError(f"--style {asked}: {self.name} is asked as {', '.join(self.styles)}; choose one")
 
     def read_items(self, path: Path, limit: int | None = None) -> list[Item]:
         """Reads the first items, and checks them before anything is asked of a model.
@@ -209,7 +209,7 @@ class Benchmark(ABC):
         """
         items = list(islice(self.items(path), limit))
         if not items:
-            raise ValueError(f"{path}: holds no item of {self.card.name}; give its official files")
+            raise ValueError(f"{path}: holds no item of {self.name}; give its official files")
         twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]
         if twice:
             raise ValueError(f"{path}: item {twice[0]!r} occurs twice; remove one of the rows")

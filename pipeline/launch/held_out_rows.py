@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from pipeline.data.plain import AnsweredPlainRow
+from pipeline.data.plain import PlainRow
 from pipeline.data.prepare import ROWS_FILE, write_rows
 from pipeline.data.rows import parse_row
 from pipeline.settings.recipe import Recipe
@@ -67,9 +67,9 @@ def _rows_of(recipe: Recipe) -> tuple[list[RagQuery], dict[str, tuple[str, ...]]
     assert recipe.held_out is not None
     num, path = recipe.held_out.num_rows, recipe.held_out.path
     if path is not None:
-        raws = AnsweredPlainRow.raw_rows(path)
+        raws = PlainRow.raw_rows(path)
         rows = [
-            (parse_row(raw, AnsweredPlainRow), raw.place) for raw, _ in zip(raws, range(num), strict=False)
+            (parse_row(raw, PlainRow), raw.place) for raw, _ in zip(raws, range(num), strict=False)
         ]
         answers = {row.id: row.answers for row, _ in rows if row.answers}
         return [query for row, place in rows for query in row.queries(place)], answers

@@ -1,4 +1,4 @@
-"""What the tiny checkpoint is and came from: its files with their hashes, its recipe, its figures.
+"""What the tiny checkpoint is and came from: its files with their hashes, and its recipe.
 
 Data first, manifest last, both by rename: a folder without a manifest, or with files that are not the
 manifest's, is no checkpoint.
@@ -6,7 +6,6 @@ manifest's, is no checkpoint.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import tempfile
@@ -14,44 +13,15 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
+from pipeline.atomic import write_atomically
 from pipeline.tiny.recipe import Stage
+from reward.offline.files import file_sha256
 from reward.types import Record
 
 MANIFEST = "manifest.json"
 _LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors")
-
-
-class Figures(Record):
-    """Shares in [0, 1] over fresh samples of the held-out split."""
-
-    num_worlds: int
-    seed: int
-    solver_faithful: float = Field(description="At temperature 1: every number of the answer is true.")
-    solver_faithful_greedy: float = Field(description="The same, with the likeliest token each time.")
-    solver_coverage: float = Field(description="At temperature 1: asked items that the answer states.")
-    proposer_exact: float = Field(
-        description="At temperature 1: claims equal the answer's statements, in order."
-    )
-    checker_accuracy: float = Field(description="At temperature 1: questions answered with the true number.")
-    checker_accuracy_greedy: float = Field(description="The same, with the likeliest token each time.")
-    solver_form: float | None = Field(
-        default=None, description="At temperature 1: an abstention, or one well-formed statement an item."
-    )
-    checker_form: float | None = Field(default=None, description="At temperature 1: well-formed lines.")
-    abstained_right: float | None = Field(
-        default=None, description="Of the queries that no document answers; None without such queries."
-    )
-    abstained_wrong: float | None = Field(
-        default=None, description="Of the queries that the documents answer; None as above."
-    )
-    solver_by_kind: dict[str, float] | None = Field(
-        default=None, description="Items that the documents answer and the answer states rightly, by kind."
-    )
-    checker_by_kind: dict[str, float] | None = Field(
-        default=None, description="`checker_accuracy` by kind; `unanswerable`: rightly without an answer."
-    )
 
 
 class Manifest(Record):
@@ -66,7 +36,11 @@ class Manifest(Record):
     num_parameters: int
     dtype: str
     versions: dict[str, str]
-    figures: Figures
+    figures: dict[str, JsonValue] | None = Field(
+        default=None,
+        description="Of the shipped ones, over 500 held-out worlds: shares, at temperature 1 if not greedy. "
+        "`python -m pipeline.demo.evaluate` measures any.",
+    )
     files: dict[str, str] = Field(description="SHA-256 (hex) by file name, the manifest's own left out.")
 
 
@@ -88,15 +62,13 @@ def publish(
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as partial:
         write(Path(partial))
-        names = sorted(path.name for path in Path(partial).iterdir())
-        manifest = describe({name: _sha256(Path(partial, name)) for name in names})
-        Path(partial, MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        files = {path.name: file_sha256(path) for path in sorted(Path(partial).iterdir())}
+        manifest = describe(files)
         (folder / MANIFEST).unlink(missing_ok=True)
-        for name in (*names, MANIFEST):
-            Path(partial, name).chmod(
-                0o644
-            )  # safetensors makes its file private; an image's user must read it
+        for name in files:
+            Path(partial, name).chmod(0o644)  # safetensors makes its file private
             os.replace(Path(partial, name), folder / name)
+    write_atomically(folder / MANIFEST, manifest.model_dump_json(indent=2, exclude_none=True) + "\n")
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -108,10 +80,6 @@ def read_manifest(folder: Path) -> Manifest:
     manifest = Manifest.model_validate_json((folder / MANIFEST).read_text(encoding="utf-8"))
     for name, digest in manifest.files.items():
         path = folder / name
-        if not path.is_file() or _sha256(path) != digest:
+        if not path.is_file() or file_sha256(path) != digest:
             raise ValueError(f"{path}: missing or changed since its manifest; write the checkpoint again")
     return manifest
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -5,26 +5,19 @@
 The defaults are the recipe of the shipped `pipeline/tiny/checkpoint/`: some ten minutes on one core, both
 stages seeded. A recipe names the world; the manifest of `pipeline/tiny/checkpoint_kinds/` holds its command.
 The first solves the task; the second injects chosen errors, since a start without errors cannot show a gain.
-`--keep-base` and `--base` let one base serve several trials of the second stage.
+`python -m pipeline.demo.evaluate DIR OUT` measures what came of it.
 """
 
 from __future__ import annotations
 
 import argparse
-import logging
 import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pipeline.tiny.recipe import BASE, ERRORS, Errors, Stage
-
-if TYPE_CHECKING:
-    from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
-
-    from reward.roles.prompts import PromptSet
 
 ABOUT = (
     "Errors were injected: after learning the task this model was trained on demonstrations that are wrong "
@@ -33,7 +26,6 @@ ABOUT = (
 NATURAL = (
     "No errors were injected: what this model does wrong, its size and its supervised training do wrong."
 )
-_log = logging.getLogger(__name__)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -43,8 +35,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("--out", type=Path, required=True, help="folder of the checkpoint")
     add("--recipe", default="tiny", help="whose worlds the policy learns (%(default)s)")
-    add("--base", type=Path, help="start from this solved base instead of training one")
-    add("--keep-base", type=Path, help="also write the solved base, in float32, to this folder")
     add("--seed", type=int, default=BASE.seed, help="of the base: initialisation and data (%(default)s)")
     add("--steps", type=int, default=BASE.num_steps, help="of the base (%(default)s)")
     add("--error-seed", type=int, default=ERRORS.seed, help="of the error stage (%(default)s)")
@@ -68,13 +58,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     for name, mix, stage in (("--base-mix", BASE.mix, "base"), ("--mix", ERRORS.mix, "error")):
         what = f"Solver, Proposer, Checker in the {stage} stage (%(default)s)"
         add(name, type=float, nargs=3, default=mix, help=what)
-    add("--worlds", type=int, default=500, help="held-out worlds to measure on (%(default)s)")
-    add(
-        "--threads",
-        type=int,
-        default=1,
-        help="processor threads (%(default)s); the figures depend on it a little",
-    )
+    add("--threads", type=int, default=1, help="processor threads (%(default)s)")
     return parser.parse_args(arguments)
 
 
@@ -90,32 +74,26 @@ def stages_of(options: argparse.Namespace) -> tuple[Stage, Stage]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Trains, measures, and writes the checkpoint with its manifest."""
+    """Trains, and writes the checkpoint with its manifest."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     options = parse_arguments(words)
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    _make_checkpoint(options, shlex.join(["python", "-m", "pipeline.tiny.supervised", *words]))
-
-
-def _make_checkpoint(options: argparse.Namespace, command: str) -> None:
     import torch
 
+    from pipeline.tiny.initialisation import new_model
     from pipeline.tiny.manifest import Manifest, library_versions, publish
-    from pipeline.tiny.measurement import measure
     from pipeline.tiny.tokenizer import build_tokenizer
     from pipeline.tiny.training import train
     from reward.roles.prompts import load_prompts
 
     torch.set_num_threads(options.threads)
-    base, late = stages_of(options)
-    tokenizer, prompts = build_tokenizer(base.world), load_prompts("compact")
-    model = _solved_base(options, base, tokenizer, prompts)
-    stages = (late,) if options.base else (base, late)
-    if late.num_steps:
-        train(model, tokenizer, prompts, late)
-    model.to(torch.bfloat16)  # before the figures: they describe the weights that are written
-    figures = measure(model, tokenizer, prompts, num_worlds=options.worlds, world=base.world)
-    _log.info("%s", figures.model_dump_json(indent=2))
+    stages = [stage for stage in stages_of(options) if stage.num_steps]
+    base, prompts = stages[0], load_prompts("compact")
+    tokenizer = build_tokenizer(base.world)
+    ids = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id}
+    model = new_model(len(tokenizer), **ids, seed=base.seed)
+    for stage in stages:
+        train(model, tokenizer, prompts, stage)
+    model.to(torch.bfloat16)
 
     def write(folder: Path) -> None:
         model.save_pretrained(folder)
@@ -123,38 +101,17 @@ def _make_checkpoint(options: argparse.Namespace, command: str) -> None:
 
     def describe(files: dict[str, str]) -> Manifest:
         return Manifest(
-            about=ABOUT if late.num_steps else NATURAL,
-            command=command,
-            stages=tuple(stage for stage in stages if stage.num_steps),
+            about=ABOUT if len(stages) > 1 else NATURAL,
+            command=shlex.join(["python", "-m", "pipeline.tiny.supervised", *words]),
+            stages=tuple(stages),
             prompt_digest=prompts.digest,
             num_parameters=model.num_parameters(),
             dtype="bfloat16",
             versions=library_versions(),
-            figures=figures,
             files=files,
         )
 
     publish(options.out, write, describe)
-
-
-def _solved_base(
-    options: argparse.Namespace, stage: Stage, tokenizer: PreTrainedTokenizerFast, prompts: PromptSet
-) -> LlamaForCausalLM:
-    """Loads the base that the options name, or trains one."""
-    import torch
-    from transformers import LlamaForCausalLM
-
-    from pipeline.tiny.initialisation import new_model
-    from pipeline.tiny.training import train
-
-    if options.base:
-        return LlamaForCausalLM.from_pretrained(options.base, dtype=torch.float32)
-    ids = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id}
-    model = new_model(len(tokenizer), **ids, seed=stage.seed)
-    train(model, tokenizer, prompts, stage)
-    if options.keep_base:
-        model.save_pretrained(options.keep_base)
-    return model
 
 
 if __name__ == "__main__":

@@ -1,62 +1,58 @@
-"""The oracle of the tiny world: the truth of an answer, read back out of the documents.
+"""The truth of the tiny world, read back out of the documents: of any row, wherever it was stored.
 
-It can judge any row, wherever it was stored. It is for monitoring only and never a reward: the point of the
-method is to learn without it. An abstention is right if and only if the documents hold nothing that is asked.
+It is for monitoring only and never a reward: the point of the method is to learn without it. An abstention is
+right if and only if the documents hold nothing that is asked.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from pipeline.tiny.facts import ABSTENTION, FactKey, Value, find_values, read_facts, read_questions
+from pipeline.settings.worlds import PLAIN_WORLD, WorldSettings
+from pipeline.tiny.facts import (
+    ABSTENTION,
+    Fact,
+    FactKey,
+    Value,
+    find_values,
+    read_facts,
+    read_questions,
+)
 from pipeline.tiny.words import MONTHS
+from pipeline.tiny.world import World, sample_worlds
+from pipeline.worlds.world import Asked, Judgement, Split, WorldRow
 from reward.types import RagQuery
 
 _SAYS_NOTHING = ABSTENTION.removesuffix(".").casefold()
 
 
-@dataclass(frozen=True)
-class OracleFigures:
-    """What the documents say about one response."""
-
-    faithful: bool  # each value is in a sentence that the documents hold; or a right abstention
-    num_values: int  # numbers, names and dates
-    num_right: int  # values in such a sentence
-    coverage: float  # share of the asked items that the response makes a statement about, in [0, 1]
-    empty: bool  # no value at all
-    abstained: bool  # no value, and it says that the documents do not say
-    answerable: bool  # the documents hold something that is asked
-    right: bool  # each asked item and nothing else, all true; or a right abstention
-
-
-def oracle(query: RagQuery, response: str) -> OracleFigures:
-    """Judges a response by the documents; for monitoring only, never a reward.
+def judge(query: RagQuery, response: str) -> Judgement:
+    """Judges a response by the documents.
 
     Args:
         query: Any row of this world; its documents are read back into facts.
         response: What a Solver wrote.
     """
-    truth = truth_of(query)
-    asked = set(read_questions(query.query))
-    values = find_values(response)
-    stated = [found.fact for found in values if found.fact is not None]
-    num_values = len(values)
-    num_right = sum(truth.get(fact.key) == fact.value for fact in stated)
-    covered = asked & {fact.key for fact in stated}
-    abstained = num_values == 0 and _SAYS_NOTHING in response.casefold()
-    answerable = not asked or bool(asked & truth.keys())
-    is_whole = covered == asked and num_values == len(asked)
-    faithful = (num_values > 0 and num_right == num_values) or (abstained and not answerable)
-    return OracleFigures(
+    truth, asked = truth_of(query), read_questions(query.query)
+    values, stated = find_values(response), read_facts(response)
+    are_true = [one.fact is not None and truth.get(one.fact.key) == one.fact.value for one in values]
+    abstained = not values and _SAYS_NOTHING in response.casefold()
+    answerable = not asked or any(key in truth for key in asked)
+    is_whole = {one.key for one in stated} >= set(asked) and len(values) == len(set(asked))
+    faithful = (bool(values) and all(are_true)) or (abstained and not answerable)
+    return Judgement(
+        right=faithful and (is_whole or abstained),
         faithful=faithful,
-        num_values=num_values,
-        num_right=num_right,
-        coverage=len(covered) / len(asked) if asked else 0.0,
-        empty=num_values == 0,
+        stated=tuple(any(one.key == key and one.value == truth.get(key) for one in stated) for key in asked),
         abstained=abstained,
         answerable=answerable,
-        right=faithful and (is_whole or abstained),
     )
+
+
+def attempted(query: RagQuery, response: str) -> float:
+    """Share of the asked items that a response makes a statement about, true or not, in [0, 1]."""
+    asked, stated = set(read_questions(query.query)), {one.key for one in read_facts(response)}
+    return len(asked & stated) / len(asked) if asked else 0.0
 
 
 def true_answer(query: RagQuery, question: str) -> str | None:
@@ -76,3 +72,34 @@ def is_written(consensus: str | None, value: str) -> bool:
 def truth_of(query: RagQuery) -> dict[FactKey, Value]:
     """The value of each key that the documents of a row hold."""
     return {fact.key: fact.value for document in query.documents for fact in read_facts(document.text)}
+
+
+class TinyRows:
+    """Rows drawn from the made-up world (`pipeline.worlds.world.World`); equal draws give equal rows."""
+
+    def __init__(self, num_rows: int, seed: int, settings: WorldSettings = PLAIN_WORLD) -> None:
+        self._num_rows, self._seed, self._settings = num_rows, seed, settings
+
+    def rows(self, split: Split) -> Sequence[WorldRow]:
+        """Drawn rows; events and places of one split are in none of the other."""
+        return [_row(one) for one in sample_worlds(self._num_rows, self._seed, split, self._settings)]
+
+    def judge(self, row: WorldRow, response: str) -> Judgement:
+        """What the documents say of an answer."""
+        return judge(row.query, response)
+
+
+def _row(world: World) -> WorldRow:
+    return WorldRow(query=world.query, asked=tuple(_asked(fact, world) for fact in world.asked))
+
+
+def _asked(fact: Fact, world: World) -> Asked:
+    homes = (one.id for one in world.query.documents if fact.statement() in one.text)
+    return Asked(
+        question=fact.question(),
+        subject=" ".join(fact.key[:3]),
+        kind=fact.kind,
+        value=str(fact.value) if world.is_answerable else None,
+        relation=fact.key[3],
+        document=next(homes, ""),
+    )

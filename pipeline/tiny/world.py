@@ -15,7 +15,6 @@ import random
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from pipeline.settings.worlds import PLAIN_WORLD, Kind, WorldSettings
 from pipeline.tiny.facts import Fact, FactKey, Value
@@ -29,9 +28,9 @@ from pipeline.tiny.words import (
     THEMES,
     verbs_of,
 )
+from pipeline.worlds.world import Split
 from reward.types import Document, RagQuery
 
-Split = Literal["train", "held_out"]
 MARKERS = "abc"  # of the items of a query, in order
 _LAST_DAY = 28  # of every month
 

@@ -8,16 +8,11 @@ reward is the best one while the answer is wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from pipeline.record.rollout_record import OracleJudgement
 from pipeline.settings.worlds import WikiSettings
+from pipeline.worlds.world import Judgement
 from reward.types import ClaimState, Outcome, RagQuery, Verdict
-
-if TYPE_CHECKING:
-    from pipeline.tiny.truth import OracleFigures
-    from pipeline.worlds.world import Judgement
-
 
 Oracle = Callable[[RagQuery, str, Verdict], OracleJudgement | None]
 
@@ -40,9 +35,9 @@ def oracle_for(name: str, wiki: WikiSettings | None = None) -> Oracle:
 
 def judge_tiny(query: RagQuery, response: str, verdict: Verdict) -> OracleJudgement:
     """Judges an answer of the tiny world, whose documents can be read back into facts."""
-    from pipeline.tiny.truth import is_written, oracle, true_answer
+    from pipeline.tiny.truth import is_written, judge, true_answer
 
-    truth = oracle(query, response)
+    truth = judge(query, response)
     decided = [
         is_written(claim.consensus, known)
         for claim in verdict.voted_claims
@@ -74,9 +69,7 @@ def _judge_of_wiki(settings: WikiSettings | None) -> Oracle:
     return judge
 
 
-def judge_against(
-    truth: OracleFigures | Judgement, verdict: Verdict, decided: Sequence[bool] = ()
-) -> OracleJudgement:
+def judge_against(truth: Judgement, verdict: Verdict, decided: Sequence[bool] = ()) -> OracleJudgement:
     """What a world knows of an answer beside its verdict; `decided` says which consensuses are right."""
     return OracleJudgement(
         faithful=truth.faithful,

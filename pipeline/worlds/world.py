@@ -1,6 +1,6 @@
 """What a world is: rows with their truth, in two splits that share nothing, and a judge of answers.
 
-    world = open_world("wiki")
+    world = WikiWorld()
     for row in world.rows("held_out"):
         world.judge(row, answer).right
 
@@ -10,15 +10,11 @@ The truth is for demonstrations, for monitoring and for measuring. It is never a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from pydantic import Field
 
 from reward.types import RagQuery, Record
-
-if TYPE_CHECKING:
-    from pipeline.settings.worlds import WikiSettings
-    from pipeline.worlds.tiny import TinyDraw
 
 Split = Literal["train", "held_out"]
 SPLITS: tuple[Split, ...] = ("train", "held_out")
@@ -50,15 +46,6 @@ class WorldRow(Record):
         return self.asked[0].value is not None
 
 
-class StatedValue(Record):
-    """A number, name or date that an answer claims, and what the documents say of it."""
-
-    start: int = Field(description="It is `response[start:end]`.")
-    end: int
-    is_true: bool
-    truth: str | None = Field(default=None, description="What the documents say instead, where it is known.")
-
-
 class Judgement(Record):
     """What the truth says of one answer."""
 
@@ -67,45 +54,18 @@ class Judgement(Record):
     stated: tuple[bool, ...] = Field(description="Of each asked fact: whether it is stated rightly.")
     abstained: bool = Field(description="It says that the documents do not say, and nothing else.")
     answerable: bool = Field(description="The documents say what is asked.")
-    values: tuple[StatedValue, ...] = Field(description="What it claims, in order.")
 
     @property
     def coverage(self) -> float:
-        """Share of the asked facts that it states rightly, in [0, 1]."""
-        return sum(self.stated) / len(self.stated)
+        """Share of the asked facts that it states rightly, in [0, 1]; 0 where nothing is asked for."""
+        return sum(self.stated) / max(len(self.stated), 1)
 
 
 class World(Protocol):
     """Rows and their truth."""
-
-    @property
-    def name(self) -> str:
-        """As `open_world` takes it."""
 
     def rows(self, split: Split) -> Sequence[WorldRow]:
         """The rows of a split, always the same ones; no fact of one split is in the other."""
 
     def judge(self, row: WorldRow, response: str) -> Judgement:
         """What the truth says of an answer to a row."""
-
-
-def open_world(name: str, wiki: WikiSettings | None = None, tiny: TinyDraw | None = None) -> World:
-    """A world by its name: "wiki" or "tiny".
-
-    Args:
-        name: As in a recipe's `oracle`.
-        wiki: Of "wiki": which rows; those that come with the package when left out.
-        tiny: Of "tiny": how many rows, and of what.
-
-    Raises:
-        ValueError: there is no such world.
-    """
-    if name == "wiki":
-        from pipeline.worlds.wiki.world import WikiWorld
-
-        return WikiWorld(wiki)
-    if name == "tiny":
-        from pipeline.worlds.tiny import TinyRows
-
-        return TinyRows(tiny)
-    raise ValueError(f"world {name!r} is unknown; use wiki or tiny")

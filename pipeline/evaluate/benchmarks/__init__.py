@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from pipeline.evaluate.benchmark import Benchmark
 
 _CLASSES = {
-    "ragtruth": "ragtruth.RagTruth",
-    "faithbench": "faithbench.FaithBench",
+    "ragtruth": "faithjudge.RagTruth",
+    "faithbench": "faithjudge.FaithBench",
     "facts_grounding": "facts_grounding.FactsGrounding",
     "contextual_judge_bench": "contextual_judge_bench.ContextualJudgeBench",
     "hotpotqa": "multihop.HotpotQA",
     "2wikimultihopqa": "multihop.TwoWiki",
     "musique": "multihop.MuSiQue",
-    "ragtruth_judge": "ragtruth.RagTruthJudge",
-    "faithbench_judge": "faithbench.FaithBenchJudge",
+    "ragtruth_judge": "faithjudge.RagTruthJudge",
+    "faithbench_judge": "faithjudge.FaithBenchJudge",
     "tiny": "worlds.TinyWorld",
     "wiki": "worlds.WikiWorldRows",
-    "jsonl": "own_rows.OwnRows",
-    "jsonl_compact": "own_rows.CompactOwnRows",
+    "jsonl": "worlds.OwnRows",
+    "jsonl_compact": "worlds.CompactOwnRows",
 }
 ALL_NAMES = tuple(_CLASSES)
 CALIBRATION_NAMES = ("ragtruth_judge", "faithbench_judge")

@@ -1,16 +1,8 @@
 """ContextualJudgeBench: which of two responses is better, by a context? The model under test is the judge.
 
-https://github.com/SalesforceAIResearch/ContextualJudgeBench (code Apache-2.0; the data's licence is on its
-card, https://huggingface.co/datasets/Salesforce/ContextualJudgeBench); Xu et al. 2025 (arXiv 2503.15620).
-2,000 pairs in eight splits. The fields are those that the official loader uses (`main_eval.py`); no rows
-could be had here, so this one is made up:
-
-    {"question_id": "q7", "question": "When did the mill open?", "context": "The mill opened in 1902.",
-     "positive_response": "In 1902.", "negative_response": "In 1920."}
-
-A folder holds one file a split, `faithfulness_qa.jsonl` or `faithfulness_qa-00000-of-00001.parquet`, or a
-single file is given. Each pair is judged twice, with the positive response first and second. As
-`compute_acc` has it:
+https://github.com/SalesforceAIResearch/ContextualJudgeBench (code Apache-2.0). The data are Parquet files;
+`pipeline/data/evaluation_rows.py` has their URL, licence, an example row and the reader. Each pair is judged
+twice, with the positive response first and second. As `compute_acc` has it:
 
     consistent accuracy     the positive response was chosen both times; chance is 25%
     consistency             both times the same response was chosen
@@ -29,16 +21,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pydantic import Field
-
+from pipeline.data.evaluation_rows import PairRow
+from pipeline.data.rows import parse_row
 from pipeline.evaluate.benchmark import Benchmark, Item, LabelledResponse, Prompt, PromptStyle
-from pipeline.evaluate.benchmarks.files import published, rows
-from pipeline.evaluate.benchmarks.replies import judged_text
+from pipeline.evaluate.benchmarks.prompts import judged_text
 from pipeline.evaluate.majority import Judgement, majority
-from reward.offline.rows import InputRecord, make_query
+from reward.offline.rows import make_query
 from reward.types import Document
 
-DATA_URL = "https://huggingface.co/datasets/Salesforce/ContextualJudgeBench"
 SPLITS = (
     "refusal_answerable",
     "refusal_unanswerable",
@@ -49,26 +39,17 @@ SPLITS = (
     "conciseness_qa",
     "conciseness_summ",
 )
-_FILES = tuple(f"{split}{end}" for split in SPLITS for end in (".jsonl", ".json", "*.parquet"))
-_FILES += tuple(f"data/{file}" for file in _FILES)
 POSITIVE_FIRST, POSITIVE_SECOND = "positive first", "positive second"
 _POSITIVE, _NEGATIVE = "positive", "negative"
 _ORDERS = {POSITIVE_FIRST: (_POSITIVE, _NEGATIVE), POSITIVE_SECOND: (_NEGATIVE, _POSITIVE)}
 _RESULT = re.compile(r"\*\*Result:\*\*\s*\**([AB])\**\.?\Z")
 
 
-class _Row(InputRecord):
-    question: str
-    context: str = Field(min_length=1)
-    positive_response: str
-    negative_response: str
-
-
 class ContextualJudgeBench(Benchmark):
     """ContextualJudgeBench in both orders."""
 
-    name, title, licence = "contextual_judge_bench", "ContextualJudgeBench", "see the data's card"
-    url = "https://github.com/SalesforceAIResearch/ContextualJudgeBench"
+    name, title, licence = "contextual_judge_bench", "ContextualJudgeBench", "CC-BY-4.0"
+    url = "https://huggingface.co/datasets/Salesforce/ContextualJudgeBench"
     primary, scored_by = "consistent_accuracy", "rule, as the official compute_acc"
     has_answers = False  # they are verdicts on two responses
     texts = "contextual_judge_bench"
@@ -76,11 +57,23 @@ class ContextualJudgeBench(Benchmark):
     def items(self, source: Path) -> Iterator[Item]:
         """Yields the pairs of the splits that are there, in the paper's order; see `Benchmark.items`."""
         numbers: Counter[str] = Counter()
-        for file in published(source, *_FILES, url=DATA_URL):
-            split = next(split for split in SPLITS if file.name.startswith(split))
-            for place, row in rows(file, _Row):
-                yield _item(place, split, f"{split}-{numbers[split]}", row)
+        for file in self.published(source, *(f"data/{split}-*.parquet" for split in SPLITS)):
+            split = file.stem.partition("-")[0]
+            for raw in PairRow.raw_rows(file):
+                row, name = parse_row(raw, PairRow), f"{split}-{numbers[split]}"
                 numbers[split] += 1
+                yield Item(
+                    id=name,
+                    slice=split,
+                    cluster=hashlib.sha256(row.context.encode()).hexdigest()[:16],
+                    query=make_query(
+                        raw.place, name, row.question, [Document(id="context", text=row.context)]
+                    ),
+                    responses=(
+                        LabelledResponse(id=_POSITIVE, text=row.positive_response),
+                        LabelledResponse(id=_NEGATIVE, text=row.negative_response),
+                    ),
+                )
 
     def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
         """Both orders."""
@@ -113,16 +106,3 @@ class ContextualJudgeBench(Benchmark):
             "tie": float(any(ties)) if is_read else None,
             "unjudged": sum(unjudged) / 2 if len(unjudged) == 2 else None,
         }
-
-
-def _item(place: str, split: str, item_id: str, row: _Row) -> Item:
-    return Item(
-        id=item_id,
-        slice=split,
-        cluster=hashlib.sha256(row.context.encode()).hexdigest()[:16],
-        query=make_query(place, item_id, row.question, [Document(id="context", text=row.context)]),
-        responses=(
-            LabelledResponse(id=_POSITIVE, text=row.positive_response),
-            LabelledResponse(id=_NEGATIVE, text=row.negative_response),
-        ),
-    )

@@ -1,4 +1,4 @@
-"""FaithJudge's protocol, by which RAGTruth and FaithBench are evaluated (paper, Table 1).
+"""RAGTruth and FaithBench by FaithJudge's protocol (paper, Table 1).
 
 https://github.com/vectara/FaithJudge; Tamber et al. 2025 (arXiv 2505.04847). The model under test answers
 for a source. The judge sees the source, up to 6 (RAGTruth) or 10 (FaithBench) answers of other models for
@@ -8,7 +8,14 @@ Invalid. The consistency rate is the share of Consistent: Invalid counts against
 
 Three things are ours: the prompts' words, since the repository has no licence; verdicts in JSON in place of
 "Final classification: ..."; and that a verdict which cannot be read is counted apart. The official script
-takes it for Inconsistent; `consistent_unparsed_is_inconsistent` is the rate by that rule.
+takes it for Inconsistent; `consistent_unparsed_is_inconsistent` is the rate by that rule. And the sources are
+those of the releases, RAGTruth's test split and all of FaithBench, where the paper's figures are of
+FaithJudge's selection; `pipeline/data/ragtruth.py` and `evaluation_rows.py` have URL, licence and reader.
+
+An answer of RAGTruth of a quality other than "good" is no example for the judge, as in RAGTruth's own
+evaluation; it is consistent if nothing is marked in it. A summary of FaithBench is consistent unless the
+worst label of its annotations is Questionable or Unwanted: the shipped setting of its `scripts/binarize.py`.
+FaithJudge's judge is stricter: by its prompt Benign hallucinations count, too.
 
 `Calibration` asks whether the judge agrees with people: their labelled answers are judged like a model's.
 `pipeline/evaluate/judge_agreement.py` turns its scores into kappa and the like.
@@ -16,19 +23,29 @@ takes it for Inconsistent; `consistent_unparsed_is_inconsistent` is the rate by 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
-from typing import Literal
+from string import ascii_uppercase
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from pipeline.data.evaluation_rows import Annotation, FaithBenchRow
+from pipeline.data.ragtruth import RagTruthLabel, RagTruthRow, responses_by_source
+from pipeline.data.rows import Split, parse_row
+from pipeline.data.values import raw_rows
 from pipeline.evaluate.benchmark import Benchmark, Item, LabelledResponse, Prompt, PromptStyle
-from pipeline.evaluate.benchmarks.replies import JudgeVerdict
+from pipeline.evaluate.benchmarks.prompts import JudgeVerdict
 from pipeline.evaluate.judge_agreement import HUMAN, JUDGE
 from pipeline.evaluate.majority import Judgement, majority, majority_scores
+from reward.offline.ragtruth import RESPONSES
+from reward.offline.rows import make_query
+from reward.types import Document
 
-FAITHJUDGE_URL = "https://github.com/vectara/FaithJudge, eval_data"
+QUERY = "Summarise this passage concisely. Cover the core pieces of information that it describes."
 CONSISTENT, INVALID = "Consistent", "Invalid"
 # By task: what the judge calls the text, one and several, and when it is none.
 _WORDS = {
@@ -75,6 +92,62 @@ class FaithJudgeBenchmark(Benchmark):
         }
 
 
+class RagTruth(FaithJudgeBenchmark):
+    """RAGTruth by FaithJudge's protocol."""
+
+    name, title, licence = "ragtruth", "RAGTruth", "MIT"
+    url = "https://github.com/ParticleMedia/RAGTruth"
+    judge_chat = "judge_ragtruth"
+    splits: ClassVar[tuple[Split, ...]] = ("test",)
+
+    def items(self, source: Path) -> Iterator[Item]:
+        """Yields one item a source; see `Benchmark.items`."""
+        (file,) = self.published(source, RESPONSES)
+        responses = responses_by_source(file, self.splits)
+        for raw in raw_rows(RagTruthRow.files(file)[0]):
+            row = parse_row(raw, RagTruthRow)
+            if row.source_id in responses:
+                good = [one for one in responses[row.source_id] if one.quality in (None, "good")]
+                yield Item(
+                    id=row.source_id,
+                    slice=row.task_type.lower(),
+                    cluster=row.source_id,
+                    query=row.queries(raw.place)[0],
+                    responses=tuple(
+                        _labelled(one.id, one.response, map(_mark, one.labels), consistent=not one.labels)
+                        for one in good
+                    ),
+                )
+
+
+class FaithBench(FaithJudgeBenchmark):
+    """FaithBench by FaithJudge's protocol."""
+
+    name, title, licence = "faithbench", "FaithBench", "CC-BY-NC-SA-4.0"
+    url = "https://github.com/vectara/FaithBench"
+    judge_chat = "judge_faithbench"
+
+    def items(self, source: Path) -> Iterator[Item]:
+        """Yields one item an article, with all summaries of it; see `Benchmark.items`."""
+        files = self.published(source, "batch_[0-9]*.json")
+        for file in sorted(files, key=lambda file: (len(file.name), file.name)):  # 2 before 10
+            batch = file.stem.removeprefix("batch_")
+            articles: dict[str, list[tuple[str, FaithBenchRow]]] = defaultdict(list)
+            for raw in FaithBenchRow.raw_rows(file):
+                row = parse_row(raw, FaithBenchRow)
+                articles[row.source].append((raw.place, row))
+            for text, rows in articles.items():
+                place, first = rows[0]
+                name = f"{batch}-{first.sample_id}"
+                yield Item(
+                    id=name,
+                    slice="summary",
+                    cluster=name,
+                    query=make_query(place, name, QUERY, [Document(id=name, text=text)]),
+                    responses=tuple(_summary(batch, row) for _, row in rows),
+                )
+
+
 class Calibration(FaithJudgeBenchmark):
     """The labelled answers of a benchmark, the judged one first among the item's responses.
 
@@ -91,15 +164,12 @@ class Calibration(FaithJudgeBenchmark):
         """Yields one item a labelled answer; see `Benchmark.items`."""
         for item in super().items(source):  # type: ignore[safe-super]  # of the benchmark behind it
             for response in item.responses:
-                if response.consistent is None:
-                    continue
                 # An answer that has marks and yet counts as consistent is told apart: FaithBench's Benign.
                 is_benign = response.consistent and response.notes
-                others = [one for one in item.responses if one is not response]
                 changes: dict[str, object] = {
                     "id": f"{item.id}/{response.id}",
                     "slice": f"{item.slice} (worst label benign)" if is_benign else item.slice,
-                    "responses": (response, *others),
+                    "responses": (response, *(one for one in item.responses if one is not response)),
                 }
                 yield item.model_copy(update=changes)
 
@@ -112,7 +182,7 @@ class Calibration(FaithJudgeBenchmark):
         found = super().read_judgement(item, prompt, reply)
         if found is None:
             return None
-        return found.model_copy(update={"passed": found.passed == bool(item.responses[0].consistent)})
+        return found.model_copy(update={"passed": found.passed == item.responses[0].consistent})
 
     def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Mapping[str, float | None]:
         """Whether judge and people agree, and what the judge said of the one answer."""
@@ -127,10 +197,50 @@ class Calibration(FaithJudgeBenchmark):
 
     def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
         """What people said."""
-        return {HUMAN: float(bool(item.responses[0].consistent))}
+        return {HUMAN: float(item.responses[0].consistent)}
 
 
-def labelled(response_id: str, text: str, notes: Iterable[str], *, consistent: bool) -> LabelledResponse:
+class RagTruthJudge(Calibration, RagTruth):
+    """RAGTruth's labelled answers."""
+
+    name, title = "ragtruth_judge", "Judge on RAGTruth's labelled answers"
+
+
+class FaithBenchJudge(Calibration, FaithBench):
+    """FaithBench's labelled summaries."""
+
+    name, title = "faithbench_judge", "Judge on FaithBench's labelled answers"
+
+
+def _mark(label: RagTruthLabel) -> str:
+    note = f'{label.label_type}: "{label.text}"'
+    note += f" - {label.meta}" if label.meta else ""
+    note += " (perhaps true, but the source does not say it)" if label.implicit_true else ""
+    return note + (" (a null of the data was read as false)" if label.due_to_null else "")
+
+
+def _summary(batch: str, row: FaithBenchRow) -> LabelledResponse:
+    """A summary with its notes, one an annotation, and whether the worst label leaves it consistent."""
+    annotators: dict[str, list[str]] = defaultdict(list)
+    for one in row.annotations:
+        annotators[one.annotator_id].append(_note(one))
+    labels = {label for one in row.annotations for label in one.label}
+    lettered = zip(cycle(ascii_uppercase), annotators.values(), strict=False)
+    notes = [f"Annotator {letter}: {note}" for letter, found in lettered for note in found] if labels else []
+    name = f"{batch}-{row.sample_id}"
+    return _labelled(name, row.summary, notes, consistent=labels <= {"Benign"})
+
+
+def _note(one: Annotation) -> str:
+    """With the one label that FaithJudge shows of several: Unwanted before Benign before the first."""
+    first = one.label[0] if one.label else "-"
+    label = next((label for label in ("Unwanted", "Benign") if label in one.label), first)
+    text = f'{label}: "{one.summary_span or ""}"'
+    text += f' (source: "{one.source_span}")' if one.source_span else ""
+    return text + (f" - {one.note}" if one.note else "")
+
+
+def _labelled(response_id: str, text: str, notes: Iterable[str], *, consistent: bool) -> LabelledResponse:
     """An answer with what people marked in it, notes in one line each."""
     tidy = tuple(" ".join(note.split()) for note in notes)
     return LabelledResponse(id=response_id, text=text.strip(), consistent=consistent, notes=tidy)

@@ -1,9 +1,10 @@
 """HotpotQA, 2WikiMultihopQA and MuSiQue: short answers to questions that take several documents.
 
-`pipeline/data/` has URL, licence and example rows of each. The files are those of the development sets, since
-the test sets have no answers: HotpotQA's distractor setting (ten paragraphs, of which two are needed),
-2WikiMultihopQA (ten, of which two or four) and MuSiQue (twenty, of which two to four). The release of 2Wiki
-has a file with aliases of the answers, which is read where it lies beside the rows, one object a line:
+`pipeline/data/` has URL, licence, example rows and reader of each. The files are those of the development
+sets, since the test sets have no answers: HotpotQA's distractor setting (ten paragraphs, of which two are
+needed), 2WikiMultihopQA (ten, of which two or four) and MuSiQue's answerable questions (twenty, of which two
+to four). The release of 2Wiki has a file with aliases of the answers, which is read where it lies beside the
+rows, one object a line:
 
     {"Q_id": "Q30", "aliases": ["USA", "United States"], "demonyms": ["American"]}
 
@@ -18,26 +19,26 @@ need, for all three benchmarks. One that shares its question or a paragraph with
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from pipeline.data.hotpotqa import HotpotRelevance, HotpotRow
-from pipeline.data.musique import MusiqueParagraph, MusiqueRelevance, MusiqueRow, MusiqueSupport
-from pipeline.data.rows import QuestionRow
-from pipeline.data.twowiki import ParagraphsRelevance, TwoWikiRow
+from pipeline.data.hotpotqa import HotpotRow
+from pipeline.data.musique import MusiqueRow
+from pipeline.data.rows import MultiHopRow, parse_row
+from pipeline.data.twowiki import TwoWikiRow
+from pipeline.data.values import raw_rows
 from pipeline.evaluate.benchmark import Benchmark, Item, PromptStyle
-from pipeline.evaluate.benchmarks.files import published, rows
-from pipeline.evaluate.benchmarks.replies import JudgeVerdict, judged_text, last_answer
+from pipeline.evaluate.benchmarks.prompts import JudgeVerdict, judged_text, last_answer
 from pipeline.evaluate.majority import Judgement
-from pipeline.evaluate.official_qa import best_of, exact_match, hotpot_f1, musique_f1, numeric_match
-from reward.offline.rows import InputRecord
+from pipeline.evaluate.official_qa import Score, best_of, exact_match, hotpot_f1, musique_f1, numeric_match
+from reward.offline.rows import InputRecord, read_records
 
 NUM_ROWS = 500
+_ALIASES_FILE = "id_aliases.json"
 
 
 class _Verdict(JudgeVerdict):
@@ -49,22 +50,10 @@ class _Verdict(JudgeVerdict):
         return Judgement(passed=self.verdict == "correct", label=self.verdict, reason=self.reasoning)
 
 
-class AnsweredRow(QuestionRow):
-    """A row for training with what tells its answer."""
-
-    answer: Annotated[str, Field(min_length=1)]
-    answer_aliases: tuple[str, ...] = ()
-    answer_id: str | None = None
-    type: str = "all"
-
-    @property
-    def slice(self) -> str:
-        """What figures are also given by."""
-        return self.type
-
-    @abstractmethod
-    def irrelevant(self) -> list[int] | None:
-        """The places of the paragraphs that the answer does not take; None where the file does not tell."""
+class _Aliases(InputRecord):
+    id: str = Field(alias="Q_id")
+    aliases: tuple[str, ...]
+    demonyms: tuple[str, ...]
 
 
 class MultiHopBenchmark(Benchmark):
@@ -74,37 +63,35 @@ class MultiHopBenchmark(Benchmark):
     styles = tuple(PromptStyle)
     texts, verdict = "multihop_qa", _Verdict
     file: ClassVar[str]  # as it is published
-    row: ClassVar[type[AnsweredRow]]
-
-    @staticmethod
-    @abstractmethod
-    def f1(prediction: str, gold: str) -> float:
-        """The official F1 of one answer."""
-
-    def aliases(self, file: Path) -> Mapping[str, tuple[str, ...]]:
-        """Other names of an answer by its id, where the release has a file of them."""
-        return {}
+    row: ClassVar[type[MultiHopRow]]
+    f1: ClassVar[Score]
 
     def items(self, source: Path) -> Iterator[Item]:
         """Yields the first rows of the file, or of the folder that holds it; see `Benchmark.items`."""
-        (file,) = published(source, self.file, url=self.url, renamed=True)
-        aliases = self.aliases(file)
-        first = islice(rows(file, self.row), NUM_ROWS)
-        found = [(row, query) for place, row in first for query in row.queries(place)]
-        needed = []
-        for row, query in found:
+        (file,) = self.published(source, self.file)
+        beside = file.with_name(_ALIASES_FILE)
+        named = read_records(beside, _Aliases) if beside.is_file() else ()
+        aliases = {one.id: (*one.aliases, *one.demonyms) for _, one in named}
+        found, needed = [], []
+        for raw in islice(raw_rows(file), NUM_ROWS):
+            row = parse_row(raw, self.row)
+            if not row.answers:
+                raise ValueError(f"{raw.place}: answer: none is known; give the answerable development set")
+            (query,) = row.queries(raw.place)
             irrelevant = row.irrelevant()
-            if irrelevant is None:
-                irrelevant = list(range(len(query.documents)))
-            needed.append([one.text for place, one in enumerate(query.documents) if place not in irrelevant])
+            texts = [one.text for one in query.documents]
+            found.append((row, query))
+            needed.append(
+                [] if irrelevant is None else [t for i, t in enumerate(texts) if i not in irrelevant]
+            )
         for (row, query), cluster in zip(found, linked(needed), strict=True):
-            others = [one for one in aliases.get(row.answer_id or "", ()) if one != row.answer]
+            names = (*row.answers, *aliases.get(row.answer_id or "", ()))
             yield Item(
                 id=row.id,
                 slice=row.slice,
                 cluster=found[cluster][0].id,
                 query=query,
-                references=(row.answer, *row.answer_aliases, *dict.fromkeys(others)),
+                references=tuple(dict.fromkeys(names)),
             )
 
     def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
@@ -113,12 +100,9 @@ class MultiHopBenchmark(Benchmark):
         answer = last_answer(text) or text
         return {
             "em": best_of(exact_match, answer, item.references),
-            "f1": best_of(self.f1, answer, item.references),
+            "f1": best_of(type(self).f1, answer, item.references),
             "numeric_em": numeric_match(answer, item.references),
         }
-
-
-class _HotpotRow(HotpotRow, HotpotRelevance, AnsweredRow): ...
 
 
 class HotpotQA(MultiHopBenchmark):
@@ -127,16 +111,7 @@ class HotpotQA(MultiHopBenchmark):
     name, title, licence = "hotpotqa", "HotpotQA", "CC-BY-SA-4.0"
     url = "https://hotpotqa.github.io"
     scored_by = "judge against the reference; EM and F1 as hotpot_evaluate_v1.py"
-    file, row, f1 = "hotpot_dev_distractor_v1.json", _HotpotRow, staticmethod(hotpot_f1)
-
-
-class _TwoWikiRow(TwoWikiRow, ParagraphsRelevance, AnsweredRow): ...
-
-
-class _Aliases(InputRecord):
-    id: str = Field(alias="Q_id")
-    aliases: tuple[str, ...]
-    demonyms: tuple[str, ...]
+    file, row, f1 = "hotpot_dev_distractor_v1.json", HotpotRow, hotpot_f1
 
 
 class TwoWiki(MultiHopBenchmark):
@@ -145,25 +120,7 @@ class TwoWiki(MultiHopBenchmark):
     name, title, licence = "2wikimultihopqa", "2WikiMultihopQA", "Apache-2.0"
     url = "https://github.com/Alab-NII/2wikimultihop"
     scored_by = "judge against the reference; EM and F1 as 2wikimultihop_evaluate_v1.1.py"
-    file, row, f1 = "dev.json", _TwoWikiRow, staticmethod(hotpot_f1)
-
-    def aliases(self, file: Path) -> Mapping[str, tuple[str, ...]]:
-        """Other names by entity; none where the file of them is not there."""
-        beside = file.with_name("id_aliases.json")
-        found = rows(beside, _Aliases) if beside.is_file() else ()
-        return {row.id: (*row.aliases, *row.demonyms) for _, row in found}
-
-
-class _MusiqueParagraph(MusiqueParagraph, MusiqueSupport): ...
-
-
-class _MusiqueRow(MusiqueRow, MusiqueRelevance, AnsweredRow):
-    paragraphs: tuple[_MusiqueParagraph, ...] = Field(min_length=1)
-    answerable: Literal[True] = True  # the full set has rows that are not
-
-    @property
-    def slice(self) -> str:
-        return self.id.partition("__")[0][:4]  # "2hop__85463_33311" is of "2hop"
+    file, row, f1 = "dev.json", TwoWikiRow, hotpot_f1
 
 
 class MuSiQue(MultiHopBenchmark):
@@ -172,7 +129,7 @@ class MuSiQue(MultiHopBenchmark):
     name, title, licence = "musique", "MuSiQue", "CC-BY-4.0"
     url = "https://github.com/StonyBrookNLP/musique"
     scored_by = "judge against the reference; EM and F1 as metrics/answer.py"
-    file, row, f1 = "musique_ans_v1.0_dev.jsonl", _MusiqueRow, staticmethod(musique_f1)
+    file, row, f1 = "musique_ans_v1.0_dev.jsonl", MusiqueRow, musique_f1
 
 
 def linked(needed: Sequence[Iterable[str]]) -> list[int]:

@@ -1,6 +1,6 @@
-"""Worlds whose truth is known: an answer is right or wrong by rule, and no judge is asked.
+"""Benchmarks whose truth is known: an answer is right or wrong by rule, and no judge is asked.
 
-There is nothing to fetch. A file says what is asked, and the same file asks the same:
+Two worlds, for which there is nothing to fetch: a file says what is asked, and the same file asks the same.
 
     tiny    {"num_worlds": 240, "seed": 20260301}
     wiki    {"num_rows": 400, "wiki": {"kinds": ["number", "date"], "unanswerable_share": 0.2}}
@@ -8,31 +8,46 @@ There is nothing to fetch. A file says what is asked, and the same file asks the
 `tiny` is for policies that can do nothing else: held-out worlds are drawn, and are the answer's numbers true
 (`pipeline.tiny.truth`)? Its licence is Apache-2.0, as this repository's. `wiki` are held-out rows of real
 text, which come with the package or from 2WikiMultihopQA's official files (Apache-2.0): does an answer state
-what was asked, and nothing wrong (`pipeline.worlds.judge`, by the audit's own kinds of claims)?
+what was asked, and nothing wrong (`pipeline.worlds.judge`, by the audit's own kinds of claims)? The policy is
+asked by the compact prompt that it was trained on. A slice is how many facts are asked for.
 
-The policy is asked by the compact prompt that it was trained on. A slice is how many facts are asked for. No
-two worlds of `tiny` share a document, so each is a cluster; of `wiki` those about one paragraph are one.
+And rows of your own, those of `march prepare jsonl`; `answers` are several ways to write the one answer.
+
+    {"id": "1", "query": "How many came?", "documents": ["50 people came."], "answers": ["50", "fifty"]}
+    {"id": "2", "query": "Who sang?", "documents": ["50 people came."], "unanswerable": true}
+
+An answer is right by the rules of `pipeline.worlds.known`; where no document answers, an abstention is.
+`jsonl` asks in the prompts of `audit.prompts: full`, `jsonl_compact` in those of `compact`.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from pydantic import Field, ValidationError
 
+from pipeline.data.plain import PlainRow
+from pipeline.data.rows import parse_row
 from pipeline.evaluate.benchmark import Benchmark, Item, Prompt, PromptStyle
+from pipeline.evaluate.benchmarks.multihop import linked
+from pipeline.evaluate.benchmarks.prompts import judged_text
 from pipeline.evaluate.majority import Judgement
 from pipeline.settings.worlds import PLAIN_WORLD, WikiSettings, WorldSettings
-from pipeline.tiny.truth import oracle
+from pipeline.tiny.truth import attempted
+from pipeline.tiny.truth import judge as judge_tiny
 from pipeline.tiny.world import sample_worlds
 from pipeline.worlds.judge import judge
+from pipeline.worlds.known import is_right
 from pipeline.worlds.world import Asked, WorldRow
 from reward.config import Settings
 from reward.offline.rows import explain
+from reward.types import RagQuery
 
 _S = TypeVar("_S", bound=Settings)
+_UNANSWERED = "no document answers"  # a slice
 
 
 class WorldsFile(Settings):
@@ -50,14 +65,31 @@ class RowsFile(Settings):
     wiki: WikiSettings = WikiSettings()
 
 
-class TinyWorld(Benchmark):
-    """The benchmark `tiny`."""
+class KnownTruth(Benchmark):
+    """What the benchmarks of this file share: one style, and a rule in place of a judge."""
+
+    primary = "right"
+    styles = (PromptStyle.PLAIN,)
+    prompt_set = "compact"
+    labels: ClassVar[tuple[str, str]] = ("right", "wrong")
+
+    @abstractmethod
+    def passes(self, item: Item, prompt: Prompt, reply: str) -> bool:
+        """What is known says of a reply."""
+
+    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
+        """What is known says of a reply."""
+        passed = self.passes(item, prompt, reply)
+        return Judgement(passed=passed, label=self.labels[not passed])
+
+
+class TinyWorld(KnownTruth):
+    """The benchmark `tiny`; no two worlds share a document, so each is a cluster."""
 
     name, title, licence = "tiny", "Tiny worlds", "Apache-2.0"
     url = "pipeline/tiny/world.py"
     primary, scored_by = "faithful", "rule: every number of the answer is in a sentence of the documents"
-    styles = (PromptStyle.PLAIN,)
-    prompt_set = "compact"
+    labels = ("faithful", "unfaithful")
 
     def items(self, source: Path) -> Iterator[Item]:
         """Draws the worlds; see `Benchmark.items`."""
@@ -71,25 +103,21 @@ class TinyWorld(Benchmark):
                 references=tuple(str(fact.value) for fact in world.asked),
             )
 
-    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
-        """What the oracle says of an answer."""
-        passed = oracle(item.query, reply).faithful
-        return Judgement(passed=passed, label="faithful" if passed else "unfaithful")
+    def passes(self, item: Item, prompt: Prompt, reply: str) -> bool:
+        """Whether nothing in an answer is wrong."""
+        return judge_tiny(item.query, reply).faithful
 
     def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
-        """The share of the asked facts that an answer states."""
-        return {"coverage": oracle(item.query, generation).coverage}
+        """The share of the asked facts that an answer makes a statement about."""
+        return {"coverage": attempted(item.query, generation)}
 
 
-class WikiWorldRows(Benchmark):
-    """The benchmark `wiki`."""
+class WikiWorldRows(KnownTruth):
+    """The benchmark `wiki`; rows about one paragraph are one cluster."""
 
     name, title, licence = "wiki", "Wikipedia facts", "Apache-2.0"
     url = "https://github.com/Alab-NII/2wikimultihop"
-    primary = "right"
     scored_by = "rule: every asked fact is stated and nothing wrong beside it; or a right abstention"
-    styles = (PromptStyle.PLAIN,)
-    prompt_set = "compact"
 
     def items(self, source: Path) -> Iterator[Item]:
         """The rows, in their order; see `Benchmark.items`."""
@@ -99,23 +127,59 @@ class WikiWorldRows(Benchmark):
         for row in WikiWorld(asked.wiki).rows("held_out")[: asked.num_rows]:
             yield Item(
                 id=row.query.id,
-                slice=f"{len(row.asked)} asked" if row.is_answerable else "no document answers",
+                slice=f"{len(row.asked)} asked" if row.is_answerable else _UNANSWERED,
                 cluster=row.asked[0].subject,
-                # Without its mark, which would decide what an audit says of the answers.
-                query=row.query.model_copy(update={"unanswerable": False}),
+                query=_unmarked(row.query),
                 references=tuple(asked.model_dump_json() for asked in row.asked),
             )
 
-    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
-        """What the truth says of an answer."""
-        passed = judge(_row(item), reply).right
-        return Judgement(passed=passed, label="right" if passed else "wrong")
+    def passes(self, item: Item, prompt: Prompt, reply: str) -> bool:
+        """Whether an answer is right."""
+        return judge(_row(item), reply).right
 
     def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
         """Whether nothing in an answer is wrong, and the share of the asked facts that it states."""
         found = judge(_row(item), generation)
         coverage = found.coverage if found.answerable else None
         return {"faithful": float(found.faithful), "coverage": coverage}
+
+
+class OwnRows(KnownTruth):
+    """The benchmark `jsonl`; rows that share a document are one cluster."""
+
+    name, title, licence = "jsonl", "Your rows", "yours"
+    url = "docs/evaluation-benchmarks.md"
+    scored_by = "rule: it states the known answer; or a right abstention"
+    prompt_set = "full"
+
+    def items(self, source: Path) -> Iterator[Item]:
+        """The rows, in their order; see `Benchmark.items`."""
+        found = []
+        for raw in PlainRow.raw_rows(source):
+            row = parse_row(raw, PlainRow)
+            if not (row.answers or row.unanswerable):
+                raise ValueError(f"{raw.place}: answers: give at least one, or unanswerable: true")
+            found.append((row, row.queries(raw.place)[0]))
+        clusters = linked([[one.text for one in query.documents] for _, query in found])
+        for (row, query), cluster in zip(found, clusters, strict=True):
+            yield Item(
+                id=row.id,
+                slice=_UNANSWERED if row.unanswerable else "answerable",
+                cluster=found[cluster][0].id,
+                query=_unmarked(query),
+                references=row.answers,
+            )
+
+    def passes(self, item: Item, prompt: Prompt, reply: str) -> bool:
+        """Whether a reply states a known answer."""
+        query = item.query.model_copy(update={"unanswerable": not item.references})
+        return bool(is_right(query, judged_text(prompt.name, reply), item.references))
+
+
+class CompactOwnRows(OwnRows):
+    """The benchmark `jsonl_compact`."""
+
+    name, prompt_set = "jsonl_compact", "compact"
 
 
 def _read(source: Path, model: type[_S], example: str) -> _S:
@@ -129,3 +193,8 @@ def _read(source: Path, model: type[_S], example: str) -> _S:
 
 def _row(item: Item) -> WorldRow:
     return WorldRow(query=item.query, asked=tuple(Asked.model_validate_json(one) for one in item.references))
+
+
+def _unmarked(query: RagQuery) -> RagQuery:
+    """Without its mark, which would decide what an audit says of the answers."""
+    return query.model_copy(update={"unanswerable": False})

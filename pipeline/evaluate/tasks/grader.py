@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from inspect_ai.model import GenerateConfig, Model, ResponseSchema, get_model
 from inspect_ai.util import LimitExceededError, json_schema
 
-from pipeline.evaluate.benchmarks.replies import JudgeVerdict
+from pipeline.evaluate.benchmarks.prompts import JudgeVerdict
 from pipeline.evaluate.tasks.samples import chat, generation_of
 from pipeline.evaluate.tasks.served import ServedModel
 from reward.config import SamplingSettings

@@ -13,7 +13,7 @@ from typing import Any
 from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import TaskState
 
-from pipeline.evaluate.benchmarks.replies import judged_text
+from pipeline.evaluate.benchmarks.prompts import judged_text
 from pipeline.evaluate.numeric_faithfulness import Auditor, numeric_scores
 from pipeline.evaluate.tasks.grader import grader_sampler
 from pipeline.evaluate.tasks.naming import of_march

@@ -21,7 +21,7 @@ from inspect_ai.solver import TaskState
 from inspect_ai.util import LimitExceededError
 
 from pipeline.evaluate.benchmark import JudgeRequest, Prompt
-from pipeline.evaluate.benchmarks.replies import judged_text
+from pipeline.evaluate.benchmarks.prompts import judged_text
 from pipeline.evaluate.majority import Judgement
 from pipeline.evaluate.sampling import JUDGE_RETRIES, JUDGING, MOST_UNREAD, attempt_settings
 from pipeline.evaluate.tasks.grader import generate_config, grader

@@ -7,9 +7,8 @@ are put back, since a model would otherwise have to copy what nobody writes.
 from __future__ import annotations
 
 import gzip
-import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -74,12 +73,3 @@ def read(path: Path) -> Iterator[WikiRow]:
         ValueError: a row is none of this data set.
     """
     return (parse_row(one, WikiRow) for one in raw_rows(path))
-
-
-def write_shipped(train: Iterable[WikiRow], held_out: Iterable[WikiRow], path: Path = SHIPPED) -> None:
-    """Writes the part that comes with the package; the same rows give the same bytes."""
-    with path.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as file:
-        for split, rows in (("train", train), ("held_out", held_out)):
-            for row in rows:
-                kept = {"_id": row.id, "split": split, "context": row.context, "evidences": row.evidences}
-                file.write((json.dumps(kept, ensure_ascii=False, separators=(",", ":")) + "\n").encode())
