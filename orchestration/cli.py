@@ -8,7 +8,6 @@ user can fix is one line on standard error and exit code 2; a training that stop
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -44,23 +43,11 @@ from orchestration.commands.world import world
 from orchestration.terminal.messages import error_console, fail
 
 _DEBUG = "MARCH_DEBUG"
-_FORMER_NAMES = {"registry": "mlflow", "tracking-uri": "mlflow"}  # of options, up to 0.1
-
-
-def _present_name(option: str) -> str:
-    """An option's name of now, from its former one."""
-    name = _FORMER_NAMES.get(option, option)
-    if name != option:
-        line = f"march: --{option} is deprecated and goes with the next release; write --{name}"
-        print(line, file=sys.stderr)
-    return name
-
 
 app = typer.Typer(
     name="march",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"token_normalize_func": _present_name},
     help="Check answers against their documents, and train models that answer from nothing else.",
 )
 
@@ -135,10 +122,8 @@ for _panel, _commands in _COMMANDS.items():
         app.command(rich_help_panel=_panel)(_command)
 for _name, _command in _MODEL_COMMANDS.items():
     model.command(_name)(_command)
-    app.command(hidden=True, deprecated=True)(_command)  # its name up to 0.1
 for _group, _panel in ((recipe, _TRAIN), (base_model, _TRAIN), (model, _KEPT), (artifacts, _KEPT)):
     app.add_typer(_group, rich_help_panel=_panel)
-app.add_typer(base_model, name="models", hidden=True, deprecated=True)  # likewise
 
 
 @app.command(rich_help_panel=_AUDIT)

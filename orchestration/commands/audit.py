@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from orchestration.commands import audit_options as options
 from orchestration.terminal.messages import error_console, fail, warn_ignored
 
 if TYPE_CHECKING:
     from reward.offline.compare import Comparison
     from reward.offline.plan import AuditJob
     from reward.offline.run import Summary
+
+_BELOW_THRESHOLD = 3  # exit code
+_MODEL, _PEOPLE = "With a model", "For people and for CI"
 
 
 @dataclass(frozen=True)
@@ -33,24 +35,91 @@ class Wanted:
 
 
 def audit(
-    source: options.Source,
-    out: options.Out = None,
-    row_format: options.Format = None,
-    limit: options.Limit = None,
-    overwrite: options.Overwrite = False,
-    max_documents_chars: options.MaxDocumentsChars = None,
-    assignments: options.Assignments = None,
-    model: options.Model = None,
-    model_name: options.ModelName = None,
-    prompts: options.Prompts = None,
-    voters: options.Voters = None,
-    seed: options.Seed = None,
-    concurrency: options.Concurrency = 16,
-    html: options.Html = None,
-    compare: options.Compare = None,
-    review: options.Review = None,
-    explain: options.Explain = None,
-    fail_under: options.FailUnder = None,
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="IN", help="Rows: a .jsonl, .csv or .parquet file, or RAGTruth's folder."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Verdicts, one a row, in order; resumed if it is there.")
+    ] = None,
+    row_format: Annotated[
+        Literal["jsonl", "csv", "parquet", "ragtruth"] | None,
+        typer.Option("--format", help="What IN is.", show_default="by its name"),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="First rows only.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start again instead of resuming.")] = False,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Any other setting, such as structured=none, early_stop=true, checks=[yes_no_fields] or "
+            "checker.temperature=0.2 (reward/config.py, AuditConfig).",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Model folder or name for vLLM here, or URL of an OpenAI-compatible server.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = None,
+    model_name: Annotated[
+        str | None, typer.Option(help="The model's name, when --model is a URL.", rich_help_panel=_MODEL)
+    ] = None,
+    prompts: Annotated[
+        str | None,
+        typer.Option(
+            help="full, compact, or a YAML file like them.", show_default="full", rich_help_panel=_MODEL
+        ),
+    ] = None,
+    voters: Annotated[
+        int | None,
+        typer.Option(help="Independent checks of each claim; odd.", show_default="3", rich_help_panel=_MODEL),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="The same seed and model give the same verdicts.", rich_help_panel=_MODEL),
+    ] = None,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=1024, help="Audits at once.", rich_help_panel=_MODEL)
+    ] = 16,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page to read, too.", rich_help_panel=_PEOPLE)
+    ] = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="OTHER",
+            help="Show what changed since another audit, by its verdicts.",
+            rich_help_panel=_PEOPLE,
+        ),
+    ] = None,
+    review: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CSV",
+            help="Write the claims for people to check; `march review` scores the filled file.",
+            rich_help_panel=_PEOPLE,
+        ),
+    ] = None,
+    explain: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="Show one row's whole path instead of auditing all.", rich_help_panel=_PEOPLE
+        ),
+    ] = None,
+    fail_under: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="SHARE",
+            help=f"Exit with code {_BELOW_THRESHOLD} when a smaller share of all rows is SUPPORTED; rows "
+            "that are NO_CLAIMS or UNSCORED count against it.",
+            rich_help_panel=_PEOPLE,
+        ),
+    ] = None,
 ) -> None:
     """Check every number, name and date of every response against its documents.
 
@@ -64,14 +133,13 @@ def audit(
 
     if out is None and explain is None:
         raise ValueError("--out: missing; say where the verdicts shall go")
-    named = {"prompts": prompts, "voters": voters, "seed": seed, "max_documents_chars": max_documents_chars}
     job = audit_job(
         source,
         out,
         row_format=row_format,
         model=model,
         model_name=model_name,
-        named=named,
+        named={"prompts": prompts, "voters": voters, "seed": seed},
         assignments=assignments or [],
         limit=limit,
         concurrency=concurrency,
@@ -181,7 +249,7 @@ def _hold_against(summary: Summary, share: float) -> None:
     found = f"{outcomes['SUPPORTED'] / num_rows:.3f} of {num_rows:,} rows are SUPPORTED ({others})"
     print(f"{'Passed' if has_passed else 'Failed'} --fail-under {share:g}: {found}")
     if not has_passed:
-        raise typer.Exit(options.BELOW_THRESHOLD)
+        raise typer.Exit(_BELOW_THRESHOLD)
 
 
 def _explain(job: AuditJob, row_id: str, out: Path | None) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from orchestration.commands import evaluate_options as options
+import typer
+
 from orchestration.terminal.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from pipeline.evaluate.plan import EvaluationJob
     from pipeline.evaluate.results import Manifest
     from pipeline.evaluate.run import Outcome
+
+_MODEL, _JUDGE, _COST, _PEOPLE = "The model under test", "The judge", "Cost", "For people"
 
 
 @dataclass(frozen=True)
@@ -32,34 +35,89 @@ class Wanted:
 
 
 def evaluate(
-    model: options.Model,
-    benchmark: options.Benchmarks,
-    out: options.Out,
-    style: options.Style = "plain",
-    limit: options.Limit = None,
-    concurrency: options.Concurrency = 16,
-    seed: options.Seed = 0,
-    audit: options.Audit = "lexical",
-    only: options.Only = None,
-    dry_run: options.DryRun = False,
-    overwrite: options.Overwrite = False,
-    timeout_s: options.TimeoutS = 600.0,
-    assignments: options.Assignments = None,
-    model_name: options.ModelName = None,
-    generations: options.Generations = 8,
-    max_tokens: options.MaxTokens = 8192,
-    judge: options.Judge = None,
-    judge_model: options.JudgeModel = None,
-    judge_key_env: options.JudgeKeyEnv = "OPENAI_API_KEY",
-    no_cache: options.NoCache = False,
-    price_in: options.PriceIn = 0.0,
-    price_out: options.PriceOut = 0.0,
-    model_price_in: options.ModelPriceIn = 0.0,
-    model_price_out: options.ModelPriceOut = 0.0,
-    html: options.Html = None,
-    compare: options.Compare = None,
-    mlflow: options.Mlflow = None,
-    mlflow_run: options.MlflowRun = None,
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="URL of an OpenAI-compatible server; a model's folder or name, for vLLM here; or an MLflow "
+            "URI (models:/NAME/1, runs:/ID/PATH).",
+        ),
+    ],
+    benchmark: Annotated[
+        list[str],
+        typer.Option(metavar="NAME=PATH", help="A benchmark and its official files; several times."),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for everything that is kept; resumed if it is there.")],
+    style: Annotated[
+        Literal["plain", "cot", "10-shot"], typer.Option(help="How the Solver is asked.")
+    ] = "plain",
+    limit: Annotated[int | None, typer.Option(min=1, help="First items of each benchmark only.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Requests at once.")] = 16,
+    seed: Annotated[int, typer.Option(min=0, help="Of generations, judgements and audits.")] = 0,
+    audit: Annotated[
+        Literal["lexical", "model", "none"],
+        typer.Option(help="Audit of the answers' numbers: looked up, or by the judge's model."),
+    ] = "lexical",
+    only: Annotated[
+        Literal["generate", "judge"] | None,
+        typer.Option(help="This stage alone, so that model and judge need not run together."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it will take, and ask nothing.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start again instead of resuming.")] = False,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Any other setting, such as generation.max_tokens=1024, model.timeout_s=60, "
+            "judge.api_key_env=JUDGE_KEY, cache=false or audit_settings.voters=5 (EvaluationJob).",
+        ),
+    ] = None,
+    model_name: Annotated[
+        str | None, typer.Option(help="The model's name, when MODEL is a URL.", rich_help_panel=_MODEL)
+    ] = None,
+    generations: Annotated[
+        int,
+        typer.Option(min=1, max=128, help="Of each prompt; the majority decides.", rich_help_panel=_MODEL),
+    ] = 8,
+    judge: Annotated[
+        str | None, typer.Option(help="URL of an OpenAI-compatible server.", rich_help_panel=_JUDGE)
+    ] = None,
+    judge_model: Annotated[
+        str | None, typer.Option(help="The judge's name on that server.", rich_help_panel=_JUDGE)
+    ] = None,
+    price_in: Annotated[
+        float,
+        typer.Option(min=0, help="Judge's price of a million prompt tokens.", rich_help_panel=_COST),
+    ] = 0.0,
+    price_out: Annotated[
+        float, typer.Option(min=0, help="And of written tokens.", rich_help_panel=_COST)
+    ] = 0.0,
+    model_price_in: Annotated[float, typer.Option(min=0, help="The model's.", rich_help_panel=_COST)] = 0.0,
+    model_price_out: Annotated[float, typer.Option(min=0, rich_help_panel=_COST)] = 0.0,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page to read, too.", rich_help_panel=_PEOPLE)
+    ] = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Another evaluation's folder: paired differences on the same items.",
+            rich_help_panel=_PEOPLE,
+        ),
+    ] = None,
+    mlflow: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URI", help="Log to this MLflow server or sqlite: URI.", rich_help_panel=_PEOPLE
+        ),
+    ] = None,
+    mlflow_run: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Log into this run, e.g. a training's.", rich_help_panel=_PEOPLE),
+    ] = None,
 ) -> None:
     """Ask a model the questions of benchmarks, have a judge read the answers, and say how sure it is.
 
@@ -69,24 +127,21 @@ def evaluate(
     from pipeline.redaction import refuse_password
 
     refuse_password("--mlflow", mlflow)
-    named: dict[str, object] = {
-        "out": out,
-        "style": style,
-        "limit": limit,
-        "concurrency": concurrency,
-        "audit": audit,
-    }
-    named |= {"only": only, "overwrite": overwrite, "num_generations": generations, "cache": not no_cache}
     job = evaluation_job(
         model,
         benchmark,
         model_name=model_name,
-        judge=judge_config(judge, judge_model, key_env=judge_key_env),
-        timeout_s=timeout_s,
+        judge=judge_config(judge, judge_model),
         seed=seed,
-        max_tokens=max_tokens,
-        named=named,
         assignments=assignments or [],
+        out=out,
+        style=style,
+        limit=limit,
+        concurrency=concurrency,
+        audit=audit,
+        only=only,
+        overwrite=overwrite,
+        num_generations=generations,
     )
     _require_inspect()
     from pipeline.evaluate.cost import Prices
@@ -101,7 +156,12 @@ def evaluate(
         _evaluate(job, Wanted(html, compare, mlflow, mlflow_run), prices)
 
 
-def best(evaluations: options.Evaluations) -> None:
+def best(
+    evaluations: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR...", help="Evaluations, from the earliest checkpoint to the last."),
+    ],
+) -> None:
     """Name the best checkpoint by its average, and those that cannot be distinguished from it."""
     from rich.console import Console
 

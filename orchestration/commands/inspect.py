@@ -36,23 +36,13 @@ def inspect(
         Literal["SUPPORTED", "REFUTED", "NO_CLAIMS", "UNSCORED"] | None,
         typer.Option(case_sensitive=False, help="With this outcome.", rich_help_panel=_CHOICE),
     ] = None,
-    role: Annotated[
-        Literal["solver", "checker", "proposer"] | None,
-        typer.Option(help="With a trained turn of this role; --sort is by it.", rich_help_panel=_CHOICE),
-    ] = None,
     query_id: Annotated[
         str | None, typer.Option(metavar="ID", help="To this query.", rich_help_panel=_CHOICE)
     ] = None,
     changed: Annotated[
         bool, typer.Option("--changed", help="To queries whose outcome changed.", rich_help_panel=_CHOICE)
     ] = False,
-    worst: Annotated[
-        bool, typer.Option("--worst", help="The worst first; as --sort worst.", rich_help_panel=_CHOICE)
-    ] = False,
-    sort: Annotated[
-        Literal["step", "worst", "reward", "length", "claims", "advantage", "query"] | None,
-        typer.Option(help="What comes first.", show_default="step", rich_help_panel=_CHOICE),
-    ] = None,
+    worst: Annotated[bool, typer.Option("--worst", help="The worst first.", rich_help_panel=_CHOICE)] = False,
     limit: Annotated[
         int | None,
         typer.Option(
@@ -62,7 +52,7 @@ def inspect(
             rich_help_panel=_CHOICE,
         ),
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page: charts, filters, answers.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page: figures, filters, answers.")] = None,
     mlflow: Annotated[
         str | None,
         typer.Option(
@@ -73,27 +63,24 @@ def inspect(
     ] = None,
 ) -> None:
     """Show what a training run did: its steps, and its answers with claims, votes and evidence."""
-    from orchestration.inspect.choice import Order, Wanted
+    from orchestration.inspect.choice import Wanted
     from orchestration.inspect.run import open_run
-    from reward.types import Outcome, Role
+    from reward.types import Outcome
 
     if html is not None and html.suffix.lower() not in (".html", ".htm"):  # no record of the run is at risk
         raise ValueError(f"--html: {html} does not end in .html; name the page so")
-    order = _order(sort, worst=worst, changed=changed)
     wanted = Wanted(
         steps=_steps(step) if step else None,
         outcome=Outcome(outcome) if outcome else None,
-        role=Role(role) if role else None,
         query_id=query_id,
         changed=changed,
-        order=Order(order or "step"),
+        worst=worst,
     )
-    chooses = any((step, outcome, role, query_id, changed, order, limit))
     with _run_folder(run, mlflow) as folder:
         opened = open_run(folder)
         if html is not None:
-            _write_page(opened, wanted, html, limit=limit or _PAGE_ROWS, is_sorted=order is not None)
-        elif chooses:
+            _write_page(opened, wanted, html, limit or _PAGE_ROWS)
+        elif limit or wanted != Wanted():
             _print_answers(opened, wanted, limit or _TERMINAL_ROWS)
         else:
             _print_overview(opened)
@@ -118,15 +105,14 @@ def _print_answers(run: Run, wanted: Wanted, limit: int) -> None:
     print_answers(run, read_answers(run, fitting[:limit]), totals(fitting), Console())
 
 
-def _write_page(run: Run, wanted: Wanted, path: Path, *, limit: int, is_sorted: bool) -> None:
-    """Writes the page; without an order asked for, it shows equally many answers of every step."""
-    from orchestration.inspect.choice import spread, totals
+def _write_page(run: Run, wanted: Wanted, path: Path, limit: int) -> None:
+    from orchestration.inspect.choice import few, totals
     from orchestration.inspect.page import render_run
     from orchestration.inspect.run import read_answers
     from reward.offline.files import replace_file
 
     fitting = _fitting(run, wanted)
-    shown = fitting[:limit] if is_sorted else spread(fitting, limit)
+    shown = few(fitting, limit)
     replace_file(path, render_run(run, read_answers(run, shown), totals(fitting)))
     left = len(fitting) - len(shown)
     cut = f"; {left:,} more fit and are not on it (--limit)" if left else ""
@@ -165,12 +151,6 @@ def _asked_for(run: Run, wanted: Wanted) -> Sequence[Mapping[str, float]]:
         have = f"steps {done[0]} to {done[-1]}" if done else "no finished step"
         raise ValueError(f"--step: {first}-{last}: the run has {have}; give one of them")
     return run.steps if wanted.changed else inside
-
-
-def _order(sort: str | None, *, worst: bool, changed: bool) -> str | None:
-    if worst and sort not in (None, "worst"):
-        raise ValueError(f"--sort: {sort} beside --worst; give one of them")
-    return "worst" if worst else sort or ("query" if changed else None)
 
 
 def _steps(text: str) -> tuple[int, int]:

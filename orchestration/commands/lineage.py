@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestration.commands import promote_options as options
-from orchestration.commands.artifacts import EndpointOption, StoreOption, byte_progress, open_named
+from orchestration.commands.artifacts import StoreOption, byte_progress, open_named
 from orchestration.registry.open import open_version
 from orchestration.terminal.messages import warn_ignored
 
@@ -47,7 +47,6 @@ def lineage(
     ] = True,
     registry: options.RegistryUri = None,
     store: StoreOption = None,
-    endpoint: EndpointOption = None,
 ) -> None:
     """Show what made a model, as a tree; or publish what made a run's."""
     from rich.console import Console
@@ -56,9 +55,9 @@ def lineage(
     from reward.offline.files import replace_file
 
     if publish:
-        return _publish(Path(ref), evaluation or [], parent, link=link, store=store, endpoint=endpoint)
+        return _publish(Path(ref), evaluation or [], parent, link=link, store=store)
     warn_ignored("without --publish", evaluation=evaluation, parent=parent)
-    root = _tree(ref, registry, store, endpoint)
+    root = _tree(ref, registry, store)
     if html is None:
         Console().print(_as_rich(root))
     else:
@@ -76,12 +75,11 @@ def reproduce(
     ] = None,
     registry: options.RegistryUri = None,
     store: StoreOption = None,
-    endpoint: EndpointOption = None,
 ) -> None:
     """Write the recipe of a model and print the commands that make the model again."""
     from pipeline.lineage.reproduce import commands, write_recipe
 
-    lineage, location = _resolve(ref, registry, store, endpoint)
+    lineage, location = _resolve(ref, registry, store)
     folder = out or Path(f"reproduce-{lineage.run}")
     write_recipe(lineage, folder)
     print("\n".join(commands(lineage, folder, store=location)))
@@ -94,11 +92,10 @@ def _publish(
     *,
     link: bool,
     store: str | None,
-    endpoint: str | None,
 ) -> None:
     from pipeline.lineage.publish import link_run, publish_run
 
-    opened = open_named(store, endpoint)
+    opened = open_named(store)
     known = opened.resolve(parent) if parent else None
     with byte_progress("storing", None) as advance:
         digest = publish_run(opened, run_dir, evaluations=evaluations, parent=known, advance=advance)
@@ -107,7 +104,7 @@ def _publish(
         link_run(opened, run_dir, digest)
 
 
-def _tree(ref: str, registry: str | None, store: str | None, endpoint: str | None) -> Node:
+def _tree(ref: str, registry: str | None, store: str | None) -> Node:
     """What made it; of a registered version also where it is and what was decided about it."""
     from dataclasses import replace
 
@@ -117,12 +114,12 @@ def _tree(ref: str, registry: str | None, store: str | None, endpoint: str | Non
     from pipeline.lineage.show import leaf, tree_of
 
     if not _is_registered(ref):
-        return tree_of(_resolve(ref, registry, store, endpoint)[0])
-    decisions, version = open_version(ref, registry, open_named(store, endpoint))
+        return tree_of(_resolve(ref, registry, store)[0])
+    decisions, version = open_version(ref, registry, open_named(store))
     about = version_node(decisions, version)
     if LINEAGE_TAG not in version.tags:
         return replace(about, below=(*about.below, leaf("what made it", None)))
-    found = _lineage_of(decisions.model, version, store, endpoint)
+    found = _lineage_of(decisions.model, version, store)
     root = tree_of(read_lineage(found.store, found.digest))
     return replace(root, below=(about, *root.below))
 
@@ -131,9 +128,7 @@ def _is_registered(ref: str) -> bool:
     return "@" in ref and not Path(ref).exists()
 
 
-def _resolve(
-    ref: str, registry: str | None, store: str | None, endpoint: str | None
-) -> tuple[Lineage, str | None]:
+def _resolve(ref: str, registry: str | None, store: str | None) -> tuple[Lineage, str | None]:
     """The lineage that a reference names, and the store that it came from; None of a run's folder."""
     from pipeline.artifacts.address import named_artifact
     from pipeline.lineage.collect import collect
@@ -142,14 +137,14 @@ def _resolve(
     if Path(ref).is_dir():
         return collect(Path(ref)), None
     if _is_registered(ref):
-        decisions, version = open_version(ref, registry, open_named(store, endpoint))
-        found = _lineage_of(decisions.model, version, store, endpoint)
+        decisions, version = open_version(ref, registry, open_named(store))
+        found = _lineage_of(decisions.model, version, store)
     else:
-        found = named_artifact(ref, partial(open_named, store, endpoint))
+        found = named_artifact(ref, partial(open_named, store))
     return read_lineage(found.store, found.digest), found.store.backend.address
 
 
-def _lineage_of(model: str, version: ModelVersion, store: str | None, endpoint: str | None) -> Artifact:
+def _lineage_of(model: str, version: ModelVersion, store: str | None) -> Artifact:
     """The lineage of a version: in the store that is named, else where its weights are."""
     from orchestration.registry.store import LINEAGE_TAG
     from pipeline.artifacts.address import Artifact, located
@@ -158,7 +153,7 @@ def _lineage_of(model: str, version: ModelVersion, store: str | None, endpoint: 
     if digest is None:
         raise ValueError(f"{model} version {version.version}: was registered without a lineage (--lineage)")
     place = located(version.uri)
-    return Artifact(open_named(store or (place[0] if place else None), endpoint), digest)
+    return Artifact(open_named(store or (place[0] if place else None)), digest)
 
 
 def _as_rich(node: Node) -> Tree:

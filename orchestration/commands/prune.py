@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestration.commands import promote_options as options
-from orchestration.commands.artifacts import EndpointOption, StoreOption, artifacts, open_named
+from orchestration.commands.artifacts import StoreOption, artifacts, open_named
 
 if TYPE_CHECKING:
     from orchestration.registry.store import ModelVersion
@@ -33,7 +33,6 @@ def gc(
     registry: options.RegistryUri = None,
     no_registry: NoRegistryOption = False,
     store: StoreOption = None,
-    endpoint: EndpointOption = None,
 ) -> None:
     """Find what no pointer, registered version or MLflow run refers to, and unfinished uploads.
 
@@ -44,7 +43,7 @@ def gc(
     from pipeline.artifacts.terminal import garbage_table
     from pipeline.artifacts.upkeep import find_garbage, remove
 
-    opened, grace = open_named(store, endpoint), timedelta(hours=grace_hours)
+    opened, grace = open_named(store), timedelta(hours=grace_hours)
     asked = None if no_registry else registry
     if delete and not (asked or no_registry or keep):
         raise ValueError(f"--delete: {_UNASKED}")
@@ -80,7 +79,6 @@ def prune(
     registry: options.RegistryUri = None,
     no_registry: NoRegistryOption = False,
     store: StoreOption = None,
-    endpoint: EndpointOption = None,
 ) -> None:
     """Remove old results of retrainings, or a version, and then all that nothing needs any more.
 
@@ -93,7 +91,7 @@ def prune(
     from pipeline.artifacts.terminal import garbage_table
     from pipeline.artifacts.upkeep import find_garbage, remove
 
-    opened, grace = open_named(store, endpoint), timedelta(hours=grace_hours)
+    opened, grace = open_named(store), timedelta(hours=grace_hours)
     asked = None if no_registry else registry
     if not (dry_run or asked or no_registry or keep):
         raise ValueError(f"prune: {_UNASKED}")

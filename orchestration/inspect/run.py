@@ -17,13 +17,12 @@ from pipeline.record.rollout_files import read_columns, read_rollouts, rollouts_
 from pipeline.record.rollout_rows import RolloutRow, RolloutTurn
 from pipeline.record.tracking import KEPT, SKIPPED, STEPS_FILE, read_steps
 from reward.offline.rows import AuditRow
-from reward.types import ClaimState, Document, Outcome, RagQuery, Role
+from reward.types import ClaimState, Document, Outcome, RagQuery
 
 _RUN_FILE = "run.json"
 _COLUMNS = (
     *("place", "query_id", "verdict.outcome", "verdict.reward", "verdict.claims.list.element.state"),
     *("verdict.uncovered.list.element.start", "oracle.faithful"),
-    *(f"turns.list.element.{name}" for name in ("role", "trained", "num_response_tokens", "advantage")),
 )
 
 
@@ -48,15 +47,6 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Turn:
-    """What of a turn is filtered and sorted by."""
-
-    trained: bool
-    num_response_tokens: int
-    advantage: float | None
-
-
-@dataclass(frozen=True)
 class Entry:
     """An answer as far as it is filtered, sorted and counted."""
 
@@ -68,7 +58,6 @@ class Entry:
     claims: Sequence[ClaimState]
     has_uncovered: bool
     faithful: bool | None  # None where the truth is not known
-    turns: Mapping[Role, Turn]  # the first of each role
 
     @property
     def false_accept(self) -> bool:
@@ -132,10 +121,6 @@ def read_answers(run: Run, entries: Sequence[Entry]) -> list[RolloutRow]:
 
 def _entry(step: int, cells: Mapping[str, Any]) -> Entry:
     verdict, oracle = cells["verdict"], cells["oracle"]
-    turns: dict[Role, Turn] = {}
-    for turn in cells["turns"]:
-        kept = Turn(turn["trained"], turn["num_response_tokens"], turn["advantage"])
-        turns.setdefault(Role(turn["role"]), kept)
     return Entry(
         step=step,
         place=cells["place"],
@@ -145,7 +130,6 @@ def _entry(step: int, cells: Mapping[str, Any]) -> Entry:
         claims=[ClaimState(claim["state"]) for claim in verdict["claims"]],
         has_uncovered=bool(verdict["uncovered"]),
         faithful=oracle["faithful"] if oracle else None,
-        turns=turns,
     )
 
 
