@@ -45,7 +45,7 @@ def test_gpus_that_fit_their_driver_and_torch() -> None:
         (gpus(H100.replace(", 0\n", ", 3\n")), GPU, "GPU", State.FAILED, "memory errors on 1"),
         (gpus(H100.replace(", 0\n", ", [N/A]\n")), GPU, "GPU", State.OK, "1 x"),
         (gpus(H100, cuda="11.8"), GPU, "driver", State.FAILED, "runs CUDA 11.8; torch is built for 12.8"),
-        (gpus(H100, cuda="12.4"), GPU, "driver", State.WARNING, "newer by a minor version"),
+        (gpus(H100, cuda="12.4"), GPU, "driver", State.OK, "runs CUDA 12.4"),
         (gpus(H100, cuda="13.0"), GPU, "driver", State.OK, "runs CUDA 13.0"),
         (gpus(H100, cuda=None), GPU, "driver", State.OK, "of a version that it does not tell"),
         (gpus(H100), CPU, "driver", State.WARNING, "torch is a build for CPUs"),

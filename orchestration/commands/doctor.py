@@ -23,7 +23,6 @@ def doctor(
     only: Annotated[
         list[str] | None, typer.Option(metavar="CHECK", help="This check alone; may be repeated.")
     ] = None,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds that a check may take.")] = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Check this machine, its packages and the artifact store (MARCH_ARTIFACTS); say what to fix.
@@ -55,7 +54,7 @@ def doctor(
         version=package_version(),
         host=socket.gethostname(),
         at=datetime.now(UTC),
-        sections=run_sections(targets, only=only or [], timeout_s=timeout, debug=debug),
+        sections=run_sections(targets, only=only or [], debug=debug),
     )
     if as_json:
         print(report.model_dump_json(indent=2))

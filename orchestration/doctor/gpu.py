@@ -1,7 +1,7 @@
 """GPUs and their driver, as nvidia-smi shows them, against the CUDA that torch was built for.
 
-A driver runs what was built for its own major version of CUDA and for older ones; within a major version also
-what is newer than itself, but without new features (NVIDIA's "CUDA Compatibility", minor versions).
+A driver runs what was built for its own major version of CUDA and for older ones (NVIDIA's "CUDA
+Compatibility").
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-from packaging.version import Version
 
 from orchestration.doctor.packages import Installation
 from orchestration.doctor.report import Finding, failed, ok, warning
@@ -122,17 +120,16 @@ def _found(facts: GpuFacts) -> Finding:
 def _driver(facts: GpuFacts, here: Installation) -> Finding:
     found = f"{facts.driver}, runs CUDA {facts.cuda or 'of a version that it does not tell'}"
     if here.torch_cuda is None:
-        if not here.trains:
-            return ok("driver", found)
         fix = "install march-pipeline[train-gpu] to use the GPUs"
-        return warning("driver", f"{found}; torch is a build for CPUs", fix)
+        return (
+            warning("driver", f"{found}; torch is a build for CPUs", fix)
+            if here.trains
+            else ok("driver", found)
+        )
     found += f"; torch is built for {here.torch_cuda}"
-    if facts.cuda is None or Version(facts.cuda) >= Version(here.torch_cuda):
-        return ok("driver", found)
-    fix = f"install a driver that runs CUDA {here.torch_cuda}"
-    if Version(facts.cuda).major < Version(here.torch_cuda).major:
-        return failed("driver", found, fix)
-    return warning("driver", f"{found}, newer by a minor version", fix)
+    if facts.cuda and int(facts.cuda.partition(".")[0]) < int(here.torch_cuda.partition(".")[0]):
+        return failed("driver", found, f"install a driver that runs CUDA {here.torch_cuda}")
+    return ok("driver", found)
 
 
 def _run(command: list[str]) -> tuple[int, str]:
