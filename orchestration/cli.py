@@ -24,6 +24,7 @@ from orchestration.commands.evaluate import best, evaluate
 from orchestration.commands.init import init
 from orchestration.commands.inspect import inspect
 from orchestration.commands.lineage import lineage, reproduce
+from orchestration.commands.options import Overrides
 from orchestration.commands.prepare import prepare
 from orchestration.commands.promote import (
     approve,
@@ -146,10 +147,7 @@ def train(
     run_dir: Annotated[
         Path | None, typer.Option(help="The run's folder; resumed if it is there.", show_default="runs/NAME")
     ] = None,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. ppo.kl_coef=0.01."),
-    ] = None,
+    overrides: Overrides = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print OpenRLHF's command and what it will take.")
     ] = False,
@@ -179,10 +177,7 @@ def warmup(
         Path | None,
         typer.Option(help="The run's folder; resumed if it is there.", show_default="runs/NAME-warmup"),
     ] = None,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. warmup.num_demonstrations=96."),
-    ] = None,
+    overrides: Overrides = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Write the demonstrations to look at, and train nothing.")
     ] = False,
@@ -202,9 +197,7 @@ def demo(
         str, typer.Option(help="A recipe with known answers: tiny, tiny_kinds, smollm2, or a YAML file.")
     ] = "tiny",
     rows: Annotated[int, typer.Option(min=1, help="Held-out rows that are measured.")] = 400,
-    overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the recipe.")
-    ] = None,
+    overrides: Overrides = None,
 ) -> None:
     """Measure a policy, train it on this machine, measure it again, and show what it learned."""
     from pipeline.demo.run import run_demo

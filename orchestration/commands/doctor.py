@@ -10,15 +10,14 @@ from typing import Annotated
 
 import typer
 
+from orchestration.commands.options import Overrides
+
 
 def doctor(
     recipe: Annotated[
         str | None, typer.Option(metavar="RECIPE", help="Say whether this recipe fits here.")
     ] = None,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the recipe."),
-    ] = None,
+    overrides: Overrides = None,
     run_dir: Annotated[Path, typer.Option(help="Where runs go; its disk is looked at.")] = Path("runs"),
     only: Annotated[
         list[str] | None, typer.Option(metavar="CHECK", help="This check alone; may be repeated.")

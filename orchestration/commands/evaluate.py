@@ -134,14 +134,16 @@ def evaluate(
         judge=judge_config(judge, judge_model),
         seed=seed,
         assignments=assignments or [],
-        out=out,
-        style=style,
-        limit=limit,
-        concurrency=concurrency,
-        audit=audit,
-        only=only,
-        overwrite=overwrite,
-        num_generations=generations,
+        named={
+            "out": out,
+            "style": style,
+            "limit": limit,
+            "concurrency": concurrency,
+            "audit": audit,
+            "only": only,
+            "overwrite": overwrite,
+            "num_generations": generations,
+        },
     )
     _require_inspect()
     from pipeline.evaluate.cost import Prices

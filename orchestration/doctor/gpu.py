@@ -53,8 +53,7 @@ def gather_gpus() -> GpuFacts:
     """Asks nvidia-smi."""
     if shutil.which(_SMI) is None:
         return GpuFacts(has_tool=False)
-    query = [_SMI, f"--query-gpu={_FIELDS}", "--format=csv,noheader,nounits"]
-    code, said = _run(query)
+    code, said = _run([_SMI, f"--query-gpu={_FIELDS}", "--format=csv,noheader,nounits"])
     if code:
         return GpuFacts(problem=printable(" ".join(said.split()))[:160] or f"ended with code {code}")
     cuda = _CUDA.search(_run([_SMI])[1])
@@ -85,22 +84,18 @@ def check_gpus(facts: GpuFacts, here: Installation) -> Iterator[Finding]:
     if facts.problem:
         fix = "load the driver's module, or restart the machine after an upgrade of the driver"
         yield failed("GPU", f"nvidia-smi: {facts.problem}", fix)
-    elif not facts.gpus:
-        yield _none(facts, here)
-    else:
+    elif facts.gpus:
         yield _found(facts)
         yield _driver(facts, here)
-
-
-def _none(facts: GpuFacts, here: Installation) -> Finding:
-    if facts.num_hidden:
+    elif facts.num_hidden:
         found = f"none of {facts.num_hidden}: {_VISIBLE} hides them"
-        return failed("GPU", found, f"unset {_VISIBLE}, or name those to use")
-    if here.has_gpu_build:
+        yield failed("GPU", found, f"unset {_VISIBLE}, or name those to use")
+    elif here.has_gpu_build:
         found = "none" if facts.has_tool else "none: nvidia-smi is not there"
         fix = "install NVIDIA's driver; docker: --gpus all; Kubernetes: request nvidia.com/gpu"
-        return failed("GPU", f"{found}, and vLLM's build for GPUs is installed", fix)
-    return ok("GPU", "none; nothing that is installed needs one")
+        yield failed("GPU", f"{found}, and vLLM's build for GPUs is installed", fix)
+    else:
+        yield ok("GPU", "none; nothing that is installed needs one")
 
 
 def _found(facts: GpuFacts) -> Finding:

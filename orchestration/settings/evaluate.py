@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,10 @@ def evaluation_job(
     model_name: str | None,
     judge: OpenAISamplerConfig | None,
     seed: int,
+    named: Mapping[str, Any],
     assignments: Sequence[str],
     timeout_s: float = 600.0,
     max_tokens: int | None = None,
-    **named: object,
 ) -> EvaluationJob:
     """Builds the job.
 
@@ -36,10 +36,10 @@ def evaluation_job(
         model_name: The model's name, with a URL.
         judge: The judge's server.
         seed: Of generations, judgements and audits.
-        assignments: "key=value" for any other key, dots for parts of a key, values in YAML.
+        named: Further keys of `EvaluationJob`.
+        assignments: "key=value" over them, dots for parts of a key, values in YAML.
         timeout_s: For one request to model or judge.
         max_tokens: Of one generation; None: the paper's.
-        **named: Further keys of `EvaluationJob`.
 
     Raises:
         ValueError: an option cannot be used.
