@@ -7,7 +7,7 @@ interrupted, after which the same command goes on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -16,22 +16,12 @@ import typer
 from orchestration.terminal.messages import error_console, fail, warn_ignored
 
 if TYPE_CHECKING:
-    from reward.offline.compare import Comparison
     from reward.offline.plan import AuditJob
     from reward.offline.run import Summary
 
 _BELOW_THRESHOLD = 3  # exit code
-_MODEL, _PEOPLE = "With a model", "For people and for CI"
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What an audit shall write or say beside its verdicts."""
-
-    html: Path | None
-    review: Path | None
-    compare: Path | None
-    fail_under: float | None
+_model = partial(typer.Option, rich_help_panel="With a model")
+_people = partial(typer.Option, rich_help_panel="For people and for CI")
 
 
 def audit(
@@ -53,71 +43,43 @@ def audit(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Any other setting, such as structured=none, early_stop=true, checks=[yes_no_fields] or "
+            help="Any other setting, such as structured=none, early_stop=true, locale=de-DE or "
             "checker.temperature=0.2 (reward/config.py, AuditConfig).",
         ),
     ] = None,
     model: Annotated[
-        str | None,
-        typer.Option(
-            help="Model folder or name for vLLM here, or URL of an OpenAI-compatible server.",
-            rich_help_panel=_MODEL,
-        ),
+        str | None, _model(help="Model folder or name for vLLM here, or URL of an OpenAI-compatible server.")
     ] = None,
-    model_name: Annotated[
-        str | None, typer.Option(help="The model's name, when --model is a URL.", rich_help_panel=_MODEL)
-    ] = None,
+    model_name: Annotated[str | None, _model(help="The model's name, when --model is a URL.")] = None,
     prompts: Annotated[
-        str | None,
-        typer.Option(
-            help="full, compact, or a YAML file like them.", show_default="full", rich_help_panel=_MODEL
-        ),
+        str | None, _model(help="full, compact, or a YAML file like them.", show_default="full")
     ] = None,
     voters: Annotated[
-        int | None,
-        typer.Option(help="Independent checks of each claim; odd.", show_default="3", rich_help_panel=_MODEL),
+        int | None, _model(help="Independent checks of each claim; odd.", show_default="3")
     ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="The same seed and model give the same verdicts.", rich_help_panel=_MODEL),
-    ] = None,
-    concurrency: Annotated[
-        int, typer.Option(min=1, max=1024, help="Audits at once.", rich_help_panel=_MODEL)
-    ] = 16,
-    html: Annotated[
-        Path | None, typer.Option(help="Write a page to read, too.", rich_help_panel=_PEOPLE)
-    ] = None,
+    seed: Annotated[int | None, _model(help="The same seed and model give the same verdicts.")] = None,
+    concurrency: Annotated[int, _model(min=1, max=1024, help="Audits at once.")] = 16,
+    html: Annotated[Path | None, _people(help="Write a page to read, too.")] = None,
     compare: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="OTHER",
-            help="Show what changed since another audit, by its verdicts.",
-            rich_help_panel=_PEOPLE,
-        ),
+        Path | None, _people(metavar="OTHER", help="Show what changed since another audit, by its verdicts.")
     ] = None,
     review: Annotated[
         Path | None,
-        typer.Option(
-            metavar="CSV",
-            help="Write the claims for people to check; `march review` scores the filled file.",
-            rich_help_panel=_PEOPLE,
+        _people(
+            metavar="CSV", help="Write the claims for people to check; `march review` scores the filled file."
         ),
     ] = None,
     explain: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID", help="Show one row's whole path instead of auditing all.", rich_help_panel=_PEOPLE
-        ),
+        str | None, _people(metavar="ID", help="Show one row's whole path instead of auditing all.")
     ] = None,
     fail_under: Annotated[
         float | None,
-        typer.Option(
+        _people(
             min=0,
             max=1,
             metavar="SHARE",
             help=f"Exit with code {_BELOW_THRESHOLD} when a smaller share of all rows is SUPPORTED; rows "
             "that are NO_CLAIMS or UNSCORED count against it.",
-            rich_help_panel=_PEOPLE,
         ),
     ] = None,
 ) -> None:
@@ -149,7 +111,7 @@ def audit(
         warn_ignored("with --explain", html=html, compare=compare, review=review, overwrite=overwrite)
         _explain(job, explain, out)
     else:
-        _audit(job, Wanted(html, review, compare, fail_under))
+        _audit(job, html=html, review=review, compared=compare, fail_under=fail_under)
 
 
 def review(
@@ -168,16 +130,27 @@ def review(
     print_review(score_review(filled, verdicts), Console())
 
 
-def _audit(job: AuditJob, wanted: Wanted) -> None:
+def _audit(
+    job: AuditJob, *, html: Path | None, review: Path | None, compared: Path | None, fail_under: float | None
+) -> None:
     from rich.console import Console
 
     from orchestration.terminal.progress import AuditProgress
     from reward.offline.compare import compare, read_earlier
-    from reward.offline.run import audited_rows, run_audit
+    from reward.offline.files import replace_file
+    from reward.offline.report import render_report
+    from reward.offline.review import refuse_filled, review_csv
+    from reward.offline.run import audited_rows, refuse_inputs, run_audit
     from reward.offline.terminal import print_comparison, print_summary
 
-    _refuse_outputs(job, wanted)
-    earlier = read_earlier(wanted.compare) if wanted.compare else None
+    written = [path for path in (html, review) if path is not None]
+    for path in written:
+        refuse_inputs(path, job)
+    if review is not None:
+        refuse_filled(review)
+    if compared is not None and compared.resolve() in (job.output.resolve(), job.summary_path.resolve()):
+        raise ValueError(f"--compare: {compared} is this audit's own output; give another audit's")
+    earlier = read_earlier(compared) if compared else None
     try:
         with AuditProgress(error_console()) as progress:
             summary, changed = run_audit(job, progress)
@@ -188,44 +161,13 @@ def _audit(job: AuditJob, wanted: Wanted) -> None:
     comparison = compare(earlier, audited_rows(job)) if earlier else None
     if comparison:
         print_comparison(comparison, console)
-    written = _write(job, wanted, summary, comparison)
+    if html is not None:
+        replace_file(html, render_report(summary, audited_rows(job), comparison))
+    if review is not None:
+        replace_file(review, review_csv(audited_rows(job)))
     print(_closing_line(summary, changed, [job.output, job.summary_path, *written]))
-    if wanted.fail_under is not None:
-        _hold_against(summary, wanted.fail_under)
-
-
-def _refuse_outputs(job: AuditJob, wanted: Wanted) -> None:
-    """Raises `ValueError`, before anything is spent, when a file must not be written or compared with."""
-    from reward.offline.review import refuse_filled
-    from reward.offline.run import refuse_inputs
-
-    for path in (wanted.html, wanted.review):
-        if path is not None:
-            refuse_inputs(path, job)
-    if wanted.review is not None:
-        refuse_filled(wanted.review)
-    own = {job.output.resolve(), job.summary_path.resolve()}
-    if wanted.compare is not None and wanted.compare.resolve() in own:
-        raise ValueError(f"--compare: {wanted.compare} is this audit's own output; give another audit's")
-
-
-def _write(job: AuditJob, wanted: Wanted, summary: Summary, comparison: Comparison | None) -> Sequence[Path]:
-    """Writes the page and the file for people; returns their paths."""
-    from reward.offline.files import replace_file
-    from reward.offline.run import audited_rows
-
-    written = []
-    if wanted.html is not None:
-        from reward.offline.report import render_report
-
-        replace_file(wanted.html, render_report(summary, audited_rows(job), comparison))
-        written.append(wanted.html)
-    if wanted.review is not None:
-        from reward.offline.review import review_csv
-
-        replace_file(wanted.review, review_csv(audited_rows(job)))
-        written.append(wanted.review)
-    return written
+    if fail_under is not None:
+        _hold_against(summary, fail_under)
 
 
 def _closing_line(summary: Summary, changed: bool, files: Sequence[Path]) -> str:

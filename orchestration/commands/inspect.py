@@ -24,32 +24,22 @@ if TYPE_CHECKING:
 
 _TERMINAL_ROWS, _PAGE_ROWS = 3, 500
 _MLFLOW_ID = re.compile(r"[0-9a-f]{32}")
-_CHOICE = "Which answers"
 
 
 def inspect(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder, or an MLflow run id.")],
-    step: Annotated[
-        str | None, typer.Option(metavar="N or N-M", help="Of these steps.", rich_help_panel=_CHOICE)
-    ] = None,
+    step: Annotated[str | None, typer.Option(metavar="N or N-M", help="Of these steps.")] = None,
     outcome: Annotated[
         Literal["SUPPORTED", "REFUTED", "NO_CLAIMS", "UNSCORED"] | None,
-        typer.Option(case_sensitive=False, help="With this outcome.", rich_help_panel=_CHOICE),
+        typer.Option(case_sensitive=False, help="With this outcome."),
     ] = None,
-    query_id: Annotated[
-        str | None, typer.Option(metavar="ID", help="To this query.", rich_help_panel=_CHOICE)
-    ] = None,
-    changed: Annotated[
-        bool, typer.Option("--changed", help="To queries whose outcome changed.", rich_help_panel=_CHOICE)
-    ] = False,
-    worst: Annotated[bool, typer.Option("--worst", help="The worst first.", rich_help_panel=_CHOICE)] = False,
+    query_id: Annotated[str | None, typer.Option(metavar="ID", help="To this query.")] = None,
+    changed: Annotated[bool, typer.Option("--changed", help="To queries whose outcome changed.")] = False,
+    worst: Annotated[bool, typer.Option("--worst", help="The worst first.")] = False,
     limit: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            help="Most answers shown.",
-            show_default=f"{_TERMINAL_ROWS}, on a page {_PAGE_ROWS}",
-            rich_help_panel=_CHOICE,
+            min=1, help="Most answers shown.", show_default=f"{_TERMINAL_ROWS}, on a page {_PAGE_ROWS}"
         ),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page: figures, filters, answers.")] = None,
@@ -80,29 +70,23 @@ def inspect(
         opened = open_run(folder)
         if html is not None:
             _write_page(opened, wanted, html, limit or _PAGE_ROWS)
-        elif limit or wanted != Wanted():
-            _print_answers(opened, wanted, limit or _TERMINAL_ROWS)
         else:
-            _print_overview(opened)
+            _print(opened, wanted, limit)
 
 
-def _print_overview(run: Run) -> None:
+def _print(run: Run, wanted: Wanted, limit: int | None) -> None:
+    """The run by steps, or some of its answers where any option chooses them."""
     from rich.console import Console
 
-    from orchestration.inspect.terminal import print_overview
-
-    print_overview(run, Console())
-
-
-def _print_answers(run: Run, wanted: Wanted, limit: int) -> None:
-    from rich.console import Console
-
-    from orchestration.inspect.choice import totals
+    from orchestration.inspect.choice import Wanted, totals
     from orchestration.inspect.run import read_answers
-    from orchestration.inspect.terminal import print_answers
+    from orchestration.inspect.terminal import print_answers, print_overview
 
+    if limit is None and wanted == Wanted():
+        print_overview(run, Console())
+        return
     fitting = _fitting(run, wanted)
-    print_answers(run, read_answers(run, fitting[:limit]), totals(fitting), Console())
+    print_answers(run, read_answers(run, fitting[: limit or _TERMINAL_ROWS]), totals(fitting), Console())
 
 
 def _write_page(run: Run, wanted: Wanted, path: Path, limit: int) -> None:

@@ -55,7 +55,16 @@ def lineage(
     from reward.offline.files import replace_file
 
     if publish:
-        return _publish(Path(ref), evaluation or [], parent, link=link, store=store)
+        from pipeline.lineage.publish import link_run, publish_run
+
+        opened, run_dir = open_named(store), Path(ref)
+        known = opened.resolve(parent) if parent else None
+        with byte_progress("storing", None) as advance:
+            digest = publish_run(opened, run_dir, evaluations=evaluation or [], parent=known, advance=advance)
+        print(digest)
+        if link:
+            link_run(opened, run_dir, digest)
+        return
     warn_ignored("without --publish", evaluation=evaluation, parent=parent)
     root = _tree(ref, registry, store)
     if html is None:
@@ -83,25 +92,6 @@ def reproduce(
     folder = out or Path(f"reproduce-{lineage.run}")
     write_recipe(lineage, folder)
     print("\n".join(commands(lineage, folder, store=location)))
-
-
-def _publish(
-    run_dir: Path,
-    evaluations: list[Path],
-    parent: str | None,
-    *,
-    link: bool,
-    store: str | None,
-) -> None:
-    from pipeline.lineage.publish import link_run, publish_run
-
-    opened = open_named(store)
-    known = opened.resolve(parent) if parent else None
-    with byte_progress("storing", None) as advance:
-        digest = publish_run(opened, run_dir, evaluations=evaluations, parent=known, advance=advance)
-    print(digest)
-    if link:
-        link_run(opened, run_dir, digest)
 
 
 def _tree(ref: str, registry: str | None, store: str | None) -> Node:
