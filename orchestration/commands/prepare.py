@@ -115,7 +115,7 @@ def prepare(
                 accepted_licences=accepted,
             ),
         )
-        _run(replace(job, num_workers=workers or _num_workers(job)))
+        _run(job, workers)
     except KeyboardInterrupt:
         fail("stopped; a download goes on where it is, rows are prepared again by the same command", code=130)
 
@@ -184,35 +184,31 @@ def _download(source: Source, files: Sequence[RemoteFile], folder: Path) -> Path
     return paths[0]
 
 
-def _num_workers(job: PrepareJob) -> int:
-    """One a core; none where the work takes less time than starting them."""
-    is_small = job.tokenizer_path is None and _num_bytes(job) < _SMALL_BYTES
-    return 0 if is_small else len(os.sched_getaffinity(0))
-
-
 def _num_bytes(job: PrepareJob) -> int:
     return sum(file.stat().st_size for given in job.inputs for file in given.files if file.is_file())
 
 
-def _run(job: PrepareJob) -> None:
+def _run(job: PrepareJob, workers: int | None) -> None:
     from orchestration.terminal.progress import ByteProgress
     from pipeline.data.card import write_card
     from pipeline.data.job import run_job
 
-    with ByteProgress(error_console(), "preparing", total=_num_bytes(job)) as progress:
-        manifest = run_job(job, progress.add_rows)
+    num_bytes = _num_bytes(job)
+    # None where the work takes less time than starting them.
+    is_small = job.tokenizer_path is None and num_bytes < _SMALL_BYTES
+    num_workers = workers or (0 if is_small else len(os.sched_getaffinity(0)))
+    with ByteProgress(error_console(), "preparing", total=num_bytes) as progress:
+        manifest = run_job(replace(job, num_workers=num_workers), progress.add_rows)
     written = write_card(manifest, job.out)
     print(_closing_line(manifest, job.out))
     print(f"Data card: {', '.join(str(path) for path in written)}")
 
 
 def _closing_line(manifest: Manifest, out: Path) -> str:
-    left_out = [f"{num:,} {_SPOKEN[str(reason)]}" for reason, num in manifest.removed.items() if num] or [
-        "nothing"
-    ]
+    left_out = ", ".join(f"{num:,} {reason}" for reason, num in manifest.removed.items() if num)
     line = (
-        f"{manifest.num_rows:,} of {manifest.num_read:,} rows in {out / 'train.jsonl'}; left out: "
-        f"{', '.join(left_out)}"
+        f"{manifest.num_rows:,} of {manifest.num_read:,} rows in {out / 'train.jsonl'}; "
+        f"left out: {left_out or 'nothing'}"
     )
     if num := sum(one.num_unanswerable for one in manifest.statistics):
         line += f"\n{num:,} of them are known to be unanswerable: what answers was taken away"
@@ -222,13 +218,3 @@ def _closing_line(manifest: Manifest, out: Path) -> str:
             "many each, and --max-shared-documents lets common ones pass"
         )
     return line
-
-
-_SPOKEN = {
-    "no_documents": "without documents",
-    "overlap_question": "with a question of an evaluation set",
-    "overlap_document": "with documents of an evaluation set",
-    "duplicate": "duplicates",
-    "near_duplicate": "near-duplicates",
-    "overlong": "with too long a prompt",
-}

@@ -63,8 +63,7 @@ def check_fit(recipe: Recipe, have: Resources) -> Iterator[Finding]:
     plan = estimate(recipe.model_copy(update={"cluster": cluster}))
     on_cpu = have.gpu_memory is None and needs_no_gpu(plan.dimensions.num_parameters)
     size = f"{plan.dimensions.num_parameters / 1e6:,.1f} million parameters, {plan.num_steps:,} steps"
-    time = "on CPUs" if on_cpu else f"{plan.hours:,.1f} hours, {plan.gpu_hours:,.0f} GPU hours on H100s"
-    yield ok("recipe", f"{recipe.name}: {size}, {time}")
+    yield ok("recipe", f"{recipe.name}: {size}")
     yield _gpus(recipe, have, on_cpu=on_cpu)
     if not on_cpu and have.num_gpus:
         yield _gpu_memory(plan, have)

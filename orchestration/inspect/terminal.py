@@ -14,17 +14,9 @@ from orchestration.inspect.steps import Bin, bins, held_out_in_words, in_words, 
 from pipeline.record.rollout_rows import RolloutRow
 from reward.offline.excerpt import printable
 from reward.offline.explain import explanation
-from reward.offline.terminal import STYLES, plain_table, spoken
-from reward.types import Outcome
+from reward.offline.terminal import plain_table, spoken
 
 MOST_BINS = 25
-_KEY_STYLES = {
-    "audit/supported_rate": STYLES[Outcome.SUPPORTED],
-    "audit/refuted_rate": STYLES[Outcome.REFUTED],
-    "audit/no_claims_rate": STYLES[Outcome.NO_CLAIMS],
-    "audit/unscored_rate": STYLES[Outcome.UNSCORED],
-    "oracle/false_accept_rate": "bold red",
-}
 
 
 def print_overview(run: Run, console: Console) -> None:
@@ -66,10 +58,8 @@ def _steps_table(run: Run, found: Sequence[Bin]) -> Table:
     table = plain_table(printable(run.name), first, *(column.short for column in columns), "kept")
     table.padding = (0, 0)
     for one in found:
-        cells = []
-        for column in columns:
-            value = one.figures.get(column.key)
-            cells.append(Text(in_words(column, value), _KEY_STYLES.get(column.key, "") if value else "dim"))
+        values = [(column, one.figures.get(column.key)) for column in columns]
+        cells = [Text(in_words(column, value), "" if value else "dim") for column, value in values]
         table.add_row(one.label, *cells, f"{one.num_kept:,}")
     return table
 
