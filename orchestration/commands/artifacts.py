@@ -119,10 +119,10 @@ def verify(
             print(printable(f"{damage.what}: {damage.problem}{', and was removed' if is_gone else ''}"))
             found, num_removed = found + 1, num_removed + is_gone
     if found:
-        fix = (
-            f"{num_removed:,} removed" if remove_damaged else "--read --remove-damaged removes what is wrong"
-        )
-        line = f"{found} of what {len(digests)} manifests name is damaged; {fix}; then publish it again"
+        fix = "`march artifacts verify --read --remove-damaged` removes what has another content"
+        if remove_damaged:
+            fix = f"{num_removed:,} removed"
+        line = f"{found} of what {len(digests)} manifests name is damaged; {fix}; publish it again"
         fail(line, code=1)
     print(f"{len(digests):,} manifests: {'every object was read' if read else 'all present, sizes right'}")
 
