@@ -112,18 +112,20 @@ def verify(
         raise ValueError("--remove-damaged: only --read tells another content; add it")
     opened = open_named(store)
     digests = [opened.resolve(ref) for ref in refs] if refs else list(opened.manifests())
-    found = num_removed = 0
+    found = num_wrong = num_removed = 0
     with byte_progress("verifying", None) as advance:
         for damage in upkeep.find_damage(opened, digests, read=read, advance=advance):
             is_gone = remove_damaged and upkeep.remove_damaged(opened, damage)
             print(printable(f"{damage.what}: {damage.problem}{', and was removed' if is_gone else ''}"))
             found, num_removed = found + 1, num_removed + is_gone
+            num_wrong += damage.entry is not None
     if found:
-        fix = "`march artifacts verify --read --remove-damaged` removes what has another content"
-        if remove_damaged:
-            fix = f"{num_removed:,} removed"
-        line = f"{found} of what {len(digests)} manifests name is damaged; {fix}; publish it again"
-        fail(line, code=1)
+        fix = f"{num_removed:,} removed; " if num_removed else ""
+        if num_wrong > num_removed:
+            fix += (
+                "take out those of another content by `march artifacts verify --read --remove-damaged`; then "
+            )
+        fail(f"{found} of what {len(digests)} manifests name is damaged; {fix}publish it again", code=1)
     print(f"{len(digests):,} manifests: {'every object was read' if read else 'all present, sizes right'}")
 
 
