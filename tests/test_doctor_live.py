@@ -43,6 +43,7 @@ def test_moto_with_versions_is_left_as_it_was(tmp_path: Path, monkeypatch: pytes
         assert {name: one.state for name, one in found.items()} == {
             "S3 bucket": State.OK,
             "S3 rights": State.OK,
+            "S3 conditions": State.OK,
         }, found
         left = client.list_object_versions(Bucket="doctor", Prefix="probe/doctor-")
         assert not left.get("Versions") and not left.get("DeleteMarkers")
@@ -50,13 +51,14 @@ def test_moto_with_versions_is_left_as_it_was(tmp_path: Path, monkeypatch: pytes
         assert not client.list_multipart_uploads(Bucket="doctor").get("Uploads")
 
 
-def test_swift_has_the_rights_and_a_bucket_that_is_not_there_is_told(
+def test_swift_lacks_conditions_and_a_bucket_that_is_not_there_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serve_swift(tmp_path) as server:
         client = bucket_of(server, monkeypatch)
         found = by_check(server.settings("doctor"))
         assert found["S3 rights"].state is State.OK, found["S3 rights"]
+        assert found["S3 conditions"].state is State.FAILED
         assert not client.list_objects_v2(Bucket="doctor").get("Contents")
         gone = by_check(server.settings("no-such"))
         assert "make the bucket" in gone["S3 bucket"].fix

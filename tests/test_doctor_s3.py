@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from orchestration.doctor.report import State
-from orchestration.doctor.s3_store import check_rights, fix_of
+from orchestration.doctor.s3_store import check_conditions, check_rights, fix_of
 
 
 def refusal(status: int) -> Exception:
@@ -33,3 +36,10 @@ def test_a_right_that_is_refused_is_named() -> None:
     assert (found.state, found.found) == (State.FAILED, "delete: AccessDenied")
     assert found.fix == "allow s3:DeleteObject on s3://b/p/*"
     assert check_rights({}, "s3://b/p").state is State.OK
+
+
+def test_a_lock_stands_in_for_conditional_writes() -> None:
+    lacking: Any = SimpleNamespace(can_compare_and_set=False, describe=lambda: "the endpoint lacks IfMatch")
+    found = check_conditions(lacking, has_lock=False)
+    assert found.state is State.FAILED and "MARCH_ARTIFACTS_LOCK" in found.fix
+    assert check_conditions(lacking, has_lock=True).state is State.OK

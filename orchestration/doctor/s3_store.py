@@ -1,7 +1,6 @@
 """The artifact store: a bucket and what may be done in it, tried on keys that are removed again; or a folder.
 
-The keys lie under `PREFIX/probe/`, where the store itself keeps nothing. What the endpoint does with
-conditional writes says `march artifacts probe`.
+The keys lie under `PREFIX/probe/`, where the store itself keeps nothing.
 """
 
 from __future__ import annotations
@@ -12,10 +11,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from orchestration.doctor.report import Finding, failed, ok, skipped
-from pipeline.artifacts.settings import ENDPOINT_VARIABLES, STORE_VARIABLE, StoreSettings, redact
+from pipeline.artifacts.conditions import Conditions, probe
+from pipeline.artifacts.settings import ENDPOINT_VARIABLES, STORE_VARIABLE, StoreSettings
 from reward.offline.excerpt import printable
 
-_BUCKET, _RIGHTS = "S3 bucket", "S3 rights"
+_BUCKET, _RIGHTS, _CONDITIONS = "S3 bucket", "S3 rights", "S3 conditions"
 _CONTENT = b"march doctor"
 _LINE_CHARS = 160
 # What the store does, and the right that it takes (docs/artifacts.md).
@@ -50,7 +50,7 @@ def check_store(settings: StoreSettings, *, timeout_s: float) -> Iterator[Findin
     from pipeline.artifacts.s3 import make_client
 
     address = f"s3://{settings.bucket}/{settings.prefix}".rstrip("/")
-    where = f"{address} at {redact(settings.endpoint) if settings.endpoint else 'Amazon'}"
+    where = f"{address} at {settings.endpoint or 'Amazon'}"
     short = {"timeout_s": timeout_s, "max_attempts": 2, "retries": "standard"}
     client = make_client(settings.model_copy(update=short))
     try:
@@ -59,9 +59,11 @@ def check_store(settings: StoreSettings, *, timeout_s: float) -> Iterator[Findin
         yield failed(_BUCKET, f"{where}: {_line(error)}", fix_of(error))
         return
     yield ok(_BUCKET, f"{where}; answers")
-    yield check_rights(
-        _refused(client, settings.bucket, f"{settings.prefix}probe/doctor-{uuid.uuid4().hex}"), address
-    )
+    refused = _refused(client, settings.bucket, f"{settings.prefix}probe/doctor-{uuid.uuid4().hex}")
+    yield check_rights(refused, address)
+    if "put" not in refused:
+        conditions = probe(client, settings.bucket, settings.prefix)
+        yield check_conditions(conditions, has_lock=settings.pointer_lock is not None)
 
 
 def check_rights(refused: dict[str, str], address: str) -> Finding:
@@ -76,6 +78,17 @@ def check_rights(refused: dict[str, str], address: str) -> Finding:
     found = "; ".join(f"{name}: {why}" for name, why in refused.items())
     rights = "; ".join(_ACTIONS[name] for name in refused)
     return failed(_RIGHTS, found, f"allow {rights} on {address}/*")
+
+
+def check_conditions(conditions: Conditions, *, has_lock: bool) -> Finding:
+    """Judges conditional writes; with MARCH_ARTIFACTS_LOCK a lock stands in for them."""
+    found = conditions.describe()
+    if conditions.can_compare_and_set:
+        return ok(_CONDITIONS, found)
+    if has_lock:
+        return ok(_CONDITIONS, f"{found}; MARCH_ARTIFACTS_LOCK replaces them")
+    fix = "set MARCH_ARTIFACTS_LOCK to a file on a disk that all who move pointers share"
+    return failed(_CONDITIONS, f"{found}, so pointers do not move", fix)
 
 
 def fix_of(error: Exception) -> str:
