@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -55,15 +56,8 @@ def fetch(
     from pipeline.models.fetch import Request, fetch
 
     request = Request(model, given, via, revision, end_token, not no_system)
-    console = error_console()
-    with console.status("fetching") as status:
-
-        def say(line: str) -> None:
-            status.update(line)
-            if not console.is_terminal:
-                console.print(line, highlight=False, soft_wrap=True)
-
-        folder, origin, is_new = fetch(request, again=again, say=say)
+    say = partial(error_console().print, highlight=False, soft_wrap=True)
+    folder, origin, is_new = fetch(request, again=again, say=say)
     if not is_new:
         warn_ignored(
             "on a model that is there; add --again",

@@ -34,7 +34,7 @@ def doctor(
 
     from rich.console import Console
 
-    from orchestration.doctor.checks import Targets, run_sections
+    from orchestration.doctor.checks import run_sections
     from orchestration.doctor.report import Report, print_report
     from orchestration.terminal.messages import warn_ignored
     from pipeline.artifacts.settings import settings_from_environment
@@ -43,17 +43,13 @@ def doctor(
 
     if recipe is None:
         warn_ignored("without --recipe", set=overrides)
-    targets = Targets(
-        store=settings_from_environment(),
-        run_dir=run_dir,
-        recipe=load_recipe(recipe, overrides or []) if recipe else None,
-    )
+    asked = load_recipe(recipe, overrides or []) if recipe else None
     debug = bool(os.environ.get("MARCH_DEBUG"))
     report = Report(
         version=package_version(),
         host=socket.gethostname(),
         at=datetime.now(UTC),
-        sections=run_sections(targets, only=only or [], debug=debug),
+        sections=run_sections(settings_from_environment(), run_dir, asked, only=only or [], debug=debug),
     )
     if as_json:
         print(report.model_dump_json(indent=2))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from orchestration.terminal.messages import error_console, warn_ignored
+from orchestration.terminal.messages import warn_ignored
 
 if TYPE_CHECKING:
     from orchestration.inspect.choice import Wanted
@@ -109,20 +109,10 @@ def _fitting(run: Run, wanted: Wanted) -> list[Entry]:
     Raises:
         ValueError: a step that the run has not finished.
     """
-    from rich.progress import track
-
     from orchestration.inspect.choice import choose
     from orchestration.inspect.run import read_entries
 
-    console = error_console()
-    steps = track(
-        _asked_for(run, wanted),
-        description="reading rollouts",
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    return choose(read_entries(run, steps), wanted)
+    return choose(read_entries(run, _asked_for(run, wanted)), wanted)
 
 
 def _asked_for(run: Run, wanted: Wanted) -> Sequence[Mapping[str, float]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from orchestration.doctor.disk import check_disks, gather_disks, places
@@ -23,27 +22,22 @@ _MOST_CHARS = 400
 Check = Callable[[], Iterable[Finding]]
 
 
-@dataclass(frozen=True)
-class Targets:
-    """What the command line and the environment name."""
-
-    store: StoreSettings
-    run_dir: Path
-    recipe: Recipe | None = None
-
-
-def run_sections(targets: Targets, *, only: Sequence[str], debug: bool = False) -> tuple[Section, ...]:
+def run_sections(
+    store: StoreSettings, run_dir: Path, recipe: Recipe | None, *, only: Sequence[str], debug: bool = False
+) -> tuple[Section, ...]:
     """Runs the checks, by section of the report.
 
     Args:
-        targets: What is looked at.
+        store: The artifact store.
+        run_dir: Where runs go.
+        recipe: What must fit, if anything.
         only: Names of the checks that are run; all when empty.
         debug: Whether an error that only we can fix is raised.
 
     Raises:
         ValueError: `only` names a check that there is not.
     """
-    sections = _sections(targets)
+    sections = _sections(store, run_dir, recipe)
     every = [name for checks in sections.values() for name in checks]
     if unknown := [name for name in only if name not in every]:
         raise ValueError(f"--only: {unknown[0]!r} is no check; there are {', '.join(every)}")
@@ -69,23 +63,25 @@ def findings_of(name: str, check: Check, *, debug: bool = False) -> tuple[Findin
         return (failed(name, problem, "" if line else "MARCH_DEBUG=1 shows where; please report it"),)
 
 
-def _sections(targets: Targets) -> Mapping[str, Mapping[str, Check]]:
+def _sections(
+    store: StoreSettings, run_dir: Path, recipe: Recipe | None
+) -> Mapping[str, Mapping[str, Check]]:
     """The checks by name, under the titles of the report."""
     facts = gather_packages()
-    here, recipe = installation_of(facts), targets.recipe
+    here = installation_of(facts)
     return {
         "this machine": {
             "packages": lambda: check_packages(facts),
             "gpu": lambda: check_gpus(gather_gpus(), here),
             "machine": lambda: check_machine(gather_machine(), here),
-            "disk": lambda: check_disks(gather_disks(places(targets.run_dir, targets.store)), here),
+            "disk": lambda: check_disks(gather_disks(places(run_dir, store)), here),
         },
-        "artifact store": {"s3": lambda: check_store(targets.store, timeout_s=_REQUEST_TIMEOUT_S)},
-        f"recipe {recipe.name}" if recipe else "recipe": {"recipe": lambda: _recipe(targets)},
+        "artifact store": {"s3": lambda: check_store(store, timeout_s=_REQUEST_TIMEOUT_S)},
+        f"recipe {recipe.name}" if recipe else "recipe": {
+            "recipe": lambda: (
+                check_fit(recipe, gather_resources(run_dir))
+                if recipe
+                else [skipped("recipe", "needs --recipe")]
+            )
+        },
     }
-
-
-def _recipe(targets: Targets) -> Iterable[Finding]:
-    if targets.recipe is None:
-        return [skipped("recipe", "needs --recipe")]
-    return check_fit(targets.recipe, gather_resources(targets.run_dir))

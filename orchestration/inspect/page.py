@@ -6,9 +6,8 @@ a large run only, and says how many answers it leaves out.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from orchestration.inspect.choice import Totals
@@ -17,20 +16,10 @@ from orchestration.inspect.steps import bins, in_words, known_columns
 from orchestration.inspect.terminal import MOST_BINS, kept_in_words
 from pipeline.record.rollout_rows import RolloutRow
 from reward.offline.page import render_page, stacked_bar
-from reward.offline.report import ReportRow, report_row, script_data
+from reward.offline.report import report_row, script_data
 from reward.types import ClaimState, Outcome
 
 _TEMPLATES = Path(__file__).parent / "templates"
-
-
-@dataclass(frozen=True)
-class Shown:
-    """One answer of the page."""
-
-    one: ReportRow
-    row: RolloutRow
-    truth: str
-    turns: Sequence[str]
 
 
 def render_run(run: Run, rows: Sequence[RolloutRow], found: Totals) -> str:
@@ -43,7 +32,9 @@ def render_run(run: Run, rows: Sequence[RolloutRow], found: Totals) -> str:
     """
     grouped = bins(run.steps, MOST_BINS)
     columns = known_columns(grouped)
-    shown = [_shown(row) for row in rows]
+    views = [report_row(as_audited(row), row.verdict, None) for row in rows]
+    views = [replace(one, anchor=f"row-{row.step}-{row.place}") for one, row in zip(views, rows, strict=True)]
+    truths = [truth_in_words(row) for row in rows]
     return render_page(
         "run.html",
         folder=_TEMPLATES,
@@ -56,23 +47,14 @@ def render_run(run: Run, rows: Sequence[RolloutRow], found: Totals) -> str:
             for one in grouped
         ],
         figures=found,
-        rows=shown,
+        rows=list(zip(views, rows, truths, strict=True)),
+        in_words=turn_in_words,
         steps=sorted({row.step for row in rows}),
-        truths=list(dict.fromkeys(one.truth for one in shown if one.truth)),
+        truths=list(dict.fromkeys(filter(None, truths))),
         outcomes=list(Outcome),
         states=list(ClaimState),
         outcome_bar=stacked_bar(found.outcomes),
         state_bar=stacked_bar(found.claim_states),
         without_documents=any(row.documents is None for row in rows),
-        data=script_data(one.one for one in shown),
-    )
-
-
-def _shown(row: RolloutRow) -> Shown:
-    one = report_row(as_audited(row), row.verdict, None)
-    return Shown(
-        one=dataclasses.replace(one, anchor=f"row-{row.step}-{row.place}"),
-        row=row,
-        truth=truth_in_words(row),
-        turns=[turn_in_words(turn) for turn in row.turns],
+        data=script_data(views),
     )
