@@ -36,7 +36,7 @@ def audit_job(
     model_name: str | None,
     named: Mapping[str, str | int | None],
     assignments: Sequence[str],
-    **run: int | None,
+    **run: object,
 ) -> AuditJob:
     """Builds the job; options without effect are named on standard error and left out.
 
@@ -66,13 +66,15 @@ def audit_job(
     settings = {key: value for key, value in {**tree, **options}.items() if key not in useless}
     if model and not tree.get("thinking"):
         settings = _WITH_A_MODEL | settings
-    job = AuditJob(
-        input=source,
-        output=out or Path(os.devnull),
-        row_format=RowFormat(row_format) if row_format else None,
-        audit=AuditConfig.model_validate(settings),
-        sampler=audit_sampler(model, model_name) if model else None,
-        **run,
+    job = AuditJob.model_validate(
+        {
+            "input": source,
+            "output": out or Path(os.devnull),
+            "row_format": row_format,
+            "audit": AuditConfig.model_validate(settings),
+            "sampler": audit_sampler(model, model_name) if model else None,
+            **run,
+        }
     )
     if model or "checks" in tree or job.input_format is not RowFormat.RAGTRUTH:
         return job
