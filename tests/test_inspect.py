@@ -45,8 +45,6 @@ def overview(run: Run, width: int) -> str:
         ({"steps": (2, 2)}, [(2, 1), (2, 2), (2, 3), (2, 4)]),
         ({"steps": (2, 3), "outcome": Outcome.SUPPORTED}, [(2, 1), (2, 2), (2, 3), (3, 1), (3, 2)]),
         ({"query_id": "q2"}, [(1, 2), (2, 2), (3, 2)]),
-        ({"changed": True}, [(1, 1), (2, 1), (3, 1), (1, 3), (2, 3), (3, 3)]),
-        ({"changed": True, "steps": (3, 3)}, [(3, 1), (3, 3)]),
     ],
 )
 def test_answers_that_fit_are_chosen(run_dir: Path, wanted: dict[str, object], found: object) -> None:

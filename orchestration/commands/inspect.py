@@ -34,7 +34,6 @@ def inspect(
         typer.Option(case_sensitive=False, help="With this outcome."),
     ] = None,
     query_id: Annotated[str | None, typer.Option(metavar="ID", help="To this query.")] = None,
-    changed: Annotated[bool, typer.Option("--changed", help="To queries whose outcome changed.")] = False,
     worst: Annotated[bool, typer.Option("--worst", help="The worst first.")] = False,
     limit: Annotated[
         int | None,
@@ -63,7 +62,6 @@ def inspect(
         steps=_steps(step) if step else None,
         outcome=Outcome(outcome) if outcome else None,
         query_id=query_id,
-        changed=changed,
         worst=worst,
     )
     with _run_folder(run, mlflow) as folder:
@@ -124,7 +122,7 @@ def _asked_for(run: Run, wanted: Wanted) -> Sequence[Mapping[str, float]]:
         done = [int(step["step"]) for step in run.steps]
         have = f"steps {done[0]} to {done[-1]}" if done else "no finished step"
         raise ValueError(f"--step: {first}-{last}: the run has {have}; give one of them")
-    return run.steps if wanted.changed else inside
+    return inside
 
 
 def _steps(text: str) -> tuple[int, int]:

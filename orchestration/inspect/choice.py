@@ -19,7 +19,6 @@ class Wanted:
     steps: tuple[int, int] | None = None  # first and last
     outcome: Outcome | None = None
     query_id: str | None = None
-    changed: bool = False  # the query has answers of other outcomes, too; they are beside each other
     worst: bool = False  # false accepts first, then the outcomes from refuted to supported
 
 
@@ -38,14 +37,7 @@ class Totals:
 def choose(entries: Sequence[Entry], wanted: Wanted) -> list[Entry]:
     """Returns the entries that fit, in order."""
     fitting = [entry for entry in entries if _fits(entry, wanted)]
-    if wanted.changed:
-        outcomes: dict[str, set[Outcome]] = {}
-        for entry in entries:
-            outcomes.setdefault(entry.query_id, set()).add(entry.outcome)
-        fitting = [entry for entry in fitting if len(outcomes[entry.query_id]) > 1]
-    if wanted.worst:
-        return sorted(fitting, key=_badness)
-    return sorted(fitting, key=lambda one: (one.query_id if wanted.changed else "", one.step, one.place))
+    return sorted(fitting, key=_badness) if wanted.worst else fitting
 
 
 def few(entries: Sequence[Entry], most: int) -> list[Entry]:
