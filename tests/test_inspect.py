@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -28,8 +29,8 @@ def evil(tmp_path: Path) -> Run:
     return open_run(evil_run(tmp_path))
 
 
-def chosen(folder: Path, **wanted: object) -> list[tuple[int, int]]:
-    entries = choose(read_entries(open_run(folder)), Wanted(**wanted))  # type: ignore[arg-type]
+def chosen(folder: Path, steps: tuple[int, int] | None = None, **wanted: object) -> list[tuple[int, int]]:
+    entries = choose(read_entries(open_run(folder), steps), Wanted(**wanted))  # type: ignore[arg-type]
     return [(entry.step, entry.place) for entry in entries]
 
 
@@ -47,7 +48,7 @@ def overview(run: Run, width: int) -> str:
         ({"query_id": "q2"}, [(1, 2), (2, 2), (3, 2)]),
     ],
 )
-def test_answers_that_fit_are_chosen(run_dir: Path, wanted: dict[str, object], found: object) -> None:
+def test_answers_that_fit_are_chosen(run_dir: Path, wanted: dict[str, Any], found: object) -> None:
     assert chosen(run_dir, **wanted) == found
 
 
@@ -120,8 +121,8 @@ def test_what_was_not_kept_is_counted(tmp_path: Path) -> None:
     assert "0 answers of 1 step kept, 5 not" in shown(none, 140)
 
 
-def shown(run: Run, width: int, **wanted: object) -> str:
-    entries = choose(read_entries(run), Wanted(**wanted))  # type: ignore[arg-type]
+def shown(run: Run, width: int, steps: tuple[int, int] | None = None, **wanted: object) -> str:
+    entries = choose(read_entries(run, steps), Wanted(**wanted))  # type: ignore[arg-type]
     console = Console(record=True, width=width)
     print_answers(run, read_answers(run, entries[:1]), totals(entries), console)
     return console.export_text()
@@ -166,7 +167,7 @@ def test_no_terminal_obeys_a_run(evil: Run) -> None:
 
 def test_answers_are_the_ones_that_were_audited(run_dir: Path) -> None:
     run = open_run(run_dir)
-    (row,) = read_answers(run, choose(read_entries(run), Wanted(steps=(1, 1), query_id="q2")))
+    (row,) = read_answers(run, choose(read_entries(run, (1, 1)), Wanted(query_id="q2")))
     audited = as_audited(row)
     assert audited.query.documents[0].title == "Summer" and audited.response == row.response
 

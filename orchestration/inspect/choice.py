@@ -16,7 +16,6 @@ from reward.types import ClaimState, Outcome
 class Wanted:
     """What answers must be, to be shown, and what comes first."""
 
-    steps: tuple[int, int] | None = None  # first and last
     outcome: Outcome | None = None
     query_id: str | None = None
     worst: bool = False  # false accepts first, then the outcomes from refuted to supported
@@ -36,7 +35,11 @@ class Totals:
 
 def choose(entries: Sequence[Entry], wanted: Wanted) -> list[Entry]:
     """Returns the entries that fit, in order."""
-    fitting = [entry for entry in entries if _fits(entry, wanted)]
+    fitting = [
+        entry
+        for entry in entries
+        if wanted.outcome in (None, entry.outcome) and wanted.query_id in (None, entry.query_id)
+    ]
     return sorted(fitting, key=_badness) if wanted.worst else fitting
 
 
@@ -57,15 +60,6 @@ def totals(entries: Sequence[Entry]) -> Totals:
         num_claims=states.total(),
         claim_states={state: states[state] for state in ClaimState},
         has_uncovered=any(entry.has_uncovered for entry in entries),
-    )
-
-
-def _fits(entry: Entry, wanted: Wanted) -> bool:
-    first, last = wanted.steps or (entry.step, entry.step)
-    return (
-        first <= entry.step <= last
-        and wanted.outcome in (None, entry.outcome)
-        and wanted.query_id in (None, entry.query_id)
     )
 
 

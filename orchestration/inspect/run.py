@@ -8,7 +8,7 @@ count; whole answers are read for those that are shown.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,15 +85,24 @@ def open_run(folder: Path) -> Run:
     return Run(folder, str(recipe.get("name", folder.name)), str(recipe.get("note", "")), steps)
 
 
-def read_entries(run: Run, steps: Iterable[Mapping[str, float]] | None = None) -> list[Entry]:
-    """Reads the light form of the kept answers, of some of the run's steps or of all.
+def read_entries(run: Run, asked: tuple[int, int] | None = None) -> list[Entry]:
+    """Reads the light form of the kept answers.
+
+    Args:
+        run: Whose.
+        asked: First and last step; no file of another one is read.
 
     Raises:
         FileNotFoundError: the file of a step is not there.
-        ValueError: it is no whole Parquet file, or lacks answers.
+        ValueError: it is no whole Parquet file, or lacks answers; or no such step is finished.
     """
+    steps = [step for step in run.steps if asked is None or asked[0] <= step["step"] <= asked[1]]
+    if asked is not None and not steps:
+        done = [int(step["step"]) for step in run.steps]
+        have = f"steps {done[0]} to {done[-1]}" if done else "no finished step"
+        raise ValueError(f"--step: {asked[0]}-{asked[1]}: the run has {have}; give one of them")
     entries: list[Entry] = []
-    for step in run.steps if steps is None else steps:
+    for step in steps:
         number, kept = int(step["step"]), int(step.get(KEPT, 0))
         if kept:
             path = rollouts_file(run.folder, number)
