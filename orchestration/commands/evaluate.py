@@ -63,8 +63,8 @@ def evaluate(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Any other setting, such as generation.max_tokens=1024, model.timeout_s=60, "
-            "judge.api_key_env=JUDGE_KEY, cache=false or audit_settings.voters=5 (EvaluationJob).",
+            help="Any other setting, such as generation.top_k=20, model.timeout_s=60, cache=false or "
+            "audit_settings.voters=5 (EvaluationJob).",
         ),
     ] = None,
     model_name: Annotated[str | None, _tested(help="The model's name, when MODEL is a URL.")] = None,
