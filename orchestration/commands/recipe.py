@@ -24,7 +24,8 @@ def list_recipes() -> None:
 
     found = ((path.stem, load_recipe(path.stem)) for path in sorted(RECIPES.glob("*.yaml")))
     rows = [
-        (name, one.preset, one.model, str(one.data.path or f"{one.data.source} world")) for name, one in found
+        (name, one.preset or "", one.model, str(one.data.path or f"{one.data.source} world"))
+        for name, one in found
     ]
     hint = "`march recipe show NAME` shows one; `march init FOLDER` begins one of your own"
     _print(("name", "preset", "model", "rows"), rows, hint)
