@@ -8,7 +8,6 @@ user can fix is one line on standard error and exit code 2; a training that stop
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from orchestration.commands.evaluate import best, evaluate
 from orchestration.commands.init import init
 from orchestration.commands.inspect import inspect
 from orchestration.commands.lineage import lineage, reproduce
+from orchestration.commands.options import Overrides
 from orchestration.commands.prepare import prepare
 from orchestration.commands.promote import (
     approve,
@@ -44,23 +44,11 @@ from orchestration.commands.world import world
 from orchestration.terminal.messages import error_console, fail
 
 _DEBUG = "MARCH_DEBUG"
-_FORMER_NAMES = {"registry": "mlflow", "tracking-uri": "mlflow"}  # of options, up to 0.1
-
-
-def _present_name(option: str) -> str:
-    """An option's name of now, from its former one."""
-    name = _FORMER_NAMES.get(option, option)
-    if name != option:
-        line = f"march: --{option} is deprecated and goes with the next release; write --{name}"
-        print(line, file=sys.stderr)
-    return name
-
 
 app = typer.Typer(
     name="march",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"token_normalize_func": _present_name},
     help="Check answers against their documents, and train models that answer from nothing else.",
 )
 
@@ -135,10 +123,8 @@ for _panel, _commands in _COMMANDS.items():
         app.command(rich_help_panel=_panel)(_command)
 for _name, _command in _MODEL_COMMANDS.items():
     model.command(_name)(_command)
-    app.command(hidden=True, deprecated=True)(_command)  # its name up to 0.1
 for _group, _panel in ((recipe, _TRAIN), (base_model, _TRAIN), (model, _KEPT), (artifacts, _KEPT)):
     app.add_typer(_group, rich_help_panel=_panel)
-app.add_typer(base_model, name="models", hidden=True, deprecated=True)  # likewise
 
 
 @app.command(rich_help_panel=_AUDIT)
@@ -161,10 +147,7 @@ def train(
     run_dir: Annotated[
         Path | None, typer.Option(help="The run's folder; resumed if it is there.", show_default="runs/NAME")
     ] = None,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. ppo.kl_coef=0.01."),
-    ] = None,
+    overrides: Overrides = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print OpenRLHF's command and what it will take.")
     ] = False,
@@ -194,10 +177,7 @@ def warmup(
         Path | None,
         typer.Option(help="The run's folder; resumed if it is there.", show_default="runs/NAME-warmup"),
     ] = None,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. warmup.num_demonstrations=96."),
-    ] = None,
+    overrides: Overrides = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Write the demonstrations to look at, and train nothing.")
     ] = False,
@@ -217,9 +197,7 @@ def demo(
         str, typer.Option(help="A recipe with known answers: tiny, tiny_kinds, smollm2, or a YAML file.")
     ] = "tiny",
     rows: Annotated[int, typer.Option(min=1, help="Held-out rows that are measured.")] = 400,
-    overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the recipe.")
-    ] = None,
+    overrides: Overrides = None,
 ) -> None:
     """Measure a policy, train it on this machine, measure it again, and show what it learned."""
     from pipeline.demo.run import run_demo

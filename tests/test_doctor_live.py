@@ -7,14 +7,17 @@ from typing import Any
 
 import pytest
 
-from orchestration.doctor.report import State
-from orchestration.doctor.s3_store import check_s3, gather_s3
+from orchestration.doctor.report import Finding, State
+from orchestration.doctor.s3_store import check_store
 from pipeline.artifacts.s3 import make_client
+from pipeline.artifacts.settings import StoreSettings
 from tests.s3_server import S3Server, credentials, serve_moto, serve_swift
-from tests.test_doctor_s3 import by_check
 
 pytestmark = pytest.mark.slow
-T = 30.0
+
+
+def by_check(settings: StoreSettings) -> dict[str, Finding]:
+    return {one.check: one for one in check_store(settings, timeout_s=30.0)}
 
 
 def bucket_of(server: S3Server, monkeypatch: pytest.MonkeyPatch, name: str = "doctor") -> Any:
@@ -36,8 +39,7 @@ def test_moto_with_versions_is_left_as_it_was(tmp_path: Path, monkeypatch: pytes
         client = bucket_of(server, monkeypatch)
         client.put_bucket_versioning(Bucket="doctor", VersioningConfiguration={"Status": "Enabled"})
         settings = server.settings("doctor")
-        facts = gather_s3(settings, timeout_s=T)
-        found = by_check(check_s3(facts, has_lock=False))
+        found = by_check(settings)
         assert {name: one.state for name, one in found.items()} == {
             "S3 bucket": State.OK,
             "S3 rights": State.OK,
@@ -54,20 +56,19 @@ def test_swift_lacks_conditions_and_a_bucket_that_is_not_there_is_told(
 ) -> None:
     with serve_swift(tmp_path) as server:
         client = bucket_of(server, monkeypatch)
-        found = by_check(check_s3(gather_s3(server.settings("doctor"), timeout_s=T), has_lock=False))
+        found = by_check(server.settings("doctor"))
         assert found["S3 rights"].state is State.OK, found["S3 rights"]
         assert found["S3 conditions"].state is State.FAILED
-        assert "MARCH_ARTIFACTS_LOCK" in found["S3 conditions"].fix
         assert not client.list_objects_v2(Bucket="doctor").get("Contents")
-        gone = by_check(check_s3(gather_s3(server.settings("no-such"), timeout_s=T), has_lock=False))
+        gone = by_check(server.settings("no-such"))
         assert "make the bucket" in gone["S3 bucket"].fix
         be_somebody(monkeypatch, AWS_SECRET_ACCESS_KEY="wrong")
-        shut = by_check(check_s3(gather_s3(server.settings("doctor"), timeout_s=T), has_lock=False))
+        shut = by_check(server.settings("doctor"))
         assert "AWS_SECRET_ACCESS_KEY" in shut["S3 bucket"].fix
 
 
 def test_an_s3_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     be_somebody(monkeypatch, **credentials("key", "secret"))
     server = S3Server("http://127.0.0.1:9", {})
-    found = by_check(check_s3(gather_s3(server.settings("doctor"), timeout_s=T), has_lock=False))
+    found = by_check(server.settings("doctor"))
     assert found["S3 bucket"].state is State.FAILED and "AWS_ENDPOINT_URL" in found["S3 bucket"].fix

@@ -159,10 +159,10 @@ def wait_for(server: ChatServer, num_asked: int, process: subprocess.Popen[bytes
 def test_what_was_killed_goes_on_to_the_same_figures(
     number: signal.Signals, code: int, tmp_path: Path, model: ChatServer, judge: ChatServer
 ) -> None:
-    assert march(*command(tmp_path / "whole" / "out", model, judge, "--no-cache")) == 0
+    assert march(*command(tmp_path / "whole" / "out", model, judge, "--set", "cache=false")) == 0
     judge.delay_s, num_before, num_answers = 0.2, len(judge.bodies), len(model.bodies)
     out, log = tmp_path / "killed" / "out", tmp_path / "log.txt"
-    arguments = command(out, model, judge, "--concurrency", 2, "--no-cache")
+    arguments = command(out, model, judge, "--concurrency", 2, "--set", "cache=false")
     process = started(arguments, log)
     wait_for(judge, num_before + 12, process)
     process.send_signal(number)

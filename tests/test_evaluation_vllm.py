@@ -21,8 +21,19 @@ from tests.vllm_process import ENVIRONMENT, TINY_POLICY
 pytestmark = pytest.mark.slow
 
 SMALL = (
-    *("--limit", "4", "--generations", "3", "--max-tokens", "24", "--seed", "1", "--concurrency", "1"),
-    *("--benchmark", f"{QUESTIONS}={FOLDERS[QUESTIONS]}", "--no-cache"),
+    *(
+        "--limit",
+        "4",
+        "--generations",
+        "3",
+        "--set",
+        "generation.max_tokens=24",
+        "--seed",
+        "1",
+        "--concurrency",
+        "1",
+    ),
+    *("--benchmark", f"{QUESTIONS}={FOLDERS[QUESTIONS]}", "--set", "cache=false"),
     *("--set", "judging.max_tokens=32", "--set", "most_unread=1", "--set", "judge_retries=0"),
 )
 
@@ -36,7 +47,7 @@ def start(arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
 def served(out: Path, url: str) -> list[str]:
     """`march evaluate` with one vLLM as the model and as its judge."""
     given = ["evaluate", url, "--model-name", "tiny", "--judge", url, "--judge-model", "tiny"]
-    return [*given, "--out", str(out), "--timeout", "300", *SMALL]
+    return [*given, "--out", str(out), "--set", "model.timeout_s=300", *SMALL]
 
 
 def test_vllm_answers_and_judges_by_schema_and_a_kill_changes_no_figure(

@@ -2,12 +2,12 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from orchestration.inspect.charts import charts
-from orchestration.inspect.choice import Order, Wanted, choose, totals
+from orchestration.inspect.choice import Wanted, choose, few, totals
 from orchestration.inspect.page import render_run
 from orchestration.inspect.run import Run, as_audited, open_run, read_answers, read_entries
 from orchestration.inspect.steps import COLUMNS, bins
@@ -30,8 +30,8 @@ def evil(tmp_path: Path) -> Run:
     return open_run(evil_run(tmp_path))
 
 
-def chosen(folder: Path, **wanted: object) -> list[tuple[int, int]]:
-    entries = choose(read_entries(open_run(folder)), Wanted(**wanted))  # type: ignore[arg-type]
+def chosen(folder: Path, steps: tuple[int, int] | None = None, **wanted: object) -> list[tuple[int, int]]:
+    entries = choose(read_entries(open_run(folder), steps), Wanted(**wanted))  # type: ignore[arg-type]
     return [(entry.step, entry.place) for entry in entries]
 
 
@@ -47,25 +47,22 @@ def overview(run: Run, width: int) -> str:
         ({"steps": (2, 2)}, [(2, 1), (2, 2), (2, 3), (2, 4)]),
         ({"steps": (2, 3), "outcome": Outcome.SUPPORTED}, [(2, 1), (2, 2), (2, 3), (3, 1), (3, 2)]),
         ({"query_id": "q2"}, [(1, 2), (2, 2), (3, 2)]),
-        ({"outcome": Outcome.UNSCORED, "role": Role.SOLVER}, []),
-        ({"steps": (1, 1), "role": Role.CHECKER}, [(1, 1), (1, 2), (1, 3)]),
-        ({"changed": True, "order": Order.QUERY}, [(1, 1), (2, 1), (3, 1), (1, 3), (2, 3), (3, 3)]),
-        ({"changed": True, "steps": (3, 3)}, [(3, 1), (3, 3)]),
     ],
 )
-def test_answers_that_fit_are_chosen(run_dir: Path, wanted: dict[str, object], found: object) -> None:
+def test_answers_that_fit_are_chosen(run_dir: Path, wanted: dict[str, Any], found: object) -> None:
     assert chosen(run_dir, **wanted) == found
 
 
 def test_the_worst_are_the_false_accepts_then_the_refuted(run_dir: Path) -> None:
-    first = chosen(run_dir, order=Order.WORST)
+    first = chosen(run_dir, worst=True)
     assert first[:3] == [(2, 3), (1, 1), (1, 3)]
     assert first[3:6] == [(3, 4), (2, 4), (1, 4)]  # without a verdict, the latest first
 
 
-def test_what_has_no_figure_comes_last(run_dir: Path) -> None:
-    for order in (Order.REWARD, Order.ADVANTAGE):
-        assert {place for _, place in chosen(run_dir, order=order)[-3:]} == {4}
+def test_a_page_of_a_few_has_the_worst_of_all_steps_in_their_order(run_dir: Path) -> None:
+    entries = read_entries(open_run(run_dir))
+    assert [(one.step, one.place) for one in few(entries, 4)] == [(1, 1), (1, 3), (2, 3), (3, 4)]
+    assert few(entries, 100) == entries
 
 
 def test_a_long_run_is_shown_in_bins_that_leave_nothing_out() -> None:
@@ -89,7 +86,7 @@ def test_the_overview_fits_the_terminal_and_shows_every_step(run_dir: Path, widt
         ["3", "0.00", "50%", "0%"],
     ]
     assert "12 answers of 3 steps kept" in text
-    assert ("true = faithful" in text) == (width == 80)
+    assert "true = faithful" in " ".join(text.split())
 
 
 def test_every_figure_of_a_long_run_fits_80_columns() -> None:
@@ -107,12 +104,6 @@ def test_the_best_and_the_last_look_at_the_held_out_rows_are_shown() -> None:
         steps[place] |= {**rates, "held_out/right_rate": score, "held_out/score": score}
     text = overview(Run(Path("run"), "r", "", steps), 140)
     assert "held out, best, step 4: 75% supported, 50% right, 2% unscored; held out, last, step 6" in text
-    (chart,) = [one for one in charts(bins(steps, 25)) if one.title == "Held-out answers"]
-    assert [(curve.line.label, curve.last) for curve in chart.curves] == [
-        ("accepted", "75%"),
-        ("right", "50%"),
-        ("unscored", "2%"),
-    ]
 
 
 def test_a_run_without_an_oracle_has_no_columns_of_it(tmp_path: Path) -> None:
@@ -131,8 +122,8 @@ def test_what_was_kept_is_counted(tmp_path: Path) -> None:
     assert "0 answers of 1 step kept" in shown(none, 140)
 
 
-def shown(run: Run, width: int, **wanted: object) -> str:
-    entries = choose(read_entries(run), Wanted(**wanted))  # type: ignore[arg-type]
+def shown(run: Run, width: int, steps: tuple[int, int] | None = None, **wanted: object) -> str:
+    entries = choose(read_entries(run, steps), Wanted(**wanted))  # type: ignore[arg-type]
     console = Console(record=True, width=width)
     print_answers(run, read_answers(run, entries[:1]), totals(entries), console)
     return console.export_text()
@@ -140,7 +131,7 @@ def shown(run: Run, width: int, **wanted: object) -> str:
 
 @pytest.mark.parametrize("width", [80, 140])
 def test_an_answer_is_shown_with_its_claims(run_dir: Path, width: int) -> None:
-    text = shown(open_run(run_dir), width, steps=(2, 2), order=Order.WORST)
+    text = shown(open_run(run_dir), width, steps=(2, 2), worst=True)
     assert all(len(line) <= width for line in text.splitlines())
     for part in (
         "SUPPORTED q3",
@@ -179,7 +170,7 @@ def test_no_terminal_obeys_a_run(evil: Run) -> None:
 
 def test_answers_are_the_ones_that_were_audited(run_dir: Path) -> None:
     run = open_run(run_dir)
-    (row,) = read_answers(run, choose(read_entries(run), Wanted(steps=(1, 1), query_id="q2")))
+    (row,) = read_answers(run, choose(read_entries(run, (1, 1)), Wanted(query_id="q2")))
     audited = as_audited(row)
     assert audited.query.documents[0].title == "Summer" and audited.response == row.response
 
@@ -220,7 +211,6 @@ def test_the_command_shows_steps_answers_and_writes_a_page(
         (["--step", "x"], "--step: 'x' is no step"),
         (["--step", "9"], "--step: 9-9: the run has steps 1 to 3"),
         (["--html", "steps.jsonl"], "--html: steps.jsonl does not end in .html"),
-        (["--worst", "--sort", "reward"], "--sort: reward beside --worst"),
     ],
 )
 def test_a_wrong_choice_is_one_line(

@@ -150,7 +150,7 @@ def test_an_id_that_is_used_twice_is_named_with_both_places(tmp_path: Path) -> N
 
 def test_documents_over_the_budget_are_named_before_anything_is_spent(tmp_path: Path) -> None:
     job = shop_job(tmp_path, audit=AuditConfig(max_documents_chars=10))
-    with pytest.raises(ValueError, match=r"in\.jsonl:1: row 'r100': documents: 19 .* --max-documents-chars"):
+    with pytest.raises(ValueError, match=r"in\.jsonl:1: row 'r100': documents: 19 .* raise it by --set"):
         run(job)
     assert not job.output.exists()
 

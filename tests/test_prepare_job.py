@@ -226,7 +226,7 @@ def test_the_command_takes_several_datasets(tmp_path: Path, capsys: pytest.Captu
         command += ["--input", SLICES[name]]
     assert march(*command) == 0
     shown = capsys.readouterr().out
-    assert "25 of 32 rows in" in shown and "left out: 7 with documents of an evaluation set" in shown
+    assert "25 of 32 rows in" in shown and "left out: 7 overlap_document" in shown
     assert "--max-shared-documents lets common ones pass" in shown
     assert "data_card.md" in contents(tmp_path)
 

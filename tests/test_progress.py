@@ -48,4 +48,4 @@ def test_rows_of_an_earlier_run_are_counted_apart(log: io.StringIO) -> None:
         bar.advance(Verdict(id="a", outcome=Outcome.NO_CLAIMS, reward=None))
     first, second = log.getvalue().splitlines()
     assert first == "auditing: 8 of 10 rows stand from an earlier run"
-    assert second.startswith("auditing: 9 of 10 rows, ") and second.endswith("1 NO_CLAIMS")
+    assert second == "auditing: 9 of 10 rows  1 NO_CLAIMS"

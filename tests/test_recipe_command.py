@@ -110,31 +110,6 @@ def test_init_never_writes_over_what_is_there(
     assert (tmp_path / "shop/job.yaml").read_text() == "mine" and not (tmp_path / "new").exists()
 
 
-def test_old_names_still_work_and_say_that_they_go(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    uri = f"sqlite:///{tmp_path}/m.db"
-    assert march("model", "list", "--mlflow", uri, "--store", tmp_path) == 0
-    new = capsys.readouterr()
-    assert march("registered", "--mlflow", uri, "--store", tmp_path) == 0
-    old = capsys.readouterr()
-    assert old.out == new.out and "deprecated" in old.err and "deprecated" not in new.err
-
-
-@pytest.mark.parametrize("old", ["--registry", "--registry=", "--tracking-uri"])
-def test_old_names_of_mlflows_address_still_work_and_say_that_they_go(
-    old: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    command = ("inspect", "f" * 32) if old == "--tracking-uri" else ("model", "list", "--store", tmp_path)
-    uri = f"sqlite:///{tmp_path}/m.db"
-    code = march(*command, "--mlflow", uri)
-    new = capsys.readouterr()
-    assert march(*command, *([old + uri] if old.endswith("=") else [old, uri])) == code
-    found = capsys.readouterr()
-    line = f"march: {old.rstrip('=')} is deprecated and goes with the next release; write --mlflow\n"
-    assert found.out == new.out and found.err == line + new.err
-
-
 def test_what_init_prints_can_be_pasted_though_the_folder_has_a_space(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

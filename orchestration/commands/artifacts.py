@@ -32,24 +32,19 @@ StoreOption = Annotated[
         show_default="runs/artifacts",
     ),
 ]
-EndpointOption = Annotated[
-    str | None,
-    typer.Option("--endpoint", metavar="URL", help="Of an S3 that is not Amazon's; else AWS_ENDPOINT_URL."),
-]
 
 
-def open_named(store: str | None, endpoint: str | None) -> ArtifactStore:
+def open_named(store: str | None) -> ArtifactStore:
     """The store that the options or the environment name."""
     from pipeline.artifacts.settings import settings_from_environment
     from pipeline.artifacts.store import open_store
 
-    return open_store(settings_from_environment(store, endpoint))
+    return open_store(settings_from_environment(store))
 
 
 @artifacts.command("ls")
 def list_manifests(
     store: StoreOption = None,
-    endpoint: EndpointOption = None,
     files: Annotated[str | None, typer.Option(metavar="REF", help="List the files of this one.")] = None,
 ) -> None:
     """List what is published, newest last, and which pointers point to it."""
@@ -57,7 +52,7 @@ def list_manifests(
 
     from pipeline.artifacts.terminal import files_table, manifests_table
 
-    opened = open_named(store, endpoint)
+    opened = open_named(store)
     Console().print(files_table(opened, opened.resolve(files)) if files else manifests_table(opened))
 
 
@@ -67,12 +62,11 @@ def put(
     kind: Annotated[str, typer.Option(help="What it is: model, data, ...")] = "files",
     pointer: Annotated[str | None, typer.Option(metavar="NAME", help="Point this to it.")] = None,
     store: StoreOption = None,
-    endpoint: EndpointOption = None,
 ) -> None:
     """Publish a file or folder; prints its digest. Killed, the same command goes on."""
     from pipeline.artifacts.store import files_of
 
-    opened = open_named(store, endpoint)
+    opened = open_named(store)
     with byte_progress("storing", sum(path.stat().st_size for path in files_of(source).values())) as advance:
         published = opened.publish(source, kind=kind, advance=advance)
     if pointer:
@@ -89,12 +83,11 @@ def get(
     ref: Annotated[str, typer.Argument(metavar="REF", help="A digest, its first digits, or a pointer.")],
     out: Annotated[Path, typer.Argument(help="The folder to write to.")],
     store: StoreOption = None,
-    endpoint: EndpointOption = None,
 ) -> None:
     """Bring files to this machine, verified. Killed, the same command goes on."""
     from pipeline.artifacts.address import named_artifact
 
-    found = named_artifact(ref, partial(open_named, store, endpoint))
+    found = named_artifact(ref, partial(open_named, store))
     with byte_progress("fetching", found.manifest().size) as advance:
         manifest = found.store.get(found.digest, out, advance=advance)
     print(f"{out}: {len(manifest.files):,} files, {manifest.size / 1e6:,.1f} MB, verified")
@@ -110,7 +103,6 @@ def verify(
         bool, typer.Option("--remove-damaged", help="Remove what --read finds of another content.")
     ] = False,
     store: StoreOption = None,
-    endpoint: EndpointOption = None,
 ) -> None:
     """Hold manifests and objects against their digests; exit code 1 if any is damaged."""
     from pipeline.artifacts import upkeep
@@ -118,7 +110,7 @@ def verify(
 
     if remove_damaged and not read:
         raise ValueError("--remove-damaged: only --read tells another content; add it")
-    opened = open_named(store, endpoint)
+    opened = open_named(store)
     digests = [opened.resolve(ref) for ref in refs] if refs else list(opened.manifests())
     found = num_wrong = num_removed = 0
     with byte_progress("verifying", None) as advance:
@@ -138,13 +130,13 @@ def verify(
 
 
 @artifacts.command()
-def probe(store: StoreOption = None, endpoint: EndpointOption = None) -> None:
+def probe(store: StoreOption = None) -> None:
     """Say what the store's endpoint does with conditional writes; writes to keys of its own."""
     from pipeline.artifacts.conditions import probe as find_conditions
     from pipeline.artifacts.s3 import make_client
     from pipeline.artifacts.settings import settings_from_environment
 
-    settings = settings_from_environment(store, endpoint)
+    settings = settings_from_environment(store)
     described = "a folder: links and locks are atomic"
     if settings.is_s3:
         described = find_conditions(make_client(settings), settings.bucket, settings.prefix).describe()

@@ -7,50 +7,81 @@ interrupted, after which the same command goes on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from orchestration.commands import audit_options as options
 from orchestration.terminal.messages import error_console, fail, warn_ignored
 
 if TYPE_CHECKING:
-    from reward.offline.compare import Comparison
     from reward.offline.plan import AuditJob
     from reward.offline.run import Summary
 
-
-@dataclass(frozen=True)
-class Wanted:
-    """What an audit shall write or say beside its verdicts."""
-
-    html: Path | None
-    review: Path | None
-    compare: Path | None
-    fail_under: float | None
+_BELOW_THRESHOLD = 3  # exit code
+_model = partial(typer.Option, rich_help_panel="With a model")
+_people = partial(typer.Option, rich_help_panel="For people and for CI")
 
 
 def audit(
-    source: options.Source,
-    out: options.Out = None,
-    row_format: options.Format = None,
-    limit: options.Limit = None,
-    overwrite: options.Overwrite = False,
-    max_documents_chars: options.MaxDocumentsChars = None,
-    assignments: options.Assignments = None,
-    model: options.Model = None,
-    model_name: options.ModelName = None,
-    prompts: options.Prompts = None,
-    voters: options.Voters = None,
-    seed: options.Seed = None,
-    concurrency: options.Concurrency = 16,
-    html: options.Html = None,
-    compare: options.Compare = None,
-    review: options.Review = None,
-    explain: options.Explain = None,
-    fail_under: options.FailUnder = None,
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="IN", help="Rows: a .jsonl, .csv or .parquet file, or RAGTruth's folder."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Verdicts, one a row, in order; resumed if it is there.")
+    ] = None,
+    row_format: Annotated[
+        Literal["jsonl", "csv", "parquet", "ragtruth"] | None,
+        typer.Option("--format", help="What IN is.", show_default="by its name"),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="First rows only.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start again instead of resuming.")] = False,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Any other setting, such as structured=none, early_stop=true, locale=de-DE or "
+            "checker.temperature=0.2 (reward/config.py, AuditConfig).",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, _model(help="Model folder or name for vLLM here, or URL of an OpenAI-compatible server.")
+    ] = None,
+    model_name: Annotated[str | None, _model(help="The model's name, when --model is a URL.")] = None,
+    prompts: Annotated[
+        str | None, _model(help="full, compact, or a YAML file like them.", show_default="full")
+    ] = None,
+    voters: Annotated[
+        int | None, _model(help="Independent checks of each claim; odd.", show_default="3")
+    ] = None,
+    seed: Annotated[int | None, _model(help="The same seed and model give the same verdicts.")] = None,
+    concurrency: Annotated[int, _model(min=1, max=1024, help="Audits at once.")] = 16,
+    html: Annotated[Path | None, _people(help="Write a page to read, too.")] = None,
+    compare: Annotated[
+        Path | None, _people(metavar="OTHER", help="Show what changed since another audit, by its verdicts.")
+    ] = None,
+    review: Annotated[
+        Path | None,
+        _people(
+            metavar="CSV", help="Write the claims for people to check; `march review` scores the filled file."
+        ),
+    ] = None,
+    explain: Annotated[
+        str | None, _people(metavar="ID", help="Show one row's whole path instead of auditing all.")
+    ] = None,
+    fail_under: Annotated[
+        float | None,
+        _people(
+            min=0,
+            max=1,
+            metavar="SHARE",
+            help=f"Exit with code {_BELOW_THRESHOLD} when a smaller share of all rows is SUPPORTED; rows "
+            "that are NO_CLAIMS or UNSCORED count against it.",
+        ),
+    ] = None,
 ) -> None:
     """Check every number, name and date of every response against its documents.
 
@@ -64,14 +95,13 @@ def audit(
 
     if out is None and explain is None:
         raise ValueError("--out: missing; say where the verdicts shall go")
-    named = {"prompts": prompts, "voters": voters, "seed": seed, "max_documents_chars": max_documents_chars}
     job = audit_job(
         source,
         out,
         row_format=row_format,
         model=model,
         model_name=model_name,
-        named=named,
+        named={"prompts": prompts, "voters": voters, "seed": seed},
         assignments=assignments or [],
         limit=limit,
         concurrency=concurrency,
@@ -81,7 +111,7 @@ def audit(
         warn_ignored("with --explain", html=html, compare=compare, review=review, overwrite=overwrite)
         _explain(job, explain, out)
     else:
-        _audit(job, Wanted(html, review, compare, fail_under))
+        _audit(job, html=html, review=review, compared=compare, fail_under=fail_under)
 
 
 def review(
@@ -100,16 +130,27 @@ def review(
     print_review(score_review(filled, verdicts), Console())
 
 
-def _audit(job: AuditJob, wanted: Wanted) -> None:
+def _audit(
+    job: AuditJob, *, html: Path | None, review: Path | None, compared: Path | None, fail_under: float | None
+) -> None:
     from rich.console import Console
 
     from orchestration.terminal.progress import AuditProgress
     from reward.offline.compare import compare, read_earlier
-    from reward.offline.run import audited_rows, run_audit
+    from reward.offline.files import replace_file
+    from reward.offline.report import render_report
+    from reward.offline.review import refuse_filled, review_csv
+    from reward.offline.run import audited_rows, refuse_inputs, run_audit
     from reward.offline.terminal import print_comparison, print_summary
 
-    _refuse_outputs(job, wanted)
-    earlier = read_earlier(wanted.compare) if wanted.compare else None
+    written = [path for path in (html, review) if path is not None]
+    for path in written:
+        refuse_inputs(path, job)
+    if review is not None:
+        refuse_filled(review)
+    if compared is not None and compared.resolve() in (job.output.resolve(), job.summary_path.resolve()):
+        raise ValueError(f"--compare: {compared} is this audit's own output; give another audit's")
+    earlier = read_earlier(compared) if compared else None
     try:
         with AuditProgress(error_console()) as progress:
             summary, changed = run_audit(job, progress)
@@ -120,44 +161,13 @@ def _audit(job: AuditJob, wanted: Wanted) -> None:
     comparison = compare(earlier, audited_rows(job)) if earlier else None
     if comparison:
         print_comparison(comparison, console)
-    written = _write(job, wanted, summary, comparison)
+    if html is not None:
+        replace_file(html, render_report(summary, audited_rows(job), comparison))
+    if review is not None:
+        replace_file(review, review_csv(audited_rows(job)))
     print(_closing_line(summary, changed, [job.output, job.summary_path, *written]))
-    if wanted.fail_under is not None:
-        _hold_against(summary, wanted.fail_under)
-
-
-def _refuse_outputs(job: AuditJob, wanted: Wanted) -> None:
-    """Raises `ValueError`, before anything is spent, when a file must not be written or compared with."""
-    from reward.offline.review import refuse_filled
-    from reward.offline.run import refuse_inputs
-
-    for path in (wanted.html, wanted.review):
-        if path is not None:
-            refuse_inputs(path, job)
-    if wanted.review is not None:
-        refuse_filled(wanted.review)
-    own = {job.output.resolve(), job.summary_path.resolve()}
-    if wanted.compare is not None and wanted.compare.resolve() in own:
-        raise ValueError(f"--compare: {wanted.compare} is this audit's own output; give another audit's")
-
-
-def _write(job: AuditJob, wanted: Wanted, summary: Summary, comparison: Comparison | None) -> Sequence[Path]:
-    """Writes the page and the file for people; returns their paths."""
-    from reward.offline.files import replace_file
-    from reward.offline.run import audited_rows
-
-    written = []
-    if wanted.html is not None:
-        from reward.offline.report import render_report
-
-        replace_file(wanted.html, render_report(summary, audited_rows(job), comparison))
-        written.append(wanted.html)
-    if wanted.review is not None:
-        from reward.offline.review import review_csv
-
-        replace_file(wanted.review, review_csv(audited_rows(job)))
-        written.append(wanted.review)
-    return written
+    if fail_under is not None:
+        _hold_against(summary, fail_under)
 
 
 def _closing_line(summary: Summary, changed: bool, files: Sequence[Path]) -> str:
@@ -181,7 +191,7 @@ def _hold_against(summary: Summary, share: float) -> None:
     found = f"{outcomes['SUPPORTED'] / num_rows:.3f} of {num_rows:,} rows are SUPPORTED ({others})"
     print(f"{'Passed' if has_passed else 'Failed'} --fail-under {share:g}: {found}")
     if not has_passed:
-        raise typer.Exit(options.BELOW_THRESHOLD)
+        raise typer.Exit(_BELOW_THRESHOLD)
 
 
 def _explain(job: AuditJob, row_id: str, out: Path | None) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from orchestration.terminal.messages import error_console, fail, warn_ignored
+from reward.offline.excerpt import printable
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from pipeline.models.cache import Origin
 
 base_model = typer.Typer(
@@ -57,15 +56,8 @@ def fetch(
     from pipeline.models.fetch import Request, fetch
 
     request = Request(model, given, via, revision, end_token, not no_system)
-    console = error_console()
-    with console.status("fetching") as status:
-
-        def say(line: str) -> None:
-            status.update(line)
-            if not console.is_terminal:
-                console.print(line, highlight=False, soft_wrap=True)
-
-        folder, origin, is_new = fetch(request, again=again, say=say)
+    say = partial(error_console().print, highlight=False, soft_wrap=True)
+    folder, origin, is_new = fetch(request, again=again, say=say)
     if not is_new:
         warn_ignored(
             "on a model that is there; add --again",
@@ -79,19 +71,22 @@ def fetch(
 @base_model.command("list")
 def list_models() -> None:
     """List the models of the cache, and the known ones that can be fetched."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
+    from rich.table import Column, Table
 
     from pipeline.models.cache import cache_folder, fetched
     from pipeline.models.known import KNOWN
 
+    right = (Column(name, justify="right") for name in ("parameters", "on disk"))
+    table = Table("name", *right, "from", "fetched", box=SIMPLE_HEAD, pad_edge=False)
     found = fetched()
-    table = _table("name", "parameters", "on disk", "from", "fetched")
     for origin in found:
-        size = f"{_bytes(cache_folder() / origin.name) / 1e6:,.0f} MB"
-        table.add_row(origin.name, _size(origin), size, origin.short_source, origin.fetched[:10])
+        size = sum(path.stat().st_size for path in (cache_folder() / origin.name).iterdir())
+        on_disk = f"{size / 1e6:,.0f} MB"
+        table.add_row(origin.name, _size(origin), on_disk, origin.short_source, origin.fetched[:10])
     for name in sorted(KNOWN.keys() - {origin.name for origin in found}):
-        about = KNOWN[name].about
-        table.add_row(f"[dim]{name}[/dim]", "", "", f"[dim]{about}[/dim]", "[dim]not fetched[/dim]")
+        table.add_row(name, "", "", KNOWN[name].about, "not fetched", style="dim")
     console = Console(highlight=False)
     console.print(table)
     console.print(f"[dim]in {cache_folder()}; `march base-model fetch NAME` brings one here[/dim]")
@@ -100,8 +95,6 @@ def list_models() -> None:
 @base_model.command()
 def show(name: _Name) -> None:
     """Show what a model is and came from, and verify its files; exit code 1 if any is damaged."""
-    from rich.console import Console
-
     from pipeline.models.cache import cached, damaged_files, read_origin, require_model
     from pipeline.models.known import KNOWN
 
@@ -112,7 +105,6 @@ def show(name: _Name) -> None:
         raise ValueError(f"{name!r} is no model of the cache; `march base-model list` says what is")
     known = KNOWN.get(name)
     damaged = damaged_files(folder, origin)
-    table = _table("", "", header=False)
     for key, value in {
         "name": name,
         "about": known.about if known else "",
@@ -128,14 +120,10 @@ def show(name: _Name) -> None:
         "files": f"{len(origin.files)}, " + ("as they were fetched" if not damaged else "DAMAGED"),
     }.items():
         if value:
-            table.add_row(f"[bold]{key}[/bold]", value)
-    Console(highlight=False).print(table)
+            print(f"{key:<12} {printable(value)}")
     if damaged:
-        fail(
-            f"{name}: {', '.join(damaged)} differ from their digests; "
-            f"`march base-model fetch {name} --again`",
-            code=1,
-        )
+        files = ", ".join(damaged)
+        fail(f"{name}: {files} differ from their digests; `march base-model fetch {name} --again`", code=1)
 
 
 @base_model.command()
@@ -146,21 +134,6 @@ def remove(name: _Name) -> None:
     print(f"removed {forget(name)}")
 
 
-def _table(*columns: str, header: bool = True) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, show_header=header, pad_edge=False)
-    for column in columns:
-        right = column in ("parameters", "on disk")
-        table.add_column(column, justify="right" if right else "left", overflow="fold")
-    return table
-
-
 def _size(origin: Origin) -> str:
     millions = origin.num_parameters / 1e6
     return f"{millions / 1e3:.1f} B" if millions >= 1000 else f"{millions:,.0f} M"
-
-
-def _bytes(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.iterdir())

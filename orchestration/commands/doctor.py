@@ -10,20 +10,18 @@ from typing import Annotated
 
 import typer
 
+from orchestration.commands.options import Overrides
+
 
 def doctor(
     recipe: Annotated[
         str | None, typer.Option(metavar="RECIPE", help="Say whether this recipe fits here.")
     ] = None,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the recipe."),
-    ] = None,
+    overrides: Overrides = None,
     run_dir: Annotated[Path, typer.Option(help="Where runs go; its disk is looked at.")] = Path("runs"),
     only: Annotated[
         list[str] | None, typer.Option(metavar="CHECK", help="This check alone; may be repeated.")
     ] = None,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds that a check may take.")] = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Check this machine, its packages and the artifact store (MARCH_ARTIFACTS); say what to fix.
@@ -36,7 +34,7 @@ def doctor(
 
     from rich.console import Console
 
-    from orchestration.doctor.checks import Targets, run_sections
+    from orchestration.doctor.checks import run_sections
     from orchestration.doctor.report import Report, print_report
     from orchestration.terminal.messages import warn_ignored
     from pipeline.artifacts.settings import settings_from_environment
@@ -45,17 +43,13 @@ def doctor(
 
     if recipe is None:
         warn_ignored("without --recipe", set=overrides)
-    targets = Targets(
-        store=settings_from_environment(),
-        run_dir=run_dir,
-        recipe=load_recipe(recipe, overrides or []) if recipe else None,
-    )
+    asked = load_recipe(recipe, overrides or []) if recipe else None
     debug = bool(os.environ.get("MARCH_DEBUG"))
     report = Report(
         version=package_version(),
         host=socket.gethostname(),
         at=datetime.now(UTC),
-        sections=run_sections(targets, only=only or [], timeout_s=timeout, debug=debug),
+        sections=run_sections(settings_from_environment(), run_dir, asked, only=only or [], debug=debug),
     )
     if as_json:
         print(report.model_dump_json(indent=2))

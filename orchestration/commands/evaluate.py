@@ -6,60 +6,86 @@ Inspect runs, resumes and shows it. Exit codes: 0; 2 for what a user can fix, a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from orchestration.commands import evaluate_options as options
+import typer
+
 from orchestration.terminal.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
-    from pipeline.evaluate.compare import Comparison
     from pipeline.evaluate.cost import Prices
     from pipeline.evaluate.plan import EvaluationJob
-    from pipeline.evaluate.results import Manifest
     from pipeline.evaluate.run import Outcome
 
-
-@dataclass(frozen=True)
-class Wanted:
-    """What shall be written or said beside the results."""
-
-    html: Path | None
-    compare: Path | None
-    mlflow: str | None
-    mlflow_run: str | None
+_tested = partial(typer.Option, rich_help_panel="The model under test")
+_judge = partial(typer.Option, rich_help_panel="The judge")
+_cost = partial(typer.Option, rich_help_panel="Cost")
+_people = partial(typer.Option, rich_help_panel="For people")
 
 
 def evaluate(
-    model: options.Model,
-    benchmark: options.Benchmarks,
-    out: options.Out,
-    style: options.Style = "plain",
-    limit: options.Limit = None,
-    concurrency: options.Concurrency = 16,
-    seed: options.Seed = 0,
-    audit: options.Audit = "lexical",
-    only: options.Only = None,
-    dry_run: options.DryRun = False,
-    overwrite: options.Overwrite = False,
-    timeout_s: options.TimeoutS = 600.0,
-    assignments: options.Assignments = None,
-    model_name: options.ModelName = None,
-    generations: options.Generations = 8,
-    max_tokens: options.MaxTokens = 8192,
-    judge: options.Judge = None,
-    judge_model: options.JudgeModel = None,
-    judge_key_env: options.JudgeKeyEnv = "OPENAI_API_KEY",
-    no_cache: options.NoCache = False,
-    price_in: options.PriceIn = 0.0,
-    price_out: options.PriceOut = 0.0,
-    model_price_in: options.ModelPriceIn = 0.0,
-    model_price_out: options.ModelPriceOut = 0.0,
-    html: options.Html = None,
-    compare: options.Compare = None,
-    mlflow: options.Mlflow = None,
-    mlflow_run: options.MlflowRun = None,
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="URL of an OpenAI-compatible server; a model's folder or name, for vLLM here; or an MLflow "
+            "URI (models:/NAME/1, runs:/ID/PATH).",
+        ),
+    ],
+    benchmark: Annotated[
+        list[str],
+        typer.Option(metavar="NAME=PATH", help="A benchmark and its official files; several times."),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for everything that is kept; resumed if it is there.")],
+    style: Annotated[
+        Literal["plain", "cot", "10-shot"], typer.Option(help="How the Solver is asked.")
+    ] = "plain",
+    limit: Annotated[int | None, typer.Option(min=1, help="First items of each benchmark only.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Requests at once.")] = 16,
+    seed: Annotated[int, typer.Option(min=0, help="Of generations, judgements and audits.")] = 0,
+    audit: Annotated[
+        Literal["lexical", "model", "none"],
+        typer.Option(help="Audit of the answers' numbers: looked up, or by the judge's model."),
+    ] = "lexical",
+    only: Annotated[
+        Literal["generate", "judge"] | None,
+        typer.Option(help="This stage alone, so that model and judge need not run together."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it will take, and ask nothing.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start again instead of resuming.")] = False,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Any other setting, such as generation.top_k=20, model.timeout_s=60, cache=false or "
+            "audit_settings.voters=5 (EvaluationJob).",
+        ),
+    ] = None,
+    model_name: Annotated[str | None, _tested(help="The model's name, when MODEL is a URL.")] = None,
+    generations: Annotated[int, _tested(min=1, max=128, help="Of each prompt; the majority decides.")] = 8,
+    judge: Annotated[str | None, _judge(help="URL of an OpenAI-compatible server.")] = None,
+    judge_model: Annotated[str | None, _judge(help="The judge's name on that server.")] = None,
+    price_in: Annotated[float, _cost(min=0, help="Judge's price of a million prompt tokens.")] = 0.0,
+    price_out: Annotated[float, _cost(min=0, help="And of written tokens.")] = 0.0,
+    model_price_in: Annotated[float, _cost(min=0, help="The model's.")] = 0.0,
+    model_price_out: Annotated[float, _cost(min=0)] = 0.0,
+    html: Annotated[Path | None, _people(help="Write a page to read, too.")] = None,
+    compare: Annotated[
+        Path | None,
+        _people(metavar="DIR", help="Another evaluation's folder: paired differences on the same items."),
+    ] = None,
+    mlflow: Annotated[
+        str | None, _people(metavar="URI", help="Log to this MLflow server or sqlite: URI.")
+    ] = None,
+    mlflow_run: Annotated[
+        str | None, _people(metavar="ID", help="Log into this run, e.g. a training's.")
+    ] = None,
 ) -> None:
     """Ask a model the questions of benchmarks, have a judge read the answers, and say how sure it is.
 
@@ -69,26 +95,26 @@ def evaluate(
     from pipeline.redaction import refuse_password
 
     refuse_password("--mlflow", mlflow)
-    named: dict[str, object] = {
-        "out": out,
-        "style": style,
-        "limit": limit,
-        "concurrency": concurrency,
-        "audit": audit,
-    }
-    named |= {"only": only, "overwrite": overwrite, "num_generations": generations, "cache": not no_cache}
     job = evaluation_job(
         model,
         benchmark,
         model_name=model_name,
-        judge=judge_config(judge, judge_model, key_env=judge_key_env),
-        timeout_s=timeout_s,
+        judge=judge_config(judge, judge_model),
         seed=seed,
-        max_tokens=max_tokens,
-        named=named,
         assignments=assignments or [],
+        named={
+            "out": out,
+            "style": style,
+            "limit": limit,
+            "concurrency": concurrency,
+            "audit": audit,
+            "only": only,
+            "overwrite": overwrite,
+            "num_generations": generations,
+        },
     )
-    _require_inspect()
+    if find_spec("inspect_ai") is None:
+        raise ValueError("march evaluate: needs Inspect; pip install 'march-pipeline[evaluate]'")
     from pipeline.evaluate.cost import Prices
 
     prices = Prices(
@@ -98,10 +124,15 @@ def evaluate(
         warn_ignored("with --dry-run", html=html, compare=compare, mlflow=mlflow, overwrite=overwrite)
         _expect(job, prices)
     else:
-        _evaluate(job, Wanted(html, compare, mlflow, mlflow_run), prices)
+        _evaluate(job, prices, html=html, compared=compare, mlflow=mlflow, mlflow_run=mlflow_run)
 
 
-def best(evaluations: options.Evaluations) -> None:
+def best(
+    evaluations: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR...", help="Evaluations, from the earliest checkpoint to the last."),
+    ],
+) -> None:
     """Name the best checkpoint by its average, and those that cannot be distinguished from it."""
     from rich.console import Console
 
@@ -109,13 +140,6 @@ def best(evaluations: options.Evaluations) -> None:
     from pipeline.evaluate.terminal import print_choice
 
     print_choice(choose_best(evaluations), Console())
-
-
-def _require_inspect() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("inspect_ai") is None:
-        raise ValueError("march evaluate: needs Inspect; pip install 'march-pipeline[evaluate]'")
 
 
 def _expect(job: EvaluationJob, prices: Prices) -> None:
@@ -130,7 +154,16 @@ def _expect(job: EvaluationJob, prices: Prices) -> None:
     print_expected(asyncio.run(expect(job)), prices, Console())
 
 
-def _evaluate(job: EvaluationJob, wanted: Wanted, prices: Prices) -> None:
+def _evaluate(
+    job: EvaluationJob,
+    prices: Prices,
+    *,
+    html: Path | None,
+    compared: Path | None,
+    mlflow: str | None,
+    mlflow_run: str | None,
+) -> None:
+    """Runs it, and writes and says what was found."""
     from rich.console import Console
 
     from pipeline.evaluate.compare import compare
@@ -139,12 +172,12 @@ def _evaluate(job: EvaluationJob, wanted: Wanted, prices: Prices) -> None:
     from pipeline.evaluate.run import run_evaluation
     from pipeline.evaluate.terminal import print_manifest
 
-    if wanted.compare is not None:
-        read_manifest(wanted.compare)  # before anything is spent
-    console = Console()
+    if compared is not None:
+        read_manifest(compared)  # before anything is spent
+    console, files = Console(), [job.results_path]
+    viewer = html.with_name(f"{html.stem}-items") if html else None  # Inspect's, with the logs
     try:
-        display = "rich" if console.is_terminal else "none"
-        outcome = run_evaluation(job, display=display, bundle=_viewer(wanted))
+        outcome = run_evaluation(job, display="rich" if console.is_terminal else "none", bundle=viewer)
     except KeyboardInterrupt:
         fail(f"stopped; {job.out} keeps what is done, and the same command goes on", code=130)
     manifest = outcome.manifest
@@ -152,41 +185,24 @@ def _evaluate(job: EvaluationJob, wanted: Wanted, prices: Prices) -> None:
         print(f"{_spent(outcome, prices)}; {job.out} keeps it, and --only judge goes on")
         return
     comparison = None
-    if wanted.compare is not None:
-        comparison = compare(manifest, read_all_results(job.out, manifest), wanted.compare)
+    if compared is not None:
+        comparison = compare(manifest, read_all_results(job.out, manifest), compared)
     print_manifest(manifest, comparison, console)
-    files = [job.results_path, *_write(job, wanted, manifest, comparison)]
-    print(f"{_spent(outcome, prices)}: {', '.join(str(file) for file in files)}")
-    print(f"Every item: inspect view --log-dir {job.log_dir(Stage.JUDGE)}")
-
-
-def _viewer(wanted: Wanted) -> Path | None:
-    """The folder of Inspect's viewer with the logs, beside the page."""
-    return wanted.html.with_name(f"{wanted.html.stem}-items") if wanted.html else None
-
-
-def _write(
-    job: EvaluationJob, wanted: Wanted, manifest: Manifest, comparison: Comparison | None
-) -> list[Path]:
-    """Writes the page and logs to MLflow; returns what was written."""
-    from pipeline.evaluate.plan import Stage
-
-    written = []
-    if wanted.html is not None:
+    log_dir = str(job.log_dir(Stage.JUDGE))
+    if html is not None and viewer is not None:
         from pipeline.evaluate.report import render_report
         from reward.offline.files import replace_file
 
-        viewer = _viewer(wanted)
-        log_dir = str(job.log_dir(Stage.JUDGE))
-        address = f"{viewer.name}/index.html" if viewer else ""
-        replace_file(wanted.html, render_report(manifest, comparison, log_dir=log_dir, viewer=address))
-        written.append(wanted.html)
-    if wanted.mlflow is not None:
+        page = render_report(manifest, comparison, log_dir=log_dir, viewer=f"{viewer.name}/index.html")
+        replace_file(html, page)
+        files.append(html)
+    if mlflow is not None:
         from pipeline.evaluate.track import log_evaluation
 
-        run_id = log_evaluation(wanted.mlflow, job, manifest, page=wanted.html, run_id=wanted.mlflow_run)
-        print(f"MLflow run {run_id} at {wanted.mlflow}")
-    return written
+        run_id = log_evaluation(mlflow, job, manifest, page=html, run_id=mlflow_run)
+        print(f"MLflow run {run_id} at {mlflow}")
+    print(f"{_spent(outcome, prices)}: {', '.join(str(file) for file in files)}")
+    print(f"Every item: inspect view --log-dir {log_dir}")
 
 
 def _spent(outcome: Outcome, prices: Prices) -> str:

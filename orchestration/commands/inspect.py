@@ -6,9 +6,8 @@ steps; with any that chooses answers, those answers; with --html it writes a pag
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,87 +15,49 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from orchestration.terminal.messages import error_console, warn_ignored
+from orchestration.commands.promote_options import RegistryUri
 
 if TYPE_CHECKING:
     from orchestration.inspect.choice import Wanted
-    from orchestration.inspect.run import Entry, Run
+    from orchestration.inspect.run import Run
 
 _TERMINAL_ROWS, _PAGE_ROWS = 3, 500
 _MLFLOW_ID = re.compile(r"[0-9a-f]{32}")
-_CHOICE = "Which answers"
 
 
 def inspect(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder, or an MLflow run id.")],
-    step: Annotated[
-        str | None, typer.Option(metavar="N or N-M", help="Of these steps.", rich_help_panel=_CHOICE)
-    ] = None,
+    step: Annotated[str | None, typer.Option(metavar="N or N-M", help="Of these steps.")] = None,
     outcome: Annotated[
         Literal["SUPPORTED", "REFUTED", "NO_CLAIMS", "UNSCORED"] | None,
-        typer.Option(case_sensitive=False, help="With this outcome.", rich_help_panel=_CHOICE),
+        typer.Option(case_sensitive=False, help="With this outcome."),
     ] = None,
-    role: Annotated[
-        Literal["solver", "checker", "proposer"] | None,
-        typer.Option(help="With a trained turn of this role; --sort is by it.", rich_help_panel=_CHOICE),
-    ] = None,
-    query_id: Annotated[
-        str | None, typer.Option(metavar="ID", help="To this query.", rich_help_panel=_CHOICE)
-    ] = None,
-    changed: Annotated[
-        bool, typer.Option("--changed", help="To queries whose outcome changed.", rich_help_panel=_CHOICE)
-    ] = False,
-    worst: Annotated[
-        bool, typer.Option("--worst", help="The worst first; as --sort worst.", rich_help_panel=_CHOICE)
-    ] = False,
-    sort: Annotated[
-        Literal["step", "worst", "reward", "length", "claims", "advantage", "query"] | None,
-        typer.Option(help="What comes first.", show_default="step", rich_help_panel=_CHOICE),
-    ] = None,
+    query_id: Annotated[str | None, typer.Option(metavar="ID", help="To this query.")] = None,
+    worst: Annotated[bool, typer.Option("--worst", help="The worst first.")] = False,
     limit: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            help="Most answers shown.",
-            show_default=f"{_TERMINAL_ROWS}, on a page {_PAGE_ROWS}",
-            rich_help_panel=_CHOICE,
+            min=1, help="Most answers shown.", show_default=f"{_TERMINAL_ROWS}, on a page {_PAGE_ROWS}"
         ),
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page: charts, filters, answers.")] = None,
-    mlflow: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URI",
-            help="MLflow server of the run, or sqlite:///FILE; else MLFLOW_TRACKING_URI.",
-            show_default="sqlite:///runs/mlflow.db",
-        ),
-    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page: figures, filters, answers.")] = None,
+    mlflow: RegistryUri = None,
 ) -> None:
     """Show what a training run did: its steps, and its answers with claims, votes and evidence."""
-    from orchestration.inspect.choice import Order, Wanted
+    from orchestration.inspect.choice import Wanted
     from orchestration.inspect.run import open_run
-    from reward.types import Outcome, Role
+    from reward.types import Outcome
 
     if html is not None and html.suffix.lower() not in (".html", ".htm"):  # no record of the run is at risk
         raise ValueError(f"--html: {html} does not end in .html; name the page so")
-    order = _order(sort, worst=worst, changed=changed)
-    wanted = Wanted(
-        steps=_steps(step) if step else None,
-        outcome=Outcome(outcome) if outcome else None,
-        role=Role(role) if role else None,
-        query_id=query_id,
-        changed=changed,
-        order=Order(order or "step"),
-    )
-    chooses = any((step, outcome, role, query_id, changed, order, limit))
+    steps = _steps(step) if step else None
+    wanted = Wanted(Outcome(outcome) if outcome else None, query_id, worst)
     with _run_folder(run, mlflow) as folder:
         opened = open_run(folder)
-        if html is not None:
-            _write_page(opened, wanted, html, limit=limit or _PAGE_ROWS, is_sorted=order is not None)
-        elif chooses:
-            _print_answers(opened, wanted, limit or _TERMINAL_ROWS)
-        else:
+        if html is None and not (steps or limit) and wanted == Wanted():
             _print_overview(opened)
+        else:
+            _show_answers(opened, steps, wanted, limit, html)
 
 
 def _print_overview(run: Run) -> None:
@@ -107,70 +68,28 @@ def _print_overview(run: Run) -> None:
     print_overview(run, Console())
 
 
-def _print_answers(run: Run, wanted: Wanted, limit: int) -> None:
+def _show_answers(
+    run: Run, steps: tuple[int, int] | None, wanted: Wanted, limit: int | None, html: Path | None
+) -> None:
+    """Prints the answers that fit, or writes a page of them."""
     from rich.console import Console
 
-    from orchestration.inspect.choice import totals
-    from orchestration.inspect.run import read_answers
-    from orchestration.inspect.terminal import print_answers
-
-    fitting = _fitting(run, wanted)
-    print_answers(run, read_answers(run, fitting[:limit]), totals(fitting), Console())
-
-
-def _write_page(run: Run, wanted: Wanted, path: Path, *, limit: int, is_sorted: bool) -> None:
-    """Writes the page; without an order asked for, it shows equally many answers of every step."""
-    from orchestration.inspect.choice import spread, totals
+    from orchestration.inspect.choice import choose, few, totals
     from orchestration.inspect.page import render_run
-    from orchestration.inspect.run import read_answers
+    from orchestration.inspect.run import read_answers, read_entries
+    from orchestration.inspect.terminal import print_answers
     from reward.offline.files import replace_file
 
-    fitting = _fitting(run, wanted)
-    shown = fitting[:limit] if is_sorted else spread(fitting, limit)
-    replace_file(path, render_run(run, read_answers(run, shown), totals(fitting)))
+    fitting = choose(read_entries(run, steps), wanted)
+    if html is None:
+        rows = read_answers(run, fitting[: limit or _TERMINAL_ROWS])
+        print_answers(run, rows, totals(fitting), Console())
+        return
+    shown = few(fitting, limit or _PAGE_ROWS)
+    replace_file(html, render_run(run, read_answers(run, shown), totals(fitting)))
     left = len(fitting) - len(shown)
     cut = f"; {left:,} more fit and are not on it (--limit)" if left else ""
-    print(f"{path}: {len(shown):,} of {len(fitting):,} answers{cut}")
-
-
-def _fitting(run: Run, wanted: Wanted) -> list[Entry]:
-    """The answers that fit, in order; reads no file of a step that is not asked for.
-
-    Raises:
-        ValueError: a step that the run has not finished.
-    """
-    from rich.progress import track
-
-    from orchestration.inspect.choice import choose
-    from orchestration.inspect.run import read_entries
-
-    console = error_console()
-    steps = track(
-        _asked_for(run, wanted),
-        description="reading rollouts",
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    return choose(read_entries(run, steps), wanted)
-
-
-def _asked_for(run: Run, wanted: Wanted) -> Sequence[Mapping[str, float]]:
-    if wanted.steps is None:
-        return run.steps
-    first, last = wanted.steps
-    inside = [step for step in run.steps if first <= step["step"] <= last]
-    if not inside:
-        done = [int(step["step"]) for step in run.steps]
-        have = f"steps {done[0]} to {done[-1]}" if done else "no finished step"
-        raise ValueError(f"--step: {first}-{last}: the run has {have}; give one of them")
-    return run.steps if wanted.changed else inside
-
-
-def _order(sort: str | None, *, worst: bool, changed: bool) -> str | None:
-    if worst and sort not in (None, "worst"):
-        raise ValueError(f"--sort: {sort} beside --worst; give one of them")
-    return "worst" if worst else sort or ("query" if changed else None)
+    print(f"{html}: {len(shown):,} of {len(fitting):,} answers{cut}")
 
 
 def _steps(text: str) -> tuple[int, int]:
@@ -184,12 +103,10 @@ def _steps(text: str) -> tuple[int, int]:
 def _run_folder(run: str, mlflow: str | None) -> Iterator[Path]:
     """The run's folder; what MLflow has of a run is put into one for as long as it is needed."""
     if Path(run).exists() or not _MLFLOW_ID.fullmatch(run):
-        warn_ignored("on a run folder", mlflow=mlflow)
         yield Path(run)
         return
     from pipeline.record.tracking import fetch_mlflow_run
 
     with TemporaryDirectory() as folder:
-        uri = mlflow or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///runs/mlflow.db"
-        fetch_mlflow_run(uri, run, Path(folder))
+        fetch_mlflow_run(mlflow or "sqlite:///runs/mlflow.db", run, Path(folder))
         yield Path(folder)

@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestration.commands import promote_options as options
-from orchestration.commands.artifacts import EndpointOption, StoreOption, byte_progress, open_named
+from orchestration.commands.artifacts import StoreOption, byte_progress, open_named
 from orchestration.registry.open import open_version
 from orchestration.terminal.messages import warn_ignored
 
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-    from orchestration.registry.store import ModelVersion
     from pipeline.artifacts.address import Artifact
-    from pipeline.lineage.record import Lineage
     from pipeline.lineage.show import Node
 
 _Ref = Annotated[
@@ -47,7 +45,6 @@ def lineage(
     ] = True,
     registry: options.RegistryUri = None,
     store: StoreOption = None,
-    endpoint: EndpointOption = None,
 ) -> None:
     """Show what made a model, as a tree; or publish what made a run's."""
     from rich.console import Console
@@ -56,9 +53,18 @@ def lineage(
     from reward.offline.files import replace_file
 
     if publish:
-        return _publish(Path(ref), evaluation or [], parent, link=link, store=store, endpoint=endpoint)
+        from pipeline.lineage.publish import link_run, publish_run
+
+        opened, run_dir = open_named(store), Path(ref)
+        known = opened.resolve(parent) if parent else None
+        with byte_progress("storing", None) as advance:
+            digest = publish_run(opened, run_dir, evaluations=evaluation or [], parent=known, advance=advance)
+        print(digest)
+        if link:
+            link_run(opened, run_dir, digest)
+        return
     warn_ignored("without --publish", evaluation=evaluation, parent=parent)
-    root = _tree(ref, registry, store, endpoint)
+    root = _tree(ref, registry, store)
     if html is None:
         Console().print(_as_rich(root))
     else:
@@ -76,89 +82,62 @@ def reproduce(
     ] = None,
     registry: options.RegistryUri = None,
     store: StoreOption = None,
-    endpoint: EndpointOption = None,
 ) -> None:
     """Write the recipe of a model and print the commands that make the model again."""
+    from pipeline.lineage.collect import collect
+    from pipeline.lineage.publish import read_lineage
     from pipeline.lineage.reproduce import commands, write_recipe
 
-    lineage, location = _resolve(ref, registry, store, endpoint)
+    location = None
+    if Path(ref).is_dir():
+        lineage = collect(Path(ref))
+    else:
+        found, _ = _find(ref, registry, store)
+        if found is None:
+            raise ValueError(f"{ref}: was registered without a lineage, so nothing says how it was made")
+        lineage, location = read_lineage(found.store, found.digest), found.store.backend.address
     folder = out or Path(f"reproduce-{lineage.run}")
     write_recipe(lineage, folder)
     print("\n".join(commands(lineage, folder, store=location)))
 
 
-def _publish(
-    run_dir: Path,
-    evaluations: list[Path],
-    parent: str | None,
-    *,
-    link: bool,
-    store: str | None,
-    endpoint: str | None,
-) -> None:
-    from pipeline.lineage.publish import link_run, publish_run
-
-    opened = open_named(store, endpoint)
-    known = opened.resolve(parent) if parent else None
-    with byte_progress("storing", None) as advance:
-        digest = publish_run(opened, run_dir, evaluations=evaluations, parent=known, advance=advance)
-    print(digest)
-    if link:
-        link_run(opened, run_dir, digest)
-
-
-def _tree(ref: str, registry: str | None, store: str | None, endpoint: str | None) -> Node:
+def _tree(ref: str, registry: str | None, store: str | None) -> Node:
     """What made it; of a registered version also where it is and what was decided about it."""
     from dataclasses import replace
 
-    from orchestration.registry.store import LINEAGE_TAG
-    from orchestration.registry.version_tree import version_node
+    from pipeline.lineage.collect import collect
     from pipeline.lineage.publish import read_lineage
     from pipeline.lineage.show import leaf, tree_of
 
-    if not _is_registered(ref):
-        return tree_of(_resolve(ref, registry, store, endpoint)[0])
-    decisions, version = open_version(ref, registry, open_named(store, endpoint))
-    about = version_node(decisions, version)
-    if LINEAGE_TAG not in version.tags:
-        return replace(about, below=(*about.below, leaf("what made it", None)))
-    found = _lineage_of(decisions.model, version, store, endpoint)
-    root = tree_of(read_lineage(found.store, found.digest))
-    return replace(root, below=(about, *root.below))
-
-
-def _is_registered(ref: str) -> bool:
-    return "@" in ref and not Path(ref).exists()
-
-
-def _resolve(
-    ref: str, registry: str | None, store: str | None, endpoint: str | None
-) -> tuple[Lineage, str | None]:
-    """The lineage that a reference names, and the store that it came from; None of a run's folder."""
-    from pipeline.artifacts.address import named_artifact
-    from pipeline.lineage.collect import collect
-    from pipeline.lineage.publish import read_lineage
-
     if Path(ref).is_dir():
-        return collect(Path(ref)), None
-    if _is_registered(ref):
-        decisions, version = open_version(ref, registry, open_named(store, endpoint))
-        found = _lineage_of(decisions.model, version, store, endpoint)
-    else:
-        found = named_artifact(ref, partial(open_named, store, endpoint))
-    return read_lineage(found.store, found.digest), found.store.backend.address
+        return tree_of(collect(Path(ref)))
+    found, about = _find(ref, registry, store)
+    root = tree_of(read_lineage(found.store, found.digest)) if found else leaf("what made it", None)
+    if about is None:
+        return root
+    return replace(root, below=(about, *root.below)) if found else replace(about, below=(*about.below, root))
 
 
-def _lineage_of(model: str, version: ModelVersion, store: str | None, endpoint: str | None) -> Artifact:
-    """The lineage of a version: in the store that is named, else where its weights are."""
+def _find(ref: str, registry: str | None, store: str | None) -> tuple[Artifact | None, Node | None]:
+    """The lineage that a reference names, and what is known of the registered version that it is of.
+
+    A version's lineage is in the store that is named, else where its weights are; it may have none.
+    """
     from orchestration.registry.store import LINEAGE_TAG
-    from pipeline.artifacts.address import Artifact, located
+    from orchestration.registry.version_tree import version_node
+    from pipeline.artifacts.address import Artifact, located, named_artifact
 
-    digest = version.tags.get(LINEAGE_TAG)
+    if "@" not in ref or Path(ref).exists():
+        return named_artifact(ref, partial(open_named, store)), None
+    decisions, version = open_version(ref, registry, open_named(store))
+    about, digest, place = (
+        version_node(decisions, version),
+        version.tags.get(LINEAGE_TAG),
+        located(version.uri),
+    )
     if digest is None:
-        raise ValueError(f"{model} version {version.version}: was registered without a lineage (--lineage)")
-    place = located(version.uri)
-    return Artifact(open_named(store or (place[0] if place else None), endpoint), digest)
+        return None, about
+    return Artifact(open_named(store or (place[0] if place else None)), digest), about
 
 
 def _as_rich(node: Node) -> Tree:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from pipeline.data.work import Input, PrepareJob
 
 _SMALL_BYTES = 4_000_000
-_FILES, _OTHERS, _DRAWN = "Where rows come from", "What is left out", "What is drawn"
+_files = partial(typer.Option, rich_help_panel="Where rows come from")
+_left_out = partial(typer.Option, rich_help_panel="What is left out")
+_drawn = partial(typer.Option, rich_help_panel="What is drawn")
 
 
 def prepare(
@@ -36,77 +39,49 @@ def prepare(
     ],
     out: Annotated[Path, typer.Option(help="Folder for rows, manifest and data card.")],
     inputs: Annotated[
-        list[Path] | None,
-        typer.Option("--input", help="A file in the official format; one a DATASET.", rich_help_panel=_FILES),
+        list[Path] | None, _files("--input", help="A file in the official format; one a DATASET.")
     ] = None,
-    download: Annotated[
-        bool, typer.Option("--download", help="Fetch what is published.", rich_help_panel=_FILES)
-    ] = False,
+    download: Annotated[bool, _files("--download", help="Fetch what is published.")] = False,
     urls: Annotated[
-        list[str] | None,
-        typer.Option("--url", help="Fetch from this address instead; one a DATASET.", rich_help_panel=_FILES),
+        list[str] | None, _files("--url", help="Fetch from this address instead; one a DATASET.")
     ] = None,
-    downloads: Annotated[Path, typer.Option(help="Folder of fetched files.", rich_help_panel=_FILES)] = Path(
-        "runs/downloads"
-    ),
+    downloads: Annotated[Path, _files(help="Folder of fetched files.")] = Path("runs/downloads"),
     accept_licence: Annotated[
-        list[str] | None,
-        typer.Option(metavar="DATASET", help="You read its terms and may use it.", rich_help_panel=_FILES),
+        list[str] | None, _files(metavar="DATASET", help="You read its terms and may use it.")
     ] = None,
     prompts: Annotated[str, typer.Option(help="full, compact, or a YAML file like them.")] = "full",
     tokenizer: Annotated[
-        str | None,
-        typer.Option(help="Folder or name of the policy's tokenizer, or tiny.", rich_help_panel=_OTHERS),
+        str | None, _left_out(help="Folder or name of the policy's tokenizer, or tiny.")
     ] = None,
     max_prompt_tokens: Annotated[
-        int | None,
-        typer.Option(min=1, help="Leave out longer prompts; needs --tokenizer.", rich_help_panel=_OTHERS),
+        int | None, _left_out(min=1, help="Leave out longer prompts; needs --tokenizer.")
     ] = None,
     exclude_overlap: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE", help="Leave out what this evaluation set has, too.", rich_help_panel=_OTHERS
-        ),
+        list[Path] | None, _left_out(metavar="FILE", help="Leave out what this evaluation set has, too.")
     ] = None,
     max_shared_documents: Annotated[
-        int,
-        typer.Option(
-            min=0, help="Documents that a row may share with evaluation sets.", rich_help_panel=_OTHERS
-        ),
+        int, _left_out(min=0, help="Documents that a row may share with evaluation sets.")
     ] = 0,
     near_duplicates: Annotated[
         float,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Least similarity of texts that count as the same; 0: equal rows only.",
-            rich_help_panel=_OTHERS,
-        ),
+        _left_out(min=0, max=1, help="Least similarity of texts that count as the same; 0: equal rows only."),
     ] = 0.8,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="First rows of each input only.", rich_help_panel=_DRAWN)
-    ] = None,
-    sample: Annotated[
-        int | None, typer.Option(min=1, help="So many rows of each input, drawn.", rich_help_panel=_DRAWN)
-    ] = None,
+    limit: Annotated[int | None, _drawn(min=1, help="First rows of each input only.")] = None,
+    sample: Annotated[int | None, _drawn(min=1, help="So many rows of each input, drawn.")] = None,
     noise: Annotated[
-        float,
-        typer.Option(
-            min=0, max=0.95, help="Share of irrelevant documents; BioASQ only.", rich_help_panel=_DRAWN
-        ),
+        float, _drawn(min=0, max=0.95, help="Share of irrelevant documents; BioASQ only.")
     ] = 0.3,
     unanswerable: Annotated[
         float | None,
-        typer.Option(
+        _drawn(
             min=0,
             max=1,
             metavar="SHARE",
             help="Share of rows whose supporting documents are taken away, so that no claim is right; "
             "2wikimultihopqa, musique and hotpotqa.",
-            rich_help_panel=_DRAWN,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.", rich_help_panel=_DRAWN)] = 0,
+    seed: Annotated[int, _drawn(min=0, help="Of all that is drawn.")] = 0,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes; the rows do not depend on it.", show_default="cores")
     ] = None,
@@ -140,7 +115,7 @@ def prepare(
                 accepted_licences=accepted,
             ),
         )
-        _run(replace(job, num_workers=workers or _num_workers(job)))
+        _run(job, workers)
     except KeyboardInterrupt:
         fail("stopped; a download goes on where it is, rows are prepared again by the same command", code=130)
 
@@ -209,35 +184,31 @@ def _download(source: Source, files: Sequence[RemoteFile], folder: Path) -> Path
     return paths[0]
 
 
-def _num_workers(job: PrepareJob) -> int:
-    """One a core; none where the work takes less time than starting them."""
-    is_small = job.tokenizer_path is None and _num_bytes(job) < _SMALL_BYTES
-    return 0 if is_small else len(os.sched_getaffinity(0))
-
-
 def _num_bytes(job: PrepareJob) -> int:
     return sum(file.stat().st_size for given in job.inputs for file in given.files if file.is_file())
 
 
-def _run(job: PrepareJob) -> None:
+def _run(job: PrepareJob, workers: int | None) -> None:
     from orchestration.terminal.progress import ByteProgress
     from pipeline.data.card import write_card
     from pipeline.data.job import run_job
 
-    with ByteProgress(error_console(), "preparing", total=_num_bytes(job)) as progress:
-        manifest = run_job(job, progress.add_rows)
+    num_bytes = _num_bytes(job)
+    # None where the work takes less time than starting them.
+    is_small = job.tokenizer_path is None and num_bytes < _SMALL_BYTES
+    num_workers = workers or (0 if is_small else len(os.sched_getaffinity(0)))
+    with ByteProgress(error_console(), "preparing", total=num_bytes) as progress:
+        manifest = run_job(replace(job, num_workers=num_workers), progress.add_rows)
     written = write_card(manifest, job.out)
     print(_closing_line(manifest, job.out))
     print(f"Data card: {written}")
 
 
 def _closing_line(manifest: Manifest, out: Path) -> str:
-    left_out = [f"{num:,} {_SPOKEN[str(reason)]}" for reason, num in manifest.removed.items() if num] or [
-        "nothing"
-    ]
+    left_out = ", ".join(f"{num:,} {reason}" for reason, num in manifest.removed.items() if num)
     line = (
-        f"{manifest.num_rows:,} of {manifest.num_read:,} rows in {out / 'train.jsonl'}; left out: "
-        f"{', '.join(left_out)}"
+        f"{manifest.num_rows:,} of {manifest.num_read:,} rows in {out / 'train.jsonl'}; "
+        f"left out: {left_out or 'nothing'}"
     )
     if num := sum(one.num_unanswerable for one in manifest.statistics):
         line += f"\n{num:,} of them are known to be unanswerable: what answers was taken away"
@@ -247,13 +218,3 @@ def _closing_line(manifest: Manifest, out: Path) -> str:
             "many each, and --max-shared-documents lets common ones pass"
         )
     return line
-
-
-_SPOKEN = {
-    "no_documents": "without documents",
-    "overlap_question": "with a question of an evaluation set",
-    "overlap_document": "with documents of an evaluation set",
-    "duplicate": "duplicates",
-    "near_duplicate": "near-duplicates",
-    "overlong": "with too long a prompt",
-}

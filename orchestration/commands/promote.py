@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from orchestration.commands import promote_options as options
-from orchestration.commands.artifacts import EndpointOption, StoreOption, open_named
+from orchestration.commands.artifacts import StoreOption, open_named
 from orchestration.registry.open import approval_command, open_decisions, open_registry
 from orchestration.terminal.messages import fail, warn_ignored
 
@@ -34,7 +34,6 @@ def register(
     policy: options.Policy = None,
     registry: options.RegistryUri = None,
     store: StoreOption = None,
-    endpoint: EndpointOption = None,
 ) -> None:
     """Register weights as the candidate; the same content is the same version.
 
@@ -51,7 +50,7 @@ def register(
         sha256=sha256,
         lineage=lineage,
         assignments=tag or [],
-        store=partial(open_named, store, endpoint),
+        store=partial(open_named, store),
         pickles_allowed=read_policy(policy).pickles_allowed,
     )
     print(f"{model} version {version}{', the candidate' if is_new else ', registered before'}")
@@ -67,7 +66,6 @@ def promote(
     registry: options.RegistryUri = None,
     by: options.By = None,
     store: StoreOption = None,
-    endpoint: EndpointOption = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Make a candidate the champion if every gate passes; else say which does not.
@@ -83,7 +81,7 @@ def promote(
     from orchestration.registry.trial import try_candidate
 
     rules = read_policy(policy)
-    opened = open_named(store, endpoint)
+    opened = open_named(store)
     decisions = open_decisions(model, registry, opened, by=by)
     given = bring_evaluations(evaluation, champion_evaluation, opened, is_dry=dry_run)
     trial = try_candidate(decisions, candidate, given, rules, is_dry=dry_run)
@@ -122,13 +120,12 @@ def approve(
     registry: options.RegistryUri = None,
     by: options.By = None,
     store: StoreOption = None,
-    endpoint: EndpointOption = None,
 ) -> None:
     """Promote a version that waits for a person."""
     from orchestration.promotion.policy import read_policy
 
     by_another = read_policy(policy).approval.by_another
-    decisions = open_decisions(model, registry, open_named(store, endpoint), by=by)
+    decisions = open_decisions(model, registry, open_named(store), by=by)
     made = _decide(lambda: decisions.approve(version, reason=reason, by_another=by_another))
     print(f"{model} version {version} is the champion; it was {made.was or 'nobody'}")
 
@@ -140,10 +137,9 @@ def reject(
     registry: options.RegistryUri = None,
     by: options.By = None,
     store: StoreOption = None,
-    endpoint: EndpointOption = None,
 ) -> None:
     """Turn down a version that waits for a person."""
-    decisions = open_decisions(model, registry, open_named(store, endpoint), by=by)
+    decisions = open_decisions(model, registry, open_named(store), by=by)
     _decide(lambda: decisions.reject(version, reason=reason))
     print(f"{model} version {version} is rejected")
 
@@ -154,10 +150,9 @@ def rollback(
     registry: options.RegistryUri = None,
     by: options.By = None,
     store: StoreOption = None,
-    endpoint: EndpointOption = None,
 ) -> None:
     """Make the previous champion the champion again; a second time, the other way round."""
-    decisions = open_decisions(model, registry, open_named(store, endpoint), by=by)
+    decisions = open_decisions(model, registry, open_named(store), by=by)
     made = _decide(lambda: decisions.rollback(reason=reason))
     print(f"{model} version {made.about.version} is the champion again; it was {made.was}")
 
@@ -168,7 +163,6 @@ def registered(
     registry: options.RegistryUri = None,
     by: options.By = None,
     store: StoreOption = None,
-    endpoint: EndpointOption = None,
     as_json: options.AsJson = False,
 ) -> None:
     """List registered models: versions, who is champion, what waits for approval, the last decision.
@@ -179,7 +173,7 @@ def registered(
 
     from orchestration.commands.promote_view import models_json, print_models
 
-    opened = open_named(store, endpoint)
+    opened = open_named(store)
     named = names or open_registry(registry).models()
     models = [open_decisions(name, registry, opened, by=by) for name in named]
     if rebuild:

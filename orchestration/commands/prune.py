@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestration.commands import promote_options as options
-from orchestration.commands.artifacts import EndpointOption, StoreOption, artifacts, open_named
+from orchestration.commands.artifacts import StoreOption, artifacts, open_named
 
 if TYPE_CHECKING:
     from orchestration.registry.store import ModelVersion
@@ -33,28 +33,19 @@ def gc(
     registry: options.RegistryUri = None,
     no_registry: NoRegistryOption = False,
     store: StoreOption = None,
-    endpoint: EndpointOption = None,
 ) -> None:
     """Find what no pointer, registered version or MLflow run refers to, and unfinished uploads.
 
     Removes it only with --delete. A registry that cannot be read stops it.
     """
-    from rich.console import Console
-
-    from pipeline.artifacts.terminal import garbage_table
-    from pipeline.artifacts.upkeep import find_garbage, remove
-
-    opened, grace = open_named(store, endpoint), timedelta(hours=grace_hours)
-    asked = None if no_registry else registry
-    if delete and not (asked or no_registry or keep):
-        raise ValueError(f"--delete: {_UNASKED}")
-    references = {opened.resolve(ref) for ref in keep or ()} | _registered(asked, opened)
-    garbage = find_garbage(opened, references=references, grace=grace)
-    Console().print(garbage_table(garbage))
-    if delete:
-        print(f"removed: {remove(opened, garbage, grace=grace):,}")
-    else:
-        print("nothing was removed; --delete does")
+    prune(
+        dry_run=not delete,
+        grace_hours=grace_hours,
+        keep=keep,
+        registry=registry,
+        no_registry=no_registry,
+        store=store,
+    )
 
 
 @artifacts.command()
@@ -80,7 +71,6 @@ def prune(
     registry: options.RegistryUri = None,
     no_registry: NoRegistryOption = False,
     store: StoreOption = None,
-    endpoint: EndpointOption = None,
 ) -> None:
     """Remove old results of retrainings, or a version, and then all that nothing needs any more.
 
@@ -93,10 +83,13 @@ def prune(
     from pipeline.artifacts.terminal import garbage_table
     from pipeline.artifacts.upkeep import find_garbage, remove
 
-    opened, grace = open_named(store, endpoint), timedelta(hours=grace_hours)
+    opened, grace = open_named(store), timedelta(hours=grace_hours)
     asked = None if no_registry else registry
     if not (dry_run or asked or no_registry or keep):
-        raise ValueError(f"prune: {_UNASKED}")
+        raise ValueError(
+            "--mlflow: no registry is set, and registered versions would count as garbage; give it (or "
+            "MLFLOW_TRACKING_URI), --keep REF for each that must stay, or --no-registry"
+        )
     gone = [_deletable(one, registry, opened) for one in version or ()]
     stale = stale_results(opened, keep_last) if keep_last else set[str]()
     stale |= {name for one in gone for name in results_of_version(opened, one)}
@@ -104,16 +97,10 @@ def prune(
     garbage = find_garbage(opened, references=references, grace=grace, stale=stale, with_ancestors=ancestors)
     Console().print(garbage_table(garbage))
     if dry_run:
-        return print("nothing was removed: --dry-run")
+        return print("nothing was removed")
     for reference, one in zip(version or (), gone, strict=True):
         _delete(reference, one, registry)
     print(f"removed: {remove(opened, garbage, grace=grace):,}")
-
-
-_UNASKED = (
-    "no registry is set, and registered versions would count as garbage; give --mlflow "
-    "(or MLFLOW_TRACKING_URI), --keep REF for each that must stay, or --no-registry"
-)
 
 
 def _deletable(reference: str, registry: str | None, store: ArtifactStore) -> ModelVersion:

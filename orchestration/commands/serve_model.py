@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestration.commands import promote_options as options
-from orchestration.commands.artifacts import EndpointOption, StoreOption, byte_progress, open_named
+from orchestration.commands.artifacts import StoreOption, byte_progress, open_named
 from orchestration.registry.open import open_version
 from orchestration.terminal.messages import warn_ignored
 
@@ -55,7 +55,6 @@ def serve_model(
     policy: options.Policy = None,
     registry: options.RegistryUri = None,
     store: StoreOption = None,
-    endpoint: EndpointOption = None,
 ) -> None:
     """Serve a registered version with vLLM, verified against its digest: march model serve MODEL@champion.
 
@@ -71,7 +70,7 @@ def serve_model(
     rules, model = read_policy(policy), reference.partition("@")[0]
 
     def find() -> ModelVersion:
-        return open_version(reference, registry, open_named(store, endpoint))[1]
+        return open_version(reference, registry, open_named(store))[1]
 
     def fetch(version: ModelVersion) -> Path:
         with byte_progress("fetching", None) as advance:

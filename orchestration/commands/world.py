@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from pipeline.settings.worlds import WikiSettings
     from pipeline.worlds.wiki.world import WikiWorld
     from pipeline.worlds.world import WorldRow
 
@@ -34,10 +33,12 @@ def world(
     """
     from rich.console import Console
 
+    from pipeline.settings.worlds import WikiSettings
     from pipeline.worlds.wiki.world import WikiWorld
     from pipeline.worlds.world import SPLITS
+    from reward.assignments import assign
 
-    made = WikiWorld(_settings(overrides or []))
+    made = WikiWorld(WikiSettings.model_validate(assign({}, overrides or [])))
     for split in SPLITS:
         if out is not None:
             _write(made.rows(split), out / f"{split}.jsonl")
@@ -49,13 +50,6 @@ def world(
         print(f"{out}: train.jsonl, held_out.jsonl")
 
 
-def _settings(overrides: Sequence[str]) -> WikiSettings:
-    from pipeline.settings.worlds import WikiSettings
-    from reward.assignments import assign
-
-    return WikiSettings.model_validate(assign({}, overrides))
-
-
 def _write(rows: Sequence[WorldRow], path: Path) -> None:
     from reward.offline.files import replace_file
 
@@ -64,20 +58,15 @@ def _write(rows: Sequence[WorldRow], path: Path) -> None:
 
 
 def _print_counts(made: WikiWorld, console: Console) -> None:
-    from rich import box
-    from rich.table import Table
-
     from pipeline.worlds.wiki.world import count_rows
     from pipeline.worlds.world import SPLITS
+    from reward.offline.terminal import plain_table
 
     counts = {split: count_rows(made.rows(split)) for split in SPLITS}
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("rows that ask for")
-    for column in ("train", "held out"):
-        table.add_column(column, justify="right")
+    table = plain_table("", "rows that ask for", "train", "held out")
     for what in sorted(counts["train"].keys() | counts["held_out"].keys()):
         table.add_row(what, *(f"{counts[split][what]:,}" for split in SPLITS))
-    table.add_row("[bold]in all[/bold]", *(f"[bold]{counts[split].total():,}[/bold]" for split in SPLITS))
+    table.add_row("in all", *(f"{counts[split].total():,}" for split in SPLITS), style="bold")
     console.print(table)
 
 

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestration.doctor.disk import GB, hugging_face_home, nearest
+from orchestration.doctor.disk import GB, nearest
 from orchestration.doctor.gpu import gather_gpus
 from orchestration.doctor.machine import gather_machine
 from orchestration.doctor.packages import version_of
 from orchestration.doctor.report import Finding, failed, ok, warning
-from pipeline.data.prepare import MANIFEST_FILE
 from pipeline.estimate.memory import GIB
 from pipeline.estimate.plan import Estimate, estimate
 from pipeline.estimate.without_gpus import host_bytes, needs_no_gpu
@@ -64,16 +63,16 @@ def check_fit(recipe: Recipe, have: Resources) -> Iterator[Finding]:
     plan = estimate(recipe.model_copy(update={"cluster": cluster}))
     on_cpu = have.gpu_memory is None and needs_no_gpu(plan.dimensions.num_parameters)
     size = f"{plan.dimensions.num_parameters / 1e6:,.1f} million parameters, {plan.num_steps:,} steps"
-    time = "on CPUs" if on_cpu else f"{plan.hours:,.1f} hours, {plan.gpu_hours:,.0f} GPU hours on H100s"
-    yield ok("recipe", f"{recipe.name}: {size}, {time}")
+    yield ok("recipe", f"{recipe.name}: {size}")
     yield _gpus(recipe, have, on_cpu=on_cpu)
     if not on_cpu and have.num_gpus:
         yield _gpu_memory(plan, have)
     yield _host_memory(plan, have, on_cpu=on_cpu)
     yield _disk(recipe, plan, have)
-    yield from _software(recipe, plan, have)
-    for problem in plan.setting_warnings:  # loads that do not fit have a finding of their own
-        yield failed("settings", *_split(problem))
+    yield from _software(recipe, have)
+    if plan.setting_warnings:
+        found = "; ".join(plan.setting_warnings)
+        yield failed("settings", found, "change them; `march train --dry-run` shows the estimate")
 
 
 def _gpus(recipe: Recipe, have: Resources, *, on_cpu: bool) -> Finding:
@@ -108,8 +107,8 @@ def _host_memory(plan: Estimate, have: Resources, *, on_cpu: bool) -> Finding:
 
 def _disk(recipe: Recipe, plan: Estimate, have: Resources) -> Finding:
     """A checkpoint more than are kept: the oldest goes when the newest is complete."""
-    held, fetched = plan.storage, 0.0 if _is_local(recipe) else plan.storage.model
-    needed = held.kept + held.checkpoint + fetched
+    held, is_here = plan.storage, (Path(recipe.model_path) / "config.json").is_file()
+    needed = held.kept + held.checkpoint + (0.0 if is_here else held.model)
     parts = f"{held.num_kept} + 1 checkpoints of {held.checkpoint / GB:,.1f}, models"
     found = f"needs {needed / GB:,.1f} GB ({parts}), this machine has {have.disk_free / GB:,.1f}"
     fix = "lower checkpoint.keep, leave checkpoint.models out, or give --run-dir a larger volume"
@@ -123,13 +122,9 @@ def _held_against(check: str, found: str, share: float, *, fix: str, tight: str 
     return warning(check, f"{found}; tight", tight) if tight and share > _TIGHT else ok(check, found)
 
 
-def _software(recipe: Recipe, plan: Estimate, have: Resources) -> Iterator[Finding]:
-    """Model, rows, packages and the kernel's settings."""
-    data, cluster = recipe.data, recipe.cluster
-    yield _model(recipe, plan)
-    if data.path is not None and not (data.path / MANIFEST_FILE).is_file():
-        found = f"{data.path} has none; the estimate takes {plan.workload.rows_source}"
-        yield warning("rows", found, "write them: `march prepare`")
+def _software(recipe: Recipe, have: Resources) -> Iterator[Finding]:
+    """Packages and the kernel's settings, which a dry run does not look at."""
+    cluster = recipe.cluster
     needed = {"flash-attn"} if "flash_attention" in cluster.attention else set()
     needed |= {"ring-flash-attn"} if cluster.ring_attention > 1 else set()
     if missing := sorted(needed - have.packages):
@@ -138,27 +133,3 @@ def _software(recipe: Recipe, plan: Estimate, have: Resources) -> Iterator[Findi
     if cluster.colocate is Colocation.ALL and have.num_gpus and have.ptrace_scope:
         found = f"kernel.yama.ptrace_scope is {have.ptrace_scope}; weights go to the engines by CUDA IPC"
         yield warning("kernel", found, "sysctl -w kernel.yama.ptrace_scope=0, or run with CAP_SYS_PTRACE")
-
-
-def _model(recipe: Recipe, plan: Estimate) -> Finding:
-    if _is_local(recipe):
-        return ok("model", f"{recipe.model}, on this machine")
-    if (hugging_face_home() / "hub" / f"models--{recipe.model.replace('/', '--')}").is_dir():
-        return ok("model", f"{recipe.model}, in Hugging Face's cache")
-    size = f"{recipe.model} is not here: {plan.storage.model / GB:,.1f} GB are fetched on first use"
-    if os.environ.get("HF_HUB_OFFLINE", "") not in ("", "0"):
-        return failed("model", f"{size}, which HF_HUB_OFFLINE forbids", "bring it, and give its folder")
-    return warning("model", size, "fetch it before; set HF_TOKEN where its licence must be accepted")
-
-
-def _is_local(recipe: Recipe) -> bool:
-    return (Path(recipe.model_path) / "config.json").is_file()
-
-
-def _split(problem: str) -> tuple[str, str]:
-    """A warning of the estimate says what is wrong and, after the last "; " or ", so ", how to fix it."""
-    for mark in (", so ", "; "):
-        found, mark, fix = problem.rpartition(mark)
-        if mark:
-            return found, fix
-    return problem, "see `march train --dry-run`"

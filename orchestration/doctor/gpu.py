@@ -1,32 +1,36 @@
-"""GPUs and their driver, as nvidia-smi shows them, against the CUDA that torch was built for.
+"""GPUs as torch finds them: it alone knows whether this driver runs what it was built for.
 
-A driver runs what was built for its own major version of CUDA and for older ones; within a major version also
-what is newer than itself, but without new features (NVIDIA's "CUDA Compatibility", minor versions).
+It is asked in a process of its own, since its import takes seconds and its start a context on each GPU.
 """
 
 from __future__ import annotations
 
-import os
-import re
+import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-from packaging.version import Version
+from functools import cache
+from importlib.util import find_spec
 
 from orchestration.doctor.packages import Installation
 from orchestration.doctor.report import Finding, failed, ok, warning
 from pipeline.estimate.memory import GIB
 from reward.offline.excerpt import printable
 
-_MIB = 1024**2
-_SMI = "nvidia-smi"
-_FIELDS = "index,uuid,name,memory.total,memory.used,driver_version,ecc.errors.uncorrected.volatile.total"
-_SMI_TIMEOUT_S = 30.0  # it wakes GPUs up that sleep, some seconds each
-_VISIBLE = "CUDA_VISIBLE_DEVICES"
+_TIMEOUT_S = 60.0
 _IDLE = GIB  # bytes: what a driver and a display take
-_CUDA = re.compile(r"CUDA Version\s*:\s*(\d+\.\d+)")
+_LOOK = """
+import json, torch
+found = []
+if torch.version.cuda:
+    torch.cuda.init()  # raises where there is no driver, an old one, or no GPU
+    for at in range(torch.cuda.device_count()):
+        free, memory = torch.cuda.mem_get_info(at)
+        found.append([torch.cuda.get_device_name(at), memory, memory - free])
+print(json.dumps(found))
+"""
 
 
 @dataclass(frozen=True)
@@ -36,120 +40,54 @@ class Gpu:
     name: str
     memory: int
     used: int
-    num_errors: int = 0  # of memory, since the driver was loaded; not corrected
 
 
 @dataclass(frozen=True)
 class GpuFacts:
-    """What there is, and what may be used of it."""
+    """What there is and may be used; CUDA_VISIBLE_DEVICES hides the rest."""
 
     gpus: tuple[Gpu, ...] = ()
-    num_hidden: int = 0  # by CUDA_VISIBLE_DEVICES
-    driver: str | None = None
-    cuda: str | None = None  # the newest that the driver runs
-    problem: str | None = None  # what nvidia-smi says when it cannot work
-    has_tool: bool = True
+    problem: str | None = None  # why torch, which is built for GPUs, finds none
+    has_driver: bool = False
 
 
+@cache
 def gather_gpus() -> GpuFacts:
-    """Asks nvidia-smi."""
-    if shutil.which(_SMI) is None:
-        return GpuFacts(has_tool=False)
-    query = [_SMI, f"--query-gpu={_FIELDS}", "--format=csv,noheader,nounits"]
-    code, said = _run(query)
-    if code:
-        return GpuFacts(problem=printable(" ".join(said.split()))[:160] or f"ended with code {code}")
-    cuda = _CUDA.search(_run([_SMI])[1])
-    return read_gpus(said, visible=os.environ.get(_VISIBLE), cuda=cuda[1] if cuda else None)
-
-
-def read_gpus(csv: str, *, visible: str | None, cuda: str | None = None) -> GpuFacts:
-    """Facts from nvidia-smi's table.
-
-    Args:
-        csv: A line for each GPU, in the order of the query.
-        visible: CUDA_VISIBLE_DEVICES, if it is set.
-        cuda: The driver's version of CUDA.
-    """
-    rows = [[cell.strip() for cell in line.split(",")] for line in csv.splitlines() if line.strip()]
-    rows = [row for row in rows if len(row) == _FIELDS.count(",") + 1]
-    chosen = rows if visible is None else [row for row in rows if _is_visible(row, visible)]
-    gpus = tuple(
-        Gpu(row[2], _number(row[3]) * _MIB, _number(row[4]) * _MIB, num_errors=_number(row[6]))
-        for row in chosen
-    )
-    driver = rows[0][5] if rows else None
-    return GpuFacts(gpus, num_hidden=len(rows) - len(gpus), driver=driver, cuda=cuda)
+    """Asks torch, if it is there."""
+    has_driver = shutil.which("nvidia-smi") is not None
+    if find_spec("torch") is None:
+        return GpuFacts(has_driver=has_driver)
+    command = [sys.executable, "-c", _LOOK]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        return GpuFacts(problem=f"no answer within {_TIMEOUT_S:g} s", has_driver=has_driver)
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or [f"ended with code {done.returncode}"]
+        return GpuFacts(problem=printable(said[-1])[:300], has_driver=has_driver)
+    found = json.loads(done.stdout.splitlines()[-1])
+    return GpuFacts(tuple(Gpu(*one) for one in found), has_driver=has_driver)
 
 
 def check_gpus(facts: GpuFacts, here: Installation) -> Iterator[Finding]:
     """Judges what there is for what is installed."""
     if facts.problem:
-        fix = "load the driver's module, or restart the machine after an upgrade of the driver"
-        yield failed("GPU", f"nvidia-smi: {facts.problem}", fix)
-    elif not facts.gpus:
-        yield _none(facts, here)
-    else:
-        yield _found(facts)
-        yield _driver(facts, here)
-
-
-def _none(facts: GpuFacts, here: Installation) -> Finding:
-    if facts.num_hidden:
-        found = f"none of {facts.num_hidden}: {_VISIBLE} hides them"
-        return failed("GPU", found, f"unset {_VISIBLE}, or name those to use")
-    if here.has_gpu_build:
-        found = "none" if facts.has_tool else "none: nvidia-smi is not there"
-        fix = "install NVIDIA's driver; docker: --gpus all; Kubernetes: request nvidia.com/gpu"
-        return failed("GPU", f"{found}, and vLLM's build for GPUs is installed", fix)
-    return ok("GPU", "none; nothing that is installed needs one")
-
-
-def _found(facts: GpuFacts) -> Finding:
-    names = {f"{gpu.name}, {gpu.memory / GIB:.0f} GiB" for gpu in facts.gpus}
-    hidden = f"; {facts.num_hidden} more are hidden by {_VISIBLE}" if facts.num_hidden else ""
-    found = f"{len(facts.gpus)} x {' and '.join(sorted(names))}{hidden}"
-    if damaged := sum(gpu.num_errors > 0 for gpu in facts.gpus):
-        fix = "reset or replace it; `nvidia-smi -q -d ECC` says which"
-        return failed("GPU", f"{found}; memory errors on {damaged}", fix)
-    busiest = max(gpu.used for gpu in facts.gpus)
-    if busiest > _IDLE:
-        used = f"{found}; up to {busiest / GIB:.0f} GiB of one are taken already"
-        return warning("GPU", used, "end what runs there; `nvidia-smi` lists the processes")
-    return ok("GPU", found)
-
-
-def _driver(facts: GpuFacts, here: Installation) -> Finding:
-    found = f"{facts.driver}, runs CUDA {facts.cuda or 'of a version that it does not tell'}"
-    if here.torch_cuda is None:
-        if not here.trains:
-            return ok("driver", found)
-        fix = "install march-pipeline[train-gpu] to use the GPUs"
-        return warning("driver", f"{found}; torch is a build for CPUs", fix)
-    found += f"; torch is built for {here.torch_cuda}"
-    if facts.cuda is None or Version(facts.cuda) >= Version(here.torch_cuda):
-        return ok("driver", found)
-    fix = f"install a driver that runs CUDA {here.torch_cuda}"
-    if Version(facts.cuda).major < Version(here.torch_cuda).major:
-        return failed("driver", found, fix)
-    return warning("driver", f"{found}, newer by a minor version", fix)
-
-
-def _run(command: list[str]) -> tuple[int, str]:
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_SMI_TIMEOUT_S
+        fix = (
+            "install NVIDIA's driver, or a newer one; docker: --gpus all; Kubernetes: request "
+            "nvidia.com/gpu; see that CUDA_VISIBLE_DEVICES hides none"
         )
-    except subprocess.TimeoutExpired:
-        return 1, f"{command[0]} does not answer within {_SMI_TIMEOUT_S:g} s"
-    return done.returncode, done.stdout if done.returncode == 0 else done.stderr or done.stdout
-
-
-def _is_visible(row: list[str], visible: str) -> bool:
-    wanted = [one.strip() for one in visible.split(",")]
-    return row[0] in wanted or any(one and row[1].startswith(one) for one in wanted if one.startswith("GPU-"))
-
-
-def _number(text: str) -> int:
-    """0 for what a GPU does not tell ("[N/A]")."""
-    return int(text) if text.isdecimal() else 0
+        yield failed("GPU", f"torch: {facts.problem}", fix)
+    elif facts.gpus:
+        names = {f"{gpu.name}, {gpu.memory / GIB:.0f} GiB" for gpu in facts.gpus}
+        found = f"{len(facts.gpus)} x {' and '.join(sorted(names))}"
+        busiest = max(gpu.used for gpu in facts.gpus)
+        if busiest > _IDLE:
+            used = f"{found}; up to {busiest / GIB:.0f} GiB of one are taken already"
+            yield warning("GPU", used, "end what runs there; `nvidia-smi` lists the processes")
+        else:
+            yield ok("GPU", found)
+    elif facts.has_driver and here.trains:
+        fix = "install march-pipeline[train-gpu] to use the GPUs"
+        yield warning("GPU", "a driver is there, and torch is a build for CPUs", fix)
+    else:
+        yield ok("GPU", "none; nothing that is installed needs one")

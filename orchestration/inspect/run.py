@@ -8,7 +8,7 @@ count; whole answers are read for those that are shown.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,12 @@ from pipeline.record.rollout_files import read_columns, read_rollouts, rollouts_
 from pipeline.record.rollout_rows import RolloutRow, RolloutTurn
 from pipeline.record.tracking import KEPT, STEPS_FILE, read_steps
 from reward.offline.rows import AuditRow
-from reward.types import ClaimState, Document, Outcome, RagQuery, Role
+from reward.types import ClaimState, Document, Outcome, RagQuery
 
 _RUN_FILE = "run.json"
 _COLUMNS = (
     *("place", "query_id", "verdict.outcome", "verdict.reward", "verdict.claims.list.element.state"),
     *("verdict.uncovered.list.element.start", "oracle.faithful"),
-    *(f"turns.list.element.{name}" for name in ("role", "trained", "num_response_tokens", "advantage")),
 )
 
 
@@ -43,15 +42,6 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Turn:
-    """What of a turn is filtered and sorted by."""
-
-    trained: bool
-    num_response_tokens: int
-    advantage: float | None
-
-
-@dataclass(frozen=True)
 class Entry:
     """An answer as far as it is filtered, sorted and counted."""
 
@@ -63,7 +53,6 @@ class Entry:
     claims: Sequence[ClaimState]
     has_uncovered: bool
     faithful: bool | None  # None where the truth is not known
-    turns: Mapping[Role, Turn]  # the first of each role
 
     @property
     def false_accept(self) -> bool:
@@ -91,15 +80,24 @@ def open_run(folder: Path) -> Run:
     return Run(folder, str(recipe.get("name", folder.name)), str(recipe.get("note", "")), steps)
 
 
-def read_entries(run: Run, steps: Iterable[Mapping[str, float]] | None = None) -> list[Entry]:
-    """Reads the light form of the kept answers, of some of the run's steps or of all.
+def read_entries(run: Run, asked: tuple[int, int] | None = None) -> list[Entry]:
+    """Reads the light form of the kept answers.
+
+    Args:
+        run: Whose.
+        asked: First and last step; no file of another one is read.
 
     Raises:
         FileNotFoundError: the file of a step is not there.
-        ValueError: it is no whole Parquet file, or lacks answers.
+        ValueError: it is no whole Parquet file, or lacks answers; or no such step is finished.
     """
+    steps = [step for step in run.steps if asked is None or asked[0] <= step["step"] <= asked[1]]
+    if asked is not None and not steps:
+        done = [int(step["step"]) for step in run.steps]
+        have = f"steps {done[0]} to {done[-1]}" if done else "no finished step"
+        raise ValueError(f"--step: {asked[0]}-{asked[1]}: the run has {have}; give one of them")
     entries: list[Entry] = []
-    for step in run.steps if steps is None else steps:
+    for step in steps:
         number, kept = int(step["step"]), int(step.get(KEPT, 0))
         if kept:
             path = rollouts_file(run.folder, number)
@@ -127,10 +125,6 @@ def read_answers(run: Run, entries: Sequence[Entry]) -> list[RolloutRow]:
 
 def _entry(step: int, cells: Mapping[str, Any]) -> Entry:
     verdict, oracle = cells["verdict"], cells["oracle"]
-    turns: dict[Role, Turn] = {}
-    for turn in cells["turns"]:
-        kept = Turn(turn["trained"], turn["num_response_tokens"], turn["advantage"])
-        turns.setdefault(Role(turn["role"]), kept)
     return Entry(
         step=step,
         place=cells["place"],
@@ -140,7 +134,6 @@ def _entry(step: int, cells: Mapping[str, Any]) -> Entry:
         claims=[ClaimState(claim["state"]) for claim in verdict["claims"]],
         has_uncovered=bool(verdict["uncovered"]),
         faithful=oracle["faithful"] if oracle else None,
-        turns=turns,
     )
 
 

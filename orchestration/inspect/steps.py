@@ -1,4 +1,4 @@
-"""The figures of a run over its steps, as tables and charts show them: pure.
+"""The figures of a run over its steps, as tables show them: pure. MLflow draws their curves.
 
 A long run is shown in bins of equally many steps, each with the mean of its steps, so that nothing is left
 out.

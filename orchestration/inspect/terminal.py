@@ -10,37 +10,24 @@ from rich.text import Text
 
 from orchestration.inspect.choice import Totals
 from orchestration.inspect.run import Run, as_audited, truth_in_words, turn_in_words
-from orchestration.inspect.steps import Bin, Column, bins, held_out_in_words, in_words, known_columns
+from orchestration.inspect.steps import Bin, bins, held_out_in_words, in_words, known_columns
 from pipeline.record.rollout_rows import RolloutRow
 from reward.offline.excerpt import printable
 from reward.offline.explain import explanation
-from reward.offline.terminal import STYLES, plain_table, spoken
-from reward.types import Outcome
+from reward.offline.terminal import plain_table, spoken
 
-_MOST_BINS = 25
-_KEY_STYLES = {
-    "audit/supported_rate": STYLES[Outcome.SUPPORTED],
-    "audit/refuted_rate": STYLES[Outcome.REFUTED],
-    "audit/no_claims_rate": STYLES[Outcome.NO_CLAIMS],
-    "audit/unscored_rate": STYLES[Outcome.UNSCORED],
-    "oracle/false_accept_rate": "bold red",
-}
+MOST_BINS = 25
 
 
 def print_overview(run: Run, console: Console) -> None:
     """Prints the figures of a run by steps, and how many answers can be looked at."""
-    found = bins(run.steps, _MOST_BINS)
+    found = bins(run.steps, MOST_BINS)
     parts: list[RenderableType] = [Text(printable(run.note), style="dim")] if run.note else []
     if not found:
         parts.append(Text(f"{run.folder}: no step is finished yet", style="yellow"))
     else:
-        columns = known_columns(found)
-        table = _steps_table(run, found, columns, wide=True)
-        unbounded = console.options.update(width=1_000)
-        is_wide = console.measure(table, options=unbounded).maximum <= console.width
-        parts.append(table if is_wide else _steps_table(run, found, columns, wide=False))
-        legend = [] if is_wide else [_legend(columns)]
-        parts += [Text(line, style="dim") for line in (*legend, *_remarks(run, found))]
+        parts.append(_steps_table(run, found))
+        parts += [Text(line, style="dim") for line in _remarks(run, found)]
     console.print(Group(*parts))
 
 
@@ -63,32 +50,23 @@ def kept_in_words(run: Run) -> str:
     return f"{run.num_kept:,} answers of {len(run.steps):,} step{plural} kept"
 
 
-def _steps_table(run: Run, found: Sequence[Bin], columns: Sequence[Column], *, wide: bool) -> Table:
-    names = [column.name if wide else column.short for column in columns]
+def _steps_table(run: Run, found: Sequence[Bin]) -> Table:
+    """One line a bin, narrow enough for 80 columns; zeros stay quiet."""
+    columns = known_columns(found)
     first = "step" if len(found) == len(run.steps) else "steps"
-    table = plain_table(printable(run.name), first, *names, "kept")
-    if not wide:
-        table.padding = (0, 0)
+    table = plain_table(printable(run.name), first, *(column.short for column in columns), "kept")
+    table.padding = (0, 0)
     for one in found:
-        cells = [
-            Text(in_words(column, one.figures.get(column.key)), style=_style(column, one))
-            for column in columns
-        ]
+        values = [(column, one.figures.get(column.key)) for column in columns]
+        cells = [Text(in_words(column, value), "" if value else "dim") for column, value in values]
         table.add_row(one.label, *cells, f"{one.num_kept:,}")
     return table
 
 
-def _style(column: Column, one: Bin) -> str:
-    """Colours what is there; zeros stay quiet."""
-    return _KEY_STYLES.get(column.key, "") if one.figures.get(column.key) else "dim"
-
-
-def _legend(columns: Sequence[Column]) -> str:
-    return ", ".join(f"{column.short} = {column.name}" for column in columns if column.short != column.name)
-
-
 def _remarks(run: Run, found: Sequence[Bin]) -> list[str]:
-    lines = [*filter(None, [held_out_in_words(run.steps)]), kept_in_words(run)]
+    columns = known_columns(found)
+    legend = [f"{column.short} = {column.name}" for column in columns if column.short != column.name]
+    lines = [*filter(None, [", ".join(legend), held_out_in_words(run.steps)]), kept_in_words(run)]
     if len(found) < len(run.steps):
         most = found[0].last - found[0].first + 1
         lines.append(f"{len(run.steps):,} steps; each line is the mean of up to {most} of them")

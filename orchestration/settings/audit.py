@@ -36,9 +36,7 @@ def audit_job(
     model_name: str | None,
     named: Mapping[str, str | int | None],
     assignments: Sequence[str],
-    limit: int | None = None,
-    concurrency: int = 16,
-    overwrite: bool = False,
+    **run: object,
 ) -> AuditJob:
     """Builds the job; options without effect are named on standard error and left out.
 
@@ -52,43 +50,34 @@ def audit_job(
         model_name: The model's name on that server.
         named: Keys of `AuditConfig` with options of their own; None leaves a key as it is.
         assignments: "key=value" for any other key, dots for parts of a key, values in YAML.
-        limit: First rows only.
-        concurrency: Audits at once.
-        overwrite: Start again instead of resuming.
+        **run: `limit`, `concurrency` and `overwrite` of the job.
 
     Raises:
         ValueError: an assignment is none, or a setting is wrong.
     """
-    tree = assign({}, assignments)
-    given = {key: value for key, value in named.items() if value is not None}
     useless = _OF_A_LOOKUP if model else _OF_A_MODEL
-    ignored = {_option(key, given): True for key in sorted(useless & {*tree, *given})}
+    options = {key: value for key, value in named.items() if value is not None}
+    tree = assign({}, assignments)
+    ignored = {key if key in options else f"set {key}": True for key in sorted(useless & {*tree, *options})}
     if model is None:
         warn_ignored("without --model", model_name=model_name, **ignored)
     else:
         warn_ignored("with --model", **ignored)
-    tree = {key: value for key, value in tree.items() if key not in useless}
-    given = {key: value for key, value in given.items() if key not in useless}
-    constrained = _WITH_A_MODEL if model and not tree.get("thinking") else {}
-    job = AuditJob(
-        input=source,
-        output=out or Path(os.devnull),
-        row_format=RowFormat(row_format) if row_format else None,
-        audit=AuditConfig.model_validate({**constrained, **tree, **given}),
-        sampler=audit_sampler(model, model_name) if model else None,
-        limit=limit,
-        concurrency=concurrency,
-        overwrite=overwrite,
+    settings = {key: value for key, value in {**tree, **options}.items() if key not in useless}
+    if model and not tree.get("thinking"):
+        settings = _WITH_A_MODEL | settings
+    job = AuditJob.model_validate(
+        {
+            "input": source,
+            "output": out or Path(os.devnull),
+            "row_format": row_format,
+            "audit": AuditConfig.model_validate(settings),
+            "sampler": audit_sampler(model, model_name) if model else None,
+            **run,
+        }
     )
-    chosen = model is not None or "checks" in tree
-    return job if chosen or job.input_format is not RowFormat.RAGTRUTH else _with_checks(job)
-
-
-def _with_checks(job: AuditJob) -> AuditJob:
+    if model or "checks" in tree or job.input_format is not RowFormat.RAGTRUTH:
+        return job
     line = f"RAGTruth's rows, so checks=[{', '.join(CHECKS)}] is set; --set checks=[] leaves them out"
     print(f"march: {line}", file=sys.stderr)
     return job.model_copy(update={"audit": job.audit.model_copy(update={"checks": CHECKS})})
-
-
-def _option(key: str, given: Mapping[str, object]) -> str:
-    return key if key in given else f"set {key}"

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestration.settings.sampler import audit_sampler
+from orchestration.settings.sampler import audit_sampler, engine_servers
 from pipeline.evaluate.plan import EvaluationJob
 from reward.assignments import assign
-from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplingSettings
+from reward.config import OpenAISamplerConfig, SamplerConfig, SamplingSettings
 
 # As `march audit` has it: what the auditing model writes is bound to its format, so that it parses.
 _AUDIT_BY_MODEL = {"structured": "all"}
@@ -22,11 +22,11 @@ def evaluation_job(
     *,
     model_name: str | None,
     judge: OpenAISamplerConfig | None,
-    timeout_s: float,
     seed: int,
-    max_tokens: int,
     named: Mapping[str, Any],
     assignments: Sequence[str],
+    timeout_s: float = 600.0,
+    max_tokens: int | None = None,
 ) -> EvaluationJob:
     """Builds the job.
 
@@ -35,38 +35,33 @@ def evaluation_job(
         benchmarks: "name=path" each.
         model_name: The model's name, with a URL.
         judge: The judge's server.
-        timeout_s: For one request to model or judge.
         seed: Of generations, judgements and audits.
-        max_tokens: Of one generation.
-        named: Keys of `EvaluationJob` with options of their own.
-        assignments: "key=value" for any other key, dots for parts of a key, values in YAML.
+        named: Further keys of `EvaluationJob`.
+        assignments: "key=value" over them, dots for parts of a key, values in YAML.
+        timeout_s: For one request to model or judge.
+        max_tokens: Of one generation; None: the paper's.
 
     Raises:
         ValueError: an option cannot be used.
     """
-    tree = assign({}, assignments)
-    given = {
-        "generation": {**_defaults("generation"), "max_tokens": max_tokens, "seed": seed},
+    under_test, weights_sha256 = _model(model, model_name)
+    bound = {} if max_tokens is None else {"max_tokens": max_tokens}
+    tree: dict[str, Any] = {
+        **named,
+        "benchmarks": _sources(benchmarks),
+        "model": {**under_test.model_dump(), "timeout_s": timeout_s},
+        "weights_sha256": weights_sha256,
+        "judge": {**judge.model_dump(), "timeout_s": timeout_s} if judge else None,
+        "generation": {**_defaults("generation"), **bound, "seed": seed},
         "judging": {**_defaults("judging"), "seed": seed},
-        "audit_settings": _AUDIT_BY_MODEL | {"seed": seed} if named["audit"] == "model" else {},
+        "audit_settings": _AUDIT_BY_MODEL | {"seed": seed} if named.get("audit") == "model" else {},
     }
-    parts = {key: {**part, **(tree.pop(key, None) or {})} for key, part in given.items()}
-    sources = _sources(benchmarks)
-    under_test, weights_sha256 = _model(model, model_name, timeout_s)
-    return EvaluationJob.model_validate(
-        {
-            **tree,
-            **named,
-            **parts,
-            "benchmarks": sources,
-            "model": under_test.model_dump(),
-            "weights_sha256": weights_sha256,
-            "judge": {**judge.model_dump(), "timeout_s": timeout_s} if judge else None,
-        }
-    )
+    return EvaluationJob.model_validate(assign(tree, assignments))
 
 
-def judge_config(url: str | None, name: str | None, *, key_env: str) -> OpenAISamplerConfig | None:
+def judge_config(
+    url: str | None, name: str | None, *, key_env: str = "OPENAI_API_KEY"
+) -> OpenAISamplerConfig | None:
     """The judge's server; None without one.
 
     Raises:
@@ -80,9 +75,7 @@ def judge_config(url: str | None, name: str | None, *, key_env: str) -> OpenAISa
         raise ValueError(f"--judge: {url!r} is no URL; give an OpenAI-compatible server, http://host:port/v1")
     if name is None:
         raise ValueError(f"--judge-model: missing; say which model {url} shall judge with")
-    return OpenAISamplerConfig.model_validate(
-        {**audit_sampler(url, name).model_dump(), "api_key_env": key_env}
-    )
+    return engine_servers(url, name).model_copy(update={"api_key_env": key_env})
 
 
 def _defaults(key: str) -> dict[str, Any]:
@@ -104,19 +97,15 @@ def _sources(texts: Sequence[str]) -> dict[str, str]:
     return sources
 
 
-def _model(
-    model: str, model_name: str | None, timeout_s: float
-) -> tuple[OpenAISamplerConfig | LocalSamplerConfig, str | None]:
+def _model(model: str, model_name: str | None) -> tuple[SamplerConfig, str | None]:
     """How the model is sampled, and what its weights are when they lie here."""
     if model.startswith(_MLFLOW_SCHEMES):
         from pipeline.evaluate.track import fetch_model
 
         model = str(fetch_model(model))
-    config = audit_sampler(model, model_name)
-    assert config.kind != "ray", "no option names a Ray cluster"
-    folder = Path(model)
-    if config.kind == "vllm" and folder.is_dir():
-        from pipeline.evaluate.weights import weights_sha256
+    config, folder = audit_sampler(model, model_name), Path(model)
+    if config.kind != "vllm" or not folder.is_dir():
+        return config, None
+    from pipeline.evaluate.weights import weights_sha256
 
-        return config.model_copy(update={"timeout_s": timeout_s}), weights_sha256(folder)
-    return config.model_copy(update={"timeout_s": timeout_s}), None
+    return config, weights_sha256(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from orchestration.settings.sampler import audit_sampler, engine_servers
 from reward.assignments import read_settings
@@ -34,13 +35,11 @@ def server_config(
     """
     see = "ServerConfig in reward/serving/config.py"
     tree = read_settings(file, see=see, named="--config") if file else {}
-    given = {key: value for key, value in (options or {}).items() if value is not None}
-    audit: dict[str, object] = {key: given.pop(key) for key in ("prompts", "kinds") if key in given}
+    given: dict[str, Any] = {key: value for key, value in (options or {}).items() if value is not None}
+    audit = {key: given.pop(key) for key in ("prompts", "kinds") if key in given}
     if "kinds" in audit:
-        audit["kinds"] = [kind.strip() for kind in str(audit["kinds"]).split(",")]
-    tree |= given
-    if audit:
-        tree["audit"] = {**(tree.get("audit") or {}), **audit}
+        audit["kinds"] = [kind.strip() for kind in audit["kinds"].split(",")]
+    tree |= given | ({"audit": (tree.get("audit") or {}) | audit} if audit else {})
     if lexical:
         if openai_url is not None or model is not None:
             raise ValueError("--lexical: asks no model; leave out --openai-url and --model")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
@@ -33,8 +32,7 @@ class _Bar:
     """Shown while it is entered; `columns` are between the bar and the remaining time."""
 
     def __init__(self, console: Console, label: str, total: int | None, *columns: ProgressColumn) -> None:
-        self._console, self._label = console, label
-        self._started = self._last_line = time.monotonic()
+        self._console, self._label, self._last_line = console, label, time.monotonic()
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -46,30 +44,23 @@ class _Bar:
             transient=True,
             disable=not console.is_terminal,
         )
-        self._id = self._progress.add_task(label, total=total, rate="", note="")
+        self._id = self._progress.add_task(label, total=total, note="")
         self._task = self._progress.tasks[0]
 
     def __enter__(self) -> Self:
         self._progress.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def _rate(self, num: float) -> float:
-        """So many a second, since it started."""
-        return num / max(time.monotonic() - self._started, 1e-9)
-
-    def _print_when_due(self, done: str, rate: float) -> None:
-        """Outside a terminal: what is done, and at this rate what is left."""
-        now = time.monotonic()
+    def _print_when_due(self, done: str) -> None:
+        """Outside a terminal: what is done, and what is left at the rate of now."""
+        now, task = time.monotonic(), self._task
         if self._console.is_terminal or now - self._last_line < _LINE_EVERY_S:
             return
         self._last_line = now
-        task = self._task
-        left = f", {(task.total - task.completed) / rate:,.0f} s left" if task.total and rate else ""
+        left = f", {task.time_remaining:,.0f} s left" if task.total and task.time_remaining else ""
         self._console.print(f"{self._label}: {done}{left}  {task.fields['note']}")
 
 
@@ -77,13 +68,12 @@ class AuditProgress(_Bar):
     """Rows of an audit, with the outcomes so far; from rows that an earlier run did, no rate is made up."""
 
     def __init__(self, console: Console) -> None:
-        super().__init__(console, "auditing", None, MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
+        super().__init__(console, "auditing", None, MofNCompleteColumn())
         self._outcomes: Counter[Outcome] = Counter()
         self._progress.update(self._id, description="starting")
 
     def start(self, total: int, done: int = 0) -> None:
         """Begins to count: rows in all, and how many of them are done already."""
-        self._started = self._last_line = time.monotonic()
         self._progress.reset(self._id, total=total, completed=done, description=self._label)
         if done and not self._console.is_terminal:
             self._console.print(f"{self._label}: {done:,} of {total:,} rows stand from an earlier run")
@@ -92,11 +82,9 @@ class AuditProgress(_Bar):
         """Counts one new verdict."""
         self._outcomes[verdict.outcome] += 1
         found = (f"{self._outcomes[outcome]:,} {outcome}" for outcome in Outcome if self._outcomes[outcome])
-        rate = self._rate(self._outcomes.total())
-        shown = f"{rate:,.1f} rows/s"
-        self._progress.update(self._id, advance=1, rate=shown, note=", ".join(found))
-        done = f"{self._task.completed:,.0f} of {self._task.total or 0:,.0f} rows, {shown}"
-        self._print_when_due(done, rate)
+        rate = f"{self._task.speed:,.1f} rows/s, " if self._task.speed else ""
+        self._progress.update(self._id, advance=1, note=rate + ", ".join(found))
+        self._print_when_due(f"{self._task.completed:,.0f} of {self._task.total or 0:,.0f} rows")
 
 
 class ByteProgress(_Bar):
@@ -119,12 +107,11 @@ class ByteProgress(_Bar):
     def add_rows(self, num_bytes: int, num_rows: int) -> None:
         """Counts rows and the bytes that they took."""
         self._num_rows += num_rows
-        note = f"{self._num_rows:,} rows, {self._rate(self._num_rows):,.0f} rows/s"
-        self._count(advance=num_bytes, note=note)
+        self._count(advance=num_bytes, note=f"{self._num_rows:,} rows")
 
     def _count(self, **changed: Any) -> None:
         with self._lock:
             self._progress.update(self._id, **changed)
             task = self._task
             share = f" of {task.total / 1e6:,.0f}" if task.total else ""
-            self._print_when_due(f"{task.completed / 1e6:,.1f}{share} MB", self._rate(task.completed))
+            self._print_when_due(f"{task.completed / 1e6:,.1f}{share} MB")

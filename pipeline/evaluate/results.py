@@ -52,7 +52,7 @@ class Counts(Record):
 
     num_items: int = 0
     num_generations: int = 0
-    num_truncated: int = Field(default=0, description="answers cut at --max-tokens")
+    num_truncated: int = Field(default=0, description="answers cut at generation.max_tokens")
     num_too_long: int = Field(
         default=0, description="answers to prompts that do not fit the model, in no figure"
     )

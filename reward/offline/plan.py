@@ -109,7 +109,7 @@ def _check_size(row: AuditRow, max_chars: int) -> None:
     if num_chars > max_chars:
         raise ValueError(
             f"{row.place}: row {row.query.id!r}: documents: {num_chars} characters, more than "
-            f"max_documents_chars {max_chars}; retrieve less, or raise --max-documents-chars"
+            f"max_documents_chars {max_chars}; retrieve less, or raise it by --set"
         )
 
 
