@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestration.promotion.evidence import Contest, Evidence
 from orchestration.promotion.policy import GatePolicy
-from orchestration.promotion.records import GateResult, GateState, by_interval
+from orchestration.promotion.records import GateResult, GateState, by_interval, ends_of
 from pipeline.evaluate.compare import require_alike
 from pipeline.evaluate.results import BenchmarkFigures
 from pipeline.evaluate.statistics import OVERALL
@@ -104,11 +104,10 @@ def judge_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
 
 def _agreement(one: BenchmarkFigures, floor: float) -> GateResult:
     kappa = one.agreement[OVERALL].cohens_kappa
-    low, high = (kappa.interval.low, kappa.interval.high) if kappa.interval else (None, None)
     return GateResult(
         gate=f"judge {one.card.name}",
-        state=by_interval(low, high, least=floor),
-        figures={"kappa": kappa.value, "low": low, "high": high},
+        state=by_interval(kappa.interval, least=floor),
+        figures={"kappa": kappa.value, **ends_of(kappa.interval)},
         bound=f"low >= {floor:g}",
         reason="Cohen's kappa with people" if kappa.value is None else f"kappa with people {kappa.value:.2f}",
     )
