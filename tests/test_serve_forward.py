@@ -20,9 +20,15 @@ from orchestration.serving.forward import Forwarder
 def listening() -> Iterator[tuple[Forwarder, int]]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    front = Forwarder()
-    with front.listening("127.0.0.1", port):
+    front, loop = Forwarder(), asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(front.listen("127.0.0.1", port), loop).result()
         yield front, port
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
 
 
 @pytest.mark.parametrize("is_set", [False, True], ids=["no target", "nobody at the target"])
