@@ -13,6 +13,7 @@ import pytest
 
 from orchestration.cli import main
 from pipeline.artifacts import failures
+from pipeline.artifacts import store as store_module
 from pipeline.artifacts.failures import CorruptError, MovedError, StoreError
 from pipeline.artifacts.layout import manifest_key, pointer_key
 from pipeline.artifacts.manifest import File, Manifest
@@ -162,6 +163,23 @@ def test_a_store_that_does_not_answer_is_not_called_damaged(
         list(find_damage(store, [digest], read=True))
 
 
+def test_a_file_that_changes_while_it_is_stored_is_refused(
+    store: ArtifactStore, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between its digest and its copy, too: the same size is no sign of the same content."""
+    file_sha256s, config = store_module.file_sha256, model / "config.json"
+
+    def then_changed(path: Path) -> str:
+        found = file_sha256s(path)
+        config.write_text("[]")
+        return found
+
+    monkeypatch.setattr(store_module, "file_sha256", then_changed)
+    with pytest.raises(CorruptError, match="has changed while it was stored"):
+        store.publish(model, kind="model")
+    assert not list(store.manifests()) and not list(store.backend.entries("models/"))
+
+
 def test_a_manifest_that_was_changed_is_refused(store: ArtifactStore) -> None:
     digest = store.publish(kind="lineage").digest
     path = Path(store.backend.address) / manifest_key(digest)
@@ -220,7 +238,7 @@ def test_a_full_disk_leaves_no_file_and_no_manifest(tmp_path: Path, model: Path)
         with pytest.raises(OSError, match="No space left"):
             store.publish(model, kind="model")
         assert not list(store.manifests())
-        assert not list(store.backend.unfinished())
+        assert not list(store.backend.entries("uploads/"))
         subprocess.run(["mount", "-o", "remount,size=1m", full], check=True)
         assert store.publish(model, kind="model").digest
     finally:

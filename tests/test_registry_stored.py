@@ -225,7 +225,7 @@ def test_a_model_that_was_stored_among_the_objects_is_still_registered_and_read(
 ) -> None:
     files = store.publish(run / "model", kind="files").manifest.files
     earlier = Manifest(kind="model", files=files)
-    store.backend.create(manifest_key(earlier.digest), earlier.text)
+    store.backend.write(manifest_key(earlier.digest), earlier.text)
     registry, version = registered(store, f"artifact:{earlier.digest}")
     assert registry.stored == [None]
     assert weights_sha256(local_weights(version)) == version.sha256

@@ -112,7 +112,6 @@ class Publishing(Factory):
         facts: dict[str, Any] = {}
         if request.stage is Stage.PREPARE:
             outputs["rows"], facts["rows_sha256"] = self.put("data", ROWS_BYTES), os.urandom(32).hex()
-            facts["version_id"] = None
         elif request.stage is Stage.TRAIN:
             outputs = {"model": self.put("model", WEIGHTS_BYTES), "run": self.put("run", 100)}
             files = {one.path: one.sha256 for one in store.manifest(outputs["model"]).files}

@@ -40,13 +40,11 @@ def publish(shop: Workshop) -> StageResult:
     record = shop.bring(shop.material(RUN), shop.folder / RUN)
     lineage = Lineage.model_validate_json((record / LINEAGE_FILE).read_text())
     evaluation = shop.bring(shop.material(EVALUATION), shop.folder / EVALUATION)
-    version_id = shop.request.materials.get("version_id")
     digest = publish_record(
         shop.store,
         lineage,
         model=shop.material(MODEL),
         rows=shop.material(ROWS) if lineage.data else None,
-        version_id=str(version_id) if version_id else None,
         evaluations=[evaluation_record(evaluation, shop.material(EVALUATION))],
     )
     return shop.result(outputs={LINEAGE: digest})

@@ -23,7 +23,6 @@ class Entry:
     key: str
     size: int
     modified: datetime
-    version_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -34,25 +33,6 @@ class Blob:
     tag: str
 
 
-@dataclass(frozen=True)
-class Stored:
-    """What storing a file took."""
-
-    sha256: str
-    size: int
-    num_sent: int = 0  # bytes; none where it was there already
-    version_id: str | None = None
-
-
-@dataclass(frozen=True)
-class Unfinished:
-    """An upload that was begun and neither finished nor given up."""
-
-    key: str
-    upload_id: str
-    started: datetime
-
-
 class Backend(Protocol):
     """A bucket or a folder. Keys are those of `layout.py`."""
 
@@ -61,8 +41,8 @@ class Backend(Protocol):
         """Where it is, without secrets."""
         ...
 
-    def store(self, source: Path, key: str, sha256: str, *, advance: Advance) -> Stored:
-        """Brings a file under a key, whole and verified or not at all."""
+    def store(self, source: Path, key: str, *, advance: Advance) -> None:
+        """Brings a file under a key, whole or not at all."""
         ...
 
     def fetch(self, key: str, target: Path, *, advance: Advance) -> None:
@@ -89,14 +69,6 @@ class Backend(Protocol):
         """Writes a small content, over what is there."""
         ...
 
-    def create(self, key: str, content: bytes) -> None:
-        """Writes a small content where nothing is.
-
-        Raises:
-            AlreadyThereError: something is there.
-        """
-        ...
-
     def compare_and_set(self, key: str, content: bytes, *, tag: str | None) -> None:
         """Writes a small content in place of the one with this tag; None: of nothing.
 
@@ -115,17 +87,9 @@ class Backend(Protocol):
         ...
 
     def entries(self, prefix: str) -> Iterator[Entry]:
-        """What is under a prefix, in the order of keys."""
+        """What is under a prefix; under `UPLOADS` what was begun and not finished."""
         ...
 
     def delete(self, key: str) -> None:
         """Removes what is there, if anything is."""
-        ...
-
-    def unfinished(self) -> Iterator[Unfinished]:
-        """Uploads that were begun and not finished."""
-        ...
-
-    def give_up(self, upload: Unfinished) -> None:
-        """Removes what an unfinished upload has sent."""
         ...

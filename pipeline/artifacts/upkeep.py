@@ -13,22 +13,22 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from pipeline.artifacts.backend import Advance, Entry, Unfinished, no_progress
+from pipeline.artifacts.backend import Advance, Entry, no_progress
 from pipeline.artifacts.failures import CorruptError, StoreError
-from pipeline.artifacts.layout import MANIFESTS, MODELS, OBJECTS, POINTERS, digest_of, manifest_key
+from pipeline.artifacts.layout import MANIFESTS, MODELS, OBJECTS, POINTERS, UPLOADS, digest_of, manifest_key
 from pipeline.artifacts.manifest import File, Manifest
 from pipeline.artifacts.store import ArtifactStore
 
 DEFAULT_GRACE = timedelta(days=7)
 _LINEAGE = "lineage"  # the kind of `pipeline.lineage.publish`
 _DECISION = "decision"  # the kind of `orchestration.registry.chain`
-_NAMES_NOTHING = (OBJECTS, MANIFESTS, MODELS, "uploads/", "probe/")
+_NAMES_NOTHING = (OBJECTS, MANIFESTS, MODELS, UPLOADS, "probe/")
 _MOST_SCANNED = 4 << 20  # bytes; what is larger is no record of ours
 _DIGEST = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
@@ -40,9 +40,8 @@ class Garbage:
     pointers: tuple[Entry, ...]
     manifests: tuple[Entry, ...]
     objects: tuple[Entry, ...]  # files of models, too
-    uploads: tuple[Unfinished, ...]
+    uploads: tuple[Entry, ...]
     num_kept: int
-    num_young: int  # not referred to, within the grace
     with_ancestors: bool = True
 
     @property
@@ -81,24 +80,21 @@ def find_garbage(
         ValueError: a manifest that must be kept cannot be read; then nothing is said to be garbage.
     """
     before, there = datetime.now(UTC) - grace, _Contents(store)
-    named = [entry for entry in there.of(POINTERS) if entry.key.removeprefix(POINTERS) in stale]
-    pointers = tuple(entry for entry in named if entry.modified <= before)
+    pointers = [entry for entry in there.old(POINTERS, before) if entry.key.removeprefix(POINTERS) in stale]
     roots = {*references, *there.roots(without={entry.key for entry in pointers})}
-    young = there.young(before)
-    kept = there.needed(roots | young, with_ancestors=with_ancestors)
-    files = {file.sha256 for manifest in kept.values() for file in manifest.files}
-    manifests, num_young = _old(there.of(MANIFESTS), kept.keys(), before)
-    objects, num_young_objects = _old(there.of(OBJECTS), files, before)
-    models, num_young_files = _old(there.of(MODELS), kept.keys(), before)
-    num_young += num_young_objects + num_young_files
+    kept = there.needed(roots | there.young(before), with_ancestors=with_ancestors)
+    digests = _digests(kept)
+    loose = {
+        prefix: tuple(entry for entry in there.old(prefix, before) if digest_of(entry.key) not in digests)
+        for prefix in (MANIFESTS, OBJECTS, MODELS)
+    }
     return Garbage(
-        pointers=pointers,
-        manifests=manifests,
-        objects=objects + models,
-        uploads=tuple(one for one in store.backend.unfinished() if one.started <= before),
-        num_kept=len(kept) + len(files),
+        pointers=tuple(pointers),
+        manifests=loose[MANIFESTS],
+        objects=loose[OBJECTS] + loose[MODELS],
+        uploads=tuple(there.old(UPLOADS, before)),
+        num_kept=len(digests),
         with_ancestors=with_ancestors,
-        num_young=len(young - there.needed(roots).keys()) + num_young,
     )
 
 
@@ -107,12 +103,11 @@ def remove(store: ArtifactStore, garbage: Garbage, *, grace: timedelta = DEFAULT
     num_removed = sum(_remove(store, entry, grace) for entry in garbage.pointers)
     there = _Contents(store)
     roots = there.roots() | there.young(datetime.now(UTC) - grace)
-    used = there.needed(roots, with_ancestors=garbage.with_ancestors)
-    digests = {*used, *(file.sha256 for manifest in used.values() for file in manifest.files)}
+    digests = _digests(there.needed(roots, with_ancestors=garbage.with_ancestors))
     loose = [entry for entry in (*garbage.manifests, *garbage.objects) if digest_of(entry.key) not in digests]
     num_removed += sum(_remove(store, entry, grace) for entry in loose)
     for upload in garbage.uploads:
-        store.backend.give_up(upload)
+        store.backend.delete(upload.key)
     return num_removed + len(garbage.uploads)
 
 
@@ -127,6 +122,10 @@ class _Contents:
     def of(self, prefix: str) -> list[Entry]:
         """What is under a prefix."""
         return [entry for entry in self._entries if entry.key.startswith(prefix)]
+
+    def old(self, prefix: str, before: datetime) -> Iterator[Entry]:
+        """What is under a prefix and was not written or used since."""
+        return (entry for entry in self.of(prefix) if entry.modified <= before)
 
     def young(self, before: datetime) -> set[str]:
         """Manifests that were written or used since."""
@@ -179,6 +178,11 @@ class _Contents:
         return set(_DIGEST.findall(text)) & self._digests
 
 
+def _digests(manifests: Mapping[str, Manifest]) -> set[str]:
+    """Of manifests and of all files that they name."""
+    return {*manifests, *(file.sha256 for manifest in manifests.values() for file in manifest.files)}
+
+
 def _remove(store: ArtifactStore, entry: Entry, grace: timedelta) -> bool:
     """Removes something, unless it is young by now."""
     there = store.backend.stat(entry.key)
@@ -226,13 +230,6 @@ def remove_damaged(store: ArtifactStore, damage: Damage) -> bool:
         return False
     store.backend.delete(damage.entry.key)
     return True
-
-
-def _old(entries: Iterable[Entry], kept: Collection[str], before: datetime) -> tuple[tuple[Entry, ...], int]:
-    """Those that are old and not kept, and the number of those that are young and not kept."""
-    loose = [entry for entry in entries if digest_of(entry.key) not in kept]
-    old = tuple(entry for entry in loose if entry.modified <= before)
-    return old, len(loose) - len(old)
 
 
 def _manifest_or_damage(store: ArtifactStore, digest: str) -> Manifest | Damage:

@@ -32,9 +32,6 @@ class DataRecord(Record):
     )
     inputs: dict[str, str] = Field(default={}, description="SHA-256 of the files they were made of.")
     artifact: str | None = Field(default=None, description="Digest of its manifest in the store.")
-    version_id: str | None = Field(
-        default=None, description="Of the rows' object, where the bucket has them."
-    )
 
 
 class ModelRecord(Record):
