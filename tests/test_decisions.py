@@ -19,7 +19,6 @@ from orchestration.retrain.stages import Stage, StageRequest
 from orchestration.retrain.workshop import Workshop
 from tests.memory_registry import AWAY, MemoryRegistry, decisions_over, promote
 from tests.retrainings import rig
-from tests.test_decision_chain import KEY
 
 
 @pytest.mark.parametrize("evaluated", [None, "3"], ids=["nobody", "another"])
@@ -184,13 +183,12 @@ def test_another_store_is_one_line_with_the_fix(registry: MemoryRegistry, tmp_pa
         promote(other, "3")
 
 
-@pytest.mark.parametrize("key", [None, KEY], ids=["unsigned", "signed"])
-def test_a_request_says_itself_that_another_must_approve_it(key: str | None, tmp_path: Path) -> None:
+def test_a_request_says_itself_that_another_must_approve_it(tmp_path: Path) -> None:
     registry = MemoryRegistry()
-    promote(decisions_over(registry, tmp_path, key=key), "1", required=True, by_another=True)
+    promote(decisions_over(registry, tmp_path), "1", required=True, by_another=True)
     with pytest.raises(ValueError, match="ann asked for version 1; another one must approve it"):
-        decisions_over(registry, tmp_path, key=key).approve("1")  # by the default policy
-    made = decisions_over(registry, tmp_path, by="bob", key=key).approve("1").decision
+        decisions_over(registry, tmp_path).approve("1")  # by the default policy
+    made = decisions_over(registry, tmp_path, by="bob").approve("1").decision
     assert (made.by, made.was, registry.alias["champion"]) == ("bob", None, "1")
     assert made.report is not None, "an approval names the gates of its request"
 
@@ -216,13 +214,6 @@ def test_an_approval_after_another_champion_and_one_that_was_rejected_are_refuse
     decisions.reject("3", reason="too late")
     with pytest.raises(ValueError, match="version 3 does not wait for approval; waiting: none"):
         decisions.approve("3")
-
-
-def test_signed_decisions_take_no_unsigned_one(tmp_path: Path) -> None:
-    registry = MemoryRegistry()
-    promote(decisions_over(registry, tmp_path, key=KEY), "1")
-    with pytest.raises(ValueError, match="are signed; set MARCH_PROMOTION_KEY"):
-        promote(decisions_over(registry, tmp_path), "2")
 
 
 @pytest.mark.parametrize("policy", [None, POLICY_FILE, Path("my rules.yaml")])

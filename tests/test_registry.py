@@ -25,7 +25,6 @@ from tests.memory_registry import promote
 from tests.mlflow_process import mlflow_server
 from tests.postgres import serve_postgres
 from tests.registry_place import POLICY, Place, make_place
-from tests.test_decision_chain import KEY
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
@@ -258,18 +257,6 @@ def test_what_is_edited_or_deleted_in_mlflow_is_reported_and_written_again(
     assert march("model", "serve", f"{place.model}@champion", "--print", *place.common) == 0
     assert "weights2" in capsys.readouterr().out
     assert march("model", "rollback", place.model, *place.common[:4]) == 0
-    assert place.aliases()["champion"] == "1"
-
-
-def test_signed_decisions_take_no_unsigned_decision(
-    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("MARCH_PROMOTION_KEY", KEY)
-    assert place.promote(1, None) == 0
-    monkeypatch.delenv("MARCH_PROMOTION_KEY")
-    capsys.readouterr()
-    assert place.promote(2, 1) == 2
-    assert "set MARCH_PROMOTION_KEY" in capsys.readouterr().err
     assert place.aliases()["champion"] == "1"
 
 

@@ -24,6 +24,7 @@ from orchestration.registry.store import (
     Registry,
 )
 from orchestration.registry.stored import Evaluations, bring_evaluations, references
+from orchestration.registry.trial import Trial
 from orchestration.registry.version_tree import version_node
 from orchestration.registry.weights import local_weights
 from pipeline.artifacts.address import Artifact, find_artifact, located
@@ -338,7 +339,8 @@ def test_a_version_says_who_promoted_it_when_and_by_which_gates(tmp_path: Path) 
     report = GateReport(gates=gates, policy_sha256="p" * 64, candidate_sha256="c" * 64)
     decisions = decisions_over(DecidedRegistry(), tmp_path)
     for number in "12":
-        decisions.promote(version(number), report, GatePolicy(), decisions.state(), Evaluations(tmp_path))
+        trial = Trial(version(number), report, decisions.state(), Evaluations(tmp_path))
+        decisions.promote(trial, GatePolicy())
     node = version_node(decisions, decisions.version("1"))
     made = [one for one in node.below if one.label.startswith("decision ")]
     assert [one.label for one in made] == ["decision 1: promote version 1", "decision 2: promote version 2"]

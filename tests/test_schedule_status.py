@@ -17,6 +17,7 @@ from orchestration.promotion.records import GateReport, GateResult, GateState
 from orchestration.registry.open import open_decisions
 from orchestration.registry.store import Registry
 from orchestration.registry.stored import Evaluations
+from orchestration.registry.trial import Trial
 from orchestration.retrain.job import load_job
 from orchestration.retrain.ledger import Given, Ledger
 from orchestration.retrain.records import Outcome, ParentWeights, RetrainingState, StageState
@@ -212,8 +213,8 @@ def test_a_real_registry_and_ledger_are_shown(job: Path, tmp_path: Path) -> None
     policy = GatePolicy(approval=ApprovalPolicy(required=True))
     gate = GateResult(gate="primary", state=GateState.PASSED, reason="better")
     report = GateReport(gates=(gate,), policy_sha256="", candidate_sha256="")
-    seen = decisions.state()
-    decisions.promote(decisions.version("2"), report, policy, seen, Evaluations(tmp_path))
+    trial = Trial(decisions.version("2"), report, decisions.state(), Evaluations(tmp_path))
+    decisions.promote(trial, policy)
     [one] = read_status([str(job)]).jobs
     assert not one.problems and one.model is not None
     assert (one.model.champion, one.model.candidate) == (None, "2")

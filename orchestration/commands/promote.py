@@ -72,7 +72,7 @@ def promote(
 ) -> None:
     """Make a candidate the champion if every gate passes; else say which does not.
 
-    Decisions are in the artifact store: who may write there may decide; MARCH_PROMOTION_KEY signs decisions.
+    Decisions are in the artifact store: who may write there may decide.
     """
     from rich.console import Console
 
@@ -92,8 +92,7 @@ def promote(
     if trial.seen.champion is None and champion_evaluation is not None:
         warn_ignored("where there is no champion", champion_evaluation=champion_evaluation)
     if not dry_run:
-        found = trial.candidate, trial.report, rules, trial.seen, given
-        made = _decide(lambda: decisions.promote(*found))
+        made = _decide(lambda: decisions.promote(trial, rules))
     state, number = trial.report.state, trial.candidate.version
     name = f"{model} version {number}"
     if state is not GateState.PASSED:

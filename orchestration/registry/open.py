@@ -29,11 +29,10 @@ def open_decisions(
     model: str, registry: str | None, store: ArtifactStore, *, by: str | None = None
 ) -> Decisions:
     """Decisions about a model, which are in the store; raises as `open_registry`."""
-    from orchestration.registry.chain import KEY_ENV, Chain
+    from orchestration.registry.chain import Chain
     from orchestration.registry.decisions import Decisions
-    from reward.serving.signing import read_signing_key
 
-    return Decisions(open_registry(registry), Chain(store, model, read_signing_key(KEY_ENV)), by)
+    return Decisions(open_registry(registry), Chain(store, model), by)
 
 
 def open_version(

@@ -117,7 +117,8 @@ class Registry:
             there = self._with_digest(model, sha256)
         first, *twins = (str(one.version) for one in there)
         # Two at once, or a retry of a lost answer, make two versions: the lower number stays.
-        self._delete(model, twins)
+        for twin in twins:  # decisions find a version by its content
+            self.delete(model, twin)
         self._become_candidate(model, first)
         return first, first == made
 
@@ -183,12 +184,6 @@ class Registry:
     def _run(self, run_id: str | None) -> str | None:
         """A run's id, if the server has it."""
         return run_id if run_id and unless_missing(self._client.get_run, run_id) else None
-
-    def _delete(self, model: str, twins: list[str]) -> None:
-        """Takes away second versions of a content: decisions find a version by its content."""
-        with one_line_errors(self.uri):
-            for version in twins:
-                unless_missing(self._client.delete_model_version, model, version)
 
     def _become_candidate(self, model: str, version: str) -> None:
         """The version that was registered last is the candidate, unless it is something already."""

@@ -6,7 +6,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestration.registry.chain import chosen_in
 from orchestration.registry.logged import StoredModel
 from orchestration.registry.store import LINEAGE_TAG, ModelVersion, Registry
 from pipeline.artifacts.address import Artifact, find_artifact, located
@@ -104,7 +103,7 @@ def _bring_evaluation(reference: str, store: ArtifactStore, *, is_dry: bool) -> 
 def references(
     registry: Registry, store: ArtifactStore, *, without: Collection[ModelVersion] = ()
 ) -> set[str]:
-    """Manifests of a store that a registered version, an MLflow run or who is champion refers to.
+    """Manifests of a store that a registered version or an MLflow run refers to.
 
     A digest counts wherever it is said to be, since one store may have several addresses.
 
@@ -127,7 +126,7 @@ def references(
             f"{store.backend.address}: has no manifest {lost[0]}, which the registry refers to"
             f"{f' (and {len(lost) - 1} more)' if lost[1:] else ''}; publish it again, or take it from there"
         )
-    return ({digest for _, digest in named} & there) | chosen_in(store)
+    return {digest for _, digest in named} & there
 
 
 def _named(version: ModelVersion) -> set[tuple[str, str]]:

@@ -25,6 +25,7 @@ class Trial:
     candidate: ModelVersion
     report: GateReport
     seen: State
+    evaluations: Evaluations
 
 
 def try_candidate(
@@ -67,7 +68,7 @@ def try_candidate(
     report = run_gates(contest, policy)
     if report.state is GateState.PASSED:  # an engine is not started for what is refused anyway
         report = report.model_copy(update={"gates": (*report.gates, _smoke(candidate, policy))})
-    return Trial(candidate, report, seen)
+    return Trial(candidate, report, seen, evaluations)
 
 
 def _smoke(candidate: ModelVersion, policy: GatePolicy) -> GateResult:

@@ -94,7 +94,7 @@ def _decide(shop: Workshop, decisions: Decisions, version: str, policy: GatePoli
     _demand_the_evaluated(shop, decisions, trial.seen)
     if trial.report.state is GateState.ERROR:
         raise GateBrokeError("; ".join(trial.report.reasons))
-    made = decisions.promote(trial.candidate, trial.report, policy, trial.seen, given)
+    made = decisions.promote(trial, policy)
     return _said(shop, made.decision, "; ".join(trial.report.reasons))
 
 
