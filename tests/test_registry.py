@@ -17,9 +17,8 @@ import pytest
 from mlflow import MlflowClient
 
 from orchestration.registry.decisions import LostRaceError
+from orchestration.registry.logged import StoredModel
 from orchestration.registry.open import open_decisions
-from orchestration.registry.register import register_weights
-from orchestration.registry.store import Registry
 from tests.march_cli import march, refused
 from tests.memory_registry import promote
 from tests.mlflow_process import mlflow_server
@@ -98,24 +97,13 @@ def test_promote_and_roll_back(place: Place, capsys: pytest.CaptureFixture[str])
 
 def test_the_same_weights_are_one_version(place: Place) -> None:
     assert place.register(1) == ("1", False)
-    s3 = register_weights(
-        place.decisions.registry, place.model, "s3://b/m", sha256="e" * 64, lineage="f" * 64
-    )
-    assert s3 == ("4", True) and place.decisions.version("@candidate").uri == "s3://b/m"
-
-
-def test_an_address_in_the_store_takes_the_place_of_another_and_keeps_it(place: Place) -> None:
-    registry, version, lineage = Registry(place.uri), place.decisions.version("1"), "f" * 64
-    for uri in (f"s3://b/manifests/sha256/ab/ab{'0' * 62}", version.uri):
-        register_weights(registry, place.model, version.uri)
-        tags = {"march.lineage_sha256": lineage, "note": uri}
-        assert (
-            place.decisions.registry.register(place.model, uri=uri, sha256=version.sha256, tags=tags)[0]
-            == "1"
-        )
+    registry, version = place.decisions.registry, place.decisions.version("1")
+    for uri, lineage in (("s3://b/1", "f" * 64), ("s3://b/2", "0" * 64)):
+        assert registry.register(place.model, StoredModel(uri, uri, version.sha256, lineage)) == ("1", False)
     found = place.decisions.version("1")
-    assert found.uri.startswith("s3://b/manifests/")
-    assert (found.tags["march.lineage_sha256"], found.tags["note"]) == (lineage, found.uri)
+    assert (found.uri, found.tags["march.lineage_sha256"]) == ("s3://b/2", "f" * 64), "the first one stays"
+    assert registry.register(place.model, StoredModel("s3://b/m", "s3://b/m", "e" * 64)) == ("4", True)
+    assert place.decisions.version("@candidate").uri == "s3://b/m"
 
 
 def test_a_person_has_the_last_word(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

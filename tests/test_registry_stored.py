@@ -30,10 +30,9 @@ from orchestration.registry.weights import local_weights
 from pipeline.artifacts.address import Artifact, find_artifact, located
 from pipeline.artifacts.layout import manifest_key
 from pipeline.artifacts.local import LocalBackend
-from pipeline.artifacts.manifest import Manifest
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
-from pipeline.artifacts.upkeep import find_damage, find_garbage, remove
+from pipeline.artifacts.upkeep import find_garbage, remove
 from pipeline.evaluate.weights import weights_sha256
 from pipeline.lineage.publish import publish_record, publish_run, read_lineage
 from pipeline.lineage.show import render_html
@@ -53,7 +52,7 @@ class MemoryRegistry:
 
     versions_of: dict[str, list[ModelVersion]] = field(default_factory=dict)
     runs: list[str] = field(default_factory=list)
-    stored: list[StoredModel | None] = field(default_factory=list)
+    stored: list[StoredModel] = field(default_factory=list)
 
     def models(self) -> list[str]:
         return list(self.versions_of)
@@ -64,20 +63,12 @@ class MemoryRegistry:
     def lineages_of_runs(self) -> list[str]:
         return self.runs
 
-    def register(
-        self,
-        model: str,
-        *,
-        uri: str,
-        sha256: str,
-        tags: dict[str, str],
-        run_id: str | None,
-        stored: StoredModel | None,
-    ) -> tuple[str, bool]:
+    def register(self, model: str, stored: StoredModel) -> tuple[str, bool]:
         self.stored.append(stored)
-        tags = {**tags, URI_TAG: uri, SHA256_TAG: sha256, "run": str(run_id)}
+        tags = {URI_TAG: stored.uri, SHA256_TAG: stored.sha256}
+        tags |= {LINEAGE_TAG: stored.lineage_sha256} if stored.lineage_sha256 else {}
         there = self.versions_of.setdefault(model, [])
-        there.append(ModelVersion(str(len(there) + 1), uri, sha256, (), tags, 0))
+        there.append(ModelVersion(str(len(there) + 1), stored.uri, stored.sha256, (), tags, 0))
         return there[-1].version, True
 
 
@@ -104,9 +95,11 @@ def registered(store: ArtifactStore, reference: str, **more: Any) -> tuple[Memor
 
 def test_a_lineage_registers_the_weights_that_it_made_and_itself(store: ArtifactStore, run: Path) -> None:
     lineage = publish_run(store, run)
-    _, version = registered(store, f"artifact:{lineage[:12]}")
+    registry, version = registered(store, f"artifact:{lineage[:12]}")
     assert version.sha256 == weights_sha256(run / "model")
-    assert (version.tags[LINEAGE_TAG], version.tags["run"]) == (lineage, "a" * 32)
+    (stored,) = registry.stored
+    assert stored.lineage and stored.lineage.mlflow_run_id == "a" * 32
+    assert version.tags[LINEAGE_TAG] == lineage
     place = located(version.uri)
     assert place is not None
     assert store.manifest(place[1]).kind == "model"
@@ -167,9 +160,16 @@ def test_pickles_are_neither_registered_nor_loaded(name: str, store: ArtifactSto
     with pytest.raises(ValueError, match="is a pickle"):
         local_weights(version)
     assert local_weights(version, pickles_allowed=True).is_dir()
-    _, here = registered(store, str(folder))
     with pytest.raises(ValueError, match="is a pickle"):
-        local_weights(here)
+        registered(store, str(folder))
+
+
+def test_a_folder_is_put_into_the_store_and_registered_from_there(store: ArtifactStore, run: Path) -> None:
+    _, version = registered(store, str(run / "model"))
+    assert registered(store, version.uri)[1].uri == version.uri
+    assert weights_sha256(local_weights(version)) == version.sha256 == weights_sha256(run / "model")
+    with pytest.raises(ValueError, match=r"holds no Hugging Face model \(config\.json\)"):
+        registered(store, str(run))
 
 
 def test_a_registered_model_has_what_any_mlflow_client_reads(store: ArtifactStore, run: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_registered_model_has_what_any_mlflow_client_reads(store: ArtifactStor
     registry, version = registered(store, f"artifact:{publish_run(store, run)}")
     found = find_artifact(version.uri)
     assert found is not None
-    (address,) = (one.address for one in registry.stored if one)
+    (address,) = (one.address for one in registry.stored)
     assert address == found.mlflow_address
     folder = Path(address.removeprefix("file://"))
     described = yaml.safe_load((folder / "MLmodel").read_text())
@@ -221,28 +221,15 @@ def test_the_licence_is_that_of_the_first_ancestor_that_has_one(store: ArtifactS
     assert "license: apache-2.0" in (folder / "model_card.md").read_text()
 
 
-def test_a_model_that_was_stored_among_the_objects_is_still_registered_and_read(
-    store: ArtifactStore, run: Path
-) -> None:
-    files = store.publish(run / "model", kind="files").manifest.files
-    earlier = Manifest(kind="model", files=files)
-    store.backend.write(manifest_key(earlier.digest), earlier.text)
-    registry, version = registered(store, f"artifact:{earlier.digest}")
-    assert registry.stored == [None]
-    assert weights_sha256(local_weights(version)) == version.sha256
-    assert not list(find_damage(store, [earlier.digest], read=True))
-    remove(store, find_garbage(store, references=[earlier.digest], grace=ALL_AGES), grace=ALL_AGES)
-    assert not list(find_damage(store, [earlier.digest], read=True))
-
-
 def test_what_disagrees_with_the_store_is_not_registered(
     store: ArtifactStore, run: Path, tmp_path: Path
 ) -> None:
     lineage = f"artifact:{publish_run(store, run)}"
-    with pytest.raises(ValueError, match=r"--sha256: .* is not what is there"):
-        registered(store, lineage, sha256="0" * 64)
-    with pytest.raises(ValueError, match=r"--lineage: .* is not what is there"):
-        registered(store, lineage, lineage="0" * 64)
+    made = read_lineage(store, lineage.removeprefix("artifact:"))
+    assert made.model and made.model.artifact
+    wrong = made.model_copy(update={"model": made.model.model_copy(update={"weights_sha256": "0" * 64})})
+    with pytest.raises(ValueError, match="is the lineage of other weights than it names"):
+        registered(store, publish_record(store, wrong, model=made.model.artifact))
     (tmp_path / "notes.txt").write_text("no model")
     notes = store.publish(tmp_path / "notes.txt", kind="files").digest
     with pytest.raises(ValueError, match=r"config\.json"):

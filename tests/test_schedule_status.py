@@ -14,6 +14,7 @@ from rich.console import Console
 from orchestration.cli import main
 from orchestration.promotion.policy import ApprovalPolicy, GatePolicy
 from orchestration.promotion.records import GateReport, GateResult, GateState
+from orchestration.registry.logged import StoredModel
 from orchestration.registry.open import open_decisions
 from orchestration.registry.store import Registry
 from orchestration.registry.stored import Evaluations
@@ -205,7 +206,8 @@ def test_a_real_registry_and_ledger_are_shown(job: Path, tmp_path: Path) -> None
     address = f"sqlite:///{tmp_path / 'mlflow.db'}"
     registry = Registry(address)
     for digest in ("a", "b"):
-        registry.register("shop-solver", uri=f"s3://weights/{digest}", sha256=digest * 64, tags={})
+        uri = f"s3://weights/{digest}"
+        registry.register("shop-solver", StoredModel(uri, uri, digest * 64))
     ledger = Ledger(address)
     given = Given(digest="0" * 64, parent=ParentWeights(uri="model", sha256=None))
     ledger.open(load_job(str(job)), given, cause="data: changed: rows")

@@ -27,10 +27,7 @@ _CODES = {"refused": 3, "inconclusive": 4}  # of `promote`
 
 def register(
     model: options.Model,
-    uri: options.Uri,
-    sha256: options.Sha256 = None,
-    lineage: options.Lineage = None,
-    tag: options.Tags = None,
+    weights: options.Weights,
     policy: options.Policy = None,
     registry: options.RegistryUri = None,
     store: StoreOption = None,
@@ -47,10 +44,7 @@ def register(
     version, is_new = register_weights(
         open_registry(registry),
         model,
-        uri,
-        sha256=sha256,
-        lineage=lineage,
-        assignments=tag or [],
+        weights,
         store=partial(open_named, store, endpoint),
         pickles_allowed=read_policy(policy).pickles_allowed,
     )

@@ -15,7 +15,8 @@ from typing import Any
 
 from orchestration.doctor.report import Finding, failed, ok, skipped
 from pipeline.artifacts.conditions import Conditions, probe
-from pipeline.artifacts.settings import ENDPOINT_VARIABLES, STORE_VARIABLE, StoreSettings, redact
+from pipeline.artifacts.settings import ENDPOINT_VARIABLES, STORE_VARIABLE, StoreSettings
+from pipeline.redaction import redact
 from reward.offline.excerpt import printable
 
 _BUCKET, _RIGHTS, _CONDITIONS = "S3 bucket", "S3 rights", "S3 conditions"

@@ -1,4 +1,4 @@
-"""What of the registry lies in the artifact store: weights, evaluations, and what gc must keep for it."""
+"""What of the registry lies in the artifact store: evaluations, and what gc must keep for it."""
 
 from __future__ import annotations
 
@@ -6,26 +6,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestration.registry.logged import StoredModel
 from orchestration.registry.store import LINEAGE_TAG, ModelVersion, Registry
 from pipeline.artifacts.address import Artifact, find_artifact, located
 from pipeline.artifacts.layout import is_digest
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.evaluate.results import read_manifest
-from pipeline.evaluate.weights import digest_of_files
-from pipeline.lineage.publish import EVALUATION, LINEAGE, read_lineage
-
-
-@dataclass(frozen=True)
-class StoredWeights:
-    """Weights in the store, and what is known of where they came from."""
-
-    artifact: Artifact
-    sha256: str
-    paths: tuple[str, ...]
-    lineage: str | None
-    run_id: str | None
-    model: StoredModel | None  # as MLflow's clients load it; None of one that was stored before they could
+from pipeline.lineage.publish import EVALUATION
 
 
 @dataclass(frozen=True)
@@ -36,30 +22,6 @@ class Evaluations:
     champion: Path | None = None
     candidate_digest: str | None = None
     champion_digest: str | None = None
-
-
-def stored_weights(found: Artifact) -> StoredWeights:
-    """The weights that a reference names: a model's manifest, or the lineage of one.
-
-    Raises:
-        ValueError: they are no whole Hugging Face model, or other ones than the lineage says.
-    """
-    lineage, made, run_id, recorded = None, None, None, None
-    if found.manifest().kind == LINEAGE:
-        made, lineage = read_lineage(found.store, found.digest), found.digest
-        if made.model is None or made.model.artifact is None:
-            raise ValueError(f"{found.digest[:16]}: a lineage without weights; publish the run again")
-        run_id, recorded = made.mlflow_run_id, made.model.weights_sha256
-        found = Artifact(found.store, made.model.artifact)
-    sha256s = {file.path: file.sha256 for file in found.manifest().files}
-    if "config.json" not in sha256s:
-        raise ValueError(f"{found.address}: holds no Hugging Face model (config.json); name another")
-    sha256 = digest_of_files(sha256s)
-    if recorded not in (None, sha256):
-        raise ValueError(f"{lineage}: is the lineage of other weights than it names; publish the run again")
-    found.store.renew(lineage or found.digest)  # gc may be at work
-    model = StoredModel(found.mlflow_address, made) if found.manifest().is_mlflow_model else None
-    return StoredWeights(found, sha256, tuple(sha256s), lineage, run_id, model)
 
 
 def bring_evaluations(

@@ -21,7 +21,7 @@ from pipeline.artifacts.failures import (
     refuse_large,
 )
 from pipeline.artifacts.layout import UPLOADS
-from pipeline.artifacts.settings import MIB, StoreSettings, refuse_secret
+from pipeline.artifacts.settings import MIB, StoreSettings
 
 _MOST_COPIED = 5 << 30  # bytes of one CopyObject
 _DAMAGED = ("BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch")
@@ -38,7 +38,6 @@ def make_client(settings: StoreSettings) -> Any:
     from boto3 import Session
     from botocore.config import Config
 
-    refuse_secret("endpoint", settings.endpoint or "")
     config = Config(
         retries={"mode": settings.retries, "max_attempts": settings.max_attempts},
         connect_timeout=settings.timeout_s,

@@ -21,7 +21,7 @@ from pipeline.artifacts.backend import Advance, Backend, Entry, no_progress
 from pipeline.artifacts.failures import CorruptError, MovedError, refuse_large
 from pipeline.artifacts.layout import MANIFESTS, POINTERS, digest_of, is_digest, manifest_key, pointer_key
 from pipeline.artifacts.local import LocalBackend
-from pipeline.artifacts.manifest import LAYOUT, MODEL, File, Manifest, read_manifest
+from pipeline.artifacts.manifest import File, Manifest, read_manifest
 from pipeline.artifacts.settings import StoreSettings
 from reward.offline.files import file_sha256
 
@@ -74,8 +74,7 @@ class ArtifactStore:
         files = tuple(
             File(path=path, sha256=file_sha256(one), size=one.stat().st_size) for path, one in paths.items()
         )
-        record = (record or {}) | (LAYOUT if kind == MODEL else {})
-        manifest = Manifest(kind=kind, files=files, refers=tuple(refers), record=record)
+        manifest = Manifest(kind=kind, files=files, refers=tuple(refers), record=record or {})
         keys, num_sent = manifest.keys(), 0
         for file in files:
             is_sent = self._put(paths[file.path], file, keys[file.path], advance=advance)
@@ -225,7 +224,7 @@ class ArtifactStore:
             advance(-file.size)
         raise CorruptError(
             f"{self.backend.address}: {key} came {_TRIES} times with another content; "
-            f"`march artifacts verify --read --remove-damaged` takes it out, then publish it again"
+            "remove it from the store, then publish it again"
         )
 
     def _write(self, manifest: Manifest) -> None:

@@ -1,9 +1,9 @@
 """What is damaged in a store, and what nothing needs any more.
 
-Kept are the manifests that pointers, given references and whatever else lies in the store name, what those
-refer to, and everything younger than the grace: a publisher at work writes its objects first. The kept ones
-are looked up again before anything is removed, and manifests are removed before objects. A publisher makes
-young what it reuses, and looks once more after its manifest is written.
+Kept are the manifests that pointers and given references name, what those name and refer to, and everything
+younger than the grace: a publisher at work writes its objects first. The kept ones are looked up again before
+anything is removed, and manifests are removed before objects. A publisher makes young what it reuses, and
+looks once more after its manifest is written.
 
 The lineage of a kept model refers to that of its parent, and so on. Of such ancestors the records stay; their
 weights, rows and evaluations stay unless the caller says otherwise, and may be gone already.
@@ -28,8 +28,6 @@ from pipeline.artifacts.store import ArtifactStore
 DEFAULT_GRACE = timedelta(days=7)
 _LINEAGE = "lineage"  # the kind of `pipeline.lineage.publish`
 _DECISION = "decision"  # the kind of `orchestration.registry.chain`
-_NAMES_NOTHING = (OBJECTS, MANIFESTS, MODELS, UPLOADS, "probe/")
-_MOST_SCANNED = 4 << 20  # bytes; what is larger is no record of ours
 _DIGEST = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
@@ -52,11 +50,10 @@ class Garbage:
 
 @dataclass(frozen=True)
 class Damage:
-    """Something that a manifest or pointer names and that is not right."""
+    """Something that a manifest names and that is not right."""
 
-    what: str
+    key: str
     problem: str
-    entry: Entry | None = None  # of another content, which publishing would take for the right one
 
 
 def find_garbage(
@@ -132,17 +129,9 @@ class _Contents:
         return {digest_of(entry.key) for entry in self.of(MANIFESTS) if entry.modified > before}
 
     def roots(self, *, without: Collection[str] = ()) -> set[str]:
-        """Manifests that pointers point to, or that anything else in the store names."""
-        found: set[str] = set()
-        for entry in self._entries:
-            if entry.key in without or entry.key.startswith(_NAMES_NOTHING):
-                continue
-            if entry.key.startswith(POINTERS):
-                if pointed := self._store.pointed(entry.key.removeprefix(POINTERS)):
-                    found.add(pointed)
-            elif entry.size <= _MOST_SCANNED and (blob := self._store.backend.read(entry.key)):
-                found |= self._named(blob.content.decode(errors="replace"))
-        return found
+        """Manifests that pointers point to."""
+        names = [entry.key.removeprefix(POINTERS) for entry in self.of(POINTERS) if entry.key not in without]
+        return set(filter(None, map(self._store.pointed, names)))
 
     def needed(self, roots: Iterable[str], *, with_ancestors: bool = True) -> dict[str, Manifest]:
         """These manifests and all that they need.
@@ -205,59 +194,33 @@ def find_damage(
     """
     seen: set[str] = set()
     for digest in digests:
-        manifest = _manifest_or_damage(store, digest)
-        if isinstance(manifest, Damage):
-            yield manifest
+        try:
+            manifest = store.manifest(digest)
+        except StoreError:
+            raise
+        except ValueError as error:
+            yield Damage(manifest_key(digest), str(error))
             continue
         keys = manifest.keys()
         for file in manifest.files:
             key = keys[file.path]
-            if key not in seen:
-                seen.add(key)
-                damage = _damage(store, digest, file, key, read=read)
-                if damage is not None:
-                    yield damage
+            problem = None if key in seen else _problem(store, file, key, read=read)
+            seen.add(key)
+            if problem is not None:
+                yield Damage(key, f"{problem}: {file.path} of {digest[:12]}")
             advance(file.size)
 
 
-def remove_damaged(store: ArtifactStore, damage: Damage) -> bool:
-    """Removes what is of another content, unless it was written again since; returns whether it did.
-
-    Raises:
-        StoreError: the store does not answer, or its role may not remove objects.
-    """
-    if damage.entry is None or store.backend.stat(damage.entry.key) != damage.entry:
-        return False
-    store.backend.delete(damage.entry.key)
-    return True
-
-
-def _manifest_or_damage(store: ArtifactStore, digest: str) -> Manifest | Damage:
-    key = manifest_key(digest)
-    try:
-        return store.manifest(digest)
-    except StoreError:
-        raise
-    except CorruptError:
-        there = store.backend.stat(key)
-    except ValueError as error:
-        return Damage(key, str(error))
-    try:
-        return store.manifest(digest)  # what is removed is what was seen before it was read
-    except CorruptError as error:
-        return Damage(key, str(error), there)
-
-
-def _damage(store: ArtifactStore, digest: str, file: File, key: str, *, read: bool) -> Damage | None:
-    what, there = f"{digest[:12]} {file.path}", store.backend.stat(key)
+def _problem(store: ArtifactStore, file: File, key: str, *, read: bool) -> str | None:
+    there = store.backend.stat(key)
     if there is None:
-        return Damage(what, "is missing")
+        return "is missing"
     if there.size != file.size:
-        return Damage(what, f"has {there.size:,} bytes instead of {file.size:,}")
+        return f"has {there.size:,} bytes instead of {file.size:,}"
     if read:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 store.get_file(file, key, Path(folder) / "copy")
             except CorruptError:
-                return Damage(what, "has another content than its name says", there)
+                return "has another content than its name says"
     return None
