@@ -285,7 +285,6 @@ def test_the_command_puts_lists_verifies_gets_and_collects(
     assert "verified" in march("get", address, str(tmp_path / "again"), "--store", "elsewhere")
     assert "nothing was removed" in march("gc", "--grace-hours", "0", "--no-registry")
     assert "removed: 0" in march("gc", "--grace-hours", "0", "--delete", "--no-registry")
-    assert "atomic" in march("probe")
 
 
 @pytest.mark.parametrize("paths", [("a", "a"), ("a", "a/b"), ("a/b/c", "a/b")])

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from orchestration.promotion.policy import POLICY_FILE
 from orchestration.registry.chain import Action, Made
 from orchestration.registry.decisions import LostRaceError
 from orchestration.registry.open import approval_command
@@ -193,13 +192,9 @@ def test_a_request_says_itself_that_another_must_approve_it(tmp_path: Path) -> N
     assert made.report is not None, "an approval names the gates of its request"
 
 
-def test_a_request_that_asks_no_other_is_approved_by_anybody_unless_the_approvers_policy_forbids(
-    tmp_path: Path,
-) -> None:
+def test_a_request_that_asks_no_other_is_approved_by_anybody(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     promote(decisions_over(registry, tmp_path), "1", required=True)
-    with pytest.raises(ValueError, match="another one must approve it"):
-        decisions_over(registry, tmp_path).approve("1", by_another=True)
     assert decisions_over(registry, tmp_path).approve("1").decision.action is Action.APPROVE
 
 
@@ -216,10 +211,8 @@ def test_an_approval_after_another_champion_and_one_that_was_rejected_are_refuse
         decisions.approve("3")
 
 
-@pytest.mark.parametrize("policy", [None, POLICY_FILE, Path("my rules.yaml")])
-def test_the_command_that_approves_names_what_is_not_the_default(policy: Path | None) -> None:
-    own = " --policy 'my rules.yaml'" if policy and policy != POLICY_FILE else ""
-    assert approval_command("shop", "4", policy) == f"march model approve shop 4{own}"
-    assert approval_command("shop", "4", policy, registry="sqlite:///a b.db", store="s3://b") == (
-        f"march model approve shop 4{own} --mlflow 'sqlite:///a b.db' --store s3://b"
+def test_the_command_that_approves_names_what_is_not_the_default() -> None:
+    assert approval_command("shop", "4") == "march model approve shop 4"
+    assert approval_command("shop", "4", registry="sqlite:///a b.db", store="s3://b") == (
+        "march model approve shop 4 --mlflow 'sqlite:///a b.db' --store s3://b"
     )

@@ -24,7 +24,7 @@ def by_check(findings: Iterable[Finding]) -> dict[str, Finding]:
 
 GOOD = S3Facts(
     "s3://b/p", "http://s3:8333", took_s=0.012,
-    conditions=Conditions(if_none_match=True, if_match=True, atomic=True),
+    conditions=Conditions(),
 )  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def s3(facts: S3Facts = GOOD, *, has_lock: bool = False, **changes: Any) -> dict
             State.FAILED,
             "allow s3:DeleteObject on s3://b/p/*",
         ),
-        ({"conditions": Conditions(True, False, False)}, "S3 conditions", State.FAILED, "lacks IfMatch"),
+        ({"conditions": Conditions(("IfMatch", "atomic conditions"))}, "S3 conditions", State.FAILED, "lacks IfMatch"),
     ],
 )
 def test_a_bucket(changes: dict[str, Any], check: str, state: State, says: str) -> None:
@@ -62,7 +62,7 @@ def test_a_bucket(changes: dict[str, Any], check: str, state: State, says: str) 
 
 
 def test_a_lock_stands_in_for_conditional_writes() -> None:
-    conditions = Conditions(if_none_match=True, if_match=False, atomic=False)
+    conditions = Conditions(("IfMatch", "atomic conditions"))
     assert s3(conditions=conditions, has_lock=True)["S3 conditions"].state is State.OK
 
 

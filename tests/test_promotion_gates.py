@@ -185,7 +185,7 @@ def test_no_pair_of_small_evaluations_breaks_a_gate(before: list[bool], data: st
 @given(st.lists(st.sampled_from(list(GateState)), max_size=6))
 def test_a_report_is_as_bad_as_its_worst_gate(found: list[GateState]) -> None:
     gates = tuple(GateResult(gate=str(i), state=state, reason="") for i, state in enumerate(found))
-    report = GateReport(gates=gates, policy_sha256="", candidate_sha256="")
+    report = GateReport(gates=gates, policy_sha256="")
     assert (report.state is PASSED) == (bool(found) and set(found) == {PASSED})
     assert len(report.reasons) == sum(state is not PASSED for state in found)
 

@@ -23,7 +23,7 @@ from orchestration.registry.store import (
     ModelVersion,
     Registry,
 )
-from orchestration.registry.stored import Evaluations, bring_evaluations, references
+from orchestration.registry.stored import bring_evidence, references
 from orchestration.registry.trial import Trial
 from orchestration.registry.version_tree import version_node
 from orchestration.registry.weights import local_weights
@@ -247,22 +247,20 @@ def test_what_the_gates_read_is_in_the_store_whatever_happens_to_a_folder(
 ) -> None:
     folder = write_evidence(tmp_path / "eval", evidence(better, num_items=4))
     content = (folder / "results.json").read_bytes()
-    dry = bring_evaluations(str(folder), str(folder), store, is_dry=True)
-    assert (dry.candidate, dry.champion, dry.candidate_digest) == (folder, folder, None)
-    assert not list(store.manifests())
+    dry = bring_evidence(str(folder), store, is_dry=True)
+    assert dry.artifact is None and not list(store.manifests())
     kept = store.publish(folder, kind="evaluation").digest
-    found = bring_evaluations(f"artifact:{kept}", str(folder), store)
-    assert (found.candidate_digest, found.champion_digest) == (kept, kept)
+    assert {bring_evidence(one, store).artifact for one in (f"artifact:{kept}", str(folder))} == {kept}
     elsewhere = ArtifactStore(LocalBackend(tmp_path / "another"))
-    copied = bring_evaluations(Artifact(store, kept).address, None, elsewhere).candidate_digest
+    copied = bring_evidence(Artifact(store, kept).address, elsewhere).artifact
     assert copied is not None and elsewhere.manifest(copied).kind == "evaluation"
     (folder / "results.json").write_text("{}")
-    assert found.champion is not None and (found.champion / "results.json").read_bytes() == content
+    assert (Artifact(store, kept).bring() / "results.json").read_bytes() == content
     other = store.publish(folder, kind="files").digest
     with pytest.raises(ValueError, match="of kind files; publish it with --kind evaluation"):
-        bring_evaluations(f"artifact:{other}", None, store)
+        bring_evidence(f"artifact:{other}", store)
     with pytest.raises(FileNotFoundError):
-        bring_evaluations(str(tmp_path), None, store)
+        bring_evidence(str(tmp_path), store)
 
 
 def test_gc_keeps_what_versions_and_runs_refer_to(store: ArtifactStore, run: Path, tmp_path: Path) -> None:
@@ -323,10 +321,10 @@ def test_what_is_registered_is_made_young_for_gc(store: ArtifactStore, run: Path
 def test_a_version_says_who_promoted_it_when_and_by_which_gates(tmp_path: Path) -> None:
     evil = "<b>[red]worse</b>"
     gates = (GateResult(gate="primary", state=GateState.PASSED, reason=evil, bound="low > 0"),)
-    report = GateReport(gates=gates, policy_sha256="p" * 64, candidate_sha256="c" * 64)
+    report = GateReport(gates=gates, policy_sha256="p" * 64)
     decisions = decisions_over(DecidedRegistry(), tmp_path)
     for number in "12":
-        trial = Trial(version(number), report, decisions.state(), Evaluations(tmp_path))
+        trial = Trial(version(number), report, decisions.state())
         decisions.promote(trial, GatePolicy())
     node = version_node(decisions, decisions.version("1"))
     made = [one for one in node.below if one.label.startswith("decision ")]

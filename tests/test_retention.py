@@ -16,7 +16,7 @@ import pytest
 from orchestration.registry.chain import Action, Chosen, Decision, State
 from orchestration.registry.decisions import Decisions
 from orchestration.registry.register import register_weights
-from orchestration.registry.store import EVALUATION_TAG, ModelVersion, Registry
+from orchestration.registry.store import ModelVersion, Registry
 from orchestration.registry.stored import references
 from orchestration.retrain import attempt
 from orchestration.retrain.loop import retrain
@@ -90,7 +90,7 @@ class Shop:
         register_weights(cast(Registry, registry), self.model, found.address)
         self.num_registered += 1
         (made,) = registry.versions_of[self.model]
-        tags = {**made.tags, EVALUATION_TAG: Artifact(found.store, evaluation).address}
+        tags = {**made.tags, "march.evaluation_uri": Artifact(found.store, evaluation).address}
         there = self.registry.versions_of.setdefault(self.model, [])
         there.append(replace(made, version=str(self.num_registered), tags=tags))
         return there[-1].version

@@ -17,7 +17,6 @@ from orchestration.promotion.records import GateReport, GateResult, GateState
 from orchestration.registry.logged import StoredModel
 from orchestration.registry.open import open_decisions
 from orchestration.registry.store import Registry
-from orchestration.registry.stored import Evaluations
 from orchestration.registry.trial import Trial
 from orchestration.retrain.job import load_job
 from orchestration.retrain.ledger import Given, Ledger
@@ -214,8 +213,8 @@ def test_a_real_registry_and_ledger_are_shown(job: Path, tmp_path: Path) -> None
     decisions = open_decisions("shop-solver", address, open_job_store(load_job(str(job))), by="ana")
     policy = GatePolicy(approval=ApprovalPolicy(required=True))
     gate = GateResult(gate="primary", state=GateState.PASSED, reason="better")
-    report = GateReport(gates=(gate,), policy_sha256="", candidate_sha256="")
-    trial = Trial(decisions.version("2"), report, decisions.state(), Evaluations(tmp_path))
+    report = GateReport(gates=(gate,), policy_sha256="")
+    trial = Trial(decisions.version("2"), report, decisions.state())
     decisions.promote(trial, policy)
     [one] = read_status([str(job)]).jobs
     assert not one.problems and one.model is not None

@@ -126,20 +126,6 @@ def verify(
     print(f"{len(digests):,} manifests: {'every object was read' if read else 'all present, sizes right'}")
 
 
-@artifacts.command()
-def probe(store: StoreOption = None, endpoint: EndpointOption = None) -> None:
-    """Say what the store's endpoint does with conditional writes; writes to keys of its own."""
-    from pipeline.artifacts.conditions import probe as find_conditions
-    from pipeline.artifacts.s3 import make_client
-    from pipeline.artifacts.settings import settings_from_environment
-
-    settings = settings_from_environment(store, endpoint)
-    described = "a folder: links and locks are atomic"
-    if settings.is_s3:
-        described = find_conditions(make_client(settings), settings.bucket, settings.prefix).describe()
-    print(f"{settings.location}: {described}")
-
-
 @contextmanager
 def byte_progress(label: str, total: int | None) -> Iterator[Advance]:
     """A bar with rate and remaining time; lines where there is no terminal."""

@@ -73,14 +73,18 @@ def promote(
     from orchestration.commands.promote_view import print_report, promotion_json
     from orchestration.promotion.policy import read_policy
     from orchestration.promotion.records import GateState
-    from orchestration.registry.stored import bring_evaluations
+    from orchestration.registry.stored import bring_evidence
     from orchestration.registry.trial import try_candidate
 
     rules = read_policy(policy)
     opened = open_named(store, endpoint)
     decisions = open_decisions(model, registry, opened, by=by)
-    given = bring_evaluations(evaluation, champion_evaluation, opened, is_dry=dry_run)
-    trial = try_candidate(decisions, candidate, given, rules, is_dry=dry_run)
+    given, theirs = (
+        bring_evidence(one, opened, is_dry=dry_run) if one else None
+        for one in (evaluation, champion_evaluation)
+    )
+    assert given is not None
+    trial = try_candidate(decisions, candidate, given, theirs, rules, is_dry=dry_run)
     if not as_json:
         print_report(trial.report, Console())
     if trial.seen.champion is None and champion_evaluation is not None:
@@ -95,7 +99,7 @@ def promote(
     elif dry_run:
         ending, line = "would_promote", f"{name} would be promoted"
     elif rules.approval.required:
-        command = approval_command(model, number, policy, registry=registry, store=store)
+        command = approval_command(model, number, registry=registry, store=store)
         ending, line = "waits", f"{name} waits: {command}"
     else:
         ending, line = "promoted", f"{name} is the champion; it was {made.was or 'nobody'}"
@@ -111,18 +115,14 @@ def approve(
     model: options.Model,
     version: options.Version,
     reason: options.Reason = "",
-    policy: options.Policy = None,
     registry: options.RegistryUri = None,
     by: options.By = None,
     store: StoreOption = None,
     endpoint: EndpointOption = None,
 ) -> None:
     """Promote a version that waits for a person."""
-    from orchestration.promotion.policy import read_policy
-
-    by_another = read_policy(policy).approval.by_another
     decisions = open_decisions(model, registry, open_named(store, endpoint), by=by)
-    made = _decide(lambda: decisions.approve(version, reason=reason, by_another=by_another))
+    made = _decide(lambda: decisions.approve(version, reason=reason))
     print(f"{model} version {version} is the champion; it was {made.was or 'nobody'}")
 
 

@@ -38,8 +38,6 @@ class GateReport(Record):
 
     gates: tuple[GateResult, ...]
     policy_sha256: str
-    candidate_sha256: str = Field(description="Of the candidate's evaluation: its manifest.")
-    champion_sha256: str | None = Field(default=None, description="Of the champion's; None: there is none.")
 
     @property
     def state(self) -> GateState:

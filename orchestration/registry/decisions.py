@@ -133,25 +133,20 @@ class Decisions:
             _chosen(trial.candidate),
             reason,
             report=trial.report,
-            evaluation=trial.evaluations.candidate_digest,
-            champion_evaluation=trial.evaluations.champion_digest,
+            evaluation=trial.evaluation,
+            champion_evaluation=trial.champion_evaluation,
             by_another=action is Action.REQUEST and policy.approval.by_another,
         )
 
-    def approve(self, version: str, *, reason: str = "", by_another: bool = False) -> Made:
+    def approve(self, version: str, *, reason: str = "") -> Made:
         """Promotes a version that waits.
-
-        Args:
-            version: Which.
-            reason: Kept with the decision.
-            by_another: Whether who asked may not approve it, though the request does not say so.
 
         Raises:
             LostRaceError: another decision was made meanwhile.
             ValueError: it does not wait, or the champion changed since, or the asker may not approve.
         """
         state, asked = self.rebuild(), self._asked(version)
-        if (by_another or asked.by_another) and asked.by == self._me():
+        if asked.by_another and asked.by == self._me():
             raise ValueError(f"approve: {asked.by} asked for version {version}; another one must approve it")
         if asked.was != (state.champion.version if state.champion else None):
             raise ValueError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -49,19 +48,10 @@ def open_version(
 
 
 def approval_command(
-    model: str,
-    version: str,
-    policy: Path | None,
-    *,
-    registry: str | None = None,
-    store: str | None = None,
+    model: str, version: str, *, registry: str | None = None, store: str | None = None
 ) -> str:
-    """What approves a version that waits; the policy that it was judged by names who is notified."""
-    from orchestration.promotion.policy import POLICY_FILE
-
+    """What approves a version that waits."""
     words = ["march", "model", "approve", model, version]
-    if policy is not None and policy != POLICY_FILE:
-        words += ["--policy", str(policy)]
     for option, value in (("--mlflow", registry), ("--store", store)):
         words += [option, value] if value is not None else []
     return shlex.join(words)

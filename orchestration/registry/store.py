@@ -18,9 +18,7 @@ from pipeline.redaction import refuse_password
 
 CANDIDATE, CHAMPION, PREVIOUS = "candidate", "champion", "previous"
 URI_TAG, SHA256_TAG, LINEAGE_TAG = "march.weights_uri", "march.weights_sha256", "march.lineage_sha256"
-REPORT_TAG, EVALUATION_TAG = "march.gate_report", "march.evaluation_uri"
-DECISION_TAG = "march.decision_uri"
-CHAMPION_EVALUATION_TAG = "march.champion_evaluation_uri"
+REPORT_TAG, DECISION_TAG = "march.gate_report", "march.decision_uri"
 MOST_TAG_CHARS = 100_000  # of MLflow 3
 
 

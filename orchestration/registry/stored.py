@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 
+from orchestration.promotion.evidence import Evidence, read_evidence
 from orchestration.registry.store import LINEAGE_TAG, ModelVersion, Registry
 from pipeline.artifacts.address import Artifact, find_artifact, located
 from pipeline.artifacts.layout import is_digest
@@ -14,39 +14,20 @@ from pipeline.evaluate.results import read_manifest
 from pipeline.lineage.publish import EVALUATION
 
 
-@dataclass(frozen=True)
-class Evaluations:
-    """What a promotion rests on: folders, and their manifests' digests, which a dry run has not."""
-
-    candidate: Path
-    champion: Path | None = None
-    candidate_digest: str | None = None
-    champion_digest: str | None = None
-
-
-def bring_evaluations(
-    candidate: str, champion: str | None, store: ArtifactStore, *, is_dry: bool = False
-) -> Evaluations:
-    """Two evaluations as the store has them, verified; those that are elsewhere are stored.
+def bring_evidence(reference: str, store: ArtifactStore, *, is_dry: bool = False) -> Evidence:
+    """An evaluation as the store has it, verified; one that is elsewhere is stored.
 
     What the gates read is what the decision refers to, whatever happens to a folder meanwhile.
 
     Args:
-        candidate: A folder, or a reference to the store.
-        champion: The same.
+        reference: A folder, or a reference to the store.
         store: That of the decisions.
-        is_dry: Folders are read where they are; nothing is stored.
+        is_dry: A folder is read where it is; nothing is stored.
 
     Raises:
         FileNotFoundError: there is no such folder.
         ValueError: the store has it not, or it is something else.
     """
-    folder, digest = _bring_evaluation(candidate, store, is_dry=is_dry)
-    champions, other = _bring_evaluation(champion, store, is_dry=is_dry) if champion else (None, None)
-    return Evaluations(folder, champions, digest, other)
-
-
-def _bring_evaluation(reference: str, store: ArtifactStore, *, is_dry: bool) -> tuple[Path, str | None]:
     found = find_artifact(reference, lambda: store)
     if found is not None and found.manifest().kind != EVALUATION:
         raise ValueError(
@@ -54,12 +35,12 @@ def _bring_evaluation(reference: str, store: ArtifactStore, *, is_dry: bool) -> 
         )
     folder = found.bring() if found else Path(reference)
     if is_dry:
-        return folder, None
+        return read_evidence(folder)
     if found is None or found.store.backend.address != store.backend.address:
         read_manifest(folder)  # says so of a folder that holds no evaluation
         found = Artifact(store, store.publish(folder, kind=EVALUATION).digest)
     found.store.renew(found.digest)
-    return found.bring(), found.digest
+    return read_evidence(found.bring(), found.digest)
 
 
 def references(

@@ -14,7 +14,7 @@ from orchestration.registry.chain import Action, Decision, State
 from orchestration.registry.decisions import Decisions, LostRaceError
 from orchestration.registry.open import open_decisions, open_registry
 from orchestration.registry.register import register_weights
-from orchestration.registry.stored import bring_evaluations
+from orchestration.registry.stored import bring_evidence
 from orchestration.registry.trial import try_candidate
 from orchestration.retrain.evaluation import EVALUATION
 from orchestration.retrain.records import Outcome
@@ -87,10 +87,9 @@ def promote(shop: Workshop) -> StageResult:
 
 def _decide(shop: Workshop, decisions: Decisions, version: str, policy: GatePolicy) -> StageResult:
     theirs = shop.request.materials.get("champion_evaluation")
-    candidate = Artifact(shop.store, shop.material(EVALUATION)).address
-    champion = Artifact(shop.store, str(theirs)).address if theirs else None
-    given = bring_evaluations(candidate, champion, shop.store)
-    trial = try_candidate(decisions, version, given, policy)
+    given = bring_evidence(f"artifact:{shop.material(EVALUATION)}", shop.store)
+    champions = bring_evidence(f"artifact:{theirs}", shop.store) if theirs else None
+    trial = try_candidate(decisions, version, given, champions, policy)
     _demand_the_evaluated(shop, decisions, trial.seen)
     if trial.report.state is GateState.ERROR:
         raise GateBrokeError("; ".join(trial.report.reasons))

@@ -18,27 +18,27 @@ _CHUNK = 1 << 20
 
 
 class LocalBackend:
-    """A folder, on one file system."""
+    """A folder, on one file system. Keys are those of `layout.py`."""
 
     def __init__(self, root: Path) -> None:
         self._root = root.expanduser().resolve()
 
     @property
     def address(self) -> str:
-        """The folder."""
+        """Where it is, without secrets."""
         return str(self._root)
 
     def store(self, source: Path, key: str, *, advance: Advance) -> None:
-        """Copies a file."""
+        """Brings a file under a key, whole or not at all."""
         with self._staged(key) as staged:
             _copy(source, staged, advance)
 
     def fetch(self, key: str, target: Path, *, advance: Advance) -> None:
-        """Copies the file."""
+        """Brings an object into a file, over what is there."""
         _copy(self._path(key), target, advance)
 
     def stat(self, key: str) -> Entry | None:
-        """Size and time of a file."""
+        """What is there; None for nothing."""
         try:
             found = self._path(key).stat()
         except (FileNotFoundError, NotADirectoryError):
@@ -46,12 +46,16 @@ class LocalBackend:
         return Entry(key=key, size=found.st_size, modified=_time(found.st_mtime))
 
     def touch(self, entry: Entry) -> None:
-        """Sets the file's time, if it is there."""
+        """Makes what is there as new as if it were written now, so that gc's grace begins again."""
         with suppress(FileNotFoundError):
             os.utime(self._path(entry.key))
 
     def read(self, key: str) -> Blob | None:
-        """The file's content, tagged by its digest."""
+        """A small content, and the tag by which it can be replaced; None for nothing.
+
+        Raises:
+            CorruptError: it is larger than `MOST_BYTES`, and so none of ours.
+        """
         try:
             with self._path(key).open("rb") as file:
                 content = file.read(MOST_BYTES + 1)
@@ -61,12 +65,16 @@ class LocalBackend:
         return Blob(content, hashlib.sha256(content).hexdigest())
 
     def write(self, key: str, content: bytes) -> None:
-        """Writes by rename."""
+        """Writes a small content, over what is there."""
         with self._staged(key) as staged:
             staged.write_bytes(content)
 
     def compare_and_set(self, key: str, content: bytes, *, tag: str | None) -> None:
-        """Compares and writes under the store's lock."""
+        """Writes a small content in place of the one with this tag; None: of nothing.
+
+        Raises:
+            MovedError: another one is there.
+        """
         with locked(self._root / ".lock"):
             found = self.read(key)
             if (found.tag if found else None) != tag:
@@ -74,17 +82,17 @@ class LocalBackend:
             self.write(key, content)
 
     def demand_conditions(self) -> None:
-        """A folder has a lock."""
+        """Nothing: a folder has a lock."""
 
     def entries(self, prefix: str) -> Iterator[Entry]:
-        """The files under a prefix."""
+        """What is under a prefix; under `UPLOADS` what was begun and not finished."""
         for path in sorted(self._path(prefix).rglob("*")):
             entry = self.stat(str(path.relative_to(self._root))) if path.is_file() else None
             if entry is not None:
                 yield entry
 
     def delete(self, key: str) -> None:
-        """Removes the file, and with the last one of a model MLflow's links to it."""
+        """Removes what is there, if anything is; with the last file of a model MLflow's links to it."""
         self._path(key).unlink(missing_ok=True)
         if key.startswith(MODELS):
             folder = self._path(MODELS + digest_of(key))

@@ -125,7 +125,12 @@ class S3Backend:
             self._put(key, content)
 
     def compare_and_set(self, key: str, content: bytes, *, tag: str | None) -> None:
-        """By PUT with IfMatch or IfNoneMatch; under the lock where one is set."""
+        """By PUT with IfMatch or IfNoneMatch; under the lock where one is set.
+
+        Raises:
+            MovedError: another one is there.
+            UnsafeEndpointError: the endpoint cannot do so safely.
+        """
         if self.settings.pointer_lock is None:
             return self._set_if(key, content, tag)
         with locked(self.settings.pointer_lock):
@@ -135,7 +140,11 @@ class S3Backend:
             self.write(key, content)
 
     def demand_conditions(self) -> None:
-        """Writes to keys of its own, since some endpoints ignore a condition; not where a lock is set."""
+        """Writes to keys of its own, since some endpoints ignore a condition; not where a lock is set.
+
+        Raises:
+            UnsafeEndpointError: `compare_and_set` is not safe here.
+        """
         if self.settings.pointer_lock is not None:
             return
         with _named(self.address):

@@ -32,7 +32,7 @@ class StoreSettings(Settings):
     timeout_s: float = Field(default=60.0, gt=0, description="To connect, and between two bytes.")
     pointer_lock: Path | None = Field(
         default=None,
-        description="Where the endpoint cannot compare and set (`march artifacts probe`): a file on a "
+        description="Where the endpoint cannot compare and set (`march doctor`): a file on a "
         "disk that all who move pointers share, which serialises them. None: by IfMatch and IfNoneMatch.",
     )
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -80,7 +80,7 @@ def find_garbage(
     pointers = [entry for entry in there.old(POINTERS, before) if entry.key.removeprefix(POINTERS) in stale]
     roots = {*references, *there.roots(without={entry.key for entry in pointers})}
     kept = there.needed(roots | there.young(before), with_ancestors=with_ancestors)
-    digests = _digests(kept)
+    digests = {*kept, *(file.sha256 for manifest in kept.values() for file in manifest.files)}
     loose = {
         prefix: tuple(entry for entry in there.old(prefix, before) if digest_of(entry.key) not in digests)
         for prefix in (MANIFESTS, OBJECTS, MODELS)
@@ -98,11 +98,10 @@ def find_garbage(
 def remove(store: ArtifactStore, garbage: Garbage, *, grace: timedelta = DEFAULT_GRACE) -> int:
     """Removes what was found, unless it has been used since; returns how many things went."""
     num_removed = sum(_remove(store, entry, grace) for entry in garbage.pointers)
-    there = _Contents(store)
-    roots = there.roots() | there.young(datetime.now(UTC) - grace)
-    digests = _digests(there.needed(roots, with_ancestors=garbage.with_ancestors))
-    loose = [entry for entry in (*garbage.manifests, *garbage.objects) if digest_of(entry.key) not in digests]
-    num_removed += sum(_remove(store, entry, grace) for entry in loose)
+    again = find_garbage(store, grace=grace, with_ancestors=garbage.with_ancestors)
+    loose = {entry.key for entry in (*again.manifests, *again.objects)}
+    found = [entry for entry in (*garbage.manifests, *garbage.objects) if entry.key in loose]
+    num_removed += sum(_remove(store, entry, grace) for entry in found)
     for upload in garbage.uploads:
         store.backend.delete(upload.key)
     return num_removed + len(garbage.uploads)
@@ -165,11 +164,6 @@ class _Contents:
     def _named(self, text: str) -> set[str]:
         """Manifests of this store that a text names."""
         return set(_DIGEST.findall(text)) & self._digests
-
-
-def _digests(manifests: Mapping[str, Manifest]) -> set[str]:
-    """Of manifests and of all files that they name."""
-    return {*manifests, *(file.sha256 for manifest in manifests.values() for file in manifest.files)}
 
 
 def _remove(store: ArtifactStore, entry: Entry, grace: timedelta) -> bool:
