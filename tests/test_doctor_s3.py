@@ -53,7 +53,12 @@ def s3(facts: S3Facts = GOOD, *, has_lock: bool = False, **changes: Any) -> dict
             State.FAILED,
             "allow s3:DeleteObject on s3://b/p/*",
         ),
-        ({"conditions": Conditions(("IfMatch", "atomic conditions"))}, "S3 conditions", State.FAILED, "lacks IfMatch"),
+        (
+            {"conditions": Conditions(("IfMatch", "atomic conditions"))},
+            "S3 conditions",
+            State.FAILED,
+            "lacks IfMatch",
+        ),
     ],
 )
 def test_a_bucket(changes: dict[str, Any], check: str, state: State, says: str) -> None:

@@ -28,7 +28,6 @@ _CODES = {"refused": 3, "inconclusive": 4}  # of `promote`
 def register(
     model: options.Model,
     weights: options.Weights,
-    policy: options.Policy = None,
     registry: options.RegistryUri = None,
     store: StoreOption = None,
     endpoint: EndpointOption = None,
@@ -38,7 +37,6 @@ def register(
     The reference of a lineage (march model lineage RUN --publish) registers the weights that it made, and
     itself.
     """
-    from orchestration.promotion.policy import read_policy
     from orchestration.registry.register import register_weights
 
     version, is_new = register_weights(
@@ -46,7 +44,6 @@ def register(
         model,
         weights,
         store=partial(open_named, store, endpoint),
-        pickles_allowed=read_policy(policy).pickles_allowed,
     )
     print(f"{model} version {version}{', the candidate' if is_new else ', registered before'}")
 

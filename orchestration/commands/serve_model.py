@@ -75,7 +75,7 @@ def serve_model(
 
     def fetch(version: ModelVersion) -> Path:
         with byte_progress("fetching", None) as advance:
-            return local_weights(version, pickles_allowed=rules.pickles_allowed, advance=advance)
+            return local_weights(version, advance=advance)
 
     def command(version: str, weights: str, host: str, port: int) -> list[str]:
         names = [model, *([f"{model}@{version}"] if version else [])]

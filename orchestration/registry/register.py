@@ -23,7 +23,6 @@ def register_weights(
     weights: str,
     *,
     store: OpenStore = environments_store,
-    pickles_allowed: bool = False,
 ) -> tuple[str, bool]:
     """Registers weights as a version of a model, once.
 
@@ -32,7 +31,6 @@ def register_weights(
         model: Its name.
         weights: Their folder, which is put into the store, or their reference there, or their lineage's.
         store: Opens the store.
-        pickles_allowed: Whether weights may be pickles, which can run code.
 
     Returns:
         The version, and whether it is new.
@@ -48,11 +46,10 @@ def register_weights(
         raise ValueError(f"{folder}: holds no Hugging Face model (config.json); fix the path")
     else:
         found = named_artifact(weights, store)
-    stored = _stored_model(found, pickles_allowed=pickles_allowed)
-    return registry.register(model, stored)
+    return registry.register(model, _stored_model(found))
 
 
-def _stored_model(found: Artifact, *, pickles_allowed: bool) -> StoredModel:
+def _stored_model(found: Artifact) -> StoredModel:
     """The model that a manifest is of, or the lineage of one; made whole for MLflow's clients."""
     lineage, digest = None, None
     if found.manifest().kind == LINEAGE:
@@ -67,8 +64,7 @@ def _stored_model(found: Artifact, *, pickles_allowed: bool) -> StoredModel:
             f"{found.address}: is of kind {manifest.kind}, and no Hugging Face model (--kind {MODEL}, with a "
             "config.json); name another"
         )
-    if not pickles_allowed:
-        refuse_pickles(found.address, sha256s)
+    refuse_pickles(found.address, sha256s)
     sha256 = digest_of_files(sha256s)
     if lineage and lineage.model and lineage.model.weights_sha256 not in (None, sha256):
         raise ValueError(f"{digest}: is the lineage of other weights than it names; publish the run again")

@@ -82,7 +82,6 @@ def _smoke(candidate: ModelVersion, policy: GatePolicy) -> GateResult:
             )
         demand_libraries()
     try:
-        weights = local_weights(candidate, pickles_allowed=policy.pickles_allowed)
-        return smoke_gate(weights, policy.smoke)
+        return smoke_gate(local_weights(candidate), policy.smoke)
     except (ValueError, OSError) as error:
         return GateResult(gate="smoke", state=GateState.ERROR, reason=f"{' '.join(str(error).split()):.300}")

@@ -12,9 +12,7 @@ from pipeline.artifacts.backend import Advance, no_progress
 from pipeline.evaluate.weights import digest_of_files, refuse_pickles
 
 
-def local_weights(
-    version: ModelVersion, *, pickles_allowed: bool = False, advance: Advance = no_progress
-) -> Path:
+def local_weights(version: ModelVersion, *, advance: Advance = no_progress) -> Path:
     """The folder of a version's weights, in the user's cache.
 
     They are read once: each file is held against its digest there, and the digest of all against the
@@ -22,7 +20,6 @@ def local_weights(
 
     Args:
         version: As it is registered.
-        pickles_allowed: Whether the weights may be pickles, which can run code.
         advance: Called with the number of bytes that come from the store.
 
     Raises:
@@ -38,8 +35,7 @@ def local_weights(
             f"{version.uri}: its content is {found[:12]}, registered was {version.sha256[:12]}; "
             "register it again"
         )
-    if not pickles_allowed:
-        refuse_pickles(version.uri, sha256s)
+    refuse_pickles(version.uri, sha256s)
     return stored.bring(advance=advance)
 
 

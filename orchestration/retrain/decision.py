@@ -56,8 +56,7 @@ def register(shop: Workshop) -> StageResult:
     registry = open_registry(settings.address)
     sha256 = str(shop.request.inputs["weights"])
     made_by = Artifact(shop.store, shop.material(LINEAGE)).address
-    allowed = settings.read_policy().pickles_allowed
-    version, _ = register_weights(registry, settings.model, made_by, pickles_allowed=allowed)
+    version, _ = register_weights(registry, settings.model, made_by)
     made = next(one for one in registry.versions(settings.model) if one.version == version)
     return shop.result(facts={"version": version, "registered_ms": made.created_ms, "weights_sha256": sha256})
 
