@@ -54,9 +54,7 @@ class Follower:
     one_at_a_time: bool = False
     _found: list[Fetched] = field(init=False)  # whose weights are here, the newest last
     _children: list[Child] = field(init=False, default_factory=list)  # that run; the first answers
-    _answers_since: float | None = field(
-        init=False, default=None
-    )  # on the monotonic clock; None: nobody is to answer
+    _answers_since: float | None = field(init=False, default=None)  # monotonic; None: nobody is to answer
 
     async def run(self, first: Fetched) -> None:
         """Serves until it is interrupted.
@@ -186,11 +184,11 @@ class Follower:
 
     def _forget_others(self, before: Fetched) -> None:
         """Forgets weights but those that answer, those that did before, and the newest."""
-        kept = (before, self._children[0].served, self._found[-1])
-        for one in self._found[:-1]:
-            if one not in kept:
-                self.forget(one)
-        self._found = [one for one in self._found if one in kept]
+        newest = self._found[-1]
+        kept = {before, self._children[0].served} - {newest}
+        for one in {*self._found} - {*kept, newest}:
+            self.forget(one)
+        self._found = [*kept, newest]
 
 
 def _named(served: Fetched) -> str:
