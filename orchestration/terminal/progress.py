@@ -119,7 +119,8 @@ class ByteProgress(_Bar):
     def add_rows(self, num_bytes: int, num_rows: int) -> None:
         """Counts rows and the bytes that they took."""
         self._num_rows += num_rows
-        self._count(advance=num_bytes, note=f"{self._num_rows:,} rows, {self._rate(self._num_rows):,.0f} rows/s")
+        note = f"{self._num_rows:,} rows, {self._rate(self._num_rows):,.0f} rows/s"
+        self._count(advance=num_bytes, note=note)
 
     def _count(self, **changed: Any) -> None:
         with self._lock:
