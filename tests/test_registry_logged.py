@@ -59,7 +59,7 @@ class RecordingClient:
 @pytest.fixture
 def stored(tmp_path: Path, picnic: RagQuery) -> StoredModel:
     evaluation = EvaluationRecord(
-        model="m", judge=None, settings_sha256="s", manifest_sha256="m", average=0.5,
+        model="m", judge=None, settings_sha256="s", average=0.5,
         benchmarks={"picnics": 0.5, "broken": None},
     )  # fmt: skip
     lineage = collect(write_finished_run(tmp_path, picnic))

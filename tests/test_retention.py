@@ -142,9 +142,9 @@ class Publishing(Factory):
     def lineage(self, names: dict[str, str]) -> str:
         store, none = self.results.store, "0" * 64
         sha256 = digest_of_files({one.path: one.sha256 for one in store.manifest(names["model"]).files})
-        data = DataRecord(source="tiny", num_rows=1, manifest_sha256=none, rows_sha256=none)
+        data = DataRecord(source="tiny", num_rows=1, rows_sha256=none)
         evaluation = EvaluationRecord(
-            model="m", judge=None, settings_sha256=none, manifest_sha256=none, artifact=names["evaluation"]
+            model="m", judge=None, settings_sha256=none, artifact=names["evaluation"]
         )
         made = Lineage(
             run="run",

@@ -26,7 +26,6 @@ class DataRecord(Record):
 
     source: str
     num_rows: int
-    manifest_sha256: str = Field(description="Of manifest.json.")
     rows_sha256: str = Field(
         description="Of all rows; MLflow's own dataset digest reads the first 10,000 alone."
     )
@@ -52,7 +51,6 @@ class EvaluationRecord(Record):
     model: str
     judge: str | None
     settings_sha256: str
-    manifest_sha256: str
     seeds: dict[str, JsonValue] = Field(default={}, description="By setting.")
     sources: dict[str, str] = Field(default={}, description="Where each benchmark's files were.")
     benchmarks: dict[str, float | None] = Field(
