@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from urllib.parse import urlsplit
-
-from pipeline.artifacts.settings import redact
+from urllib.parse import unquote_plus, urlsplit
 
 SECRET_NAME = re.compile(r"(TOKEN|KEY|PASSWORD|SECRET|HEADERS)$")  # of a variable; headers may sign in
 _MOST_CHARS = 500
@@ -25,14 +23,15 @@ def one_line(text: str) -> str:
     return f"{shown:.{_MOST_CHARS}}"
 
 
-def refuse_password(field: str, uri: str | None) -> None:
-    """Refuses an MLflow address that is a secret: addresses are recorded, shown and passed on.
+def refuse_password(field: str, uri: str | None, *, fix: str | None = None) -> None:
+    """Refuses an address that is a secret: addresses are recorded, shown and passed on.
 
     Not in a validator, whose error would show what it refuses. A database's address may name a user.
 
     Args:
         field: Where the address was given.
         uri: The address; None: there is none.
+        fix: Where to give it instead; None: as MLflow takes it.
 
     Raises:
         ValueError: it holds a password, or the user of a server.
@@ -43,7 +42,22 @@ def refuse_password(field: str, uri: str | None) -> None:
     bare = parts._replace(netloc=parts.netloc.rpartition("@")[2]) if may_name else parts
     if redact(bare.geturl()) == bare.geturl():
         return
-    fix = "give a database's password as its driver reads it (PGPASSWORD, PGPASSFILE)"
-    if is_server:
+    if fix is None and is_server:
         fix = "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
+    fix = fix or "give a database's password as its driver reads it (PGPASSWORD, PGPASSFILE)"
     raise ValueError(f"{field}: {redact(uri or '')} was given with a user or password in it; {fix}")
+
+
+def redact(url: str) -> str:
+    """The address without the user and passwords that may stand in it, in its query too."""
+    parts = urlsplit(url)
+    kept = [pair for pair in parts.query.split("&") if not _names_password(pair)]
+    if "@" not in parts.netloc and len(kept) == parts.query.count("&") + 1:
+        return url
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="&".join(kept)).geturl()
+
+
+def _names_password(pair: str) -> bool:
+    """Whether a pair of a query is one by which drivers of databases take a password (libpq, PyMySQL)."""
+    key = unquote_plus(pair.partition("=")[0]).lower()
+    return key in ("password", "passwd", "sslpassword", "ssl_key_password")

@@ -11,7 +11,7 @@ from orchestration.promotion.records import GateReport, GateResult, GateState
 from orchestration.registry.chain import Chain, Made, State
 from orchestration.registry.decisions import Decisions
 from orchestration.registry.store import ModelVersion, Registry
-from orchestration.registry.stored import Evaluations
+from orchestration.registry.trial import Trial
 from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.store import ArtifactStore
 
@@ -64,11 +64,9 @@ def version(number: str) -> ModelVersion:
     return ModelVersion(number, f"s3://b/{number}", number * 64, (), {}, 0)
 
 
-def decisions_over(
-    registry: MemoryRegistry, store: Path, *, by: str = "ann", key: str | None = None
-) -> Decisions:
+def decisions_over(registry: MemoryRegistry, store: Path, *, by: str = "ann") -> Decisions:
     """Decisions in a folder, shown by the registry in memory."""
-    chain = Chain(ArtifactStore(LocalBackend(store)), "shop", key)
+    chain = Chain(ArtifactStore(LocalBackend(store)), "shop")
     return Decisions(cast(Registry, registry), chain, by)
 
 
@@ -81,7 +79,8 @@ def promote(
 ) -> Made:
     """Decides about a version whose gates say the state."""
     gates = (GateResult(gate="primary", state=GateState(state), reason="by chance"),)
-    report = GateReport(gates=gates, policy_sha256="p" * 64, candidate_sha256="c" * 64)
+    report = GateReport(gates=gates, policy_sha256="p" * 64)
     policy = GatePolicy(approval=ApprovalPolicy(**approval))
     candidate = version(candidate) if isinstance(candidate, str) else candidate
-    return decisions.promote(candidate, report, policy, seen or decisions.state(), Evaluations(Path()))
+    trial = Trial(candidate, report, seen or decisions.state())
+    return decisions.promote(trial, policy)

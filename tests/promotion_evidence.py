@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -119,8 +118,7 @@ def _whole(
         benchmarks={name: _figures(name, items[name], counts) for name in items},
         average=average,
     )
-    sha256 = hashlib.sha256(manifest.model_dump_json().encode()).hexdigest()
-    return Evidence(manifest, items, sha256)
+    return Evidence(manifest, items)
 
 
 def _figures(name: str, items: list[ItemResult], counts: Counts) -> BenchmarkFigures:

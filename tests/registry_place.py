@@ -47,7 +47,8 @@ class Place:
         return str(self.folder / f"weights{number}")
 
     def register(self, number: int) -> tuple[str, bool]:
-        return register_weights(Registry(self.uri), self.model, self.weights(number))
+        registry = Registry(self.uri)
+        return register_weights(registry, self.model, self.weights(number), store=lambda: self.store)
 
     def promote(self, version: int, champion: int | None, *more: object) -> int:
         given = ["model", "promote", self.model, "--candidate", version]

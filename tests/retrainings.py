@@ -162,7 +162,7 @@ class Factory:
                 published = self.results.store.publish(kind=one, record={"key": request.key})
                 outputs[one] = published.digest
         facts: dict[str, Any] = {
-            Stage.PREPARE: {"rows_sha256": "b" * 64, "version_id": None},
+            Stage.PREPARE: {"rows_sha256": "b" * 64},
             Stage.TRAIN: {"weights_sha256": CANDIDATE, "steps": 2},
             Stage.REGISTER: {"version": "7", "registered_ms": 5},
             Stage.PROMOTE: {"outcome": self.outcome, "version": "7", "reason": "primary: failed"},

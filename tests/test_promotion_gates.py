@@ -17,6 +17,7 @@ from orchestration.promotion.gates import run_gates
 from orchestration.promotion.policy import POLICY_FILE, GatePolicy, read_policy
 from orchestration.promotion.records import GateReport, GateResult, GateState, by_interval
 from pipeline.evaluate.results import Counts
+from reward.offline.bootstrap import Interval
 from tests.promotion_evidence import CHAMPION, better, contest, evidence, item, worse, write_evidence
 
 POLICY = GatePolicy()
@@ -156,12 +157,15 @@ def test_a_policy_about_another_benchmark_is_an_error(champion: Evidence) -> Non
     assert not_passed(report) == {"primary": ERROR} and "'hotpotqa' was not evaluated" in report.reasons[0]
 
 
-@given(low=st.floats(-1, 1), width=st.floats(0, 1), least=st.floats(-1, 1))
-def test_a_state_is_passed_only_when_the_whole_interval_is(low: float, width: float, least: float) -> None:
-    state = by_interval(low, low + width, least=least)
-    assert (state is PASSED) == (low >= least)
-    assert (state is FAILED) == (low + width < least)
-    assert by_interval(None, low, least=least) is INCONCLUSIVE
+@given(low=st.floats(-1, 1), width=st.floats(0, 1), bound=st.floats(-1, 1))
+def test_a_state_is_passed_only_when_the_whole_interval_is(low: float, width: float, bound: float) -> None:
+    high = low + width
+    for state, is_right, is_wrong in (
+        (by_interval(Interval(low=low, high=high), least=bound), low >= bound, high < bound),
+        (by_interval(Interval(low=low, high=high), most=bound), high <= bound, low > bound),
+    ):
+        assert (state is PASSED, state is FAILED) == (is_right, is_wrong)
+    assert by_interval(None, least=bound) is INCONCLUSIVE
 
 
 @settings(max_examples=10)
@@ -181,7 +185,7 @@ def test_no_pair_of_small_evaluations_breaks_a_gate(before: list[bool], data: st
 @given(st.lists(st.sampled_from(list(GateState)), max_size=6))
 def test_a_report_is_as_bad_as_its_worst_gate(found: list[GateState]) -> None:
     gates = tuple(GateResult(gate=str(i), state=state, reason="") for i, state in enumerate(found))
-    report = GateReport(gates=gates, policy_sha256="", candidate_sha256="")
+    report = GateReport(gates=gates, policy_sha256="")
     assert (report.state is PASSED) == (bool(found) and set(found) == {PASSED})
     assert len(report.reasons) == sum(state is not PASSED for state in found)
 

@@ -17,15 +17,13 @@ import pytest
 from mlflow import MlflowClient
 
 from orchestration.registry.decisions import LostRaceError
+from orchestration.registry.logged import StoredModel
 from orchestration.registry.open import open_decisions
-from orchestration.registry.register import register_weights
-from orchestration.registry.store import Registry
 from tests.march_cli import march, refused
 from tests.memory_registry import promote
 from tests.mlflow_process import mlflow_server
 from tests.postgres import serve_postgres
 from tests.registry_place import POLICY, Place, make_place
-from tests.test_decision_chain import KEY
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
@@ -99,24 +97,13 @@ def test_promote_and_roll_back(place: Place, capsys: pytest.CaptureFixture[str])
 
 def test_the_same_weights_are_one_version(place: Place) -> None:
     assert place.register(1) == ("1", False)
-    s3 = register_weights(
-        place.decisions.registry, place.model, "s3://b/m", sha256="e" * 64, lineage="f" * 64
-    )
-    assert s3 == ("4", True) and place.decisions.version("@candidate").uri == "s3://b/m"
-
-
-def test_an_address_in_the_store_takes_the_place_of_another_and_keeps_it(place: Place) -> None:
-    registry, version, lineage = Registry(place.uri), place.decisions.version("1"), "f" * 64
-    for uri in (f"s3://b/manifests/sha256/ab/ab{'0' * 62}", version.uri):
-        register_weights(registry, place.model, version.uri)
-        tags = {"march.lineage_sha256": lineage, "note": uri}
-        assert (
-            place.decisions.registry.register(place.model, uri=uri, sha256=version.sha256, tags=tags)[0]
-            == "1"
-        )
+    registry, version = place.decisions.registry, place.decisions.version("1")
+    for uri, lineage in (("s3://b/1", "f" * 64), ("s3://b/2", "0" * 64)):
+        assert registry.register(place.model, StoredModel(uri, uri, version.sha256, lineage)) == ("1", False)
     found = place.decisions.version("1")
-    assert found.uri.startswith("s3://b/manifests/")
-    assert (found.tags["march.lineage_sha256"], found.tags["note"]) == (lineage, found.uri)
+    assert (found.uri, found.tags["march.lineage_sha256"]) == ("s3://b/2", "f" * 64), "the first one stays"
+    assert registry.register(place.model, StoredModel("s3://b/m", "s3://b/m", "e" * 64)) == ("4", True)
+    assert place.decisions.version("@candidate").uri == "s3://b/m"
 
 
 def test_a_person_has_the_last_word(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -258,18 +245,6 @@ def test_what_is_edited_or_deleted_in_mlflow_is_reported_and_written_again(
     assert march("model", "serve", f"{place.model}@champion", "--print", *place.common) == 0
     assert "weights2" in capsys.readouterr().out
     assert march("model", "rollback", place.model, *place.common[:4]) == 0
-    assert place.aliases()["champion"] == "1"
-
-
-def test_signed_decisions_take_no_unsigned_decision(
-    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("MARCH_PROMOTION_KEY", KEY)
-    assert place.promote(1, None) == 0
-    monkeypatch.delenv("MARCH_PROMOTION_KEY")
-    capsys.readouterr()
-    assert place.promote(2, 1) == 2
-    assert "set MARCH_PROMOTION_KEY" in capsys.readouterr().err
     assert place.aliases()["champion"] == "1"
 
 

@@ -55,7 +55,7 @@ def line_of(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def register(place: Place, number: int) -> int:
-    return march("model", "register", place.model, place.weights(number), "--mlflow", place.uri)
+    return march("model", "register", place.model, place.weights(number), *place.common[:4])
 
 
 @pytest.mark.parametrize("harm", HARMS, ids=str)

@@ -59,12 +59,12 @@ class RecordingClient:
 @pytest.fixture
 def stored(tmp_path: Path, picnic: RagQuery) -> StoredModel:
     evaluation = EvaluationRecord(
-        model="m", judge=None, settings_sha256="s", manifest_sha256="m", average=0.5,
+        model="m", judge=None, settings_sha256="s", average=0.5,
         benchmarks={"picnics": 0.5, "broken": None},
     )  # fmt: skip
     lineage = collect(write_finished_run(tmp_path, picnic))
     lineage = lineage.model_copy(update={"evaluations": (evaluation,)})
-    return StoredModel(f"s3://bucket/store/models/{DIGEST}", lineage)
+    return StoredModel("s3://b", f"s3://bucket/store/models/{DIGEST}", "s" * 64, "l" * 64, lineage)
 
 
 def logged(client: RecordingClient, stored: StoredModel, **more: Any) -> Logged:
@@ -104,7 +104,7 @@ def test_a_server_gets_a_folder_as_the_link_that_it_takes(has_server: bool, tmp_
     folder = tmp_path / "a store" / "models" / DIGEST
     folder.mkdir(parents=True)
     (folder / "MLmodel").write_text("flavors: {}")
-    client, stored = RecordingClient(), StoredModel(folder.as_uri(), None)
+    client, stored = RecordingClient(), StoredModel("file:///a", folder.as_uri(), "s" * 64)
     found = logged(client, stored, run_id=None, has_server=has_server)
     if not has_server:
         assert found == Logged(None, stored.address)

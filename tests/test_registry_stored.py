@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 import yaml
@@ -23,16 +23,16 @@ from orchestration.registry.store import (
     ModelVersion,
     Registry,
 )
-from orchestration.registry.stored import Evaluations, bring_evaluations, references
+from orchestration.registry.stored import bring_evidence, references
+from orchestration.registry.trial import Trial
 from orchestration.registry.version_tree import version_node
 from orchestration.registry.weights import local_weights
 from pipeline.artifacts.address import Artifact, find_artifact, located
 from pipeline.artifacts.layout import manifest_key
 from pipeline.artifacts.local import LocalBackend
-from pipeline.artifacts.manifest import Manifest
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
-from pipeline.artifacts.upkeep import find_damage, find_garbage, remove
+from pipeline.artifacts.upkeep import find_garbage, remove
 from pipeline.evaluate.weights import weights_sha256
 from pipeline.lineage.publish import publish_record, publish_run, read_lineage
 from pipeline.lineage.show import render_html
@@ -52,7 +52,7 @@ class MemoryRegistry:
 
     versions_of: dict[str, list[ModelVersion]] = field(default_factory=dict)
     runs: list[str] = field(default_factory=list)
-    stored: list[StoredModel | None] = field(default_factory=list)
+    stored: list[StoredModel] = field(default_factory=list)
 
     def models(self) -> list[str]:
         return list(self.versions_of)
@@ -63,20 +63,12 @@ class MemoryRegistry:
     def lineages_of_runs(self) -> list[str]:
         return self.runs
 
-    def register(
-        self,
-        model: str,
-        *,
-        uri: str,
-        sha256: str,
-        tags: dict[str, str],
-        run_id: str | None,
-        stored: StoredModel | None,
-    ) -> tuple[str, bool]:
+    def register(self, model: str, stored: StoredModel) -> tuple[str, bool]:
         self.stored.append(stored)
-        tags = {**tags, URI_TAG: uri, SHA256_TAG: sha256, "run": str(run_id)}
+        tags = {URI_TAG: stored.uri, SHA256_TAG: stored.sha256}
+        tags |= {LINEAGE_TAG: stored.lineage_sha256} if stored.lineage_sha256 else {}
         there = self.versions_of.setdefault(model, [])
-        there.append(ModelVersion(str(len(there) + 1), uri, sha256, (), tags, 0))
+        there.append(ModelVersion(str(len(there) + 1), stored.uri, stored.sha256, (), tags, 0))
         return there[-1].version, True
 
 
@@ -95,17 +87,19 @@ def run(tmp_path: Path, picnic: RagQuery) -> Path:
     return write_finished_run(tmp_path, picnic)
 
 
-def registered(store: ArtifactStore, reference: str, **more: Any) -> tuple[MemoryRegistry, ModelVersion]:
+def registered(store: ArtifactStore, reference: str) -> tuple[MemoryRegistry, ModelVersion]:
     registry = MemoryRegistry()
-    register_weights(cast(Registry, registry), "m", reference, store=lambda: store, **more)
+    register_weights(cast(Registry, registry), "m", reference, store=lambda: store)
     return registry, registry.versions_of["m"][0]
 
 
 def test_a_lineage_registers_the_weights_that_it_made_and_itself(store: ArtifactStore, run: Path) -> None:
     lineage = publish_run(store, run)
-    _, version = registered(store, f"artifact:{lineage[:12]}")
+    registry, version = registered(store, f"artifact:{lineage[:12]}")
     assert version.sha256 == weights_sha256(run / "model")
-    assert (version.tags[LINEAGE_TAG], version.tags["run"]) == (lineage, "a" * 32)
+    (stored,) = registry.stored
+    assert stored.lineage and stored.lineage.mlflow_run_id == "a" * 32
+    assert version.tags[LINEAGE_TAG] == lineage
     place = located(version.uri)
     assert place is not None
     assert store.manifest(place[1]).kind == "model"
@@ -160,15 +154,21 @@ def test_pickles_are_neither_registered_nor_loaded(name: str, store: ArtifactSto
     (folder / "config.json").write_text("{}")
     (folder / name).write_bytes(b"\x80\x04.")
     reference = f"artifact:{store.publish(folder, kind='model').digest}"
-    with pytest.raises(ValueError, match=r"is a pickle.*safetensors.*pickles_allowed"):
+    with pytest.raises(ValueError, match=r"is a pickle.*safetensors"):
         registered(store, reference)
-    _, version = registered(store, reference, pickles_allowed=True)
+    sha256, address = weights_sha256(folder), Artifact(store, reference.removeprefix("artifact:")).address
     with pytest.raises(ValueError, match="is a pickle"):
-        local_weights(version)
-    assert local_weights(version, pickles_allowed=True).is_dir()
-    _, here = registered(store, str(folder))
+        local_weights(ModelVersion("1", address, sha256, (), {}, 0))
     with pytest.raises(ValueError, match="is a pickle"):
-        local_weights(here)
+        registered(store, str(folder))
+
+
+def test_a_folder_is_put_into_the_store_and_registered_from_there(store: ArtifactStore, run: Path) -> None:
+    _, version = registered(store, str(run / "model"))
+    assert registered(store, version.uri)[1].uri == version.uri
+    assert weights_sha256(local_weights(version)) == version.sha256 == weights_sha256(run / "model")
+    with pytest.raises(ValueError, match=r"holds no Hugging Face model \(config\.json\)"):
+        registered(store, str(run))
 
 
 def test_a_registered_model_has_what_any_mlflow_client_reads(store: ArtifactStore, run: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_registered_model_has_what_any_mlflow_client_reads(store: ArtifactStor
     registry, version = registered(store, f"artifact:{publish_run(store, run)}")
     found = find_artifact(version.uri)
     assert found is not None
-    (address,) = (one.address for one in registry.stored if one)
+    (address,) = (one.address for one in registry.stored)
     assert address == found.mlflow_address
     folder = Path(address.removeprefix("file://"))
     described = yaml.safe_load((folder / "MLmodel").read_text())
@@ -220,28 +220,15 @@ def test_the_licence_is_that_of_the_first_ancestor_that_has_one(store: ArtifactS
     assert "license: apache-2.0" in (folder / "model_card.md").read_text()
 
 
-def test_a_model_that_was_stored_among_the_objects_is_still_registered_and_read(
-    store: ArtifactStore, run: Path
-) -> None:
-    files = store.publish(run / "model", kind="files").manifest.files
-    earlier = Manifest(kind="model", files=files)
-    store.backend.create(manifest_key(earlier.digest), earlier.text)
-    registry, version = registered(store, f"artifact:{earlier.digest}")
-    assert registry.stored == [None]
-    assert weights_sha256(local_weights(version)) == version.sha256
-    assert not list(find_damage(store, [earlier.digest], read=True))
-    remove(store, find_garbage(store, references=[earlier.digest], grace=ALL_AGES), grace=ALL_AGES)
-    assert not list(find_damage(store, [earlier.digest], read=True))
-
-
 def test_what_disagrees_with_the_store_is_not_registered(
     store: ArtifactStore, run: Path, tmp_path: Path
 ) -> None:
     lineage = f"artifact:{publish_run(store, run)}"
-    with pytest.raises(ValueError, match=r"--sha256: .* is not what is there"):
-        registered(store, lineage, sha256="0" * 64)
-    with pytest.raises(ValueError, match=r"--lineage: .* is not what is there"):
-        registered(store, lineage, lineage="0" * 64)
+    made = read_lineage(store, lineage.removeprefix("artifact:"))
+    assert made.model and made.model.artifact
+    wrong = made.model_copy(update={"model": made.model.model_copy(update={"weights_sha256": "0" * 64})})
+    with pytest.raises(ValueError, match="is the lineage of other weights than it names"):
+        registered(store, publish_record(store, wrong, model=made.model.artifact))
     (tmp_path / "notes.txt").write_text("no model")
     notes = store.publish(tmp_path / "notes.txt", kind="files").digest
     with pytest.raises(ValueError, match=r"config\.json"):
@@ -259,22 +246,20 @@ def test_what_the_gates_read_is_in_the_store_whatever_happens_to_a_folder(
 ) -> None:
     folder = write_evidence(tmp_path / "eval", evidence(better, num_items=4))
     content = (folder / "results.json").read_bytes()
-    dry = bring_evaluations(str(folder), str(folder), store, is_dry=True)
-    assert (dry.candidate, dry.champion, dry.candidate_digest) == (folder, folder, None)
-    assert not list(store.manifests())
+    dry = bring_evidence(str(folder), store, is_dry=True)
+    assert dry.artifact is None and not list(store.manifests())
     kept = store.publish(folder, kind="evaluation").digest
-    found = bring_evaluations(f"artifact:{kept}", str(folder), store)
-    assert (found.candidate_digest, found.champion_digest) == (kept, kept)
+    assert {bring_evidence(one, store).artifact for one in (f"artifact:{kept}", str(folder))} == {kept}
     elsewhere = ArtifactStore(LocalBackend(tmp_path / "another"))
-    copied = bring_evaluations(Artifact(store, kept).address, None, elsewhere).candidate_digest
+    copied = bring_evidence(Artifact(store, kept).address, elsewhere).artifact
     assert copied is not None and elsewhere.manifest(copied).kind == "evaluation"
     (folder / "results.json").write_text("{}")
-    assert found.champion is not None and (found.champion / "results.json").read_bytes() == content
+    assert (Artifact(store, kept).bring() / "results.json").read_bytes() == content
     other = store.publish(folder, kind="files").digest
     with pytest.raises(ValueError, match="of kind files; publish it with --kind evaluation"):
-        bring_evaluations(f"artifact:{other}", None, store)
+        bring_evidence(f"artifact:{other}", store)
     with pytest.raises(FileNotFoundError):
-        bring_evaluations(str(tmp_path), None, store)
+        bring_evidence(str(tmp_path), store)
 
 
 def test_gc_keeps_what_versions_and_runs_refer_to(store: ArtifactStore, run: Path, tmp_path: Path) -> None:
@@ -335,10 +320,11 @@ def test_what_is_registered_is_made_young_for_gc(store: ArtifactStore, run: Path
 def test_a_version_says_who_promoted_it_when_and_by_which_gates(tmp_path: Path) -> None:
     evil = "<b>[red]worse</b>"
     gates = (GateResult(gate="primary", state=GateState.PASSED, reason=evil, bound="low > 0"),)
-    report = GateReport(gates=gates, policy_sha256="p" * 64, candidate_sha256="c" * 64)
+    report = GateReport(gates=gates, policy_sha256="p" * 64)
     decisions = decisions_over(DecidedRegistry(), tmp_path)
     for number in "12":
-        decisions.promote(version(number), report, GatePolicy(), decisions.state(), Evaluations(tmp_path))
+        trial = Trial(version(number), report, decisions.state())
+        decisions.promote(trial, GatePolicy())
     node = version_node(decisions, decisions.version("1"))
     made = [one for one in node.below if one.label.startswith("decision ")]
     assert [one.label for one in made] == ["decision 1: promote version 1", "decision 2: promote version 2"]

@@ -16,7 +16,7 @@ import pytest
 from orchestration.registry.chain import Action, Chosen, Decision, State
 from orchestration.registry.decisions import Decisions
 from orchestration.registry.register import register_weights
-from orchestration.registry.store import EVALUATION_TAG, ModelVersion, Registry
+from orchestration.registry.store import ModelVersion, Registry
 from orchestration.registry.stored import references
 from orchestration.retrain import attempt
 from orchestration.retrain.loop import retrain
@@ -90,7 +90,7 @@ class Shop:
         register_weights(cast(Registry, registry), self.model, found.address)
         self.num_registered += 1
         (made,) = registry.versions_of[self.model]
-        tags = {**made.tags, EVALUATION_TAG: Artifact(found.store, evaluation).address}
+        tags = {**made.tags, "march.evaluation_uri": Artifact(found.store, evaluation).address}
         there = self.registry.versions_of.setdefault(self.model, [])
         there.append(replace(made, version=str(self.num_registered), tags=tags))
         return there[-1].version
@@ -112,7 +112,6 @@ class Publishing(Factory):
         facts: dict[str, Any] = {}
         if request.stage is Stage.PREPARE:
             outputs["rows"], facts["rows_sha256"] = self.put("data", ROWS_BYTES), os.urandom(32).hex()
-            facts["version_id"] = None
         elif request.stage is Stage.TRAIN:
             outputs = {"model": self.put("model", WEIGHTS_BYTES), "run": self.put("run", 100)}
             files = {one.path: one.sha256 for one in store.manifest(outputs["model"]).files}
@@ -143,9 +142,9 @@ class Publishing(Factory):
     def lineage(self, names: dict[str, str]) -> str:
         store, none = self.results.store, "0" * 64
         sha256 = digest_of_files({one.path: one.sha256 for one in store.manifest(names["model"]).files})
-        data = DataRecord(source="tiny", num_rows=1, manifest_sha256=none, rows_sha256=none)
+        data = DataRecord(source="tiny", num_rows=1, rows_sha256=none)
         evaluation = EvaluationRecord(
-            model="m", judge=None, settings_sha256=none, manifest_sha256=none, artifact=names["evaluation"]
+            model="m", judge=None, settings_sha256=none, artifact=names["evaluation"]
         )
         made = Lineage(
             run="run",

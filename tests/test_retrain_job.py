@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from orchestration.registry.open import approval_command
 from orchestration.retrain.budget import money_of, over_budget
 from orchestration.retrain.evaluation import IncompleteError, demand_whole
 from orchestration.retrain.inputs import make_plan
@@ -66,12 +65,6 @@ def test_what_is_read_lies_beside_the_job_and_what_is_written_does_not(tmp_path:
     assert job.evaluation.benchmarks["tiny"] == tmp_path / "worlds.json"
     assert job.registry.policy == tmp_path / "rules.yaml"
     assert job.folder == Path("runs/retrain/shop").absolute()
-    without = load_job(str(write_job(tmp_path)))
-    assert (
-        approval_command("m", "1", job.registry.policy)
-        == f"march model approve m 1 --policy {tmp_path}/rules.yaml"
-    )
-    assert approval_command("m", "1", without.registry.policy) == "march model approve m 1"
 
 
 @pytest.mark.parametrize(

@@ -257,11 +257,10 @@ def test_a_stage_waits_for_mlflow_as_the_user_said_and_not_as_the_loop_does(
 ) -> None:
     name = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
     for given, in_the_loop in (({}, "3"), ({name: "9"}, "9")):
-        monkeypatch.setattr(server, "_HURRIED", set())
         monkeypatch.setattr(os, "environ", dict(given))
-        server.hurry()
+        server.be_impatient()
         assert os.environ[name] == in_the_loop
-        assert server.unhurried_environment() == given
+        assert server.patient_environment() == given
 
 
 def test_what_a_killed_attempt_left_running_is_ended_and_nothing_else(tmp_path: Path) -> None:

@@ -14,9 +14,10 @@ from rich.console import Console
 from orchestration.cli import main
 from orchestration.promotion.policy import ApprovalPolicy, GatePolicy
 from orchestration.promotion.records import GateReport, GateResult, GateState
+from orchestration.registry.logged import StoredModel
 from orchestration.registry.open import open_decisions
 from orchestration.registry.store import Registry
-from orchestration.registry.stored import Evaluations
+from orchestration.registry.trial import Trial
 from orchestration.retrain.job import load_job
 from orchestration.retrain.ledger import Given, Ledger
 from orchestration.retrain.records import Outcome, ParentWeights, RetrainingState, StageState
@@ -204,16 +205,17 @@ def test_a_real_registry_and_ledger_are_shown(job: Path, tmp_path: Path) -> None
     address = f"sqlite:///{tmp_path / 'mlflow.db'}"
     registry = Registry(address)
     for digest in ("a", "b"):
-        registry.register("shop-solver", uri=f"s3://weights/{digest}", sha256=digest * 64, tags={})
+        uri = f"s3://weights/{digest}"
+        registry.register("shop-solver", StoredModel(uri, uri, digest * 64))
     ledger = Ledger(address)
     given = Given(digest="0" * 64, parent=ParentWeights(uri="model", sha256=None))
     ledger.open(load_job(str(job)), given, cause="data: changed: rows")
     decisions = open_decisions("shop-solver", address, open_job_store(load_job(str(job))), by="ana")
     policy = GatePolicy(approval=ApprovalPolicy(required=True))
     gate = GateResult(gate="primary", state=GateState.PASSED, reason="better")
-    report = GateReport(gates=(gate,), policy_sha256="", candidate_sha256="")
-    seen = decisions.state()
-    decisions.promote(decisions.version("2"), report, policy, seen, Evaluations(tmp_path))
+    report = GateReport(gates=(gate,), policy_sha256="")
+    trial = Trial(decisions.version("2"), report, decisions.state())
+    decisions.promote(trial, policy)
     [one] = read_status([str(job)]).jobs
     assert not one.problems and one.model is not None
     assert (one.model.champion, one.model.candidate) == (None, "2")

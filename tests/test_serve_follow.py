@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from types import SimpleNamespace
-from typing import Any, cast
+import sys
+from collections.abc import Sequence
 
 import pytest
 
-from orchestration.serving.child import Child
-from orchestration.serving.follow import Follower, _Serving
-from orchestration.serving.scout import Fetched
+from orchestration.serving.child import Fetched
+from orchestration.serving.follow import Follower
+from orchestration.serving.forward import Forwarder
+
+SERVER = [sys.executable, "-m", "http.server", "--bind", "127.0.0.1"]
+
+
+async def _fine(_port: int) -> str | None:
+    return None
+
+
+def follower(command: Sequence[str]) -> Follower:
+    front = Forwarder()
+    front.port = 20_000
+    made = Follower(
+        look=lambda last: last or Fetched("1", "weights"),
+        forget=lambda _: None,
+        front=front,
+        command=lambda served, port: [*command, str(port)] if served.version == "1" else ["/no/such/program"],
+        check=_fine,
+        limit_s=1,
+        every_s=60,
+    )
+    made._answer_with(made._start(Fetched("1", "weights")))
+    return made
 
 
 def test_a_server_that_cannot_be_started_is_reported_and_the_old_one_goes_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    old: Any = SimpleNamespace(served=Fetched("1", "weights"), port=1, code=None)
-    given = Follower(
-        scout=cast(Any, SimpleNamespace(in_use=frozenset())),
-        front=cast(Any, SimpleNamespace(port=20_000, target=1)),
-        command=lambda *_: ["/no/such/program"],
-        check=lambda _: None,
-        limit_s=1,
-    )
-    serving = _Serving(given, cast(Child, old))
-    with caplog.at_level(logging.ERROR):
-        serving._replace_by(Fetched("2", "other"))
-    assert "version 2 fails" in caplog.text and "/no/such/program" in caplog.text
-    assert serving._current is old and given.front.target == 1
-    assert given.scout.in_use == {"1"}
+    given = follower(SERVER)
+    (old,) = given._children
+    try:
+        with caplog.at_level(logging.ERROR):
+            assert not asyncio.run(given._replace_by(Fetched("2", "other")))
+        assert "version 2 fails" in caplog.text and "/no/such/program" in caplog.text
+        assert given._children == [old] and given.front.target == old.port
+    finally:
+        old.stop()

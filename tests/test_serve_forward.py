@@ -20,9 +20,23 @@ from orchestration.serving.forward import Forwarder
 def listening() -> Iterator[tuple[Forwarder, int]]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    front = Forwarder()
-    with front.listening("127.0.0.1", port):
+    front, is_ready, loops = Forwarder(), threading.Event(), list[asyncio.AbstractEventLoop]()
+    is_left = asyncio.Event()
+
+    async def listen() -> None:
+        loops.append(asyncio.get_running_loop())
+        await front.listen("127.0.0.1", port)
+        is_ready.set()
+        await is_left.wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(listen()))
+    thread.start()
+    assert is_ready.wait(10)
+    try:
         yield front, port
+    finally:
+        loops[0].call_soon_threadsafe(is_left.set)
+        thread.join()
 
 
 @pytest.mark.parametrize("is_set", [False, True], ids=["no target", "nobody at the target"])

@@ -99,48 +99,23 @@ def verify(
     read: Annotated[
         bool, typer.Option("--read", help="Read every object; else its presence and size.")
     ] = False,
-    remove_damaged: Annotated[
-        bool, typer.Option("--remove-damaged", help="Remove what --read finds of another content.")
-    ] = False,
     store: StoreOption = None,
 ) -> None:
     """Hold manifests and objects against their digests; exit code 1 if any is damaged."""
-    from pipeline.artifacts import upkeep
+    from pipeline.artifacts.upkeep import find_damage
     from reward.offline.excerpt import printable
 
-    if remove_damaged and not read:
-        raise ValueError("--remove-damaged: only --read tells another content; add it")
     opened = open_named(store)
     digests = [opened.resolve(ref) for ref in refs] if refs else list(opened.manifests())
-    found = num_wrong = num_removed = 0
+    found = 0
     with byte_progress("verifying", None) as advance:
-        for damage in upkeep.find_damage(opened, digests, read=read, advance=advance):
-            is_gone = remove_damaged and upkeep.remove_damaged(opened, damage)
-            print(printable(f"{damage.what}: {damage.problem}{', and was removed' if is_gone else ''}"))
-            found, num_removed = found + 1, num_removed + is_gone
-            num_wrong += damage.entry is not None
+        for damage in find_damage(opened, digests, read=read, advance=advance):
+            print(printable(f"{damage.key}: {damage.problem}"))
+            found += 1
     if found:
-        fix = f"{num_removed:,} removed; " if num_removed else ""
-        if num_wrong > num_removed:
-            fix += (
-                "take out those of another content by `march artifacts verify --read --remove-damaged`; then "
-            )
-        fail(f"{found} of what {len(digests)} manifests name is damaged; {fix}publish it again", code=1)
+        fix = "remove what is there of another content; then publish it again"
+        fail(f"{found} of what {len(digests)} manifests name is damaged; {fix}", code=1)
     print(f"{len(digests):,} manifests: {'every object was read' if read else 'all present, sizes right'}")
-
-
-@artifacts.command()
-def probe(store: StoreOption = None) -> None:
-    """Say what the store's endpoint does with conditional writes; writes to keys of its own."""
-    from pipeline.artifacts.conditions import probe as find_conditions
-    from pipeline.artifacts.s3 import make_client
-    from pipeline.artifacts.settings import settings_from_environment
-
-    settings = settings_from_environment(store)
-    described = "a folder: links and locks are atomic"
-    if settings.is_s3:
-        described = find_conditions(make_client(settings), settings.bucket, settings.prefix).describe()
-    print(f"{settings.location}: {described}")
 
 
 @contextmanager

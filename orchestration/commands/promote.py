@@ -27,11 +27,7 @@ _CODES = {"refused": 3, "inconclusive": 4}  # of `promote`
 
 def register(
     model: options.Model,
-    uri: options.Uri,
-    sha256: options.Sha256 = None,
-    lineage: options.Lineage = None,
-    tag: options.Tags = None,
-    policy: options.Policy = None,
+    weights: options.Weights,
     registry: options.RegistryUri = None,
     store: StoreOption = None,
 ) -> None:
@@ -40,18 +36,13 @@ def register(
     The reference of a lineage (march model lineage RUN --publish) registers the weights that it made, and
     itself.
     """
-    from orchestration.promotion.policy import read_policy
     from orchestration.registry.register import register_weights
 
     version, is_new = register_weights(
         open_registry(registry),
         model,
-        uri,
-        sha256=sha256,
-        lineage=lineage,
-        assignments=tag or [],
+        weights,
         store=partial(open_named, store),
-        pickles_allowed=read_policy(policy).pickles_allowed,
     )
     print(f"{model} version {version}{', the candidate' if is_new else ', registered before'}")
 
@@ -70,28 +61,31 @@ def promote(
 ) -> None:
     """Make a candidate the champion if every gate passes; else say which does not.
 
-    Decisions are in the artifact store: who may write there may decide; MARCH_PROMOTION_KEY signs decisions.
+    Decisions are in the artifact store: who may write there may decide.
     """
     from rich.console import Console
 
     from orchestration.commands.promote_view import print_report, promotion_json
     from orchestration.promotion.policy import read_policy
     from orchestration.promotion.records import GateState
-    from orchestration.registry.stored import bring_evaluations
+    from orchestration.registry.stored import bring_evidence
     from orchestration.registry.trial import try_candidate
 
     rules = read_policy(policy)
     opened = open_named(store)
     decisions = open_decisions(model, registry, opened, by=by)
-    given = bring_evaluations(evaluation, champion_evaluation, opened, is_dry=dry_run)
-    trial = try_candidate(decisions, candidate, given, rules, is_dry=dry_run)
+    given, theirs = (
+        bring_evidence(one, opened, is_dry=dry_run) if one else None
+        for one in (evaluation, champion_evaluation)
+    )
+    assert given is not None
+    trial = try_candidate(decisions, candidate, given, theirs, rules, is_dry=dry_run)
     if not as_json:
         print_report(trial.report, Console())
     if trial.seen.champion is None and champion_evaluation is not None:
         warn_ignored("where there is no champion", champion_evaluation=champion_evaluation)
     if not dry_run:
-        found = trial.candidate, trial.report, rules, trial.seen, given
-        made = _decide(lambda: decisions.promote(*found))
+        made = _decide(lambda: decisions.promote(trial, rules))
     state, number = trial.report.state, trial.candidate.version
     name = f"{model} version {number}"
     if state is not GateState.PASSED:
@@ -100,7 +94,7 @@ def promote(
     elif dry_run:
         ending, line = "would_promote", f"{name} would be promoted"
     elif rules.approval.required:
-        command = approval_command(model, number, policy, registry=registry, store=store)
+        command = approval_command(model, number, registry=registry, store=store)
         ending, line = "waits", f"{name} waits: {command}"
     else:
         ending, line = "promoted", f"{name} is the champion; it was {made.was or 'nobody'}"
@@ -116,17 +110,13 @@ def approve(
     model: options.Model,
     version: options.Version,
     reason: options.Reason = "",
-    policy: options.Policy = None,
     registry: options.RegistryUri = None,
     by: options.By = None,
     store: StoreOption = None,
 ) -> None:
     """Promote a version that waits for a person."""
-    from orchestration.promotion.policy import read_policy
-
-    by_another = read_policy(policy).approval.by_another
     decisions = open_decisions(model, registry, open_named(store), by=by)
-    made = _decide(lambda: decisions.approve(version, reason=reason, by_another=by_another))
+    made = _decide(lambda: decisions.approve(version, reason=reason))
     print(f"{model} version {version} is the champion; it was {made.was or 'nobody'}")
 
 

@@ -8,19 +8,12 @@ from typing import Annotated
 import typer
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="Name of the model in the registry.")]
-Uri = Annotated[
+Weights = Annotated[
     str,
     typer.Argument(
-        metavar="URI", help="Folder, artifact:REF (a model, or a lineage), or where the weights are: s3://..."
+        metavar="WEIGHTS", help="Their folder, which is put into the store, or REF of a model or a lineage."
     ),
 ]
-Sha256 = Annotated[
-    str | None, typer.Option(help="Digest of the weights.", show_default="worked out where it can be")
-]
-Lineage = Annotated[
-    str | None, typer.Option(help="Digest of the lineage.", show_default="that of URI, if it names one")
-]
-Tags = Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Kept with the version.")]
 RegistryUri = Annotated[
     str | None,
     typer.Option(

@@ -132,10 +132,8 @@ def _registered(
 ) -> set[str]:
     """What the registry refers to; says how much, or that none was asked."""
     if registry is None:
-        from orchestration.registry.chain import chosen_in
-
         print("march: no registry was asked; only pointers, champions and --keep protect", file=sys.stderr)
-        return chosen_in(store)
+        return set()
     from orchestration.registry.open import open_registry
     from orchestration.registry.stored import references
 

@@ -74,7 +74,7 @@ def serve_model(
 
     def fetch(version: ModelVersion) -> Path:
         with byte_progress("fetching", None) as advance:
-            return local_weights(version, pickles_allowed=rules.pickles_allowed, advance=advance)
+            return local_weights(version, advance=advance)
 
     def command(version: str, weights: str, host: str, port: int) -> list[str]:
         names = [model, *([f"{model}@{version}"] if version else [])]
@@ -123,15 +123,16 @@ def _follow(
     limit_s: float,
 ) -> None:
     """Serves what the registry names, until a signal ends it."""
+    import asyncio
     import logging
     import shutil
     from contextlib import suppress
 
     from orchestration.registry.decisions import NoVersionError
     from orchestration.retrain.transient import patiently
+    from orchestration.serving.child import Fetched
     from orchestration.serving.follow import Follower
     from orchestration.serving.forward import LOOPBACK, Forwarder
-    from orchestration.serving.scout import Fetched, Scout
     from pipeline.launch.signals import terminable
     from reward.offline.files import user_cache
 
@@ -140,35 +141,45 @@ def _follow(
     cache = user_cache() / "artifacts"
     before = set(cache.glob("*"))  # somebody else's, perhaps
 
-    def forget(weights: Path) -> None:
+    def look(last: Fetched | None) -> Fetched:
+        version = find()
+        is_last = last is not None and last.version == version.version
+        return last if last and is_last else Fetched(version.version, str(fetch(version)))
+
+    def forget(fetched: Fetched) -> None:
+        weights = Path(fetched.weights)
         if weights.parent == cache and weights not in before:
             shutil.rmtree(weights, ignore_errors=True)
 
-    scout, front = Scout(find, fetch, forget, every_s=every_s), Forwarder()
-    with terminable(), suppress(KeyboardInterrupt), front.listening(host, port):
+    async def serve(served: Fetched) -> None:
+        await front.listen(host, port)
+        await follower.run(served)
+
+    front = Forwarder()
+    follower = Follower(
+        look,
+        forget,
+        front,
+        lambda chosen, free: command(chosen.version, chosen.weights, LOOPBACK, free),
+        check,
+        limit_s=limit_s,
+        every_s=every_s,
+        one_at_a_time=one_at_a_time,
+    )
+    with terminable(), suppress(KeyboardInterrupt):
         try:
-            served = patiently(scout.look, patience_s=_PATIENCE_S)
+            served = patiently(lambda: look(None), patience_s=_PATIENCE_S)
         except NoVersionError:
             if first is None:
                 raise
             served = Fetched("", first)
-        follower = Follower(
-            scout,
-            front,
-            lambda chosen, free: command(chosen.version, chosen.weights, LOOPBACK, free),
-            check,
-            limit_s=limit_s,
-            one_at_a_time=one_at_a_time,
-        )
-        follower.run(served)
+        asyncio.run(serve(served))
 
 
 def _asks(model: str, policy: SmokePolicy) -> Check:
     """The smoke test's prompts, asked of a server."""
 
-    def check(port: int) -> str | None:
-        import asyncio
-
+    async def check(port: int) -> str | None:
         from orchestration.registry.smoke import ask
         from orchestration.serving.forward import LOOPBACK
         from reward.config import OpenAISamplerConfig
@@ -181,7 +192,7 @@ def _asks(model: str, policy: SmokePolicy) -> Check:
             max_retries=0,
         )
         try:
-            answers = asyncio.run(ask(make_sampler(config), policy))
+            answers = await ask(make_sampler(config), policy)
         except SamplerError as error:
             return f"it does not answer ({error})"
         num_empty = sum(not answer.strip() for answer in answers)

@@ -16,10 +16,9 @@ from statistics import fmean
 
 from orchestration.promotion.evidence import Contest, Evidence
 from orchestration.promotion.policy import GatePolicy
-from orchestration.promotion.records import GateResult, GateState, by_interval
+from orchestration.promotion.records import GateResult, GateState, by_interval, ends_of
 from pipeline.evaluate.results import ItemResult
 from pipeline.evaluate.statistics import ItemScores, estimates, paired_difference
-from reward.offline.bootstrap import Interval
 from reward.types import Outcome, Verdict
 
 # English phrases of refusals. A champion is measured by the same ones, so only a change of habit counts.
@@ -69,25 +68,14 @@ def num_chars(item: ItemResult) -> float | None:
 
 def answers_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
     """Are the candidate's answers of the champion's kind?"""
-    champion, settings = contest.champion, policy.answers
-    assert champion is not None
-    rates = {
-        "uncovered": (uncovered_rate, settings.uncovered_margin),
-        "no claims": (no_claims_rate, settings.no_claims_margin),
-        "refusals": (refusal_rate, settings.refusals_margin),
-    }
-    found = [_ratio("numbers", num_mentions, champion, contest.candidate, least=settings.least_numbers)]
-    found += [_rate(name, *measure, champion, contest.candidate) for name, measure in rates.items()]
-    found.append(
-        _ratio(
-            "length",
-            num_chars,
-            champion,
-            contest.candidate,
-            least=settings.shortest,
-            most=settings.longest,
-        )
-    )
+    settings = policy.answers
+    found = [
+        _ratio("numbers", num_mentions, contest, least=settings.least_numbers),
+        _rate("uncovered", uncovered_rate, contest, most=settings.uncovered_margin),
+        _rate("no claims", no_claims_rate, contest, most=settings.no_claims_margin),
+        _rate("refusals", refusal_rate, contest, most=settings.refusals_margin),
+        _ratio("length", num_chars, contest, least=settings.shortest, most=settings.longest),
+    ]
     return [_excuse(one, required=settings.required) for one in found]
 
 
@@ -101,26 +89,23 @@ def first_answers_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]
     for name, (measure, most) in wanted.items():
         estimate = estimates(_scores(contest.candidate, measure)).get(_FIGURE)
         value, interval = (estimate.value, estimate.interval) if estimate else (None, None)
-        low, high = _ends(interval)
-        state = by_interval(_negative(high), _negative(low), least=-most)
         reason = "no answer was audited" if value is None else f"{value:.1%} of the answers"
-        figures = {"value": value, "low": low, "high": high}
-        result = GateResult(gate=name, state=state, figures=figures, bound=f"<= {most:g}", reason=reason)
+        result = GateResult(
+            gate=name,
+            state=by_interval(interval, most=most),
+            figures={"value": value, **ends_of(interval)},
+            bound=f"<= {most:g}",
+            reason=reason,
+        )
         found.append(_excuse(result, required=policy.answers.required))
     return found
 
 
 def _ratio(
-    name: str,
-    measure: Measure,
-    champion: Evidence,
-    candidate: Evidence,
-    *,
-    least: float,
-    most: float | None = None,
+    name: str, measure: Measure, contest: Contest, *, least: float, most: float | None = None
 ) -> GateResult:
     """A mean that may not fall below `least` times the champion's, nor rise above `most` times."""
-    before, after = _scores(champion, measure), _scores(candidate, measure)
+    before, after = _both(contest, measure)
     states = [_at_least(before, after, least)]
     if most is not None:
         states.append(_at_least(after, before, 1 / most))
@@ -145,20 +130,18 @@ def _at_least(before: Sequence[ItemScores], after: Sequence[ItemScores], ratio: 
     if top == 0:
         return GateState.PASSED  # neither has any, so none has fewer
     found = paired_difference(_scaled(before, ratio / top), _scaled(after, 1 / top), _FIGURE)
-    return by_interval(*_ends(found.interval), least=0.0)
+    return by_interval(found.interval, least=0.0)
 
 
-def _rate(name: str, measure: Measure, margin: float, champion: Evidence, candidate: Evidence) -> GateResult:
+def _rate(name: str, measure: Measure, contest: Contest, *, most: float) -> GateResult:
     """A share that may not rise by more than a margin."""
-    found = paired_difference(_scores(champion, measure), _scores(candidate, measure), _FIGURE)
-    low, high = _ends(found.interval)
-    shown = "nothing to compare" if found.value is None else f"{found.value:+.1%}"
+    found = paired_difference(*_both(contest, measure), _FIGURE)
     return GateResult(
         gate=name,
-        state=by_interval(_negative(high), _negative(low), least=-margin),
-        figures={"champion": found.baseline, "candidate": found.candidate, "low": low, "high": high},
-        bound=f"high <= {margin:g}",
-        reason=shown,
+        state=by_interval(found.interval, most=most),
+        figures={"champion": found.baseline, "candidate": found.candidate, **ends_of(found.interval)},
+        bound=f"high <= {most:g}",
+        reason="nothing to compare" if found.value is None else f"{found.value:+.1%}",
     )
 
 
@@ -168,6 +151,12 @@ def _excuse(found: GateResult, *, required: bool) -> GateResult:
     if required or not nothing:
         return found
     return found.model_copy(update={"state": GateState.PASSED, "reason": "not audited (required: false)"})
+
+
+def _both(contest: Contest, measure: Measure) -> tuple[list[ItemScores], list[ItemScores]]:
+    """Scores of the champion and of the candidate."""
+    assert contest.champion is not None
+    return _scores(contest.champion, measure), _scores(contest.candidate, measure)
 
 
 def _scores(evidence: Evidence, measure: Measure) -> list[ItemScores]:
@@ -203,11 +192,3 @@ def _value(items: Sequence[ItemScores]) -> float | None:
 
 def _mean(values: Sequence[float]) -> float | None:
     return fmean(values) if values else None
-
-
-def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
-    return (interval.low, interval.high) if interval else (None, None)
-
-
-def _negative(value: float | None) -> float | None:
-    return None if value is None else -value

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from orchestration.promotion.evidence import Contest, Evidence
 from orchestration.promotion.policy import GatePolicy
-from orchestration.promotion.records import GateResult, GateState, by_interval
-from pipeline.evaluate.compare import require_alike
+from orchestration.promotion.records import GateResult, GateState, by_interval, ends_of
 from pipeline.evaluate.results import BenchmarkFigures
 from pipeline.evaluate.statistics import OVERALL
 
@@ -39,12 +38,10 @@ def yardstick_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
         one, other = here.benchmarks[name], there.benchmarks[name]
         if (one.items_sha256, one.card.primary) != (other.items_sha256, other.card.primary):
             different.append(f"items of {name}")
+        if (one.card.prompt_digest, one.style) != (other.card.prompt_digest, other.style):
+            different.append(f"prompts of {name}")
     if different:
         return [_said("yardstick", GateState.FAILED, f"not the same: {', '.join(different)}")]
-    try:
-        require_alike(here, there, "the champion's evaluation")
-    except ValueError as error:
-        return [_said("yardstick", GateState.FAILED, str(error))]
     if not has_seeds(contest.candidate):
         return [_said("yardstick", GateState.FAILED, "sampled without a seed; evaluate both with --seed")]
     return [_said("yardstick", GateState.PASSED, "same items, prompts, sampling, seeds, judge and audit")]
@@ -104,11 +101,10 @@ def judge_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
 
 def _agreement(one: BenchmarkFigures, floor: float) -> GateResult:
     kappa = one.agreement[OVERALL].cohens_kappa
-    low, high = (kappa.interval.low, kappa.interval.high) if kappa.interval else (None, None)
     return GateResult(
         gate=f"judge {one.card.name}",
-        state=by_interval(low, high, least=floor),
-        figures={"kappa": kappa.value, "low": low, "high": high},
+        state=by_interval(kappa.interval, least=floor),
+        figures={"kappa": kappa.value, **ends_of(kappa.interval)},
         bound=f"low >= {floor:g}",
         reason="Cohen's kappa with people" if kappa.value is None else f"kappa with people {kappa.value:.2f}",
     )

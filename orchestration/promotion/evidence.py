@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.evaluate.plan import RESULTS_FILE
 from pipeline.evaluate.results import ItemResult, Manifest, read_all_results, read_manifest
-from reward.offline.files import file_sha256
 
 
 @dataclass(frozen=True)
@@ -17,7 +15,7 @@ class Evidence:
 
     manifest: Manifest
     items: Mapping[str, Sequence[ItemResult]]  # by benchmark
-    sha256: str  # of the manifest, which has the digests of all items
+    artifact: str | None = None  # digest of its manifest in the store; None in a dry run
 
     @property
     def measured(self) -> list[str]:
@@ -39,12 +37,16 @@ class Contest:
     champion_weights: str | None = None
 
 
-def read_evidence(folder: Path) -> Evidence:
+def read_evidence(folder: Path, artifact: str | None = None) -> Evidence:
     """Reads an evaluation; every file is held against the digest in its manifest.
+
+    Args:
+        folder: Where it is.
+        artifact: Digest of its manifest in the store.
 
     Raises:
         FileNotFoundError: it is not there, or not whole.
         ValueError: it is of another version, or has changed.
     """
     manifest = read_manifest(folder)
-    return Evidence(manifest, read_all_results(folder, manifest), file_sha256(folder / RESULTS_FILE))
+    return Evidence(manifest, read_all_results(folder, manifest), artifact)

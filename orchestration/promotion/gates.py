@@ -44,8 +44,6 @@ def run_gates(contest: Contest, policy: GatePolicy) -> GateReport:
     return GateReport(
         gates=tuple(found),
         policy_sha256=digest(policy.model_dump(mode="json")),
-        candidate_sha256=contest.candidate.sha256,
-        champion_sha256=contest.champion.sha256 if contest.champion else None,
     )
 
 

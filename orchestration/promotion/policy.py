@@ -107,9 +107,6 @@ class GatePolicy(Settings):
     weights_required: bool = Field(
         default=True, description="Evaluations must be of the registered weights, by their digest."
     )
-    pickles_allowed: bool = Field(
-        default=False, description="Weights may be pickles, which can run code when they are loaded."
-    )
     smoke: SmokePolicy = SmokePolicy()
     approval: ApprovalPolicy = ApprovalPolicy()
 

@@ -20,7 +20,7 @@ from statistics import NormalDist
 
 from orchestration.promotion.evidence import Contest, Evidence
 from orchestration.promotion.policy import GatePolicy
-from orchestration.promotion.records import GateResult, GateState, by_interval
+from orchestration.promotion.records import GateResult, GateState, by_interval, demand_documents, ends_of
 from pipeline.evaluate.results import ItemResult
 from pipeline.evaluate.statistics import (
     ItemScores,
@@ -30,6 +30,7 @@ from pipeline.evaluate.statistics import (
     macro_average,
     paired_difference,
 )
+from reward.offline.bootstrap import Interval
 
 
 def primary_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
@@ -44,62 +45,35 @@ def primary_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
     }
     if len(parts) == 1:
         (part,) = parts.values()
-        low, high = (part.interval.low, part.interval.high) if part.interval else (None, None)
-        value = part.value
+        value, interval = part.value, part.interval
     else:
         average = macro_average(parts)
-        width = NormalDist().inv_cdf(1 - settings.alpha)
-        value, error = average.value, average.standard_error
-        low, high = (
-            (value - width * error, value + width * error)
-            if value is not None and error is not None
-            else (None, None)
-        )
+        value, error, interval = average.value, average.standard_error, None
+        if value is not None and error is not None:
+            width = error * NormalDist().inv_cdf(1 - settings.alpha)
+            interval = Interval(low=value - width, high=value + width)
     num_documents = sum(part.num_clusters for part in parts.values())
     num_changed = sum(
         changed_documents(champion.items[name], candidate.items[name], score)
         for name, score in primary.items()
     )
-    return [_better(policy, value, low, high, num_documents=num_documents, num_changed=num_changed)]
-
-
-def _better(
-    policy: GatePolicy,
-    value: float | None,
-    low: float | None,
-    high: float | None,
-    *,
-    num_documents: int,
-    num_changed: int,
-) -> GateResult:
-    settings = policy.primary
     state = GateState.INCONCLUSIVE
-    if value is None or low is None or high is None:
+    if value is None or interval is None:
         reason = "no item has the score of both"
     elif num_documents < settings.min_documents:
         reason = f"{num_documents} documents are too few"
-    elif high <= settings.min_difference:
+    elif interval.high <= settings.min_difference:
         state, reason = GateState.FAILED, f"{value:+.3f}, not better"
     elif num_changed < settings.min_changed:
         reason = f"they differ on {num_changed} documents, too few"
-    elif low > settings.min_difference:
+    elif interval.low > settings.min_difference:
         state, reason = GateState.PASSED, f"{value:+.3f}, better beyond chance"
     else:
         reason = f"{value:+.3f} can be chance"
-    return GateResult(
-        gate="primary",
-        state=state,
-        figures={
-            "difference": value,
-            "low": low,
-            "high": high,
-            "documents": num_documents,
-            "changed": num_changed,
-        },
-        bound=f"low > {settings.min_difference:g} at alpha {settings.alpha:g}, "
-        f">= {settings.min_documents} documents, >= {settings.min_changed} changed",
-        reason=reason,
-    )
+    figures = {"difference": value, **ends_of(interval), "documents": num_documents, "changed": num_changed}
+    bound = f"low > {settings.min_difference:g} at alpha {settings.alpha:g}, "
+    bound += f">= {settings.min_documents} documents, >= {settings.min_changed} changed"
+    return [GateResult(gate="primary", state=state, figures=figures, bound=bound, reason=reason)]
 
 
 def slices_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
@@ -120,21 +94,18 @@ def slices_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
 
 def _slice(name: str, found: PairedDifference, policy: GatePolicy) -> GateResult:
     settings = policy.slices
-    low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
-    state = by_interval(low, high, least=-settings.margin)
-    shown = "no difference is known" if found.value is None else f"{found.value:+.3f}"
-    reason = f"{shown} on {found.num_clusters} documents"
-    if name in settings.exempt:
-        state, reason = GateState.PASSED, f"{reason}; exempt"
-    elif state is GateState.PASSED and found.num_clusters < settings.min_documents:
-        state, reason = GateState.INCONCLUSIVE, f"{reason}, too few"
-    return GateResult(
+    result = GateResult(
         gate=f"slice {name}",
-        state=state,
-        figures={"difference": found.value, "low": low, "high": high, "documents": found.num_clusters},
-        bound=f"low >= {-settings.margin:g}, >= {settings.min_documents} documents",
-        reason=reason,
+        state=by_interval(found.interval, least=-settings.margin),
+        figures={"difference": found.value, **ends_of(found.interval)},
+        bound=f"low >= {-settings.margin:g}",
+        reason="no difference is known" if found.value is None else f"{found.value:+.3f}",
     )
+    result = demand_documents(result, found.num_clusters, least=settings.min_documents)
+    if name in settings.exempt:
+        update = {"state": GateState.PASSED, "reason": f"{result.reason}; exempt"}
+        result = result.model_copy(update=update)
+    return result
 
 
 def floor_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
@@ -145,21 +116,15 @@ def floor_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
     only = next(iter(parts.values()))  # the bootstrap's interval, where there is but one
     figure = macro_average(parts) if len(parts) > 1 else only
     value, interval = (figure.value, figure.interval) if figure else (None, None)
-    low, high = (interval.low, interval.high) if interval else (None, None)
-    state = by_interval(low, high, least=settings.min_primary)
+    result = GateResult(
+        gate="floor",
+        state=by_interval(interval, least=settings.min_primary),
+        figures={"value": value, **ends_of(interval)},
+        bound=f"low >= {settings.min_primary:g}",
+        reason="has no figure" if value is None else f"{value:.3f}",
+    )
     num_documents = sum(len({item.cluster for item in items[name]}) for name in primary)
-    reason = "has no figure" if value is None else f"{value:.3f} on {num_documents} documents"
-    if num_documents < settings.min_documents and state is GateState.PASSED:
-        state, reason = GateState.INCONCLUSIVE, f"{reason}, too few"
-    return [
-        GateResult(
-            gate="floor",
-            state=state,
-            figures={"value": value, "low": low, "high": high, "documents": num_documents},
-            bound=f"low >= {settings.min_primary:g}, >= {settings.min_documents} documents",
-            reason=reason,
-        )
-    ]
+    return [demand_documents(result, num_documents, least=settings.min_documents)]
 
 
 def primary_scores(evidence: Evidence, policy: GatePolicy) -> dict[str, str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 
 from pydantic import Field
 
+from reward.offline.bootstrap import Interval
 from reward.types import Record
 
 
@@ -36,8 +38,6 @@ class GateReport(Record):
 
     gates: tuple[GateResult, ...]
     policy_sha256: str
-    candidate_sha256: str = Field(description="Of the candidate's evaluation: its manifest.")
-    champion_sha256: str | None = Field(default=None, description="Of the champion's; None: there is none.")
 
     @property
     def state(self) -> GateState:
@@ -58,10 +58,26 @@ class GateReport(Record):
         )
 
 
-def by_interval(low: float | None, high: float | None, *, least: float) -> GateState:
-    """Whether a figure is known to be at least `least`, known to be less, or neither."""
-    if low is None or high is None:
+def by_interval(interval: Interval | None, *, least: float = -math.inf, most: float = math.inf) -> GateState:
+    """Whether a figure is known to lie from `least` to `most`, known to lie elsewhere, or neither."""
+    if interval is None:
         return GateState.INCONCLUSIVE
-    if low >= least:
+    if least <= interval.low and interval.high <= most:
         return GateState.PASSED
-    return GateState.FAILED if high < least else GateState.INCONCLUSIVE
+    is_outside = interval.high < least or interval.low > most
+    return GateState.FAILED if is_outside else GateState.INCONCLUSIVE
+
+
+def ends_of(interval: Interval | None) -> dict[str, float | None]:
+    """An interval as figures of a gate."""
+    return {"low": interval.low, "high": interval.high} if interval else {"low": None, "high": None}
+
+
+def demand_documents(found: GateResult, num_documents: int, *, least: int) -> GateResult:
+    """Adds the number of documents; what passes on fewer than `least` is inconclusive."""
+    state, reason = found.state, f"{found.reason} on {num_documents} documents"
+    if state is GateState.PASSED and num_documents < least:
+        state, reason = GateState.INCONCLUSIVE, f"{reason}, too few"
+    figures = {**found.figures, "documents": num_documents}
+    bound = f"{found.bound}, >= {least} documents"
+    return found.model_copy(update={"state": state, "reason": reason, "figures": figures, "bound": bound})

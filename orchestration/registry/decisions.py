@@ -14,14 +14,17 @@ import time
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from orchestration.promotion.policy import GatePolicy
-from orchestration.promotion.records import GateReport, GateState
-from orchestration.registry.chain import KEY_ENV, Action, Chain, Chosen, Decision, Made, State
+from orchestration.promotion.records import GateState
+from orchestration.registry.chain import Action, Chain, Chosen, Decision, Made, State
 from orchestration.registry.store import CHAMPION, DECISION_TAG, LINEAGE_TAG, PREVIOUS, ModelVersion, Registry
-from orchestration.registry.stored import Evaluations
 from orchestration.registry.view import chosen_version, differences
 from pipeline.artifacts.failures import MovedError
+
+if TYPE_CHECKING:
+    from orchestration.registry.trial import Trial
 
 logger = logging.getLogger(__name__)
 
@@ -111,54 +114,39 @@ class Decisions:
         there = ", ".join(one.version for one in versions) or "none"
         raise NoVersionError(f"{self.model}@{wanted}: no such version; there are: {there}")
 
-    def promote(
-        self,
-        candidate: ModelVersion,
-        report: GateReport,
-        policy: GatePolicy,
-        seen: State,
-        evaluations: Evaluations,
-    ) -> Made:
-        """Decides by a report: promotes, asks a person, or notes that it is refused.
+    def promote(self, trial: Trial, policy: GatePolicy) -> Made:
+        """Decides by what the gates said: promotes, asks a person, or notes that it is refused.
 
         Args:
-            candidate: The version that the report is about.
-            report: What the gates said.
+            trial: Of the candidate.
             policy: Whether a person is asked.
-            seen: What was decided when the champion's evaluation was chosen.
-            evaluations: What the gates saw, in the store.
 
         Raises:
-            LostRaceError: another decision was made meanwhile.
+            LostRaceError: another decision was made since the gates were asked.
         """
-        action, reason = Action.REFUSE, "; ".join(report.reasons)[:1_000]
-        if report.state is GateState.PASSED:
+        action, reason = Action.REFUSE, "; ".join(trial.report.reasons)[:1_000]
+        if trial.report.state is GateState.PASSED:
             action, reason = Action.REQUEST if policy.approval.required else Action.PROMOTE, ""
         return self._decide(
-            seen,
+            trial.seen,
             action,
-            _chosen(candidate),
+            _chosen(trial.candidate),
             reason,
-            report=report,
-            evaluation=evaluations.candidate_digest,
-            champion_evaluation=evaluations.champion_digest,
+            report=trial.report,
+            evaluation=trial.evaluation,
+            champion_evaluation=trial.champion_evaluation,
             by_another=action is Action.REQUEST and policy.approval.by_another,
         )
 
-    def approve(self, version: str, *, reason: str = "", by_another: bool = False) -> Made:
+    def approve(self, version: str, *, reason: str = "") -> Made:
         """Promotes a version that waits.
-
-        Args:
-            version: Which.
-            reason: Kept with the decision.
-            by_another: Whether who asked may not approve it, though the request does not say so.
 
         Raises:
             LostRaceError: another decision was made meanwhile.
             ValueError: it does not wait, or the champion changed since, or the asker may not approve.
         """
         state, asked = self.rebuild(), self._asked(version)
-        if (by_another or asked.by_another) and asked.by == self._me():
+        if asked.by_another and asked.by == self._me():
             raise ValueError(f"approve: {asked.by} asked for version {version}; another one must approve it")
         if asked.was != (state.champion.version if state.champion else None):
             raise ValueError(
@@ -200,8 +188,6 @@ class Decisions:
     def _append(self, seen: State, decision: Decision) -> Made:
         while True:
             last = self.chain.last()
-            if self.chain.key is None and last and last.decision.mac is not None:
-                raise ValueError(f"{self.model}: its decisions are signed; set {KEY_ENV} to decide about it")
             # A refusal changes nothing: it loses to no decision, and none loses to it.
             if decision.action is not Action.REFUSE and seen != (last.decision.after if last else State()):
                 made = (one.decision for one in self.chain.history())

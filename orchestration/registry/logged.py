@@ -26,10 +26,13 @@ _DIGEST_CHARS = 36  # of a data set's digest in MLflow
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A model in the artifact store that any MLflow client can load."""
+    """A model in the artifact store, and what is known of where it came from."""
 
-    address: str  # of its MLmodel's folder: s3:// or file://
-    lineage: Lineage | None
+    uri: str  # address of its manifest
+    address: str  # of its MLmodel's folder, which any MLflow client loads: s3:// or file://
+    sha256: str  # of its weights
+    lineage_sha256: str | None = None
+    lineage: Lineage | None = None
 
 
 @dataclass(frozen=True)

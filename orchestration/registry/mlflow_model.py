@@ -12,7 +12,6 @@ is written last, so a client that finds it finds the rest. Our own readers go by
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from fnmatch import fnmatch
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,6 +22,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from pipeline.artifacts.address import Artifact
 from pipeline.artifacts.layout import WEIGHTS, model_key
 from pipeline.artifacts.manifest import Manifest
+from pipeline.artifacts.store import files_of
 from pipeline.lineage.publish import read_lineage
 from pipeline.lineage.record import Lineage
 from reward.offline.excerpt import printable
@@ -55,9 +55,8 @@ def write_mlflow_model(model: Artifact, *, weights_sha256: str, lineage: str | N
         _save(folder, manifest, model.digest, record, {"weights_sha256": weights_sha256, "licence": licence})
         (folder / CARD).write_text(_card(record, lineage, weights_sha256, licence))
         _bring_copies(model, manifest, folder)
-        for path in _mlmodel_last(folder):
-            key = model_key(model.digest, path.relative_to(folder).as_posix())
-            model.store.backend.write(key, path.read_bytes())
+        for name, path in sorted(files_of(folder).items(), key=lambda file: file[0] == MLMODEL):
+            model.store.backend.write(model_key(model.digest, name), path.read_bytes())
 
 
 def _save(
@@ -106,12 +105,6 @@ def _bring_copies(model: Artifact, manifest: Manifest, folder: Path) -> None:
             places.append(folder / "components" / "tokenizer" / file.path)
         for place in places:
             model.store.get_file(file, keys[file.path], place)
-
-
-def _mlmodel_last(folder: Path) -> Iterator[Path]:
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    yield from (path for path in paths if path != folder / MLMODEL)
-    yield folder / MLMODEL
 
 
 def _versions(lineage: Lineage | None) -> dict[str, str]:

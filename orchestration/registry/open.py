@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,11 +28,10 @@ def open_decisions(
     model: str, registry: str | None, store: ArtifactStore, *, by: str | None = None
 ) -> Decisions:
     """Decisions about a model, which are in the store; raises as `open_registry`."""
-    from orchestration.registry.chain import KEY_ENV, Chain
+    from orchestration.registry.chain import Chain
     from orchestration.registry.decisions import Decisions
-    from reward.serving.signing import read_signing_key
 
-    return Decisions(open_registry(registry), Chain(store, model, read_signing_key(KEY_ENV)), by)
+    return Decisions(open_registry(registry), Chain(store, model), by)
 
 
 def open_version(
@@ -50,19 +48,10 @@ def open_version(
 
 
 def approval_command(
-    model: str,
-    version: str,
-    policy: Path | None,
-    *,
-    registry: str | None = None,
-    store: str | None = None,
+    model: str, version: str, *, registry: str | None = None, store: str | None = None
 ) -> str:
-    """What approves a version that waits; the policy that it was judged by names who is notified."""
-    from orchestration.promotion.policy import POLICY_FILE
-
+    """What approves a version that waits."""
     words = ["march", "model", "approve", model, version]
-    if policy is not None and policy != POLICY_FILE:
-        words += ["--policy", str(policy)]
     for option, value in (("--mlflow", registry), ("--store", store)):
         words += [option, value] if value is not None else []
     return shlex.join(words)

@@ -9,24 +9,19 @@ from typing import Any, TypeVar
 
 _PAGE = 1_000
 # A server that hangs is given up after two minutes; MLflow's own limits make that a quarter of an hour.
-_PATIENCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3", "MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}
-_HURRIED = set[str]()  # of those, what this process has set and nobody before it
+_IMPATIENT = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3", "MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}
 _UNSURE = ("INTERNAL_ERROR", "TEMPORARILY_UNAVAILABLE")  # the request may have been done
 _Found = TypeVar("_Found")
 
 
-def hurry() -> None:
+def be_impatient() -> None:
     """Makes MLflow's client give up soon in this process; what the user has set stays."""
-    for name, value in _PATIENCE.items():
-        if name not in os.environ:
-            os.environ[name] = value
-            _HURRIED.add(name)
+    os.environ.update(_IMPATIENT | os.environ)
 
 
-def unhurried_environment() -> dict[str, str]:
-    """The environment as the user gave it, for processes that a short patience would cost their work."""
-    ours = {name for name in _HURRIED if os.environ.get(name) == _PATIENCE[name]}
-    return {name: value for name, value in os.environ.items() if name not in ours}
+def patient_environment() -> dict[str, str]:
+    """The environment without that, for processes that a short patience would cost their work."""
+    return dict(os.environ.items() - _IMPATIENT.items())
 
 
 def pages(search: Callable[..., Any], **arguments: object) -> Iterator[Any]:
@@ -73,7 +68,7 @@ def one_line_errors(uri: str) -> Iterator[None]:
     """Gives MLflow's errors, and a server that is not there, one line."""
     from mlflow.exceptions import MlflowException
 
-    hurry()
+    be_impatient()
     try:
         yield
     except MlflowException as error:

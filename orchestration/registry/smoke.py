@@ -50,10 +50,10 @@ def smoke_gate(folder: Path, policy: SmokePolicy, *, program: str = __name__) ->
         answers = json.loads(out.read_text())
     num_empty = sum(not answer.strip() for answer in answers)
     figures: dict[str, float | None] = {"answers": float(len(answers)), "empty": float(num_empty)}
+    state, reason = GateState.PASSED, "it loads and answers"
     if num_empty or len(answers) != len(policy.prompts):
-        reason = f"{num_empty} of {len(policy.prompts)} prompts have an empty answer"
-        return GateResult(gate=_GATE, state=GateState.FAILED, figures=figures, reason=reason)
-    return GateResult(gate=_GATE, state=GateState.PASSED, figures=figures, reason="it loads and answers")
+        state, reason = GateState.FAILED, f"{num_empty} of {len(policy.prompts)} prompts have an empty answer"
+    return GateResult(gate=_GATE, state=state, figures=figures, reason=reason)
 
 
 def _run(command: list[str], log: Path, *, timeout_s: float) -> int:

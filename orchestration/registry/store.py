@@ -1,9 +1,7 @@
 """MLflow's side of the registry: model versions by content, their aliases and tags.
 
-Who is champion is decided in the artifact store (`chain.py`); MLflow shows it.
-The source of a stored model is what MLflow's clients load (`mlflow_model.py`). The server refuses any other
-local path as a version's source, which is written as march-local://PATH. The address of the weights that our
-own commands read is the tag march.weights_uri in any case.
+Who is champion is decided in the artifact store (`chain.py`); MLflow shows it. A version's source is what
+MLflow's clients load (`mlflow_model.py`); our own commands read the weights by the tag march.weights_uri.
 """
 
 from __future__ import annotations
@@ -15,15 +13,12 @@ from urllib.parse import urlsplit
 
 from orchestration.registry.logged import StoredModel, log_stored_model
 from orchestration.registry.server import one_line_errors, pages, past_races, unless_missing
-from pipeline.artifacts.address import located
 from pipeline.record.tracking import LINEAGE_RUN_TAG
 from pipeline.redaction import refuse_password
 
 CANDIDATE, CHAMPION, PREVIOUS = "candidate", "champion", "previous"
 URI_TAG, SHA256_TAG, LINEAGE_TAG = "march.weights_uri", "march.weights_sha256", "march.lineage_sha256"
-REPORT_TAG, EVALUATION_TAG = "march.gate_report", "march.evaluation_uri"
-DECISION_TAG = "march.decision_uri"
-CHAMPION_EVALUATION_TAG = "march.champion_evaluation_uri"
+REPORT_TAG, DECISION_TAG = "march.gate_report", "march.decision_uri"
 MOST_TAG_CHARS = 100_000  # of MLflow 3
 
 
@@ -81,43 +76,30 @@ class Registry:
             for one in found
         ]
 
-    def register(
-        self,
-        model: str,
-        *,
-        uri: str,
-        sha256: str,
-        tags: Mapping[str, str],
-        run_id: str | None = None,
-        stored: StoredModel | None = None,
-    ) -> tuple[str, bool]:
-        """Registers weights by their address; the same content is the same version.
+    def register(self, model: str, stored: StoredModel) -> tuple[str, bool]:
+        """Registers weights; the same content is the same version.
 
-        Of a version that is there already the address becomes the new one, but for one in the artifact store,
-        which no other replaces; tags that it has stay.
-
-        Args:
-            model: Its name.
-            uri: Of the weights.
-            sha256: Of the weights.
-            tags: Kept with the version.
-            run_id: MLflow run of their training; passed over where this server has none of that id.
-            stored: The weights as MLflow's clients load them; None of weights that they cannot.
+        Of a version that is there already the address becomes the new one; a lineage that it has stays. The
+        run of the training is linked where this server has it.
 
         Returns:
             The version, and whether it is new.
         """
-        there, made = self._with_digest(model, sha256), None
+        tags = {URI_TAG: stored.uri, SHA256_TAG: stored.sha256}
+        tags |= {LINEAGE_TAG: stored.lineage_sha256} if stored.lineage_sha256 else {}
+        there, made = self._with_digest(model, stored.sha256), None
         if there:
-            self._add_tags(model, there[0], {**tags, URI_TAG: uri})
+            old = there[0].tags
+            for name, value in tags.items():
+                if name not in old or (name == URI_TAG and value != old[name]):
+                    self.set_tag(model, str(there[0].version), name, value)
         else:
-            kept = {key: value[:MOST_TAG_CHARS] for key, value in tags.items()}
-            kept |= {URI_TAG: uri, SHA256_TAG: sha256}
-            made = self._create(model, uri, kept, run_id, stored)
-            there = self._with_digest(model, sha256)
+            made = self._create(model, tags, stored)
+            there = self._with_digest(model, stored.sha256)
         first, *twins = (str(one.version) for one in there)
         # Two at once, or a retry of a lost answer, make two versions: the lower number stays.
-        self._delete(model, twins)
+        for twin in twins:  # decisions find a version by its content
+            self.delete(model, twin)
         self._become_candidate(model, first)
         return first, first == made
 
@@ -159,36 +141,25 @@ class Registry:
         """Versions of this content, the lowest number first."""
         return [one for one in self._search(model) if one.tags.get(SHA256_TAG) == sha256]
 
-    def _add_tags(self, model: str, one: Any, tags: Mapping[str, str]) -> None:
-        moves = located(tags[URI_TAG]) is not None or located(one.tags.get(URI_TAG, "")) is None
-        for name, value in tags.items():
-            if name not in one.tags or (name == URI_TAG and moves and value != one.tags[name]):
-                self.set_tag(model, str(one.version), name, value)
-
-    def _create(
-        self, model: str, uri: str, tags: dict[str, str], run_id: str | None, stored: StoredModel | None
-    ) -> str:
+    def _create(self, model: str, tags: dict[str, str], stored: StoredModel) -> str:
         with one_line_errors(self.uri):
             self._make(model)
-            source, run_id, model_id = _as_source(uri), self._run(run_id), None
-            if stored is not None:
-                has_server = urlsplit(self.uri).scheme in ("http", "https")
-                logged = log_stored_model(self._client, model, stored, run_id=run_id, has_server=has_server)
-                source, model_id = logged.source, logged.model_id
+            run_id = self._run(stored.lineage.mlflow_run_id if stored.lineage else None)
+            has_server = urlsplit(self.uri).scheme in ("http", "https")
+            logged = log_stored_model(self._client, model, stored, run_id=run_id, has_server=has_server)
             made = self._client.create_model_version(
-                model, source, run_id=run_id, tags=tags, await_creation_for=0, model_id=model_id
+                model,
+                logged.source,
+                run_id=run_id,
+                tags=tags,
+                await_creation_for=0,
+                model_id=logged.model_id,
             )
         return str(made.version)
 
     def _run(self, run_id: str | None) -> str | None:
         """A run's id, if the server has it."""
         return run_id if run_id and unless_missing(self._client.get_run, run_id) else None
-
-    def _delete(self, model: str, twins: list[str]) -> None:
-        """Takes away second versions of a content: decisions find a version by its content."""
-        with one_line_errors(self.uri):
-            for version in twins:
-                unless_missing(self._client.delete_model_version, model, version)
 
     def _become_candidate(self, model: str, version: str) -> None:
         """The version that was registered last is the candidate, unless it is something already."""
@@ -209,11 +180,6 @@ class Registry:
         with one_line_errors(self.uri):
             found = pages(self._client.search_model_versions, filter_string=f"name = '{_checked(model)}'")
             return sorted(found, key=lambda one: int(one.version))
-
-
-def _as_source(uri: str) -> str:
-    is_local = urlsplit(uri).scheme in ("", "file")
-    return f"march-local://{urlsplit(uri).path}" if is_local else uri
 
 
 def _checked(model: str) -> str:

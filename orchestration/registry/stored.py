@@ -1,91 +1,33 @@
-"""What of the registry lies in the artifact store: weights, evaluations, and what gc must keep for it."""
+"""What of the registry lies in the artifact store: evaluations, and what gc must keep for it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 
-from orchestration.registry.chain import chosen_in
-from orchestration.registry.logged import StoredModel
+from orchestration.promotion.evidence import Evidence, read_evidence
 from orchestration.registry.store import LINEAGE_TAG, ModelVersion, Registry
 from pipeline.artifacts.address import Artifact, find_artifact, located
 from pipeline.artifacts.layout import is_digest
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.evaluate.results import read_manifest
-from pipeline.evaluate.weights import digest_of_files
-from pipeline.lineage.publish import EVALUATION, LINEAGE, read_lineage
+from pipeline.lineage.publish import EVALUATION
 
 
-@dataclass(frozen=True)
-class StoredWeights:
-    """Weights in the store, and what is known of where they came from."""
-
-    artifact: Artifact
-    sha256: str
-    paths: tuple[str, ...]
-    lineage: str | None
-    run_id: str | None
-    model: StoredModel | None  # as MLflow's clients load it; None of one that was stored before they could
-
-
-@dataclass(frozen=True)
-class Evaluations:
-    """What a promotion rests on: folders, and their manifests' digests, which a dry run has not."""
-
-    candidate: Path
-    champion: Path | None = None
-    candidate_digest: str | None = None
-    champion_digest: str | None = None
-
-
-def stored_weights(found: Artifact) -> StoredWeights:
-    """The weights that a reference names: a model's manifest, or the lineage of one.
-
-    Raises:
-        ValueError: they are no whole Hugging Face model, or other ones than the lineage says.
-    """
-    lineage, made, run_id, recorded = None, None, None, None
-    if found.manifest().kind == LINEAGE:
-        made, lineage = read_lineage(found.store, found.digest), found.digest
-        if made.model is None or made.model.artifact is None:
-            raise ValueError(f"{found.digest[:16]}: a lineage without weights; publish the run again")
-        run_id, recorded = made.mlflow_run_id, made.model.weights_sha256
-        found = Artifact(found.store, made.model.artifact)
-    sha256s = {file.path: file.sha256 for file in found.manifest().files}
-    if "config.json" not in sha256s:
-        raise ValueError(f"{found.address}: holds no Hugging Face model (config.json); name another")
-    sha256 = digest_of_files(sha256s)
-    if recorded not in (None, sha256):
-        raise ValueError(f"{lineage}: is the lineage of other weights than it names; publish the run again")
-    found.store.renew(lineage or found.digest)  # gc may be at work
-    model = StoredModel(found.mlflow_address, made) if found.manifest().is_mlflow_model else None
-    return StoredWeights(found, sha256, tuple(sha256s), lineage, run_id, model)
-
-
-def bring_evaluations(
-    candidate: str, champion: str | None, store: ArtifactStore, *, is_dry: bool = False
-) -> Evaluations:
-    """Two evaluations as the store has them, verified; those that are elsewhere are stored.
+def bring_evidence(reference: str, store: ArtifactStore, *, is_dry: bool = False) -> Evidence:
+    """An evaluation as the store has it, verified; one that is elsewhere is stored.
 
     What the gates read is what the decision refers to, whatever happens to a folder meanwhile.
 
     Args:
-        candidate: A folder, or a reference to the store.
-        champion: The same.
+        reference: A folder, or a reference to the store.
         store: That of the decisions.
-        is_dry: Folders are read where they are; nothing is stored.
+        is_dry: A folder is read where it is; nothing is stored.
 
     Raises:
         FileNotFoundError: there is no such folder.
         ValueError: the store has it not, or it is something else.
     """
-    folder, digest = _bring_evaluation(candidate, store, is_dry=is_dry)
-    champions, other = _bring_evaluation(champion, store, is_dry=is_dry) if champion else (None, None)
-    return Evaluations(folder, champions, digest, other)
-
-
-def _bring_evaluation(reference: str, store: ArtifactStore, *, is_dry: bool) -> tuple[Path, str | None]:
     found = find_artifact(reference, lambda: store)
     if found is not None and found.manifest().kind != EVALUATION:
         raise ValueError(
@@ -93,18 +35,18 @@ def _bring_evaluation(reference: str, store: ArtifactStore, *, is_dry: bool) -> 
         )
     folder = found.bring() if found else Path(reference)
     if is_dry:
-        return folder, None
+        return read_evidence(folder)
     if found is None or found.store.backend.address != store.backend.address:
         read_manifest(folder)  # says so of a folder that holds no evaluation
         found = Artifact(store, store.publish(folder, kind=EVALUATION).digest)
     found.store.renew(found.digest)
-    return found.bring(), found.digest
+    return read_evidence(found.bring(), found.digest)
 
 
 def references(
     registry: Registry, store: ArtifactStore, *, without: Collection[ModelVersion] = ()
 ) -> set[str]:
-    """Manifests of a store that a registered version, an MLflow run or who is champion refers to.
+    """Manifests of a store that a registered version or an MLflow run refers to.
 
     A digest counts wherever it is said to be, since one store may have several addresses.
 
@@ -127,7 +69,7 @@ def references(
             f"{store.backend.address}: has no manifest {lost[0]}, which the registry refers to"
             f"{f' (and {len(lost) - 1} more)' if lost[1:] else ''}; publish it again, or take it from there"
         )
-    return ({digest for _, digest in named} & there) | chosen_in(store)
+    return {digest for _, digest in named} & there
 
 
 def _named(version: ModelVersion) -> set[tuple[str, str]]:

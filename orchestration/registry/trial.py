@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from orchestration.promotion.evidence import Contest, read_evidence
+from orchestration.promotion.evidence import Contest, Evidence
 from orchestration.promotion.gates import run_gates
 from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import GateReport, GateResult, GateState
@@ -13,7 +13,6 @@ from orchestration.registry.chain import State
 from orchestration.registry.decisions import Decisions
 from orchestration.registry.smoke import smoke_gate
 from orchestration.registry.store import ModelVersion
-from orchestration.registry.stored import Evaluations
 from orchestration.registry.weights import local_weights
 from reward.samplers.start import demand_libraries
 
@@ -25,12 +24,15 @@ class Trial:
     candidate: ModelVersion
     report: GateReport
     seen: State
+    evaluation: str | None = None  # manifests in the store of what the gates saw; None in a dry run
+    champion_evaluation: str | None = None
 
 
 def try_candidate(
     decisions: Decisions,
     reference: str,
-    evaluations: Evaluations,
+    evidence: Evidence,
+    theirs: Evidence | None,
     policy: GatePolicy,
     *,
     is_dry: bool = False,
@@ -40,12 +42,12 @@ def try_candidate(
     Args:
         decisions: About the model.
         reference: Version number or @ALIAS.
-        evaluations: Of both; the champion's is passed over where there is no champion.
+        evidence: The candidate's evaluation.
+        theirs: The champion's; passed over where there is no champion.
         policy: The bounds.
         is_dry: MLflow's aliases are left as they are.
 
     Raises:
-        FileNotFoundError: an evaluation is not there.
         ValueError: the candidate is the champion already, or there is a champion and no evaluation of it, or
             there is no vLLM for the smoke test, or not what it needs of the system.
     """
@@ -54,20 +56,21 @@ def try_candidate(
     champion = decisions.version("@champion") if seen.champion else None
     if champion is not None and candidate.sha256 == champion.sha256:
         raise ValueError(f"--candidate: version {candidate.version} is the champion already; name another")
-    if champion is not None and evaluations.champion is None:
+    theirs = theirs if champion else None
+    if champion is not None and theirs is None:
         raise ValueError(
             f"--champion-evaluation: missing; version {champion.version} is the champion, evaluate it, too"
         )
     contest = Contest(
-        candidate=read_evidence(evaluations.candidate),
-        champion=read_evidence(evaluations.champion) if champion and evaluations.champion else None,
+        candidate=evidence,
+        champion=theirs,
         candidate_weights=candidate.sha256,
         champion_weights=champion.sha256 if champion else None,
     )
     report = run_gates(contest, policy)
     if report.state is GateState.PASSED:  # an engine is not started for what is refused anyway
         report = report.model_copy(update={"gates": (*report.gates, _smoke(candidate, policy))})
-    return Trial(candidate, report, seen)
+    return Trial(candidate, report, seen, evidence.artifact, theirs.artifact if theirs else None)
 
 
 def _smoke(candidate: ModelVersion, policy: GatePolicy) -> GateResult:
@@ -79,7 +82,6 @@ def _smoke(candidate: ModelVersion, policy: GatePolicy) -> GateResult:
             )
         demand_libraries()
     try:
-        weights = local_weights(candidate, pickles_allowed=policy.pickles_allowed)
-        return smoke_gate(weights, policy.smoke)
+        return smoke_gate(local_weights(candidate), policy.smoke)
     except (ValueError, OSError) as error:
         return GateResult(gate="smoke", state=GateState.ERROR, reason=f"{' '.join(str(error).split()):.300}")

@@ -33,6 +33,8 @@ def _node(made: Made) -> Node:
     below.append(Node("manifest", made.digest))
     if decision.evaluation:
         below.append(Node("evaluation", decision.evaluation))
+    if decision.champion_evaluation:
+        below.append(Node("champion's evaluation", decision.champion_evaluation))
     if decision.report is not None:
         below.append(_gates(decision.report))
     label = f"decision {decision.number}: {decision.action} version {decision.about.version}"
@@ -44,6 +46,4 @@ def _gates(report: GateReport) -> Node:
         Node(one.gate, f"{one.state}: {one.reason}" + (f" ({one.bound})" if one.bound else ""))
         for one in report.gates
     )
-    digests = leaf("candidate's evaluation", report.candidate_sha256), leaf("policy", report.policy_sha256)
-    champions = (leaf("champion's evaluation", report.champion_sha256),) if report.champion_sha256 else ()
-    return Node("gates", report.state, (*gates, *digests, *champions))
+    return Node("gates", report.state, (*gates, leaf("policy", report.policy_sha256)))

@@ -11,9 +11,7 @@ from orchestration.registry.chain import Chain, Chosen, Made, State
 from orchestration.registry.store import (
     CANDIDATE,
     CHAMPION,
-    CHAMPION_EVALUATION_TAG,
     DECISION_TAG,
-    EVALUATION_TAG,
     LINEAGE_TAG,
     MOST_TAG_CHARS,
     PREVIOUS,
@@ -113,12 +111,6 @@ def _tags(
 
 
 def _tags_of(chain: Chain, made: Made) -> dict[str, str]:
-    decision = made.decision
-    named = {
-        DECISION_TAG: made.digest,
-        EVALUATION_TAG: decision.evaluation,
-        CHAMPION_EVALUATION_TAG: decision.champion_evaluation,
-    }
-    tags = {tag: Artifact(chain.store, digest).address for tag, digest in named.items() if digest}
-    report = decision.report.model_dump_json() if decision.report else ""
+    report = made.decision.report.model_dump_json() if made.decision.report else ""
+    tags = {DECISION_TAG: Artifact(chain.store, made.digest).address}
     return tags | ({REPORT_TAG: report} if 0 < len(report) <= MOST_TAG_CHARS else {})

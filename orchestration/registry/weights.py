@@ -5,56 +5,38 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from orchestration.registry.store import ModelVersion
 from pipeline.artifacts.address import find_artifact
 from pipeline.artifacts.backend import Advance, no_progress
-from pipeline.evaluate.track import fetch_model
-from pipeline.evaluate.weights import digest_of_files, refuse_pickles, weights_sha256
+from pipeline.evaluate.weights import digest_of_files, refuse_pickles
 
 
-def local_weights(
-    version: ModelVersion, *, pickles_allowed: bool = False, advance: Advance = no_progress
-) -> Path:
-    """The folder of a version's weights; fetched where they are elsewhere, and verified in any case.
+def local_weights(version: ModelVersion, *, advance: Advance = no_progress) -> Path:
+    """The folder of a version's weights, in the user's cache.
 
-    Weights of the artifact store are kept in the user's cache, and are read once: each file is held against
-    its digest there, and the digest of all against the registered one before anything is fetched.
+    They are read once: each file is held against its digest there, and the digest of all against the
+    registered one before anything is fetched.
 
     Args:
         version: As it is registered.
-        pickles_allowed: Whether the weights may be pickles, which can run code.
         advance: Called with the number of bytes that come from the store.
 
     Raises:
         ValueError: they cannot be had, are not what was registered, or are pickles.
     """
-    stored, parts = find_artifact(version.uri), urlsplit(version.uri)
-    if stored is not None:
-        files = stored.manifest().files
-        _require(version, digest_of_files({file.path: file.sha256 for file in files}))
-        if not pickles_allowed:
-            refuse_pickles(version.uri, (file.path for file in files))
-        return stored.bring(advance=advance)
-    if parts.scheme in ("", "file"):
-        folder = Path(unquote(parts.path))
-        if not (folder / "config.json").is_file():
-            raise ValueError(f"{folder}: holds no Hugging Face model (config.json); restore it")
-        if not pickles_allowed:
-            refuse_pickles(str(folder), (path.name for path in folder.rglob("*") if path.is_file()))
-    else:
-        folder = fetch_model(version.uri, pickles_allowed=pickles_allowed)
-    _require(version, weights_sha256(folder))
-    return folder
-
-
-def _require(version: ModelVersion, found: str) -> None:
+    stored = find_artifact(version.uri)
+    if stored is None:
+        raise ValueError(f"{version.uri}: is no address of an artifact store; register the weights again")
+    sha256s = {file.path: file.sha256 for file in stored.manifest().files}
+    found = digest_of_files(sha256s)
     if found != version.sha256:
         raise ValueError(
             f"{version.uri}: its content is {found[:12]}, registered was {version.sha256[:12]}; "
-            "it has changed since, restore it or register it again"
+            "register it again"
         )
+    refuse_pickles(version.uri, sha256s)
+    return stored.bring(advance=advance)
 
 
 def vllm_command(

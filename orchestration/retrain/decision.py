@@ -14,7 +14,7 @@ from orchestration.registry.chain import Action, Decision, State
 from orchestration.registry.decisions import Decisions, LostRaceError
 from orchestration.registry.open import open_decisions, open_registry
 from orchestration.registry.register import register_weights
-from orchestration.registry.stored import bring_evaluations
+from orchestration.registry.stored import bring_evidence
 from orchestration.registry.trial import try_candidate
 from orchestration.retrain.evaluation import EVALUATION
 from orchestration.retrain.records import Outcome
@@ -40,13 +40,11 @@ def publish(shop: Workshop) -> StageResult:
     record = shop.bring(shop.material(RUN), shop.folder / RUN)
     lineage = Lineage.model_validate_json((record / LINEAGE_FILE).read_text())
     evaluation = shop.bring(shop.material(EVALUATION), shop.folder / EVALUATION)
-    version_id = shop.request.materials.get("version_id")
     digest = publish_record(
         shop.store,
         lineage,
         model=shop.material(MODEL),
         rows=shop.material(ROWS) if lineage.data else None,
-        version_id=str(version_id) if version_id else None,
         evaluations=[evaluation_record(evaluation, shop.material(EVALUATION))],
     )
     return shop.result(outputs={LINEAGE: digest})
@@ -58,8 +56,7 @@ def register(shop: Workshop) -> StageResult:
     registry = open_registry(settings.address)
     sha256 = str(shop.request.inputs["weights"])
     made_by = Artifact(shop.store, shop.material(LINEAGE)).address
-    allowed = settings.read_policy().pickles_allowed
-    version, _ = register_weights(registry, settings.model, made_by, sha256=sha256, pickles_allowed=allowed)
+    version, _ = register_weights(registry, settings.model, made_by)
     made = next(one for one in registry.versions(settings.model) if one.version == version)
     return shop.result(facts={"version": version, "registered_ms": made.created_ms, "weights_sha256": sha256})
 
@@ -89,14 +86,13 @@ def promote(shop: Workshop) -> StageResult:
 
 def _decide(shop: Workshop, decisions: Decisions, version: str, policy: GatePolicy) -> StageResult:
     theirs = shop.request.materials.get("champion_evaluation")
-    candidate = Artifact(shop.store, shop.material(EVALUATION)).address
-    champion = Artifact(shop.store, str(theirs)).address if theirs else None
-    given = bring_evaluations(candidate, champion, shop.store)
-    trial = try_candidate(decisions, version, given, policy)
+    given = bring_evidence(f"artifact:{shop.material(EVALUATION)}", shop.store)
+    champions = bring_evidence(f"artifact:{theirs}", shop.store) if theirs else None
+    trial = try_candidate(decisions, version, given, champions, policy)
     _demand_the_evaluated(shop, decisions, trial.seen)
     if trial.report.state is GateState.ERROR:
         raise GateBrokeError("; ".join(trial.report.reasons))
-    made = decisions.promote(trial.candidate, trial.report, policy, trial.seen, given)
+    made = decisions.promote(trial, policy)
     return _said(shop, made.decision, "; ".join(trial.report.reasons))
 
 

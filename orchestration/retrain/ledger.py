@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from orchestration.registry.server import hurry
+from orchestration.registry.server import be_impatient
 from orchestration.retrain.job import Job
 from orchestration.retrain.records import ParentWeights, Retraining, RetrainingState, StageStatus
 from orchestration.retrain.stages import Stage
@@ -58,7 +58,7 @@ class Ledger:
     def __init__(self, uri: str, *, patience_s: float = PATIENCE_S) -> None:
         from mlflow import MlflowClient
 
-        hurry()
+        be_impatient()
         self.uri = uri
         self._patience_s = patience_s
         self._client = MlflowClient(tracking_uri=uri)

@@ -13,8 +13,7 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
-from orchestration.registry.chain import KEY_ENV
-from orchestration.registry.server import unhurried_environment
+from orchestration.registry.server import patient_environment
 from orchestration.retrain.stage import ERROR_FILE, reserve
 from orchestration.retrain.stages import StageProblem, StageProgress, StageRequest, stage_folder
 from orchestration.retrain.workshop import PROGRESS_FILE, read_progress
@@ -123,12 +122,10 @@ def kill_leftovers(folder: Path) -> int:
 
 
 def _environment(folder: Path, request: StageRequest) -> dict[str, str]:
-    """Of a stage's process. What signs decisions is for the stages that decide, not for trainings.
+    """Of a stage's process.
 
     The loop gives an MLflow that is away up soon, and tries again; a training would lose a step by that.
     """
     paths = [str(_SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])]
     own = {_MARK: str(folder), "PYTHONPATH": os.pathsep.join(paths), "TERM": "dumb"}  # no bars in a log
-    hidden = {KEY_ENV} if request.stage.is_heavy else set[str]()
-    ours = {name: value for name, value in unhurried_environment().items() if name not in hidden}
-    return {**ours, **request.job.environment, **own}
+    return {**patient_environment(), **request.job.environment, **own}

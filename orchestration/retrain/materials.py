@@ -63,9 +63,8 @@ def materials_of(
         assert champion is not None
         return {"champion": champion.model_dump(mode="json")}
     if stage is Stage.PUBLISH:
-        version_id = done[Stage.PREPARE].facts.get("version_id")
         names = {name: made[name] for name in ("rows", "model", "run")}
-        return {**names, **candidate, "version_id": version_id, "parent_lineage": parent.lineage}
+        return {**names, **candidate, "parent_lineage": parent.lineage}
     if stage is Stage.REGISTER:
         return {"model": made["model"], "lineage": made["lineage"]}
     if stage is Stage.PROMOTE:

@@ -58,7 +58,7 @@ class Results:
             logger.warning("%s of key %s is made again: %s", stage, key[:12], error)
             return None
         if damage is not None:
-            logger.warning("%s of key %s is made again: %s %s", stage, key[:12], damage.what, damage.problem)
+            logger.warning("%s of key %s is made again: %s %s", stage, key[:12], damage.key, damage.problem)
             return None
         return Standing(result, digest)
 

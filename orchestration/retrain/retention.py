@@ -71,7 +71,7 @@ def why_needed(decisions: Decisions, version: ModelVersion) -> str | None:
         return "is champion"
     if state.previous is not None and _is(version, state.previous):
         return "was champion before, and a rollback needs it"
-    if any(_is(version, request.about) for request in decisions.waiting()):
+    if any(_is(version, one) for one in state.waiting.values()):
         return "waits for approval"
     return f"is {version.aliases[0]}" if version.aliases else None
 

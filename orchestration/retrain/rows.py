@@ -35,11 +35,7 @@ def prepare(shop: Workshop) -> StageResult:
     rows = shop.publish(folder, kind="data")
     return shop.result(
         outputs={ROWS: rows.digest},
-        facts={
-            "rows_sha256": manifest.rows_sha256,
-            "num_rows": manifest.num_rows,
-            "version_id": rows.versions.get(ROWS_FILE),
-        },
+        facts={"rows_sha256": manifest.rows_sha256, "num_rows": manifest.num_rows},
     )
 
 

@@ -152,7 +152,6 @@ def outcome_line(retraining: Retraining, job: Job | None = None) -> str:
     approve = approval_command(
         retraining.model,
         retraining.version or "",
-        job.registry.policy if job else None,
         registry=job.registry.uri if job else None,
         store=job.store.location if job else None,
     )

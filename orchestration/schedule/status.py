@@ -123,7 +123,6 @@ def _model_status(job: Job) -> ModelStatus:
                 command=approval_command(
                     name,
                     one.about.version,
-                    job.registry.policy,
                     registry=job.registry.uri,
                     store=job.store.location,
                 ),

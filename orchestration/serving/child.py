@@ -12,16 +12,26 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import httpx
 
 from orchestration.serving.forward import LOOPBACK
-from orchestration.serving.scout import Fetched
 from pipeline.launch.reward_servers import die_with_parent
 
 _GRACE_S = 30.0  # for the answers that are being written
 _ASK_S = 5.0
 _MOST_PORTS = 100
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """Weights on this machine, verified."""
+
+    version: str  # its number; "" for weights that are no version
+    weights: str  # their folder
+
+
 Command = Callable[[Fetched, int], Sequence[str]]  # of a server of these weights on this port
 
 
@@ -35,15 +45,10 @@ class Child:
     """
 
     def __init__(self, served: Fetched, command: Command, *, above: int) -> None:
-        self.served, self._command, self._above = served, command, above
-        self.start()
-
-    def start(self) -> None:
-        """Starts it, also again after it has ended; on another port, since the old one may be taken."""
-        self.port = _free_port(self._above)
+        self.served, self.port = served, _free_port(above)
         # Engines are processes of its own: the group ends them with it.
         self._process = subprocess.Popen(
-            self._command(self.served, self.port),
+            command(served, self.port),
             stdin=subprocess.DEVNULL,
             start_new_session=True,
             preexec_fn=die_with_parent,
@@ -54,11 +59,11 @@ class Child:
         """How it ended; None: it runs."""
         return self._process.poll()
 
-    def is_up(self) -> bool:
+    async def is_up(self) -> bool:
         """Whether it says that it can answer."""
         try:
-            url = f"http://{LOOPBACK}:{self.port}/health"
-            return httpx.get(url, timeout=_ASK_S, trust_env=False).is_success
+            async with httpx.AsyncClient(trust_env=False, timeout=_ASK_S) as client:
+                return (await client.get(f"http://{LOOPBACK}:{self.port}/health")).is_success
         except httpx.TransportError:
             return False
 

@@ -4,48 +4,59 @@ The next version is fetched, started beside the old one and asked. Only then do 
 the old one ends after its own. With memory for one alone the old one ends first, and starts again if the next
 one fails. A version that fails is reported and left alone until another one has been named. A server that
 dies is started again.
+
+The registry is asked, and weights are fetched, in a thread: what fails or hangs there delays the next
+version, and nothing else.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 
-from orchestration.serving.child import Child, Command
+from orchestration.serving.child import Child, Command, Fetched
 from orchestration.serving.forward import Forwarder
-from orchestration.serving.scout import Fetched, Scout
 
 logger = logging.getLogger(__name__)
 
 _TURN_S = 0.2
 _DRAIN_S = 60.0  # for the connections of a version that is replaced
 _REVIVE_S = 10.0  # at least, from one start of a server to the next
-Check = Callable[[int], str | None]  # asks the server on a port; what is wrong with its answers
+Check = Callable[[int], Awaitable[str | None]]  # asks the server on a port; what is wrong with its answers
 
 
-@dataclass(frozen=True)
+@dataclass
 class Follower:
     """What following takes.
 
     Args:
-        scout: Knows what is to be served.
+        look: Finds and fetches what is to be served; what was found last is returned where it is that.
+        forget: Takes away weights that are no longer needed.
         front: Where clients ask.
         command: What serves some weights.
         check: Asks a server that is up.
         limit_s: For a server to be up.
+        every_s: From one look to the next.
         one_at_a_time: Whether the old one ends before the next one starts.
     """
 
-    scout: Scout
+    look: Callable[[Fetched | None], Fetched]
+    forget: Callable[[Fetched], None]
     front: Forwarder
     command: Command
     check: Check
     limit_s: float
+    every_s: float
     one_at_a_time: bool = False
+    _found: list[Fetched] = field(init=False)  # whose weights are here, the newest last
+    _children: list[Child] = field(init=False, default_factory=list)  # that run; the first answers
+    _answers_since: float | None = field(init=False, default=None)  # monotonic; None: nobody is to answer
 
-    def run(self, first: Fetched) -> None:
+    async def run(self, first: Fetched) -> None:
         """Serves until it is interrupted.
 
         Args:
@@ -54,107 +65,130 @@ class Follower:
         Raises:
             ValueError: that does not answer; there is nothing to go back to.
         """
-        self.scout.in_use = frozenset((first.version,))
-        self.scout.start()
-        serving = _Serving(self, Child(first, self.command, above=self.front.port))
+        self._found = [first]
+        threading.Thread(target=self._watch, daemon=True).start()
         try:
-            serving.run()
+            try:
+                self._answer_with(await self._up(first))
+            except ValueError as error:
+                raise ValueError(f"{_named(first)}: {error}; what it said is above") from None
+            await asyncio.gather(self._keep_alive(), self._follow())
         finally:
-            serving.stop()
+            for child in self._children:
+                child.stop()
 
-
-class _Serving:
-    """The server that answers, and the one that may replace it."""
-
-    def __init__(self, given: Follower, first: Child) -> None:
-        self._given, self._current = given, first
-        self._next: Child | None = None
-        self._left_alone = ""  # a version that failed
-        self._is_kept, self._started = False, 0.0
-
-    def run(self) -> None:
-        problem = self._problem(self._current)
-        if problem is not None:
-            raise ValueError(f"{_named(self._current.served)}: {problem}; what it said is above")
-        self._answer_with(self._current)
+    async def _follow(self) -> None:
+        left_alone = ""  # a version that failed
         while True:
-            self._wait(lambda: False, 1.0)
-            found = self._given.scout.found
-            if found is None or found.version == self._current.served.version:
-                self._left_alone = ""
-            elif found.version != self._left_alone:
-                self._left_alone = ""
-                self._replace_by(found)
+            await asyncio.sleep(1.0)
+            found, served = self._found[-1], self._children[0].served
+            if found.version == served.version:
+                left_alone = ""
+            elif found.version != left_alone:
+                logger.info("%s is to be served; %s answers meanwhile", _named(found), _named(served))
+                left_alone = "" if await self._replace_by(found) else found.version
+                self._forget_others(served)
 
-    def stop(self) -> None:
-        for child in filter(None, (self._next, self._current)):
-            child.stop()
-
-    def _replace_by(self, found: Fetched) -> None:
-        old = self._current
-        self._given.scout.in_use = frozenset((found.version, old.served.version))
-        logger.info("%s is to be served; %s answers meanwhile", _named(found), _named(old.served))
-        if self._given.one_at_a_time:
-            self._is_kept, self._given.front.target = False, None
-            self._retire(old)
+    async def _replace_by(self, found: Fetched) -> bool:
+        """Whether it answers now; else the old one does."""
+        old = self._children[0]
+        if self.one_at_a_time:
+            self._answers_since, self.front.target = None, None
+            await self._retire(old)
         try:
-            self._next = Child(found, self._given.command, above=self._given.front.port)
-            problem = self._problem(self._next)
-        except (ValueError, OSError) as error:  # it cannot even be started, or asked
-            problem = str(error)
-        if problem is None and self._next is not None:
-            self._current, self._next = self._next, None
-            self._answer_with(self._current)
-            if not self._given.one_at_a_time:
-                self._retire(old)
-            return
-        if self._next is not None:
-            self._next.stop()
-        self._next, self._left_alone = None, found.version
-        self._given.scout.in_use = frozenset((old.served.version,))
-        logger.error(
-            "%s fails: %s; %s goes on, and the other is tried again when it is named again",
-            *(_named(found), problem, _named(old.served)),
-        )
-        if self._given.one_at_a_time:
-            old.start()
-            self._answer_with(old)
+            new = await self._up(found)
+        except (ValueError, OSError) as error:  # it does not answer, or cannot even be started
+            logger.error(
+                "%s fails: %s; %s goes on, and the other is tried again when it is named again",
+                *(_named(found), error, _named(old.served)),
+            )
+            if self.one_at_a_time:
+                self._answer_with(self._start(old.served))
+            return False
+        old = self._children[0]  # perhaps started again meanwhile
+        self._answer_with(new)
+        if old is not new:
+            await self._retire(old)
+        return True
+
+    async def _up(self, served: Fetched) -> Child:
+        """A server that answers.
+
+        Raises:
+            ValueError: it does not; it is ended.
+            OSError: it cannot be started.
+        """
+        child = self._start(served)
+        until, problem = time.monotonic() + self.limit_s, None
+        while problem is None and not await child.is_up():
+            if child.code is not None:
+                problem = f"its server ended with code {child.code}"
+            elif time.monotonic() > until:
+                problem = f"its server is not up after {self.limit_s:.0f} s"
+            await asyncio.sleep(_TURN_S)
+        problem = problem or await self.check(child.port)
+        if problem is not None:
+            await self._end(child)
+            raise ValueError(problem)
+        return child
+
+    def _start(self, served: Fetched) -> Child:
+        self._children.append(Child(served, self.command, above=self.front.port))
+        return self._children[-1]
+
+    async def _end(self, child: Child) -> None:
+        await asyncio.to_thread(child.stop)
+        self._children.remove(child)
+
+    async def _retire(self, child: Child) -> None:
+        """Ends a server after its connections."""
+        until = time.monotonic() + _DRAIN_S
+        while self.front.num_open(child.port) and time.monotonic() < until:
+            await asyncio.sleep(_TURN_S)
+        await self._end(child)
 
     def _answer_with(self, child: Child) -> None:
         """New connections go to it, and it is kept alive."""
-        self._given.front.target, self._started, self._is_kept = child.port, time.monotonic(), True
+        self._children.remove(child)
+        self._children.insert(0, child)
+        self.front.target, self._answers_since = child.port, time.monotonic()
         logger.info("%s answers", _named(child.served))
 
-    def _retire(self, child: Child) -> None:
-        """Ends a server after its connections."""
-        try:
-            self._wait(lambda: not self._given.front.num_open(child.port), _DRAIN_S)
-        finally:  # also where a signal ends the wait: nobody else knows this server any more
-            child.stop()
+    async def _keep_alive(self) -> None:
+        """Starts the server that answers again, on another port, since the old one may be taken."""
+        while True:
+            await asyncio.sleep(_TURN_S)
+            is_kept = self._answers_since is not None and time.monotonic() - self._answers_since >= _REVIVE_S
+            if is_kept and (child := self._children[0]).code is not None:
+                named, code = _named(child.served), child.code
+                logger.error("%s: its server ended with code %s; started again", named, code)
+                self._children.remove(child)
+                child.stop()  # what it had started
+                self._answer_with(self._start(child.served))
 
-    def _problem(self, child: Child) -> str | None:
-        """Waits for a server and asks it; says what is wrong."""
-        self._wait(lambda: child.code is not None or child.is_up(), self._given.limit_s)
-        if child.code is not None:
-            return f"its server ended with code {child.code}"
-        if not child.is_up():
-            return f"its server is not up after {self._given.limit_s:.0f} s"
-        return self._given.check(child.port)
+    def _watch(self) -> None:
+        """Looks again and again; the same failure is reported once, until a look succeeds."""
+        said = ""
+        while True:
+            time.sleep(self.every_s)
+            try:
+                found = self.look(self._found[-1])
+            except Exception as error:
+                if str(error) != said:
+                    said = str(error)
+                    logger.warning("the served version stays: %s", error)
+                continue
+            said = ""
+            if found != self._found[-1]:
+                self._found.append(found)
 
-    def _wait(self, is_over: Callable[[], bool], limit_s: float) -> None:
-        """Waits for something, and keeps the server that answers alive meanwhile."""
-        until = time.monotonic() + limit_s
-        while not is_over() and time.monotonic() < until:
-            self._keep()
-            time.sleep(_TURN_S)
-
-    def _keep(self) -> None:
-        child = self._current
-        if self._is_kept and child.code is not None and time.monotonic() - self._started >= _REVIVE_S:
-            logger.error("%s: its server ended with code %s; started again", _named(child.served), child.code)
-            child.stop()  # what it had started
-            child.start()
-            self._answer_with(child)
+    def _forget_others(self, before: Fetched) -> None:
+        """Forgets weights but those that answer, those that did before, and the newest."""
+        newest = self._found[-1]
+        kept = {before, self._children[0].served} - {newest}
+        for one in {*self._found} - {*kept, newest}:
+            self.forget(one)
+        self._found = [*kept, newest]
 
 
 def _named(served: Fetched) -> str:

@@ -7,11 +7,9 @@ streams, keys and metrics pass as they are. Where no target answers, the client 
 from __future__ import annotations
 
 import asyncio
-import threading
 from asyncio import StreamReader, StreamWriter
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 LOOPBACK = "127.0.0.1"
 _CHUNK = 65_536
@@ -22,10 +20,10 @@ _AWAY = (
 
 
 class Forwarder:
-    """Passes connections on to a port of this machine, in a thread of its own."""
+    """Passes connections on to a port of this machine."""
 
     def __init__(self) -> None:
-        self.target: int | None = None  # a port; may be set from any thread
+        self.target: int | None = None  # a port
         self.port = 0  # that it listens on
         self._open = Counter[int]()
         self._tasks = set[asyncio.Task[None]]()  # the loop alone would not keep those whose client is done
@@ -34,32 +32,18 @@ class Forwarder:
         """Connections to a port that have not ended."""
         return self._open[port]
 
-    @contextmanager
-    def listening(self, host: str, port: int) -> Iterator[None]:
-        """Listens until it is left.
+    async def listen(self, host: str, port: int) -> None:
+        """Listens until the loop ends.
 
         Raises:
             ValueError: the address cannot be listened on.
         """
         self.port = port
-        with _loop_in_a_thread() as loop:
-            starting = asyncio.start_server(self._connected, host, port)
-            try:
-                server = asyncio.run_coroutine_threadsafe(starting, loop).result()
-            except OSError as error:
-                line = f"--port: {host}:{port} cannot be listened on ({error}); give another"
-                raise ValueError(line) from None
-            try:
-                yield
-            finally:
-                asyncio.run_coroutine_threadsafe(self._end(server), loop).result()
-
-    async def _end(self, server: asyncio.Server) -> None:
-        server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.sleep(0)  # connections are closed by the loop's next turn
+        try:
+            await asyncio.start_server(self._connected, host, port)
+        except OSError as error:
+            line = f"--port: {host}:{port} cannot be listened on ({error}); give another"
+            raise ValueError(line) from None
 
     def _connected(self, reader: StreamReader, writer: StreamWriter) -> None:
         task = asyncio.create_task(self._pass_on(reader, writer))
@@ -90,19 +74,6 @@ async def _connect(port: int, reader: StreamReader, writer: StreamWriter) -> Non
         asking.cancel()
         server[1].close()
         writer.close()
-
-
-@contextmanager
-def _loop_in_a_thread() -> Iterator[asyncio.AbstractEventLoop]:
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    try:
-        yield loop
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
 
 
 async def _copy(reader: StreamReader, writer: StreamWriter) -> None:

@@ -50,7 +50,7 @@ def _problem(problem: object) -> str:
         return f"{field}: missing; add it"
     if not field or field.endswith(("base_url", "base_urls")):  # which may hold credentials
         return f"{field}: {text}" if field and not text.startswith("base_url") else text
-    from pipeline.artifacts.settings import redact
+    from pipeline.redaction import redact
 
     given = problem["input"]
     found = redact(given) if isinstance(given, str) else given

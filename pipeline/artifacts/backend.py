@@ -1,13 +1,17 @@
-"""What a place to keep things in must be able to do; `local.py` and `s3.py` do it."""
+"""Where things are kept: `local.py` is a folder, `s3.py` a bucket; both do the same."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
+if TYPE_CHECKING:
+    from pipeline.artifacts.local import LocalBackend
+    from pipeline.artifacts.s3 import S3Backend
+
+Backend: TypeAlias = "LocalBackend | S3Backend"
 Advance = Callable[[int], None]  # bytes more
 MOST_BYTES = 64 << 20  # of a manifest or a pointer: some 300,000 files
 
@@ -23,7 +27,6 @@ class Entry:
     key: str
     size: int
     modified: datetime
-    version_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -32,100 +35,3 @@ class Blob:
 
     content: bytes
     tag: str
-
-
-@dataclass(frozen=True)
-class Stored:
-    """What storing a file took."""
-
-    sha256: str
-    size: int
-    num_sent: int = 0  # bytes; none where it was there already
-    version_id: str | None = None
-
-
-@dataclass(frozen=True)
-class Unfinished:
-    """An upload that was begun and neither finished nor given up."""
-
-    key: str
-    upload_id: str
-    started: datetime
-
-
-class Backend(Protocol):
-    """A bucket or a folder. Keys are those of `layout.py`."""
-
-    @property
-    def address(self) -> str:
-        """Where it is, without secrets."""
-        ...
-
-    def store(self, source: Path, key: str, sha256: str, *, advance: Advance) -> Stored:
-        """Brings a file under a key, whole and verified or not at all."""
-        ...
-
-    def fetch(self, key: str, target: Path, *, advance: Advance) -> None:
-        """Brings an object into a file, over what is there."""
-        ...
-
-    def stat(self, key: str) -> Entry | None:
-        """What is there; None for nothing."""
-        ...
-
-    def touch(self, entry: Entry) -> None:
-        """Makes what is there as new as if it were written now, so that gc's grace begins again."""
-        ...
-
-    def read(self, key: str) -> Blob | None:
-        """A small content; None for nothing.
-
-        Raises:
-            CorruptError: it is larger than `MOST_BYTES`, and so none of ours.
-        """
-        ...
-
-    def write(self, key: str, content: bytes) -> None:
-        """Writes a small content, over what is there."""
-        ...
-
-    def create(self, key: str, content: bytes) -> None:
-        """Writes a small content where nothing is.
-
-        Raises:
-            AlreadyThereError: something is there.
-        """
-        ...
-
-    def compare_and_set(self, key: str, content: bytes, *, tag: str | None) -> None:
-        """Writes a small content in place of the one with this tag; None: of nothing.
-
-        Raises:
-            MovedError: another one is there.
-            UnsafeEndpointError: the endpoint cannot do so safely.
-        """
-        ...
-
-    def demand_conditions(self) -> None:
-        """Finds out whether `compare_and_set` is safe here.
-
-        Raises:
-            UnsafeEndpointError: it is not.
-        """
-        ...
-
-    def entries(self, prefix: str) -> Iterator[Entry]:
-        """What is under a prefix, in the order of keys."""
-        ...
-
-    def delete(self, key: str) -> None:
-        """Removes what is there, if anything is."""
-        ...
-
-    def unfinished(self) -> Iterator[Unfinished]:
-        """Uploads that were begun and not finished."""
-        ...
-
-    def give_up(self, upload: Unfinished) -> None:
-        """Removes what an unfinished upload has sent."""
-        ...

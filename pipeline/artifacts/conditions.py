@@ -1,6 +1,6 @@
 """What an endpoint does with conditional writes: found out by behaviour, since some ignore what they accept.
 
-`march doctor`, `march artifacts probe` and the first decision about a model ask. Else the store takes them
+`march doctor` and the first decision about a model ask. Else the store takes them
 for granted, unless its setting `pointer_lock` says otherwise.
 
 Amazon's S3 has all of them. OpenStack Swift's s3api knows IfNoneMatch, but several of many writers at once
@@ -23,29 +23,19 @@ RACERS, _ROUNDS = 8, 3
 
 @dataclass(frozen=True)
 class Conditions:
-    """What holds on an endpoint."""
+    """What an endpoint lacks."""
 
-    if_none_match: bool  # a second write to the same key is refused
-    if_match: bool  # a write over another content than the one named is refused, over that one it is not
-    atomic: bool  # of writers at once, one has won in every race
+    lacks: tuple[str, ...] = ()
 
     @property
     def can_compare_and_set(self) -> bool:
         """Whether a pointer can move safely without a lock."""
-        return self.if_none_match and self.if_match and self.atomic
+        return not self.lacks
 
     def describe(self) -> str:
-        """What it lacks, in one line."""
-        lacks = [
-            name
-            for name, holds in (
-                ("IfNoneMatch", self.if_none_match),
-                ("IfMatch", self.if_match),
-                ("atomic conditions", self.atomic),
-            )
-            if not holds
-        ]
-        return f"the endpoint lacks {', '.join(lacks)}" if lacks else "the endpoint has conditional writes"
+        """The same in one line."""
+        lacks = f"lacks {', '.join(self.lacks)}" if self.lacks else "has conditional writes"
+        return f"the endpoint {lacks}"
 
 
 def probe(client: Any, bucket: str, prefix: str) -> Conditions:
@@ -66,8 +56,9 @@ def probe(client: Any, bucket: str, prefix: str) -> Conditions:
         if_match = not _is_written(client, **at, Body=b"3", IfMatch=other)
         if_match = if_match and _is_written(client, **at, Body=b"4", IfMatch=tag)
         races = (_num_winners(client, bucket, key) for key in keys[1:])
-        atomic = if_none_match and all(num == 1 for num in races)
-        return Conditions(if_none_match=if_none_match, if_match=if_match, atomic=atomic)
+        is_atomic = if_none_match and all(num == 1 for num in races)
+        found = {"IfNoneMatch": if_none_match, "IfMatch": if_match, "atomic conditions": is_atomic}
+        return Conditions(tuple(name for name, holds in found.items() if not holds))
     finally:
         for key in keys:
             client.delete_object(Bucket=bucket, Key=key)

@@ -5,10 +5,6 @@ from __future__ import annotations
 from pipeline.artifacts.backend import MOST_BYTES
 
 
-class AlreadyThereError(ValueError):
-    """A write that was to make something new found it there."""
-
-
 class MovedError(ValueError):
     """A compare-and-set found something else than what it was to replace."""
 

@@ -6,6 +6,7 @@ import re
 
 OBJECTS, MANIFESTS, POINTERS = "objects/", "manifests/", "pointers/"
 MODELS, WEIGHTS = "models/", "model"  # and the folder in a model of what its manifest names
+UPLOADS = "uploads/"  # begun and not finished
 LINKS = "mlflow"  # in a store that is a folder: to models, for MLflow's server
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}(/[A-Za-z0-9][A-Za-z0-9._-]{0,127}){0,3}")

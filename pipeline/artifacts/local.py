@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 from collections.abc import Iterator
@@ -10,50 +9,36 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pipeline.artifacts.backend import MOST_BYTES, Advance, Blob, Entry, Stored, Unfinished
-from pipeline.artifacts.failures import AlreadyThereError, CorruptError, MovedError, refuse_large
-from pipeline.artifacts.layout import LINKS, MODELS, digest_of
+from pipeline.artifacts.backend import MOST_BYTES, Advance, Blob, Entry
+from pipeline.artifacts.conditions import locked
+from pipeline.artifacts.failures import MovedError, refuse_large
+from pipeline.artifacts.layout import LINKS, MODELS, UPLOADS, digest_of
 
 _CHUNK = 1 << 20
-_UPLOADS = "uploads"
 
 
 class LocalBackend:
-    """A folder, on one file system."""
+    """A folder, on one file system. Keys are those of `layout.py`."""
 
     def __init__(self, root: Path) -> None:
         self._root = root.expanduser().resolve()
 
     @property
     def address(self) -> str:
-        """The folder."""
+        """Where it is, without secrets."""
         return str(self._root)
 
-    def store(self, source: Path, key: str, sha256: str, *, advance: Advance) -> Stored:
-        """Copies a file; what is copied is what is hashed."""
-        target, found = self._path(key), hashlib.sha256()
-        with self._staged(target) as staged, source.open("rb") as file, staged.open("wb") as out:
-            while chunk := file.read(_CHUNK):
-                found.update(chunk)
-                out.write(chunk)
-                advance(len(chunk))
-            out.flush()
-            os.fsync(out.fileno())
-            if found.hexdigest() != sha256:
-                raise CorruptError(f"{source}: has changed while it was stored; store it again")
-            os.replace(staged, target)
-        size = target.stat().st_size
-        return Stored(sha256=sha256, size=size, num_sent=size)
+    def store(self, source: Path, key: str, *, advance: Advance) -> None:
+        """Brings a file under a key, whole or not at all."""
+        with self._staged(key) as staged:
+            _copy(source, staged, advance)
 
     def fetch(self, key: str, target: Path, *, advance: Advance) -> None:
-        """Copies the file."""
-        with self._path(key).open("rb") as file, target.open("wb") as out:
-            while chunk := file.read(_CHUNK):
-                out.write(chunk)
-                advance(len(chunk))
+        """Brings an object into a file, over what is there."""
+        _copy(self._path(key), target, advance)
 
     def stat(self, key: str) -> Entry | None:
-        """Size and time of a file."""
+        """What is there; None for nothing."""
         try:
             found = self._path(key).stat()
         except (FileNotFoundError, NotADirectoryError):
@@ -61,12 +46,16 @@ class LocalBackend:
         return Entry(key=key, size=found.st_size, modified=_time(found.st_mtime))
 
     def touch(self, entry: Entry) -> None:
-        """Sets the file's time, if it is there."""
+        """Makes what is there as new as if it were written now, so that gc's grace begins again."""
         with suppress(FileNotFoundError):
             os.utime(self._path(entry.key))
 
     def read(self, key: str) -> Blob | None:
-        """The file's content, tagged by its digest."""
+        """A small content, and the tag by which it can be replaced; None for nothing.
+
+        Raises:
+            CorruptError: it is larger than `MOST_BYTES`, and so none of ours.
+        """
         try:
             with self._path(key).open("rb") as file:
                 content = file.read(MOST_BYTES + 1)
@@ -76,42 +65,34 @@ class LocalBackend:
         return Blob(content, hashlib.sha256(content).hexdigest())
 
     def write(self, key: str, content: bytes) -> None:
-        """Writes by rename."""
-        target = self._path(key)
-        with self._staged(target) as staged:
-            _write(staged, content)
-            os.replace(staged, target)
-
-    def create(self, key: str, content: bytes) -> None:
-        """Writes by a link, which fails where a file is."""
-        target = self._path(key)
-        with self._staged(target) as staged:
-            _write(staged, content)
-            try:
-                os.link(staged, target)
-            except FileExistsError:
-                raise AlreadyThereError(f"{key}: is there already") from None
+        """Writes a small content, over what is there."""
+        with self._staged(key) as staged:
+            staged.write_bytes(content)
 
     def compare_and_set(self, key: str, content: bytes, *, tag: str | None) -> None:
-        """Compares and writes under the store's lock."""
-        with self._lock():
+        """Writes a small content in place of the one with this tag; None: of nothing.
+
+        Raises:
+            MovedError: another one is there.
+        """
+        with locked(self._root / ".lock"):
             found = self.read(key)
             if (found.tag if found else None) != tag:
                 raise MovedError(f"{key}: somebody else has moved it; look again")
             self.write(key, content)
 
     def demand_conditions(self) -> None:
-        """Links and locks of a folder are atomic."""
+        """Nothing: a folder has a lock."""
 
     def entries(self, prefix: str) -> Iterator[Entry]:
-        """The files under a prefix."""
+        """What is under a prefix; under `UPLOADS` what was begun and not finished."""
         for path in sorted(self._path(prefix).rglob("*")):
             entry = self.stat(str(path.relative_to(self._root))) if path.is_file() else None
             if entry is not None:
                 yield entry
 
     def delete(self, key: str) -> None:
-        """Removes the file, and with the last one of a model MLflow's links to it."""
+        """Removes what is there, if anything is; with the last file of a model MLflow's links to it."""
         self._path(key).unlink(missing_ok=True)
         if key.startswith(MODELS):
             folder = self._path(MODELS + digest_of(key))
@@ -120,43 +101,30 @@ class LocalBackend:
                     if link.is_symlink() and link.resolve() == folder:
                         link.unlink()
 
-    def unfinished(self) -> Iterator[Unfinished]:
-        """Copies that a kill has left."""
-        for entry in self.entries(_UPLOADS):
-            yield Unfinished(key=entry.key, upload_id=entry.key, started=entry.modified)
-
-    def give_up(self, upload: Unfinished) -> None:
-        """Removes the copy."""
-        self.delete(upload.key)
-
     @contextmanager
-    def _staged(self, target: Path) -> Iterator[Path]:
-        """A name on the same file system, free again in the end."""
-        target.parent.mkdir(parents=True, exist_ok=True)
-        folder = self._root / _UPLOADS
-        folder.mkdir(exist_ok=True)
-        staged = folder / f"{target.name}.{os.getpid()}.{os.urandom(4).hex()}"
+    def _staged(self, key: str) -> Iterator[Path]:
+        """A file on the same file system, which gets its key when it is whole."""
+        target = self._path(key)
+        staged = self._path(f"{UPLOADS}{target.name}.{os.getpid()}.{os.urandom(4).hex()}")
+        for path in (target, staged):
+            path.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield staged
+            with staged.open("rb") as file:
+                os.fsync(file.fileno())
+            os.replace(staged, target)
         finally:
             staged.unlink(missing_ok=True)
-
-    @contextmanager
-    def _lock(self) -> Iterator[None]:
-        self._root.mkdir(parents=True, exist_ok=True)
-        with (self._root / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
 
     def _path(self, key: str) -> Path:
         return self._root / key
 
 
-def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as out:
-        out.write(content)
-        out.flush()
-        os.fsync(out.fileno())
+def _copy(source: Path, target: Path, advance: Advance) -> None:
+    with source.open("rb") as file, target.open("wb") as out:
+        while chunk := file.read(_CHUNK):
+            out.write(chunk)
+            advance(len(chunk))
 
 
 def _time(seconds: float) -> datetime:

@@ -13,7 +13,6 @@ from pipeline.artifacts.layout import WEIGHTS, is_digest, model_key, object_key
 from reward.types import Record
 
 MODEL = "model"  # the kind whose files lie together, where MLflow's clients look for them
-LAYOUT: dict[str, JsonValue] = {"layout": "mlflow"}  # in its record; earlier models lie among the objects
 
 
 class File(Record):
@@ -74,14 +73,9 @@ class Manifest(Record):
         """SHA-256 of the text."""
         return hashlib.sha256(self.text).hexdigest()
 
-    @property
-    def is_mlflow_model(self) -> bool:
-        """Whether its files lie as MLflow's clients read them."""
-        return self.kind == MODEL and self.record.items() >= LAYOUT.items()
-
     def keys(self) -> dict[str, str]:
         """Where each file is, by its path."""
-        if not self.is_mlflow_model:
+        if self.kind != MODEL:
             return {file.path: object_key(file.sha256) for file in self.files}
         digest = self.digest
         return {file.path: model_key(digest, f"{WEIGHTS}/{file.path}") for file in self.files}

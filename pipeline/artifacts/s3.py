@@ -11,21 +11,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipeline.artifacts.backend import MOST_BYTES, Advance, Blob, Entry, Stored, Unfinished
+from pipeline.artifacts.backend import MOST_BYTES, Advance, Blob, Entry
 from pipeline.artifacts.conditions import RACERS, locked, probe
 from pipeline.artifacts.failures import (
-    AlreadyThereError,
     CorruptError,
     MovedError,
     StoreError,
     UnsafeEndpointError,
     refuse_large,
 )
-from pipeline.artifacts.settings import MIB, StoreSettings, refuse_secret
+from pipeline.artifacts.layout import UPLOADS
+from pipeline.artifacts.settings import MIB, StoreSettings
 
 _MOST_COPIED = 5 << 30  # bytes of one CopyObject
 _DAMAGED = ("BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch")
 _TRIES = 3  # of a request that arrives damaged
+_OF_UPLOAD = "?uploadId="  # between an object's key and an upload's id
 _LOCK = (
     "so a pointer moved here could be lost; set MARCH_ARTIFACTS_LOCK to a file on a disk that all who move "
     "pointers share"
@@ -37,7 +38,6 @@ def make_client(settings: StoreSettings) -> Any:
     from boto3 import Session
     from botocore.config import Config
 
-    refuse_secret("endpoint", settings.endpoint or "")
     config = Config(
         retries={"mode": settings.retries, "max_attempts": settings.max_attempts},
         connect_timeout=settings.timeout_s,
@@ -73,15 +73,10 @@ class S3Backend:
         """`s3://bucket/prefix`."""
         return f"s3://{self.settings.bucket}/{self.settings.prefix}".rstrip("/")
 
-    def store(self, source: Path, key: str, sha256: str, *, advance: Advance) -> Stored:
-        """In one request where it is small, else in parts side by side; looked at when it is there."""
-        size, before = source.stat().st_size, _identity(source)
+    def store(self, source: Path, key: str, *, advance: Advance) -> None:
+        """In one request where it is small, else in parts side by side."""
         with _named(f"{self.address}: {source.name}"):
             self.client.upload_file(str(source), **self._at(key), Config=self._transfer, Callback=advance)
-        if _identity(source) != before:
-            self.delete(key)
-            raise CorruptError(f"{source}: has changed while it was stored; store it again")
-        return Stored(sha256, size, num_sent=size, version_id=self._verify(key, size))
 
     def fetch(self, key: str, target: Path, *, advance: Advance) -> None:
         """Reads ranges side by side."""
@@ -92,10 +87,14 @@ class S3Backend:
 
     def stat(self, key: str) -> Entry | None:
         """By HEAD."""
-        head = self._head(key)
-        if head is None:
-            return None
-        return Entry(key, head["ContentLength"], head["LastModified"], head.get("VersionId"))
+        with _named(f"{self.address}: {key}"):
+            try:
+                head = self.client.head_object(**self._at(key))
+            except self.client.exceptions.ClientError as error:
+                if status(error) == 404:
+                    return None
+                raise
+        return Entry(key, head["ContentLength"], head["LastModified"])
 
     def touch(self, entry: Entry) -> None:
         """Copies an object onto itself, above 5 GiB in parts, if it is there."""
@@ -125,15 +124,13 @@ class S3Backend:
         with _named(f"{self.address}: {key}"):
             self._put(key, content)
 
-    def create(self, key: str, content: bytes) -> None:
-        """By PUT with IfNoneMatch; under the lock where one is set."""
-        try:
-            self.compare_and_set(key, content, tag=None)
-        except MovedError:
-            raise AlreadyThereError(f"{key}: is there already") from None
-
     def compare_and_set(self, key: str, content: bytes, *, tag: str | None) -> None:
-        """By PUT with IfMatch or IfNoneMatch; under the lock where one is set."""
+        """By PUT with IfMatch or IfNoneMatch; under the lock where one is set.
+
+        Raises:
+            MovedError: another one is there.
+            UnsafeEndpointError: the endpoint cannot do so safely.
+        """
         if self.settings.pointer_lock is None:
             return self._set_if(key, content, tag)
         with locked(self.settings.pointer_lock):
@@ -143,7 +140,11 @@ class S3Backend:
             self.write(key, content)
 
     def demand_conditions(self) -> None:
-        """Writes to keys of its own, since some endpoints ignore a condition; not where a lock is set."""
+        """Writes to keys of its own, since some endpoints ignore a condition; not where a lock is set.
+
+        Raises:
+            UnsafeEndpointError: `compare_and_set` is not safe here.
+        """
         if self.settings.pointer_lock is not None:
             return
         with _named(self.address):
@@ -152,52 +153,32 @@ class S3Backend:
             raise UnsafeEndpointError(f"{self.address}: {found.describe()}, {_LOCK}")
 
     def entries(self, prefix: str) -> Iterator[Entry]:
-        """By ListObjectsV2."""
+        """By ListObjectsV2, and ListMultipartUploads."""
         with _named(self.address):
             pages = self.client.get_paginator("list_objects_v2")
             where = {"Bucket": self.settings.bucket, "Prefix": self.settings.prefix + prefix}
             for page in pages.paginate(**where):
                 for one in page.get("Contents", ()):
                     yield Entry(self._key(one["Key"]), one["Size"], one["LastModified"])
+            if UPLOADS.startswith(prefix):
+                yield from self._unfinished()
 
     def delete(self, key: str) -> None:
-        """By DELETE; a versioned bucket keeps the version behind a marker."""
+        """By DELETE; a versioned bucket keeps the version behind a marker. An upload is aborted."""
         with _named(f"{self.address}: {key}"):
-            self.client.delete_object(**self._at(key))
+            name, is_upload, upload_id = key.removeprefix(UPLOADS).partition(_OF_UPLOAD)
+            if is_upload:
+                self.client.abort_multipart_upload(**self._at(name), UploadId=upload_id)
+            else:
+                self.client.delete_object(**self._at(key))
 
-    def unfinished(self) -> Iterator[Unfinished]:
-        """By ListMultipartUploads."""
-        with _named(self.address):
-            pages = self.client.get_paginator("list_multipart_uploads")
-            for page in pages.paginate(Bucket=self.settings.bucket, Prefix=self.settings.prefix):
-                for one in page.get("Uploads", ()):
-                    yield Unfinished(self._key(one["Key"]), one["UploadId"], one["Initiated"])
-
-    def give_up(self, upload: Unfinished) -> None:
-        """By AbortMultipartUpload."""
-        with _named(f"{self.address}: {upload.key}"):
-            self.client.abort_multipart_upload(**self._at(upload.key), UploadId=upload.upload_id)
-
-    def _verify(self, key: str, size: int) -> str | None:
-        """Holds what is there against what was sent; returns its version."""
-        head = self._head(key)
-        problem = "is not there" if head is None else ""
-        if head and head["ContentLength"] != size:
-            problem = f"has {head['ContentLength']:,} bytes instead of {size:,}"
-        if problem or head is None:
-            self.delete(key)
-            raise CorruptError(f"{self.address}: {key} {problem} after it was stored; store it again")
-        version_id: str | None = head.get("VersionId")
-        return version_id
-
-    def _head(self, key: str) -> Any:
-        with _named(f"{self.address}: {key}"):
-            try:
-                return self.client.head_object(**self._at(key))
-            except self.client.exceptions.ClientError as error:
-                if status(error) == 404:
-                    return None
-                raise
+    def _unfinished(self) -> Iterator[Entry]:
+        """Uploads, under keys of their own; how much each has sent is not known."""
+        pages = self.client.get_paginator("list_multipart_uploads")
+        for page in pages.paginate(Bucket=self.settings.bucket, Prefix=self.settings.prefix):
+            for one in page.get("Uploads", ()):
+                key = f"{UPLOADS}{self._key(one['Key'])}{_OF_UPLOAD}{one['UploadId']}"
+                yield Entry(key, 0, one["Initiated"])
 
     def _set_if(self, key: str, content: bytes, tag: str | None) -> None:
         condition = {"IfMatch": tag} if tag else {"IfNoneMatch": "*"}
@@ -224,11 +205,6 @@ class S3Backend:
 
     def _key(self, name: str) -> str:
         return name.removeprefix(self.settings.prefix)
-
-
-def _identity(source: Path) -> tuple[int, int, int]:
-    found = source.stat()
-    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def status(error: Any) -> int:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Literal, Self
-from urllib.parse import unquote_plus, urlsplit
+from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
+from pipeline.redaction import redact, refuse_password
 from reward.config import Settings
 
 MIB = 1 << 20
 STORE_VARIABLE, DEFAULT_STORE = "MARCH_ARTIFACTS", "runs/artifacts"
 ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _LOCK_VARIABLE = "MARCH_ARTIFACTS_LOCK"
+_FIX = "give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment"
 
 
 class StoreSettings(Settings):
@@ -30,7 +32,7 @@ class StoreSettings(Settings):
     timeout_s: float = Field(default=60.0, gt=0, description="To connect, and between two bytes.")
     pointer_lock: Path | None = Field(
         default=None,
-        description="Where the endpoint cannot compare and set (`march artifacts probe`): a file on a "
+        description="Where the endpoint cannot compare and set (`march doctor`): a file on a "
         "disk that all who move pointers share, which serialises them. None: by IfMatch and IfNoneMatch.",
     )
 
@@ -69,37 +71,9 @@ def settings_from_environment(location: str | None = None, endpoint: str | None 
     endpoint = endpoint or next(filter(None, found), None)
     location = location or os.environ.get(STORE_VARIABLE) or DEFAULT_STORE
     for field, url in (("endpoint", endpoint), ("location", location)):
-        refuse_secret(field, url or "")
+        refuse_password(field, url, fix=_FIX)
     return StoreSettings(
         location=location,
         endpoint=endpoint,
         pointer_lock=Path(lock) if lock else None,
     )
-
-
-def refuse_secret(field: str, url: str) -> None:
-    """Not in a validator, whose error would show what it refuses.
-
-    Raises:
-        ValueError: the address holds a user or a password.
-    """
-    if redact(url) != url:
-        raise ValueError(
-            f"{field}: {redact(url)} was given with a user or password in it; give AWS_ACCESS_KEY_ID and "
-            "AWS_SECRET_ACCESS_KEY in the environment"
-        )
-
-
-def redact(url: str) -> str:
-    """The address without the user and passwords that may stand in it, in its query too."""
-    parts = urlsplit(url)
-    kept = [pair for pair in parts.query.split("&") if not _names_password(pair)]
-    if "@" not in parts.netloc and len(kept) == parts.query.count("&") + 1:
-        return url
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="&".join(kept)).geturl()
-
-
-def _names_password(pair: str) -> bool:
-    """Whether a pair of a query is one by which drivers of databases take a password (libpq, PyMySQL)."""
-    key = unquote_plus(pair.partition("=")[0]).lower()
-    return key in ("password", "passwd", "sslpassword", "ssl_key_password")

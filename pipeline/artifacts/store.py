@@ -10,24 +10,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from pipeline.artifacts.backend import Advance, Backend, Entry, Stored, no_progress
-from pipeline.artifacts.failures import AlreadyThereError, CorruptError, MovedError, refuse_large
-from pipeline.artifacts.layout import (
-    MANIFESTS,
-    POINTERS,
-    digest_of,
-    is_digest,
-    manifest_key,
-    pointer_key,
-)
+from pipeline.artifacts.backend import Advance, Backend, Entry, no_progress
+from pipeline.artifacts.failures import CorruptError, MovedError, refuse_large
+from pipeline.artifacts.layout import MANIFESTS, POINTERS, digest_of, is_digest, manifest_key, pointer_key
 from pipeline.artifacts.local import LocalBackend
-from pipeline.artifacts.manifest import LAYOUT, MODEL, File, Manifest, read_manifest
+from pipeline.artifacts.manifest import File, Manifest, read_manifest
 from pipeline.artifacts.settings import StoreSettings
 from reward.offline.files import file_sha256
 
@@ -37,17 +31,11 @@ _FRESH = timedelta(hours=12)  # what is older is touched when it is used again, 
 
 @dataclass(frozen=True)
 class Published:
-    """A manifest that exists, and what it took."""
+    """A manifest that exists."""
 
     digest: str
     manifest: Manifest
-    stored: tuple[Stored, ...] = ()
-    versions: dict[str, str] = field(default_factory=dict)  # version id by path, where the bucket has them
-
-    @property
-    def num_sent(self) -> int:
-        """Bytes that went to the store."""
-        return sum(one.num_sent for one in self.stored)
+    num_sent: int  # bytes; what was there is not sent
 
 
 class ArtifactStore:
@@ -82,32 +70,39 @@ class ArtifactStore:
             self.manifest(digest)
             self._renew(manifest_key(digest))
         paths = files_of(source) if source else {}
+        before = {path: _identity(one) for path, one in paths.items()}
         files = tuple(
             File(path=path, sha256=file_sha256(one), size=one.stat().st_size) for path, one in paths.items()
         )
-        record = (record or {}) | (LAYOUT if kind == MODEL else {})
-        manifest = Manifest(kind=kind, files=files, refers=tuple(refers), record=record)
-        keys = manifest.keys()
-        stored = {
-            file.path: self._put(paths[file.path], file, keys[file.path], advance=advance) for file in files
-        }
-        versions = {path: one.version_id for path, one in stored.items() if one.version_id}
+        manifest = Manifest(kind=kind, files=files, refers=tuple(refers), record=record or {})
+        keys, num_sent = manifest.keys(), 0
+        for file in files:
+            is_sent = self._put(paths[file.path], file, keys[file.path], advance=advance)
+            num_sent += file.size * is_sent
+            if is_sent and _identity(paths[file.path]) != before[file.path]:
+                self.backend.delete(keys[file.path])
+                raise CorruptError(f"{paths[file.path]}: has changed while it was stored; store it again")
         self._write(manifest)
         for file in files:  # gc may have run between a reused object and the manifest
-            if self.backend.stat(keys[file.path]) is None:
-                self._put(paths[file.path], file, keys[file.path])
+            self._put(paths[file.path], file, keys[file.path])
         for digest in refers:
             self.manifest(digest)
-        return Published(manifest.digest, manifest, tuple(stored.values()), versions)
+        return Published(manifest.digest, manifest, num_sent)
 
-    def _put(self, source: Path, file: File, key: str, *, advance: Advance = no_progress) -> Stored:
-        """Puts one file, unless it is there."""
+    def _put(self, source: Path, file: File, key: str, *, advance: Advance = no_progress) -> bool:
+        """Puts one file, unless it is there; returns whether it did."""
+        there = self.backend.stat(key)
+        if there and there.size == file.size:
+            self._renew(key, there)
+            advance(file.size)
+            return False
+        self.backend.store(source, key, advance=advance)
         there = self.backend.stat(key)
         if there is None or there.size != file.size:
-            return self.backend.store(source, key, file.sha256, advance=advance)
-        self._renew(key, there)
-        advance(file.size)
-        return Stored(file.sha256, file.size, version_id=there.version_id)
+            raise CorruptError(
+                f"{self.backend.address}: {key} is not whole after it was stored; store it again"
+            )
+        return True
 
     def manifest(self, digest: str) -> Manifest:
         """A manifest.
@@ -229,17 +224,16 @@ class ArtifactStore:
             advance(-file.size)
         raise CorruptError(
             f"{self.backend.address}: {key} came {_TRIES} times with another content; "
-            f"`march artifacts verify --read --remove-damaged` takes it out, then publish it again"
+            "remove it from the store, then publish it again"
         )
 
     def _write(self, manifest: Manifest) -> None:
         """Writes a manifest where none is; one that is there is the same, since its name is its digest."""
         key = manifest_key(manifest.digest)
         refuse_large(key, len(manifest.text))
-        try:
-            self.backend.create(key, manifest.text)
-        except AlreadyThereError:
-            self._renew(key)
+        with suppress(MovedError):
+            self.backend.compare_and_set(key, manifest.text, tag=None)
+        self._renew(key)
         self.manifest(manifest.digest)
 
     def _renew(self, key: str, there: Entry | None = None) -> None:
@@ -270,6 +264,11 @@ def files_of(source: Path) -> dict[str, Path]:
     if not found:
         raise FileNotFoundError(f"{source}: no such file, or a folder without any; fix the path")
     return dict(sorted(found.items()))
+
+
+def _identity(source: Path) -> tuple[int, int, int]:
+    found = source.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _pointed(content: bytes, name: str) -> str:

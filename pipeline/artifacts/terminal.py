@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.artifacts.backend import Entry
 from pipeline.artifacts.layout import MANIFESTS, digest_of
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.artifacts.upkeep import Garbage
@@ -37,21 +34,21 @@ def files_table(store: ArtifactStore, digest: str) -> Table:
 
 def garbage_table(garbage: Garbage) -> Table:
     """What can go."""
-    title = f"{garbage.num_kept:,} kept, {garbage.num_young:,} loose but within the grace"
-    table = _table(title, "what", "key", "MB", "since")
-    found = {"pointer": garbage.pointers, "manifest": garbage.manifests, "object": garbage.objects}
+    table = _table(
+        f"{garbage.num_kept:,} kept, beside what is within the grace", "what", "key", "MB", "since"
+    )
+    found = {
+        "pointer": garbage.pointers,
+        "manifest": garbage.manifests,
+        "object": garbage.objects,
+        "unfinished upload": garbage.uploads,
+    }
     for what, entries in found.items():
-        for row in _rows(entries):
-            _add(table, what, *row)
-    for upload in garbage.uploads:
-        _add(table, "unfinished upload", upload.key, "", f"{upload.started:%Y-%m-%d %H:%M}")
+        for entry in entries:
+            _add(table, what, entry.key, f"{entry.size / 1e6:,.1f}", f"{entry.modified:%Y-%m-%d %H:%M}")
     counts = ", ".join(f"{len(entries):,} {what}s" for what, entries in found.items())
     table.caption = f"{counts}; {garbage.size / 1e6:,.1f} MB"
     return table
-
-
-def _rows(entries: Iterable[Entry]) -> Iterable[tuple[str, str, str]]:
-    return ((entry.key, f"{entry.size / 1e6:,.1f}", f"{entry.modified:%Y-%m-%d %H:%M}") for entry in entries)
 
 
 def _add(table: Table, *cells: str) -> None:

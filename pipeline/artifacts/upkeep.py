@@ -1,9 +1,9 @@
 """What is damaged in a store, and what nothing needs any more.
 
-Kept are the manifests that pointers, given references and whatever else lies in the store name, what those
-refer to, and everything younger than the grace: a publisher at work writes its objects first. The kept ones
-are looked up again before anything is removed, and manifests are removed before objects. A publisher makes
-young what it reuses, and looks once more after its manifest is written.
+Kept are the manifests that pointers and given references name, what those name and refer to, and everything
+younger than the grace: a publisher at work writes its objects first. The kept ones are looked up again before
+anything is removed, and manifests are removed before objects. A publisher makes young what it reuses, and
+looks once more after its manifest is written.
 
 The lineage of a kept model refers to that of its parent, and so on. Of such ancestors the records stay; their
 weights, rows and evaluations stay unless the caller says otherwise, and may be gone already.
@@ -19,17 +19,15 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from pipeline.artifacts.backend import Advance, Entry, Unfinished, no_progress
+from pipeline.artifacts.backend import Advance, Entry, no_progress
 from pipeline.artifacts.failures import CorruptError, StoreError
-from pipeline.artifacts.layout import MANIFESTS, MODELS, OBJECTS, POINTERS, digest_of, manifest_key
+from pipeline.artifacts.layout import MANIFESTS, MODELS, OBJECTS, POINTERS, UPLOADS, digest_of, manifest_key
 from pipeline.artifacts.manifest import File, Manifest
 from pipeline.artifacts.store import ArtifactStore
 
 DEFAULT_GRACE = timedelta(days=7)
 _LINEAGE = "lineage"  # the kind of `pipeline.lineage.publish`
 _DECISION = "decision"  # the kind of `orchestration.registry.chain`
-_NAMES_NOTHING = (OBJECTS, MANIFESTS, MODELS, "uploads/", "probe/")
-_MOST_SCANNED = 4 << 20  # bytes; what is larger is no record of ours
 _DIGEST = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
@@ -40,9 +38,8 @@ class Garbage:
     pointers: tuple[Entry, ...]
     manifests: tuple[Entry, ...]
     objects: tuple[Entry, ...]  # files of models, too
-    uploads: tuple[Unfinished, ...]
+    uploads: tuple[Entry, ...]
     num_kept: int
-    num_young: int  # not referred to, within the grace
     with_ancestors: bool = True
 
     @property
@@ -53,11 +50,10 @@ class Garbage:
 
 @dataclass(frozen=True)
 class Damage:
-    """Something that a manifest or pointer names and that is not right."""
+    """Something that a manifest names and that is not right."""
 
-    what: str
+    key: str
     problem: str
-    entry: Entry | None = None  # of another content, which publishing would take for the right one
 
 
 def find_garbage(
@@ -81,38 +77,33 @@ def find_garbage(
         ValueError: a manifest that must be kept cannot be read; then nothing is said to be garbage.
     """
     before, there = datetime.now(UTC) - grace, _Contents(store)
-    named = [entry for entry in there.of(POINTERS) if entry.key.removeprefix(POINTERS) in stale]
-    pointers = tuple(entry for entry in named if entry.modified <= before)
+    pointers = [entry for entry in there.old(POINTERS, before) if entry.key.removeprefix(POINTERS) in stale]
     roots = {*references, *there.roots(without={entry.key for entry in pointers})}
-    young = there.young(before)
-    kept = there.needed(roots | young, with_ancestors=with_ancestors)
-    files = {file.sha256 for manifest in kept.values() for file in manifest.files}
-    manifests, num_young = _old(there.of(MANIFESTS), kept.keys(), before)
-    objects, num_young_objects = _old(there.of(OBJECTS), files, before)
-    models, num_young_files = _old(there.of(MODELS), kept.keys(), before)
-    num_young += num_young_objects + num_young_files
+    kept = there.needed(roots | there.young(before), with_ancestors=with_ancestors)
+    digests = {*kept, *(file.sha256 for manifest in kept.values() for file in manifest.files)}
+    loose = {
+        prefix: tuple(entry for entry in there.old(prefix, before) if digest_of(entry.key) not in digests)
+        for prefix in (MANIFESTS, OBJECTS, MODELS)
+    }
     return Garbage(
-        pointers=pointers,
-        manifests=manifests,
-        objects=objects + models,
-        uploads=tuple(one for one in store.backend.unfinished() if one.started <= before),
-        num_kept=len(kept) + len(files),
+        pointers=tuple(pointers),
+        manifests=loose[MANIFESTS],
+        objects=loose[OBJECTS] + loose[MODELS],
+        uploads=tuple(there.old(UPLOADS, before)),
+        num_kept=len(digests),
         with_ancestors=with_ancestors,
-        num_young=len(young - there.needed(roots).keys()) + num_young,
     )
 
 
 def remove(store: ArtifactStore, garbage: Garbage, *, grace: timedelta = DEFAULT_GRACE) -> int:
     """Removes what was found, unless it has been used since; returns how many things went."""
     num_removed = sum(_remove(store, entry, grace) for entry in garbage.pointers)
-    there = _Contents(store)
-    roots = there.roots() | there.young(datetime.now(UTC) - grace)
-    used = there.needed(roots, with_ancestors=garbage.with_ancestors)
-    digests = {*used, *(file.sha256 for manifest in used.values() for file in manifest.files)}
-    loose = [entry for entry in (*garbage.manifests, *garbage.objects) if digest_of(entry.key) not in digests]
-    num_removed += sum(_remove(store, entry, grace) for entry in loose)
+    again = find_garbage(store, grace=grace, with_ancestors=garbage.with_ancestors)
+    loose = {entry.key for entry in (*again.manifests, *again.objects)}
+    found = [entry for entry in (*garbage.manifests, *garbage.objects) if entry.key in loose]
+    num_removed += sum(_remove(store, entry, grace) for entry in found)
     for upload in garbage.uploads:
-        store.backend.give_up(upload)
+        store.backend.delete(upload.key)
     return num_removed + len(garbage.uploads)
 
 
@@ -128,22 +119,18 @@ class _Contents:
         """What is under a prefix."""
         return [entry for entry in self._entries if entry.key.startswith(prefix)]
 
+    def old(self, prefix: str, before: datetime) -> Iterator[Entry]:
+        """What is under a prefix and was not written or used since."""
+        return (entry for entry in self.of(prefix) if entry.modified <= before)
+
     def young(self, before: datetime) -> set[str]:
         """Manifests that were written or used since."""
         return {digest_of(entry.key) for entry in self.of(MANIFESTS) if entry.modified > before}
 
     def roots(self, *, without: Collection[str] = ()) -> set[str]:
-        """Manifests that pointers point to, or that anything else in the store names."""
-        found: set[str] = set()
-        for entry in self._entries:
-            if entry.key in without or entry.key.startswith(_NAMES_NOTHING):
-                continue
-            if entry.key.startswith(POINTERS):
-                if pointed := self._store.pointed(entry.key.removeprefix(POINTERS)):
-                    found.add(pointed)
-            elif entry.size <= _MOST_SCANNED and (blob := self._store.backend.read(entry.key)):
-                found |= self._named(blob.content.decode(errors="replace"))
-        return found
+        """Manifests that pointers point to."""
+        names = [entry.key.removeprefix(POINTERS) for entry in self.of(POINTERS) if entry.key not in without]
+        return set(filter(None, map(self._store.pointed, names)))
 
     def needed(self, roots: Iterable[str], *, with_ancestors: bool = True) -> dict[str, Manifest]:
         """These manifests and all that they need.
@@ -201,66 +188,33 @@ def find_damage(
     """
     seen: set[str] = set()
     for digest in digests:
-        manifest = _manifest_or_damage(store, digest)
-        if isinstance(manifest, Damage):
-            yield manifest
+        try:
+            manifest = store.manifest(digest)
+        except StoreError:
+            raise
+        except ValueError as error:
+            yield Damage(manifest_key(digest), str(error))
             continue
         keys = manifest.keys()
         for file in manifest.files:
             key = keys[file.path]
-            if key not in seen:
-                seen.add(key)
-                damage = _damage(store, digest, file, key, read=read)
-                if damage is not None:
-                    yield damage
+            problem = None if key in seen else _problem(store, file, key, read=read)
+            seen.add(key)
+            if problem is not None:
+                yield Damage(key, f"{problem}: {file.path} of {digest[:12]}")
             advance(file.size)
 
 
-def remove_damaged(store: ArtifactStore, damage: Damage) -> bool:
-    """Removes what is of another content, unless it was written again since; returns whether it did.
-
-    Raises:
-        StoreError: the store does not answer, or its role may not remove objects.
-    """
-    if damage.entry is None or store.backend.stat(damage.entry.key) != damage.entry:
-        return False
-    store.backend.delete(damage.entry.key)
-    return True
-
-
-def _old(entries: Iterable[Entry], kept: Collection[str], before: datetime) -> tuple[tuple[Entry, ...], int]:
-    """Those that are old and not kept, and the number of those that are young and not kept."""
-    loose = [entry for entry in entries if digest_of(entry.key) not in kept]
-    old = tuple(entry for entry in loose if entry.modified <= before)
-    return old, len(loose) - len(old)
-
-
-def _manifest_or_damage(store: ArtifactStore, digest: str) -> Manifest | Damage:
-    key = manifest_key(digest)
-    try:
-        return store.manifest(digest)
-    except StoreError:
-        raise
-    except CorruptError:
-        there = store.backend.stat(key)
-    except ValueError as error:
-        return Damage(key, str(error))
-    try:
-        return store.manifest(digest)  # what is removed is what was seen before it was read
-    except CorruptError as error:
-        return Damage(key, str(error), there)
-
-
-def _damage(store: ArtifactStore, digest: str, file: File, key: str, *, read: bool) -> Damage | None:
-    what, there = f"{digest[:12]} {file.path}", store.backend.stat(key)
+def _problem(store: ArtifactStore, file: File, key: str, *, read: bool) -> str | None:
+    there = store.backend.stat(key)
     if there is None:
-        return Damage(what, "is missing")
+        return "is missing"
     if there.size != file.size:
-        return Damage(what, f"has {there.size:,} bytes instead of {file.size:,}")
+        return f"has {there.size:,} bytes instead of {file.size:,}"
     if read:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 store.get_file(file, key, Path(folder) / "copy")
             except CorruptError:
-                return Damage(what, "has another content than its name says", there)
+                return "has another content than its name says"
     return None

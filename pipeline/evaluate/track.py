@@ -60,12 +60,11 @@ def log_evaluation(
     return target
 
 
-def fetch_model(uri: str, *, pickles_allowed: bool = False) -> Path:
+def fetch_model(uri: str) -> Path:
     """Downloads a model of MLflow's registry or of a run; returns its folder.
 
     Args:
         uri: As MLflow's download knows it.
-        pickles_allowed: Whether its weights may be pickles, which can run code.
 
     Raises:
         ValueError: it cannot be had, holds no Hugging Face model, or one in pickles.
@@ -82,8 +81,7 @@ def fetch_model(uri: str, *, pickles_allowed: bool = False) -> Path:
     if not configs:
         raise ValueError(f"{uri}: holds no Hugging Face model (config.json); give the path of one within it")
     folder = configs[0].parent
-    if not pickles_allowed:
-        refuse_pickles(uri, (path.name for path in folder.rglob("*") if path.is_file()))
+    refuse_pickles(uri, (path.name for path in folder.rglob("*") if path.is_file()))
     return folder
 
 

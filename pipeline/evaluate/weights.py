@@ -37,5 +37,5 @@ def refuse_pickles(where: str, paths: Iterable[str]) -> None:
     if found:
         raise ValueError(
             f"{where}: {found[0]} is a pickle, which can run code when it is loaded; save the weights as "
-            "safetensors, or set pickles_allowed: true in the policy if you trust who wrote them"
+            "safetensors"
         )

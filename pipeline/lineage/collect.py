@@ -6,10 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pipeline.data.prepare import MANIFEST_FILE as DATA_MANIFEST
 from pipeline.data.prepare import Manifest as DataManifest
 from pipeline.data.prepare import read_manifest as read_data_manifest
-from pipeline.evaluate.plan import RESULTS_FILE
 from pipeline.evaluate.results import read_manifest as read_evaluation
 from pipeline.evaluate.weights import weights_sha256
 from pipeline.lineage.record import DataRecord, EvaluationRecord, Lineage, ModelRecord
@@ -17,7 +15,6 @@ from pipeline.lineage.surroundings import read_surroundings
 from pipeline.models.cache import read_origin
 from pipeline.record.run import RESULT_FILE, RunState
 from pipeline.record.tracking import RUN_FILE, read_steps
-from reward.offline.files import file_sha256
 from reward.roles.prompts import load_prompts
 
 
@@ -41,7 +38,7 @@ def collect(run_dir: Path, *, parent: str | None = None, weights: str | None = N
         recipe_name=state.recipe.name,
         recipe_digest=state.recipe_digest,
         recipe=state.recipe.model_dump(mode="json"),
-        data=_data(state, data) if data else None,
+        data=_data(data) if data else None,
         parent=_model(state.recipe.model, Path(state.recipe.model_path), lineage=parent),
         model=_model(model.name, model, weights=weights) if model else None,
         seed=state.recipe.seed,
@@ -72,11 +69,10 @@ def read_state(run_dir: Path) -> RunState:
     return RunState.model_validate_json(path.read_text())
 
 
-def _data(state: RunState, manifest: DataManifest) -> DataRecord:
+def _data(manifest: DataManifest) -> DataRecord:
     return DataRecord(
         source=manifest.source,
         num_rows=manifest.num_rows,
-        manifest_sha256=file_sha256(state.rows.parent / DATA_MANIFEST),
         rows_sha256=manifest.rows_sha256,
         inputs={one.name: one.sha256 for one in manifest.inputs},
     )
@@ -104,7 +100,6 @@ def evaluation_record(folder: Path, artifact: str) -> EvaluationRecord:
         model=manifest.model,
         judge=manifest.judge,
         settings_sha256=manifest.settings_sha256,
-        manifest_sha256=file_sha256(folder / RESULTS_FILE),
         seeds={
             name: part["seed"]
             for name, part in manifest.settings.items()

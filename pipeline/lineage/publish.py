@@ -10,7 +10,6 @@ from pipeline.artifacts.backend import Advance, no_progress
 from pipeline.artifacts.failures import CorruptError
 from pipeline.artifacts.manifest import MODEL
 from pipeline.artifacts.store import ArtifactStore
-from pipeline.data.prepare import ROWS_FILE
 from pipeline.evaluate.weights import digest_of_files
 from pipeline.lineage.collect import collect, evaluation_record, model_folder, read_state
 from pipeline.lineage.record import EvaluationRecord, Lineage
@@ -52,7 +51,6 @@ def publish_run(
         lineage,
         model=model.digest,
         rows=data.digest if data else None,
-        version_id=data.versions.get(ROWS_FILE) if data else None,
         evaluations=found,
     )
 
@@ -63,7 +61,6 @@ def publish_record(
     *,
     model: str,
     rows: str | None = None,
-    version_id: str | None = None,
     evaluations: Sequence[EvaluationRecord] = (),
 ) -> str:
     """Publishes a record, which keeps what it names in the store; returns its digest.
@@ -73,7 +70,6 @@ def publish_record(
         lineage: Of a finished run.
         model: Manifest of its weights.
         rows: Manifest of its rows.
-        version_id: Of the rows' object, where the bucket has them.
         evaluations: Of its weights, in the store.
 
     Raises:
@@ -85,8 +81,7 @@ def publish_record(
         "evaluations": tuple(evaluations),
     }
     if lineage.data is not None:
-        stored = {"artifact": rows, "version_id": version_id}
-        changes["data"] = lineage.data.model_copy(update=stored)
+        changes["data"] = lineage.data.model_copy(update={"artifact": rows})
     named = [model, lineage.parent.lineage, rows, *(one.artifact for one in evaluations)]
     refers = [digest for digest in named if digest is not None]
     record = lineage.model_copy(update=changes).model_dump(mode="json")

@@ -26,15 +26,11 @@ class DataRecord(Record):
 
     source: str
     num_rows: int
-    manifest_sha256: str = Field(description="Of manifest.json.")
     rows_sha256: str = Field(
         description="Of all rows; MLflow's own dataset digest reads the first 10,000 alone."
     )
     inputs: dict[str, str] = Field(default={}, description="SHA-256 of the files they were made of.")
     artifact: str | None = Field(default=None, description="Digest of its manifest in the store.")
-    version_id: str | None = Field(
-        default=None, description="Of the rows' object, where the bucket has them."
-    )
 
 
 class ModelRecord(Record):
@@ -55,7 +51,6 @@ class EvaluationRecord(Record):
     model: str
     judge: str | None
     settings_sha256: str
-    manifest_sha256: str
     seeds: dict[str, JsonValue] = Field(default={}, description="By setting.")
     sources: dict[str, str] = Field(default={}, description="Where each benchmark's files were.")
     benchmarks: dict[str, float | None] = Field(

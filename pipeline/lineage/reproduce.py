@@ -35,7 +35,8 @@ def commands(lineage: Lineage, folder: Path, *, store: str | None = None) -> lis
     if lineage.data and lineage.is_of_prepared_rows:
         lines += _data_lines(lineage, folder, store)
         train += ["--set", f"data.path={folder / 'data'}"]
-    lines += _parent_lines(lineage)
+    if lineage.parent.weights_sha256 is not None:
+        lines.append(f"# it starts from {lineage.parent.name}: {lineage.parent.weights_sha256}")
     lines.append(shlex.join(train))
     for place, one in enumerate(lineage.evaluations, start=1):
         lines += _evaluation_lines(one, folder, place)
@@ -71,20 +72,10 @@ def _data_lines(lineage: Lineage, folder: Path, store: str | None) -> list[str]:
 
 
 def _evaluation_lines(one: EvaluationRecord, folder: Path, place: int) -> list[str]:
-    command = [
-        "march",
-        "evaluate",
-        str(folder / "run" / "model"),
-        "--out",
-        str(folder / f"evaluation-{place}"),
-    ]
+    command = ["march", "evaluate", str(folder / "run" / "model")]
+    command += ["--out", str(folder / f"evaluation-{place}")]
     for name, source in one.sources.items():
         command += ["--benchmark", f"{name}={source}"]
     judge = f' --judge "$JUDGE_URL" --judge-model {shlex.quote(one.judge)}' if one.judge else ""
     note = f"# its settings then: {one.settings_sha256}; the new results.json says whether they are the same"
     return [note, shlex.join(command) + judge]
-
-
-def _parent_lines(lineage: Lineage) -> list[str]:
-    found = lineage.parent
-    return [] if found.weights_sha256 is None else [f"# it starts from {found.name}: {found.weights_sha256}"]

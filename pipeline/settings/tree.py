@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.artifacts.settings import redact
+from pipeline.redaction import redact
 from reward.assignments import read_settings
 
 RECIPES = Path(__file__).resolve().parents[1] / "recipes"
