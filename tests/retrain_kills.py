@@ -14,8 +14,7 @@ from orchestration.registry.chain import Action, Chain
 from orchestration.registry.store import Registry
 from orchestration.registry.stored import references
 from orchestration.retrain.ledger import Ledger
-from orchestration.retrain.records import Outcome
-from orchestration.retrain.stages import Stage
+from orchestration.retrain.records import Ending, Stage
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.artifacts.upkeep import find_damage, find_garbage, remove
 from tests.fault_proxy import Fault, Harm
@@ -107,7 +106,7 @@ def assert_as_if_never_killed(
     made = [one for one in history if one.decision.action is Action.PROMOTE]
     assert len(made) == 1
     found = next(one for one in Ledger(servers.registry).retrainings("small") if one.model == model)
-    assert found.outcome is Outcome.PROMOTED
+    assert found.outcome is Ending.PROMOTED
     assert sum(one.attempts > 1 for one in found.stages) <= 1
     outputs = outputs_of(store, found)
     compared = set(kept.outputs) - (set() if same_rows else {"rows", "lineage"})

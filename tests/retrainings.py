@@ -11,13 +11,22 @@ from typing import Any, cast
 
 from orchestration.promotion.policy import GatePolicy
 from orchestration.registry.decisions import Decisions
-from orchestration.retrain.attempt import Place
 from orchestration.retrain.inputs import Plan
-from orchestration.retrain.job import Job, load_job
-from orchestration.retrain.ledger import Given, Ledger, chosen, now_ms
-from orchestration.retrain.records import Outcome, Retraining, RetrainingState, StageStatus
+from orchestration.retrain.job import load_job
+from orchestration.retrain.ledger import Ledger, chosen
+from orchestration.retrain.loop import Place
+from orchestration.retrain.records import (
+    Ending,
+    Retraining,
+    RetrainingState,
+    Stage,
+    StageProblem,
+    StageProgress,
+    StageRequest,
+    StageResult,
+)
 from orchestration.retrain.results import Results
-from orchestration.retrain.stages import Stage, StageProblem, StageProgress, StageRequest, StageResult
+from orchestration.retrain.view import Watch
 from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.settings.recipe import load_recipe
@@ -67,26 +76,15 @@ class MemoryLedger:
         self.runs: dict[str, Retraining] = {}
         self.errors: list[Exception] = []
 
-    def open(self, job: Job, given: Given, *, cause: str = "", params: object = None) -> Retraining:
-        found = chosen(list(reversed(self.runs.values())), given)
-        if found:
-            return found
-        now = now_ms()
-        made = Retraining(
-            id=given.id,
-            given=given.digest,
-            parent=given.parent,
-            job=job.name,
-            model=job.registry.model,
-            run_id=str(len(self.runs)),
-            state=RetrainingState.RUNNING,
-            stages=tuple(StageStatus(stage=stage) for stage in Stage),
-            started_ms=now,
-            last_sign_ms=now,
-            cause=cause,
-        )
-        self.runs[made.run_id] = made
-        return made
+    def open(self, fresh: Retraining, *, params: object = None) -> Retraining:
+        found = chosen(self.retrainings(fresh.job), fresh)
+        if not found.run_id:
+            found = found.model_copy(update={"run_id": f"run {len(self.runs)}"})
+            self.runs[found.run_id] = found
+        return found
+
+    def retrainings(self, _job: str) -> list[Retraining]:
+        return list(reversed(self.runs.values()))
 
     def save(self, retraining: Retraining, *, patiently: bool = True) -> None:
         if self.errors:
@@ -131,7 +129,7 @@ class Factory:
         self.started: Counter[Stage] = Counter()
         self.requests: list[StageRequest] = []
         self.looks, self.tokens = 0, 0
-        self.outcome = Outcome.PROMOTED
+        self.outcome = Ending.PROMOTED
         self.last: Scripted | None = None
         self.before_end: Callable[[Stage], None] = lambda _stage: None
 
@@ -167,22 +165,22 @@ class Factory:
             Stage.REGISTER: {"version": "7", "registered_ms": 5},
             Stage.PROMOTE: {"outcome": self.outcome, "version": "7", "reason": "primary: failed"},
         }.get(request.stage, {})
-        key, shelf = request.key, request.stage.shelf
-        return StageResult(stage=shelf, key=key, outputs=outputs, facts=facts, attempts=request.attempt)
+        key, name = request.key, request.stage.result_name
+        return StageResult(stage=name, key=key, outputs=outputs, facts=facts)
 
 
 class Notes:
     """A watch that remembers."""
 
     def __init__(self) -> None:
-        self.waited: list[tuple[Stage, float]] = []
+        self.waited: list[tuple[str, float]] = []
         self.last: Retraining | None = None
 
     def show(self, retraining: Retraining, progress: StageProgress | None = None) -> None:
         self.last = retraining
 
-    def waits(self, stage: Stage, line: str, seconds: float) -> None:
-        self.waited.append((stage, seconds))
+    def waits(self, line: str, seconds: float) -> None:
+        self.waited.append((line.partition(":")[0], seconds))
 
 
 @dataclass
@@ -204,5 +202,7 @@ def rig(folder: Path, *assignments: str) -> Rig:
     recipe = load_recipe(job.recipe.name, list(job.recipe.overrides))
     plan = Plan(job, recipe, GatePolicy(), code="1", data="2", evaluation="3")
     factory = Factory(results)
-    place = Place(plan, cast(Decisions, decisions), results, cast(Ledger, ledger), None, factory, notes)
+    place = Place(
+        plan, cast(Decisions, decisions), results, cast(Ledger, ledger), None, factory, cast(Watch, notes)
+    )
     return Rig(place, factory, decisions, ledger, notes)

@@ -18,11 +18,16 @@ from typing import Any, cast
 from orchestration.commands import retrain_run
 from orchestration.registry.decisions import Decisions
 from orchestration.retrain.job import Job
-from orchestration.retrain.records import Outcome as Decision
-from orchestration.retrain.records import ParentWeights, Retraining, RetrainingState, Seen
-from orchestration.retrain.results import Results
-from orchestration.retrain.stages import Stage, StageProblem
-from orchestration.retrain.workshop import open_job_store
+from orchestration.retrain.records import (
+    Ending,
+    ParentWeights,
+    Retraining,
+    RetrainingState,
+    Seen,
+    Stage,
+    StageProblem,
+)
+from orchestration.retrain.results import Results, open_job_store
 from orchestration.schedule import timer
 from reward.offline.resume import AuditedRow
 from reward.types import Outcome, Verdict
@@ -90,7 +95,7 @@ def script(folder: Path, put: Callable[[Any, str, object], None] = setattr) -> N
         if (folder / "FAILS").exists():
             problem = StageProblem(line="the disk is full", transient=False, exit_code=1)
             factory.problems = {Stage((folder / "FAILS").read_text()): [problem]}
-        factory.outcome = Decision.REFUSED if (folder / "REFUSED").exists() else Decision.PROMOTED
+        factory.outcome = Ending.REFUSED if (folder / "REFUSED").exists() else Ending.PROMOTED
         return factory
 
     put(retrain_run, "_start", start)

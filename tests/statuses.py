@@ -6,15 +6,16 @@ import hashlib
 
 from orchestration.retrain.job import BudgetSettings
 from orchestration.retrain.records import (
-    Outcome,
+    Ending,
     ParentWeights,
     Retraining,
     RetrainingState,
     Seen,
+    Spent,
+    Stage,
     StageState,
     StageStatus,
 )
-from orchestration.retrain.stages import Spent, Stage
 from orchestration.retrain.triggers import Cause
 from orchestration.schedule.drift import Drift, DriftState
 from orchestration.schedule.due import Look, Trigger
@@ -85,7 +86,6 @@ def shop() -> JobStatus:
             Trigger(
                 cause=Cause.CRON,
                 what="30 2 * * mon-fri",
-                timezone="Europe/Berlin",
                 next_at=NOW + 64_600,
                 detail="next 2026-10-27 02:30 CET",
             ),
@@ -122,11 +122,11 @@ def shop() -> JobStatus:
             ),
             retraining(
                 *[done] * 7, began_h=26, cause=nightly, state=RetrainingState.WAITING_FOR_APPROVAL,
-                outcome=Outcome.WAITS, version="4",
+                outcome=Ending.WAITS, version="4",
             ),
             retraining(
                 *[done] * 7, began_h=98, cause=nightly, state=RetrainingState.DONE,
-                outcome=Outcome.REFUSED, version="3", reason="slice qa: failed: -0.14 is not above -0.1",
+                outcome=Ending.REFUSED, version="3", reason="slice qa: failed: -0.14 is not above -0.1",
             ),
         ),
     )  # fmt: skip

@@ -14,8 +14,8 @@ from orchestration.registry.open import approval_command
 from orchestration.registry.store import DECISION_TAG, REPORT_TAG
 from orchestration.registry.view import differences
 from orchestration.retrain import decision
-from orchestration.retrain.stages import Stage, StageRequest
-from orchestration.retrain.workshop import Workshop
+from orchestration.retrain.attempt import Attempt
+from orchestration.retrain.records import ParentWeights, Stage, StageRequest
 from tests.memory_registry import AWAY, MemoryRegistry, decisions_over, promote
 from tests.retrainings import rig
 
@@ -32,12 +32,12 @@ def test_an_evaluation_of_another_champion_refuses_nobody(
         stage=Stage.PROMOTE,
         key="k" * 64,
         inputs={"version": "1"},
-        materials={"champion": evaluated},
+        champion=ParentWeights(sha256="e" * 64, uri="", version=evaluated) if evaluated else None,
         attempt=1,
         command_attempt=1,
     )
     with pytest.raises(LostRaceError, match="its evaluation is not of this one"):
-        decision.promote(Workshop(request))
+        decision.promote(Attempt(request))
     assert len(list(decisions.chain.history())) == 1
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestration.retrain.benchmarks import check_evaluation
+from orchestration.retrain.evaluation import check_evaluation
 from orchestration.retrain.job import Job, load_job
 from pipeline.estimate.memory import GIB
 from pipeline.estimate.plan import Estimate, estimate

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestration.schedule.report import Ending
+from orchestration.retrain.records import Ending
 from tests.test_infra_kubernetes_commands import parsed
 
 FOLDER = Path(__file__).parents[1] / "infra" / "systemd"

@@ -18,12 +18,10 @@ from orchestration.registry.decisions import Decisions
 from orchestration.registry.register import register_weights
 from orchestration.registry.store import ModelVersion, Registry
 from orchestration.registry.stored import references
-from orchestration.retrain import attempt
 from orchestration.retrain.loop import retrain
-from orchestration.retrain.records import Outcome
-from orchestration.retrain.results import Results, stale_results
-from orchestration.retrain.retention import idle_versions, prune_after, results_of_version
-from orchestration.retrain.stages import Stage, StageRequest, StageResult, stage_folder, stage_key
+from orchestration.retrain.records import Ending, Stage, StageRequest, StageResult, stage_folder, stage_key
+from orchestration.retrain.results import Results
+from orchestration.retrain.retention import idle_versions, prune_after, results_of_version, stale_results
 from pipeline.artifacts.address import Artifact, located
 from pipeline.artifacts.failures import StoreError
 from pipeline.artifacts.settings import StoreSettings
@@ -42,7 +40,7 @@ WEIGHTS_BYTES, ROWS_BYTES = 40_000, 5_000
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempt, "_POLL_S", 0.0)
+    monkeypatch.setattr("orchestration.retrain.loop._POLL_S", 0.0)
 
 
 class Registrations(MemoryRegistry):
@@ -107,7 +105,7 @@ class Publishing(Factory):
         self.shop, self.folder = shop, folder
 
     def made(self, request: StageRequest) -> StageResult:
-        store, found = self.results.store, request.materials
+        store, done = self.results.store, request.done
         outputs: dict[str, str] = {}
         facts: dict[str, Any] = {}
         if request.stage is Stage.PREPARE:
@@ -119,18 +117,18 @@ class Publishing(Factory):
         elif request.stage in (Stage.EVALUATE, Stage.EVALUATE_CHAMPION):
             outputs["evaluation"] = self.put("evaluation", 1_000)
         elif request.stage is Stage.PUBLISH:
-            outputs["lineage"] = self.lineage({name: str(one) for name, one in found.items() if one})
+            outputs["lineage"] = self.lineage(request)
         elif request.stage is Stage.REGISTER:
-            lineage = store.manifest(str(found["lineage"]))
-            evaluation = next(one for one in lineage.refers if store.manifest(one).kind == "evaluation")
-            version = self.shop.register(Artifact(store, str(found["lineage"])), evaluation)
+            lineage = done[Stage.PUBLISH].outputs["lineage"]
+            evaluation = done[Stage.EVALUATE].outputs["evaluation"]
+            version = self.shop.register(Artifact(store, lineage), evaluation)
             facts = {"version": version, "registered_ms": int(version)}
         else:
             number = str(request.inputs["version"])
-            if self.outcome is Outcome.PROMOTED:
+            if self.outcome is Ending.PROMOTED:
                 self.shop.promote(number)
             facts = {"outcome": self.outcome, "version": number}
-        return StageResult(stage=request.stage.shelf, key=request.key, outputs=outputs, facts=facts)
+        return StageResult(stage=request.stage.result_name, key=request.key, outputs=outputs, facts=facts)
 
     def put(self, kind: str, num_bytes: int) -> str:
         made = self.folder / kind
@@ -139,8 +137,10 @@ class Publishing(Factory):
         (made / "model.safetensors").write_bytes(os.urandom(num_bytes))
         return self.results.store.publish(made, kind=kind).digest
 
-    def lineage(self, names: dict[str, str]) -> str:
-        store, none = self.results.store, "0" * 64
+    def lineage(self, request: StageRequest) -> str:
+        store, none, parent = self.results.store, "0" * 64, request.parent
+        names = {name: one for made in request.done.values() for name, one in made.outputs.items()}
+        names["evaluation"] = request.done[Stage.EVALUATE].outputs["evaluation"]
         sha256 = digest_of_files({one.path: one.sha256 for one in store.manifest(names["model"]).files})
         data = DataRecord(source="tiny", num_rows=1, rows_sha256=none)
         evaluation = EvaluationRecord(
@@ -152,7 +152,7 @@ class Publishing(Factory):
             recipe_digest=none,
             recipe={},
             data=data,
-            parent=ModelRecord(name="parent", lineage=names.get("parent_lineage")),
+            parent=ModelRecord(name="parent", lineage=parent.lineage if parent else None),
             model=ModelRecord(name="model", weights_sha256=sha256),
             seed=0,
             prompt_digests={},
@@ -175,7 +175,7 @@ class Loop:
     def store(self) -> ArtifactStore:
         return self.rig.place.results.store
 
-    def retrain(self, outcome: Outcome) -> None:
+    def retrain(self, outcome: Ending) -> None:
         self.num_done += 1
         place = self.rig.place
         plan = replace(place.plan, data=str(self.num_done))
@@ -206,7 +206,7 @@ def test_a_hundred_retrainings_leave_a_bounded_store(tmp_path: Path) -> None:
     tested = loop(tmp_path, *KEEP_3, "retention.versions=3", "retention.ancestors=false")
     sizes = []
     for number in range(100):
-        tested.retrain(Outcome.REFUSED if number % 10 else Outcome.PROMOTED)
+        tested.retrain(Ending.REFUSED if number % 10 else Ending.PROMOTED)
         sizes.append(tested.num_bytes())
     # The last three, the champion and the one before; rows and evaluations of the same.
     assert tested.kinds()["model"] <= 5 and tested.kinds()["data"] <= 5 and tested.kinds()["evaluation"] <= 11
@@ -229,7 +229,7 @@ def test_a_hundred_retrainings_leave_a_bounded_store(tmp_path: Path) -> None:
 
 def test_prune_and_gc_give_back_all_that_nothing_needs(tmp_path: Path) -> None:
     tested = loop(tmp_path)
-    for outcome in (Outcome.PROMOTED, Outcome.REFUSED, Outcome.PROMOTED):
+    for outcome in (Ending.PROMOTED, Ending.REFUSED, Ending.PROMOTED):
         tested.retrain(outcome)
     assert tested.kinds()["model"] == 3 and len(stale_results(tested.store, 1)) == 11
     registry = cast(Registry, tested.shop.registry)
@@ -246,7 +246,7 @@ def test_prune_and_gc_give_back_all_that_nothing_needs(tmp_path: Path) -> None:
 def test_what_versions_and_their_lineage_need_is_kept_by_default(tmp_path: Path) -> None:
     tested = loop(tmp_path, *KEEP_3)
     for _ in range(6):
-        tested.retrain(Outcome.PROMOTED)
+        tested.retrain(Ending.PROMOTED)
     assert tested.kinds()["model"] == tested.kinds()["lineage"] == tested.kinds()["data"] == 6
     assert not list(find_damage(tested.store, tested.store.manifests(), read=True))
     assert len([name for name in tested.store.pointers() if "/train/" in name]) == 3
@@ -255,24 +255,24 @@ def test_what_versions_and_their_lineage_need_is_kept_by_default(tmp_path: Path)
 def test_a_job_without_retention_removes_nothing(tmp_path: Path) -> None:
     tested = loop(tmp_path)
     for _ in range(4):
-        tested.retrain(Outcome.REFUSED)
+        tested.retrain(Ending.REFUSED)
     assert tested.kinds()["stage"] == 4 * 6
 
 
 def test_what_is_within_the_grace_stays(tmp_path: Path) -> None:
     tested = loop(tmp_path, "retention.keep_last=1", "retention.versions=1")
     for _ in range(3):
-        tested.retrain(Outcome.REFUSED)
+        tested.retrain(Ending.REFUSED)
     assert tested.kinds()["model"] == 3 and len(tested.shop.registry.versions("shop-solver")) == 1
 
 
 def test_a_result_that_is_used_again_is_none_of_the_oldest(tmp_path: Path) -> None:
     tested = loop(tmp_path)
     for _ in range(3):
-        tested.retrain(Outcome.REFUSED)
+        tested.retrain(Ending.REFUSED)
     tested.num_done = 0
     tested.rig.ledger.runs.clear()
-    tested.retrain(Outcome.REFUSED)  # the first one's data: all of its results stand
+    tested.retrain(Ending.REFUSED)  # the first one's data: all of its results stand
     stale = stale_results(tested.store, 1)
     again = [name for name in tested.store.pointers() if name not in stale]
     assert tested.store.manifest(str(tested.store.pointed(again[0]))).kind == "stage"
@@ -289,13 +289,13 @@ def test_checkpoints_of_a_finished_training_go_and_those_of_another_stay(tmp_pat
         job, stage, tested.rig.factory.requests[-1].key
     ).mkdir(parents=True)
     other.mkdir(parents=True)
-    tested.retrain(Outcome.REFUSED)
+    tested.retrain(Ending.REFUSED)
     assert list(job.folder.glob("train-*")) == [other]
 
 
 def test_a_version_is_deleted_with_everything_that_only_it_needs(tmp_path: Path) -> None:
     tested = loop(tmp_path)
-    for outcome in (Outcome.PROMOTED, Outcome.REFUSED):
+    for outcome in (Ending.PROMOTED, Ending.REFUSED):
         tested.retrain(outcome)
     store, registry = tested.store, cast(Registry, tested.shop.registry)
     lost = tested.shop.version("2")
@@ -319,7 +319,7 @@ def test_a_store_that_refuses_to_remove_is_a_warning(
 
     monkeypatch.setattr(tested.store.backend, "delete", refuse)
     for _ in range(2):
-        tested.retrain(Outcome.REFUSED)
+        tested.retrain(Ending.REFUSED)
     assert "AccessDenied" in caplog.text
 
 
@@ -355,7 +355,7 @@ def test_the_command_says_what_would_go_and_removes_it(
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     tested = loop(tmp_path)
     for _ in range(3):
-        tested.retrain(Outcome.REFUSED)
+        tested.retrain(Ending.REFUSED)
     capsys.readouterr()
     prune = ["artifacts", "prune", "--store", tested.store.backend.address, "--keep-last", "1"]
     assert "no registry is set" in refused(capsys, *prune)

@@ -20,7 +20,6 @@ import pytest
 
 from orchestration.cli import main
 from orchestration.commands import retrain_run
-from orchestration.retrain import attempt
 from orchestration.retrain.ledger import Ledger
 from tests.benchmark_files import FOLDERS
 from tests.schedule_jobs import SCRIPTED_MARCH, script, wait_until
@@ -84,7 +83,7 @@ def site(tmp_path: Path, database: Path, monkeypatch: pytest.MonkeyPatch) -> Sit
             "backoff": {"attempts": 2, "first_s": 3_600},
         },
     )
-    monkeypatch.setattr(attempt, "_POLL_S", 0.0)
+    monkeypatch.setattr("orchestration.retrain.loop._POLL_S", 0.0)
     script(tmp_path, monkeypatch.setattr)
     made = Site(tmp_path, job)
     made.put("rows.jsonl", "first")

@@ -11,16 +11,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from orchestration.retrain.budget import money_of, over_budget
+from orchestration.retrain.attempt import Attempt
 from orchestration.retrain.evaluation import IncompleteError, demand_whole
 from orchestration.retrain.inputs import make_plan
 from orchestration.retrain.job import JOBS, BudgetSettings, Job, load_job
-from orchestration.retrain.materials import MAX_MISSING
-from orchestration.retrain.records import ParentWeights
+from orchestration.retrain.records import ParentWeights, Spent, Stage, StageRequest, StageResult, stage_key
 from orchestration.retrain.rows import counted
-from orchestration.retrain.stages import Spent, Stage, StageRequest, StageResult, stage_key
 from orchestration.retrain.training import drop_checkpoints
-from orchestration.retrain.workshop import Workshop
 from pipeline.settings.recipe import load_recipe
 from tests.benchmark_files import FOLDERS
 from tests.march_cli import march, refused
@@ -106,7 +103,7 @@ def key_of(job: Job, stage: Stage = Stage.EVALUATE) -> str:
     """The key of a stage, when the stages before it made what they always make."""
     facts = {"rows_sha256": "b" * 64, "weights_sha256": "c" * 64, "version": "1", "registered_ms": 5}
     outputs = {"rows": "1", "model": "2", "run": "3", "evaluation": "4", "lineage": "5"}
-    done = {one: StageResult(stage=one.shelf, key="k", outputs=outputs, facts=facts) for one in Stage}
+    done = {one: StageResult(stage=one.result_name, key="k", outputs=outputs, facts=facts) for one in Stage}
     return stage_key(stage, make_plan(job).inputs(stage, PARENT, done))
 
 
@@ -167,7 +164,10 @@ def test_a_benchmark_that_changed_changes_the_evaluation_alone(tmp_path: Path) -
 
 def test_champion_and_candidate_are_evaluated_under_one_key(tmp_path: Path) -> None:
     plan = make_plan(load_job(str(write_job(tmp_path))))
-    inputs = plan.evaluation_of("c" * 64)
+    weights = ParentWeights(sha256="c" * 64, uri="")
+    trained = StageResult(stage="train", key="k", facts={"weights_sha256": "c" * 64})
+    inputs = plan.inputs(Stage.EVALUATE, PARENT, {Stage.TRAIN: trained})
+    assert inputs == plan.inputs(Stage.EVALUATE_CHAMPION, PARENT, {Stage.TRAIN: trained}, weights)
     assert stage_key(Stage.EVALUATE, inputs) == stage_key(Stage.EVALUATE_CHAMPION, inputs)
 
 
@@ -236,7 +236,7 @@ def test_a_benchmark_with_its_judge_is_planned(tmp_path: Path) -> None:
     ],
 )
 def test_a_budget_ends_where_it_says(budget: BudgetSettings, spent: Spent, said: str | None) -> None:
-    line = over_budget(spent, budget)
+    line = spent.over(budget)
     assert line is None if said is None else line is not None and said in line
 
 
@@ -261,7 +261,7 @@ def test_missing_answers_are_asked_for_again_and_more_than_the_gates_allow_is_no
         stage=Stage.EVALUATE,
         key="k" * 64,
         inputs={},
-        materials={MAX_MISSING: 0.05},
+        max_missing=0.05,
         attempt=attempt,
         command_attempt=command_attempt,
     )
@@ -286,13 +286,13 @@ def test_a_finished_training_leaves_checkpoints_where_they_are_wanted(
         command_attempt=1,
     )
     (tmp_path / "run" / "checkpoints" / "actor").mkdir(parents=True)
-    drop_checkpoints(Workshop(request), tmp_path / "run")
+    drop_checkpoints(Attempt(request), tmp_path / "run")
     assert (tmp_path / "run" / "checkpoints").exists() is is_kept
 
 
 def test_money_is_time_and_tokens() -> None:
     budget = BudgetSettings(money=100, price_per_hour=4, price_per_million_tokens=0.5)
-    assert money_of(Spent(hours=1.5, tokens=2_000_000), budget) == pytest.approx(7.0)
+    assert Spent(hours=1.5, tokens=2_000_000).money(budget) == pytest.approx(7.0)
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from orchestration.registry.store import Registry
 from orchestration.retrain.ledger import Ledger
-from orchestration.retrain.stages import Stage
+from orchestration.retrain.records import Stage
 from pipeline.artifacts.upkeep import find_damage
 from tests.fault_proxy import Fault, Harm
 from tests.march_training import assert_nothing_lost_or_repeated

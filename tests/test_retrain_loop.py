@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from orchestration.retrain import attempt
-from orchestration.retrain.attempt import LeaseLostError, OverBudgetError, StageFailedError
-from orchestration.retrain.loop import retrain, standing_stages
-from orchestration.retrain.records import Outcome, ParentWeights, RetrainingState, StageState
-from orchestration.retrain.stages import Stage, StageProblem, StageRequest, StageResult, stage_key
+from orchestration.retrain.lease import Lease
+from orchestration.retrain.loop import LeaseLostError, OverBudgetError, StageFailedError, planned, retrain
+from orchestration.retrain.records import (
+    Ending,
+    ParentWeights,
+    RetrainingState,
+    Stage,
+    StageProblem,
+    StageRequest,
+    StageResult,
+    StageState,
+    stage_key,
+)
 from pipeline.artifacts.failures import StoreError
 from pipeline.artifacts.upkeep import find_damage
 from tests.retrainings import CANDIDATE, CHAMPION, Rig, Version, rig
@@ -21,7 +31,7 @@ FINAL = StageProblem(line="data.path: no such file", transient=False, exit_code=
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempt, "_POLL_S", 0.0)
+    monkeypatch.setattr("orchestration.retrain.loop._POLL_S", 0.0)
 
 
 @pytest.fixture
@@ -34,8 +44,8 @@ def test_every_stage_runs_once_and_in_order(tested: Rig) -> None:
     order = [stage for stage in Stage if stage is not Stage.EVALUATE_CHAMPION]
     assert [one.stage for one in tested.factory.requests] == order
     evaluated = next(one for one in tested.factory.requests if one.stage is Stage.EVALUATE)
-    assert evaluated.materials["max_missing"] == 0.05, "of the job's policy"
-    assert (found.state, found.outcome, found.version) == (RetrainingState.DONE, Outcome.PROMOTED, "7")
+    assert evaluated.max_missing == 0.05, "of the job's policy"
+    assert (found.state, found.outcome, found.version) == (RetrainingState.DONE, Ending.PROMOTED, "7")
     assert found.cause == "a test"
     states = {one.stage: one.state for one in found.stages}
     assert states.pop(Stage.EVALUATE_CHAMPION) is StageState.NOT_NEEDED
@@ -63,20 +73,20 @@ def test_one_that_ended_and_was_killed_before_it_was_closed_is_told_and_not_begu
 
 
 def test_a_stage_is_made_again_on_request_and_the_rest_stands(tested: Rig) -> None:
-    tested.factory.outcome = Outcome.REFUSED
+    tested.factory.outcome = Ending.REFUSED
     first = retrain(tested.place)
     tested.factory.started.clear()
     again = retrain(tested.place, redo=Stage.EVALUATE)
     assert tested.factory.started == {Stage.EVALUATE: 1}
-    assert (again.run_id, again.outcome) == (first.run_id, Outcome.REFUSED)
+    assert (again.run_id, again.outcome) == (first.run_id, Ending.REFUSED)
     tested.factory.started.clear()
-    assert retrain(tested.place).outcome is Outcome.REFUSED and not tested.factory.started
+    assert retrain(tested.place).outcome is Ending.REFUSED and not tested.factory.started
 
 
 def test_a_stage_that_comes_out_otherwise_leads_to_another_decision(tested: Rig) -> None:
-    tested.factory.outcome = Outcome.REFUSED
+    tested.factory.outcome = Ending.REFUSED
     retrain(tested.place)
-    tested.factory.outcome, made = Outcome.PROMOTED, tested.factory.made
+    tested.factory.outcome, made = Ending.PROMOTED, tested.factory.made
     other = tested.place.results.store.publish(kind="evaluation", record={"key": "another"}).digest
 
     def otherwise(request: StageRequest) -> StageResult:
@@ -86,7 +96,7 @@ def test_a_stage_that_comes_out_otherwise_leads_to_another_decision(tested: Rig)
 
     tested.factory.made = otherwise  # type: ignore[method-assign]
     tested.factory.started.clear()
-    assert retrain(tested.place, redo=Stage.EVALUATE).outcome is Outcome.PROMOTED
+    assert retrain(tested.place, redo=Stage.EVALUATE).outcome is Ending.PROMOTED
     assert set(tested.factory.started) == {Stage.EVALUATE, Stage.PUBLISH, Stage.REGISTER, Stage.PROMOTE}
 
 
@@ -96,7 +106,7 @@ def test_what_is_made_again_and_fails_is_made_again_by_the_next_command(tested: 
     tested.factory.started.clear()
     with pytest.raises(StageFailedError):
         retrain(tested.place, redo=Stage.EVALUATE)
-    assert retrain(tested.place).outcome is Outcome.PROMOTED
+    assert retrain(tested.place).outcome is Ending.PROMOTED
     assert tested.factory.started == {Stage.EVALUATE: 2}
 
 
@@ -106,7 +116,7 @@ def test_results_outlive_the_ledger(tested: Rig, tmp_path: Path) -> None:
     found = retrain(elsewhere.place)
     assert not elsewhere.factory.started
     assert all(one.reused for one in found.stages if one.stage is not Stage.EVALUATE_CHAMPION)
-    assert found.outcome is Outcome.PROMOTED
+    assert found.outcome is Ending.PROMOTED
 
 
 def test_what_may_pass_is_tried_again_and_counted(tested: Rig) -> None:
@@ -165,7 +175,7 @@ def test_a_stage_that_says_it_is_done_and_left_nothing_is_not_done(tested: Rig) 
 def test_a_lost_output_is_made_again(tested: Rig, tmp_path: Path) -> None:
     retrain(tested.place)
     store = tested.place.results.store
-    model = tested.factory.results.standing(Stage.TRAIN, tested.factory.requests[1].key)
+    model = tested.factory.results.find(Stage.TRAIN, tested.factory.requests[1].key)
     assert model is not None
     digest = model.result.outputs["model"]
     (tmp_path / "store" / f"manifests/sha256/{digest[:2]}/{digest}").unlink()
@@ -180,8 +190,8 @@ def test_the_champion_is_evaluated_by_the_same_settings_and_only_once(tested: Ri
     retrain(tested.place)
     assert tested.factory.started[Stage.EVALUATE_CHAMPION] == 1
     promote = tested.factory.requests[-1]
-    assert promote.materials["champion"] == "3"
-    assert promote.materials["champion_evaluation"] != promote.materials["evaluation"]
+    assert promote.champion is not None and promote.champion.version == "3"
+    assert promote.done[Stage.EVALUATE_CHAMPION].outputs != promote.done[Stage.EVALUATE].outputs
     assert promote.job == tested.place.plan.job
 
 
@@ -202,7 +212,8 @@ def test_a_decision_that_lost_the_race_is_tried_against_the_new_champion(tested:
     tested.factory.before_end = crown_another
     retrain(tested.place)
     assert tested.factory.started[Stage.EVALUATE_CHAMPION] == 2
-    assert tested.factory.requests[-1].materials["champion"] == "4"
+    last = tested.factory.requests[-1].champion
+    assert last is not None and last.version == "4"
 
 
 def test_a_champion_crowned_during_an_evaluation_is_not_paired_with_it(tested: Rig) -> None:
@@ -216,12 +227,13 @@ def test_a_champion_crowned_during_an_evaluation_is_not_paired_with_it(tested: R
 
     tested.factory.before_end = crown_another
     retrain(tested.place)
-    asked = [one.materials for one in tested.factory.requests if one.stage is Stage.PROMOTE]
-    assert [one["champion"] for one in asked] == ["4", "5"]
+    asked = [one for one in tested.factory.requests if one.stage is Stage.PROMOTE]
+    assert [one.champion and one.champion.version for one in asked] == ["4", "5"]
     for one, sha256 in zip(asked, ["d" * 64, "f" * 64], strict=True):
-        key = stage_key(Stage.EVALUATE_CHAMPION, tested.place.plan.evaluation_of(sha256))
-        theirs = tested.place.results.standing(Stage.EVALUATE_CHAMPION, key)
-        assert theirs is not None and one["champion_evaluation"] == theirs.result.outputs["evaluation"]
+        champion = ParentWeights(sha256=sha256, uri="")
+        inputs = tested.place.plan.inputs(Stage.EVALUATE_CHAMPION, champion, {}, champion)
+        theirs = tested.place.results.find(Stage.EVALUATE, stage_key(Stage.EVALUATE, inputs))
+        assert theirs is not None and one.done[Stage.EVALUATE_CHAMPION] == theirs.result
 
 
 def test_a_retraining_that_was_left_goes_on_from_its_own_parent(tested: Rig) -> None:
@@ -234,15 +246,15 @@ def test_a_retraining_that_was_left_goes_on_from_its_own_parent(tested: Rig) -> 
     assert tested.factory.started[Stage.TRAIN] == 1
 
 
-@pytest.mark.parametrize("outcome", [Outcome.REFUSED, Outcome.INCONCLUSIVE, Outcome.UNCHANGED])
-def test_not_being_promoted_is_an_outcome_and_no_error(tested: Rig, outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", [Ending.REFUSED, Ending.INCONCLUSIVE, Ending.UNCHANGED])
+def test_not_being_promoted_is_an_outcome_and_no_error(tested: Rig, outcome: Ending) -> None:
     tested.factory.outcome = outcome
     found = retrain(tested.place)
     assert (found.state, found.outcome) == (RetrainingState.DONE, outcome)
 
 
 def test_a_candidate_may_wait_for_a_person(tested: Rig) -> None:
-    tested.factory.outcome = Outcome.WAITS
+    tested.factory.outcome = Ending.WAITS
     assert retrain(tested.place).state is RetrainingState.WAITING_FOR_APPROVAL
 
 
@@ -261,7 +273,7 @@ def test_the_budget_stops_a_running_stage_and_a_raised_one_goes_on(tmp_path: Pat
     assert not tested.factory.started
     richer = rig(tmp_path, "budget.tokens=100000")
     richer.ledger.runs = tested.ledger.runs
-    assert retrain(richer.place).outcome is Outcome.PROMOTED
+    assert retrain(richer.place).outcome is Ending.PROMOTED
 
 
 def test_an_interrupt_stops_the_stage_and_is_written_down(tested: Rig) -> None:
@@ -279,7 +291,7 @@ def test_a_lost_lease_stops_the_stage(tested: Rig) -> None:
     class Lost:
         is_lost = True
 
-    place = attempt.Place(**{**vars(tested.place), "lease": Lost()})
+    place = replace(tested.place, lease=cast(Lease, Lost()))
     with pytest.raises(LeaseLostError):
         retrain(place)
     assert not tested.factory.started
@@ -287,7 +299,7 @@ def test_a_lost_lease_stops_the_stage(tested: Rig) -> None:
 
 def test_a_registry_that_is_away_for_a_moment_is_waited_for(tested: Rig) -> None:
     tested.decisions.errors = [ConnectionError("refused")]
-    assert retrain(tested.place).outcome is Outcome.PROMOTED
+    assert retrain(tested.place).outcome is Ending.PROMOTED
 
 
 def test_a_ledger_that_stays_away_ends_the_loop_and_loses_no_result(tested: Rig) -> None:
@@ -296,36 +308,33 @@ def test_a_ledger_that_stays_away_ends_the_loop_and_loses_no_result(tested: Rig)
     with pytest.raises(StageFailedError, match="does not answer"):
         retrain(tested.place)
     found = retrain(tested.place)
-    assert found.outcome is Outcome.PROMOTED
+    assert found.outcome is Ending.PROMOTED
     assert tested.factory.started[Stage.EVALUATE] == 1
 
 
 def test_a_store_that_fails_for_a_moment_is_tried_again(tested: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     error = StoreError("s3://b: the server is busy")
     error.__cause__ = ConnectionError("reset")
-    standing, failures = tested.place.results.standing, [error]
+    find, failures = tested.place.results.find, [error]
 
     def sometimes(stage: Stage, key: str) -> object:
         if failures and stage is Stage.EVALUATE:
             raise failures.pop()
-        return standing(stage, key)
+        return find(stage, key)
 
-    monkeypatch.setattr(tested.place.results, "standing", sometimes)
-    assert retrain(tested.place).outcome is Outcome.PROMOTED
+    monkeypatch.setattr(tested.place.results, "find", sometimes)
+    assert retrain(tested.place).outcome is Ending.PROMOTED
 
 
-def test_a_dry_run_knows_what_stands_and_starts_nothing(tested: Rig) -> None:
-    parent = ParentWeights(sha256=None, uri="tiny")
-    assert [one is None for one in standing_stages(tested.place, parent).values()] == [True]
+def test_a_dry_run_knows_what_has_a_result_and_starts_nothing(tested: Rig) -> None:
+    assert {one.state for one in planned(tested.place).stages} == {StageState.WAITING}
     tested.factory.problems = {Stage.PUBLISH: [FINAL]}
     with pytest.raises(StageFailedError):
         retrain(tested.place)
     (left,) = tested.ledger.runs.values()
     tested.factory.started.clear()
-    found = standing_stages(tested.place, left.parent)
-    assert [stage for stage, one in found.items() if one is not None] == [
-        Stage.PREPARE,
-        Stage.TRAIN,
-        Stage.EVALUATE,
-    ]
-    assert found[Stage.PUBLISH] is None and not tested.factory.started
+    found = planned(tested.place)
+    done = [one.stage for one in found.stages if one.state is StageState.DONE]
+    assert done == [Stage.PREPARE, Stage.TRAIN, Stage.EVALUATE] and found.run_id == left.run_id
+    assert (found.spent, found.status(Stage.PUBLISH).state) == (left.spent, StageState.WAITING)
+    assert not tested.factory.started and list(tested.ledger.runs.values()) == [left]

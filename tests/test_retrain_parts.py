@@ -1,4 +1,4 @@
-"""The lease, which failures may pass, standing results, and the processes that stages run in."""
+"""The lease, which failures may pass, results in the store, and the processes that stages run in."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from pydantic import BaseModel
 
 from orchestration.registry import server
 from orchestration.registry.decisions import LostRaceError
+from orchestration.retrain.attempt import PROGRESS_MARK, last_report
 from orchestration.retrain.lease import LEASES, BusyError, Lease, only_here
-from orchestration.retrain.local_stage import kill_leftovers
-from orchestration.retrain.results import Results
-from orchestration.retrain.stages import Stage, StageResult
+from orchestration.retrain.local_stage import LocalStage, kill_leftovers
+from orchestration.retrain.records import Stage, StageProgress, StageResult
+from orchestration.retrain.results import Results, open_job_store
 from orchestration.retrain.transient import patiently, problem_of
 from pipeline.artifacts.failures import CorruptError, StoreError, UnsafeEndpointError
 from pipeline.artifacts.local import LocalBackend
@@ -27,6 +28,7 @@ from pipeline.artifacts.store import ArtifactStore
 from pipeline.evaluate.tasks.served import ServerDownError
 from pipeline.record.run import TrainingFailedError
 from tests.schedule_jobs import wait_until
+from tests.test_retrain_ray import request_of
 
 KEY = LEASES + "shop"
 
@@ -38,8 +40,8 @@ def lease(backend: LocalBackend, holder: str, **more: object) -> Lease:
 def test_a_lease_that_beats_is_not_taken(tmp_path: Path) -> None:
     backend = LocalBackend(tmp_path)
     first = lease(backend, "here")
-    assert first.take()
-    beats = lambda _seconds: first._write(first._blob)  # noqa: E731  # meanwhile its holder lives
+    first.take()
+    beats = lambda _seconds: first._write_again("here")  # noqa: E731  # meanwhile its holder lives
     with pytest.raises(BusyError, match="runs this job"):
         lease(backend, "there", sleep=beats).take()
 
@@ -49,7 +51,8 @@ def test_a_silent_lease_is_taken_after_one_period_and_its_holder_is_told(tmp_pat
     first = lease(backend, "here")
     first.take()
     second = lease(backend, "there", sleep=waited.append)
-    assert second.take() and waited == [5]
+    second.take()
+    assert waited == [5]
     first._period_s = 0.01
     first._keep()  # it wakes up, and finds its lease taken
     assert first.is_lost and not second.is_lost
@@ -58,7 +61,8 @@ def test_a_silent_lease_is_taken_after_one_period_and_its_holder_is_told(tmp_pat
 def test_the_next_process_on_the_same_machine_need_not_wait(tmp_path: Path) -> None:
     backend, waited = LocalBackend(tmp_path), list[float]()
     lease(backend, "here").take()  # killed
-    assert lease(backend, "here", sleep=waited.append).take() and not waited
+    lease(backend, "here", sleep=waited.append).take()
+    assert not waited
 
 
 class LosesAnswers(LocalBackend):
@@ -87,7 +91,7 @@ def test_a_store_that_is_away_costs_nobody_the_lease(tmp_path: Path, troubles: l
         before = backend.read(KEY)
         wait_until(lambda: backend.read(KEY) != before, "it stopped beating", 10)
     assert not held.is_lost
-    assert lease(backend, "there").take()  # it was given back
+    lease(backend, "there", sleep=lambda _seconds: pytest.fail("it was not given back")).take()
 
 
 def test_a_lease_that_was_taken_while_the_store_was_away_is_lost(tmp_path: Path) -> None:
@@ -105,7 +109,8 @@ def test_a_lease_is_given_back(tmp_path: Path) -> None:
     with lease(backend, "here").held():
         blob = backend.read(KEY)
         assert blob and json.loads(blob.content)["holder"] == "here"
-    assert lease(backend, "there", sleep=waited.append).take() and not waited
+    lease(backend, "there", sleep=waited.append).take()
+    assert not waited
 
 
 def test_of_two_that_take_a_dead_lease_one_gets_it(tmp_path: Path) -> None:
@@ -230,14 +235,14 @@ def results(tmp_path: Path) -> Results:
 
 def result(results: Results, text: str) -> StageResult:
     digest = results.store.publish(kind="rows", record={"text": text}).digest
-    return StageResult(stage="prepare", key="k" * 64, outputs={"rows": digest}, wall_s=len(text))
+    return StageResult(stage="prepare", key="k" * 64, outputs={"rows": digest})
 
 
 def test_of_two_results_for_one_key_the_first_stands(results: Results) -> None:
     first = results.put(Stage.PREPARE, result(results, "one"))
     assert results.put(Stage.PREPARE, result(results, "another")) == first
-    assert results.standing(Stage.PREPARE, "k" * 64) == first
-    assert results.standing(Stage.TRAIN, "k" * 64) is None
+    assert results.find(Stage.PREPARE, "k" * 64) == first
+    assert results.find(Stage.TRAIN, "k" * 64) is None
 
 
 def test_a_result_with_a_cut_object_does_not_stand_and_is_replaced(results: Results, tmp_path: Path) -> None:
@@ -247,9 +252,9 @@ def test_a_result_with_a_cut_object_does_not_stand_and_is_replaced(results: Resu
     results.put(Stage.PREPARE, made)
     sha256 = published.manifest.files[0].sha256
     (tmp_path / f"store/objects/sha256/{sha256[:2]}/{sha256}").unlink()
-    assert results.standing(Stage.PREPARE, "k" * 64) is None
+    assert results.find(Stage.PREPARE, "k" * 64) is None
     again = results.put(Stage.PREPARE, result(results, "anew"))
-    assert results.standing(Stage.PREPARE, "k" * 64) == again
+    assert results.find(Stage.PREPARE, "k" * 64) == again
 
 
 def test_a_stage_waits_for_mlflow_as_the_user_said_and_not_as_the_loop_does(
@@ -261,6 +266,29 @@ def test_a_stage_waits_for_mlflow_as_the_user_said_and_not_as_the_loop_does(
         server.be_impatient()
         assert os.environ[name] == in_the_loop
         assert server.patient_environment() == given
+
+
+def test_a_stages_process_tells_how_far_it_is_and_what_was_wrong(tmp_path: Path) -> None:
+    """Through a pipe, for which a full disk has room."""
+    request = request_of(tmp_path, "http://127.0.0.1:1", "a" * 64, rows=False)
+    running = LocalStage(request)
+    wait_until(running.has_ended, "it does not end", 120)
+    problem = running.problem()
+    assert problem is not None and (problem.transient, problem.exit_code) == (False, 2)
+    assert "has no manifest.json" in problem.line
+    whole = request.model_copy(update={"key": "b" * 64})
+    request_of(tmp_path, "http://127.0.0.1:1", "b" * 64)  # now there are rows
+    running = LocalStage(whole)
+    wait_until(running.has_ended, "it does not end", 120)
+    assert running.problem() is None and running.progress().label == "stored"
+    assert Results(open_job_store(whole.job), "shop").find(Stage.PREPARE, "b" * 64) is not None
+
+
+def test_the_last_whole_report_behind_a_mark_counts() -> None:
+    told = [f"{PROGRESS_MARK}{StageProgress(done=done).model_dump_json()}" for done in (1, 2)]
+    found = last_report("\n".join(["a log", *told, f"{PROGRESS_MARK}{{"]), PROGRESS_MARK, StageProgress)
+    assert found is not None and found.done == 2
+    assert last_report("a log", PROGRESS_MARK, StageProgress) is None
 
 
 def test_what_a_killed_attempt_left_running_is_ended_and_nothing_else(tmp_path: Path) -> None:

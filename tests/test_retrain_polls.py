@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from orchestration.retrain import ray_jobs
+from orchestration.retrain.attempt import PROBLEM_MARK
 from orchestration.retrain.ray_jobs import RayStage
-from orchestration.retrain.stage import PROBLEM_MARK
-from orchestration.retrain.stages import StageProblem, StageRequest
+from orchestration.retrain.records import StageProblem, StageRequest
 from tests.ray_dashboard import Dashboard, serve_dashboard
 from tests.test_retrain_ray import request_of
 
@@ -48,7 +48,7 @@ def test_polls_that_fail_or_hang_stop_nothing(
     started = time.monotonic()
     assert not is_over(stage)
     assert time.monotonic() - started < 10, "budget and user wait for no answer"
-    assert caplog.text.count("no answer about its status") == 1
+    assert caplog.text.count("no answer of the cluster") == 1
     dashboard.fails, dashboard.jobs[stage.id] = "", "SUCCEEDED"
     assert is_over(stage) and stage.problem() is None
     assert not dashboard.stops()

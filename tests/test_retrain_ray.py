@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from orchestration.retrain.attempt import FOLDER_KIND
 from orchestration.retrain.job import Job, load_job
-from orchestration.retrain.materials import put_files
 from orchestration.retrain.ray_jobs import RayStage
-from orchestration.retrain.results import Results
-from orchestration.retrain.stages import Stage, StageProblem, StageRequest
-from orchestration.retrain.workshop import FILES, open_job_store
+from orchestration.retrain.records import Stage, StageProblem, StageRequest
+from orchestration.retrain.results import Results, open_job_store
 from tests.ray_process import ray_head
 from tests.test_retrain_job import write_job
 
@@ -52,14 +51,13 @@ def request_of(folder: Path, address: str, key: str, *, rows: bool = True) -> St
             "environment": {"PYTHONPATH": str(ROOT)},
         }
     )
-    files = put_files(Stage.PREPARE, job, open_job_store(job)) if rows else {}
-    materials = {FILES: files} if rows else {}
+    files = {str(job.data.rows): open_job_store(job).publish(given, kind=FOLDER_KIND).digest} if rows else {}
     return StageRequest(
         job=job,
         stage=Stage.PREPARE,
         key=key,
         inputs={"code": None},
-        materials=materials,
+        files=files,
         attempt=1,
         command_attempt=1,
     )
@@ -77,8 +75,8 @@ def test_a_stage_runs_as_a_job_and_its_inputs_come_from_the_store(tmp_path: Path
     request = request_of(tmp_path, address, "a" * 64)
     (tmp_path / "rows").rename(tmp_path / "rows-of-this-machine-alone")
     assert ended(RayStage(request)) is None
-    standing = Results(open_job_store(request.job), request.job.name).standing(Stage.PREPARE, "a" * 64)
-    assert standing is not None and standing.result.facts["num_rows"] == 1
+    found = Results(open_job_store(request.job), request.job.name).find(Stage.PREPARE, "a" * 64)
+    assert found is not None and found.result.facts["num_rows"] == 1
 
 
 def test_a_problem_comes_back_with_its_line(tmp_path: Path, address: str) -> None:

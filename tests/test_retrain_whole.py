@@ -15,8 +15,7 @@ import pytest
 from orchestration.registry.chain import Action, Chain
 from orchestration.registry.store import LINEAGE_TAG, REPORT_TAG, Registry
 from orchestration.retrain.ledger import Ledger
-from orchestration.retrain.records import Outcome, RetrainingState, StageState
-from orchestration.retrain.stages import Stage
+from orchestration.retrain.records import Ending, RetrainingState, Stage, StageState
 from pipeline.artifacts.upkeep import find_damage
 from pipeline.lineage.publish import read_lineage
 from tests.retrain_kills import kill_and_go_on
@@ -79,14 +78,12 @@ def test_retrain_twice_promote_and_roll_back(place: SimpleNamespace) -> None:
 
 def test_mlflow_shows_every_stage_of_both(place: SimpleNamespace) -> None:
     second, first = Ledger(place.registry).retrainings("small")
-    assert (first.state, first.outcome, first.version) == (RetrainingState.DONE, Outcome.PROMOTED, "1")
-    assert (second.state, second.outcome, second.version) == (RetrainingState.DONE, Outcome.PROMOTED, "2")
+    assert (first.state, first.outcome, first.version) == (RetrainingState.DONE, Ending.PROMOTED, "1")
+    assert (second.state, second.outcome, second.version) == (RetrainingState.DONE, Ending.PROMOTED, "2")
     states = {one.stage: one for one in second.stages}
     assert {one.state for one in states.values()} == {StageState.DONE}
     assert states[Stage.EVALUATE_CHAMPION].reused, "the champion was evaluated as a candidate"
     assert states[Stage.TRAIN].spent.tokens > 0 and states[Stage.EVALUATE].spent.tokens > 0
-    assert states[Stage.TRAIN].figures["steps"] == 1.0
-    assert "primary/tiny" in states[Stage.EVALUATE].figures
     assert {one.attempts for one in states.values() if not one.reused} == {1}
 
 

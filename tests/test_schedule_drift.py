@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from orchestration.retrain.triggers import DriftSettings
-from orchestration.schedule.drift import DriftState, Judged, Tally, look, lower_bound
-from orchestration.schedule.verdicts import lines_of, look_at
+from orchestration.schedule.drift import DriftState, Judged, Tally, lines_of, look, look_at, lower_bound
 from reward.offline.inputs import RowFormat, read_rows
 from reward.types import Outcome
 from tests.schedule_jobs import write_verdicts

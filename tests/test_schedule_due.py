@@ -12,7 +12,7 @@ import pytest
 from orchestration.retrain.job import Job, load_job
 from orchestration.retrain.records import Retraining, RetrainingState
 from orchestration.retrain.triggers import Cause
-from orchestration.schedule.due import Look, Watched, look_around
+from orchestration.schedule.due import Look, look_around
 from reward.types import Outcome
 from tests.schedule_jobs import record, write_verdicts
 from tests.test_retrain_job import write_job
@@ -42,7 +42,7 @@ class Site:
     def look(self, after_s: float = 0.0) -> Look:
         """A look at the triggers, some time later."""
         self.now += after_s
-        return look_around(Watched(self.job, self.folder, self.pointers.get), self.history, self.now)
+        return look_around(self.job, self.folder, self.pointers.get, self.history, self.now)
 
     def began(self, *, after_s: float = 0.0, by_hand: bool = False) -> None:
         """A command takes a retraining up; it is killed unless `ended` follows."""

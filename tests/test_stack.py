@@ -21,7 +21,7 @@ import pytest
 
 from orchestration.registry.store import LINEAGE_TAG, Registry
 from orchestration.retrain.ledger import Ledger
-from orchestration.retrain.records import Outcome
+from orchestration.retrain.records import Ending
 from pipeline.artifacts.conditions import probe
 from pipeline.artifacts.failures import MovedError
 from pipeline.artifacts.s3 import S3Backend
@@ -171,7 +171,7 @@ def test_of_many_that_move_a_pointer_at_once_one_wins_without_a_lock(stack: Stac
 @pytest.mark.long
 def test_the_schedule_retrains_and_promotes(retrained: Stack) -> None:
     found = kept(retrained)
-    assert found["aliases"] == {"champion": "1"} and found["retrainings"] == [Outcome.PROMOTED]
+    assert found["aliases"] == {"champion": "1"} and found["retrainings"] == [Ending.PROMOTED]
 
 
 def test_prometheus_reaches_all(stack: Stack) -> None:

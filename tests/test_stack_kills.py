@@ -19,7 +19,7 @@ import pytest
 from orchestration.registry.chain import Action, Chain
 from orchestration.registry.store import Registry
 from orchestration.retrain.ledger import Ledger
-from orchestration.retrain.records import Outcome
+from orchestration.retrain.records import Ending
 from orchestration.retrain.records import Retraining as Record
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
@@ -148,7 +148,7 @@ def assert_decided_once(place: Place, model: str) -> None:
     """One registered version, one decision, and a store without damage."""
     registry, record, store = Registry(place.registry), place.record(model), place.store(model)
     assert [one.version for one in registry.versions(model)] == ["1"]
-    assert registry.aliases(model) == {"champion": "1"} and record.outcome is Outcome.PROMOTED
+    assert registry.aliases(model) == {"champion": "1"} and record.outcome is Ending.PROMOTED
     history = Chain(store, model).history()
     made = [one for one in history if one.decision.action is Action.PROMOTE]
     assert len(made) == 1

@@ -78,8 +78,7 @@ def prune(
     """
     from rich.console import Console
 
-    from orchestration.retrain.results import stale_results
-    from orchestration.retrain.retention import results_of_version
+    from orchestration.retrain.retention import results_of_version, stale_results
     from pipeline.artifacts.terminal import garbage_table
     from pipeline.artifacts.upkeep import find_garbage, remove
 

@@ -15,10 +15,9 @@ import typer
 from orchestration.terminal.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
-    from orchestration.schedule.report import Report
+    from orchestration.schedule.due import Report
 
 _DECIDED = (0, 3, 4, 8)  # codes of what is no error
-_BY_HAND = "by hand"
 
 
 def retrain(
@@ -36,7 +35,6 @@ def retrain(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the stages, what is done, and what would run.")
     ] = False,
-    cause: Annotated[str, typer.Option(help="What started it; kept in MLflow.")] = _BY_HAND,
     if_due: Annotated[
         bool,
         typer.Option("--if-due", help="Only if one of the job's triggers has come; for any scheduler."),
@@ -89,17 +87,7 @@ def retrain(
 
         show(load(job, assignments, cluster))
         return
-    if if_due and cause != _BY_HAND:
-        warn_ignored("beside --if-due", cause=cause)
-    report = _report(
-        job,
-        assignments,
-        cluster,
-        cause=None if if_due else cause,
-        redo=redo,
-        submit=submit,
-        raises=not as_json,
-    )
+    report = _report(job, assignments, cluster, if_due=if_due, redo=redo, submit=submit, raises=not as_json)
     code = 0 if exit_zero and report.ending.is_well else report.code
     if as_json:
         print(report.model_dump_json())
@@ -115,7 +103,7 @@ def _report(
     assignments: list[str] | None,
     cluster: str | None,
     *,
-    cause: str | None,
+    if_due: bool,
     redo: str | None,
     submit: str | None,
     raises: bool,
@@ -126,29 +114,30 @@ def _report(
         name: Of the job, or its file.
         assignments: KEY=VALUE over the file's keys.
         cluster: Address of a Ray cluster.
-        cause: What started it; None: its triggers do, if one has come.
+        if_due: Whether only if one of its triggers has come.
         redo: A stage that is made again.
         submit: What is run instead when it is due.
         raises: Whether what a user can fix is raised, as by all commands, and not reported.
     """
     from orchestration.commands import retrain_run
-    from orchestration.retrain.attempt import LeaseLostError, OverBudgetError, StageFailedError
     from orchestration.retrain.lease import BusyError
+    from orchestration.retrain.loop import EndedEarlyError
+    from orchestration.retrain.records import Ending
     from orchestration.retrain.transient import problem_of
-    from orchestration.schedule.report import Ending, report_of
+    from orchestration.schedule.due import report_of
 
     try:
         job = retrain_run.load(name, assignments, cluster)
-        if cause is None:
+        if if_due:
             return retrain_run.retrain_if_due(name, job, submit)
-        return retrain_run.retrain_now(name, job, cause, redo)
-    except StageFailedError as error:
-        goes_on = "; the same command goes on"  # which the stage's line may say already
-        ending = Ending.FIX if error.problem.exit_code == Ending.FIX.code else Ending.FAILED
-        return report_of(name, ending, str(error).removesuffix(goes_on) + goes_on)
-    except OverBudgetError as error:
-        return report_of(name, Ending.OVER_BUDGET, str(error))
-    except (BusyError, LeaseLostError) as error:
+        return retrain_run.retrain_now(name, job, redo)
+    except EndedEarlyError as error:
+        goes_on = "; the same command goes on"  # which the line may say already
+        line = str(error)
+        if error.ending in (Ending.FAILED, Ending.FIX):
+            line = line.removesuffix(goes_on) + goes_on
+        return report_of(name, error.ending, line)
+    except BusyError as error:
         return report_of(name, Ending.RUNNING, str(error))
     except KeyboardInterrupt:
         line = "stopped; what is done is kept, and the same command goes on"

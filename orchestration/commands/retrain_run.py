@@ -8,25 +8,24 @@ import sys
 import tempfile
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
 from orchestration.registry.open import open_decisions
-from orchestration.retrain.attempt import Place, Start, Watch
-from orchestration.retrain.inputs import give, make_plan
+from orchestration.retrain.inputs import make_plan
 from orchestration.retrain.job import Job, job_file, load_job
 from orchestration.retrain.lease import BusyError, Lease, only_here
 from orchestration.retrain.ledger import Ledger
 from orchestration.retrain.local_stage import LocalStage
-from orchestration.retrain.loop import retrain, standing_stages
-from orchestration.retrain.results import Results
+from orchestration.retrain.loop import Place, planned, retrain
+from orchestration.retrain.ray_jobs import RayStage
+from orchestration.retrain.records import Ending, Stage, StageRequest
+from orchestration.retrain.results import Results, open_job_store
 from orchestration.retrain.retention import prune_after
-from orchestration.retrain.stages import Stage
 from orchestration.retrain.triggers import Cause
-from orchestration.retrain.view import LiveWatch, outcome_line, plan_table
-from orchestration.retrain.workshop import open_job_store
-from orchestration.schedule.due import Look, Watched, look_around
-from orchestration.schedule.report import ENDINGS, Ending, Report, report_of
+from orchestration.retrain.view import Watch, outcome_line, stages_table
+from orchestration.schedule.due import Look, Report, look_around, report_of
 from orchestration.schedule.status import has_registry
 from orchestration.terminal.messages import error_console, fail
 from pipeline.artifacts.settings import settings_from_environment
@@ -58,7 +57,7 @@ def load(name: str, assignments: list[str] | None, cluster: str | None) -> Job:
     )
 
 
-def retrain_now(name: str, job: Job, cause: str, redo: str | None) -> Report:
+def retrain_now(name: str, job: Job, redo: str | None) -> Report:
     """Retrains whatever the triggers say; when it ends well, those that had come by now are settled."""
     if redo is not None and redo not in _REDONE:
         raise ValueError(f"--redo: {redo!r} is none of {', '.join(_REDONE)}")
@@ -68,7 +67,7 @@ def retrain_now(name: str, job: Job, cause: str, redo: str | None) -> Report:
         with lease.held():
             look = _look(name, job, store)
             by_hand = look.model_copy(update={"seen": look.seen.model_copy(update={"causes": ()})})
-            return _run(name, job, store, lease, by_hand, cause, Stage(redo) if redo else None)
+            return _run(name, job, store, lease, by_hand, "by hand", Stage(redo) if redo else None)
 
 
 def retrain_if_due(name: str, job: Job, submit: str | None) -> Report:
@@ -128,17 +127,19 @@ def dry_run(job: Job) -> None:
         if not has_registry(job.registry.address):  # MLflow makes a database that is not there
             empty = job.registry.model_copy(update={"uri": f"sqlite:///{scratch}/mlflow.db"})
             job = job.model_copy(update={"registry": empty})
-        place = _place(job, open_job_store(job), None, LiveWatch(error_console(), job.budget))
-        given = give(place.plan, place.decisions)
-        left = place.ledger.find(job, given)
-        parent = left.parent if left else given.parent
-        Console().print(plan_table(given, parent, standing_stages(place, parent), left, job.budget))
+        place = _place(job, open_job_store(job), None, Watch(error_console(), job.budget))
+        found = planned(place)
+        start = f"version {found.parent.version}" if found.parent.version else found.parent.uri
+        note = "reused: has a result; waiting: would run, unless its inputs have a result by then"
+        if found.state.is_final:
+            note = "it is finished: nothing is done again"
+        title = f"{found.job}  {found.id[:8]}  starts from {start}"
+        Console().print(stages_table(found, job.budget, title=title, note=note))
 
 
 def _look(name: str, job: Job, store: ArtifactStore) -> Look:
     history = Ledger(job.registry.address).retrainings(job.name)
-    watched = Watched(job, job_file(name).absolute().parent, store.pointed)
-    return look_around(watched, history, time.time())
+    return look_around(job, job_file(name).absolute().parent, store.pointed, history, time.time())
 
 
 def _not_due(name: str, look: Look) -> Report:
@@ -154,13 +155,13 @@ def _run(
     cause: str,
     redo: Stage | None = None,
 ) -> Report:
-    with LiveWatch(error_console(), job.budget) as watch:
+    with Watch(error_console(), job.budget) as watch:
         place = _place(job, store, lease, watch)
         done = retrain(place, cause=cause, seen=look.seen, redo=redo)
     prune_after(job, store, place.decisions)
     assert done.outcome is not None, "it ended"
     line = outcome_line(done, job)
-    return report_of(name, ENDINGS[done.outcome], line, look=look, retraining=done)
+    return report_of(name, done.outcome, line, look=look, retraining=done)
 
 
 def _submit(name: str, look: Look, command: str) -> Report:
@@ -183,10 +184,8 @@ def _place(job: Job, store: ArtifactStore, lease: Lease | None, watch: Watch) ->
     )
 
 
-def _start(job: Job) -> Start:
+def _start(job: Job) -> Callable[[StageRequest], LocalStage | RayStage]:
     """Where stages run."""
     if job.cluster is None:
         return LocalStage
-    from orchestration.retrain.ray_jobs import RayStage
-
     return lambda request: RayStage(request) if request.stage.is_heavy else LocalStage(request)

@@ -18,7 +18,10 @@ def status(
     """Show the state of retrainings: stages, triggers, champion, budgets, and what waits for approval."""
     import os
 
-    from orchestration.schedule.status import read_status
+    from rich.console import Console
+
+    from orchestration.schedule.status import print_status, read_status, status_page
+    from reward.offline.files import replace_file
 
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")  # a look does not wait for a server
     if as_json:
@@ -27,14 +30,7 @@ def status(
     if as_json:
         print(found.model_dump_json(indent=2))
     elif html is not None:
-        from orchestration.schedule.status_page import render_status
-        from reward.offline.files import replace_file
-
-        replace_file(html, render_status(found))
+        replace_file(html, status_page(found))
         print(html)
     else:
-        from rich.console import Console
-
-        from orchestration.schedule.status_view import print_status
-
         print_status(found, Console())

@@ -1,149 +1,129 @@
-"""One attempt at a stage: followed to its end, paid for, and stopped when the budget or the lease is gone."""
+"""What one attempt at a stage works with, and what its process tells the loop that started it.
+
+Progress and problem are lines of JSON behind a mark: in a pipe of the loop's, or, on a cluster, in the log,
+which is all that comes back from there.
+"""
 
 from __future__ import annotations
 
-import logging
+import contextlib
+import os
+import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
 
-from orchestration.registry.decisions import Decisions
-from orchestration.retrain.budget import over_budget
-from orchestration.retrain.inputs import Plan
-from orchestration.retrain.lease import Lease
-from orchestration.retrain.ledger import Ledger, now_ms
-from orchestration.retrain.local_stage import RunningStage
-from orchestration.retrain.records import Retraining, StageState, StageStatus
-from orchestration.retrain.results import Results
-from orchestration.retrain.stages import Spent, Stage, StageProblem, StageProgress, StageRequest
+from pydantic import JsonValue, ValidationError
 
-logger = logging.getLogger(__name__)
+from orchestration.retrain.records import (
+    KEY_DIGITS,
+    Stage,
+    StageProgress,
+    StageRequest,
+    StageResult,
+    stage_folder,
+)
+from orchestration.retrain.results import open_job_store
+from pipeline.artifacts.store import ArtifactStore, Published
+from pipeline.settings.recipe import Recipe, load_recipe
+from reward.types import Record
 
-_POLL_S = 0.2
-_SIGN_OF_LIFE_S = 15.0
-Start = Callable[[StageRequest], RunningStage]
-
-
-class Watch(Protocol):
-    """Who is notified of how a retraining goes."""
-
-    def show(self, retraining: Retraining, progress: StageProgress | None = None) -> None:
-        """It has changed, or the running stage has moved on."""
-
-    def waits(self, stage: Stage, line: str, seconds: float) -> None:
-        """A stage failed and is tried again."""
+PIPE_ENV = "MARCH_RETRAIN_PIPE"  # number of the pipe's descriptor
+PROGRESS_MARK, PROBLEM_MARK = "march-stage-progress: ", "march-stage-problem: "
+FILE_KIND, FOLDER_KIND = "input", "input folder"  # of the job, for a cluster
+_PIPE_EVERY_S, _LOG_EVERY_S = 0.5, 5.0
+_Report = TypeVar("_Report", bound=Record)
 
 
-class StageFailedError(RuntimeError):
-    """A stage has no result."""
+class Attempt:
+    """One attempt at a stage."""
 
-    def __init__(self, stage: Stage, problem: StageProblem) -> None:
-        super().__init__(f"{stage}: {problem.line}")
-        self.stage, self.problem = stage, problem
+    def __init__(self, request: StageRequest) -> None:
+        self.request = request
+        self.job = request.job
+        self.folder = stage_folder(request.job, request.stage, request.key)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._told = time.monotonic()
+        self._tokens, self._lock = 0, threading.Lock()
 
+    @cached_property
+    def store(self) -> ArtifactStore:
+        """The job's."""
+        return open_job_store(self.job)
 
-class OverBudgetError(RuntimeError):
-    """The budget is spent."""
+    @cached_property
+    def recipe(self) -> Recipe:
+        """The job's, as it is written."""
+        return load_recipe(self.job.recipe.name, list(self.job.recipe.overrides))
 
+    def made(self, stage: Stage, name: str) -> str:
+        """The digest of the manifest that an earlier stage made."""
+        return self.request.done[stage].outputs[name]
 
-class LeaseLostError(RuntimeError):
-    """Another machine may run the job by now."""
+    def result(self, outputs: dict[str, str], *, facts: dict[str, JsonValue] | None = None) -> StageResult:
+        """What was made."""
+        stage, key = self.request.stage.result_name, self.request.key
+        return StageResult(stage=stage, key=key, outputs=outputs, facts=facts or {})
 
+    def publish(self, source: Path, *, kind: str) -> Published:
+        """Puts a file or folder into the store, and shows how far it is."""
+        done = 0
 
-ENDS = (StageFailedError, OverBudgetError, LeaseLostError, KeyboardInterrupt)
+        def advance(num_bytes: int) -> None:
+            nonlocal done
+            done += num_bytes
+            self.tell(label=f"storing {kind}", done=done // 1_000_000, total=0, note=f"{done / 1e6:,.1f} MB")
 
+        made = self.store.publish(source, kind=kind, advance=advance)
+        self.tell(label="stored", done=done // 1_000_000, total=0, now=True)
+        return made
 
-@dataclass(frozen=True)
-class Place:
-    """What a retraining works with."""
+    def file(self, path: Path) -> Path:
+        """A file or folder that the job names: where it is, or as the store has it on a cluster."""
+        digest = self.request.files.get(str(path))
+        if digest is None:
+            return path
+        folder = self.bring(digest, self.folder / "inputs" / digest[:KEY_DIGITS])
+        manifest = self.store.manifest(digest)
+        return folder / manifest.files[0].path if manifest.kind == FILE_KIND else folder
 
-    plan: Plan
-    decisions: Decisions
-    results: Results
-    ledger: Ledger
-    lease: Lease | None
-    start: Start
-    watch: Watch
+    def bring(self, digest: str, folder: Path) -> Path:
+        """Files of a manifest, on this machine, verified."""
+        self.store.get(digest, folder)
+        return folder
 
-
-class Account:
-    """How a retraining is going now, in the ledger and on the screen."""
-
-    def __init__(self, place: Place, retraining: Retraining) -> None:
-        self._place = place
-        self.retraining = retraining
-
-    def status(self, stage: Stage) -> StageStatus:
-        """Of a stage."""
-        return next(one for one in self.retraining.stages if one.stage is stage)
-
-    def stage(self, stage: Stage, **changes: object) -> None:
-        """Changes how a stage is going."""
-        stages = tuple(
-            one.model_copy(update=changes) if one.stage is stage else one for one in self.retraining.stages
-        )
-        self.change(stages=stages)
-
-    def change(self, **changes: object) -> None:
-        """Changes how the retraining is going."""
-        self.retraining = self.retraining.model_copy(update={**changes, "last_sign_ms": now_ms()})
-
-    def save(self, *, patiently: bool = True, or_warn: bool = False) -> None:
-        """Writes it to the ledger, and shows it.
-
-        Raises:
-            ValueError: MLflow cannot be reached, and that is not only warned of.
-        """
-        self.show()
-        try:
-            self._place.ledger.save(self.retraining, patiently=patiently)
-        except Exception as error:
-            if not or_warn:
-                raise
-            logger.warning("MLflow was not updated: %s", error)
-
-    def show(self, progress: StageProgress | None = None) -> None:
-        """Tells who watches."""
-        self._place.watch.show(self.retraining, progress)
-
-    def pay(self, before: StageStatus, seconds: float, progress: StageProgress) -> None:
-        """Counts what the running attempt took so far."""
-        spent = before.spent + Spent(hours=seconds / 3600, tokens=progress.tokens)
-        self.stage(before.stage, spent=spent, wall_s=before.wall_s + seconds)
-
-    def check(self) -> None:
-        """Whether there is budget and lease to go on.
-
-        Raises:
-            OverBudgetError: the budget is spent.
-            LeaseLostError: another machine may run the job.
-        """
-        line = over_budget(self.retraining.spent, self._place.plan.job.budget)
-        if line is not None:
-            raise OverBudgetError(f"{line}; raise it in the job, and the same command goes on")
-        if self._place.lease is not None and self._place.lease.is_lost:
-            raise LeaseLostError("the lease in the store was taken; another machine runs this job")
+    def tell(
+        self,
+        *,
+        label: str,
+        done: int,
+        total: int,
+        note: str = "",
+        tokens: int | None = None,
+        now: bool = False,
+    ) -> None:
+        """Tells the loop how far the stage is, now and then; `now` whether or not that was just done."""
+        every_s = _PIPE_EVERY_S if PIPE_ENV in os.environ else _LOG_EVERY_S
+        with self._lock:  # parts of an upload end on other threads
+            self._tokens = self._tokens if tokens is None else tokens
+            if not now and time.monotonic() - self._told < every_s:
+                return
+            self._told = time.monotonic()
+            found = StageProgress(label=label, done=done, total=total, note=note, tokens=self._tokens)
+            send(PROGRESS_MARK, found)
 
 
-def follow(account: Account, stage: Stage, running: RunningStage) -> StageProblem | None:
-    """Watches a stage until it ends; returns why it has no result, None if it says that it has one."""
-    before, started = account.status(stage), time.monotonic()
-    said = started
-    try:
-        while not running.has_ended():
-            progress = running.progress()
-            account.pay(before, time.monotonic() - started, progress)
-            account.check()
-            if time.monotonic() - said >= _SIGN_OF_LIFE_S:
-                said = time.monotonic()
-                account.save(patiently=False, or_warn=True)
-            account.show(progress)
-            time.sleep(_POLL_S)
-    except BaseException:
-        running.stop()
-        account.pay(before, time.monotonic() - started, running.progress())
-        account.stage(stage, state=StageState.STOPPED)
-        raise
-    account.pay(before, time.monotonic() - started, running.progress())
-    return running.problem()
+def send(mark: str, report: Record) -> None:
+    """Tells the loop something."""
+    with contextlib.suppress(OSError):  # the loop is gone, or the log's disk is full
+        os.write(int(os.environ.get(PIPE_ENV, 1)), f"\n{mark}{report.model_dump_json()}\n".encode())
+
+
+def last_report(text: str, mark: str, kind: type[_Report]) -> _Report | None:
+    """What was reported last behind a mark; None: nothing yet, or nothing that can be read."""
+    for line in reversed(text.splitlines()):
+        if line.startswith(mark):
+            with contextlib.suppress(ValidationError):  # it is still being written
+                return kind.model_validate_json(line.removeprefix(mark))
+    return None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import GateState
 from orchestration.registry.chain import Action, Decision, State
 from orchestration.registry.decisions import Decisions, LostRaceError
@@ -16,106 +15,103 @@ from orchestration.registry.open import open_decisions, open_registry
 from orchestration.registry.register import register_weights
 from orchestration.registry.stored import bring_evidence
 from orchestration.registry.trial import try_candidate
+from orchestration.retrain.attempt import Attempt
 from orchestration.retrain.evaluation import EVALUATION
-from orchestration.retrain.records import Outcome
+from orchestration.retrain.records import Ending, Stage, StageResult
 from orchestration.retrain.rows import ROWS
-from orchestration.retrain.stages import StageResult
 from orchestration.retrain.training import LINEAGE_FILE, MODEL, RUN
-from orchestration.retrain.workshop import Workshop
 from pipeline.artifacts.address import Artifact
 from pipeline.lineage.collect import evaluation_record
 from pipeline.lineage.publish import LINEAGE, publish_record
 from pipeline.lineage.record import Lineage
 
 _KEY_DIGITS = 12
-_OUTCOMES = {Action.PROMOTE: Outcome.PROMOTED, Action.REQUEST: Outcome.WAITS, Action.REFUSE: Outcome.REFUSED}
+_OUTCOMES = {Action.PROMOTE: Ending.PROMOTED, Action.REQUEST: Ending.WAITS, Action.REFUSE: Ending.REFUSED}
 
 
 class GateBrokeError(RuntimeError):
     """A gate could not say anything: that is no evidence against the candidate, and none for it."""
 
 
-def publish(shop: Workshop) -> StageResult:
+def publish(attempt: Attempt) -> StageResult:
     """Publishes the lineage; weights, rows and evaluation, to which it refers, are there."""
-    record = shop.bring(shop.material(RUN), shop.folder / RUN)
+    record = attempt.bring(attempt.made(Stage.TRAIN, RUN), attempt.folder / RUN)
     lineage = Lineage.model_validate_json((record / LINEAGE_FILE).read_text())
-    evaluation = shop.bring(shop.material(EVALUATION), shop.folder / EVALUATION)
+    evaluation = attempt.made(Stage.EVALUATE, EVALUATION)
     digest = publish_record(
-        shop.store,
+        attempt.store,
         lineage,
-        model=shop.material(MODEL),
-        rows=shop.material(ROWS) if lineage.data else None,
-        evaluations=[evaluation_record(evaluation, shop.material(EVALUATION))],
+        model=attempt.made(Stage.TRAIN, MODEL),
+        rows=attempt.made(Stage.PREPARE, ROWS) if lineage.data else None,
+        evaluations=[evaluation_record(attempt.bring(evaluation, attempt.folder / EVALUATION), evaluation)],
     )
-    return shop.result(outputs={LINEAGE: digest})
+    return attempt.result({LINEAGE: digest})
 
 
-def register(shop: Workshop) -> StageResult:
+def register(attempt: Attempt) -> StageResult:
     """Registers the weights by their address in the store; the same content is the same version."""
-    settings = shop.job.registry
+    settings = attempt.job.registry
     registry = open_registry(settings.address)
-    sha256 = str(shop.request.inputs["weights"])
-    made_by = Artifact(shop.store, shop.material(LINEAGE)).address
+    sha256 = str(attempt.request.inputs["weights"])
+    made_by = Artifact(attempt.store, attempt.made(Stage.PUBLISH, LINEAGE)).address
     version, _ = register_weights(registry, settings.model, made_by)
     made = next(one for one in registry.versions(settings.model) if one.version == version)
-    return shop.result(facts={"version": version, "registered_ms": made.created_ms, "weights_sha256": sha256})
+    # The weights' digest, so that a version's deletion finds this result.
+    facts: dict[str, JsonValue] = {"version": version, "weights_sha256": sha256}
+    return attempt.result({}, facts={**facts, "registered_ms": made.created_ms})
 
 
-def promote(shop: Workshop) -> StageResult:
+def promote(attempt: Attempt) -> StageResult:
     """Asks the gates, and decides.
 
     Raises:
         GateBrokeError: a gate is in error; nothing was decided.
         LostRaceError: another decision was first; nothing was decided.
     """
-    settings, policy = shop.job.registry, shop.job.registry.read_policy()
-    by = f"retrain {shop.job.name} {shop.request.key[:_KEY_DIGITS]}"
-    decisions = open_decisions(settings.model, settings.address, shop.store, by=by)
+    settings, policy = attempt.job.registry, attempt.job.registry.read_policy()
+    by = f"retrain {attempt.job.name} {attempt.request.key[:_KEY_DIGITS]}"
+    decisions = open_decisions(settings.model, settings.address, attempt.store, by=by)
     seen = decisions.rebuild()
-    version = str(shop.request.inputs["version"])
+    version = str(attempt.request.inputs["version"])
     made = next((one.decision for one in decisions.chain.history() if one.decision.by == by), None)
     if made is not None and made.action in _OUTCOMES:
-        return _said(shop, made, "decided by an attempt that was killed")
+        return _decided(attempt, made, "decided by an attempt that was killed")
     if version == _champion(seen):
-        return shop.result(
-            facts={"outcome": Outcome.UNCHANGED, "version": version, "reason": "the same weights"}
-        )
-    _demand_the_evaluated(shop, decisions, seen)
-    return _decide(shop, decisions, version, policy)
-
-
-def _decide(shop: Workshop, decisions: Decisions, version: str, policy: GatePolicy) -> StageResult:
-    theirs = shop.request.materials.get("champion_evaluation")
-    given = bring_evidence(f"artifact:{shop.material(EVALUATION)}", shop.store)
-    champions = bring_evidence(f"artifact:{theirs}", shop.store) if theirs else None
+        return _said(attempt, Ending.UNCHANGED, version, "the same weights")
+    _demand_the_evaluated(attempt, decisions, seen)
+    given = bring_evidence(_evaluation(attempt, Stage.EVALUATE), attempt.store)
+    champions = None
+    if attempt.request.champion:
+        champions = bring_evidence(_evaluation(attempt, Stage.EVALUATE_CHAMPION), attempt.store)
     trial = try_candidate(decisions, version, given, champions, policy)
-    _demand_the_evaluated(shop, decisions, trial.seen)
+    _demand_the_evaluated(attempt, decisions, trial.seen)
     if trial.report.state is GateState.ERROR:
         raise GateBrokeError("; ".join(trial.report.reasons))
-    made = decisions.promote(trial, policy)
-    return _said(shop, made.decision, "; ".join(trial.report.reasons))
+    made = decisions.promote(trial, policy).decision
+    return _decided(attempt, made, "; ".join(trial.report.reasons))
 
 
-def _demand_the_evaluated(shop: Workshop, decisions: Decisions, seen: State) -> None:
+def _evaluation(attempt: Attempt, stage: Stage) -> str:
+    return Artifact(attempt.store, attempt.made(stage, EVALUATION)).address
+
+
+def _demand_the_evaluated(attempt: Attempt, decisions: Decisions, seen: State) -> None:
     """Before the gates, which would call another one's evaluation wrong, and of what the gates saw."""
-    if _champion(seen) != shop.request.materials.get("champion"):
+    evaluated = attempt.request.champion
+    if _champion(seen) != (evaluated.version if evaluated else None):
         raise LostRaceError(f"{decisions.model}: the champion has changed; its evaluation is not of this one")
 
 
-def _said(shop: Workshop, made: Decision, reason: str) -> StageResult:
-    outcome, report = _OUTCOMES[made.action], made.report
+def _decided(attempt: Attempt, made: Decision, reason: str) -> StageResult:
+    report = made.report
     assert report is not None, "the gates were asked"
-    if report.state is GateState.INCONCLUSIVE:
-        outcome = Outcome.INCONCLUSIVE
-    facts: dict[str, JsonValue] = {
-        "outcome": outcome,
-        "version": made.about.version,
-        "was": made.was,
-        "reason": made.reason or reason,
-        "decision": made.number,
-        "gates": report.model_dump(mode="json"),
-    }
-    return shop.result(facts=facts)
+    is_unsure = report.state is GateState.INCONCLUSIVE
+    outcome = Ending.INCONCLUSIVE if is_unsure else _OUTCOMES[made.action]
+    return _said(attempt, outcome, made.about.version, made.reason or reason)
+
+
+def _said(attempt: Attempt, outcome: Ending, version: str, reason: str) -> StageResult:
+    return attempt.result({}, facts={"outcome": outcome, "version": version, "reason": reason})
 
 
 def _champion(seen: State) -> str | None:

@@ -1,26 +1,29 @@
-"""The evaluate stages: candidate and champion by the same benchmarks, judge, sampling and seeds."""
+"""The evaluate stages: candidate and champion by the same benchmarks, judge, sampling and seeds.
+
+What they would refuse, `check_evaluation` refuses before anything is trained.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from orchestration.retrain.benchmarks import job_of
-from orchestration.retrain.materials import MAX_MISSING
-from orchestration.retrain.records import ParentWeights
-from orchestration.retrain.stages import StageRequest, StageResult
-from orchestration.retrain.training import MODEL, bring_parent
-from orchestration.retrain.workshop import Workshop
-from pipeline.evaluate.plan import EvaluationJob
-from pipeline.evaluate.results import BenchmarkFigures, Manifest
+from orchestration.retrain.attempt import Attempt
+from orchestration.retrain.job import EvaluationSettings
+from orchestration.retrain.records import Stage, StageRequest, StageResult
+from orchestration.retrain.training import MODEL, bring_weights
+from orchestration.settings.evaluate import evaluation_job, judge_config
+from pipeline.evaluate.plan import EvaluationJob, lacking_judge, read_benchmarks
 
-EVALUATION, CHAMPION, LOGS = "evaluation", "champion", "evaluation-logs"
+EVALUATION, LOGS = "evaluation", "evaluation-logs"
+_UNKNOWN = "candidate"  # weights that are not trained yet
 
 
 class IncompleteError(RuntimeError):
     """Some answers or judgements are missing, and asking again may bring them."""
 
 
-def evaluate(shop: Workshop) -> StageResult:
+def evaluate(attempt: Attempt) -> StageResult:
     """Evaluates the candidate's or the champion's weights.
 
     Raises:
@@ -29,23 +32,22 @@ def evaluate(shop: Workshop) -> StageResult:
     """
     from pipeline.evaluate.run import run_evaluation
 
-    job = _job(shop, _weights(shop))
-    wanted = shop.request.inputs["weights"]
+    given, out = attempt.job.evaluation, attempt.folder / EVALUATION
+    paths = {name: attempt.file(path) for name, path in given.benchmarks.items()}
+    # The logs have times in them, and are no part of what is published.
+    job = evaluation_of(given, str(_weights(attempt)), paths, out=out, logs=attempt.folder / LOGS)
+    wanted = attempt.request.inputs["weights"]
     if job.weights_sha256 != wanted:
         raise ValueError(f"{job.model.model}: holds other weights than {wanted}; remove the folder")
-    outcome = run_evaluation(job, tell=shop.tell)
+    outcome = run_evaluation(job, tell=attempt.tell)
     manifest, tokens = outcome.manifest, outcome.model.num_tokens + outcome.judge.num_tokens
     assert manifest is not None, "model and judge were asked together"
-    shop.tell(label="evaluated", done=1, total=1, tokens=tokens, now=True)
-    missing = num_missing(manifest)
-    demand_whole(shop.request, missing, share=share_missing(manifest))
-    published = shop.publish(job.out, kind=EVALUATION)
-    primary = {name: one.primary.value if one.primary else None for name, one in manifest.measured.items()}
-    return shop.result(
-        outputs={EVALUATION: published.digest},
-        facts={"primary": dict(primary), "num_missing": missing},
-        tokens=tokens,
-    )
+    attempt.tell(label="evaluated", done=1, total=1, tokens=tokens, now=True)
+    counts = [one.counts for one in manifest.benchmarks.values()]
+    missing = sum(one.num_failed + one.num_unjudged for one in counts)
+    share = max((one.num_failed + one.num_unjudged) / max(one.num_items, 1) for one in counts)
+    demand_whole(attempt.request, missing, share=share)
+    return attempt.result({EVALUATION: attempt.publish(job.out, kind=EVALUATION).digest})
 
 
 def demand_whole(request: StageRequest, num_missing: int, *, share: float) -> None:
@@ -64,39 +66,63 @@ def demand_whole(request: StageRequest, num_missing: int, *, share: float) -> No
         IncompleteError: they are asked for again, by this command or by the next.
     """
     is_last = request.command_attempt >= request.job.retries.attempts
-    allowed = request.materials.get(MAX_MISSING, 0.0)
-    assert isinstance(allowed, float)
-    if num_missing and not (is_last and share <= allowed):
+    if num_missing and not (is_last and share <= request.max_missing):
         raise IncompleteError(
             f"{num_missing:,} answers or judgements are missing ({share:.0%} of a benchmark's items); "
             "they are asked for again"
         )
 
 
-def num_missing(manifest: Manifest) -> int:
-    """Answers and judgements that a server did not give."""
-    return sum(map(_not_given, manifest.benchmarks.values()))
+def _weights(attempt: Attempt) -> Path:
+    if attempt.request.stage is Stage.EVALUATE_CHAMPION:
+        assert attempt.request.champion is not None, "somebody is champion"
+        return bring_weights(attempt.request.champion)
+    return attempt.bring(attempt.made(Stage.TRAIN, MODEL), attempt.folder / MODEL)
 
 
-def share_missing(manifest: Manifest) -> float:
-    """The most of them in a benchmark, for each of its items."""
-    found = manifest.benchmarks.values()
-    return max((_not_given(one) / max(one.counts.num_items, 1) for one in found), default=0.0)
+def evaluation_of(
+    given: EvaluationSettings, weights: str, paths: Mapping[str, Path], *, out: Path, logs: Path
+) -> EvaluationJob:
+    """The evaluation of some weights.
+
+    Args:
+        given: Of the retraining's job.
+        weights: Their folder.
+        paths: Where the files of each benchmark are.
+        out: Folder of the results.
+        logs: Folder of Inspect's logs.
+
+    Raises:
+        ValueError: a setting cannot be used.
+    """
+    judge = given.judge
+    named = given.model_dump(include={"style", "limit", "concurrency", "audit"})
+    return evaluation_job(
+        weights,
+        [f"{name}={path}" for name, path in paths.items()],
+        model_name=None,
+        judge=judge_config(judge.url, judge.model, key_env=judge.key_env) if judge else None,
+        timeout_s=given.timeout_s,
+        seed=given.seed,
+        max_tokens=given.max_tokens,
+        named=named | {"num_generations": given.generations, "out": out, "logs": logs},
+        assignments=given.overrides,
+    )
 
 
-def _not_given(one: BenchmarkFigures) -> int:
-    return one.counts.num_failed + one.counts.num_unjudged
+def check_evaluation(given: EvaluationSettings) -> None:
+    """Refuses what the evaluate stages would refuse, hours later, of settings and benchmarks' files.
 
-
-def _weights(shop: Workshop) -> Path:
-    champion = shop.request.materials.get(CHAMPION)
-    if champion is not None:
-        return bring_parent(ParentWeights.model_validate(champion))
-    return shop.bring(shop.material(MODEL), shop.folder / MODEL)
-
-
-def _job(shop: Workshop, weights: Path) -> EvaluationJob:
-    given = shop.job.evaluation
-    paths = {name: shop.file(f"benchmarks.{name}", path) for name, path in given.benchmarks.items()}
-    # The logs have times in them, and are no part of what is published.
-    return job_of(given, str(weights), paths, out=shop.folder / EVALUATION, logs=shop.folder / LOGS)
+    Raises:
+        FileNotFoundError: a benchmark's files are not there.
+        ValueError: a benchmark is not known or cannot be asked so, a row is bad, a setting cannot be used, or
+            a judge is missing.
+    """
+    nowhere = Path("evaluation")  # nothing is written
+    planned = evaluation_of(given, _UNKNOWN, given.benchmarks, out=nowhere, logs=nowhere)
+    judged = lacking_judge(read_benchmarks(planned))
+    if judged:
+        raise ValueError(
+            f"evaluation.judge: missing; a model judges {', '.join(judged)}; give its url and model, or "
+            "leave the benchmark out"
+        )

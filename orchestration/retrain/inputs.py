@@ -11,15 +11,13 @@ from pydantic import JsonValue
 from orchestration.promotion.policy import GatePolicy
 from orchestration.registry.decisions import Decisions
 from orchestration.registry.store import LINEAGE_TAG
-from orchestration.retrain.benchmarks import check_evaluation
-from orchestration.retrain.job import EvaluationSettings, Job, Parent, PrepareSettings
-from orchestration.retrain.ledger import Given
-from orchestration.retrain.records import ParentWeights
-from orchestration.retrain.stages import Stage, StageResult
+from orchestration.retrain.evaluation import check_evaluation
+from orchestration.retrain.job import EvaluationSettings, Job, PrepareSettings
+from orchestration.retrain.records import ParentWeights, Stage, StageResult
+from orchestration.retrain.rows import counted, rows_inputs
 from pipeline.data.prepare import MANIFEST_FILE
 from pipeline.evaluate.plan import digest
 from pipeline.evaluate.weights import weights_sha256
-from pipeline.lineage.surroundings import look_around
 from pipeline.models.cache import require_model
 from pipeline.settings.recipe import Recipe, load_recipe
 from reward.offline.files import file_sha256
@@ -45,13 +43,15 @@ class Plan:
     @property
     def digest(self) -> str:
         """Of all but the parent."""
-        recipe, policy = _recipe(self.recipe), self.policy.model_dump(mode="json")
-        return digest(
-            self.job.registry.model, self.code, self.data, recipe, self.evaluation, policy, self.job.parent
-        )
+        made, policy = (self.code, self.data, _recipe(self.recipe)), self.policy.model_dump(mode="json")
+        return digest(self.job.registry.model, *made, self.evaluation, policy, self.job.parent)
 
     def inputs(
-        self, stage: Stage, parent: ParentWeights, done: Mapping[Stage, StageResult]
+        self,
+        stage: Stage,
+        parent: ParentWeights,
+        done: Mapping[Stage, StageResult],
+        champion: ParentWeights | None = None,
     ) -> dict[str, JsonValue]:
         """What decides a stage.
 
@@ -59,38 +59,41 @@ class Plan:
             stage: Which; all that come before it are done.
             parent: What the training starts from.
             done: Results of the stages before it; an evaluation of the champion only where there is one.
+            champion: Whose evaluation is asked for, if it is.
         """
-        if stage is Stage.PREPARE:
-            return {"code": self.code, "data": self.data}
-        if stage is Stage.TRAIN:
-            rows = done[Stage.PREPARE].facts["rows_sha256"]
-            start = parent.sha256 or parent.uri
-            return {"code": self.code, "rows": rows, "recipe": _recipe(self.recipe), "parent": start}
-        weights = done[Stage.TRAIN].facts["weights_sha256"]
-        if stage is Stage.EVALUATE:
-            return self.evaluation_of(done[Stage.TRAIN].fact("weights_sha256"))
-        if stage is Stage.PUBLISH:
-            of = (Stage.PREPARE, Stage.TRAIN, Stage.EVALUATE)
-            made: dict[str, JsonValue] = {one.value: dict(done[one].outputs) for one in of}
-            return {"lineage": parent.lineage, **made}
-        lineage = done[Stage.PUBLISH].outputs["lineage"]
-        if stage is Stage.REGISTER:
-            registry = self.job.registry
-            return {"model": registry.model, "at": registry.address, "weights": weights, "lineage": lineage}
-        assert stage is Stage.PROMOTE, stage
-        facts = done[Stage.REGISTER].facts
-        return {
-            "model": self.job.registry.model,
-            "weights": weights,
-            "version": facts["version"],
-            "registered_ms": facts["registered_ms"],
-            "evaluation": done[Stage.EVALUATE].outputs["evaluation"],
-            "policy": digest(self.policy.model_dump(mode="json")),
-        }
-
-    def evaluation_of(self, weights: str) -> dict[str, JsonValue]:
-        """What decides an evaluation of some weights."""
-        return {"code": self.code, "weights": weights, "evaluation": self.evaluation}
+        registry = self.job.registry
+        weights = done[Stage.TRAIN].facts["weights_sha256"] if Stage.TRAIN in done else None
+        match stage:
+            case Stage.PREPARE:
+                return {"code": self.code, "data": self.data}
+            case Stage.TRAIN:
+                rows, start = done[Stage.PREPARE].facts["rows_sha256"], parent.sha256 or parent.uri
+                return {"code": self.code, "rows": rows, "recipe": _recipe(self.recipe), "parent": start}
+            case Stage.EVALUATE | Stage.EVALUATE_CHAMPION:
+                asked = champion.sha256 if champion else weights
+                return {"code": self.code, "weights": asked, "evaluation": self.evaluation}
+            case Stage.PUBLISH:
+                of = (Stage.PREPARE, Stage.TRAIN, Stage.EVALUATE)
+                made: dict[str, JsonValue] = {one.value: dict(done[one].outputs) for one in of}
+                return {"lineage": parent.lineage, **made}
+            case Stage.REGISTER:
+                lineage = done[Stage.PUBLISH].outputs["lineage"]
+                return {
+                    "model": registry.model,
+                    "at": registry.address,
+                    "weights": weights,
+                    "lineage": lineage,
+                }
+            case Stage.PROMOTE:
+                version = done[Stage.REGISTER].facts
+                return {
+                    "model": registry.model,
+                    "weights": weights,
+                    "version": version["version"],
+                    "registered_ms": version["registered_ms"],
+                    "evaluation": done[Stage.EVALUATE].outputs["evaluation"],
+                    "policy": digest(self.policy.model_dump(mode="json")),
+                }
 
 
 def make_plan(job: Job) -> Plan:
@@ -105,35 +108,40 @@ def make_plan(job: Job) -> Plan:
         job=job,
         recipe=recipe,
         policy=job.registry.read_policy(),
-        code=_code(job),
+        code={"version": package_version()},  # a release pins what it runs with
         data=_data(job, recipe),
         evaluation=_evaluation(job.evaluation),
     )
 
 
-def give(plan: Plan, decisions: Decisions) -> Given:
-    """What a retraining begins with now: the plan, and the weights to start from."""
-    state = decisions.state()
-    if plan.job.parent is Parent.CHAMPION and state.champion is not None:
-        version = decisions.version("@champion")
-        lineage = version.tags.get(LINEAGE_TAG)
-        parent = ParentWeights(
-            sha256=version.sha256, uri=version.uri, version=version.version, lineage=lineage
-        )
-    else:
-        require_model(plan.recipe.model)
-        folder = Path(plan.recipe.model_path)
-        sha256 = weights_sha256(folder) if folder.is_dir() else None
-        parent = ParentWeights(sha256=sha256, uri=plan.recipe.model)
-    return Given(plan.digest, parent)
+def starting_weights(plan: Plan, decisions: Decisions) -> ParentWeights:
+    """What a retraining that begins now starts from."""
+    champion = champion_weights(decisions) if plan.job.parent == "champion" else None
+    if champion is not None:
+        return champion
+    require_model(plan.recipe.model)
+    folder = Path(plan.recipe.model_path)
+    sha256 = weights_sha256(folder) if folder.is_dir() else None
+    return ParentWeights(sha256=sha256, uri=plan.recipe.model)
 
 
-def _code(job: Job) -> JsonValue:
-    """A release pins what it runs with; a commit and its changes are asked for where they shall count."""
-    if job.keys == "release":
-        return {"version": package_version()}
-    now = look_around()
-    return {"version": package_version(), "commit": now.git_commit, "changes": now.git_diff_sha256}
+def champion_weights(decisions: Decisions) -> ParentWeights | None:
+    """Who is champion; None: nobody."""
+    if decisions.state().champion is None:
+        return None
+    found = decisions.version("@champion")
+    lineage = found.tags.get(LINEAGE_TAG)
+    return ParentWeights(sha256=found.sha256, uri=found.uri, version=found.version, lineage=lineage)
+
+
+def files_of_job(stage: Stage, job: Job) -> list[Path]:
+    """What a stage reads where the job says; a cluster gets it from the store."""
+    if stage in (Stage.EVALUATE, Stage.EVALUATE_CHAMPION):
+        return list(job.evaluation.benchmarks.values())
+    if stage is not Stage.PREPARE:
+        return []
+    given, rows = job.data.prepare, [job.data.rows] if job.data.rows else []
+    return [*(one.path for one in given.inputs), *given.exclude_overlap] if given else rows
 
 
 def _recipe(recipe: Recipe) -> JsonValue:
@@ -164,30 +172,30 @@ def _data(job: Job, recipe: Recipe) -> JsonValue:
 
 
 def _preparation(given: PrepareSettings, recipe: Recipe) -> JsonValue:
-    from orchestration.retrain.rows import counted, rows_inputs
-
     files: list[JsonValue] = [
         [one.source.name, *(file_sha256(_there("data.prepare.inputs", file)) for file in one.files)]
         for one in rows_inputs(given)
     ]
     others: list[JsonValue] = [
-        content_sha256("data.prepare.exclude_overlap", p) for p in given.exclude_overlap
+        content_sha256("data.prepare.exclude_overlap", one) for one in given.exclude_overlap
     ]
-    settings = counted(given, recipe).model_dump(
-        mode="json", exclude={"inputs", "exclude_overlap", "accept_licence"}
-    )
-    prompts = load_prompts(given.prompts).digest
-    return {"settings": settings | {"prompts": prompts}, "inputs": files, "exclude_overlap": others}
+    unread = {"inputs", "exclude_overlap", "accept_licence"}
+    settings = counted(given, recipe).model_dump(mode="json", exclude=unread)
+    settings["prompts"] = load_prompts(given.prompts).digest
+    return {"settings": settings, "inputs": files, "exclude_overlap": others}
 
 
 def _evaluation(given: EvaluationSettings) -> JsonValue:
     benchmarks: dict[str, JsonValue] = {
         name: content_sha256(f"evaluation.benchmarks.{name}", path) for name, path in given.benchmarks.items()
     }
-    judge = given.judge.model if given.judge else None
     check_evaluation(given)
     settings = given.model_dump(mode="json", exclude=_NOT_DECIDING)
-    return {"settings": settings, "judge": judge, "benchmarks": benchmarks}
+    return {
+        "settings": settings,
+        "judge": given.judge.model if given.judge else None,
+        "benchmarks": benchmarks,
+    }
 
 
 def content_sha256(key: str, path: Path) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -144,13 +143,6 @@ class StoreSettings(Settings):
     endpoint: str | None = None
 
 
-class Parent(StrEnum):
-    """Which weights a training starts from."""
-
-    CHAMPION = "champion"  # the recipe's model where there is none yet
-    RECIPE = "recipe"
-
-
 class ClusterSettings(Settings):
     """A Ray cluster that runs the heavy stages as Ray Jobs."""
 
@@ -229,10 +221,9 @@ class Job(Settings):
     evaluation: EvaluationSettings
     registry: RegistrySettings
     store: StoreSettings = StoreSettings()
-    parent: Parent = Parent.CHAMPION
-    keys: Literal["release", "commit"] = Field(
-        default="release",
-        description="Which change of this package makes stages again: a release, or every commit and edit.",
+    parent: Literal["champion", "recipe"] = Field(
+        default="champion",
+        description="Whose weights a training starts from; where there is no champion, the recipe's.",
     )
     cluster: ClusterSettings | None = None
     environment: dict[str, str] = Field(

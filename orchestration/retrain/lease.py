@@ -20,7 +20,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pipeline.artifacts.backend import Backend, Blob
@@ -89,8 +89,7 @@ class Lease:
     ) -> None:
         self._backend, self._key, self._holder = backend, LEASES + job, holder
         self._period_s, self._sleep = period_s, sleep
-        self._writer, self._beat = uuid.uuid4().hex, 0
-        self._blob: Blob | None = None
+        self._writer = uuid.uuid4().hex
         self._lost, self._ended = threading.Event(), threading.Event()
 
     @property
@@ -98,21 +97,18 @@ class Lease:
         """Whether somebody else has taken it."""
         return self._lost.is_set()
 
-    def take(self) -> bool:
-        """Takes the lease; False where the store cannot compare and set, so that there is none.
+    def take(self) -> None:
+        """Takes the lease.
 
         Raises:
             BusyError: another machine holds it.
+            UnsafeEndpointError: the store cannot compare and set, so there is none.
         """
         found = self.demand_free()
-        try:
-            self._write(found)
-        except MovedError:
-            raise BusyError(f"{self._key}: {_said(self._backend.read(self._key))} was first") from None
-        except UnsafeEndpointError as error:
-            logger.warning("no lease, only this machine's lock: %s", error)
-            return False
-        return True
+        with suppress(MovedError):  # of which the answer to an earlier try may have been lost
+            self._write(found, self._holder)
+        if not self._is_mine(found := self._backend.read(self._key)):
+            raise BusyError(f"{self._key}: {_said(found)} was first")
 
     def demand_free(self) -> Blob | None:
         """Waits for one period where another machine has the lease; writes nothing.
@@ -124,8 +120,7 @@ class Lease:
             BusyError: another machine holds it.
         """
         found = self._backend.read(self._key)
-        other = _holder(found)
-        if other not in (None, self._holder):
+        if _record(found).get("holder") not in (None, self._holder):
             self._sleep(self._period_s)
             again = self._backend.read(self._key)
             if again is None or found is None or again.content != found.content:
@@ -136,7 +131,10 @@ class Lease:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Takes the lease, keeps it alive, and gives it back."""
-        if not self.take():
+        try:
+            self.take()
+        except UnsafeEndpointError as error:
+            logger.warning("no lease, only this machine's lock: %s", error)
             yield
             return
         beating = threading.Thread(target=self._keep, daemon=True)
@@ -146,53 +144,36 @@ class Lease:
         finally:
             self._ended.set()
             beating.join()
-            self._give_back()
+            self._write_again(None)
 
     def _keep(self) -> None:
-        while not self._ended.wait(self._period_s / _BEATS):
-            try:
-                self._write_again()
-            except MovedError:
-                self._lost.set()
-                return
-            except ValueError as error:  # whatever the store said, the next beat may do better
-                logger.warning("%s: %s", self._key, error)
+        while not (self._lost.is_set() or self._ended.wait(self._period_s / _BEATS)):
+            self._write_again(self._holder)
 
-    def _write_again(self, *, holder: str | None = "") -> None:
-        """Writes over what this lease wrote last, also where the answer to that was lost."""
+    def _write_again(self, holder: str | None) -> None:
+        """Writes over what this lease wrote last, unless somebody else has written since."""
         try:
-            self._write(self._blob, holder=holder)
-        except MovedError:
             found = self._backend.read(self._key)
-            if found is None or json.loads(found.content).get("writer") != self._writer:
-                raise
-            self._write(found, holder=holder)
+            if self._is_mine(found):
+                self._write(found, holder)
+            else:
+                self._lost.set()
+        except ValueError as error:  # the next beat may do better, and reads who has it
+            logger.warning("%s: %s", self._key, error)
 
-    def _write(self, over: Blob | None, *, holder: str | None = "") -> None:
-        self._beat += 1
-        told = {"holder": self._holder if holder == "" else holder, "beat": self._beat}
-        told |= {"machine": platform.node(), "pid": os.getpid(), "writer": self._writer}
-        content = json.dumps(told).encode()
-        self._backend.compare_and_set(self._key, content, tag=over.tag if over else None)
-        written = self._backend.read(self._key)
-        if written is None or written.content != content:
-            raise MovedError(f"{self._key}: somebody else has taken it")
-        self._blob = written
+    def _write(self, over: Blob | None, holder: str | None) -> None:
+        content = {"holder": holder, "writer": self._writer, "beat": uuid.uuid4().hex}
+        content |= {"machine": platform.node(), "pid": str(os.getpid())}
+        self._backend.compare_and_set(self._key, json.dumps(content).encode(), tag=over.tag if over else None)
 
-    def _give_back(self) -> None:
-        if self._lost.is_set():
-            return
-        try:
-            self._write_again(holder=None)
-        except ValueError as error:
-            logger.warning("%s: not given back: %s", self._key, error)
+    def _is_mine(self, blob: Blob | None) -> bool:
+        return _record(blob).get("writer") == self._writer
 
 
-def _holder(blob: Blob | None) -> str | None:
-    found = json.loads(blob.content).get("holder") if blob else None
-    return str(found) if found is not None else None
+def _record(blob: Blob | None) -> dict[str, str | None]:
+    return dict(json.loads(blob.content)) if blob else {}
 
 
 def _said(blob: Blob | None) -> str:
-    told = json.loads(blob.content) if blob else {}
-    return f"{told.get('machine', 'another machine')} (process {told.get('pid', '?')})"
+    found = _record(blob)
+    return f"{found.get('machine', 'another machine')} (process {found.get('pid', '?')})"

@@ -9,14 +9,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Protocol
-
-from pydantic import ValidationError
 
 from orchestration.registry.server import patient_environment
-from orchestration.retrain.stage import ERROR_FILE, reserve
-from orchestration.retrain.stages import StageProblem, StageProgress, StageRequest, stage_folder
-from orchestration.retrain.workshop import PROGRESS_FILE, read_progress
+from orchestration.retrain.attempt import PIPE_ENV, PROBLEM_MARK, PROGRESS_MARK, last_report
+from orchestration.retrain.records import StageProblem, StageProgress, StageRequest, stage_folder
 from pipeline.atomic import write_atomically
 from pipeline.launch.reward_servers import die_with_parent
 
@@ -24,50 +20,34 @@ LOG_FILE = "log.txt"
 _REQUEST_FILE = "request.json"
 _MARK = "MARCH_RETRAIN_STAGE"  # in the environment of all that a stage starts
 _GRACE_S = 20.0  # for a stage that is asked to stop
+_KEPT_BYTES = 16_384  # of what the stage's process tells
 _SOURCE = Path(__file__).parents[2]
 
 
-class RunningStage(Protocol):
-    """An attempt at a stage."""
-
-    def has_ended(self) -> bool:
-        """Whether it is over."""
-        ...
-
-    def problem(self) -> StageProblem | None:
-        """Why it ended without a result; None: it says that there is one."""
-        ...
-
-    def progress(self) -> StageProgress:
-        """How far it is."""
-        ...
-
-    def stop(self) -> None:
-        """Ends it."""
-        ...
-
-
 class LocalStage:
-    """Starts a stage here."""
+    """An attempt at a stage here, which it starts; `RayStage` answers the same questions."""
 
     def __init__(self, request: StageRequest) -> None:
         self._folder = stage_folder(request.job, request.stage, request.key)
         self._folder.mkdir(parents=True, exist_ok=True)
         kill_leftovers(self._folder)
-        (self._folder / PROGRESS_FILE).unlink(missing_ok=True)
-        reserve(self._folder)
         write_atomically(self._folder / _REQUEST_FILE, request.model_dump_json(indent=1))
         command = [sys.executable, "-m", "orchestration.retrain.stage", str(self._folder / _REQUEST_FILE)]
+        self._pipe, end = os.pipe()
+        os.set_blocking(self._pipe, False)
+        self._told = b""
         with (self._folder / LOG_FILE).open("ab") as log:
             self._process = subprocess.Popen(
                 command,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
-                env=_environment(self._folder, request),
+                env=_environment(self._folder, request, end),
+                pass_fds=(end,),
                 start_new_session=True,
                 preexec_fn=die_with_parent,
             )
+        os.close(end)
 
     def has_ended(self) -> bool:
         """Whether the process is over."""
@@ -79,15 +59,13 @@ class LocalStage:
         kill_leftovers(self._folder)
         if code == 0:
             return None
-        try:
-            return StageProblem.model_validate_json((self._folder / ERROR_FILE).read_bytes())
-        except (OSError, ValidationError):
-            how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
-            return StageProblem(line=f"its process {how}; log: {self._folder / LOG_FILE}", transient=True)
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+        died = StageProblem(line=f"its process {how}; log: {self._folder / LOG_FILE}", transient=True)
+        return last_report(self._read(), PROBLEM_MARK, StageProblem) or died
 
     def progress(self) -> StageProgress:
-        """What the process wrote last."""
-        return read_progress(self._folder)
+        """What the process reported last."""
+        return last_report(self._read(), PROGRESS_MARK, StageProgress) or StageProgress()
 
     def stop(self) -> None:
         """Asks the process and all of its group to end, and then ends them."""
@@ -99,6 +77,15 @@ class LocalStage:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         kill_leftovers(self._folder)
+
+    def _read(self) -> str:
+        with contextlib.suppress(BlockingIOError):  # nothing new
+            while more := os.read(self._pipe, _KEPT_BYTES):
+                self._told = (self._told + more)[-_KEPT_BYTES:]
+        return self._told.decode(errors="replace")
+
+    def __del__(self) -> None:
+        os.close(self._pipe)
 
 
 def kill_leftovers(folder: Path) -> int:
@@ -121,11 +108,12 @@ def kill_leftovers(folder: Path) -> int:
     return num_killed
 
 
-def _environment(folder: Path, request: StageRequest) -> dict[str, str]:
+def _environment(folder: Path, request: StageRequest, pipe: int) -> dict[str, str]:
     """Of a stage's process.
 
     The loop gives an MLflow that is away up soon, and tries again; a training would lose a step by that.
     """
     paths = [str(_SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])]
-    own = {_MARK: str(folder), "PYTHONPATH": os.pathsep.join(paths), "TERM": "dumb"}  # no bars in a log
+    own = {_MARK: str(folder), PIPE_ENV: str(pipe), "PYTHONPATH": os.pathsep.join(paths)}
+    own["TERM"] = "dumb"  # no bars in a log
     return {**patient_environment(), **request.job.environment, **own}

@@ -6,44 +6,88 @@ inconclusive candidate is a finished retraining with that outcome; nothing but g
 
 from __future__ import annotations
 
+import logging
 import platform
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from pydantic import JsonValue
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
-from orchestration.retrain.attempt import (
-    ENDS,
-    Account,
-    OverBudgetError,
-    Place,
-    StageFailedError,
-    follow,
-)
-from orchestration.retrain.inputs import give
-from orchestration.retrain.ledger import now_ms
-from orchestration.retrain.materials import MAX_MISSING, materials_of, put_files
+from orchestration.registry.decisions import Decisions
+from orchestration.retrain.attempt import FILE_KIND, FOLDER_KIND
+from orchestration.retrain.inputs import Plan, champion_weights, files_of_job, starting_weights
+from orchestration.retrain.lease import Lease
+from orchestration.retrain.ledger import Ledger, chosen, new_retraining, now_ms
+from orchestration.retrain.local_stage import LocalStage
+from orchestration.retrain.ray_jobs import RayStage
 from orchestration.retrain.records import (
-    Outcome,
+    Ending,
     ParentWeights,
     Retraining,
     RetrainingState,
     Seen,
-    StageState,
-)
-from orchestration.retrain.results import Standing
-from orchestration.retrain.stages import (
+    Spent,
     Stage,
     StageProblem,
+    StageProgress,
     StageRequest,
     StageResult,
+    StageState,
     stage_folder,
     stage_key,
 )
+from orchestration.retrain.results import Results, StoredResult
 from orchestration.retrain.transient import patiently, problem_of
-from orchestration.retrain.workshop import FILES
+from orchestration.retrain.view import Watch
+
+logger = logging.getLogger(__name__)
+
+_POLL_S = 0.2
+_SIGN_OF_LIFE_S = 15.0
+
+
+class EndedEarlyError(RuntimeError):
+    """There is no decision; the same command goes on."""
+
+    ending, state = Ending.FAILED, RetrainingState.FAILED
+
+
+class StageFailedError(EndedEarlyError):
+    """A stage has no result."""
+
+    def __init__(self, stage: Stage, problem: StageProblem) -> None:
+        super().__init__(f"{stage}: {problem.line}")
+        self.stage, self.problem = stage, problem
+        if problem.exit_code == Ending.FIX.code:
+            self.ending = Ending.FIX
+
+
+class OverBudgetError(EndedEarlyError):
+    """The budget is spent."""
+
+    ending, state = Ending.OVER_BUDGET, RetrainingState.STOPPED_BY_BUDGET
+
+
+class LeaseLostError(EndedEarlyError):
+    """Another machine may run the job by now."""
+
+    ending, state = Ending.RUNNING, RetrainingState.STOPPED
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a retraining works with."""
+
+    plan: Plan
+    decisions: Decisions
+    results: Results
+    ledger: Ledger
+    lease: Lease | None
+    start: Callable[[StageRequest], LocalStage | RayStage]
+    watch: Watch
 
 
 def retrain(
@@ -63,110 +107,103 @@ def retrain(
         LeaseLostError: another machine took over.
         ValueError: the registry, the store or MLflow cannot be used.
     """
-    given = patiently(lambda: give(place.plan, place.decisions))
-    params = {"recipe": place.plan.recipe.name, "parent": given.parent.uri}
-    params |= {"seed": str(place.plan.recipe.seed), "job": place.plan.job.model_dump_json()}
-    found = place.ledger.open(place.plan.job, given, cause=cause, params=params)
+    parent, job = patiently(lambda: starting_weights(place.plan, place.decisions)), place.plan.job
+    params = {"recipe": place.plan.recipe.name, "parent": parent.uri}
+    params |= {"seed": str(place.plan.recipe.seed), "job": job.model_dump_json()}
+    found = place.ledger.open(new_retraining(job, place.plan.digest, parent, cause=cause), params=params)
     found = found.model_copy(update={"seen": seen or found.seen, "needs_person": False})
-    if found.state.is_final and redo is None:
-        if seen is not None or not found.is_closed:
-            place.ledger.save(found)
-        place.watch.show(found)
-        return found
     loop = _Loop(place, found, redo)
+    if found.state.is_final and redo is None:
+        loop.save()
+        return found
     try:
         return loop.run()
-    except ENDS as error:
-        loop.end(_state_after(error), reason=str(error) or "interrupted", needs_person=_needs_person(error))
+    except EndedEarlyError as error:
+        needs_person = error.ending in (Ending.FIX, Ending.OVER_BUDGET)
+        loop.end(error.state, reason=str(error), needs_person=needs_person)
+        raise
+    except KeyboardInterrupt:
+        loop.end(RetrainingState.STOPPED, reason="interrupted")
         raise
 
 
-def standing_stages(place: Place, parent: ParentWeights) -> dict[Stage, Standing | None]:
-    """What a run would find: results that stand, up to the first one that does not; starts nothing."""
-    found: dict[Stage, Standing | None] = {}
+def planned(place: Place) -> Retraining:
+    """What `retrain` would go on with, its stages as it would find them; starts and writes nothing.
+
+    Stages are looked at up to the first one without a result, which decides the inputs of those after it.
+    """
+    job, parent = place.plan.job, starting_weights(place.plan, place.decisions)
+    found = chosen(place.ledger.retrainings(job.name), new_retraining(job, place.plan.digest, parent))
     done: dict[Stage, StageResult] = {}
-    for stage in Stage:
-        if stage is Stage.EVALUATE_CHAMPION:
-            continue
-        standing = place.results.standing(stage, stage_key(stage, place.plan.inputs(stage, parent, done)))
-        found[stage] = standing
-        if standing is None:
+    stages = {one.stage: one.model_copy(update={"state": StageState.WAITING}) for one in found.stages}
+    for stage in (one for one in Stage if one is not Stage.EVALUATE_CHAMPION):
+        key = stage_key(stage, place.plan.inputs(stage, found.parent, done))
+        there = place.results.find(stage, key)
+        if there is None:
             break
-        done[stage] = standing.result
-    return found
+        has_result = {"state": StageState.DONE, "reused": True, "key": key}
+        stages[stage] = stages[stage].model_copy(update=has_result)
+        done[stage] = there.result
+    return found.model_copy(update={"stages": tuple(stages.values())})
 
 
 class _Loop:
     """One command's work on one retraining."""
 
     def __init__(self, place: Place, retraining: Retraining, redo: Stage | None) -> None:
-        self._place, self._redo = place, redo
-        self._account = Account(place, retraining)
+        self._place, self._job, self._redo = place, place.plan.job, redo
+        self._now = retraining
         self._done: dict[Stage, StageResult] = {}
+        self._champion: ParentWeights | None = None
         self._attempts = Counter[str]()  # of this command, by key
-        changes = {
-            "state": RetrainingState.RUNNING,
-            "ended_ms": None,
-            "outcome": None,
-            "reason": "",
-            "machine": platform.node(),
-        }
-        self._account.change(**changes)
-        self._account.save()
 
     def run(self) -> Retraining:
         """All stages in their order."""
+        self._change(state=RetrainingState.RUNNING, ended_ms=None, outcome=None, reason="")
+        self._change(machine=platform.node())
+        self.save()
         for stage in Stage:
-            if stage is Stage.EVALUATE_CHAMPION:
-                self._evaluate_champion()
-            else:
-                self._tried(stage, self._promote if stage is Stage.PROMOTE else self._act(stage))
+            self._tried(stage)
         facts = self._done[Stage.PROMOTE].facts
-        outcome = Outcome(str(facts["outcome"]))
-        self._account.change(outcome=outcome, version=str(facts["version"]))
-        waits = outcome is Outcome.WAITS
+        outcome = Ending(str(facts["outcome"]))
+        self._change(outcome=outcome, version=str(facts["version"]))
+        waits = outcome is Ending.WAITS
         state = RetrainingState.WAITING_FOR_APPROVAL if waits else RetrainingState.DONE
         return self.end(state, reason=str(facts.get("reason") or ""))
 
     def end(self, state: RetrainingState, *, reason: str, needs_person: bool = False) -> Retraining:
         """Writes down how it ended."""
-        self._account.change(state=state, reason=reason[:1_000], ended_ms=now_ms(), needs_person=needs_person)
-        self._account.save(or_warn=not state.is_final)
-        return self._account.retraining
+        self._change(state=state, reason=reason[:1_000], ended_ms=now_ms(), needs_person=needs_person)
+        self.save(or_warn=not state.is_final)
+        return self._now
 
-    def _act(self, stage: Stage) -> Callable[[], None]:
-        return lambda: self._stage(stage)
+    def save(self, *, patiently: bool = True, or_warn: bool = False) -> None:
+        """Writes the retraining to the ledger, and shows it.
 
-    def _promote(self) -> None:
-        """The decision, against whoever is champion when it is tried, and nobody else."""
-        self._stage(Stage.PROMOTE, self._evaluate_champion())
-
-    def _evaluate_champion(self) -> ParentWeights | None:
-        """An evaluation of the champion by the same judge and seeds, unless there is one, or no champion.
-
-        Returns:
-            Whose evaluation it is.
+        Raises:
+            ValueError: MLflow cannot be reached, and that is not only warned of.
         """
-        stage = Stage.EVALUATE_CHAMPION
-        self._done.pop(stage, None)
-        champion = patiently(self._champion)
-        if champion is None:
-            self._account.stage(stage, state=StageState.NOT_NEEDED)
-        else:
-            self._tried(stage, lambda: self._stage(stage, champion))
-        return champion
+        self._place.watch.show(self._now)
+        try:
+            self._place.ledger.save(self._now, patiently=patiently)
+        except Exception as error:
+            if not or_warn:
+                raise
+            logger.warning("MLflow was not updated: %s", error)
 
-    def _champion(self) -> ParentWeights | None:
-        decisions = self._place.decisions
-        state = decisions.state()
-        if state.champion is None:
-            return None
-        version = decisions.version("@champion")
-        return ParentWeights(sha256=version.sha256, uri=version.uri, version=version.version)
+    def _change(self, **changes: object) -> None:
+        self._now = self._now.model_copy(update={**changes, "last_sign_ms": now_ms()})
 
-    def _tried(self, stage: Stage, act: Callable[[], None]) -> None:
-        """Tries a stage again while that may help."""
-        retries = self._place.plan.job.retries
+    def _mark(self, stage: Stage, **changes: object) -> None:
+        """Changes how a stage is going."""
+        found = self._now.stages
+        self._change(
+            stages=tuple(one.model_copy(update=changes) if one.stage is stage else one for one in found)
+        )
+
+    def _tried(self, stage: Stage) -> None:
+        """A stage, again while that may help."""
+        retries = self._job.retries
 
         def may_pass(error: BaseException) -> bool:
             return isinstance(error, StageFailedError) and error.stage is stage and error.problem.transient
@@ -174,111 +211,132 @@ class _Loop:
         def tell(state: RetryCallState) -> None:
             error = state.outcome.exception() if state.outcome else None
             seconds = state.next_action.sleep if state.next_action else 0.0
-            self._place.watch.waits(stage, str(error), seconds)
+            self._place.watch.waits(str(error), seconds)
 
-        trying = Retrying(
+        Retrying(
             retry=retry_if_exception(may_pass),
             stop=stop_after_attempt(retries.attempts),
             wait=wait_exponential(multiplier=retries.first_wait_s, max=retries.longest_wait_s),
             before_sleep=tell,
             reraise=True,
-        )
-        trying(act)
+        )(lambda: self._once(stage))
 
-    def _stage(self, stage: Stage, champion: ParentWeights | None = None) -> None:
-        """A stage, unless it has a result; one attempt, whose every failure gets the stage's name."""
+    def _once(self, stage: Stage) -> None:
+        """A stage, unless it has a result or is not needed; every failure gets the stage's name."""
+        if stage is Stage.PROMOTE:  # against whoever is champion now, and nobody else
+            self._tried(Stage.EVALUATE_CHAMPION)
         try:
-            standing = self._standing(stage, champion)
-        except ENDS:
+            if stage is Stage.EVALUATE_CHAMPION:
+                self._done.pop(stage, None)
+                self._champion = patiently(lambda: champion_weights(self._place.decisions))
+                if self._champion is None:
+                    return self._mark(stage, state=StageState.NOT_NEEDED)
+            self._done[stage] = self._result(stage).result
+        except EndedEarlyError:
             raise
         except Exception as error:
-            problem = problem_of(error)
-            self._account.stage(stage, state=StageState.FAILED, error=problem.line)
-            raise StageFailedError(stage, problem) from error
-        self._done[stage] = standing.result
+            raise self._failed(stage, problem_of(error)) from error
 
-    def _standing(self, stage: Stage, champion: ParentWeights | None) -> Standing:
-        inputs = self._inputs(stage, champion)
-        key = stage_key(stage, inputs)
+    def _result(self, stage: Stage) -> StoredResult:
+        champion = self._champion if stage in (Stage.EVALUATE_CHAMPION, Stage.PROMOTE) else None
+        inputs = self._place.plan.inputs(stage, self._now.parent, self._done, champion)
+        key, results = stage_key(stage, inputs), self._place.results
         if stage is self._redo:
             self._redo = None  # not again by the next attempt
-            self._place.results.forget(stage, key)
-            shutil.rmtree(stage_folder(self._place.plan.job, stage, key), ignore_errors=True)
-        status = self._account.status(stage)
+            results.forget(stage, key)
+            shutil.rmtree(stage_folder(self._job, stage, key), ignore_errors=True)
+        status = self._now.status(stage)
         attempts = status.attempts if status.key == key else 0
-        standing = self._place.results.standing(stage, key)
-        reused = standing is not None and not attempts
-        if standing is None:
+        found = results.find(stage, key)
+        reused = found is not None and not attempts
+        if found is None:
             self._attempts[key] += 1
-            request = StageRequest(
-                job=self._place.plan.job,
-                stage=stage,
-                key=key,
-                inputs=inputs,
-                materials=self._materials(stage, champion),
-                attempt=attempts + 1,
-                command_attempt=self._attempts[key],
+            found = self._attempt(
+                StageRequest(
+                    job=self._job,
+                    stage=stage,
+                    key=key,
+                    inputs=inputs,
+                    attempt=attempts + 1,
+                    command_attempt=self._attempts[key],
+                    done=self._done,
+                    parent=self._now.parent,
+                    champion=champion,
+                    files=self._files(stage),
+                    max_missing=self._place.plan.policy.scored.max_missing,
+                )
             )
-            standing = self._attempt(request)
         elif reused:
-            self._place.results.use(stage, key)
-        done = {"state": StageState.DONE, "key": key, "error": None, "result": standing.digest}
-        self._account.stage(stage, **done, reused=reused, figures=_figures(standing))
-        self._account.save()
-        return standing
-
-    def _inputs(self, stage: Stage, champion: ParentWeights | None) -> dict[str, JsonValue]:
-        plan = self._place.plan
-        if stage is Stage.EVALUATE_CHAMPION:
-            assert champion is not None and champion.sha256 is not None
-            return plan.evaluation_of(champion.sha256)
-        return plan.inputs(stage, self._account.retraining.parent, self._done)
-
-    def _materials(self, stage: Stage, champion: ParentWeights | None) -> dict[str, JsonValue]:
-        job, store = self._place.plan.job, self._place.results.store
-        found = materials_of(stage, self._account.retraining.parent, self._done, champion)
-        if job.cluster is not None and stage.is_heavy:
-            found[FILES] = put_files(stage, job, store)
-        if stage in (Stage.EVALUATE, Stage.EVALUATE_CHAMPION):  # a cluster does not have the policy's file
-            found[MAX_MISSING] = job.registry.read_policy().scored.max_missing
+            results.use(stage, key)
+        done = {"state": StageState.DONE, "key": key, "error": None, "result": found.digest}
+        self._mark(stage, **done, reused=reused)
+        self.save()
         return found
 
-    def _attempt(self, request: StageRequest) -> Standing:
+    def _files(self, stage: Stage) -> dict[str, str]:
+        """The job's own files, put into the store for a cluster that runs the stage."""
+        store, files = self._place.results.store, files_of_job(stage, self._job) if self._job.cluster else []
+        kinds = {path: FOLDER_KIND if path.is_dir() else FILE_KIND for path in files}
+        return {str(path): store.publish(path, kind=kind).digest for path, kind in kinds.items()}
+
+    def _attempt(self, request: StageRequest) -> StoredResult:
         """Starts a stage and follows it to its end."""
-        stage, account = request.stage, self._account
-        account.check()
-        started_ms = account.status(stage).started_ms or now_ms()
+        stage = request.stage
+        self._check()
         begun = {"state": StageState.RUNNING, "key": request.key, "attempts": request.attempt, "error": None}
-        account.stage(stage, **begun, started_ms=started_ms)
-        account.save()  # the attempt counts though this process be killed
-        problem = follow(account, stage, self._place.start(request))
-        standing = self._place.results.standing(stage, request.key) if problem is None else None
-        if standing is not None:
-            return standing
-        problem = problem or StageProblem(line="it ended and there is no result", transient=True)
-        account.stage(stage, state=StageState.FAILED, error=problem.line)
-        account.save(or_warn=True)
-        raise StageFailedError(stage, problem)
+        self._mark(stage, **begun)
+        self.save()  # the attempt counts though this process be killed
+        problem = self._follow(stage, self._place.start(request))
+        found = self._place.results.find(stage, request.key) if problem is None else None
+        if found is None:
+            none = StageProblem(line="it ended and there is no result", transient=True)
+            error = self._failed(stage, problem or none)
+            self.save(or_warn=True)
+            raise error
+        return found
 
+    def _failed(self, stage: Stage, problem: StageProblem) -> StageFailedError:
+        self._mark(stage, state=StageState.FAILED, error=problem.line)
+        return StageFailedError(stage, problem)
 
-def _figures(standing: Standing) -> dict[str, float]:
-    """Numbers of a result, for people."""
-    found: dict[str, float] = {}
-    for name, value in standing.result.facts.items():
-        if isinstance(value, dict) and name == "primary":
-            found |= {f"primary/{key}": one for key, one in value.items() if isinstance(one, float)}
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            found[name] = float(value)
-    return found
+    def _follow(self, stage: Stage, running: LocalStage | RayStage) -> StageProblem | None:
+        """Watches a stage until it ends; returns why it has no result, None if it says that it has one."""
+        before, started = self._now.status(stage), time.monotonic()
+        said = started
 
+        def pay() -> StageProgress:
+            """Counts what the attempt took so far."""
+            seconds, progress = time.monotonic() - started, running.progress()
+            spent = before.spent + Spent(hours=seconds / 3600, tokens=progress.tokens)
+            self._mark(stage, spent=spent, wall_s=before.wall_s + seconds)
+            return progress
 
-def _state_after(error: BaseException) -> RetrainingState:
-    if isinstance(error, OverBudgetError):
-        return RetrainingState.STOPPED_BY_BUDGET
-    return RetrainingState.FAILED if isinstance(error, StageFailedError) else RetrainingState.STOPPED
+        try:
+            while not running.has_ended():
+                progress = pay()
+                self._check()
+                if time.monotonic() - said >= _SIGN_OF_LIFE_S:
+                    said = time.monotonic()
+                    self.save(patiently=False, or_warn=True)
+                self._place.watch.show(self._now, progress)
+                time.sleep(_POLL_S)
+        except BaseException:
+            running.stop()
+            pay()
+            self._mark(stage, state=StageState.STOPPED)
+            raise
+        pay()
+        return running.problem()
 
+    def _check(self) -> None:
+        """Whether there is budget and lease to go on.
 
-def _needs_person(error: BaseException) -> bool:
-    if isinstance(error, StageFailedError):
-        return error.problem.exit_code == 2
-    return isinstance(error, OverBudgetError)
+        Raises:
+            OverBudgetError: the budget is spent.
+            LeaseLostError: another machine may run the job.
+        """
+        line = self._now.spent.over(self._job.budget)
+        if line is not None:
+            raise OverBudgetError(f"{line}; raise it in the job, and the same command goes on")
+        if self._place.lease is not None and self._place.lease.is_lost:
+            raise LeaseLostError("the lease in the store was taken; another machine runs this job")

@@ -12,27 +12,26 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shlex
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
+from orchestration.retrain.attempt import PROBLEM_MARK, PROGRESS_MARK, last_report
+from orchestration.retrain.job import ClusterSettings, Job
 from orchestration.retrain.local_stage import LOG_FILE
-from orchestration.retrain.stage import PROBLEM_MARK
-from orchestration.retrain.stages import KEY_DIGITS, StageProblem, StageProgress, StageRequest, stage_folder
-from orchestration.retrain.workshop import PROGRESS_MARK, PROGRESS_TO_LOG
+from orchestration.retrain.records import KEY_DIGITS, StageProblem, StageProgress, StageRequest, stage_folder
 from pipeline.atomic import write_atomically
 
 logger = logging.getLogger(__name__)
 
-LIVING, _SUCCEEDED = ("PENDING", "RUNNING"), "SUCCEEDED"
+_LIVING, _SUCCEEDED = ("PENDING", "RUNNING"), "SUCCEEDED"
 _LOOK_EVERY_S, _READ_EVERY_S = 2.0, 10.0
 _STOP_S = 60.0
 _ASK_S = 15.0  # for one answer of the dashboard; Ray's client waits for ever
 _LAST_CHARS = 300
+_NOT_SENT = ["runs", ".git", ".venv", "**/__pycache__", "*.egg-info"]
 _Answer = TypeVar("_Answer")
 
 
@@ -46,29 +45,32 @@ class RayStage:
         self._patience_s = cluster.patience_s
         self._folder = stage_folder(request.job, request.stage, request.key)
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._status, self._log, self._progress = (
-            "PENDING",
-            "",
-            StageProgress(label="waiting for the cluster"),
-        )
+        self._status, self._log = "PENDING", ""
+        self._progress = StageProgress(label="waiting for the cluster")
         self._looked = self._read = 0.0
-        self._answered, self._unanswered = time.monotonic(), set[str]()
-        self.id = self._attached(request) or self._submitted(request)
+        self._answered, self._is_silent = time.monotonic(), False
+        stage, key = re.escape(request.stage.result_name), request.key[:KEY_DIGITS]
+        known = list(jobs_of(self._client, request.job, stage, key))
+        living = [one.submission_id for one in known if is_living(one)]
+        if living:
+            logger.info("%s runs already; attached to it", living[-1])
+        name = f"march-{request.job.name}-{stage}-{key}-{len(known) + 1}"
+        self.id = str(living[-1] if living else _submit(self._client, request, cluster, name))
 
     def has_ended(self) -> bool:
         """Whether the job is over, or out of reach for too long; asked of the cluster every other second."""
         now = time.monotonic()
         if now - self._looked >= _LOOK_EVERY_S:
-            status = self._asked("status", lambda: self._client.get_job_status(self.id).value)
+            status = self._asked(lambda: self._client.get_job_status(self.id).value)
             self._status = status or self._status
             self._looked = time.monotonic()
-            if status in LIVING and now - self._read >= _READ_EVERY_S:
+            if status in _LIVING and now - self._read >= _READ_EVERY_S:
                 self._read_log()
-        return self._status not in LIVING or self._is_lost
+        return self._status not in _LIVING or time.monotonic() - self._answered > self._patience_s
 
     def problem(self) -> StageProblem | None:
         """What the stage's process said last, or what Ray says."""
-        if self._status in LIVING:
+        if self._status in _LIVING:
             line = f"Ray job {self.id}: the cluster has not answered for {self._patience_s:.0f} s"
             return StageProblem(line=f"{line}; the job was not stopped", transient=True)
         is_read = self._read_log()
@@ -78,15 +80,11 @@ class RayStage:
         while not is_read and time.monotonic() < until:  # it has the reason
             time.sleep(_LOOK_EVERY_S)
             is_read = self._read_log()
-        told = _last(self._log, PROBLEM_MARK)
+        told = last_report(self._log, PROBLEM_MARK, StageProblem)
         if told is not None:
-            try:
-                return StageProblem.model_validate_json(told)
-            except ValidationError:
-                logger.warning("%s: its last words cannot be read", self.id)
-        info = self._asked("info", lambda: self._client.get_job_info(self.id))
-        message = info.message if info is not None else None
-        line = " ".join(str(message or self._status).split())[-_LAST_CHARS:]
+            return told
+        info = self._asked(lambda: self._client.get_job_info(self.id))
+        line = " ".join(str((info and info.message) or self._status).split())[-_LAST_CHARS:]
         return StageProblem(line=f"Ray job {self.id}: {line}; log: {self._folder / LOG_FILE}", transient=True)
 
     def progress(self) -> StageProgress:
@@ -96,86 +94,36 @@ class RayStage:
     def stop(self) -> None:
         """Stops the job, and waits until it is; a cluster that does not answer is asked again."""
         until = time.monotonic() + _STOP_S
-        while not self._is_stopped():
-            if time.monotonic() > until:
-                logger.warning("%s may run on; `ray job stop %s` tries again", self.id, self.id)
+        while time.monotonic() < until:
+            self._asked(lambda: self._client.stop_job(self.id))
+            status = self._asked(lambda: self._client.get_job_status(self.id).value)
+            if status is not None and status not in _LIVING:
                 return
             time.sleep(0.5)
+        logger.warning("%s may run on; `ray job stop %s` tries again", self.id, self.id)
 
-    def _is_stopped(self) -> bool:
-        """Asks it to stop, and whether it has; asking again does no harm."""
-        self._asked("stop", lambda: self._client.stop_job(self.id))
-        status = self._asked("status", lambda: self._client.get_job_status(self.id).value)
-        return status is not None and status not in LIVING
-
-    @property
-    def _is_lost(self) -> bool:
-        return time.monotonic() - self._answered > self._patience_s
-
-    def _asked(self, what: str, ask: Callable[[], _Answer]) -> _Answer | None:
+    def _asked(self, ask: Callable[[], _Answer]) -> _Answer | None:
         """An answer of the cluster; None for none, which is said once, until there is one."""
         try:
             answer = ask()
         except Exception as error:  # Ray's client raises whatever went wrong, also of a proxy before it
-            if what not in self._unanswered:
+            if not self._is_silent:
                 line = f"{type(error).__name__}: {error}"
-                logger.warning("%s: no answer about its %s, asked again: %.300s", self.id, what, line)
-            self._unanswered.add(what)
+                logger.warning("%s: no answer of the cluster, asked again: %.300s", self.id, line)
+            self._is_silent = True
             return None
-        self._answered = time.monotonic()
-        self._unanswered.discard(what)
+        self._answered, self._is_silent = time.monotonic(), False
         return answer
-
-    def _attached(self, request: StageRequest) -> str | None:
-        """The job of this key that is under way."""
-        living = [
-            one.submission_id
-            for one in self._jobs(request)
-            if one.status.value in LIVING and one.submission_id is not None
-        ]
-        if living:
-            logger.info("%s runs already; attached to it", living[-1])
-        return living[-1] if living else None
-
-    def _submitted(self, request: StageRequest) -> str:
-        cluster = request.job.cluster
-        assert cluster is not None
-        variables = {name: os.environ[name] for name in cluster.environment if name in os.environ}
-        runtime: dict[str, Any] = {
-            "env_vars": {**request.job.environment, **variables, PROGRESS_TO_LOG: "1"},
-        }
-        if cluster.working_dir is not None:
-            runtime |= {"working_dir": str(cluster.working_dir.absolute()), "excludes": _NOT_SENT}
-        entrypoint = ["python", "-m", "orchestration.retrain.stage", request.model_dump_json()]
-        return str(
-            self._client.submit_job(
-                entrypoint=shlex.join(entrypoint),
-                submission_id=f"{_prefix(request)}{len(self._jobs(request)) + 1}",
-                runtime_env=runtime,
-                entrypoint_num_cpus=cluster.cpus or None,
-                entrypoint_num_gpus=cluster.gpus or None,
-                entrypoint_resources=cluster.resources or None,
-            )
-        )
-
-    def _jobs(self, request: StageRequest) -> Sequence[Any]:
-        """All jobs of this key, however they ended."""
-        prefix = _prefix(request)
-        return [one for one in self._client.list_jobs() if (one.submission_id or "").startswith(prefix)]
 
     def _read_log(self) -> bool:
         """Brings the log here, and what it tells; False where the cluster does not answer."""
-        log = self._asked("log", lambda: self._client.get_job_logs(self.id))
+        log = self._asked(lambda: self._client.get_job_logs(self.id))
         self._read = time.monotonic()
-        if log is None:
-            return False
-        self._log = log
-        write_atomically(self._folder / LOG_FILE, self._log)
-        told = _last(self._log, PROGRESS_MARK)
-        if told is not None:
-            with suppress(ValidationError):  # a line that is still being written
-                self._progress = StageProgress.model_validate_json(told)
-        return True
+        if log is not None:
+            self._log = log
+            self._progress = last_report(log, PROGRESS_MARK, StageProgress) or self._progress
+            write_atomically(self._folder / LOG_FILE, log)
+        return log is not None
 
 
 def open_client(address: str) -> Any:
@@ -193,14 +141,37 @@ def open_client(address: str) -> Any:
     return Client(address)
 
 
-_NOT_SENT = ["runs", ".git", ".venv", "**/__pycache__", "*.egg-info"]
+def jobs_of(client: Any, job: Job, stage: str = "[a-z]+", key: str = "[0-9a-f]+") -> Iterator[Any]:
+    """The jobs of a retraining's stages on a cluster, however they ended.
+
+    Args:
+        client: Of the cluster.
+        job: The retraining's.
+        stage: Pattern of the stage's name.
+        key: Pattern of its key.
+    """
+    name = re.compile(rf"march-{re.escape(job.name)}-{stage}-(?=[0-9a-f]{{{KEY_DIGITS}}}-){key}-\d+")
+    return (one for one in client.list_jobs() if name.fullmatch(one.submission_id or ""))
 
 
-def _prefix(request: StageRequest) -> str:
-    return f"march-{request.job.name}-{request.stage.shelf}-{request.key[:KEY_DIGITS]}-"
+def is_living(job: Any) -> bool:
+    """Whether it waits or runs."""
+    return job.status.value in _LIVING
 
 
-def _last(log: str, mark: str) -> str | None:
-    """What follows the last mark."""
-    found = [line for line in log.splitlines() if line.startswith(mark)]
-    return found[-1].removeprefix(mark) if found else None
+def _submit(client: Any, request: StageRequest, cluster: ClusterSettings, name: str) -> str:
+    variables = {name: os.environ[name] for name in cluster.environment if name in os.environ}
+    runtime: dict[str, Any] = {"env_vars": {**request.job.environment, **variables}}
+    if cluster.working_dir is not None:
+        runtime |= {"working_dir": str(cluster.working_dir.absolute()), "excludes": _NOT_SENT}
+    entrypoint = ["python", "-m", "orchestration.retrain.stage", request.model_dump_json()]
+    return str(
+        client.submit_job(
+            entrypoint=shlex.join(entrypoint),
+            submission_id=name,
+            runtime_env=runtime,
+            entrypoint_num_cpus=cluster.cpus or None,
+            entrypoint_num_gpus=cluster.gpus or None,
+            entrypoint_resources=cluster.resources or None,
+        )
+    )

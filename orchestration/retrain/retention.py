@@ -15,10 +15,11 @@ from orchestration.registry.decisions import Decisions
 from orchestration.registry.store import LINEAGE_TAG, ModelVersion
 from orchestration.registry.stored import references
 from orchestration.retrain.job import Job
-from orchestration.retrain.results import Results, results_of, stale_results
-from orchestration.retrain.stages import Stage, stage_folder
+from orchestration.retrain.records import Stage, StageResult, stage_folder
+from orchestration.retrain.results import FIELD, PREFIX, Results
 from pipeline.artifacts.address import located
-from pipeline.artifacts.layout import is_digest
+from pipeline.artifacts.backend import Entry
+from pipeline.artifacts.layout import POINTERS, is_digest
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.artifacts.upkeep import find_garbage, remove
 from pipeline.lineage.publish import EVALUATION
@@ -82,10 +83,42 @@ def _is(version: ModelVersion, chosen: Chosen) -> bool:
 
 
 def results_of_version(store: ArtifactStore, version: ModelVersion) -> set[str]:
-    """Names of pointers to results that made a version, which keep what it needs from being garbage."""
+    """Names of pointers to results that made a version, which keep what it needs from being garbage.
+
+    Prepared rows are left out: other weights are trained on them, too.
+    """
     weights, lineage = located(version.uri), version.tags.get(LINEAGE_TAG, "")
     made = {digest for digest in (weights[1] if weights else "", lineage) if is_digest(digest)}
     made &= set(store.manifests())
     named = {one for digest in made for one in store.manifest(digest).refers}
-    evaluations = {one for one in named if store.manifest(one).kind == EVALUATION}
-    return results_of(store, made | evaluations, version.sha256)
+    made |= {one for one in named if store.manifest(one).kind == EVALUATION}
+    found: set[str] = set()
+    for entry in store.backend.entries(f"{POINTERS}{PREFIX}"):
+        name = entry.key.removeprefix(POINTERS)
+        digest = store.pointed(name)
+        record = store.manifest(digest).record.get(FIELD) if digest else None
+        if not isinstance(record, dict) or record.get("stage") == Stage.PREPARE:
+            continue
+        result = StageResult.model_validate(record)
+        if made & {*result.outputs.values()} or result.facts.get("weights_sha256") == version.sha256:
+            found.add(name)
+    return found
+
+
+def stale_results(store: ArtifactStore, keep_last: int) -> set[str]:
+    """Names of pointers to results that none of each job's last retrainings made or used.
+
+    Args:
+        store: Which.
+        keep_last: Of so many retrainings all results stay.
+    """
+    stages: dict[str, list[Entry]] = {}
+    for entry in store.backend.entries(f"{POINTERS}{PREFIX}"):
+        stages.setdefault(entry.key.rpartition("/")[0], []).append(entry)
+    stale: set[str] = set()
+    for folder, found in stages.items():
+        # A retraining uses two evaluations, its candidate's and the champion's.
+        num_kept = keep_last * (2 if folder.endswith(f"/{Stage.EVALUATE.result_name}") else 1)
+        found.sort(key=lambda entry: entry.modified, reverse=True)
+        stale |= {entry.key.removeprefix(POINTERS) for entry in found[num_kept:]}
+    return stale

@@ -6,35 +6,36 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from orchestration.retrain.attempt import Attempt
 from orchestration.retrain.job import PrepareSettings
-from orchestration.retrain.stages import KEY_DIGITS, StageResult
-from orchestration.retrain.workshop import Workshop
+from orchestration.retrain.records import KEY_DIGITS, Stage, StageResult
 from pipeline.data.job import run_job
-from pipeline.data.prepare import MANIFEST_FILE, ROWS_FILE, Manifest, read_manifest
+from pipeline.data.prepare import MANIFEST_FILE, ROWS_FILE, read_manifest
 from pipeline.data.sources import SOURCES
 from pipeline.data.work import Choices, Input, PrepareJob
+from pipeline.rows import num_made, write_made
 from pipeline.settings.recipe import TINY_POLICY, Recipe
 from reward.offline.files import file_sha256
 
 ROWS = "rows"
 
 
-def prepare(shop: Workshop) -> StageResult:
+def prepare(attempt: Attempt) -> StageResult:
     """Makes or takes the rows, holds them against their manifest, and publishes them.
 
     Raises:
         FileNotFoundError: an input is not there.
         ValueError: rows cannot be made, or are not those of their manifest.
     """
-    folder = _rows(shop)
+    folder = _rows(attempt)
     manifest = read_manifest(folder)
     if manifest is None:
         raise FileNotFoundError(f"data: {folder} has no {MANIFEST_FILE}; write it with `march prepare`")
     if file_sha256(folder / ROWS_FILE) != manifest.rows_sha256:
         raise ValueError(f"data: {folder / ROWS_FILE} is not what its manifest says; prepare the rows again")
-    rows = shop.publish(folder, kind="data")
-    return shop.result(
-        outputs={ROWS: rows.digest},
+    rows = attempt.publish(folder, kind="data")
+    return attempt.result(
+        {ROWS: rows.digest},
         facts={"rows_sha256": manifest.rows_sha256, "num_rows": manifest.num_rows},
     )
 
@@ -62,63 +63,56 @@ def counted(given: PrepareSettings, recipe: Recipe) -> PrepareSettings:
     )
 
 
-def _rows(shop: Workshop) -> Path:
+def _rows(attempt: Attempt) -> Path:
     """The folder of the rows."""
-    job, recipe = shop.job, shop.recipe
+    job, recipe, made = attempt.job, attempt.recipe, attempt.folder / ROWS
     if job.data.rows is not None:
-        return shop.file("rows", job.data.rows)
+        return attempt.file(job.data.rows)
     if job.data.prepare is not None:
-        _prepare(shop, counted(job.data.prepare, recipe))
-    elif recipe.data.is_made:
-        _draw_worlds(recipe, shop.folder / ROWS)
-    else:
-        assert recipe.data.path is not None, "the recipe was checked"
-        return recipe.data.path
-    return shop.folder / ROWS
+        _prepare(attempt, counted(job.data.prepare, recipe), made)
+        return made
+    if recipe.data.is_made:
+        write_made(recipe, made, num_made(recipe))
+        return made
+    assert recipe.data.path is not None, "the recipe was checked"
+    return recipe.data.path
 
 
-def _prepare(shop: Workshop, given: PrepareSettings) -> Manifest:
+def _prepare(attempt: Attempt, given: PrepareSettings, out: Path) -> None:
     from pipeline.data.card import write_card
 
-    inputs = tuple(
-        replace(one, path=shop.file(f"inputs.{place}", one.path))
-        for place, one in enumerate(rows_inputs(given))
+    same = {"max_shared_documents", "noise", "unanswerable", "limit", "sample", "seed"}
+    choices = Choices(
+        near_duplicates=given.near_duplicates or None,
+        accepted_licences=given.accept_licence,
+        **given.model_dump(include=same),
     )
     job = PrepareJob(
-        inputs=inputs,
-        out=shop.folder / ROWS,
+        inputs=tuple(replace(one, path=attempt.file(one.path)) for one in rows_inputs(given)),
+        out=out,
         prompts=given.prompts,
         tokenizer_path=str(TINY_POLICY) if given.tokenizer == "tiny" else given.tokenizer,
         max_prompt_tokens=given.max_prompt_tokens,
-        evaluation_sets=tuple(
-            shop.file(f"exclude_overlap.{place}", path) for place, path in enumerate(given.exclude_overlap)
-        ),
-        choices=Choices(
-            near_duplicates=given.near_duplicates or None,
-            max_shared_documents=given.max_shared_documents,
-            noise=given.noise,
-            unanswerable=given.unanswerable,
-            limit=given.limit,
-            sample=given.sample,
-            seed=given.seed,
-            accepted_licences=given.accept_licence,
-        ),
+        evaluation_sets=tuple(map(attempt.file, given.exclude_overlap)),
+        choices=choices,
+        num_workers=len(os.sched_getaffinity(0)),
     )
-    manifest = run_job(replace(job, num_workers=len(os.sched_getaffinity(0))), shop.count_rows)
-    write_card(manifest, job.out)
-    return manifest
+    done = 0
+
+    def count(_num_chars: int, num_rows: int) -> None:
+        nonlocal done
+        done += num_rows
+        attempt.tell(label="preparing", done=done, total=0)
+
+    write_card(run_job(job, count), out)
 
 
-def _draw_worlds(recipe: Recipe, folder: Path) -> None:
-    from pipeline.rows import num_made, write_made
-
-    write_made(recipe, folder, num_made(recipe))
-
-
-def bring_rows(shop: Workshop) -> Path:
+def bring_rows(attempt: Attempt) -> Path:
     """The rows of an earlier stage on this machine, at a place that the rows alone decide.
 
     A training goes on only with a recipe that names the same place.
     """
-    rows_sha256 = str(shop.request.inputs[ROWS])
-    return shop.bring(shop.material(ROWS), shop.job.folder / f"{ROWS}-{rows_sha256[:KEY_DIGITS]}")
+    rows_sha256 = str(attempt.request.inputs[ROWS])
+    return attempt.bring(
+        attempt.made(Stage.PREPARE, ROWS), attempt.job.folder / f"{ROWS}-{rows_sha256[:KEY_DIGITS]}"
+    )

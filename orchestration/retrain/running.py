@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from orchestration.retrain.job import Job
 from orchestration.retrain.lease import BusyError, Lease, lock_file, only_here
 from orchestration.retrain.local_stage import LOG_FILE
-from orchestration.retrain.ray_jobs import LIVING, open_client
-from orchestration.retrain.stages import KEY_DIGITS, Stage
-from orchestration.retrain.workshop import open_job_store
+from orchestration.retrain.ray_jobs import is_living, jobs_of, open_client
+from orchestration.retrain.records import Stage
+from orchestration.retrain.results import open_job_store
 
 _LIMIT_S = 120.0  # a command stops its stage, which may be a job of a cluster, and writes that down
 
@@ -53,14 +51,17 @@ def read_log(job: Job, stage: Stage) -> tuple[str, str]:
     Raises:
         FileNotFoundError: there is none.
     """
-    files = sorted(job.folder.glob(f"{stage.shelf}-*/{LOG_FILE}"), key=lambda file: file.stat().st_mtime)
+    files = sorted(
+        job.folder.glob(f"{stage.result_name}-*/{LOG_FILE}"), key=lambda file: file.stat().st_mtime
+    )
     if files:
         return files[-1].read_text(errors="replace"), str(files[-1])
     if job.cluster is not None:
         client = open_client(job.cluster.address)
-        jobs = [one for one in _jobs(client, job) if f"-{stage.shelf}-" in one.submission_id]
-        for one in sorted(jobs, key=lambda one: one.start_time or 0, reverse=True):
-            return client.get_job_logs(one.submission_id), f"Ray job {one.submission_id}"
+        jobs = jobs_of(client, job, stage.result_name)
+        last = max(jobs, key=lambda one: one.start_time or 0, default=None)
+        if last is not None:
+            return client.get_job_logs(last.submission_id), f"Ray job {last.submission_id}"
     raise FileNotFoundError(f"{job.folder}: holds no log of {stage}; it has not run here")
 
 
@@ -76,17 +77,10 @@ def _holders(job: Job) -> Iterator[int]:
             yield int(process.name)
 
 
-def _jobs(client: Any, job: Job) -> list[Any]:
-    """All jobs of its stages on a cluster."""
-    stages = "|".join(sorted({stage.shelf for stage in Stage}))
-    name = re.compile(rf"march-{re.escape(job.name)}-({stages})-[0-9a-f]{{{KEY_DIGITS}}}-\d+")
-    return [one for one in client.list_jobs() if name.fullmatch(one.submission_id or "")]
-
-
 def _stopped(job: Job) -> Iterator[str]:
     assert job.cluster is not None
     client = open_client(job.cluster.address)
-    for one in _jobs(client, job):
-        if one.status.value in LIVING:
+    for one in jobs_of(client, job):
+        if is_living(one):
             client.stop_job(one.submission_id)
             yield f"Ray job {one.submission_id}"

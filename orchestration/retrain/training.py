@@ -14,15 +14,14 @@ from pathlib import Path
 
 from orchestration.registry.store import ModelVersion
 from orchestration.registry.weights import local_weights
-from orchestration.retrain.records import ParentWeights
+from orchestration.retrain.attempt import Attempt
+from orchestration.retrain.records import ParentWeights, StageResult
 from orchestration.retrain.rows import bring_rows
-from orchestration.retrain.stages import StageResult
-from orchestration.retrain.workshop import Workshop
 from pipeline.atomic import write_atomically
 from pipeline.evaluate.weights import weights_sha256
 from pipeline.lineage.collect import collect
 from pipeline.lineage.surroundings import SURROUNDINGS_FILE
-from pipeline.record.run import RESULT_FILE, RunState
+from pipeline.record.run import RESULT_FILE
 from pipeline.record.tracking import RUN_FILE, STEPS_FILE, read_steps
 
 MODEL, RUN, LINEAGE_FILE = "model", "run", "lineage.json"
@@ -31,7 +30,7 @@ _TOKENS = "/num_tokens"
 _POLL_S = 1.0
 
 
-def train(shop: Workshop) -> StageResult:
+def train(attempt: Attempt) -> StageResult:
     """Trains, or goes on with it.
 
     Raises:
@@ -40,53 +39,36 @@ def train(shop: Workshop) -> StageResult:
     """
     from pipeline.train import train as run_training
 
-    rows = bring_rows(shop)
-    parent = ParentWeights.model_validate(shop.request.materials["parent"])
-    run_dir = shop.folder / RUN
+    parent = attempt.request.parent
+    assert parent is not None, "a training starts from something"
+    said = [*attempt.job.recipe.overrides, "data.source=prepared", f"data.path={bring_rows(attempt)}"]
+    if parent.version is not None:
+        said.append(f"model={bring_weights(parent)}")
+    if attempt.recipe.tracking.uri is None:
+        said.append(f"tracking.uri={attempt.job.registry.address}")
+    run_dir = attempt.folder / RUN
     before = num_tokens(read_steps(run_dir))
-    with _told(shop, run_dir, before):
-        run_training(shop.job.recipe.name, run_dir=run_dir, overrides=overrides(shop, rows, parent))
+    with _progress(attempt, run_dir, before):
+        run_training(attempt.job.recipe.name, run_dir=run_dir, overrides=said)
     model = run_dir / "model"
-    weights = shop.publish(model, kind=MODEL)
-    record = shop.publish(_record(run_dir, shop.folder / "record", parent), kind=RUN)
-    state = RunState.model_validate_json((run_dir / RUN_FILE).read_text())
-    steps = read_steps(run_dir)
-    drop_checkpoints(shop, run_dir)
-    return shop.result(
-        outputs={MODEL: weights.digest, RUN: record.digest},
-        facts={
-            "weights_sha256": weights_sha256(model),
-            "steps": len(steps),
-            "mlflow_run_id": state.mlflow_run_id,
-        },
-        tokens=max(0, num_tokens(steps) - before),
-    )
+    weights = attempt.publish(model, kind=MODEL)
+    record = attempt.publish(_record(run_dir, attempt.folder / "record", parent), kind=RUN)
+    drop_checkpoints(attempt, run_dir)
+    made = {MODEL: weights.digest, RUN: record.digest}
+    return attempt.result(made, facts={"weights_sha256": weights_sha256(model)})
 
 
-def drop_checkpoints(shop: Workshop, run_dir: Path) -> None:
+def drop_checkpoints(attempt: Attempt, run_dir: Path) -> None:
     """Removes what only an unfinished training needs, unless it is to be kept, or models to choose from."""
-    if not (shop.job.keep_checkpoints or shop.recipe.checkpoint.models):
+    if not (attempt.job.keep_checkpoints or attempt.recipe.checkpoint.models):
         shutil.rmtree(run_dir / "checkpoints", ignore_errors=True)
 
 
-def overrides(shop: Workshop, rows: Path, parent: ParentWeights) -> list[str]:
-    """What the retraining says over the recipe."""
-    found = [*shop.job.recipe.overrides, "data.source=prepared", f"data.path={rows}"]
-    if parent.version is not None:
-        found.append(f"model={bring_parent(parent)}")
-    if shop.recipe.tracking.uri is None:
-        found.append(f"tracking.uri={shop.job.registry.address}")
-    return found
-
-
-def bring_parent(parent: ParentWeights) -> Path:
+def bring_weights(found: ParentWeights) -> Path:
     """The folder of a registered version's weights, verified."""
-    assert parent.version is not None and parent.sha256 is not None, parent
-    return local_weights(
-        ModelVersion(
-            version=parent.version, uri=parent.uri, sha256=parent.sha256, aliases=(), tags={}, created_ms=0
-        )
-    )
+    assert found.version is not None and found.sha256 is not None, found
+    known = {"version": found.version, "uri": found.uri, "sha256": found.sha256}
+    return local_weights(ModelVersion(**known, aliases=(), tags={}, created_ms=0))
 
 
 def num_tokens(steps: list[dict[str, float]]) -> int:
@@ -106,21 +88,24 @@ def _record(run_dir: Path, folder: Path, parent: ParentWeights) -> Path:
 
 
 @contextmanager
-def _told(shop: Workshop, run_dir: Path, before: int) -> Iterator[None]:
+def _progress(attempt: Attempt, run_dir: Path, before: int) -> Iterator[None]:
     """Tells the steps and their tokens while a training runs in this process."""
     ended = threading.Event()
 
-    def tell() -> None:
-        while not ended.wait(_POLL_S):
-            steps = read_steps(run_dir)
-            tokens = max(0, num_tokens(steps) - before)
-            total = shop.recipe.data.max_steps or 0
-            shop.tell(label="training", done=len(steps), total=total, tokens=tokens, now=True)
+    def tell(*, now: bool = False) -> None:
+        steps, total = read_steps(run_dir), attempt.recipe.data.max_steps or 0
+        tokens = max(0, num_tokens(steps) - before)
+        attempt.tell(label="training", done=len(steps), total=total, tokens=tokens, now=now)
 
-    teller = threading.Thread(target=tell, daemon=True)
+    def keep_telling() -> None:
+        while not ended.wait(_POLL_S):
+            tell()
+
+    teller = threading.Thread(target=keep_telling, daemon=True)
     teller.start()
     try:
         yield
     finally:
         ended.set()
         teller.join()
+        tell(now=True)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential
 
-from orchestration.retrain.stages import StageProblem
+from orchestration.retrain.records import StageProblem
 from orchestration.terminal.errors import user_error
 
 _LINES = (
@@ -54,13 +54,12 @@ def problem_of(error: Exception) -> StageProblem:
     Whatever has no name here and is neither a bug nor a user's to fix is an engine's (CUDA, vLLM, Ray), and
     those often work the next time.
     """
-    line = user_error(error)
-    transient = is_transient(error)
-    if line is not None:
-        return StageProblem(line=_short(line), transient=transient, exit_code=1 if transient else 2)
+    line, transient = user_error(error), is_transient(error)
     is_bug = isinstance(error, _BUGS) or any(_is_final(one) for one in _chain(error))
-    named = f"{type(error).__name__}: {error}"
-    return StageProblem(line=_short(named), transient=transient or not is_bug)
+    code = 2 if line is not None and not transient else 1
+    text = " ".join((line or f"{type(error).__name__}: {error}").split())
+    may_help = transient or (line is None and not is_bug)
+    return StageProblem(line=text[:_TOO_LONG], transient=may_help, exit_code=code)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -76,11 +75,10 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def _may_pass(error: BaseException) -> bool:
     if isinstance(error, ConnectionError | TimeoutError):
         return True
-    names = {f"{one.__module__}.{one.__qualname__}" for one in type(error).__mro__}
-    short = {f"{one.__module__.partition('.')[0]}.{one.__qualname__}" for one in type(error).__mro__}
-    if (names | short) & {*_LINES, *_ENGINES}:
-        return True
-    return _status(error) in _STATUSES
+    kinds = [(one.__module__, one.__qualname__) for one in type(error).__mro__]
+    # A library's name for what lies deeper in it: openai._exceptions.X is openai.X.
+    names = {f"{place}.{name}" for module, name in kinds for place in (module, module.partition(".")[0])}
+    return bool(names & {*_LINES, *_ENGINES}) or _status(error) in _STATUSES
 
 
 def _is_final(error: BaseException) -> bool:
@@ -99,7 +97,3 @@ def _status(error: BaseException) -> int | None:
     get = getattr(error, "get_http_status_code", None)
     # MLflow's error says 500 for what it cannot name; a failed connection is such, and names itself.
     return int(get()) if callable(get) else None
-
-
-def _short(line: str) -> str:
-    return f"{' '.join(line.split()):.{_TOO_LONG}}"

@@ -2,26 +2,30 @@
 
 Nothing is kept beside those records, so whoever asks, whenever and wherever, gets the same answer: systemd, a
 CronJob, Airflow, a person. docs/scheduling.md has the table of what follows when.
+
+Times are those of Debian's cron, as cronsim counts them: 0 is Sunday; a day of the month or a weekday will
+do; a time that the clocks leave out comes at the switch, and one that they show twice comes once; only
+expressions for every hour follow the clocks through both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from cronsim import CronSim
 from pydantic import Field
 
 from orchestration.retrain.job import Job
-from orchestration.retrain.records import Retraining, Seen
+from orchestration.retrain.records import Ending, Retraining, Seen
 from orchestration.retrain.triggers import Cause, CronSettings, DataSettings, DriftSettings
-from orchestration.schedule.cron import last_time, next_time
-from orchestration.schedule.data import data_digests
-from orchestration.schedule.drift import Drift, DriftState
+from orchestration.schedule.drift import Drift, DriftState, lines_of, look_at, recorded
 from orchestration.schedule.past import Past, read_past
-from orchestration.schedule.verdicts import lines_of, look_at, recorded
+from pipeline.artifacts.store import files_of
+from pipeline.data.prepare import MANIFEST_FILE, ROWS_FILE, Manifest
+from pipeline.evaluate.plan import digest
+from reward.offline.files import file_sha256
 from reward.types import Record
 
 
@@ -34,7 +38,6 @@ class Trigger(Record):
     detail: str = Field(default="", description="One line: why it is due, or how it is.")
     problem: str = Field(default="", description="Why it cannot be looked at; then it starts nothing.")
     next_at: float | None = Field(default=None, description="Of a cron expression, in seconds since 1970.")
-    timezone: str | None = Field(default=None, description="Of the expression.")
     drift: Drift | None = None
 
 
@@ -81,36 +84,50 @@ class Look(Record):
         return self.model_copy(update={"triggers": triggers, "seen": _for_these(self.seen, triggers)})
 
 
-@dataclass(frozen=True)
-class Watched:
-    """A job, and how what it watches is found."""
+class Report(Record):
+    """What a command says of itself."""
 
-    job: Job
-    folder: Path  # of its file, from which paths and patterns are seen
-    pointed: Callable[[str], str | None]  # what a pointer of its store points to
+    job: str
+    ending: Ending
+    code: int = Field(description="The exit code, were it not for --exit-zero.")
+    line: str = Field(description="For a person.")
+    look: Look | None = Field(default=None, description="At the job's triggers; None: it was not reached.")
+    retraining: Retraining | None = Field(default=None, description="The one that ended, if it did.")
 
 
-def look_around(watched: Watched, history: Sequence[Retraining], now: float) -> Look:
+def report_of(job: str, ending: Ending, line: str, **more: object) -> Report:
+    """A report with the code of its ending."""
+    return Report.model_validate({"job": job, "ending": ending, "code": ending.code, "line": line, **more})
+
+
+def look_around(
+    job: Job,
+    folder: Path,
+    pointed: Callable[[str], str | None],
+    history: Sequence[Retraining],
+    now: float,
+) -> Look:
     """Looks at all triggers of a job, of which no retraining is running.
 
     Args:
-        watched: The job.
+        job: The job.
+        folder: Of its file, from which paths and patterns are seen.
+        pointed: What a pointer of its store points to.
         history: Its retrainings.
         now: Seconds since 1970.
     """
-    settings, folder = watched.job.triggers, watched.folder
+    settings = job.triggers
     past = read_past(history, settings.backoff, now)
     data, verdicts = dict(past.data), dict(past.verdicts)
     found = list[Trigger]()
     if settings.cron is not None:
         found.append(_cron(settings.cron, past, now))
     if settings.data is not None:
-        trigger, data = _data(watched, settings.data, past)
+        trigger, data = _data(job, settings.data, folder, pointed, past)
         found.append(trigger)
     if settings.drift is not None:
-        found.append(_drift(settings.drift, folder, past, now))
-        with suppress(OSError):  # the trigger says so; what is settled stays so
-            verdicts = recorded(lines_of(folder, settings.drift.verdicts))
+        trigger, verdicts = _drift(settings.drift, folder, past, now)
+        found.append(trigger)
     triggers = tuple(_going_on(found, past.goes_on))
     began_ms = int(now * 1000)
     seen = Seen(order=past.order + 1, attempt=past.attempt, began_ms=began_ms, data=data, verdicts=verdicts)
@@ -130,14 +147,15 @@ def _cron(cron: CronSettings, past: Past, now: float) -> Trigger:
         cause=Cause.CRON,
         what=cron.expression,
         next_at=coming.timestamp() if coming else None,
-        timezone=cron.timezone,
         detail=f"next {coming:%Y-%m-%d %H:%M %Z}" if coming else "never comes again",
     )
-    if came is None or (past.began is not None and came.timestamp() <= past.began):
-        if past.began is not None and past.began > now:
-            began = datetime.fromtimestamp(past.began, UTC)
-            detail = f"the clock was set back: the last retraining began at {began:%Y-%m-%d %H:%M} UTC"
-            return trigger.model_copy(update={"detail": detail})
+    if past.began is not None and (came is None or came.timestamp() <= past.began):
+        if past.began <= now:
+            return trigger
+        began = datetime.fromtimestamp(past.began, UTC)
+        detail = f"the clock was set back: the last retraining began at {began:%Y-%m-%d %H:%M} UTC"
+        return trigger.model_copy(update={"detail": detail})
+    if came is None:
         return trigger
     detail = f"{cron.expression} ({cron.timezone}): {came:%Y-%m-%d %H:%M %Z}"
     if now - came.timestamp() > cron.grace_s:
@@ -145,30 +163,67 @@ def _cron(cron: CronSettings, past: Past, now: float) -> Trigger:
     return trigger.model_copy(update={"is_due": True, "detail": detail})
 
 
-def _data(watched: Watched, settings: DataSettings, past: Past) -> tuple[Trigger, dict[str, str]]:
+def next_time(cron: CronSettings, now: float) -> datetime | None:
+    """The first time after `now` (seconds since 1970); None: there is none."""
+    return next(CronSim(cron.expression, datetime.fromtimestamp(now, cron.timezone)), None)
+
+
+def last_time(cron: CronSettings, now: float) -> datetime | None:
+    """The last time that has come, `now` (seconds since 1970) included; None: there was none."""
+    # Added in UTC: a sum in local time forgets which of two equal hours it was.
+    after = datetime.fromtimestamp(now, UTC) + timedelta(microseconds=1)
+    return next(CronSim(cron.expression, after.astimezone(cron.timezone), reverse=True), None)
+
+
+def _data(
+    job: Job, settings: DataSettings, folder: Path, pointed: Callable[[str], str | None], past: Past
+) -> tuple[Trigger, dict[str, str]]:
     """The trigger, and the digests of what it watches."""
     trigger = Trigger(cause=Cause.DATA, what=_what(settings.paths, settings.pointers))
+    watched = {str(path): folder / path.expanduser() for path in settings.paths}
+    if not (settings.paths or settings.pointers):
+        inputs = enumerate(job.data.prepare.inputs if job.data.prepare else ())
+        watched = {f"data.prepare.inputs.{place}": one.path for place, one in inputs}
+        watched |= {"data.rows": job.data.rows} if job.data.rows else {}
     try:
-        data = data_digests(watched.job, settings, watched.folder, watched.pointed)
+        asked = {name: _path_digest(path) for name, path in watched.items()}
+        asked |= {f"pointer {name}": pointed(name) for name in settings.pointers}
     except (ValueError, OSError) as error:
         return trigger.model_copy(update={"problem": _line(error)}), dict(past.data)
+    data = {name: one for name, one in asked.items() if one is not None}
+    if not data:
+        problem = f"nothing is there yet of {', '.join(asked)}"
+        return trigger.model_copy(update={"problem": problem}), dict(past.data)
     changed = [name for name, one in data.items() if past.data.get(name) != one]
     detail = f"changed: {', '.join(changed)}" if changed else "nothing new"
     return trigger.model_copy(update={"is_due": bool(changed), "detail": detail}), {**past.data, **data}
 
 
-def _drift(settings: DriftSettings, folder: Path, past: Past, now: float) -> Trigger:
-    trigger = Trigger(cause=Cause.DRIFT, what=_what(settings.verdicts))
+def _path_digest(path: Path) -> str | None:
+    """Of a file or a folder; None: it is not there, or not whole."""
+    if path.is_file():
+        return file_sha256(path)
+    if (path / MANIFEST_FILE).is_file():
+        return Manifest.model_validate_json((path / MANIFEST_FILE).read_bytes()).rows_sha256
+    if not path.is_dir() or (path / ROWS_FILE).exists():
+        return None  # rows without a manifest are being written
+    return digest({name: file_sha256(file) for name, file in files_of(path).items()})
+
+
+def _drift(settings: DriftSettings, folder: Path, past: Past, now: float) -> tuple[Trigger, dict[str, int]]:
+    """The trigger, and the verdicts that a retraining settles."""
+    trigger, verdicts = Trigger(cause=Cause.DRIFT, what=_what(settings.verdicts)), dict(past.verdicts)
     try:
         lines = lines_of(folder, settings.verdicts)
+        verdicts = recorded(lines)
         found = look_at(folder, settings, settled=past.verdicts, lines=lines)
     except (ValueError, OSError) as error:
-        return trigger.model_copy(update={"problem": _line(error)})
+        return trigger.model_copy(update={"problem": _line(error)}), verdicts
     began, cool_s = past.drift_began, settings.cool_down_s
     is_due, detail = found.state is DriftState.DRIFTED, str(found) if lines else "no such file yet"
     if is_due and began is not None and began <= now < began + cool_s:
         is_due, detail = False, f"{detail}; the last retraining for drift is less than {cool_s:,.0f} s ago"
-    return trigger.model_copy(update={"is_due": is_due, "detail": detail, "drift": found})
+    return trigger.model_copy(update={"is_due": is_due, "detail": detail, "drift": found}), verdicts
 
 
 def _going_on(triggers: Sequence[Trigger], causes: Sequence[Cause]) -> Iterator[Trigger]:

@@ -1,4 +1,4 @@
-"""What `march status` shows: of each job its triggers, its retrainings, who is champion, what waits.
+"""What `march status` shows: of each job its triggers, its last retraining, who is champion, what waits.
 
 Everything is read: what triggers watch, MLflow, the registry. What cannot be read is named beside the rest.
 """
@@ -8,24 +8,32 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from datetime import timedelta
+from io import StringIO
 from pathlib import Path
 
 from pydantic import Field
+from rich.console import Console, Group, RenderableType
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
 
-from orchestration.registry.chain import Action
-from orchestration.registry.open import approval_command, open_decisions
+from orchestration.registry.open import open_decisions
 from orchestration.registry.store import CANDIDATE
 from orchestration.retrain.job import BudgetSettings, Job, job_file, load_job
 from orchestration.retrain.ledger import Ledger
-from orchestration.retrain.records import Retraining
-from orchestration.retrain.workshop import open_job_store
-from orchestration.schedule.due import Look, Watched, look_around
+from orchestration.retrain.records import Ending, Retraining, RetrainingState, StageState
+from orchestration.retrain.results import open_job_store
+from orchestration.retrain.view import approval_of, outcome_line, stages_table
+from orchestration.schedule.drift import DriftState
+from orchestration.schedule.due import Look, Trigger, look_around
 from reward.types import Record
 
-NUM_RETRAININGS, _NUM_DECISIONS = 5, 50  # the last ones
-_DECIDED = {Action.APPROVE: "approved", Action.REJECT: "rejected"}
+_NUM_RETRAININGS = 5  # the last ones
 _PATIENCE_S = 2.0  # for an MLflow server that does not answer
+_SILENT_S = 300.0  # without a sign of life for so long, a retraining is probably gone
+_LABEL_WIDTH, _PAGE_WIDTH = 9, 160  # in characters
+_GOOD, _BUSY, _WARN, _BAD = "green", "cyan", "yellow", "red"
 
 
 class WaitingVersion(Record):
@@ -44,9 +52,6 @@ class ModelStatus(Record):
     candidate: str | None = None
     previous: str | None = None
     waiting: tuple[WaitingVersion, ...] = ()
-    decided: dict[str, str] = Field(
-        default={}, description='What became of versions that waited, e.g. "approved by ana".'
-    )
 
 
 class JobStatus(Record):
@@ -92,8 +97,7 @@ def _job_status(file: Path, now: float) -> JobStatus:
     with _named_problem(problems):
         if is_there:
             retrainings = Ledger(job.registry.address, patience_s=_PATIENCE_S).retrainings(job.name)
-        watched = Watched(job, file.parent, lambda pointer: open_job_store(job).pointed(pointer))
-        look = look_around(watched, retrainings, now)
+        look = look_around(job, file.parent, lambda name: open_job_store(job).pointed(name), retrainings, now)
     return JobStatus(
         name=job.name,
         file=str(file),
@@ -101,7 +105,7 @@ def _job_status(file: Path, now: float) -> JobStatus:
         budget=job.budget,
         look=look,
         model=model,
-        retrainings=tuple(retrainings[:NUM_RETRAININGS]),
+        retrainings=tuple(retrainings[:_NUM_RETRAININGS]),
         problems=tuple(problems),
     )
 
@@ -110,30 +114,15 @@ def _model_status(job: Job) -> ModelStatus:
     name = job.registry.model
     decisions = open_decisions(name, job.registry.address, open_job_store(job))
     state = decisions.state()
-    last = islice(decisions.chain.history(), _NUM_DECISIONS)
     return ModelStatus(
         champion=state.champion.version if state.champion else None,
         previous=state.previous.version if state.previous else None,
         candidate=decisions.registry.aliases(name).get(CANDIDATE),
         waiting=tuple(
-            WaitingVersion(
-                version=one.about.version,
-                by=one.by,
-                at=one.at,
-                command=approval_command(
-                    name,
-                    one.about.version,
-                    registry=job.registry.uri,
-                    store=job.store.location,
-                ),
-            )
+            WaitingVersion(version=version, by=one.by, at=one.at, command=approval_of(job, version))
             for one in decisions.waiting()
+            if (version := one.about.version)
         ),
-        decided={
-            one.about.version: f"{_DECIDED[one.action]} by {one.by}"
-            for one in reversed([made.decision for made in last])
-            if one.action in _DECIDED
-        },
     )
 
 
@@ -152,3 +141,104 @@ def _named_problem(problems: list[str]) -> Iterator[None]:
         line = " ".join(str(error).split())
         if line not in problems:
             problems.append(line)
+
+
+def print_status(status: Status, console: Console) -> None:
+    """One block a job."""
+    for job in status.jobs:
+        console.print(_block(job, status.at))
+
+
+def status_page(status: Status) -> str:
+    """The same as HTML: one file that works from a disk."""
+    console = Console(record=True, file=StringIO(), width=_PAGE_WIDTH)
+    print_status(status, console)
+    return console.export_html()
+
+
+def _block(job: JobStatus, now: float) -> RenderableType:
+    title = Text.assemble((job.name, "bold"), f"  {job.file}")
+    parts: list[RenderableType] = [Text(), Rule(title, align="left", style="dim")]
+    last = job.retrainings[0] if job.retrainings else None
+    runs = last is not None and last.state is RetrainingState.RUNNING and _silent_s(last, now) <= _SILENT_S
+    if job.look is not None and not runs:
+        parts.append(_row("now", due_line(job.look)))
+    parts += [_row("unread", Text(problem, style=_BAD)) for problem in job.problems]
+    if job.model is not None:
+        aliases = {"champion": job.model.champion, "previous": job.model.previous}
+        named = {**aliases, "candidate": job.model.candidate}
+        said = ", ".join(f"{alias} {version or 'none'}" for alias, version in named.items())
+        parts.append(_row("model", Text(f"{job.model_name}: {said}")))
+    for one in job.model.waiting if job.model else ():
+        asked = Text(f"version {one.version} waits; {one.by} asked at {one.at}", style=_WARN)
+        parts += [_row("approve", asked), _row("", Text(one.command, style=f"bold {_WARN}"))]
+    for one in job.look.triggers if job.look else ():
+        parts.append(_row(one.cause, Text(f"{one.what}  ") + trigger_line(one, now)))
+    if last is not None:
+        where = f" on {last.machine}" if last.machine else ""
+        began = f"{last.id[:8]} began {ago(last.started_ms / 1000, now)}{where} ({last.cause})  "
+        parts.append(_row("last", Text(began) + retraining_line(last, now, job.model)))
+        parts.append(stages_table(last, job.budget))
+    return Group(*parts)
+
+
+def _row(label: str, said: Text) -> Table:
+    """A label and what belongs to it, which may take several lines."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="dim", min_width=_LABEL_WIDTH, no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row(label, said)
+    return table
+
+
+def trigger_line(trigger: Trigger, now: float) -> Text:
+    """How a trigger is."""
+    if trigger.problem:
+        return Text(f"cannot be looked at: {trigger.problem}", _BAD)
+    if trigger.is_due:
+        return Text(f"due: {trigger.detail}", _BUSY)
+    drift = trigger.drift
+    new = f"; {drift.num_new:,} new verdicts" if drift and drift.num_new else ""
+    new += f", {ago(trigger.next_at, now)}" if trigger.next_at else ""
+    is_blind = drift is not None and drift.state is DriftState.TOO_MANY_UNSCORED
+    return Text(trigger.detail + new, _WARN if is_blind else "")
+
+
+def due_line(look: Look) -> Text:
+    """Whether a job is due."""
+    if look.is_due:
+        return Text("due; the next march retrain --if-due starts it", _BUSY)
+    return Text(str(look), _BAD) if look.num_failures else Text("not due")
+
+
+def retraining_line(one: Retraining, now: float, model: ModelStatus | None = None) -> Text:
+    """How a retraining ended, or how far it is; what a person decided later is the registry's to say."""
+    if one.outcome is Ending.WAITS and model is not None:
+        commands = {waiting.version: waiting.command for waiting in model.waiting}
+        if one.version not in commands:
+            return Text(f"version {one.version} waited for approval and was decided on")
+        return Text(f"version {one.version} waits: {commands[one.version]}", _WARN)
+    if one.outcome is not None:
+        tone = {Ending.PROMOTED: _GOOD, Ending.REFUSED: _BAD}.get(one.outcome, _WARN)
+        return Text(outcome_line(one).removeprefix(f"{one.model} "), tone)
+    if one.state is RetrainingState.RUNNING:
+        if _silent_s(one, now) > _SILENT_S:
+            return Text(f"no sign of life for {span(_silent_s(one, now))}; the same command goes on", _WARN)
+        running = (stage.stage for stage in one.stages if stage.state is StageState.RUNNING)
+        return Text(f"running: {next(running, 'between stages')}".replace("_", " "), _BUSY)
+    tone = _BAD if one.state is RetrainingState.FAILED else _WARN
+    return Text(": ".join(filter(None, [str(one.state), one.reason or one.error])), tone)
+
+
+def span(seconds: float) -> str:
+    """A time as 0:12:00, or 2 days, 4:00:00."""
+    return str(timedelta(seconds=max(0, int(seconds))))
+
+
+def ago(at: float, now: float) -> str:
+    """How long ago, or in how long."""
+    return f"{span(now - at)} ago" if at <= now else f"in {span(at - now)}"
+
+
+def _silent_s(one: Retraining, now: float) -> float:
+    return now - one.last_sign_ms / 1000

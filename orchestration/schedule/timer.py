@@ -18,7 +18,7 @@ from pathlib import Path
 from prometheus_client import Counter, Gauge, start_http_server
 from pydantic import ValidationError
 
-from orchestration.schedule.report import Report
+from orchestration.schedule.due import Report
 
 _MARCH = (sys.executable, "-c", "from orchestration.cli import main; main()")
 _TURN_S = 1.0
