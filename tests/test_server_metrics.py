@@ -16,7 +16,7 @@ from tests.role_server import RESPONSE, PolicySampler, Start, start_servers  # n
 
 
 def test_metrics_count_outcomes_reasons_claims_and_votes(start: Start) -> None:
-    running, other = start(cache_bytes=0), start()
+    running, other = start(), start()
     running.audit()
     running.sampler.failures = [SamplerError("prompt_too_long", "too long")]
     running.audit()
@@ -78,13 +78,6 @@ def test_unreadable_votes_are_counted(start: Start) -> None:
     running.sampler.checked = "?"
     running.audit()
     assert running.metric('march_votes_total{state="unreadable"}') == 3
-
-
-def test_kept_verdicts_are_measured(start: Start) -> None:
-    running = start()
-    assert running.metric("march_cache_bytes") == 0
-    running.audit()
-    assert 1000 < running.metric("march_cache_bytes") < 100_000
 
 
 def test_version_names_what_answers(start: Start) -> None:
@@ -165,7 +158,7 @@ def test_tokens_are_counted_for_a_sampler_that_tells_only_their_use(start: Start
 def test_voters_who_repeat_each_other_word_for_word_are_noticed(
     start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
-    running = start(cache_bytes=0)
+    running = start()
     for i in range(21):
         running.audit(RESPONSE + " " * i)
     assert running.metric("march_voters_asked_total") == 21

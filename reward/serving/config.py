@@ -31,9 +31,6 @@ class Quota(Settings):
         description="Audits under way and waiting. None: all that the server takes, or three quarters of it "
         "where `tokens_file` names several callers.",
     )
-    per_minute: int | None = Field(
-        default=None, ge=1, description="Audits a minute, which may come at once; None: no limit."
-    )
 
 
 Weakenable = Literal[
@@ -128,16 +125,6 @@ class ServerConfig(Settings):
         default=1024**3,
         ge=1024,
         description="Bodies of all requests at once; more are answered 503 before they are read.",
-    )
-    linger_s: float = Field(
-        default=2.0,
-        ge=0,
-        lt=60,
-        description="How long an audit goes on when the last client that waited for it has gone; one that "
-        "asks again meanwhile joins it.",
-    )
-    cache_bytes: int = Field(
-        default=256 * 1024**2, ge=0, description="Memory for verdicts that may be given again; 0 keeps none."
     )
     drain_grace_s: float = Field(
         default=20.0,
