@@ -68,7 +68,7 @@ def request_body(case: Case) -> bytes:
 def server_config(port: int) -> ServerConfig:
     """A server that audits each request again."""
     sampler = OpenAISamplerConfig(base_urls=("http://127.0.0.1:9/v1",), model="unused")
-    return ServerConfig(port=port, audit=AUDIT, sampler=sampler)
+    return ServerConfig(port=port, audit=AUDIT, sampler=sampler, max_kept=0)
 
 
 def _case(index: int, number: int) -> Case:

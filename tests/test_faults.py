@@ -247,7 +247,7 @@ def test_memory_is_back_to_its_level_after_faults(
     start: Start, model: Model, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.CRITICAL, logger="reward")  # pytest keeps every record
-    running = start(sampler=sampler_of(model, timeout_s=0.5))
+    running = start(sampler=sampler_of(model, timeout_s=0.5), max_kept=0)
 
     def a_round() -> None:
         for fault in (None, answers_garbage, dies_mid_request, refuses):

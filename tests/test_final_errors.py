@@ -40,7 +40,7 @@ def test_content_that_fails_again_is_422(
 
 
 def test_half_a_surrogate_pair_and_a_long_prompt_are_422(start: Start) -> None:
-    running = start()
+    running = start(max_kept=0)
     running.sampler.failures = [SamplerError("prompt_too_long", "it is too long")]
     answer = running.reward()
     assert answer.status_code == 422 and answer.json()["reason"] == "prompt_too_long"

@@ -16,7 +16,7 @@ from tests.role_server import RESPONSE, PolicySampler, Start, start_servers  # n
 
 
 def test_metrics_count_outcomes_reasons_claims_and_votes(start: Start) -> None:
-    running, other = start(), start()
+    running, other = start(max_kept=0), start()
     running.audit()
     running.sampler.failures = [SamplerError("prompt_too_long", "too long")]
     running.audit()
@@ -158,7 +158,7 @@ def test_tokens_are_counted_for_a_sampler_that_tells_only_their_use(start: Start
 def test_voters_who_repeat_each_other_word_for_word_are_noticed(
     start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
-    running = start()
+    running = start(max_kept=0)
     for i in range(21):
         running.audit(RESPONSE + " " * i)
     assert running.metric("march_voters_asked_total") == 21

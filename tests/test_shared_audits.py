@@ -1,4 +1,4 @@
-"""Which requests share an audit, and who gets its trajectories; nothing is kept of one that has ended."""
+"""Which requests share an audit, who gets its trajectories, and which verdicts are given again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def at_once(running: Running, num: int) -> list[httpx.Response]:
 
 
 def test_identical_requests_at_once_share_one_audit_on_both_wires(start: Start) -> None:
-    running = start()
+    running = start(max_kept=0)
     running.sampler.pause_s = 0.3
     with ThreadPoolExecutor(8) as pool:
         audits = [pool.submit(running.audit) for _ in range(4)]
@@ -41,6 +41,17 @@ def test_identical_requests_at_once_share_one_audit_on_both_wires(start: Start) 
     assert running.sampler.num_calls == 2 * A_AUDIT and running.metric("march_audits_joined_total") == 6
     running.audit()
     assert running.sampler.num_calls == 3 * A_AUDIT  # nothing was kept
+
+
+def test_the_latest_verdicts_of_a_frozen_model_are_given_again(start: Start) -> None:
+    running = start(max_kept=2)
+    first = running.audit()
+    running.sampler.checked = "999"  # it would say otherwise now
+    assert running.audit().content == first.content and running.reward().json()["rewards"] == 0.0
+    assert running.sampler.num_calls == A_AUDIT and running.metric("march_audits_cached_total") == 2
+    assert running.audit(overrides={"voters": 5}).json()["verdict"]["reward"] == -1.0
+    assert trajectories(running.audit(RESPONSE + " ", include_trajectories=True)) == 4
+    assert running.audit().json()["verdict"]["reward"] == -1.0  # two others were asked for since
 
 
 @pytest.mark.parametrize(("sampler", "given"), [(None, [4, 4, 4]), (PolicySampler, [0, 0, 4])])

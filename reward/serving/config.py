@@ -126,6 +126,9 @@ class ServerConfig(Settings):
         ge=1024,
         description="Bodies of all requests at once; more are answered 503 before they are read.",
     )
+    max_kept: int = Field(
+        default=4096, ge=0, description="Verdicts of a frozen model that may be given again; 0 keeps none."
+    )
     drain_grace_s: float = Field(
         default=20.0,
         ge=0,

@@ -57,6 +57,7 @@ class AuditMetrics:
             "march_special_tokens", "Special tokens that responses spelled out; broken up in every prompt"
         )
         self.joined = self._counter("march_audits_joined", "Requests that joined an audit under way")
+        self.cached = self._counter("march_audits_cached", "Requests answered with a verdict given before")
         self.retried = self._counter("march_audits_retried", "Audits tried a second time")
         self.cancelled = self._counter("march_audits_cancelled", "Audits ended because no client waited")
         self.refused = self._counter(

@@ -2,8 +2,8 @@
 
 Requests for the same content, under the same weights, that are under way at once share one audit. A
 trajectory is trained on once: of the requests that share an audit in training, the first that is answered
-gets the trajectories, the others the verdict alone. Nothing is kept after an audit has ended: who asks again,
-since the answer was lost, gets another audit.
+gets the trajectories, the others the verdict alone. The verdicts of a frozen model are kept and given again;
+a policy in training is asked again, as a second look at the same words must be a second sample.
 
 An audit waits for its place (`admission.py`), all within one deadline. One that fails by accident is tried
 once more; what still fails is UNSCORED, never a number. It is cancelled when the last client that waited for
@@ -17,6 +17,7 @@ import hashlib
 import json
 import logging
 import time
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,7 +38,7 @@ from reward.serving.config import ServerConfig
 from reward.serving.errors import RETRIES, Refused, Retry
 from reward.serving.logs import AuditLog, current_caller
 from reward.serving.metrics import AuditMetrics
-from reward.types import AuditResult, Outcome, Provenance, RagQuery
+from reward.types import AuditResult, Outcome, Provenance, RagQuery, Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ class _Asked:
     response: str
     config: AuditConfig
     weights: Weights | None  # of the policy in training; None for a frozen model
+    with_turns: bool
     ends: float  # the deadline, in seconds on the loop's clock
 
     @cached_property
@@ -92,6 +94,7 @@ class AuditService:
         self._prompts = prompts
         self._log = AuditLog(config.audit_log, self.metrics.registry)
         self._running: dict[bytes, _Work] = {}
+        self._kept: OrderedDict[bytes, AuditResult] = OrderedDict()  # the longest unused first
         # Threads, so that the event loop goes on answering; more would only take its turns away.
         self._threads = ThreadPoolExecutor(_NUM_THREADS, "lexical")
         self.metrics.in_flight.set_function(lambda: self.admission.num_running)
@@ -119,9 +122,8 @@ class AuditService:
             with telemetry.span("march.audit", {"march.query_id": query.id}) as span:
                 ends = asyncio.get_running_loop().time() + self._config.deadline_s
                 settings, weights = config or self._config.audit, await self._weights()
-                asked = _Asked(query, response, settings, weights, ends)
-                work, is_shared = self._work_for(asked)
-                result = await self._awaited(asked.key, work)
+                asked = _Asked(query, response, settings, weights, with_turns, ends)
+                result, is_shared = await self._served(asked)
                 telemetry.record_verdict(span, result.verdict)
         finally:
             self.num_requests -= 1
@@ -135,19 +137,27 @@ class AuditService:
             seconds=time.perf_counter() - start,
             shared=is_shared,
         )
-        if not with_turns or (weights is not None and work.has_given_turns):
-            return AuditResult(verdict=verdict)
-        work.has_given_turns = True
         return result
 
-    def _work_for(self, asked: _Asked) -> tuple[_Work, bool]:
-        """The audit of a content, and whether another request had begun it."""
-        work = self._running.get(asked.key)
+    async def _served(self, asked: _Asked) -> tuple[AuditResult, bool]:
+        """What a request gets, and whether it is another request's audit."""
+        key = asked.key
+        if not asked.with_turns and key in self._kept:
+            self._kept.move_to_end(key)
+            self.metrics.cached.inc()
+            return self._kept[key], True
+        work = self._running.get(key)
+        is_shared = work is not None
         if work is None:
-            return self._begin(asked.key, asked), False
-        self.metrics.joined.inc()
-        telemetry.link(work.begun_in)
-        return work, True
+            work = self._begin(key, asked)
+        else:
+            self.metrics.joined.inc()
+            telemetry.link(work.begun_in)
+        result = await self._awaited(key, work)
+        if asked.with_turns and (asked.weights is None or not work.has_given_turns):
+            work.has_given_turns = True
+            return result, is_shared
+        return AuditResult(verdict=result.verdict), is_shared
 
     async def _weights(self) -> Weights | None:
         """The weights of now; `_UNKNOWN` when they cannot be asked for, and then the audit will say why."""
@@ -172,9 +182,17 @@ class AuditService:
             self.admission.release(who)
             if self._running.get(key) is work:
                 del self._running[key]
+            if asked.weights is None and not task.cancelled():
+                self._keep(key, task.result().verdict)
 
         task.add_done_callback(ended)
         return work
+
+    def _keep(self, key: bytes, verdict: Verdict) -> None:
+        if verdict.outcome is not Outcome.UNSCORED:  # a failure is tried again
+            self._kept[key] = AuditResult(verdict=verdict)
+            if len(self._kept) > self._config.max_kept:
+                self._kept.popitem(last=False)
 
     async def _awaited(self, key: bytes, work: _Work) -> AuditResult:
         """The work's result; the last request that stops waiting for it ends it."""
