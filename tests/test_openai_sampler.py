@@ -320,19 +320,6 @@ def test_no_server_is_a_connection_failure(fake: FakeServer) -> None:
     assert base_url in caught.value.detail
 
 
-def test_requests_in_flight_are_bounded(fake: FakeServer) -> None:
-    fake.behaviour = "brief_pause"
-
-    async def run() -> None:
-        sampler = make_sampler(fake, max_in_flight=2)
-        await asyncio.gather(*(sampler.sample(MESSAGES, n=1, settings=SETTINGS) for _ in range(6)))
-        await sampler.close()
-
-    asyncio.run(run())
-    assert len(fake.requests) == 6
-    assert fake.most_at_once == 2
-
-
 def test_ready_asks_for_the_model_by_name(fake: FakeServer) -> None:
     asyncio.run(make_sampler(fake).ready())
     with pytest.raises(SamplerError, match=r"'other' is not among \['tiny'\]"):

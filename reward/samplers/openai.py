@@ -83,16 +83,14 @@ class Server:
 
 
 class OpenAISampler:
-    """Samples one model of one or several servers; each has at most `max_in_flight` requests under way."""
+    """Samples one model of one or several servers."""
 
     def __init__(self, config: OpenAISamplerConfig) -> None:
         self._config = config
         api_key = os.environ.get(config.api_key_env) or "none"
         servers = [Server(url, api_key) for url in config.base_urls]
         self._secrets = frozenset().union(*(server.secrets for server in servers))
-        self._pool: Pool[Server] = Pool(
-            max_in_flight=config.max_in_flight, cool_down_s=config.cool_down_s, named=self._named
-        )
+        self._pool: Pool[Server] = Pool(cool_down_s=config.cool_down_s, named=self._named)
         self._pool.hold((server.name, server, telemetry.address_of(server.name)) for server in servers)
 
     @property
