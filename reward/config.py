@@ -258,11 +258,6 @@ class OpenAISamplerConfig(Settings):
     cool_down_s: float = Field(
         default=10.0, ge=0, description="How long a server that failed is avoided before it is tried again."
     )
-    logprobs: bool = Field(
-        default=False,
-        description="Ask for the sampled tokens' log-probabilities. They are of the tempered distribution "
-        "only when vLLM runs with --logprobs-mode processed_logprobs.",
-    )
 
     @field_validator("base_urls")
     @classmethod

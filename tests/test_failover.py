@@ -25,7 +25,7 @@ class SmallServer:
 
     def __init__(self, name: str, behaviour: str = "answer", delay_s: float = 0.0) -> None:
         self.name, self.behaviour, self.delay_s = name, behaviour, delay_s
-        self.num_requests = self.num_at_once = self.most_at_once = 0
+        self.num_requests = 0
         self.base_url = ""
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -33,12 +33,7 @@ class SmallServer:
             head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
             await reader.readexactly(int(head.partition("content-length:")[2].split()[0]))
             self.num_requests += 1
-            self.num_at_once += 1
-            self.most_at_once = max(self.most_at_once, self.num_at_once)
-            try:
-                await self._answer(writer)
-            finally:
-                self.num_at_once -= 1
+            await self._answer(writer)
         writer.close()
 
     async def _answer(self, writer: asyncio.StreamWriter) -> None:

@@ -126,17 +126,13 @@ class OpenAISampler:
             "top_p": settings.top_p,
             "max_tokens": settings.max_tokens,
             "seed": openai.omit if settings.seed is None else settings.seed,
-            "logprobs": True if self._config.logprobs else openai.omit,
         }
         extra = _extra_body(settings, pattern, json_schema)
 
         async def send(engine: Engine[Server]) -> SampleGroup:
             request_id = new_request_id()
             completion = await _complete(engine.handle, request, extra, request_id)
-            logprobs = self._config.logprobs
-            return read_completion(
-                completion, num_asked=num_asked, n=n, logprobs=logprobs, request_id=request_id
-            )
+            return read_completion(completion, num_asked=num_asked, n=n, request_id=request_id)
 
         return await self._ask(send)
 

@@ -51,10 +51,6 @@ class OverrideBounds(Settings):
     may_weaken: tuple[Weakenable, ...] = Field(
         default=(), description="Settings that a request may also make weaker than the server's."
     )
-    max_voters: int = Field(default=9, ge=0, le=15, description="Most voters that a request may ask for.")
-    max_claims: int = Field(
-        default=128, ge=0, le=512, description="Most claims that a request may let the Proposer make."
-    )
 
 
 class TlsConfig(Settings):
@@ -154,14 +150,14 @@ class ServerConfig(Settings):
 class AuditOverrides(Record):
     """Settings of `AuditConfig` for one request; what is left out stays as the server has it."""
 
-    voters: int | None = Field(default=None, ge=1, le=15)
+    voters: int | None = Field(default=None, ge=1, le=9)
     min_valid_voters: int | None = Field(default=None, ge=1)
     early_stop: bool | None = None
     verbatim_evidence: bool | None = None
     uncovered: UncoveredPolicy | None = None
     seed: int | None = Field(default=None, ge=0)
     min_claims: int | None = Field(default=None, ge=1, le=512)
-    max_claims: int | None = Field(default=None, ge=1, le=512)
+    max_claims: int | None = Field(default=None, ge=1, le=128)
     relative_tolerance: float | None = Field(default=None, ge=0, lt=1)
     kinds: tuple[str, ...] | None = Field(default=None, min_length=1)
 
@@ -190,18 +186,11 @@ def apply_overrides(
     """The settings of one request.
 
     Raises:
-        InvalidRequest: a value exceeds its bound or is weaker than the server's own, or the settings do not
-            fit together.
+        InvalidRequest: a value is weaker than the server's own, or the settings do not fit together.
     """
     changes = overrides.model_dump(exclude_none=True) if overrides else {}
     if not changes:
         return config
-    for field, bound in (("voters", bounds.max_voters), ("max_claims", bounds.max_claims)):
-        if changes.get(field, 0) > bound:
-            raise InvalidRequest(
-                f"overrides.{field}: {changes[field]} exceeds this server's bound {bound}; "
-                f"ask for less, or raise overrides.max_{field.removeprefix('max_')} in its settings"
-            )
     try:
         changed = AuditConfig.model_validate({**config.model_dump(), **changes})
     except ValidationError as error:
