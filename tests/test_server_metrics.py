@@ -103,30 +103,6 @@ def test_health_is_open_and_readiness_tells_no_details(start: Start, monkeypatch
         assert answer.json()["reason"] == "engine" and "secret" not in answer.text
 
 
-def test_a_frozen_model_is_ready_once_it_has_given_a_token_and_is_asked_for_it_once(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("reward.serving.status._CACHE_S", 0)
-    running = start()
-    running.sampler.failures = [SamplerError("engine", "still loading"), ZeroDivisionError("a bug")]
-    told = [running.http.get("/readyz").json() for _ in range(4)]
-    assert [one.get("reason") for one in told] == ["engine", "internal", None, None]
-    assert running.sampler.num_calls == 3 and running.sampler.num_voters == 1
-
-
-def test_a_slow_first_token_is_waited_for_by_many_and_not_begun_twice(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("reward.serving.status._TIMEOUT_S", 0.1)
-    running = start()
-    running.sampler.pause_s = 0.4
-    assert running.http.get("/readyz").json()["reason"] == "warming_up"
-    end = time.monotonic() + 5
-    while running.http.get("/readyz").status_code != 200:
-        assert time.monotonic() < end
-    assert running.sampler.num_calls == 1
-
-
 def test_readiness_is_asked_of_the_sampler_once_for_all_who_ask(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,8 +151,3 @@ def test_at_temperature_0_voters_may_repeat_each_other(start: Start) -> None:
     running = start(audit={"prompts": "compact", "checker": {"temperature": 0}})
     running.audit()
     assert running.metric("march_voters_asked_total") == 0
-
-
-def test_rollout_engines_are_not_asked_for_a_token(start: Start) -> None:
-    running = start(sampler=PolicySampler())
-    assert running.http.get("/readyz").status_code == 200 and running.sampler.num_calls == 0

@@ -141,8 +141,7 @@ class ServerConfig(Settings):
     )
     access_log: bool = Field(
         default=False,
-        description="A line a request in that log (of health and metrics only failures); it takes about 5 % "
-        "of what the server itself can do.",
+        description="A line a request in that log, by uvicorn, with the client's address.",
     )
     audit_log: Path | None = Field(default=None, description="JSONL of every verdict given; none by default.")
 

@@ -116,7 +116,6 @@ class AuditService:
         """
         start = time.perf_counter()
         self.refuse_when_draining()
-        caller = current_caller()
         self.num_requests += 1
         try:
             with telemetry.span("march.audit", {"march.query_id": query.id}) as span:
@@ -128,7 +127,6 @@ class AuditService:
         finally:
             self.num_requests -= 1
         verdict = result.verdict
-        caller.outcomes.append(verdict.outcome)
         self.metrics.special_tokens.inc(count_special(response))
         self._log.write(
             verdict,
