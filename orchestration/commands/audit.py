@@ -17,7 +17,6 @@ from orchestration.commands import audit_options as options
 from orchestration.terminal.messages import error_console, fail, warn_ignored
 
 if TYPE_CHECKING:
-    from reward.offline.compare import Comparison
     from reward.offline.plan import AuditJob
     from reward.offline.run import Summary
 
@@ -117,10 +116,9 @@ def _audit(job: AuditJob, wanted: Wanted) -> None:
         fail(f"stopped; {job.output} keeps what is done, and the same command goes on", code=130)
     console = Console()
     print_summary(summary, console)
-    comparison = compare(earlier, audited_rows(job)) if earlier else None
-    if comparison:
-        print_comparison(comparison, console)
-    written = _write(job, wanted, summary, comparison)
+    if earlier:
+        print_comparison(compare(earlier, audited_rows(job)), console)
+    written = _write(job, wanted, summary)
     print(_closing_line(summary, changed, [job.output, job.summary_path, *written]))
     if wanted.fail_under is not None:
         _hold_against(summary, wanted.fail_under)
@@ -141,7 +139,7 @@ def _refuse_outputs(job: AuditJob, wanted: Wanted) -> None:
         raise ValueError(f"--compare: {wanted.compare} is this audit's own output; give another audit's")
 
 
-def _write(job: AuditJob, wanted: Wanted, summary: Summary, comparison: Comparison | None) -> Sequence[Path]:
+def _write(job: AuditJob, wanted: Wanted, summary: Summary) -> Sequence[Path]:
     """Writes the page and the file for people; returns their paths."""
     from reward.offline.files import replace_file
     from reward.offline.run import audited_rows
@@ -150,7 +148,7 @@ def _write(job: AuditJob, wanted: Wanted, summary: Summary, comparison: Comparis
     if wanted.html is not None:
         from reward.offline.report import render_report
 
-        replace_file(wanted.html, render_report(summary, audited_rows(job), comparison))
+        replace_file(wanted.html, render_report(summary, audited_rows(job)))
         written.append(wanted.html)
     if wanted.review is not None:
         from reward.offline.review import review_csv

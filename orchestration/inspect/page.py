@@ -74,7 +74,7 @@ def render_run(run: Run, rows: Sequence[RolloutRow], found: Totals) -> str:
 
 
 def _shown(row: RolloutRow, labels: Mapping[int, str]) -> Shown:
-    one = report_row(as_audited(row), row.verdict, None)
+    one = report_row(as_audited(row), row.verdict)
     return Shown(
         one=dataclasses.replace(one, anchor=f"row-{row.step}-{row.place}"),
         row=row,
