@@ -91,7 +91,6 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
         await service.close()
-        await readiness.close()
         if chosen is not None and sampler is None:
             await chosen.close()
 

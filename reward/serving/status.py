@@ -33,17 +33,19 @@ class Readiness:
     def __init__(self, service: AuditService, sampler: Sampler | None) -> None:
         self._service = service
         self._sampler = sampler  # None: there is nothing to wait for
-        self._looking: asyncio.Task[str | None] | None = None
+        self._lock = asyncio.Lock()
         self._looked_at = -math.inf  # on the monotonic clock, seconds
+        self._found: str | None = None
 
     async def why_not(self) -> str | None:
         """None when the server is ready, else the reason in one word; one look serves all who ask."""
         if self._service.is_draining:
             return "stopping"
-        is_old = time.monotonic() - self._looked_at >= _CACHE_S
-        if self._looking is None or (self._looking.done() and is_old):
-            self._looking = asyncio.create_task(self._look())
-        return await asyncio.shield(self._looking)
+        async with self._lock:
+            if time.monotonic() - self._looked_at >= _CACHE_S:
+                self._found = await self._look()
+                self._looked_at = time.monotonic()
+            return self._found
 
     async def _look(self) -> str | None:
         if self._sampler is None:
@@ -56,8 +58,6 @@ class Readiness:
         except SamplerError as error:
             logger.info("not ready: %s", error)  # the detail names addresses, and the path is open
             return error.reason
-        finally:
-            self._looked_at = time.monotonic()
         return None
 
     async def within(self, seconds: float) -> str | None:
@@ -66,12 +66,6 @@ class Readiness:
         while (reason := await self.why_not()) is not None and time.monotonic() < ends:
             await asyncio.sleep(_PAUSE_S)
         return reason
-
-    async def close(self) -> None:
-        """Ends what still runs."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
 
 
 def add_status_routes(
