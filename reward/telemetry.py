@@ -21,6 +21,7 @@ Prompts, completions and the messages of errors are in no span.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
@@ -90,6 +91,7 @@ def start(service: str) -> None:
     own = Resource.create({"service.name": service, "service.version": package_version()})
     provider = TracerProvider(resource=own.merge(OTELResourceDetector().detect()), shutdown_on_exit=False)
     exporter = OTLPSpanExporter()
+    logging.getLogger(OTLPSpanExporter.__module__).setLevel(logging.ERROR)  # not each retry
     provider.add_span_processor(BatchSpanProcessor(exporter))
     enable(provider)
 
