@@ -110,20 +110,21 @@ def test_unscored_is_not_given_again(start: Start) -> None:
 
 
 def test_no_two_contents_have_one_key() -> None:
-    def key(query: str, response: str, *texts: str, weights: Weights | None = None, voters: int = 3) -> bytes:
+    def key(
+        query: str,
+        response: str,
+        *texts: str,
+        weights: Weights | None = None,
+        voters: int = 3,
+        unanswerable: bool = False,
+    ) -> bytes:
         documents = tuple(Document(id=str(i), text=text) for i, text in enumerate(texts))
-        asked = RagQuery(id="q", query=query, documents=documents)
-        return _Asked(asked, response, AuditConfig(voters=voters), weights, 0.0).key
+        asked = RagQuery(id="q", query=query, documents=documents, unanswerable=unanswerable)
+        return _Asked(asked, response, AuditConfig(voters=voters), weights, with_turns=False, ends=0.0).key
 
     keys = [
-        _Asked(
-            RagQuery(id="q", query="ab", documents=(Document(id="0", text="d"),), unanswerable=True),
-            "c",
-            AuditConfig(),
-            None,
-            0.0,
-        ).key,
         key("ab", "c", "d"),
+        key("ab", "c", "d", unanswerable=True),
         key("a", "bc", "d"),
         key("ab", "cd", ""),
         key("ab", "c", "d", ""),
@@ -133,4 +134,4 @@ def test_no_two_contents_have_one_key() -> None:
         key("ab", "c", "d", weights=Weights("r", 2)),
         key("ab", "c", "d", weights=Weights("s", 1)),
     ]
-    assert len(set(keys)) == len(keys) and key("ab", "c", "d") == keys[1]
+    assert len(set(keys)) == len(keys) and key("ab", "c", "d") == keys[0]
